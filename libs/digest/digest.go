@@ -1,0 +1,73 @@
+// Package digest computes the content addresses that events, plans and catalogs carry.
+//
+// A digest is SHA-256 over a one-line prefix that names type and version, then RFC 8785 canonical
+// JSON (DESIGN, settled details: Digests); raw files are digested by their bytes, without prefix.
+package digest
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/gowebpki/jcs"
+)
+
+// Digest is "sha256:" and 64 lower-case hexadecimal digits.
+type Digest string
+
+const prefix = "sha256:"
+
+// Bytes returns the digest of raw bytes.
+func Bytes(b []byte) Digest {
+	sum := sha256.Sum256(b)
+	return Digest(prefix + hex.EncodeToString(sum[:]))
+}
+
+// JSON returns the digest of v as canonical JSON under the type name, such as "chandler.plan.v1".
+// Values must hold no floats: their canonical form is a matter of taste between languages.
+func JSON(typ string, v any) (Digest, error) {
+	c, err := Canonical(v)
+	if err != nil {
+		return "", fmt.Errorf("digest of %s: %w", typ, err)
+	}
+	return Bytes(append([]byte(typ+"\n"), c...)), nil
+}
+
+// Canonical returns v as RFC 8785 canonical JSON.
+func Canonical(v any) ([]byte, error) {
+	raw, ok := v.(json.RawMessage)
+	if !ok {
+		b, err := json.Marshal(v)
+		if err != nil {
+			return nil, err
+		}
+		raw = b
+	}
+	return jcs.Transform(raw)
+}
+
+// Parse checks that s has the form of a digest.
+func Parse(s string) (Digest, error) {
+	h, ok := strings.CutPrefix(s, prefix)
+	if !ok || len(h) != sha256.Size*2 || strings.ToLower(h) != h {
+		return "", fmt.Errorf("%q is not a digest: want sha256: and 64 lower-case hexadecimal digits", s)
+	}
+	if _, err := hex.DecodeString(h); err != nil {
+		return "", fmt.Errorf("%q is not a digest: %w", s, err)
+	}
+	return Digest(s), nil
+}
+
+// Hex returns the 64 digits, which are safe in a NATS subject and a Kubernetes label's 63 after a cut.
+func (d Digest) Hex() string { return strings.TrimPrefix(string(d), prefix) }
+
+// Short returns 12 digits for people to read.
+func (d Digest) Short() string {
+	h := d.Hex()
+	if len(h) > 12 {
+		h = h[:12]
+	}
+	return h
+}

@@ -1,0 +1,39 @@
+package events
+
+// ClusterRegistered says that a cluster was given to Chandler. Subject: the cluster's name.
+type ClusterRegistered struct {
+	Name string `json:"name"`
+	// Credential is the commitment of the encrypted kubeconfig in the gateway's erasable store.
+	Credential string            `json:"credential"`
+	Labels     map[string]string `json:"labels,omitempty"`
+}
+
+// EventType implements Payload.
+func (ClusterRegistered) EventType() Type { return "cluster.registered.v1" }
+
+// ClusterCredentialReplaced says that another kubeconfig is to be used.
+type ClusterCredentialReplaced struct {
+	Credential string `json:"credential"`
+}
+
+// EventType implements Payload.
+func (ClusterCredentialReplaced) EventType() Type { return "cluster.credential-replaced.v1" }
+
+// ClusterRemoved says that Chandler lets go of a cluster; what is installed there stays.
+type ClusterRemoved struct {
+	Name string `json:"name"`
+}
+
+// EventType implements Payload.
+func (ClusterRemoved) EventType() Type { return "cluster.removed.v1" }
+
+// ClusterObserved says what the executor found when its view of a cluster changed.
+type ClusterObserved struct {
+	State             string `json:"state"`            // Connected, Unreachable, Unauthorized
+	Reason            string `json:"reason,omitempty"` // a code, such as ConnectionRefused
+	KubernetesVersion string `json:"kubernetesVersion,omitempty"`
+	HolderEpoch       int64  `json:"holderEpoch,omitempty"`
+}
+
+// EventType implements Payload.
+func (ClusterObserved) EventType() Type { return "cluster.observed.v1" }

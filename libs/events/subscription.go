@@ -1,0 +1,75 @@
+package events
+
+// SubscriptionSpec is the intent to follow a channel of a package.
+type SubscriptionSpec struct {
+	Package          string `json:"package"`
+	Channel          string `json:"channel,omitempty"`
+	Catalog          string `json:"catalog"`
+	CatalogNamespace string `json:"catalogNamespace,omitempty"`
+	StartingCSV      string `json:"startingCSV,omitempty"`
+	Approval         string `json:"approval"`         // Automatic, Manual
+	Config           string `json:"config,omitempty"` // commitment of spec.config; "" without one
+}
+
+// SubscriptionCreated is the intent of a person or portal. Subject: cluster/namespace/name.
+type SubscriptionCreated struct {
+	Cluster   string           `json:"cluster"`
+	Namespace string           `json:"namespace"`
+	Name      string           `json:"name"`
+	Spec      SubscriptionSpec `json:"spec"`
+}
+
+// EventType implements Payload.
+func (SubscriptionCreated) EventType() Type { return "subscription.created.v1" }
+
+// SubscriptionGenerated is a subscription that the resolver makes for an operator that came in as a
+// dependency (R-RES-40).
+type SubscriptionGenerated struct {
+	Cluster   string           `json:"cluster"`
+	Namespace string           `json:"namespace"`
+	Name      string           `json:"name"`
+	Spec      SubscriptionSpec `json:"spec"`
+	Plan      string           `json:"plan"`
+}
+
+// EventType implements Payload.
+func (SubscriptionGenerated) EventType() Type { return "subscription.generated.v1" }
+
+// SubscriptionChanged carries the whole new intent.
+type SubscriptionChanged struct {
+	Spec SubscriptionSpec `json:"spec"`
+}
+
+// EventType implements Payload.
+func (SubscriptionChanged) EventType() Type { return "subscription.changed.v1" }
+
+// SubscriptionDeleted ends the stream. The installed operator stays (R-SUB-32).
+type SubscriptionDeleted struct{}
+
+// EventType implements Payload.
+func (SubscriptionDeleted) EventType() Type { return "subscription.deleted.v1" }
+
+// ResolutionFailed says why nothing can be planned for a subscription. It stands in the
+// subscription's stream and is appended only when reason or explanation changed.
+type ResolutionFailed struct {
+	Semantics   string `json:"semantics"`
+	Input       string `json:"input"`       // digest of everything consulted
+	Reason      string `json:"reason"`      // ConstraintsNotSatisfiable, ErrorPreventedResolution, ...
+	Explanation string `json:"explanation"` // digest of the structured explanation in the resolver schema
+}
+
+// EventType implements Payload.
+func (ResolutionFailed) EventType() Type { return "resolution.failed.v1" }
+
+// ResolutionSucceeded says that a subscription resolves (again). It is appended when the outcome
+// differs from the one recorded before.
+type ResolutionSucceeded struct {
+	Semantics string `json:"semantics"`
+	Input     string `json:"input"`
+	Outcome   string `json:"outcome"` // Planned, AtLatestKnown
+	CSV       string `json:"csv"`     // what the subscription moves to or has
+	Plan      string `json:"plan,omitempty"`
+}
+
+// EventType implements Payload.
+func (ResolutionSucceeded) EventType() Type { return "resolution.succeeded.v1" }

@@ -1,0 +1,170 @@
+// Package protocol is what the hub and an executor say to each other over NATS (DESIGN D8). An
+// executor knows one Kubernetes API, the scopes it reads here, the content it fetches and the
+// reports it writes; it never touches Postgres.
+//
+// Both directions are level-triggered: a ScopePlans message is all that is wanted of one namespace
+// of one cluster now, a ScopeReport all that is known of it now. Each is the last value of its
+// subject, so losing one, or the whole stream, costs only the time until it is written again.
+package protocol
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/chandler-fleet/chandler/libs/events"
+)
+
+// Names of the JetStream streams and the subjects' fixed words. <tenant>, <cluster> and <scope> are
+// tenant id, cluster stream UUID and UUIDv5 of the namespace; names travel in the messages.
+const (
+	StreamPlans   = "PLANS"   // chandler.plans.<tenant>.<cluster>.<scope>, MaxMsgsPerSubject 1
+	StreamReports = "REPORTS" // chandler.reports.<tenant>.<cluster>.<scope|cluster>, MaxMsgsPerSubject 1
+	StreamContent = "CONTENT" // chandler.content.<tenant>.<digest hex>.<chunk number>, MaxMsgsPerSubject 1
+	SubjectPlans  = "chandler.plans"
+	SubjectReport = "chandler.reports"
+	SubjectChunks = "chandler.content"
+)
+
+// ContentChunkBytes is the size of one content chunk: half of NATS' default limit of 1 MiB a
+// message, so that headers never matter.
+const ContentChunkBytes = 512 << 10
+
+// Header names on content chunks: how many there are, and the digest of the whole canonical bundle.
+const (
+	HeaderChunks = "Chandler-Chunks"
+	HeaderDigest = "Chandler-Digest"
+)
+
+// Scope is one namespace of one cluster.
+type Scope struct {
+	Tenant    string `json:"tenant"`
+	Cluster   string `json:"cluster"` // name
+	ClusterID string `json:"clusterId"`
+	Namespace string `json:"namespace"`
+}
+
+// ScopePlans is everything the executor of a cluster is to do in one namespace.
+type ScopePlans struct {
+	Scope    Scope           `json:"scope"`
+	Position events.Position `json:"position"` // of the newest event this message takes into account
+	// Stopped is set while effects are stopped; the executor finishes no further step.
+	Stopped bool `json:"stopped,omitempty"`
+	// OperatorGroups counts the groups of the namespace; a plan begins only with exactly one (R-IP-42).
+	OperatorGroups int           `json:"operatorGroups"`
+	OperatorGroup  OperatorGroup `json:"operatorGroup"`
+	// Plans are approved and not yet recorded as finished, failed or superseded, oldest first.
+	Plans []Plan `json:"plans"`
+	// Installed are the CSVs that the record holds for this namespace, to be followed.
+	Installed []Installed `json:"installed,omitempty"`
+}
+
+// OperatorGroup is the one group of the namespace.
+type OperatorGroup struct {
+	Name string                   `json:"name"`
+	Spec events.OperatorGroupSpec `json:"spec"`
+}
+
+// Installed names a CSV that is to be followed and the content that it came from.
+type Installed struct {
+	CSV     string `json:"csv"`
+	Content string `json:"content"`
+	Plan    string `json:"plan"`
+}
+
+// Plan is one approved plan with the grant under which it may be executed.
+type Plan struct {
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	Digest    string          `json:"digest"`
+	Component string          `json:"component"`
+	Document  json.RawMessage `json:"document"` // installplan.Document, canonical JSON
+	// Configs are subscription configurations (R-SUB §4.2) by CSV name: opened from the erasable
+	// store by the hub, never in an event.
+	Configs     map[string]json.RawMessage `json:"configs,omitempty"`
+	Grant       Grant                      `json:"grant"`
+	TraceParent string                     `json:"traceparent,omitempty"`
+}
+
+// Grant is the signed and expiring permission to execute one plan (DESIGN D6). Signature is Ed25519
+// over the canonical JSON of the grant without it.
+type Grant struct {
+	Plan      string    `json:"plan"`
+	Digest    string    `json:"digest"`
+	Cluster   string    `json:"cluster"` // cluster id
+	Namespace string    `json:"namespace"`
+	Expires   time.Time `json:"expires"`
+	Signature []byte    `json:"signature,omitempty"`
+}
+
+// ScopeReport is everything the executor knows of one namespace. Histories are complete lists of
+// transitions, so that a report that was lost hides nothing.
+type ScopeReport struct {
+	Scope    Scope           `json:"scope"`
+	Epoch    int64           `json:"epoch"` // of the holder that reports
+	Seen     events.Position `json:"seen"`  // highest position that this cluster has acted on
+	Plans    []PlanReport    `json:"plans,omitempty"`
+	CSVs     []CSVReport     `json:"csvs,omitempty"`
+	Reported time.Time       `json:"reported"`
+}
+
+// Phases of a plan in a report.
+const (
+	PlanBlocked  = "Blocked"
+	PlanStarted  = "Started"
+	PlanFinished = "Finished"
+	PlanFailed   = "Failed"
+)
+
+// PlanReport is how far a plan is.
+type PlanReport struct {
+	ID      string `json:"id"`
+	Phase   string `json:"phase"`
+	Begun   bool   `json:"begun"` // the first step was taken, whatever the phase now
+	Steps   int    `json:"steps"`
+	Done    int    `json:"done"`
+	Class   string `json:"class,omitempty"`   // of a block or failure: transient, conflict, permanent, expired, stopped
+	Reason  string `json:"reason,omitempty"`  // a code
+	Message string `json:"message,omitempty"` // for people; stays out of the log
+	// StepLog is the step log's canonical JSON, once the plan is Finished or Failed.
+	StepLog     json.RawMessage `json:"stepLog,omitempty"`
+	TraceParent string          `json:"traceparent,omitempty"`
+}
+
+// CSVReport is one ClusterServiceVersion with its whole history of phases, oldest first.
+type CSVReport struct {
+	Name    string       `json:"name"`
+	Package string       `json:"package"`
+	Version string       `json:"version"`
+	Content string       `json:"content"`
+	Plan    string       `json:"plan"`
+	UID     string       `json:"uid"` // of the object in the cluster; another one is another life
+	History []Transition `json:"history"`
+	// Dropped counts transitions that were left out of History before its first entry.
+	Dropped int  `json:"dropped,omitempty"`
+	Removed bool `json:"removed,omitempty"`
+	// RemovedReason is Replaced or Deleted.
+	RemovedReason string `json:"removedReason,omitempty"`
+	TraceParent   string `json:"traceparent,omitempty"`
+}
+
+// Transition is one change of phase.
+type Transition struct {
+	Phase   string    `json:"phase"`
+	Reason  string    `json:"reason"`
+	Message string    `json:"message,omitempty"`
+	Time    time.Time `json:"time"`
+}
+
+// ClusterReport is what the executor knows of a cluster as a whole.
+type ClusterReport struct {
+	Tenant            string          `json:"tenant"`
+	Cluster           string          `json:"cluster"`
+	ClusterID         string          `json:"clusterId"`
+	State             string          `json:"state"`            // Connected, Unreachable, Unauthorized
+	Reason            string          `json:"reason,omitempty"` // a code
+	Message           string          `json:"message,omitempty"`
+	KubernetesVersion string          `json:"kubernetesVersion,omitempty"`
+	HolderEpoch       int64           `json:"holderEpoch"`
+	Seen              events.Position `json:"seen"`
+	Reported          time.Time       `json:"reported"`
+}
