@@ -25,6 +25,9 @@ func Bytes(b []byte) Digest {
 	return Digest(prefix + hex.EncodeToString(sum[:]))
 }
 
+// FromSum returns the digest whose SHA-256 sum has been computed elsewhere.
+func FromSum(sum []byte) Digest { return Digest(prefix + hex.EncodeToString(sum)) }
+
 // JSON returns the digest of v as canonical JSON under the type name, such as "chandler.plan.v1".
 // Values must hold no floats: their canonical form is a matter of taste between languages.
 func JSON(typ string, v any) (Digest, error) {

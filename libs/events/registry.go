@@ -70,7 +70,7 @@ func Decode(e Envelope) (Payload, error) {
 	if err := json.Unmarshal(e.Data, p.Interface()); err != nil {
 		return nil, fmt.Errorf("event %s of type %s: %w", e.ID, e.Type, err)
 	}
-	return p.Elem().Interface().(Payload), nil
+	return p.Elem().Interface().(Payload), nil //nolint:forcetypeassert // the registry holds payloads only
 }
 
 var byType = func() map[Type]Definition {
