@@ -1,0 +1,295 @@
+package installplan
+
+import (
+	"strings"
+	"time"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
+)
+
+// Command is one of the structs below; the set is closed.
+type Command interface {
+	decide(s State) ([]events.Payload, error)
+}
+
+// Propose opens a plan. The resolver gives it.
+type Propose struct{ Plan events.InstallPlanProposed }
+
+// Supersede ends a plan that was not begun; By is the id of the one that takes its place, "" for none.
+// The resolver gives it.
+type Supersede struct{ By string }
+
+// Approve is a person's consent to a Manual plan. The gateway gives it.
+type Approve struct {
+	Digest string // the plan's digest as the approver saw it; required
+	Actor  string // opaque id of the approver; required. It is recorded in the event's envelope.
+	// Base is what the approver saw the plan stand on; nil is the plan's own base.
+	Base *events.PlanBase
+	// Expires ends the approval; the zero time is DefaultApprovalTTL after Now.
+	Expires time.Time
+	Now     time.Time // when the approver decided; required
+}
+
+// Reject is a person's end to a plan that was not begun. The gateway gives it.
+type Reject struct {
+	Digest string // the plan's digest as the person saw it; "" is whatever it is
+	Actor  string // opaque id of who rejects; recorded in the event's envelope
+}
+
+// Start says that the executor took the first step. The recorder gives this and the following.
+type Start struct{}
+
+// Block says that the plan waits for something outside.
+type Block struct{ Class, Reason string }
+
+// Finish says that every step is done; StepLog is the digest of the step log.
+type Finish struct{ StepLog string }
+
+// Fail says that a step (1-based) failed for good.
+type Fail struct {
+	Step    int
+	Reason  string
+	StepLog string
+}
+
+// Decide gives the events that a command leads to, none where the command repeats what is recorded, or
+// an error that says why the command cannot be.
+//
+//	             | none | RequiresApproval | Installing, not begun  | Installing, begun | Complete | Failed | Superseded        | Rejected
+//	Propose      | ev   | same: -, other: exists, in every phase
+//	Supersede    | nf   | ev               | ev                     | conflict          | conflict | conflict | - (other By: c.)  | conflict
+//	Approve      | nf   | ev               | Manual: - or, expired, ev; Automatic: unproc. | Manual, begun: -  | conflict | conflict | conflict   | conflict
+//	Reject       | nf   | ev               | ev                     | conflict          | conflict | conflict | conflict          | -
+//	Start        | nf   | conflict         | started                | -                 | -        | -      | started           | started
+//	Block        | nf   | ev*              | ev*                    | ev*               | -        | -      | -                 | -
+//	Finish       | nf   | conflict         | started, finished      | finished          | -        | conflict | started, finished | started, finished
+//	Fail         | nf   | conflict         | started, failed        | failed            | conflict | -      | started, failed   | started, failed
+//
+// ev = the event, - = no event, nf = not found, * = only if class or reason differ from those recorded.
+// Approve and Reject with another digest are conflicts before anything else is looked at.
+//
+// Facts win over decisions: an executor that took the first step while a supersede or a reject was on its
+// way has begun, and what has begun is brought to its end (DESIGN D6). Facts that were lost are made
+// up for: a report of the end of a plan that never reported its start gives both events.
+func Decide(s State, c Command) ([]events.Payload, error) { return c.decide(s) }
+
+func one(p events.Payload) []events.Payload { return []events.Payload{p} }
+
+func (c Propose) decide(s State) ([]events.Payload, error) {
+	if s.Exists() {
+		if s.Proposed.Plan == c.Plan.Plan && s.Proposed.Digest == c.Plan.Digest {
+			return nil, nil
+		}
+		return nil, errs.New(errs.AlreadyExists, "install plan %s already exists with digest %s", s.Proposed.Name, s.Proposed.Digest)
+	}
+	if err := checkProposal(c.Plan); err != nil {
+		return nil, err
+	}
+	return one(c.Plan), nil
+}
+
+func checkProposal(p events.InstallPlanProposed) error {
+	for _, f := range []struct{ name, value string }{
+		{"plan", p.Plan}, {"name", p.Name}, {"cluster", p.Cluster}, {"namespace", p.Namespace},
+		{"component", p.Component}, {"digest", p.Digest}, {"document", p.Document}, {"input", p.Input}, {"semantics", p.Semantics},
+	} {
+		if f.value == "" {
+			return errs.New(errs.Invalid, "install plan %s: %s is empty", p.Name, f.name).At(f.name, "R-IP-1")
+		}
+	}
+	if p.Approval != Automatic && p.Approval != Manual {
+		return errs.New(errs.Invalid, "install plan %s: approval is %q, want %s or %s", p.Name, p.Approval, Automatic, Manual).
+			At("approval", "R-IP-10")
+	}
+	if len(p.Bundles) == 0 {
+		return errs.New(errs.Invalid, "install plan %s: it has no bundle", p.Name).At("bundles", "R-IP-1")
+	}
+	return nil
+}
+
+func (c Supersede) decide(s State) ([]events.Payload, error) {
+	if err := mustExist(s); err != nil {
+		return nil, err
+	}
+	switch {
+	case s.Live() && !s.Begun:
+		return one(events.InstallPlanSuperseded(c)), nil
+	case s.Phase == Superseded && s.SupersededBy == c.By:
+		return nil, nil
+	}
+	return nil, s.refuse("superseded")
+}
+
+func (c Approve) decide(s State) ([]events.Payload, error) {
+	if err := mustExist(s); err != nil {
+		return nil, err
+	}
+	if err := c.check(s); err != nil {
+		return nil, err
+	}
+	if s.Proposed.Approval != Manual {
+		return nil, errs.New(errs.Unprocessable, "install plan %s is %s: it needs no approval", s.Proposed.Name, s.Proposed.Approval).
+			At("", "R-IP-10")
+	}
+	if !s.Live() {
+		return nil, s.refuse("approved")
+	}
+	if s.Begun || s.Phase == Installing && s.Approval.ValidAt(c.Now) {
+		return nil, nil
+	}
+	return c.event(s)
+}
+
+// check compares what the approver saw with what the plan is: an approval binds both digest and base.
+func (c Approve) check(s State) error {
+	if c.Digest != s.Proposed.Digest {
+		return wrongDigest(s, "approval", c.Digest)
+	}
+	if c.Actor == "" {
+		return errs.New(errs.Invalid, "approval of install plan %s names no approver", s.Proposed.Name).At("actor", "R-IP-10")
+	}
+	if c.Now.IsZero() {
+		return errs.New(errs.Internal, "approval of install plan %s has no time", s.Proposed.Name)
+	}
+	if c.Base == nil {
+		return nil
+	}
+	if changed := BaseChanges(*c.Base, s.Proposed.Base); len(changed) > 0 {
+		return errs.New(errs.Conflict, "approval of install plan %s is void: %s changed since the approver looked",
+			s.Proposed.Name, strings.Join(changed, ", ")).At("base", "R-IP-10")
+	}
+	return nil
+}
+
+func (c Approve) event(s State) ([]events.Payload, error) {
+	expires := c.Expires
+	if expires.IsZero() {
+		expires = c.Now.Add(DefaultApprovalTTL)
+	}
+	if !c.Now.Before(expires) || expires.Sub(c.Now) > MaxApprovalTTL {
+		return nil, errs.New(errs.Invalid, "approval of install plan %s would expire at %s: want a time at most %s after now",
+			s.Proposed.Name, expires.UTC().Format(time.RFC3339), MaxApprovalTTL).At("expires", "R-IP-10")
+	}
+	return one(events.InstallPlanApproved{Digest: c.Digest, Base: s.Proposed.Base, Expires: expires.UTC()}), nil
+}
+
+func (c Reject) decide(s State) ([]events.Payload, error) {
+	if err := mustExist(s); err != nil {
+		return nil, err
+	}
+	if c.Digest != "" && c.Digest != s.Proposed.Digest {
+		return nil, wrongDigest(s, "rejection", c.Digest)
+	}
+	switch {
+	case s.Phase == Rejected:
+		return nil, nil
+	case s.Live() && !s.Begun:
+		return one(events.InstallPlanRejected{Digest: s.Proposed.Digest}), nil
+	}
+	return nil, s.refuse("rejected")
+}
+
+func (Start) decide(s State) ([]events.Payload, error) {
+	if err := mustExist(s); err != nil {
+		return nil, err
+	}
+	if s.Begun {
+		return nil, nil
+	}
+	return start(s)
+}
+
+func (c Block) decide(s State) ([]events.Payload, error) {
+	if err := mustExist(s); err != nil {
+		return nil, err
+	}
+	if !s.Live() || s.Blocked == Blocked(c) {
+		return nil, nil
+	}
+	if c.Class == "" || c.Reason == "" {
+		return nil, errs.New(errs.Invalid, "install plan %s: a block needs class and reason", s.Proposed.Name)
+	}
+	return one(events.InstallPlanBlocked(c)), nil
+}
+
+func (c Finish) decide(s State) ([]events.Payload, error) {
+	if s.Phase == Complete {
+		return nil, nil
+	}
+	return end(s, "finished", events.InstallPlanFinished{Steps: s.Proposed.Steps, StepLog: c.StepLog})
+}
+
+func (c Fail) decide(s State) ([]events.Payload, error) {
+	if s.Phase == Failed {
+		return nil, nil
+	}
+	return end(s, "failed", events.InstallPlanFailed(c))
+}
+
+// end appends the last event of a plan, and the start where its report was lost.
+func end(s State, word string, last events.Payload) ([]events.Payload, error) {
+	if err := mustExist(s); err != nil {
+		return nil, err
+	}
+	if s.Phase == Complete || s.Phase == Failed {
+		return nil, s.refuse(word)
+	}
+	if s.Begun {
+		return one(last), nil
+	}
+	first, err := start(s)
+	return append(first, last), err
+}
+
+// start refuses what no person approved: there the executor acted without a grant, which must be seen.
+func start(s State) ([]events.Payload, error) {
+	if s.Proposed.Approval == Manual && s.Approval.Digest == "" {
+		return nil, errs.New(errs.Conflict, "install plan %s was begun without approval", s.Proposed.Name).At("", "R-IP-11")
+	}
+	return one(events.InstallPlanStarted{Steps: s.Proposed.Steps}), nil
+}
+
+func mustExist(s State) error {
+	if s.Exists() {
+		return nil
+	}
+	return errs.New(errs.NotFound, "there is no such install plan")
+}
+
+func wrongDigest(s State, what, digest string) error {
+	return errs.New(errs.Conflict, "%s names digest %q, but install plan %s has digest %q: look at the plan again",
+		what, digest, s.Proposed.Name, s.Proposed.Digest).At("digest", "R-IP-10")
+}
+
+// refuse is the one sentence for a command that comes too late.
+func (s State) refuse(word string) error {
+	why := map[Phase]string{
+		Installing: "it has begun, and a plan that has begun is brought to its end",
+		Complete:   "it is complete",
+		Failed:     "it has failed",
+		Superseded: "it was superseded",
+		Rejected:   "it was rejected",
+	}[s.Phase]
+	if s.SupersededBy != "" {
+		why += " by plan " + s.SupersededBy
+	}
+	return errs.New(errs.Conflict, "install plan %s cannot be %s: %s", s.Proposed.Name, word, why)
+}
+
+// BaseChanges names the parts of a plan's base that differ, in a fixed order; none where they are equal.
+func BaseChanges(a, b events.PlanBase) []string {
+	var changed []string
+	for _, f := range []struct{ name, a, b string }{
+		{"installed bundles", a.Installed, b.Installed},
+		{"CRDs", a.CRDs, b.CRDs},
+		{"operator group", a.OperatorGroup, b.OperatorGroup},
+		{"configuration", a.Config, b.Config},
+		{"approval policy", a.Policy, b.Policy},
+	} {
+		if f.a != f.b {
+			changed = append(changed, f.name)
+		}
+	}
+	return changed
+}

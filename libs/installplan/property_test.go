@@ -1,0 +1,63 @@
+package installplan_test
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/installplan"
+)
+
+// TestAnyCommandsKeepTheStream: whatever commands come in whatever order, their events fold, the same
+// command again adds nothing (R-IP-44), and what has begun ends in Complete or Failed only.
+func TestAnyCommandsKeepTheStream(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var s installplan.State
+		now := noon
+		for range rapid.IntRange(1, 20).Draw(t, "length") {
+			now = now.Add(time.Duration(rapid.IntRange(0, 30).Draw(t, "hours")) * time.Hour)
+			c := anyCommand(t, now)
+			decided, err := installplan.Decide(s, c)
+			if err != nil {
+				continue
+			}
+			begun := s.Begun
+			s = evolveAll(t, s, decided)
+			if again, err := installplan.Decide(s, c); err != nil || len(again) > 0 {
+				t.Fatalf("%#v repeated gives %v, %v", c, again, err)
+			}
+			if begun && (s.Phase == installplan.Superseded || s.Phase == installplan.Rejected || s.Phase == installplan.RequiresApproval) {
+				t.Fatalf("a begun plan became %s", s.Phase)
+			}
+		}
+	})
+}
+
+func evolveAll(t *rapid.T, s installplan.State, decided []events.Payload) installplan.State {
+	for _, e := range decided {
+		next, err := installplan.Evolve(s, e)
+		if err != nil {
+			t.Fatalf("decided event does not fold: %v", err)
+		}
+		s = next
+	}
+	return s
+}
+
+func anyCommand(t *rapid.T, now time.Time) installplan.Command {
+	return rapid.SampledFrom([]installplan.Command{
+		installplan.Propose{Plan: proposed(installplan.Manual)},
+		installplan.Propose{Plan: proposed(installplan.Automatic)},
+		installplan.Supersede{By: "next"}, installplan.Supersede{},
+		installplan.Approve{Digest: ours, Actor: "a1", Now: now},
+		installplan.Approve{Digest: theirs, Actor: "a1", Now: now},
+		installplan.Reject{}, installplan.Start{},
+		installplan.Block{Class: "transient", Reason: "ClusterUnreachable"},
+		installplan.Block{Class: "conflict", Reason: "Forbidden"},
+		installplan.Finish{StepLog: stepLog},
+		installplan.Fail{Step: 1, Reason: "Invalid", StepLog: stepLog},
+	}).Draw(t, "command")
+}

@@ -1,0 +1,164 @@
+package installplan
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/chandler-fleet/chandler/libs/events"
+)
+
+// Phase is what a user sees of a plan. The first four are OLM's (R-IP §5.1, R-IP-5); OLM deletes
+// plans where Chandler keeps them as Superseded or Rejected.
+type Phase string
+
+// The phases. The empty phase is a plan that does not exist yet.
+const (
+	RequiresApproval Phase = "RequiresApproval" // Manual, waiting for a person (R-IP-10)
+	Installing       Phase = "Installing"       // may be executed, is being executed, or is blocked for now
+	Complete         Phase = "Complete"         // every step is done
+	Failed           Phase = "Failed"           // a step failed for good (R-IP-43)
+	Superseded       Phase = "Superseded"       // another decision took its place before it was begun
+	Rejected         Phase = "Rejected"         // a person ended it before it was begun
+)
+
+// Approval modes of a plan and of a subscription.
+const (
+	Automatic = "Automatic"
+	Manual    = "Manual"
+)
+
+// DefaultApprovalTTL is how long an approval stays good when the approver names no other time: a
+// working day and the night after it, so that an evening's approval covers the morning's window.
+const DefaultApprovalTTL = 24 * time.Hour
+
+// MaxApprovalTTL bounds what an approver may ask for: an approval is for this change now, not a
+// standing permission, which is what Automatic is for.
+const MaxApprovalTTL = 30 * 24 * time.Hour
+
+// State is one plan as its events tell it.
+type State struct {
+	Proposed events.InstallPlanProposed // the decision itself
+	Phase    Phase
+	// Begun is true from the first step on: such a plan is finished or fails, it is never superseded or
+	// rejected (DESIGN D6).
+	Begun    bool
+	Approval Approval
+	Blocked  Blocked
+	// SupersededBy is the id of the plan that took this one's place; "" where none did.
+	SupersededBy string
+	Failure      Failure
+	StepLog      string // digest, once Complete or Failed
+}
+
+// Approval is a person's consent to exactly one digest on one base. Its zero value is none.
+type Approval struct {
+	Digest  string
+	Base    events.PlanBase
+	Expires time.Time
+}
+
+// ValidAt says whether the approval holds at a moment. An expired approval is void (DESIGN D6).
+func (a Approval) ValidAt(now time.Time) bool { return a.Digest != "" && now.Before(a.Expires) }
+
+// Blocked is why a plan waits for something outside. Its zero value is "not blocked".
+type Blocked struct {
+	Class  string // transient, conflict, expired, stopped
+	Reason string // a code
+}
+
+// Failure is the step (1-based) that failed for good, and a code. Its zero value is none.
+type Failure struct {
+	Step   int
+	Reason string
+}
+
+// Exists says whether the plan was proposed.
+func (s State) Exists() bool { return s.Phase != "" }
+
+// Live says whether the plan can still change a cluster.
+func (s State) Live() bool { return s.Phase == RequiresApproval || s.Phase == Installing }
+
+// Executable says whether an executor may take the plan's next step at a moment: Automatic, or
+// approved and not expired, or begun already (R-IP-11).
+func (s State) Executable(now time.Time) bool {
+	if s.Phase != Installing {
+		return false
+	}
+	return s.Begun || s.Proposed.Approval == Automatic || s.Approval.ValidAt(now)
+}
+
+// PhaseAt is the phase to be shown at a moment: a plan whose approval expired before it was begun
+// requires approval again.
+func (s State) PhaseAt(now time.Time) Phase {
+	if s.Phase == Installing && !s.Executable(now) {
+		return RequiresApproval
+	}
+	return s.Phase
+}
+
+// CSVs are the names of what the plan installs, sorted.
+func (s State) CSVs() []string {
+	names := make([]string, 0, len(s.Proposed.Bundles))
+	for _, b := range s.Proposed.Bundles {
+		names = append(names, b.CSV)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Evolve folds one event into the state. An event that cannot follow the ones before, or that is not a
+// plan's, is an error: a reader must stop there rather than show something else.
+func Evolve(s State, p events.Payload) (State, error) {
+	if e, ok := p.(events.InstallPlanProposed); ok {
+		return evolveProposed(s, e)
+	}
+	if !s.Exists() {
+		return s, fmt.Errorf("install plan: %s before installplan.proposed.v1", p.EventType())
+	}
+	switch e := p.(type) {
+	case events.InstallPlanSuperseded:
+		s.Phase, s.SupersededBy = Superseded, e.By
+	case events.InstallPlanApproved:
+		s.Phase, s.Approval = Installing, Approval(e)
+	case events.InstallPlanRejected:
+		s.Phase = Rejected
+	case events.InstallPlanStarted:
+		// A start after superseded or rejected is true all the same: it crossed that decision on its way here.
+		s.Phase, s.Begun, s.Blocked, s.SupersededBy = Installing, true, Blocked{}, ""
+	case events.InstallPlanBlocked:
+		s.Blocked = Blocked(e)
+	case events.InstallPlanFinished:
+		s.Phase, s.StepLog, s.Blocked = Complete, e.StepLog, Blocked{}
+	case events.InstallPlanFailed:
+		s.Phase, s.StepLog, s.Blocked = Failed, e.StepLog, Blocked{}
+		s.Failure = Failure{Step: e.Step, Reason: e.Reason}
+	default:
+		return s, fmt.Errorf("install plan %s: %s is not an event of an install plan", s.Proposed.Name, p.EventType())
+	}
+	return s, nil
+}
+
+// Fold is Evolve over a whole stream, oldest event first.
+func Fold(payloads ...events.Payload) (State, error) {
+	var s State
+	for _, p := range payloads {
+		next, err := Evolve(s, p)
+		if err != nil {
+			return s, err
+		}
+		s = next
+	}
+	return s, nil
+}
+
+func evolveProposed(s State, e events.InstallPlanProposed) (State, error) {
+	if s.Exists() {
+		return s, fmt.Errorf("install plan %s: proposed twice", s.Proposed.Name)
+	}
+	s.Proposed, s.Phase = e, Installing
+	if e.Approval == Manual {
+		s.Phase = RequiresApproval
+	}
+	return s, nil
+}

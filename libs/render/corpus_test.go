@@ -1,0 +1,196 @@
+package render_test
+
+import (
+	"archive/tar"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+	"sigs.k8s.io/yaml"
+
+	"github.com/chandler-fleet/chandler/libs/bundle"
+	"github.com/chandler-fleet/chandler/libs/render"
+)
+
+// sharedData opens one archive of the real catalogs. Without the data the test is skipped, but in CI it fails.
+func sharedData(t *testing.T, name string) *tar.Reader {
+	t.Helper()
+	root := os.Getenv("CHANDLER_TESTDATA")
+	if root == "" {
+		root = filepath.Join("..", "..", "..", "shared")
+	}
+	f, err := os.Open(filepath.Join(root, "data", name))
+	if err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatalf("CI needs the real catalogs (CHANDLER_TESTDATA): %v", err)
+		}
+		t.Skipf("real catalogs are not here (CHANDLER_TESTDATA): %v", err)
+	}
+	t.Cleanup(func() { check(t, f.Close()) })
+	const window = 1 << 28 // the archives were packed with --long=27
+	z, err := zstd.NewReader(f, zstd.WithDecoderMaxWindow(window), zstd.WithDecoderConcurrency(1))
+	check(t, err)
+	t.Cleanup(z.Close)
+	return tar.NewReader(z)
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// files calls use with every regular file of the archive.
+func files(t *testing.T, r *tar.Reader, use func(name string, body []byte)) {
+	t.Helper()
+	for {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		check(t, err)
+		if h.Typeflag != tar.TypeReg {
+			continue
+		}
+		body, err := io.ReadAll(r)
+		check(t, err)
+		use(h.Name, body)
+	}
+}
+
+// outcome counts what became of the bundles of a corpus.
+type outcome struct {
+	bundles, objects int
+	refused          map[string]string
+	unserved         int
+}
+
+// take renders one bundle the way that its install modes allow, twice, and compares.
+func (o *outcome) take(t *testing.T, name string, raw [][]byte) {
+	t.Helper()
+	o.bundles++
+	content, err := bundle.FromManifests(raw)
+	if err != nil {
+		o.refused[name] = "bundle: " + err.Error()
+		return
+	}
+	canonical, want, err := content.Canonical()
+	check(t, err)
+	content, got, err := bundle.Unpack(bundle.Pack(canonical))
+	check(t, err)
+	if got != want {
+		t.Errorf("%s: digest %s after packing, %s before", name, got, want)
+	}
+	csv, err := content.CSV()
+	if err != nil {
+		o.refused[name] = "csv: " + err.Error()
+		return
+	}
+	if len(render.Unserved(csv)) > 0 {
+		o.unserved++
+	}
+	objects, err := render.Render(input(content, csv))
+	if err != nil {
+		o.refused[name] = "render: " + err.Error()
+		return
+	}
+	o.objects += len(objects)
+	for _, obj := range objects {
+		if _, err := obj.Digest(); err != nil {
+			t.Errorf("%s: %s: %v", name, obj, err)
+		}
+	}
+}
+
+// input chooses the targets: own namespace, else all, else one, as the bundle allows.
+func input(content bundle.Content, csv bundle.CSV) render.Input {
+	in := render.Input{Content: content, Namespace: "ops", Group: render.OperatorGroup{Name: "group", Namespace: "ops"}}
+	for _, targets := range [][]string{{"ops"}, {""}, {"other"}, {"other", "third"}} {
+		if render.CheckInstallModes(csv.Spec.InstallModes, "ops", targets) == nil {
+			in.Group.Targets = targets
+			return in
+		}
+	}
+	return in
+}
+
+func (o *outcome) report(t *testing.T) {
+	t.Helper()
+	t.Logf("%d bundles, %d objects, %d refused, %d with parts that are not served yet", o.bundles, o.objects, len(o.refused), o.unserved)
+	names := make([]string, 0, len(o.refused))
+	for n := range o.refused {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	for _, n := range names {
+		t.Logf("refused %s: %s", n, o.refused[n])
+	}
+}
+
+// TestInlineCatalog renders all bundles of a published catalog with bundle objects inline.
+func TestInlineCatalog(t *testing.T) {
+	t.Parallel()
+	o := outcome{refused: map[string]string{}}
+	files(t, sharedData(t, "certified-v4.14.fbc.tar.zst"), func(name string, body []byte) {
+		for _, doc := range strings.Split(string(body), "\n---\n") {
+			j, err := yaml.YAMLToJSON([]byte(doc))
+			check(t, err)
+			var blob struct {
+				Schema, Name string
+				Properties   []struct {
+					Type  string
+					Value json.RawMessage
+				}
+			}
+			check(t, json.Unmarshal(j, &blob))
+			if blob.Schema != "olm.bundle" {
+				continue
+			}
+			var raw [][]byte
+			for _, p := range blob.Properties {
+				if p.Type == "olm.bundle.object" {
+					var v struct{ Data []byte }
+					check(t, json.Unmarshal(p.Value, &v))
+					raw = append(raw, v.Data)
+				}
+			}
+			o.take(t, blob.Name, raw)
+		}
+	})
+	o.report(t)
+}
+
+// TestBundleDirectories renders published bundles from their manifests directories.
+func TestBundleDirectories(t *testing.T) {
+	t.Parallel()
+	for _, archive := range []string{"install-set.tar.zst", "certified-v4.20.bundles.tar.zst"} {
+		t.Run(archive, func(t *testing.T) {
+			t.Parallel()
+			if testing.Short() && archive != "install-set.tar.zst" {
+				t.Skip("short: the large archive takes half a minute")
+			}
+			o := outcome{refused: map[string]string{}}
+			dirs := map[string][][]byte{}
+			files(t, sharedData(t, archive), func(name string, body []byte) {
+				if dir := path.Dir(name); path.Base(dir) == "manifests" {
+					dirs[dir] = append(dirs[dir], body)
+				}
+			})
+			for dir, raw := range dirs {
+				o.take(t, dir, raw)
+			}
+			o.report(t)
+		})
+	}
+}
+
+var _ = fmt.Sprint

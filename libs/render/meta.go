@@ -1,0 +1,155 @@
+package render
+
+import (
+	"crypto/sha256"
+	"math/big"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Labels and annotations (R-IP-23, R-CSV-21, R-CSV-22, R-OG §7.3).
+const (
+	LabelManaged         = "olm.managed"
+	LabelOwner           = "olm.owner"
+	LabelOwnerKind       = "olm.owner.kind"
+	LabelOwnerNamespace  = "olm.owner.namespace"
+	LabelPermissionsHash = "olm.permissions.hash"
+	LabelDeploymentHash  = "olm.deployment-spec-hash"
+	LabelAPIPrefix       = "olm.api."
+
+	AnnotationOperatorGroup      = "olm.operatorGroup"
+	AnnotationOperatorNamespace  = "olm.operatorNamespace"
+	AnnotationTargetNamespaces   = "olm.targetNamespaces"
+	AnnotationInstalledAlongside = "operatorframework.io/installed-alongside-"
+
+	// EnvOperatorCondition carries the operator condition's name to the operator (R-COND-1, R-SUB-11).
+	EnvOperatorCondition = "OPERATOR_CONDITION_NAME"
+)
+
+const (
+	// maxName is the length of a label value, to which generated names are cut (R-CSV-21).
+	maxName = 63
+	// nameHashLength gives 51 bits: enough to tell the permissions of all operators of a cluster apart.
+	nameHashLength = 10
+	// apiHashLength and specHashLength fill labels whose keys and values people rarely read.
+	apiHashLength  = 13
+	specHashLength = 20
+)
+
+type scope int
+
+const (
+	namespaced scope = iota
+	clusterScoped
+)
+
+// Kinds that render writes by itself.
+var (
+	gvkCSV                = schema.GroupVersionKind{Group: "operators.coreos.com", Version: "v1alpha1", Kind: "ClusterServiceVersion"}
+	gvkCRD                = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
+	gvkServiceAccount     = schema.GroupVersionKind{Version: "v1", Kind: "ServiceAccount"}
+	gvkRole               = rbac("Role")
+	gvkRoleBinding        = rbac("RoleBinding")
+	gvkClusterRole        = rbac("ClusterRole")
+	gvkClusterRoleBinding = rbac("ClusterRoleBinding")
+	gvkDeployment         = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
+)
+
+func rbac(kind string) schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: kind}
+}
+
+// supported is the table of R-CAT-53 with the scope of each kind. PodMonitor is left out there on purpose.
+func supported(gvk schema.GroupVersionKind) (scope, bool) {
+	switch gvk.Group + "/" + gvk.Kind {
+	case "/ConfigMap", "/Secret", "/Service", "/ServiceAccount", "policy/PodDisruptionBudget",
+		"monitoring.coreos.com/PrometheusRule", "monitoring.coreos.com/ServiceMonitor",
+		"rbac.authorization.k8s.io/Role", "rbac.authorization.k8s.io/RoleBinding",
+		"autoscaling.k8s.io/VerticalPodAutoscaler", "networking.k8s.io/NetworkPolicy":
+		return namespaced, true
+	case "rbac.authorization.k8s.io/ClusterRole", "rbac.authorization.k8s.io/ClusterRoleBinding",
+		"console.openshift.io/ConsoleCLIDownload", "console.openshift.io/ConsoleLink", "console.openshift.io/ConsolePlugin",
+		"console.openshift.io/ConsoleQuickStart", "console.openshift.io/ConsoleYAMLSample", "scheduling.k8s.io/PriorityClass":
+		return clusterScoped, true
+	}
+	return namespaced, false
+}
+
+func (r *renderer) managedLabels() map[string]string { return map[string]string{LabelManaged: "true"} }
+
+// ownerLabels mark what belongs to the CSV and goes when it goes (R-IP-23). Namespaced objects bear
+// them, too, so that those copied to target namespaces are found.
+func (r *renderer) ownerLabels() map[string]string {
+	return map[string]string{
+		LabelManaged:        "true",
+		LabelOwner:          labelValue(r.csv.Name),
+		LabelOwnerKind:      gvkCSV.Kind,
+		LabelOwnerNamespace: r.in.Namespace,
+	}
+}
+
+// labelValue cuts a name to what a label holds, with a hash where it was cut.
+func labelValue(name string) string {
+	if len(name) <= maxName {
+		return name
+	}
+	return cutName(name, hash(nameHashLength, name))
+}
+
+// OwnerLabelValue is the value of LabelOwner for a CSV.
+func OwnerLabelValue(csv string) string { return labelValue(csv) }
+
+// cutName is base-hash in at most 63 characters (R-CSV-21).
+func cutName(base, h string) string {
+	if room := maxName - len(h) - 1; len(base) > room {
+		base = strings.TrimRight(base[:room], "-.")
+	}
+	return base + "-" + h
+}
+
+// hash returns n base-36 digits over the parts; the separator keeps ("ab","c") and ("a","bc") apart.
+func hash(n int, parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	s := new(big.Int).SetBytes(sum[:]).Text(36)
+	if len(s) < n {
+		s = strings.Repeat("0", n-len(s)) + s
+	}
+	return s[:n]
+}
+
+// child returns m[key] as a map, which it makes where it is absent or something else.
+func child(m map[string]any, key string) map[string]any {
+	c, ok := m[key].(map[string]any)
+	if !ok {
+		c = map[string]any{}
+		m[key] = c
+	}
+	return c
+}
+
+// set merges values into the string map at key; values win.
+func set(m map[string]any, key string, values ...map[string]string) {
+	c := child(m, key)
+	for _, v := range values {
+		for k, s := range v {
+			c[k] = s
+		}
+	}
+	if len(c) == 0 {
+		delete(m, key)
+	}
+}
+
+// setDefault merges values into the string map at key; what is there wins.
+func setDefault(m map[string]any, key string, values map[string]string) {
+	c := child(m, key)
+	for k, s := range values {
+		if _, ok := c[k]; !ok {
+			c[k] = s
+		}
+	}
+	if len(c) == 0 {
+		delete(m, key)
+	}
+}

@@ -1,0 +1,238 @@
+package render
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/chandler-fleet/chandler/libs/bundle"
+	"github.com/chandler-fleet/chandler/libs/digest"
+	"github.com/chandler-fleet/chandler/libs/errs"
+)
+
+// ObjectType is the type prefix of a rendered object's digest.
+const ObjectType = "chandler.object.v1"
+
+// Input is everything that decides what a bundle becomes.
+type Input struct {
+	Content   bundle.Content
+	Namespace string // where the operator runs
+	Group     OperatorGroup
+	// Config is the subscription's spec.config as JSON (R-SUB §4.2); empty without one.
+	Config json.RawMessage
+}
+
+// OperatorGroup is what rendering needs of the namespace's operator group. Empty Targets, or the
+// single target "", mean all namespaces.
+type OperatorGroup struct {
+	Name      string
+	Namespace string
+	Targets   []string
+}
+
+// Global reports whether the group serves all namespaces.
+func (g OperatorGroup) Global() bool {
+	return len(g.Targets) == 0 || len(g.Targets) == 1 && g.Targets[0] == ""
+}
+
+// Object is one object to apply.
+type Object struct {
+	GVK       schema.GroupVersionKind
+	Namespace string // "" for cluster-scoped objects
+	Name      string
+	Resolving string         // the CSV that it belongs to
+	Body      map[string]any // JSON values as apimachinery has them: int64, float64, string, bool, nil
+}
+
+// Digest is the content address of the object.
+func (o Object) Digest() (digest.Digest, error) { return digest.JSON(ObjectType, o.Body) }
+
+// String is "Kind namespace/name", for error texts.
+func (o Object) String() string {
+	if o.Namespace == "" {
+		return o.GVK.Kind + " " + o.Name
+	}
+	return o.GVK.Kind + " " + o.Namespace + "/" + o.Name
+}
+
+// renderer carries one rendering; its steps append to out in order.
+type renderer struct {
+	in     Input
+	csv    bundle.CSV
+	config config
+	out    []Object
+}
+
+// Render returns the objects of a bundle in order. Errors are errs.Invalid for a bundle that breaks
+// a rule and errs.Unprocessable for one that does not fit the operator group (R-CSV-31).
+func Render(in Input) ([]Object, error) {
+	csv, err := in.Content.CSV()
+	if err != nil {
+		return nil, err
+	}
+	if in.Namespace == "" {
+		return nil, errs.New(errs.Invalid, "render %s: no namespace", csv.Name)
+	}
+	in.Group.Targets = sortedTargets(in.Group.Targets)
+	if err := CheckInstallModes(csv.Spec.InstallModes, in.Namespace, in.Group.Targets); err != nil {
+		return nil, errs.Wrap(errs.KindOf(err), err, "%s cannot serve operator group %s/%s", csv.Name, in.Group.Namespace, in.Group.Name)
+	}
+	cfg, err := parseConfig(in.Config)
+	if err != nil {
+		return nil, err
+	}
+	r := &renderer{in: in, csv: csv, config: cfg}
+	for _, step := range []func() error{r.clusterServiceVersion, r.crds, r.serviceAccounts, r.roles, r.optional, r.deployments} {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	return r.out, nil
+}
+
+// Unserved names what the bundle declares and Render leaves out, sorted; empty for most bundles.
+func Unserved(csv bundle.CSV) []string {
+	var out []string
+	if len(csv.Spec.Webhooks) > 0 {
+		out = append(out, "webhookdefinitions (R-CSV-42)")
+	}
+	if len(csv.Spec.APIServices.Owned) > 0 {
+		out = append(out, "apiservicedefinitions.owned (R-CSV-40)")
+	}
+	slices.Sort(out)
+	return out
+}
+
+// sortedTargets returns the target set in the order of the annotation (R-OG §7.3): sorted, each once.
+func sortedTargets(targets []string) []string {
+	if len(targets) == 0 {
+		return []string{""}
+	}
+	t := slices.Clone(targets)
+	slices.Sort(t)
+	return slices.Compact(t)
+}
+
+// add takes an object whose body holds apiVersion, kind and metadata.
+func (r *renderer) add(gvk schema.GroupVersionKind, namespace, name string, body map[string]any) {
+	body["apiVersion"], body["kind"] = gvk.GroupVersion().String(), gvk.Kind
+	meta := child(body, "metadata")
+	meta["name"] = name
+	delete(meta, "namespace")
+	if namespace != "" {
+		meta["namespace"] = namespace
+	}
+	for _, k := range []string{"creationTimestamp", "resourceVersion", "uid", "generation", "managedFields", "ownerReferences", "selfLink", "finalizers"} {
+		delete(meta, k) // a cluster's own notes on another object
+	}
+	delete(body, "status")
+	r.out = append(r.out, Object{GVK: gvk, Namespace: namespace, Name: name, Resolving: r.csv.Name, Body: body})
+}
+
+// clusterServiceVersion renders the CSV object: the manifest with the group's annotations (R-OG §7.3)
+// and a label for each API (R-CSV-22).
+func (r *renderer) clusterServiceVersion() error {
+	body, err := decode(r.csv.Raw)
+	if err != nil {
+		return err
+	}
+	meta := child(body, "metadata")
+	set(meta, "labels", r.managedLabels(), r.apiLabels())
+	set(meta, "annotations", r.groupAnnotations())
+	r.add(gvkCSV, r.in.Namespace, r.csv.Name, body)
+	return nil
+}
+
+func (r *renderer) groupAnnotations() map[string]string {
+	return map[string]string{
+		AnnotationOperatorGroup:     r.in.Group.Name,
+		AnnotationOperatorNamespace: r.in.Namespace,
+		AnnotationTargetNamespaces:  strings.Join(r.in.Group.Targets, ","),
+	}
+}
+
+func (r *renderer) apiLabels() map[string]string {
+	labels := map[string]string{}
+	crd := func(list []bundle.CRDDescription, value string) {
+		for _, d := range list {
+			_, group, _ := strings.Cut(d.Name, ".")
+			labels[LabelAPIPrefix+hash(apiHashLength, d.Kind, d.Version, group)] = value
+		}
+	}
+	crd(r.csv.Spec.CRDs.Required, "required")
+	api := func(list []bundle.APIDescription, value string) {
+		for _, d := range list {
+			labels[LabelAPIPrefix+hash(apiHashLength, d.Kind, d.Version, d.Group)] = value
+		}
+	}
+	api(r.csv.Spec.APIServices.Required, "required")
+	crd(r.csv.Spec.CRDs.Owned, "provided")
+	api(r.csv.Spec.APIServices.Owned, "provided")
+	return labels
+}
+
+// crds renders the bundle's CRDs. They outlive the operator (R-CSV-52), so they are not owned; each
+// owner leaves an annotation instead (R-CSV-22).
+func (r *renderer) crds() error {
+	crds, err := r.in.Content.CRDs()
+	if err != nil {
+		return err
+	}
+	for _, o := range crds {
+		if o.APIVersion != "apiextensions.k8s.io/v1" {
+			return errs.New(errs.Invalid, "%s: %s has apiVersion %s, which Kubernetes serves no more; want apiextensions.k8s.io/v1",
+				r.csv.Name, o, o.APIVersion).At("/apiVersion", "R-CAT-59")
+		}
+		body, err := decode(o.Raw)
+		if err != nil {
+			return err
+		}
+		meta := child(body, "metadata")
+		owner := r.in.Namespace + "/" + r.csv.Name
+		set(meta, "labels", map[string]string{LabelManaged: "true"})
+		set(meta, "annotations", map[string]string{AnnotationInstalledAlongside + hash(apiHashLength, owner): owner})
+		r.add(gvkCRD, "", o.Name, body)
+	}
+	return nil
+}
+
+// optional renders the objects of R-CAT-53. Namespaced ones go to the operator's namespace whatever
+// their manifest says; service accounts were taken with the accounts of the strategy.
+func (r *renderer) optional() error {
+	others, err := r.in.Content.Others()
+	if err != nil {
+		return err
+	}
+	for _, o := range others {
+		gvk := schema.FromAPIVersionAndKind(o.APIVersion, o.Kind)
+		scope, ok := supported(gvk)
+		if !ok {
+			return errs.New(errs.Invalid, "%s: %s of %s is not a kind that a bundle may bring", r.csv.Name, o, o.APIVersion).At("/kind", "R-CAT-53")
+		}
+		if gvk == gvkServiceAccount {
+			continue
+		}
+		body, err := decode(o.Raw)
+		if err != nil {
+			return err
+		}
+		set(child(body, "metadata"), "labels", r.ownerLabels())
+		namespace := ""
+		if scope == namespaced {
+			namespace = r.in.Namespace
+		}
+		r.add(gvk, namespace, o.Name, body)
+	}
+	return nil
+}
+
+func decode(raw json.RawMessage) (map[string]any, error) {
+	var m map[string]any
+	if err := utiljson.Unmarshal(raw, &m); err != nil {
+		return nil, errs.New(errs.Invalid, "manifest: %v", err).At("", "R-CAT-51")
+	}
+	return m, nil
+}
