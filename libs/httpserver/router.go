@@ -1,0 +1,157 @@
+package httpserver
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"regexp"
+	"runtime/debug"
+	"time"
+
+	"github.com/felixge/httpsnoop"
+	"github.com/go-chi/chi/v5"
+	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+)
+
+// DefaultBodyLimit bounds a request's body. The largest that people send is a kubeconfig or a
+// subscription's configuration, a few kilobytes.
+const DefaultBodyLimit = 1 << 20
+
+// HeaderRequestID carries the id of a request, from the caller if it has the right form.
+const HeaderRequestID = "X-Request-ID"
+
+// Options of a router.
+type Options struct {
+	Log       *slog.Logger // slog.Default when nil
+	BodyLimit int64        // bytes; DefaultBodyLimit when zero
+}
+
+// Router returns a router with tracing, request id, access log, recovery and a body limit, whose
+// answers to unknown paths and methods are problem documents.
+func Router(o Options) *chi.Mux {
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	if o.BodyLimit == 0 {
+		o.BodyLimit = DefaultBodyLimit
+	}
+	r := chi.NewRouter()
+	r.Use(trace, requestID, accessLog(o.Log), recoverer(o.Log), limitBody(o.BodyLimit))
+	r.NotFound(func(w http.ResponseWriter, r *http.Request) {
+		Problem(w, r, errs.New(errs.NotFound, "there is nothing at %s", r.URL.Path))
+	})
+	r.MethodNotAllowed(methodNotAllowed)
+	return r
+}
+
+// methodNotAllowed has no kind of its own: no service can mean it.
+func methodNotAllowed(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", ProblemType)
+	w.WriteHeader(http.StatusMethodNotAllowed)
+	// The caller may have gone; the access log tells what was answered.
+	_ = json.NewEncoder(w).Encode(ProblemDetails{
+		Title: http.StatusText(http.StatusMethodNotAllowed), Status: http.StatusMethodNotAllowed, Kind: string(errs.Invalid),
+		Detail: r.Method + " is not offered at " + r.URL.Path, Request: RequestID(r.Context()),
+	})
+}
+
+func trace(next http.Handler) http.Handler {
+	return otelhttp.NewHandler(next, "http", otelhttp.WithSpanNameFormatter(func(_ string, r *http.Request) string {
+		return r.Method + " " + r.URL.Path
+	}))
+}
+
+// note is what later middleware and handlers tell the access log.
+type note struct {
+	id  string
+	err error
+}
+
+type noteKey struct{}
+
+var wantID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+
+func requestID(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id := r.Header.Get(HeaderRequestID)
+		if !wantID.MatchString(id) {
+			id = rand.Text()
+		}
+		w.Header().Set(HeaderRequestID, id)
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), noteKey{}, &note{id: id})))
+	})
+}
+
+// RequestID is the id of the request of ctx, "" outside one.
+func RequestID(ctx context.Context) string {
+	if n, ok := ctx.Value(noteKey{}).(*note); ok {
+		return n.id
+	}
+	return ""
+}
+
+func noteError(ctx context.Context, err error) {
+	if n, ok := ctx.Value(noteKey{}).(*note); ok {
+		n.err = err
+	}
+}
+
+// NoteError hands the access log the error behind an answer that was not written by Problem.
+func NoteError(ctx context.Context, err error) { noteError(ctx, err) }
+
+func accessLog(log *slog.Logger) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			m := httpsnoop.CaptureMetrics(next, w, r)
+			attrs := []slog.Attr{
+				slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Int("status", m.Code),
+				slog.Int64("bytes", m.Written), slog.Duration("took", m.Duration.Round(time.Microsecond)),
+				slog.String("request", RequestID(r.Context())),
+			}
+			level := slog.LevelInfo
+			if n, ok := r.Context().Value(noteKey{}).(*note); ok && n.err != nil {
+				attrs = append(attrs, slog.Any("error", n.err))
+			}
+			if m.Code >= http.StatusInternalServerError {
+				level = slog.LevelError
+			}
+			log.LogAttrs(r.Context(), level, "request", attrs...)
+		})
+	}
+}
+
+func recoverer(log *slog.Logger) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			defer func() {
+				v := recover()
+				if v == nil {
+					return
+				}
+				if v == http.ErrAbortHandler { //nolint:errorlint // net/http compares this sentinel by identity, too
+					panic(v)
+				}
+				log.ErrorContext(r.Context(), "panic in a handler", "panic", v, "path", r.URL.Path, "stack", string(debug.Stack()))
+				Problem(w, r, errs.New(errs.Internal, "panic: %v", v))
+			}()
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+func limitBody(limit int64) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.ContentLength > limit {
+				Problem(w, r, errs.New(errs.TooLarge, "the body has %d bytes, the limit is %d", r.ContentLength, limit))
+				return
+			}
+			r.Body = http.MaxBytesReader(w, r.Body, limit)
+			next.ServeHTTP(w, r)
+		})
+	}
+}
