@@ -1,0 +1,101 @@
+package testcluster
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/chandler-fleet/chandler/test/testcluster/internal/binaries"
+	"github.com/chandler-fleet/chandler/test/testcluster/internal/pool"
+)
+
+// MaxHolders is how many tests on this machine may hold clusters of their own at a time; a further one waits. Two, since
+// an API server with fifty operators takes 1.6 GB and a core while they are installed, and a server that gets too
+// little makes tests fail for no reason of theirs. A test that holds a cluster gets its next ones without waiting, and
+// so do its subtests.
+const MaxHolders = 2
+
+// keepVariable leaves the files of clusters in place, to look at logs after a failure.
+const keepVariable = "CHANDLER_TESTCLUSTER_KEEP"
+
+// New starts a cluster for one test, and stops it at its end. It takes at most one Options.
+func New(t testing.TB, opts ...Options) *Cluster {
+	t.Helper()
+	c, err := newForTest(t, opts)
+	if err != nil {
+		t.Fatalf("testcluster: %v", err)
+	}
+	t.Cleanup(func() {
+		if c.plane.opts.Keep {
+			t.Logf("files of cluster %s are kept in %s", c.Name(), c.Dir())
+		} else if t.Failed() {
+			t.Logf("to keep the logs of cluster %s, set %s=1", c.Name(), keepVariable)
+		}
+		if err := c.Stop(); err != nil {
+			t.Errorf("testcluster: %v", err)
+		}
+	})
+	return c
+}
+
+func newForTest(t testing.TB, all []Options) (*Cluster, error) {
+	opts, err := testOptions(t, all)
+	if err != nil {
+		return nil, err
+	}
+	// Before the turn, so that nobody waits while we build; and to standard error, so that it is seen while it happens.
+	if _, err := binaries.Ensure(t.Context(), os.Stderr); err != nil {
+		return nil, err
+	}
+	if opts.member, err = takeTurn(t, opts); err != nil {
+		return nil, err
+	}
+	return Start(t.Context(), opts)
+}
+
+func testOptions(t testing.TB, all []Options) (Options, error) {
+	var opts Options
+	switch len(all) {
+	case 0:
+	case 1:
+		opts = all[0]
+	default:
+		return opts, errors.New("more than one Options given")
+	}
+	if opts.Log == nil {
+		opts.Log = t.Output()
+	}
+	opts.Keep = opts.Keep || os.Getenv(keepVariable) != ""
+	return opts.withDefaults(), nil
+}
+
+func takeTurn(t testing.TB, opts Options) (*pool.Member, error) {
+	if err := requireEmpty(opts.Dir); err != nil {
+		return nil, err
+	}
+	p, err := pool.Open()
+	if err != nil {
+		return nil, err
+	}
+	return p.Take(t.Context(), pool.Turn{
+		Name:   opts.Name,
+		Dir:    opts.Dir,
+		Holder: fmt.Sprintf("process %d/%s", os.Getpid(), t.Name()),
+		Limit:  MaxHolders,
+		Log:    os.Stderr,
+	})
+}
+
+// Main runs the tests of a package that uses Shared and stops the shared cluster after them. Without it the cluster ends
+// with the process all the same, only its files stay until the next start.
+//
+//	func TestMain(m *testing.M) { testcluster.Main(m) }
+func Main(m *testing.M) {
+	code := m.Run()
+	if err := theShared.stop(); err != nil {
+		fmt.Fprintln(os.Stderr, "testcluster:", err)
+		code = max(code, 1)
+	}
+	os.Exit(code)
+}
