@@ -1,0 +1,276 @@
+package eventlog
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/chandler-fleet/chandler/libs/digest"
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/pg"
+)
+
+// scanWindow is how many positions one ReadAfter with a filter looks at: a reader of rare events gets
+// its turn back within a few milliseconds, with a position to go on from.
+const scanWindow = 10_000
+
+// Filter narrows ReadAfter; the zero value takes everything. A type that this program does not know
+// passes Types (never Kinds): a reader must stop there, since it may be a later version of a type that it wants.
+type Filter struct {
+	Tenant  string
+	Kinds   []events.Kind
+	Types   []events.Type
+	Stream  *events.StreamID
+	Subject string
+	// Raw leaves Payload nil, so that unknown types pass: for those that only hand events on.
+	Raw bool
+}
+
+// narrows reports whether rows may be left out.
+func (f Filter) narrows() bool {
+	return f.Tenant != "" || len(f.Kinds) > 0 || len(f.Types) > 0 || f.Stream != nil || f.Subject != ""
+}
+
+// Head returns the position of the last event that has one; its N is 0 in an empty log.
+func (l *Log) Head(ctx context.Context, q pg.Querier) (events.Position, error) {
+	var p events.Position
+	if err := q.QueryRow(ctx, `select epoch, position from eventlog.sequencer`).Scan(&p.Epoch, &p.N); err != nil {
+		return p, fmt.Errorf("read the head of the log: %w", pg.Err(err))
+	}
+	return p, nil
+}
+
+// PositionOf returns the position of one event, and false while it has none or does not exist.
+func (l *Log) PositionOf(ctx context.Context, q pg.Querier, tenant string, s events.StreamID, version int64) (events.Position, bool, error) {
+	var p events.Position
+	err := q.QueryRow(ctx, `select epoch, position from eventlog.events
+		where stream_key = $1 and incarnation = $2 and version = $3 and tenant = $4`,
+		s.Key, s.Incarnation, version, tenant).Scan(&p.Epoch, &p.N)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return events.Position{}, false, nil
+	}
+	if err != nil {
+		return events.Position{}, false, fmt.Errorf("read the position of %s@%d: %w", s, version, pg.Err(err))
+	}
+	return p, true, nil
+}
+
+// Latest returns the head of the last incarnation of a natural key, such as "cluster/namespace/name".
+// Where there has never been one, Version is 0 and ID the first incarnation.
+func (l *Log) Latest(ctx context.Context, q pg.Querier, tenant string, kind events.Kind, natural string) (StreamHead, error) {
+	h := StreamHead{ID: events.StreamID{Kind: kind, Key: events.Key(tenant, kind, natural), Incarnation: 1}}
+	err := q.QueryRow(ctx, `select incarnation, version, closed from eventlog.streams
+		where tenant = $1 and key = $2 order by incarnation desc limit 1`, tenant, h.ID.Key).
+		Scan(&h.ID.Incarnation, &h.Version, &h.Closed)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return h, fmt.Errorf("read the head of %s %q: %w", kind, natural, pg.Err(err))
+	}
+	return h, nil
+}
+
+const readStreamSQL = `
+select position, epoch, recorded, tenant, kind, stream_key, incarnation, version, type, body, hash from eventlog.events
+  where stream_key = $1 and incarnation = $2 and version > $3 and tenant = $4
+union all
+select 0, 0, null, tenant, kind, stream_key, incarnation, version, type, body, hash from eventlog.appended
+  where stream_key = $1 and incarnation = $2 and version > $3 and tenant = $4
+order by version`
+
+// ReadStream returns the events of a stream behind a version, in order, whether they have a position
+// or not: what a decider folds. Both tables are read in one snapshot, so that an event on its way from
+// one to the other is there once. An unknown type is an *events.UnknownTypeError.
+func (l *Log) ReadStream(ctx context.Context, q pg.Querier, tenant string, s events.StreamID, afterVersion int64) ([]Recorded, error) {
+	rows, err := q.Query(ctx, readStreamSQL, s.Key, s.Incarnation, afterVersion, tenant)
+	if err != nil {
+		return nil, fmt.Errorf("read stream %s: %w", s, pg.Err(err))
+	}
+	list, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (Recorded, error) {
+		var w row
+		if err := r.Scan(w.fields()...); err != nil {
+			return Recorded{}, err
+		}
+		return w.event()
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read stream %s: %w", s, pg.Err(err))
+	}
+	for i := range list {
+		if err := list[i].decode(); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// readAfterSQL. An older epoch may have counted further than the record now does: a reader that saw
+// position n of epoch e goes on behind the last position that epoch e has kept. The bounds and the
+// events come from one snapshot.
+const readAfterSQL = `
+with low as materialized (
+  select least($2::bigint, coalesce((select first_position - 1 from eventlog.epochs where epoch > $1 order by epoch limit 1), $2::bigint)) as n),
+bounds as materialized (
+  select low.n as low, low.n + $3 as high, head.epoch, head.position,
+    (select max(epoch) from eventlog.epochs where first_position <= low.n + $3) as high_epoch
+  from low, (select epoch, position from eventlog.sequencer limit 1) head)
+select b.epoch, b.position, b.high, b.high_epoch,
+  coalesce(e.position, 0), coalesce(e.epoch, 0), e.recorded, coalesce(e.tenant, ''), coalesce(e.kind, ''),
+  coalesce(e.stream_key, '00000000-0000-0000-0000-000000000000'), coalesce(e.incarnation, 0), coalesce(e.version, 0),
+  coalesce(e.type, ''), e.body, e.hash
+from bounds b left join lateral (
+  select * from eventlog.events v
+  where v.position > b.low and v.position <= b.high
+    and ($4 = '' or v.tenant = $4)
+    and ($5::text[] is null or v.kind = any ($5))
+    and ($6::text[] is null or v.type = any ($6) or v.type <> all ($7::text[]))
+    and ($8::uuid is null or v.stream_key = $8 and v.incarnation = $9)
+    and ($10 = '' or v.subject = $10)
+  order by v.position limit $11) e on true
+order by e.position`
+
+// ReadAfter returns at most limit events behind a position that pass the filter, in order, and the
+// position up to which the log was scanned, from which the next call goes on. With a filter one call
+// looks at a bounded part of the log, so that a call may return nothing although there is more: a
+// reader is at the end when the scanned position is Head. An unknown type ends the result before it;
+// as the first event it is an *events.UnknownTypeError.
+func (l *Log) ReadAfter(ctx context.Context, q pg.Querier, after events.Position, f Filter, limit int) ([]Recorded, events.Position, error) {
+	if limit < 1 {
+		return nil, after, errs.New(errs.Invalid, "read the log: limit is %d, want at least 1", limit)
+	}
+	window := limit
+	if f.narrows() {
+		window = max(limit, scanWindow)
+	}
+	rows, err := q.Query(ctx, readAfterSQL, readAfterArgs(after, f, window, limit)...)
+	if err != nil {
+		return nil, after, fmt.Errorf("read the log after %s: %w", after, pg.Err(err))
+	}
+	list, scanned, err := collect(rows, limit)
+	if err != nil {
+		return nil, after, fmt.Errorf("read the log after %s: %w", after, pg.Err(err))
+	}
+	if f.Raw {
+		return list, later(after, scanned), nil
+	}
+	for i := range list {
+		if err := list[i].decode(); err != nil {
+			if i == 0 {
+				return nil, after, err
+			}
+			return list[:i], list[i-1].Position, nil
+		}
+	}
+	return list, later(after, scanned), nil
+}
+
+func readAfterArgs(after events.Position, f Filter, window, limit int) []any {
+	var (
+		kinds, types, known []string
+		key                 *uuid.UUID
+		incarnation         int
+	)
+	for _, k := range f.Kinds {
+		kinds = append(kinds, string(k))
+	}
+	for _, t := range f.Types {
+		types = append(types, string(t))
+	}
+	if types != nil {
+		for _, d := range events.All() {
+			known = append(known, string(d.Type))
+		}
+	}
+	if f.Stream != nil {
+		key, incarnation = &f.Stream.Key, f.Stream.Incarnation
+	}
+	return []any{after.Epoch, after.N, window, f.Tenant, kinds, types, known, key, incarnation, f.Subject, limit}
+}
+
+// later returns the later of two positions: a scan never takes a reader back.
+func later(a, b events.Position) events.Position {
+	if a.Less(b) {
+		return b
+	}
+	return a
+}
+
+// collect reads the rows of readAfterSQL. Without an event there is one row with the bounds alone.
+func collect(rows pgx.Rows, limit int) ([]Recorded, events.Position, error) {
+	defer rows.Close()
+	var (
+		list      []Recorded
+		head, end events.Position // end: the last position that was looked at, if the log has it
+	)
+	for rows.Next() {
+		var w row
+		if err := rows.Scan(append([]any{&head.Epoch, &head.N, &end.N, &end.Epoch}, w.fields()...)...); err != nil {
+			return nil, head, err
+		}
+		if w.position.IsZero() {
+			break
+		}
+		e, err := w.event()
+		if err != nil {
+			return nil, head, err
+		}
+		list = append(list, e)
+	}
+	rows.Close()
+	if err := rows.Err(); err != nil {
+		return nil, head, err
+	}
+	switch {
+	case len(list) == limit:
+		return list, list[limit-1].Position, nil
+	case end.N < head.N:
+		return list, end, nil
+	}
+	return list, head, nil
+}
+
+// row is one row of the log or the inbox.
+type row struct {
+	position events.Position
+	recorded *time.Time
+	tenant   string
+	stream   events.StreamID
+	version  int64
+	typ      events.Type
+	body     []byte
+	hash     []byte
+}
+
+// fields are the places of the columns from position to hash.
+func (w *row) fields() []any {
+	return []any{&w.position.N, &w.position.Epoch, &w.recorded, &w.tenant, &w.stream.Kind, &w.stream.Key,
+		&w.stream.Incarnation, &w.version, &w.typ, &w.body, &w.hash}
+}
+
+// event reads the envelope. What filters and streams go by is taken from the columns, so that Verify
+// sees where they differ from the bytes.
+func (w *row) event() (Recorded, error) {
+	e := Recorded{Position: w.position, Bytes: w.body, Hash: digest.FromSum(w.hash), StreamID: w.stream}
+	if w.recorded != nil {
+		e.Recorded = w.recorded.UTC()
+	}
+	if err := json.Unmarshal(w.body, &e.Envelope); err != nil {
+		return e, errs.Wrap(errs.Internal, err, "event at %s: read its bytes", w.position)
+	}
+	e.Tenant, e.Type, e.Version, e.Stream = w.tenant, w.typ, w.version, w.stream.String()
+	return e, nil
+}
+
+// decode fills Payload.
+func (r *Recorded) decode() error {
+	p, err := events.Decode(r.Envelope)
+	if err != nil {
+		return fmt.Errorf("event at %s of stream %s: %w", r.Position, r.StreamID, err)
+	}
+	r.Payload = p
+	return nil
+}

@@ -1,0 +1,193 @@
+package eventlog
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/pg"
+)
+
+const (
+	// lease is how long a leader leads without a sign of life. A healthy one prolongs it in every second
+	// half; after a crash nothing gets a position for at most this long.
+	lease = 2 * time.Second
+	// candidacy is how often a candidate asks whether the lease has run out: it costs one read of one row.
+	candidacy = 250 * time.Millisecond
+	// batch bounds one move, so that its transaction stays at some 20 ms.
+	batch = 1000
+	// busyPause and idlePause bound the pause after a move that found less than a full batch. The
+	// pause doubles from the one to the other while nothing comes: 40 cheap queries a second at rest.
+	busyPause = 2 * time.Millisecond
+	idlePause = 25 * time.Millisecond
+	// troublePause is the pause after an error of the database.
+	troublePause = 250 * time.Millisecond
+)
+
+// Options of a Sequencer.
+type Options struct {
+	// ID names the candidate; two alive at once must differ. A service uses its name and a random part.
+	ID  string
+	Log *slog.Logger // default slog.Default()
+	// Lead runs beside the sequencer for as long as this candidate leads; its ctx ends with the term. The
+	// publisher of hints is one. A leader whose term has passed may notice late, so that what Lead does
+	// outside the database must be fenced there. If it returns, it is started again after a pause.
+	Lead func(ctx context.Context) error
+}
+
+// Sequencer is one candidate for giving positions. Every service hosts one, one of them leads.
+type Sequencer struct {
+	log  *Log
+	o    Options
+	lead atomic.Int64 // term while leading, else 0
+}
+
+// NewSequencer returns a candidate; Run makes it one.
+func NewSequencer(l *Log, o Options) *Sequencer {
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	o.Log = o.Log.With("sequencer", o.ID)
+	return &Sequencer{log: l, o: o}
+}
+
+// Leading reports whether this candidate leads as far as it knows.
+func (s *Sequencer) Leading() bool { return s.lead.Load() != 0 }
+
+// Run is a candidate until ctx ends, then hands over at once. Trouble with the database is logged and
+// tried again; it returns nil.
+func (s *Sequencer) Run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		term, ok, err := s.stand(ctx)
+		switch {
+		case err != nil:
+			s.trouble(ctx, err)
+			pause(ctx, troublePause)
+		case !ok:
+			pause(ctx, candidacy)
+		default:
+			s.term(ctx, term)
+		}
+	}
+	return nil
+}
+
+// stand asks to be the leader.
+func (s *Sequencer) stand(ctx context.Context) (int64, bool, error) {
+	var term *int64
+	if err := s.log.pool.QueryRow(ctx, `select eventlog.lead($1, $2)`, s.o.ID, lease).Scan(&term); err != nil {
+		return 0, false, fmt.Errorf("stand for sequencer: %w", pg.Err(err))
+	}
+	if term == nil {
+		return 0, false, nil
+	}
+	return *term, true, nil
+}
+
+// term leads until the term has passed or ctx ends.
+func (s *Sequencer) term(ctx context.Context, term int64) {
+	ctx, end := context.WithCancel(ctx)
+	s.lead.Store(term)
+	s.o.Log.InfoContext(ctx, "leads the sequencing of the log", "term", term)
+	beside := make(chan struct{})
+	go func() {
+		defer close(beside)
+		s.beside(ctx)
+	}()
+	err := s.sequence(ctx, term)
+	end()
+	s.lead.Store(0)
+	<-beside
+	if err != nil {
+		s.o.Log.InfoContext(ctx, "no longer leads the sequencing of the log", "term", term, "error", err)
+		return
+	}
+	s.resign(ctx, term)
+}
+
+// beside runs the Lead option again and again.
+func (s *Sequencer) beside(ctx context.Context) {
+	for s.o.Lead != nil && ctx.Err() == nil {
+		if err := s.o.Lead(ctx); err != nil && ctx.Err() == nil {
+			s.o.Log.WarnContext(ctx, "what runs beside the sequencer failed; it starts again", "error", err)
+		}
+		pause(ctx, troublePause)
+	}
+}
+
+// resign lets the next candidate begin at once.
+func (s *Sequencer) resign(ctx context.Context, term int64) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	if _, err := s.log.pool.Exec(ctx, `select eventlog.resign($1)`, term); err != nil {
+		s.trouble(ctx, fmt.Errorf("resign as sequencer: %w", pg.Err(err)))
+	}
+}
+
+// sequence moves batch after batch. It returns nil when ctx ends and an error when the term has passed.
+func (s *Sequencer) sequence(ctx context.Context, term int64) error {
+	wait := busyPause
+	for ctx.Err() == nil {
+		m, err := s.log.sequence(ctx, term, batch)
+		switch {
+		case ctx.Err() != nil:
+		case errs.Is(err, errs.Conflict):
+			return err
+		case err != nil:
+			s.trouble(ctx, err)
+			pause(ctx, troublePause)
+		case m.moved == batch: // there is more
+			wait = busyPause
+		default:
+			if m.moved > 0 {
+				wait = busyPause
+			}
+			pause(ctx, wait)
+			wait = min(2*wait, idlePause)
+		}
+	}
+	return nil
+}
+
+func (s *Sequencer) trouble(ctx context.Context, err error) {
+	if ctx.Err() == nil {
+		s.o.Log.WarnContext(ctx, "the sequencer has trouble with the database; it tries again", "error", err)
+	}
+}
+
+// move is what one call of eventlog.sequence did.
+type move struct {
+	moved  int
+	head   events.Position
+	narrow bool
+}
+
+// sequence moves one batch under a term, and sees to it that there are partitions ahead.
+func (l *Log) sequence(ctx context.Context, term int64, limit int) (move, error) {
+	var m move
+	err := l.pool.QueryRow(ctx, `select moved, epoch, head, narrow from eventlog.sequence($1, $2, $3)`, term, limit, lease).
+		Scan(&m.moved, &m.head.Epoch, &m.head.N, &m.narrow)
+	if err != nil {
+		return m, fmt.Errorf("give positions: %w", pg.Err(err))
+	}
+	// One whole partition ahead is kept, so that a failure here has hours to be mended.
+	if m.narrow {
+		if _, err := l.pool.Exec(ctx, `select eventlog.extend()`); err != nil {
+			return m, fmt.Errorf("make partitions ahead: %w", pg.Err(err))
+		}
+	}
+	return m, nil
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}

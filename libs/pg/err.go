@@ -1,0 +1,97 @@
+package pg
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/puddle/v2"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+)
+
+// The SQLSTATE codes that Chandler's own functions raise (migrations/README.md).
+const (
+	// CodeConflict: the stream's head is not at the expected version.
+	CodeConflict = "CH001"
+	// CodeExists: a stream that was expected not to exist does.
+	CodeExists = "CH002"
+	// CodeForbidden: the role or the tenant of the session does not allow this.
+	CodeForbidden = "CH003"
+	// CodeClosed: the stream has ended, or the life of its name before has not.
+	CodeClosed = "CH004"
+	// CodeDeposed: the session acts under a term that has passed to somebody else.
+	CodeDeposed = "CH005"
+	// CodeUnknownType: an event type that is not in the registry.
+	CodeUnknownType = "CH006"
+)
+
+// Err gives an error of the driver its kind. Errors that have a kind already, that come from ctx, or
+// that are not the driver's stay as they are. nil stays nil.
+func Err(err error) error {
+	var kinded *errs.Error
+	switch {
+	case err == nil, errors.As(err, &kinded):
+		return err
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	case errors.Is(err, pgx.ErrNoRows):
+		return errs.Wrap(errs.NotFound, err, "database")
+	}
+	if k := kindOf(err); k != "" {
+		return errs.Wrap(k, err, "database")
+	}
+	return err
+}
+
+func kindOf(err error) errs.Kind {
+	var p *pgconn.PgError
+	if errors.As(err, &p) {
+		return kindOfCode(p.Code)
+	}
+	if isConnection(err) {
+		return errs.Unavailable
+	}
+	return ""
+}
+
+// isConnection reports whether err says that the database cannot be reached or went away.
+func isConnection(err error) bool {
+	var (
+		connect *pgconn.ConnectError
+		network net.Error
+	)
+	return errors.As(err, &connect) || errors.As(err, &network) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
+		errors.Is(err, puddle.ErrClosedPool) || pgconn.SafeToRetry(err) ||
+		strings.Contains(err.Error(), "conn closed") // the driver has no type for it
+}
+
+// kindOfCode looks at the whole code first, then at its class, the first two characters.
+func kindOfCode(code string) errs.Kind {
+	switch code {
+	case CodeConflict, CodeClosed, CodeDeposed, "40001", "40P01": // serialization failure, deadlock
+		return errs.Conflict
+	case CodeExists, "23505": // unique violation
+		return errs.AlreadyExists
+	case CodeForbidden, "42501": // insufficient privilege
+		return errs.Forbidden
+	case CodeUnknownType, "23514", "23502": // check violation, null where none may be
+		return errs.Invalid
+	case "25P03", "25P04", "55P03": // idle in transaction, lock not available in time
+		return errs.Unavailable
+	case "28000", "28P01", "3D000": // credential refused, no such database
+		return errs.Unauthenticated
+	}
+	switch code[:min(2, len(code))] {
+	case "08", "53", "57", "58": // connection, resources, intervention such as a shutdown, system
+		return errs.Unavailable
+	case "22": // data exceptions
+		return errs.Invalid
+	}
+	return errs.Internal
+}

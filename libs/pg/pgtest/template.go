@@ -1,0 +1,94 @@
+package pgtest
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io/fs"
+	"log/slog"
+	"net/url"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/migrate"
+	"github.com/chandler-fleet/chandler/migrations"
+)
+
+const (
+	// password of Chandler's roles in a test instance that asks for one.
+	password = "pgtest"
+	// templateLock is the key of the advisory lock under which templates are made. Arbitrary.
+	templateLock = 0x7067746573740001
+)
+
+// template returns the name of a migrated template database, which it makes if it is missing. A
+// half-made one, whose maker has died, is made anew: only a finished one is marked as a template.
+func template(ctx context.Context, admin string) (string, error) {
+	name, err := templateName()
+	if err != nil {
+		return "", err
+	}
+	conn, err := pgx.Connect(ctx, admin)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }() // ends the session and its lock
+	if _, err := conn.Exec(ctx, "select pg_advisory_lock($1)", int64(templateLock)); err != nil {
+		return "", err
+	}
+	var there bool
+	err = conn.QueryRow(ctx, "select exists (select from pg_database where datname = $1 and datistemplate)", name).Scan(&there)
+	if err != nil || there {
+		return name, err
+	}
+	return name, makeTemplate(ctx, conn, admin, name)
+}
+
+func makeTemplate(ctx context.Context, conn *pgx.Conn, admin, name string) error {
+	for _, sql := range []string{"drop database if exists " + name + " with (force)", "create database " + name} {
+		if _, err := conn.Exec(ctx, sql); err != nil {
+			return fmt.Errorf("%s: %w", sql, err)
+		}
+	}
+	u, err := url.Parse(admin)
+	if err != nil {
+		return err
+	}
+	u.Path = "/" + name
+	o := migrate.Options{Passwords: map[string]string{"*": password}, Log: slog.New(slog.DiscardHandler)}
+	if err := migrate.Up(ctx, u.String(), o); err != nil {
+		return err
+	}
+	_, err = conn.Exec(ctx, "alter database "+name+" with is_template true allow_connections false")
+	return err
+}
+
+// templateName depends on everything that migrate.Up puts into a database.
+func templateName() (string, error) {
+	h := sha256.New()
+	err := fs.WalkDir(migrations.FS, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := fs.ReadFile(migrations.FS, path)
+		return errors.Join(err, write(h, path, string(data)))
+	})
+	for _, d := range events.All() {
+		err = errors.Join(err, write(h, string(d.Type), string(d.Kind), string(d.Writer)))
+	}
+	err = errors.Join(err, write(h, migrate.Bootstrap()))
+	return "chandler_template_" + hex.EncodeToString(h.Sum(nil)[:8]), err
+}
+
+func write(h hash.Hash, parts ...string) error {
+	for _, p := range parts {
+		if _, err := fmt.Fprintf(h, "%d:%s", len(p), p); err != nil {
+			return err
+		}
+	}
+	return nil
+}

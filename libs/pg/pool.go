@@ -1,0 +1,116 @@
+package pg
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+)
+
+// Querier is what a query needs; a pool, a connection and a transaction satisfy it.
+type Querier interface {
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// Pool is a pool of connections of one role to one database.
+type Pool struct {
+	*pgxpool.Pool
+	log *slog.Logger
+}
+
+// How a pool waits for a database that is away at start: quickly at first, then rarely enough that a
+// fleet of services does not hammer a database that has just come back.
+const (
+	firstRetry = 100 * time.Millisecond
+	lastRetry  = 5 * time.Second
+	// sayAgain is how often the wait is mentioned in the log.
+	sayAgain = 15 * time.Second
+)
+
+// Open opens a pool and waits until the database answers, for as long as ctx lives, saying so in the
+// log. A URL that cannot be read and a credential that is refused are errors at once: waiting mends neither.
+func Open(ctx context.Context, url string, opts ...Option) (*Pool, error) {
+	o := collect(opts)
+	cfg, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, errs.Wrap(errs.Invalid, err, "read the database URL")
+	}
+	o.apply(cfg)
+	pool, err := pgxpool.NewWithConfig(ctx, cfg)
+	if err != nil {
+		return nil, Err(err)
+	}
+	p := &Pool{Pool: pool, log: o.log}
+	if err := p.await(ctx, cfg.ConnConfig); err != nil {
+		pool.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// await pings until the database answers.
+func (p *Pool) await(ctx context.Context, cfg *pgx.ConnConfig) error {
+	pause := firstRetry
+	var said time.Time
+	for {
+		err := Err(p.Ping(ctx))
+		if err == nil {
+			if !said.IsZero() {
+				p.log.InfoContext(ctx, "the database answers")
+			}
+			return nil
+		}
+		if !errs.Is(err, errs.Unavailable) || ctx.Err() != nil {
+			return fmt.Errorf("connect to database %q as %q: %w", cfg.Database, cfg.User, err)
+		}
+		if time.Since(said) >= sayAgain {
+			said = time.Now()
+			p.log.WarnContext(ctx, "the database is away; waiting for it", "host", cfg.Host, "database", cfg.Database, "error", err)
+		}
+		if err := sleep(ctx, pause); err != nil {
+			return fmt.Errorf("wait for database %q at %s: %w", cfg.Database, cfg.Host, err)
+		}
+		pause = min(2*pause, lastRetry)
+	}
+}
+
+// sleep waits for d or the end of ctx.
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-t.C:
+		return nil
+	}
+}
+
+// Tx runs fn in one READ COMMITTED transaction: committed when fn returns nil, rolled back otherwise.
+// Errors of the driver come back as kinds (Err); errors of fn come back unchanged beside that.
+func (p *Pool) Tx(ctx context.Context, fn func(tx pgx.Tx) error) error {
+	return Err(pgx.BeginTxFunc(ctx, p.Pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, fn))
+}
+
+// TenantTx is Tx in which row-level security shows and accepts rows of one tenant only.
+func (p *Pool) TenantTx(ctx context.Context, tenant string, fn func(tx pgx.Tx) error) error {
+	return p.Tx(ctx, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, "select set_config('chandler.tenant', $1, true)", tenant); err != nil {
+			return fmt.Errorf("set the tenant: %w", err)
+		}
+		return fn(tx)
+	})
+}
+
+// Snapshot runs fn in one read-only REPEATABLE READ transaction: all its queries see the same moment.
+func (p *Pool) Snapshot(ctx context.Context, fn func(tx pgx.Tx) error) error {
+	return Err(pgx.BeginTxFunc(ctx, p.Pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, fn))
+}

@@ -1,0 +1,11 @@
+drop function eventlog.resume(bigint, text);
+drop function eventlog.check_epoch(bigint, bigint, text);
+drop function eventlog.extend();
+drop function eventlog.sequence(bigint, int, interval);
+drop function eventlog.resign(bigint);
+drop function eventlog.lead(text, interval);
+drop function eventlog.refuse(text, text, uuid, int, text, bigint);
+drop function eventlog.done(text, uuid, int, uuid[]);
+drop function eventlog.may_begin(text, text, uuid, int, text);
+drop function eventlog.may_write(text, text[]);
+drop function eventlog.append(text, text, uuid, int, text, bigint, boolean, text[], uuid[], bytea[]);

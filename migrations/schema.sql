@@ -1,0 +1,1979 @@
+-- What all migrations make together. Made by libs/migrate/cmd/dumpschema with PostgreSQL 15; do not edit.
+
+CREATE SCHEMA catalog;
+
+ALTER SCHEMA catalog OWNER TO chandler_owner;
+
+CREATE SCHEMA catalog_api;
+
+ALTER SCHEMA catalog_api OWNER TO chandler_owner;
+
+CREATE SCHEMA eventlog;
+
+ALTER SCHEMA eventlog OWNER TO chandler_owner;
+
+CREATE SCHEMA eventlog_api;
+
+ALTER SCHEMA eventlog_api OWNER TO chandler_owner;
+
+CREATE SCHEMA gateway;
+
+ALTER SCHEMA gateway OWNER TO chandler_owner;
+
+CREATE SCHEMA gateway_api;
+
+ALTER SCHEMA gateway_api OWNER TO chandler_owner;
+
+CREATE SCHEMA installer;
+
+ALTER SCHEMA installer OWNER TO chandler_owner;
+
+CREATE SCHEMA installer_api;
+
+ALTER SCHEMA installer_api OWNER TO chandler_owner;
+
+CREATE SCHEMA resolver;
+
+ALTER SCHEMA resolver OWNER TO chandler_owner;
+
+CREATE SCHEMA resolver_api;
+
+ALTER SCHEMA resolver_api OWNER TO chandler_owner;
+
+CREATE FUNCTION eventlog.append(p_tenant text, p_kind text, p_key uuid, p_incarnation integer, p_subject text, p_expected bigint, p_once boolean, p_types text[], p_ids uuid[], p_bodies bytea[], OUT version bigint, OUT repeated boolean) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+  n      int := cardinality(p_types);
+  closes boolean;
+  ended  boolean;
+begin
+  repeated := false;
+  if coalesce(current_setting('chandler.tenant', true), '') not in ('*', p_tenant) then
+    raise exception 'tenant % is not that of this session', p_tenant using errcode = 'CH003';
+  end if;
+  closes := eventlog.may_write(p_kind, p_types);
+  if p_once then
+    version := eventlog.done(p_tenant, p_key, p_incarnation, p_ids);
+    repeated := version is not null;
+    if repeated then return; end if;
+  end if;
+
+  if p_expected = 0 then
+    if p_incarnation > 1 then
+      select s.closed into ended from eventlog.streams s
+        where s.tenant = p_tenant and s.key = p_key and s.incarnation = p_incarnation - 1;
+      if ended is not true then
+        raise exception 'incarnation % of % % cannot begin: the one before has not ended', p_incarnation, p_kind, p_subject using errcode = 'CH004';
+      end if;
+    end if;
+    insert into eventlog.streams as s (tenant, kind, key, incarnation, subject, version, closed)
+      values (p_tenant, p_kind, p_key, p_incarnation, p_subject, n, closes)
+      on conflict do nothing
+      returning s.version into version;
+  else
+    update eventlog.streams as s set version = s.version + n, closed = closes
+      where s.tenant = p_tenant and s.key = p_key and s.incarnation = p_incarnation
+        and s.kind = p_kind and s.version = p_expected and not s.closed
+      returning s.version into version;
+  end if;
+  if version is null then
+    if p_once then -- the same command may have run beside us
+      version := eventlog.done(p_tenant, p_key, p_incarnation, p_ids);
+      repeated := version is not null;
+      if repeated then return; end if;
+    end if;
+    perform eventlog.refuse(p_tenant, p_kind, p_key, p_incarnation, p_subject, p_expected);
+  end if;
+
+  insert into eventlog.appended (tenant, kind, stream_key, incarnation, version, type, subject, event_id, body, hash)
+    select p_tenant, p_kind, p_key, p_incarnation, p_expected + u.i, u.type, p_subject, u.id, u.body, sha256(u.body)
+    from unnest(p_types, p_ids, p_bodies) with ordinality as u (type, id, body, i)
+    order by u.i;
+end $$;
+
+ALTER FUNCTION eventlog.append(p_tenant text, p_kind text, p_key uuid, p_incarnation integer, p_subject text, p_expected bigint, p_once boolean, p_types text[], p_ids uuid[], p_bodies bytea[], OUT version bigint, OUT repeated boolean) OWNER TO chandler_owner;
+
+CREATE FUNCTION eventlog.check_epoch(p_epoch bigint, p_position bigint, p_source text) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+  s eventlog.sequencer;
+  e bigint;
+begin
+  select * into s from eventlog.sequencer;
+  if (p_epoch, p_position) <= (s.epoch, s.position) then
+    return null;
+  end if;
+  select * into s from eventlog.sequencer for update;
+  if (p_epoch, p_position) <= (s.epoch, s.position) then
+    return null;
+  end if;
+  e := greatest(s.epoch, p_epoch) + 1;
+  insert into eventlog.epochs values (e, s.position + 1, clock_timestamp(), p_source, p_epoch, p_position);
+  insert into eventlog.stops (epoch, reason, source, since, seen_epoch, seen_position, head_epoch, head_position)
+    values (e, 'RecordLostCommits', p_source, clock_timestamp(), p_epoch, p_position, s.epoch, s.position);
+  update eventlog.sequencer set epoch = e;
+  return e;
+end $$;
+
+ALTER FUNCTION eventlog.check_epoch(p_epoch bigint, p_position bigint, p_source text) OWNER TO chandler_owner;
+
+CREATE FUNCTION eventlog.done(p_tenant text, p_key uuid, p_incarnation integer, p_ids uuid[]) RETURNS bigint
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+  select max(version) from (
+    select e.version from eventlog.events e
+      where e.stream_key = p_key and e.incarnation = p_incarnation and e.tenant = p_tenant and e.event_id = any (p_ids)
+    union all
+    select a.version from eventlog.appended a
+      where a.stream_key = p_key and a.incarnation = p_incarnation and a.tenant = p_tenant and a.event_id = any (p_ids)) found
+$$;
+
+ALTER FUNCTION eventlog.done(p_tenant text, p_key uuid, p_incarnation integer, p_ids uuid[]) OWNER TO chandler_owner;
+
+CREATE FUNCTION eventlog.extend() RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+  s     eventlog.sequencer;
+  first bigint;
+  last  bigint;
+  name  text;
+begin
+  perform pg_advisory_xact_lock(hashtext('eventlog.extend')); -- not the sequencer's row: it goes on
+  select * into s from eventlog.sequencer;
+  while s.partitioned < s.position + s.partition_rows loop
+    first := s.partitioned + 1;
+    last := s.partitioned + s.partition_rows;
+    name := 'events_' || lpad(first::text, 12, '0');
+    execute format('create table eventlog.%I (like eventlog.events including comments)', name);
+    execute format('alter table eventlog.%I add constraint bounds check (position >= %s and position <= %s)', name, first, last);
+    execute format('alter table eventlog.events attach partition eventlog.%I for values from (%s) to (%s)', name, first, last + 1);
+    execute format('alter table eventlog.%I drop constraint bounds', name);
+    update eventlog.sequencer set partitioned = last returning * into s;
+  end loop;
+  return s.partitioned;
+end $$;
+
+ALTER FUNCTION eventlog.extend() OWNER TO chandler_owner;
+
+CREATE FUNCTION eventlog.lead(p_id text, p_lease interval) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+  t bigint;
+begin
+  if exists (select from eventlog.sequencer s where s.leader <> p_id and s.until > clock_timestamp()) then
+    return null; -- the usual answer to a candidate takes no lock
+  end if;
+  update eventlog.sequencer s set
+      term = case when s.leader = p_id and s.until > clock_timestamp() then s.term else s.term + 1 end,
+      leader = p_id, until = clock_timestamp() + p_lease
+    where s.leader = p_id or s.until <= clock_timestamp()
+    returning s.term into t;
+  return t;
+end $$;
+
+ALTER FUNCTION eventlog.lead(p_id text, p_lease interval) OWNER TO chandler_owner;
+
+CREATE FUNCTION eventlog.may_write(p_kind text, p_types text[]) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+  r    record;
+  last boolean;
+begin
+  if cardinality(p_types) = 0 then
+    raise exception 'an append needs at least one event' using errcode = 'CH006';
+  end if;
+  for r in
+    select u.type, u.i, t.kind, t.writer, t.closes,
+           'chandler_' || replace(t.writer, '-', '_') as role
+    from unnest(p_types) with ordinality as u (type, i) left join eventlog.event_types t on t.type = u.type
+    order by u.i
+  loop
+    if r.kind is null then
+      raise exception 'event type % is not registered in this database', r.type
+        using errcode = 'CH006', hint = 'run the migration command of the version that writes it';
+    elsif r.kind <> p_kind then
+      raise exception 'event type % stands in streams of kind %, not %', r.type, r.kind, p_kind using errcode = 'CH006';
+    elsif not pg_has_role(session_user, r.role, 'MEMBER') then
+      raise exception 'role % may not write events of type %: their writer is the service %', session_user, r.type, r.writer
+        using errcode = 'CH003';
+    end if;
+    last := r.closes;
+  end loop;
+  return last;
+end $$;
+
+ALTER FUNCTION eventlog.may_write(p_kind text, p_types text[]) OWNER TO chandler_owner;
+
+CREATE FUNCTION eventlog.protect(target regclass) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $_$
+begin
+  execute format('alter table %s enable row level security', target);
+  execute format($policy$create policy tenant on %s
+    using (current_setting('chandler.tenant', true) in ('*', tenant))$policy$, target);
+end $_$;
+
+ALTER FUNCTION eventlog.protect(target regclass) OWNER TO chandler_owner;
+
+CREATE FUNCTION eventlog.refuse(p_tenant text, p_kind text, p_key uuid, p_incarnation integer, p_subject text, p_expected bigint) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+  s eventlog.streams;
+begin
+  select * into s from eventlog.streams h where h.tenant = p_tenant and h.key = p_key and h.incarnation = p_incarnation;
+  if p_expected = 0 then
+    raise exception '% % already exists', p_kind, p_subject using errcode = 'CH002', detail = coalesce(s.version, 0);
+  elsif s.closed and s.version = p_expected then
+    raise exception '% % has ended at version %', p_kind, p_subject, s.version using errcode = 'CH004';
+  end if;
+  raise exception '% % is at version %, not %', p_kind, p_subject, coalesce(s.version, 0), p_expected
+    using errcode = 'CH001', detail = coalesce(s.version, 0);
+end $$;
+
+ALTER FUNCTION eventlog.refuse(p_tenant text, p_kind text, p_key uuid, p_incarnation integer, p_subject text, p_expected bigint) OWNER TO chandler_owner;
+
+CREATE FUNCTION eventlog.resign(p_term bigint) RETURNS void
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+  update eventlog.sequencer set until = clock_timestamp() where term = p_term
+$$;
+
+ALTER FUNCTION eventlog.resign(p_term bigint) OWNER TO chandler_owner;
+
+CREATE FUNCTION eventlog.resume(p_epoch bigint, p_actor text) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+  current bigint;
+  n       int;
+begin
+  if not pg_has_role(session_user, 'chandler_gateway', 'MEMBER') then
+    raise exception 'role % may not resume effects: only the gateway may', session_user using errcode = 'CH003';
+  end if;
+  select s.epoch into current from eventlog.sequencer s for update;
+  if current <> p_epoch then
+    raise exception 'the epoch is %, not %: look at it again before you resume', current, p_epoch using errcode = 'CH001', detail = current;
+  end if;
+  update eventlog.stops set resumed = clock_timestamp(), resumed_by = p_actor where resumed is null;
+  get diagnostics n = row_count;
+  return n;
+end $$;
+
+ALTER FUNCTION eventlog.resume(p_epoch bigint, p_actor text) OWNER TO chandler_owner;
+
+CREATE FUNCTION eventlog.sequence(p_term bigint, p_max integer, p_lease interval, OUT moved integer, OUT epoch bigint, OUT head bigint, OUT narrow boolean) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+  s   eventlog.sequencer;
+  now timestamptz;
+begin
+  select * into s from eventlog.sequencer;
+  if s.term = p_term and s.until > clock_timestamp() + p_lease / 2
+      and not exists (select from eventlog.appended order by id limit 1) then
+    moved := 0; epoch := s.epoch; head := s.position; narrow := s.partitioned - head < s.partition_rows;
+    return; -- nothing to do: no lock, no write
+  end if;
+
+  select * into s from eventlog.sequencer for update;
+  if s.term <> p_term then
+    raise exception 'term % has passed to % under term %', p_term, s.leader, s.term using errcode = 'CH005';
+  end if;
+  now := greatest(s.recorded, clock_timestamp());
+  with taken as (
+    delete from eventlog.appended a
+      where a.id in (select i.id from eventlog.appended i order by i.id limit least(p_max, s.partitioned - s.position))
+      returning a.*)
+  insert into eventlog.events (position, epoch, recorded, tenant, kind, stream_key, incarnation, version, type, subject, event_id, body, hash)
+    select s.position + row_number() over (order by t.id), s.epoch, now,
+           t.tenant, t.kind, t.stream_key, t.incarnation, t.version, t.type, t.subject, t.event_id, t.body, t.hash
+    from taken t;
+  get diagnostics moved = row_count;
+  epoch := s.epoch;
+  head := s.position + moved;
+  narrow := s.partitioned - head < s.partition_rows;
+  update eventlog.sequencer set position = sequence.head, until = clock_timestamp() + p_lease,
+    recorded = case when moved > 0 then now else recorded end;
+  if moved > 0 then
+    perform pg_notify('eventlog_sequenced', epoch || '-' || head);
+  end if;
+end $$;
+
+ALTER FUNCTION eventlog.sequence(p_term bigint, p_max integer, p_lease interval, OUT moved integer, OUT epoch bigint, OUT head bigint, OUT narrow boolean) OWNER TO chandler_owner;
+
+CREATE TABLE catalog.catalogs (
+    tenant text NOT NULL,
+    stream text NOT NULL,
+    subject text NOT NULL,
+    source_type text NOT NULL,
+    spec text NOT NULL,
+    priority integer NOT NULL,
+    visibility_cluster text DEFAULT ''::text NOT NULL,
+    visibility_namespace text DEFAULT ''::text NOT NULL,
+    removed boolean DEFAULT false NOT NULL,
+    wanted bigint DEFAULT 1 NOT NULL,
+    looked bigint DEFAULT 0 NOT NULL,
+    fingerprint text DEFAULT ''::text NOT NULL,
+    revision text DEFAULT ''::text NOT NULL,
+    state text DEFAULT 'Loading'::text NOT NULL,
+    reason text DEFAULT ''::text NOT NULL,
+    message text DEFAULT ''::text NOT NULL,
+    document text DEFAULT ''::text NOT NULL,
+    failed_input text DEFAULT ''::text NOT NULL,
+    updated timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT catalogs_state_check CHECK ((state = ANY (ARRAY['Loading'::text, 'Ready'::text, 'Failed'::text])))
+);
+
+ALTER TABLE catalog.catalogs OWNER TO chandler_owner;
+
+COMMENT ON TABLE catalog.catalogs IS 'catalogs, where they come from, what is served and the state of the last look';
+
+CREATE TABLE catalog.contents (
+    tenant text NOT NULL,
+    digest text NOT NULL,
+    size bigint NOT NULL,
+    pack bytea NOT NULL,
+    created timestamp with time zone DEFAULT now() NOT NULL
+);
+ALTER TABLE ONLY catalog.contents ALTER COLUMN pack SET STORAGE EXTERNAL;
+
+ALTER TABLE catalog.contents OWNER TO chandler_owner;
+
+COMMENT ON TABLE catalog.contents IS 'canonical bundles by digest';
+
+CREATE TABLE catalog.dirty (
+    tenant text NOT NULL,
+    cluster text NOT NULL,
+    namespace text NOT NULL,
+    lane smallint NOT NULL,
+    generation bigint DEFAULT 1 NOT NULL,
+    owner text,
+    until timestamp with time zone,
+    attempts integer DEFAULT 0 NOT NULL,
+    not_before timestamp with time zone DEFAULT now() NOT NULL,
+    marked timestamp with time zone DEFAULT now() NOT NULL,
+    cause text DEFAULT ''::text NOT NULL,
+    traceparent text DEFAULT ''::text NOT NULL,
+    reason text DEFAULT ''::text NOT NULL
+);
+
+ALTER TABLE catalog.dirty OWNER TO chandler_owner;
+
+COMMENT ON TABLE catalog.dirty IS 'catalogs to be looked at, with their claims';
+
+CREATE TABLE catalog.documents (
+    tenant text NOT NULL,
+    digest text NOT NULL,
+    body bytea NOT NULL,
+    created timestamp with time zone DEFAULT now() NOT NULL
+);
+
+ALTER TABLE catalog.documents OWNER TO chandler_owner;
+
+COMMENT ON TABLE catalog.documents IS 'blobs of schemas that Chandler does not know, by digest of their bytes';
+
+CREATE TABLE catalog.findings (
+    tenant text NOT NULL,
+    document text NOT NULL,
+    catalog text NOT NULL,
+    findings jsonb NOT NULL,
+    created timestamp with time zone DEFAULT now() NOT NULL
+);
+
+ALTER TABLE catalog.findings OWNER TO chandler_owner;
+
+COMMENT ON TABLE catalog.findings IS 'what was wrong with a catalog at a look, by digest';
+
+CREATE TABLE catalog.migrations_applied (
+    version bigint NOT NULL,
+    file text NOT NULL,
+    digest text NOT NULL,
+    applied timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+ALTER TABLE catalog.migrations_applied OWNER TO chandler_owner;
+
+CREATE TABLE catalog.packages (
+    tenant text NOT NULL,
+    digest text NOT NULL,
+    package text NOT NULL,
+    document bytea NOT NULL,
+    created timestamp with time zone DEFAULT now() NOT NULL
+);
+ALTER TABLE ONLY catalog.packages ALTER COLUMN document SET STORAGE EXTERNAL;
+
+ALTER TABLE catalog.packages OWNER TO chandler_owner;
+
+COMMENT ON TABLE catalog.packages IS 'package documents by digest';
+
+CREATE TABLE catalog.revision_blobs (
+    tenant text NOT NULL,
+    revision text NOT NULL,
+    package text NOT NULL,
+    schema text NOT NULL,
+    name text NOT NULL,
+    digest text NOT NULL
+);
+
+ALTER TABLE catalog.revision_blobs OWNER TO chandler_owner;
+
+COMMENT ON TABLE catalog.revision_blobs IS 'blobs of unknown schemas of a revision, by schema, package and name';
+
+CREATE TABLE catalog.revision_packages (
+    tenant text NOT NULL,
+    revision text NOT NULL,
+    package text NOT NULL,
+    digest text NOT NULL
+);
+
+ALTER TABLE catalog.revision_packages OWNER TO chandler_owner;
+
+COMMENT ON TABLE catalog.revision_packages IS 'which package documents a revision is made of';
+
+CREATE TABLE catalog.revisions (
+    tenant text NOT NULL,
+    catalog text NOT NULL,
+    version bigint NOT NULL,
+    revision text NOT NULL,
+    previous text NOT NULL,
+    packages integer NOT NULL,
+    bundles integer NOT NULL,
+    created timestamp with time zone NOT NULL
+);
+
+ALTER TABLE catalog.revisions OWNER TO chandler_owner;
+
+COMMENT ON TABLE catalog.revisions IS 'the revisions that each catalog has served';
+
+CREATE TABLE catalog.schema_migrations (
+    version bigint NOT NULL,
+    dirty boolean NOT NULL
+);
+
+ALTER TABLE catalog.schema_migrations OWNER TO chandler_owner;
+
+CREATE VIEW catalog_api.catalogs WITH (security_barrier='true') AS
+ SELECT catalogs.tenant,
+    catalogs.subject AS name,
+    catalogs.stream,
+    catalogs.priority,
+    catalogs.visibility_cluster,
+    catalogs.visibility_namespace,
+    catalogs.revision,
+    catalogs.state,
+    catalogs.reason,
+    catalogs.message,
+    catalogs.document,
+    catalogs.updated
+   FROM catalog.catalogs
+  WHERE ((NOT catalogs.removed) AND ((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = catalogs.tenant)));
+
+ALTER TABLE catalog_api.catalogs OWNER TO chandler_owner;
+
+COMMENT ON VIEW catalog_api.catalogs IS 'live catalogs: what is served and the state of the last look';
+
+CREATE VIEW catalog_api.contents WITH (security_barrier='true') AS
+ SELECT contents.tenant,
+    contents.digest,
+    contents.size,
+    contents.pack
+   FROM catalog.contents
+  WHERE ((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = contents.tenant));
+
+ALTER TABLE catalog_api.contents OWNER TO chandler_owner;
+
+COMMENT ON VIEW catalog_api.contents IS 'canonical bundles: zstd';
+
+CREATE VIEW catalog_api.documents WITH (security_barrier='true') AS
+ SELECT documents.tenant,
+    documents.digest,
+    documents.body
+   FROM catalog.documents
+  WHERE ((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = documents.tenant));
+
+ALTER TABLE catalog_api.documents OWNER TO chandler_owner;
+
+COMMENT ON VIEW catalog_api.documents IS 'blobs of unknown schemas by digest';
+
+CREATE VIEW catalog_api.findings WITH (security_barrier='true') AS
+ SELECT findings.tenant,
+    findings.document,
+    findings.catalog,
+    findings.findings
+   FROM catalog.findings
+  WHERE ((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = findings.tenant));
+
+ALTER TABLE catalog_api.findings OWNER TO chandler_owner;
+
+COMMENT ON VIEW catalog_api.findings IS 'what was wrong at a look, by digest';
+
+CREATE VIEW catalog_api.packages WITH (security_barrier='true') AS
+ SELECT packages.tenant,
+    packages.digest,
+    packages.package,
+    packages.document
+   FROM catalog.packages
+  WHERE ((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = packages.tenant));
+
+ALTER TABLE catalog_api.packages OWNER TO chandler_owner;
+
+COMMENT ON VIEW catalog_api.packages IS 'package documents: zstd of canonical JSON';
+
+CREATE VIEW catalog_api.revision_blobs WITH (security_barrier='true') AS
+ SELECT revision_blobs.tenant,
+    revision_blobs.revision,
+    revision_blobs.package,
+    revision_blobs.schema,
+    revision_blobs.name,
+    revision_blobs.digest
+   FROM catalog.revision_blobs
+  WHERE ((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = revision_blobs.tenant));
+
+ALTER TABLE catalog_api.revision_blobs OWNER TO chandler_owner;
+
+COMMENT ON VIEW catalog_api.revision_blobs IS 'blobs of unknown schemas of a revision';
+
+CREATE VIEW catalog_api.revision_packages WITH (security_barrier='true') AS
+ SELECT revision_packages.tenant,
+    revision_packages.revision,
+    revision_packages.package,
+    revision_packages.digest
+   FROM catalog.revision_packages
+  WHERE ((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = revision_packages.tenant));
+
+ALTER TABLE catalog_api.revision_packages OWNER TO chandler_owner;
+
+COMMENT ON VIEW catalog_api.revision_packages IS 'package documents of a revision';
+
+CREATE VIEW catalog_api.revisions WITH (security_barrier='true') AS
+ SELECT revisions.tenant,
+    revisions.catalog,
+    revisions.version,
+    revisions.revision,
+    revisions.previous,
+    revisions.packages,
+    revisions.bundles,
+    revisions.created
+   FROM catalog.revisions
+  WHERE ((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = revisions.tenant));
+
+ALTER TABLE catalog_api.revisions OWNER TO chandler_owner;
+
+COMMENT ON VIEW catalog_api.revisions IS 'revisions that a catalog (its stream) has served; version is that of the event';
+
+CREATE TABLE eventlog.appended (
+    id bigint NOT NULL,
+    tenant text NOT NULL,
+    kind text NOT NULL,
+    stream_key uuid NOT NULL,
+    incarnation integer NOT NULL,
+    version bigint NOT NULL,
+    type text NOT NULL,
+    subject text NOT NULL,
+    event_id uuid NOT NULL,
+    body bytea NOT NULL,
+    hash bytea NOT NULL
+)
+WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='5000', autovacuum_vacuum_insert_threshold='-1', autovacuum_vacuum_cost_delay='0', vacuum_truncate='false');
+
+ALTER TABLE eventlog.appended OWNER TO chandler_owner;
+
+COMMENT ON TABLE eventlog.appended IS 'committed events that have no position yet';
+
+ALTER TABLE eventlog.appended ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME eventlog.appended_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE eventlog.checkpoints (
+    consumer text NOT NULL,
+    tenant text DEFAULT '*'::text NOT NULL,
+    epoch bigint NOT NULL,
+    "position" bigint NOT NULL,
+    updated timestamp with time zone DEFAULT now() NOT NULL
+)
+WITH (fillfactor='50');
+
+ALTER TABLE eventlog.checkpoints OWNER TO chandler_owner;
+
+COMMENT ON TABLE eventlog.checkpoints IS 'the last position whose effects a consumer has committed';
+
+CREATE TABLE eventlog.epochs (
+    epoch bigint NOT NULL,
+    first_position bigint NOT NULL,
+    raised timestamp with time zone NOT NULL,
+    source text NOT NULL,
+    seen_epoch bigint,
+    seen_position bigint
+);
+
+ALTER TABLE eventlog.epochs OWNER TO chandler_owner;
+
+COMMENT ON TABLE eventlog.epochs IS 'each epoch, the first position in it and who had seen more than the record held';
+
+CREATE TABLE eventlog.event_types (
+    type text NOT NULL,
+    kind text NOT NULL,
+    writer text NOT NULL,
+    closes boolean NOT NULL
+);
+
+ALTER TABLE eventlog.event_types OWNER TO chandler_owner;
+
+COMMENT ON TABLE eventlog.event_types IS 'every event type, the kind of stream it stands in, the one service that may write it, whether it ends its stream';
+
+CREATE TABLE eventlog.events (
+    "position" bigint NOT NULL,
+    epoch bigint NOT NULL,
+    recorded timestamp with time zone NOT NULL,
+    tenant text NOT NULL,
+    kind text NOT NULL,
+    stream_key uuid NOT NULL,
+    incarnation integer NOT NULL,
+    version bigint NOT NULL,
+    type text NOT NULL,
+    subject text NOT NULL,
+    event_id uuid NOT NULL,
+    body bytea NOT NULL,
+    hash bytea NOT NULL
+)
+PARTITION BY RANGE ("position");
+
+ALTER TABLE eventlog.events OWNER TO chandler_owner;
+
+COMMENT ON TABLE eventlog.events IS 'the record: dense positions, never changed, never deleted';
+
+CREATE TABLE eventlog.events_000000000001 (
+    "position" bigint NOT NULL,
+    epoch bigint NOT NULL,
+    recorded timestamp with time zone NOT NULL,
+    tenant text NOT NULL,
+    kind text NOT NULL,
+    stream_key uuid NOT NULL,
+    incarnation integer NOT NULL,
+    version bigint NOT NULL,
+    type text NOT NULL,
+    subject text NOT NULL,
+    event_id uuid NOT NULL,
+    body bytea NOT NULL,
+    hash bytea NOT NULL
+);
+
+ALTER TABLE eventlog.events_000000000001 OWNER TO chandler_owner;
+
+CREATE TABLE eventlog.migrations_applied (
+    version bigint NOT NULL,
+    file text NOT NULL,
+    digest text NOT NULL,
+    applied timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+ALTER TABLE eventlog.migrations_applied OWNER TO chandler_owner;
+
+CREATE TABLE eventlog.parked (
+    tenant text NOT NULL,
+    consumer text NOT NULL,
+    stream text NOT NULL,
+    version bigint NOT NULL,
+    epoch bigint NOT NULL,
+    "position" bigint NOT NULL,
+    type text NOT NULL,
+    reason text NOT NULL,
+    attempts integer DEFAULT 0 NOT NULL,
+    since timestamp with time zone DEFAULT now() NOT NULL,
+    next_retry timestamp with time zone DEFAULT now() NOT NULL
+);
+
+ALTER TABLE eventlog.parked OWNER TO chandler_owner;
+
+COMMENT ON TABLE eventlog.parked IS 'events that a consumer could not take; retried, never skipped';
+
+CREATE TABLE eventlog.schema_info (
+    schema text NOT NULL,
+    version bigint NOT NULL,
+    oldest_binary text NOT NULL,
+    migrated timestamp with time zone NOT NULL
+);
+
+ALTER TABLE eventlog.schema_info OWNER TO chandler_owner;
+
+COMMENT ON TABLE eventlog.schema_info IS 'version of each schema, and the oldest binary that it serves';
+
+CREATE TABLE eventlog.schema_migrations (
+    version bigint NOT NULL,
+    dirty boolean NOT NULL
+);
+
+ALTER TABLE eventlog.schema_migrations OWNER TO chandler_owner;
+
+CREATE TABLE eventlog.sequencer (
+    one boolean DEFAULT true NOT NULL,
+    term bigint DEFAULT 0 NOT NULL,
+    leader text DEFAULT ''::text NOT NULL,
+    until timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
+    epoch bigint DEFAULT 1 NOT NULL,
+    "position" bigint DEFAULT 0 NOT NULL,
+    recorded timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
+    partitioned bigint DEFAULT 0 NOT NULL,
+    partition_rows bigint DEFAULT 1000000 NOT NULL,
+    CONSTRAINT sequencer_one_check CHECK (one),
+    CONSTRAINT sequencer_partition_rows_check CHECK ((partition_rows > 0))
+)
+WITH (fillfactor='10');
+
+ALTER TABLE eventlog.sequencer OWNER TO chandler_owner;
+
+COMMENT ON TABLE eventlog.sequencer IS 'who gives positions, and the last one given';
+
+CREATE TABLE eventlog.stops (
+    epoch bigint NOT NULL,
+    tenant text DEFAULT '*'::text NOT NULL,
+    reason text NOT NULL,
+    source text NOT NULL,
+    since timestamp with time zone NOT NULL,
+    seen_epoch bigint NOT NULL,
+    seen_position bigint NOT NULL,
+    head_epoch bigint NOT NULL,
+    head_position bigint NOT NULL,
+    resumed timestamp with time zone,
+    resumed_by text
+);
+
+ALTER TABLE eventlog.stops OWNER TO chandler_owner;
+
+COMMENT ON TABLE eventlog.stops IS 'lost commits were noticed: no effect in any cluster until a person resumes';
+
+CREATE TABLE eventlog.streams (
+    tenant text NOT NULL,
+    kind text NOT NULL,
+    key uuid NOT NULL,
+    incarnation integer NOT NULL,
+    subject text NOT NULL,
+    version bigint NOT NULL,
+    closed boolean NOT NULL,
+    CONSTRAINT streams_incarnation_check CHECK ((incarnation >= 1)),
+    CONSTRAINT streams_tenant_check CHECK ((tenant <> ALL (ARRAY[''::text, '*'::text]))),
+    CONSTRAINT streams_version_check CHECK ((version >= 1))
+)
+WITH (fillfactor='70');
+
+ALTER TABLE eventlog.streams OWNER TO chandler_owner;
+
+COMMENT ON TABLE eventlog.streams IS 'where each stream stands; append compares and sets version';
+
+CREATE TABLE gateway.bodies (
+    tenant text NOT NULL,
+    commitment text NOT NULL,
+    kind text NOT NULL,
+    salt bytea NOT NULL,
+    body bytea NOT NULL,
+    created timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT bodies_kind_check CHECK ((kind = ANY (ARRAY['subscription-config'::text, 'catalog-source'::text])))
+);
+
+ALTER TABLE gateway.bodies OWNER TO chandler_owner;
+
+COMMENT ON TABLE gateway.bodies IS 'erasable bodies that events hold commitments to';
+
+CREATE TABLE gateway.catalogs (
+    tenant text NOT NULL,
+    subject text NOT NULL,
+    name text NOT NULL,
+    cluster text NOT NULL,
+    namespace text NOT NULL,
+    source_type text NOT NULL,
+    spec text NOT NULL,
+    priority integer NOT NULL,
+    visibility_cluster text NOT NULL,
+    visibility_namespace text NOT NULL,
+    state text NOT NULL,
+    reason text NOT NULL,
+    rule text NOT NULL,
+    findings integer NOT NULL,
+    document text NOT NULL,
+    revision text NOT NULL,
+    packages integer NOT NULL,
+    bundles integer NOT NULL,
+    event_id text NOT NULL,
+    added timestamp with time zone NOT NULL,
+    updated timestamp with time zone NOT NULL,
+    stream text NOT NULL,
+    version bigint NOT NULL
+);
+
+ALTER TABLE gateway.catalogs OWNER TO chandler_owner;
+
+COMMENT ON TABLE gateway.catalogs IS 'read model: catalogs and the revision in service';
+
+CREATE TABLE gateway.clusters (
+    tenant text NOT NULL,
+    name text NOT NULL,
+    labels jsonb NOT NULL,
+    state text NOT NULL,
+    reason text NOT NULL,
+    kubernetes_version text NOT NULL,
+    holder_epoch bigint NOT NULL,
+    registered timestamp with time zone NOT NULL,
+    updated timestamp with time zone NOT NULL,
+    stream text NOT NULL,
+    version bigint NOT NULL
+);
+
+ALTER TABLE gateway.clusters OWNER TO chandler_owner;
+
+COMMENT ON TABLE gateway.clusters IS 'read model: registered clusters';
+
+CREATE TABLE gateway.credentials (
+    tenant text NOT NULL,
+    cluster_key uuid NOT NULL,
+    name text NOT NULL,
+    commitment text NOT NULL,
+    salt bytea NOT NULL,
+    ciphertext bytea NOT NULL,
+    updated timestamp with time zone DEFAULT now() NOT NULL
+);
+
+ALTER TABLE gateway.credentials OWNER TO chandler_owner;
+
+COMMENT ON TABLE gateway.credentials IS 'kubeconfigs, encrypted to the installer; erased with the cluster';
+
+CREATE TABLE gateway.installplans (
+    tenant text NOT NULL,
+    id text NOT NULL,
+    cluster text NOT NULL,
+    namespace text NOT NULL,
+    name text NOT NULL,
+    generation bigint NOT NULL,
+    component text NOT NULL,
+    approval text NOT NULL,
+    phase text NOT NULL,
+    begun boolean NOT NULL,
+    digest text NOT NULL,
+    document text NOT NULL,
+    steps integer NOT NULL,
+    base jsonb NOT NULL,
+    bundles jsonb NOT NULL,
+    blocked_class text NOT NULL,
+    blocked_reason text NOT NULL,
+    failed_step integer NOT NULL,
+    failed_reason text NOT NULL,
+    superseded_by text NOT NULL,
+    step_log text NOT NULL,
+    approved_by text NOT NULL,
+    approved timestamp with time zone,
+    approval_expires timestamp with time zone,
+    epoch bigint NOT NULL,
+    "position" bigint NOT NULL,
+    proposed timestamp with time zone NOT NULL,
+    started timestamp with time zone,
+    ended timestamp with time zone,
+    updated timestamp with time zone NOT NULL,
+    stream text NOT NULL,
+    version bigint NOT NULL
+);
+
+ALTER TABLE gateway.installplans OWNER TO chandler_owner;
+
+COMMENT ON TABLE gateway.installplans IS 'read model: install plans';
+
+CREATE TABLE gateway.migrations_applied (
+    version bigint NOT NULL,
+    file text NOT NULL,
+    digest text NOT NULL,
+    applied timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+ALTER TABLE gateway.migrations_applied OWNER TO chandler_owner;
+
+CREATE TABLE gateway.operatorgroups (
+    tenant text NOT NULL,
+    cluster text NOT NULL,
+    namespace text NOT NULL,
+    name text NOT NULL,
+    spec jsonb NOT NULL,
+    event_id text NOT NULL,
+    created timestamp with time zone NOT NULL,
+    updated timestamp with time zone NOT NULL,
+    stream text NOT NULL,
+    version bigint NOT NULL
+);
+
+ALTER TABLE gateway.operatorgroups OWNER TO chandler_owner;
+
+COMMENT ON TABLE gateway.operatorgroups IS 'read model: operator groups';
+
+CREATE TABLE gateway.operators (
+    tenant text NOT NULL,
+    cluster text NOT NULL,
+    namespace text NOT NULL,
+    name text NOT NULL,
+    package text NOT NULL,
+    csv_version text NOT NULL,
+    phase text NOT NULL,
+    reason text NOT NULL,
+    content text NOT NULL,
+    plan text NOT NULL,
+    flapping boolean NOT NULL,
+    history jsonb NOT NULL,
+    installed timestamp with time zone NOT NULL,
+    updated timestamp with time zone NOT NULL,
+    stream text NOT NULL,
+    version bigint NOT NULL
+);
+
+ALTER TABLE gateway.operators OWNER TO chandler_owner;
+
+COMMENT ON TABLE gateway.operators IS 'read model: installed operators, one for each CSV';
+
+CREATE TABLE gateway.schema_migrations (
+    version bigint NOT NULL,
+    dirty boolean NOT NULL
+);
+
+ALTER TABLE gateway.schema_migrations OWNER TO chandler_owner;
+
+CREATE TABLE gateway.subscription_catalogs (
+    tenant text NOT NULL,
+    subject text NOT NULL,
+    state text NOT NULL,
+    reason text NOT NULL,
+    event_id text NOT NULL,
+    since timestamp with time zone NOT NULL
+);
+
+ALTER TABLE gateway.subscription_catalogs OWNER TO chandler_owner;
+
+COMMENT ON TABLE gateway.subscription_catalogs IS 'read model: health of catalogs, for the conditions of subscriptions';
+
+CREATE TABLE gateway.subscription_csvs (
+    tenant text NOT NULL,
+    cluster text NOT NULL,
+    namespace text NOT NULL,
+    name text NOT NULL,
+    phase text NOT NULL
+);
+
+ALTER TABLE gateway.subscription_csvs OWNER TO chandler_owner;
+
+COMMENT ON TABLE gateway.subscription_csvs IS 'read model: CSVs that exist, for the states of subscriptions';
+
+CREATE TABLE gateway.subscriptions (
+    tenant text NOT NULL,
+    cluster text NOT NULL,
+    namespace text NOT NULL,
+    name text NOT NULL,
+    package text NOT NULL,
+    channel text NOT NULL,
+    catalog text NOT NULL,
+    catalog_namespace text NOT NULL,
+    starting_csv text NOT NULL,
+    approval text NOT NULL,
+    config text NOT NULL,
+    generated boolean NOT NULL,
+    current_csv text NOT NULL,
+    installed_csv text NOT NULL,
+    plan_id text NOT NULL,
+    plan_name text NOT NULL,
+    plan_generation bigint NOT NULL,
+    plan_phase text NOT NULL,
+    plan_reason text NOT NULL,
+    plan_event text NOT NULL,
+    plan_since timestamp with time zone,
+    failed_reason text NOT NULL,
+    failed_document text NOT NULL,
+    failed_event text NOT NULL,
+    failed_since timestamp with time zone,
+    created timestamp with time zone NOT NULL,
+    updated timestamp with time zone NOT NULL,
+    stream text NOT NULL,
+    version bigint NOT NULL
+);
+
+ALTER TABLE gateway.subscriptions OWNER TO chandler_owner;
+
+COMMENT ON TABLE gateway.subscriptions IS 'read model: subscriptions and what became of them';
+
+CREATE TABLE gateway.tokens (
+    tenant text NOT NULL,
+    id text NOT NULL,
+    hash bytea NOT NULL,
+    role text NOT NULL,
+    created timestamp with time zone DEFAULT now() NOT NULL,
+    expires timestamp with time zone,
+    CONSTRAINT tokens_role_check CHECK ((role = ANY (ARRAY['admin'::text, 'viewer'::text])))
+);
+
+ALTER TABLE gateway.tokens OWNER TO chandler_owner;
+
+COMMENT ON TABLE gateway.tokens IS 'who may call the API; the id is the actor in events';
+
+CREATE VIEW gateway_api.bodies WITH (security_barrier='true') AS
+ SELECT bodies.tenant,
+    bodies.commitment,
+    bodies.kind,
+    bodies.body
+   FROM gateway.bodies
+  WHERE ((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = bodies.tenant));
+
+ALTER TABLE gateway_api.bodies OWNER TO chandler_owner;
+
+COMMENT ON VIEW gateway_api.bodies IS 'bodies by commitment, for resolver, indexer and installer';
+
+CREATE VIEW gateway_api.cluster_credentials WITH (security_barrier='true') AS
+ SELECT credentials.tenant,
+    credentials.cluster_key,
+    credentials.name,
+    credentials.commitment,
+    credentials.ciphertext
+   FROM gateway.credentials
+  WHERE ((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = credentials.tenant));
+
+ALTER TABLE gateway_api.cluster_credentials OWNER TO chandler_owner;
+
+COMMENT ON VIEW gateway_api.cluster_credentials IS 'encrypted kubeconfigs, for the installer';
+
+CREATE TABLE installer.clusters (
+    tenant text NOT NULL,
+    name text NOT NULL,
+    cluster_id uuid NOT NULL,
+    stream text NOT NULL,
+    credential text NOT NULL,
+    removed boolean DEFAULT false NOT NULL
+);
+
+ALTER TABLE installer.clusters OWNER TO chandler_owner;
+
+COMMENT ON TABLE installer.clusters IS 'registered clusters, and those removed whose subjects are still to be cleared';
+
+CREATE TABLE installer.csv_lives (
+    tenant text NOT NULL,
+    cluster_id uuid NOT NULL,
+    namespace text NOT NULL,
+    name text NOT NULL,
+    uid text NOT NULL,
+    state jsonb NOT NULL,
+    removed boolean NOT NULL
+);
+
+ALTER TABLE installer.csv_lives OWNER TO chandler_owner;
+
+COMMENT ON TABLE installer.csv_lives IS 'how much of each CSV history is recorded';
+
+CREATE TABLE installer.csvs (
+    tenant text NOT NULL,
+    cluster text NOT NULL,
+    namespace text NOT NULL,
+    name text NOT NULL,
+    stream text NOT NULL,
+    phase text NOT NULL,
+    reason text NOT NULL,
+    package text NOT NULL,
+    version text NOT NULL,
+    content text NOT NULL,
+    plan text NOT NULL
+);
+
+ALTER TABLE installer.csvs OWNER TO chandler_owner;
+
+COMMENT ON TABLE installer.csvs IS 'ClusterServiceVersions that are installed according to the log';
+
+CREATE TABLE installer.dirty (
+    tenant text NOT NULL,
+    cluster text NOT NULL,
+    namespace text NOT NULL,
+    lane smallint NOT NULL,
+    generation bigint DEFAULT 1 NOT NULL,
+    owner text,
+    until timestamp with time zone,
+    attempts integer DEFAULT 0 NOT NULL,
+    not_before timestamp with time zone DEFAULT now() NOT NULL,
+    marked timestamp with time zone DEFAULT now() NOT NULL,
+    cause text DEFAULT ''::text NOT NULL,
+    traceparent text DEFAULT ''::text NOT NULL,
+    reason text DEFAULT ''::text NOT NULL
+);
+
+ALTER TABLE installer.dirty OWNER TO chandler_owner;
+
+COMMENT ON TABLE installer.dirty IS 'scopes to be published, with their claims';
+
+CREATE TABLE installer.holders (
+    tenant text NOT NULL,
+    cluster_id uuid NOT NULL,
+    epoch bigint NOT NULL
+);
+
+ALTER TABLE installer.holders OWNER TO chandler_owner;
+
+COMMENT ON TABLE installer.holders IS 'who holds each cluster, as far as reports tell';
+
+CREATE TABLE installer.messages (
+    tenant text NOT NULL,
+    subject text NOT NULL,
+    kind text NOT NULL,
+    message text NOT NULL,
+    updated timestamp with time zone DEFAULT now() NOT NULL
+);
+
+ALTER TABLE installer.messages OWNER TO chandler_owner;
+
+COMMENT ON TABLE installer.messages IS 'the latest message for people about a plan, CSV or cluster';
+
+CREATE TABLE installer.migrations_applied (
+    version bigint NOT NULL,
+    file text NOT NULL,
+    digest text NOT NULL,
+    applied timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+ALTER TABLE installer.migrations_applied OWNER TO chandler_owner;
+
+CREATE TABLE installer.observations (
+    tenant text NOT NULL,
+    cluster_id uuid NOT NULL,
+    state jsonb NOT NULL
+);
+
+ALTER TABLE installer.observations OWNER TO chandler_owner;
+
+COMMENT ON TABLE installer.observations IS 'what was recorded last of each cluster';
+
+CREATE TABLE installer.operatorgroups (
+    tenant text NOT NULL,
+    cluster text NOT NULL,
+    namespace text NOT NULL,
+    name text NOT NULL,
+    spec jsonb NOT NULL
+);
+
+ALTER TABLE installer.operatorgroups OWNER TO chandler_owner;
+
+COMMENT ON TABLE installer.operatorgroups IS 'operator groups as the log tells them';
+
+CREATE TABLE installer.plans (
+    tenant text NOT NULL,
+    plan uuid NOT NULL,
+    stream text NOT NULL,
+    cluster text NOT NULL,
+    namespace text NOT NULL,
+    name text NOT NULL,
+    phase text NOT NULL,
+    state jsonb NOT NULL,
+    configs jsonb NOT NULL,
+    epoch bigint NOT NULL,
+    "position" bigint NOT NULL,
+    traceparent text DEFAULT ''::text NOT NULL
+);
+
+ALTER TABLE installer.plans OWNER TO chandler_owner;
+
+COMMENT ON TABLE installer.plans IS 'install plans as the log tells them';
+
+CREATE TABLE installer.published (
+    tenant text NOT NULL,
+    cluster_id uuid NOT NULL,
+    namespace text NOT NULL,
+    cluster text NOT NULL,
+    digest text NOT NULL,
+    stopped boolean NOT NULL,
+    published timestamp with time zone NOT NULL,
+    renew timestamp with time zone
+);
+
+ALTER TABLE installer.published OWNER TO chandler_owner;
+
+COMMENT ON TABLE installer.published IS 'the last message of each scope in PLANS';
+
+CREATE TABLE installer.reports (
+    tenant text NOT NULL,
+    cluster_id uuid NOT NULL,
+    namespace text NOT NULL,
+    epoch bigint NOT NULL,
+    reported timestamp with time zone NOT NULL,
+    digest text NOT NULL
+);
+
+ALTER TABLE installer.reports OWNER TO chandler_owner;
+
+COMMENT ON TABLE installer.reports IS 'the last report taken of each scope';
+
+CREATE TABLE installer.schema_migrations (
+    version bigint NOT NULL,
+    dirty boolean NOT NULL
+);
+
+ALTER TABLE installer.schema_migrations OWNER TO chandler_owner;
+
+CREATE TABLE installer.step_logs (
+    tenant text NOT NULL,
+    digest text NOT NULL,
+    body bytea NOT NULL,
+    created timestamp with time zone DEFAULT now() NOT NULL
+);
+
+ALTER TABLE installer.step_logs OWNER TO chandler_owner;
+
+COMMENT ON TABLE installer.step_logs IS 'step logs of ended plans, by digest';
+
+CREATE TABLE installer.stops (
+    tenant text NOT NULL,
+    subject text NOT NULL,
+    reason text NOT NULL
+);
+
+ALTER TABLE installer.stops OWNER TO chandler_owner;
+
+COMMENT ON TABLE installer.stops IS 'where a person has stopped effects';
+
+CREATE TABLE installer.streams (
+    tenant text DEFAULT '*'::text NOT NULL,
+    name text NOT NULL,
+    created timestamp with time zone NOT NULL
+);
+
+ALTER TABLE installer.streams OWNER TO chandler_owner;
+
+COMMENT ON TABLE installer.streams IS 'incarnations of JetStream streams that were filled';
+
+CREATE TABLE installer.subscriptions (
+    tenant text NOT NULL,
+    cluster text NOT NULL,
+    namespace text NOT NULL,
+    name text NOT NULL,
+    config text NOT NULL
+);
+
+ALTER TABLE installer.subscriptions OWNER TO chandler_owner;
+
+COMMENT ON TABLE installer.subscriptions IS 'which configuration each subscription carries';
+
+CREATE VIEW installer_api.messages WITH (security_barrier='true') AS
+ SELECT messages.tenant,
+    messages.subject,
+    messages.kind,
+    messages.message,
+    messages.updated
+   FROM installer.messages
+  WHERE ((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = messages.tenant));
+
+ALTER TABLE installer_api.messages OWNER TO chandler_owner;
+
+COMMENT ON VIEW installer_api.messages IS 'the latest message for people about a plan, CSV or cluster';
+
+CREATE VIEW installer_api.step_logs WITH (security_barrier='true') AS
+ SELECT step_logs.tenant,
+    step_logs.digest,
+    (convert_from(step_logs.body, 'UTF8'::name))::jsonb AS document
+   FROM installer.step_logs
+  WHERE ((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = step_logs.tenant));
+
+ALTER TABLE installer_api.step_logs OWNER TO chandler_owner;
+
+COMMENT ON VIEW installer_api.step_logs IS 'step logs of ended plans, by digest';
+
+CREATE TABLE resolver.migrations_applied (
+    version bigint NOT NULL,
+    file text NOT NULL,
+    digest text NOT NULL,
+    applied timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+ALTER TABLE resolver.migrations_applied OWNER TO chandler_owner;
+
+ALTER TABLE ONLY eventlog.events ATTACH PARTITION eventlog.events_000000000001 FOR VALUES FROM ('1') TO ('1000001');
+
+ALTER TABLE ONLY catalog.catalogs
+    ADD CONSTRAINT catalogs_pkey PRIMARY KEY (tenant, stream);
+
+ALTER TABLE ONLY catalog.contents
+    ADD CONSTRAINT contents_pkey PRIMARY KEY (tenant, digest);
+
+ALTER TABLE ONLY catalog.dirty
+    ADD CONSTRAINT dirty_pkey PRIMARY KEY (tenant, cluster, namespace);
+
+ALTER TABLE ONLY catalog.documents
+    ADD CONSTRAINT documents_pkey PRIMARY KEY (tenant, digest);
+
+ALTER TABLE ONLY catalog.findings
+    ADD CONSTRAINT findings_pkey PRIMARY KEY (tenant, document, catalog);
+
+ALTER TABLE ONLY catalog.migrations_applied
+    ADD CONSTRAINT migrations_applied_pkey PRIMARY KEY (version);
+
+ALTER TABLE ONLY catalog.packages
+    ADD CONSTRAINT packages_pkey PRIMARY KEY (tenant, digest);
+
+ALTER TABLE ONLY catalog.revision_blobs
+    ADD CONSTRAINT revision_blobs_pkey PRIMARY KEY (tenant, revision, package, schema, name, digest);
+
+ALTER TABLE ONLY catalog.revision_packages
+    ADD CONSTRAINT revision_packages_pkey PRIMARY KEY (tenant, revision, package);
+
+ALTER TABLE ONLY catalog.revisions
+    ADD CONSTRAINT revisions_pkey PRIMARY KEY (tenant, catalog, version);
+
+ALTER TABLE ONLY catalog.schema_migrations
+    ADD CONSTRAINT schema_migrations_pkey PRIMARY KEY (version);
+
+ALTER TABLE ONLY eventlog.appended
+    ADD CONSTRAINT appended_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY eventlog.appended
+    ADD CONSTRAINT appended_stream_key_incarnation_version_key UNIQUE (stream_key, incarnation, version);
+
+ALTER TABLE ONLY eventlog.checkpoints
+    ADD CONSTRAINT checkpoints_pkey PRIMARY KEY (consumer, tenant);
+
+ALTER TABLE ONLY eventlog.epochs
+    ADD CONSTRAINT epochs_pkey PRIMARY KEY (epoch);
+
+ALTER TABLE ONLY eventlog.event_types
+    ADD CONSTRAINT event_types_pkey PRIMARY KEY (type);
+
+ALTER TABLE ONLY eventlog.events
+    ADD CONSTRAINT events_pkey PRIMARY KEY ("position");
+
+ALTER TABLE ONLY eventlog.events_000000000001
+    ADD CONSTRAINT events_000000000001_pkey PRIMARY KEY ("position");
+
+ALTER TABLE ONLY eventlog.migrations_applied
+    ADD CONSTRAINT migrations_applied_pkey PRIMARY KEY (version);
+
+ALTER TABLE ONLY eventlog.parked
+    ADD CONSTRAINT parked_pkey PRIMARY KEY (consumer, stream, version);
+
+ALTER TABLE ONLY eventlog.schema_info
+    ADD CONSTRAINT schema_info_pkey PRIMARY KEY (schema);
+
+ALTER TABLE ONLY eventlog.schema_migrations
+    ADD CONSTRAINT schema_migrations_pkey PRIMARY KEY (version);
+
+ALTER TABLE ONLY eventlog.sequencer
+    ADD CONSTRAINT sequencer_pkey PRIMARY KEY (one);
+
+ALTER TABLE ONLY eventlog.stops
+    ADD CONSTRAINT stops_pkey PRIMARY KEY (epoch);
+
+ALTER TABLE ONLY eventlog.streams
+    ADD CONSTRAINT streams_pkey PRIMARY KEY (tenant, key, incarnation);
+
+ALTER TABLE ONLY gateway.bodies
+    ADD CONSTRAINT bodies_pkey PRIMARY KEY (tenant, commitment);
+
+ALTER TABLE ONLY gateway.catalogs
+    ADD CONSTRAINT catalogs_pkey PRIMARY KEY (tenant, subject);
+
+ALTER TABLE ONLY gateway.clusters
+    ADD CONSTRAINT clusters_pkey PRIMARY KEY (tenant, name);
+
+ALTER TABLE ONLY gateway.credentials
+    ADD CONSTRAINT credentials_pkey PRIMARY KEY (tenant, cluster_key);
+
+ALTER TABLE ONLY gateway.installplans
+    ADD CONSTRAINT installplans_pkey PRIMARY KEY (tenant, id);
+
+ALTER TABLE ONLY gateway.migrations_applied
+    ADD CONSTRAINT migrations_applied_pkey PRIMARY KEY (version);
+
+ALTER TABLE ONLY gateway.operatorgroups
+    ADD CONSTRAINT operatorgroups_pkey PRIMARY KEY (tenant, cluster, namespace, name);
+
+ALTER TABLE ONLY gateway.operators
+    ADD CONSTRAINT operators_pkey PRIMARY KEY (tenant, cluster, namespace, name);
+
+ALTER TABLE ONLY gateway.schema_migrations
+    ADD CONSTRAINT schema_migrations_pkey PRIMARY KEY (version);
+
+ALTER TABLE ONLY gateway.subscription_catalogs
+    ADD CONSTRAINT subscription_catalogs_pkey PRIMARY KEY (tenant, subject);
+
+ALTER TABLE ONLY gateway.subscription_csvs
+    ADD CONSTRAINT subscription_csvs_pkey PRIMARY KEY (tenant, cluster, namespace, name);
+
+ALTER TABLE ONLY gateway.subscriptions
+    ADD CONSTRAINT subscriptions_pkey PRIMARY KEY (tenant, cluster, namespace, name);
+
+ALTER TABLE ONLY gateway.tokens
+    ADD CONSTRAINT tokens_hash_key UNIQUE (hash);
+
+ALTER TABLE ONLY gateway.tokens
+    ADD CONSTRAINT tokens_pkey PRIMARY KEY (tenant, id);
+
+ALTER TABLE ONLY installer.clusters
+    ADD CONSTRAINT clusters_pkey PRIMARY KEY (tenant, cluster_id);
+
+ALTER TABLE ONLY installer.csv_lives
+    ADD CONSTRAINT csv_lives_pkey PRIMARY KEY (tenant, cluster_id, namespace, name, uid);
+
+ALTER TABLE ONLY installer.csvs
+    ADD CONSTRAINT csvs_pkey PRIMARY KEY (tenant, cluster, namespace, name);
+
+ALTER TABLE ONLY installer.dirty
+    ADD CONSTRAINT dirty_pkey PRIMARY KEY (tenant, cluster, namespace);
+
+ALTER TABLE ONLY installer.holders
+    ADD CONSTRAINT holders_pkey PRIMARY KEY (tenant, cluster_id);
+
+ALTER TABLE ONLY installer.messages
+    ADD CONSTRAINT messages_pkey PRIMARY KEY (tenant, kind, subject);
+
+ALTER TABLE ONLY installer.migrations_applied
+    ADD CONSTRAINT migrations_applied_pkey PRIMARY KEY (version);
+
+ALTER TABLE ONLY installer.observations
+    ADD CONSTRAINT observations_pkey PRIMARY KEY (tenant, cluster_id);
+
+ALTER TABLE ONLY installer.operatorgroups
+    ADD CONSTRAINT operatorgroups_pkey PRIMARY KEY (tenant, cluster, namespace, name);
+
+ALTER TABLE ONLY installer.plans
+    ADD CONSTRAINT plans_pkey PRIMARY KEY (tenant, plan);
+
+ALTER TABLE ONLY installer.published
+    ADD CONSTRAINT published_pkey PRIMARY KEY (tenant, cluster_id, namespace);
+
+ALTER TABLE ONLY installer.reports
+    ADD CONSTRAINT reports_pkey PRIMARY KEY (tenant, cluster_id, namespace);
+
+ALTER TABLE ONLY installer.schema_migrations
+    ADD CONSTRAINT schema_migrations_pkey PRIMARY KEY (version);
+
+ALTER TABLE ONLY installer.step_logs
+    ADD CONSTRAINT step_logs_pkey PRIMARY KEY (tenant, digest);
+
+ALTER TABLE ONLY installer.stops
+    ADD CONSTRAINT stops_pkey PRIMARY KEY (tenant, subject);
+
+ALTER TABLE ONLY installer.streams
+    ADD CONSTRAINT streams_pkey PRIMARY KEY (tenant, name);
+
+ALTER TABLE ONLY installer.subscriptions
+    ADD CONSTRAINT subscriptions_pkey PRIMARY KEY (tenant, cluster, namespace, name);
+
+ALTER TABLE ONLY resolver.migrations_applied
+    ADD CONSTRAINT migrations_applied_pkey PRIMARY KEY (version);
+
+CREATE UNIQUE INDEX catalogs_subject ON catalog.catalogs USING btree (tenant, subject) WHERE (NOT removed);
+
+CREATE INDEX dirty_turn ON catalog.dirty USING btree (lane, tenant, cluster, marked);
+
+CREATE INDEX events_stream ON ONLY eventlog.events USING btree (stream_key, incarnation, version);
+
+CREATE INDEX events_000000000001_stream_key_incarnation_version_idx ON eventlog.events_000000000001 USING btree (stream_key, incarnation, version);
+
+CREATE INDEX installplans_newest ON gateway.installplans USING btree (tenant, epoch DESC, "position" DESC);
+
+CREATE INDEX installplans_scope ON gateway.installplans USING btree (tenant, cluster, namespace, epoch DESC, "position" DESC);
+
+CREATE INDEX installplans_stream ON gateway.installplans USING btree (tenant, stream);
+
+CREATE INDEX operators_package ON gateway.operators USING btree (tenant, package, cluster, namespace, name);
+
+CREATE INDEX subscriptions_package ON gateway.subscriptions USING btree (tenant, package, cluster, namespace, name);
+
+CREATE UNIQUE INDEX clusters_name ON installer.clusters USING btree (tenant, name) WHERE (NOT removed);
+
+CREATE INDEX dirty_turn ON installer.dirty USING btree (lane, tenant, cluster, marked);
+
+CREATE INDEX plans_live ON installer.plans USING btree (tenant, cluster, namespace, epoch, "position") WHERE (phase = ANY (ARRAY['RequiresApproval'::text, 'Installing'::text]));
+
+CREATE INDEX plans_stream ON installer.plans USING btree (tenant, stream);
+
+CREATE INDEX published_renew ON installer.published USING btree (renew) WHERE (renew IS NOT NULL);
+
+ALTER INDEX eventlog.events_pkey ATTACH PARTITION eventlog.events_000000000001_pkey;
+
+ALTER INDEX eventlog.events_stream ATTACH PARTITION eventlog.events_000000000001_stream_key_incarnation_version_idx;
+
+ALTER TABLE ONLY eventlog.stops
+    ADD CONSTRAINT stops_epoch_fkey FOREIGN KEY (epoch) REFERENCES eventlog.epochs(epoch);
+
+ALTER TABLE catalog.catalogs ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE catalog.contents ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE catalog.dirty ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE catalog.documents ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE catalog.findings ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE catalog.packages ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE catalog.revision_blobs ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE catalog.revision_packages ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE catalog.revisions ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY tenant ON catalog.catalogs USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON catalog.contents USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON catalog.dirty USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON catalog.documents USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON catalog.findings USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON catalog.packages USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON catalog.revision_blobs USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON catalog.revision_packages USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON catalog.revisions USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+ALTER TABLE eventlog.appended ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE eventlog.checkpoints ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE eventlog.events ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE eventlog.parked ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE eventlog.streams ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY tenant ON eventlog.appended USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON eventlog.checkpoints USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON eventlog.events USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON eventlog.parked USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON eventlog.streams USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+ALTER TABLE gateway.bodies ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE gateway.catalogs ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE gateway.clusters ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE gateway.credentials ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE gateway.installplans ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE gateway.operatorgroups ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE gateway.operators ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE gateway.subscription_catalogs ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE gateway.subscription_csvs ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE gateway.subscriptions ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY tenant ON gateway.bodies USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON gateway.catalogs USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON gateway.clusters USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON gateway.credentials USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON gateway.installplans USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON gateway.operatorgroups USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON gateway.operators USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON gateway.subscription_catalogs USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON gateway.subscription_csvs USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON gateway.subscriptions USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON gateway.tokens USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+ALTER TABLE gateway.tokens ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE installer.clusters ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE installer.csv_lives ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE installer.csvs ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE installer.dirty ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE installer.holders ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE installer.messages ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE installer.observations ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE installer.operatorgroups ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE installer.plans ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE installer.published ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE installer.reports ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE installer.step_logs ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE installer.stops ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE installer.streams ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE installer.subscriptions ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY tenant ON installer.clusters USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON installer.csv_lives USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON installer.csvs USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON installer.dirty USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON installer.holders USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON installer.messages USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON installer.observations USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON installer.operatorgroups USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON installer.plans USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON installer.published USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON installer.reports USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON installer.step_logs USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON installer.stops USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON installer.streams USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON installer.subscriptions USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+GRANT USAGE ON SCHEMA catalog TO chandler_catalog_indexer;
+
+GRANT USAGE ON SCHEMA catalog_api TO chandler_gateway;
+GRANT USAGE ON SCHEMA catalog_api TO chandler_resolver;
+GRANT USAGE ON SCHEMA catalog_api TO chandler_installer;
+GRANT USAGE ON SCHEMA catalog_api TO chandler_catalog_indexer;
+
+GRANT USAGE ON SCHEMA eventlog TO chandler_gateway;
+GRANT USAGE ON SCHEMA eventlog TO chandler_resolver;
+GRANT USAGE ON SCHEMA eventlog TO chandler_installer;
+GRANT USAGE ON SCHEMA eventlog TO chandler_catalog_indexer;
+
+GRANT USAGE ON SCHEMA eventlog_api TO chandler_gateway;
+GRANT USAGE ON SCHEMA eventlog_api TO chandler_resolver;
+GRANT USAGE ON SCHEMA eventlog_api TO chandler_installer;
+GRANT USAGE ON SCHEMA eventlog_api TO chandler_catalog_indexer;
+
+GRANT USAGE ON SCHEMA gateway TO chandler_gateway;
+
+GRANT USAGE ON SCHEMA gateway_api TO chandler_gateway;
+GRANT USAGE ON SCHEMA gateway_api TO chandler_resolver;
+GRANT USAGE ON SCHEMA gateway_api TO chandler_installer;
+GRANT USAGE ON SCHEMA gateway_api TO chandler_catalog_indexer;
+
+GRANT USAGE ON SCHEMA installer TO chandler_installer;
+
+GRANT USAGE ON SCHEMA installer_api TO chandler_gateway;
+GRANT USAGE ON SCHEMA installer_api TO chandler_resolver;
+GRANT USAGE ON SCHEMA installer_api TO chandler_installer;
+GRANT USAGE ON SCHEMA installer_api TO chandler_catalog_indexer;
+
+GRANT USAGE ON SCHEMA resolver TO chandler_resolver;
+
+GRANT USAGE ON SCHEMA resolver_api TO chandler_gateway;
+GRANT USAGE ON SCHEMA resolver_api TO chandler_resolver;
+GRANT USAGE ON SCHEMA resolver_api TO chandler_installer;
+GRANT USAGE ON SCHEMA resolver_api TO chandler_catalog_indexer;
+
+REVOKE ALL ON FUNCTION eventlog.append(p_tenant text, p_kind text, p_key uuid, p_incarnation integer, p_subject text, p_expected bigint, p_once boolean, p_types text[], p_ids uuid[], p_bodies bytea[], OUT version bigint, OUT repeated boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION eventlog.append(p_tenant text, p_kind text, p_key uuid, p_incarnation integer, p_subject text, p_expected bigint, p_once boolean, p_types text[], p_ids uuid[], p_bodies bytea[], OUT version bigint, OUT repeated boolean) TO chandler_gateway;
+GRANT ALL ON FUNCTION eventlog.append(p_tenant text, p_kind text, p_key uuid, p_incarnation integer, p_subject text, p_expected bigint, p_once boolean, p_types text[], p_ids uuid[], p_bodies bytea[], OUT version bigint, OUT repeated boolean) TO chandler_resolver;
+GRANT ALL ON FUNCTION eventlog.append(p_tenant text, p_kind text, p_key uuid, p_incarnation integer, p_subject text, p_expected bigint, p_once boolean, p_types text[], p_ids uuid[], p_bodies bytea[], OUT version bigint, OUT repeated boolean) TO chandler_installer;
+GRANT ALL ON FUNCTION eventlog.append(p_tenant text, p_kind text, p_key uuid, p_incarnation integer, p_subject text, p_expected bigint, p_once boolean, p_types text[], p_ids uuid[], p_bodies bytea[], OUT version bigint, OUT repeated boolean) TO chandler_catalog_indexer;
+
+REVOKE ALL ON FUNCTION eventlog.check_epoch(p_epoch bigint, p_position bigint, p_source text) FROM PUBLIC;
+GRANT ALL ON FUNCTION eventlog.check_epoch(p_epoch bigint, p_position bigint, p_source text) TO chandler_gateway;
+GRANT ALL ON FUNCTION eventlog.check_epoch(p_epoch bigint, p_position bigint, p_source text) TO chandler_resolver;
+GRANT ALL ON FUNCTION eventlog.check_epoch(p_epoch bigint, p_position bigint, p_source text) TO chandler_installer;
+GRANT ALL ON FUNCTION eventlog.check_epoch(p_epoch bigint, p_position bigint, p_source text) TO chandler_catalog_indexer;
+
+REVOKE ALL ON FUNCTION eventlog.done(p_tenant text, p_key uuid, p_incarnation integer, p_ids uuid[]) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION eventlog.extend() FROM PUBLIC;
+GRANT ALL ON FUNCTION eventlog.extend() TO chandler_gateway;
+GRANT ALL ON FUNCTION eventlog.extend() TO chandler_resolver;
+GRANT ALL ON FUNCTION eventlog.extend() TO chandler_installer;
+GRANT ALL ON FUNCTION eventlog.extend() TO chandler_catalog_indexer;
+
+REVOKE ALL ON FUNCTION eventlog.lead(p_id text, p_lease interval) FROM PUBLIC;
+GRANT ALL ON FUNCTION eventlog.lead(p_id text, p_lease interval) TO chandler_gateway;
+GRANT ALL ON FUNCTION eventlog.lead(p_id text, p_lease interval) TO chandler_resolver;
+GRANT ALL ON FUNCTION eventlog.lead(p_id text, p_lease interval) TO chandler_installer;
+GRANT ALL ON FUNCTION eventlog.lead(p_id text, p_lease interval) TO chandler_catalog_indexer;
+
+REVOKE ALL ON FUNCTION eventlog.may_write(p_kind text, p_types text[]) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION eventlog.protect(target regclass) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION eventlog.refuse(p_tenant text, p_kind text, p_key uuid, p_incarnation integer, p_subject text, p_expected bigint) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION eventlog.resign(p_term bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION eventlog.resign(p_term bigint) TO chandler_gateway;
+GRANT ALL ON FUNCTION eventlog.resign(p_term bigint) TO chandler_resolver;
+GRANT ALL ON FUNCTION eventlog.resign(p_term bigint) TO chandler_installer;
+GRANT ALL ON FUNCTION eventlog.resign(p_term bigint) TO chandler_catalog_indexer;
+
+REVOKE ALL ON FUNCTION eventlog.resume(p_epoch bigint, p_actor text) FROM PUBLIC;
+GRANT ALL ON FUNCTION eventlog.resume(p_epoch bigint, p_actor text) TO chandler_gateway;
+GRANT ALL ON FUNCTION eventlog.resume(p_epoch bigint, p_actor text) TO chandler_resolver;
+GRANT ALL ON FUNCTION eventlog.resume(p_epoch bigint, p_actor text) TO chandler_installer;
+GRANT ALL ON FUNCTION eventlog.resume(p_epoch bigint, p_actor text) TO chandler_catalog_indexer;
+
+REVOKE ALL ON FUNCTION eventlog.sequence(p_term bigint, p_max integer, p_lease interval, OUT moved integer, OUT epoch bigint, OUT head bigint, OUT narrow boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION eventlog.sequence(p_term bigint, p_max integer, p_lease interval, OUT moved integer, OUT epoch bigint, OUT head bigint, OUT narrow boolean) TO chandler_gateway;
+GRANT ALL ON FUNCTION eventlog.sequence(p_term bigint, p_max integer, p_lease interval, OUT moved integer, OUT epoch bigint, OUT head bigint, OUT narrow boolean) TO chandler_resolver;
+GRANT ALL ON FUNCTION eventlog.sequence(p_term bigint, p_max integer, p_lease interval, OUT moved integer, OUT epoch bigint, OUT head bigint, OUT narrow boolean) TO chandler_installer;
+GRANT ALL ON FUNCTION eventlog.sequence(p_term bigint, p_max integer, p_lease interval, OUT moved integer, OUT epoch bigint, OUT head bigint, OUT narrow boolean) TO chandler_catalog_indexer;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE catalog.catalogs TO chandler_catalog_indexer;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE catalog.contents TO chandler_catalog_indexer;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE catalog.dirty TO chandler_catalog_indexer;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE catalog.documents TO chandler_catalog_indexer;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE catalog.findings TO chandler_catalog_indexer;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE catalog.packages TO chandler_catalog_indexer;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE catalog.revision_blobs TO chandler_catalog_indexer;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE catalog.revision_packages TO chandler_catalog_indexer;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE catalog.revisions TO chandler_catalog_indexer;
+
+GRANT SELECT ON TABLE catalog_api.catalogs TO chandler_gateway;
+GRANT SELECT ON TABLE catalog_api.catalogs TO chandler_resolver;
+GRANT SELECT ON TABLE catalog_api.catalogs TO chandler_installer;
+GRANT SELECT ON TABLE catalog_api.catalogs TO chandler_catalog_indexer;
+
+GRANT SELECT ON TABLE catalog_api.contents TO chandler_gateway;
+GRANT SELECT ON TABLE catalog_api.contents TO chandler_resolver;
+GRANT SELECT ON TABLE catalog_api.contents TO chandler_installer;
+GRANT SELECT ON TABLE catalog_api.contents TO chandler_catalog_indexer;
+
+GRANT SELECT ON TABLE catalog_api.documents TO chandler_gateway;
+GRANT SELECT ON TABLE catalog_api.documents TO chandler_resolver;
+GRANT SELECT ON TABLE catalog_api.documents TO chandler_installer;
+GRANT SELECT ON TABLE catalog_api.documents TO chandler_catalog_indexer;
+
+GRANT SELECT ON TABLE catalog_api.findings TO chandler_gateway;
+GRANT SELECT ON TABLE catalog_api.findings TO chandler_resolver;
+GRANT SELECT ON TABLE catalog_api.findings TO chandler_installer;
+GRANT SELECT ON TABLE catalog_api.findings TO chandler_catalog_indexer;
+
+GRANT SELECT ON TABLE catalog_api.packages TO chandler_gateway;
+GRANT SELECT ON TABLE catalog_api.packages TO chandler_resolver;
+GRANT SELECT ON TABLE catalog_api.packages TO chandler_installer;
+GRANT SELECT ON TABLE catalog_api.packages TO chandler_catalog_indexer;
+
+GRANT SELECT ON TABLE catalog_api.revision_blobs TO chandler_gateway;
+GRANT SELECT ON TABLE catalog_api.revision_blobs TO chandler_resolver;
+GRANT SELECT ON TABLE catalog_api.revision_blobs TO chandler_installer;
+GRANT SELECT ON TABLE catalog_api.revision_blobs TO chandler_catalog_indexer;
+
+GRANT SELECT ON TABLE catalog_api.revision_packages TO chandler_gateway;
+GRANT SELECT ON TABLE catalog_api.revision_packages TO chandler_resolver;
+GRANT SELECT ON TABLE catalog_api.revision_packages TO chandler_installer;
+GRANT SELECT ON TABLE catalog_api.revision_packages TO chandler_catalog_indexer;
+
+GRANT SELECT ON TABLE catalog_api.revisions TO chandler_gateway;
+GRANT SELECT ON TABLE catalog_api.revisions TO chandler_resolver;
+GRANT SELECT ON TABLE catalog_api.revisions TO chandler_installer;
+GRANT SELECT ON TABLE catalog_api.revisions TO chandler_catalog_indexer;
+
+GRANT SELECT ON TABLE eventlog.appended TO chandler_gateway;
+GRANT SELECT ON TABLE eventlog.appended TO chandler_resolver;
+GRANT SELECT ON TABLE eventlog.appended TO chandler_installer;
+GRANT SELECT ON TABLE eventlog.appended TO chandler_catalog_indexer;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE eventlog.checkpoints TO chandler_gateway;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE eventlog.checkpoints TO chandler_resolver;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE eventlog.checkpoints TO chandler_installer;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE eventlog.checkpoints TO chandler_catalog_indexer;
+
+GRANT SELECT ON TABLE eventlog.epochs TO chandler_gateway;
+GRANT SELECT ON TABLE eventlog.epochs TO chandler_resolver;
+GRANT SELECT ON TABLE eventlog.epochs TO chandler_installer;
+GRANT SELECT ON TABLE eventlog.epochs TO chandler_catalog_indexer;
+
+GRANT SELECT ON TABLE eventlog.event_types TO chandler_gateway;
+GRANT SELECT ON TABLE eventlog.event_types TO chandler_resolver;
+GRANT SELECT ON TABLE eventlog.event_types TO chandler_installer;
+GRANT SELECT ON TABLE eventlog.event_types TO chandler_catalog_indexer;
+
+GRANT SELECT ON TABLE eventlog.events TO chandler_gateway;
+GRANT SELECT ON TABLE eventlog.events TO chandler_resolver;
+GRANT SELECT ON TABLE eventlog.events TO chandler_installer;
+GRANT SELECT ON TABLE eventlog.events TO chandler_catalog_indexer;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE eventlog.parked TO chandler_gateway;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE eventlog.parked TO chandler_resolver;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE eventlog.parked TO chandler_installer;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE eventlog.parked TO chandler_catalog_indexer;
+
+GRANT SELECT ON TABLE eventlog.schema_info TO chandler_gateway;
+GRANT SELECT ON TABLE eventlog.schema_info TO chandler_resolver;
+GRANT SELECT ON TABLE eventlog.schema_info TO chandler_installer;
+GRANT SELECT ON TABLE eventlog.schema_info TO chandler_catalog_indexer;
+
+GRANT SELECT ON TABLE eventlog.sequencer TO chandler_gateway;
+GRANT SELECT ON TABLE eventlog.sequencer TO chandler_resolver;
+GRANT SELECT ON TABLE eventlog.sequencer TO chandler_installer;
+GRANT SELECT ON TABLE eventlog.sequencer TO chandler_catalog_indexer;
+
+GRANT SELECT ON TABLE eventlog.stops TO chandler_gateway;
+GRANT SELECT ON TABLE eventlog.stops TO chandler_resolver;
+GRANT SELECT ON TABLE eventlog.stops TO chandler_installer;
+GRANT SELECT ON TABLE eventlog.stops TO chandler_catalog_indexer;
+
+GRANT SELECT ON TABLE eventlog.streams TO chandler_gateway;
+GRANT SELECT ON TABLE eventlog.streams TO chandler_resolver;
+GRANT SELECT ON TABLE eventlog.streams TO chandler_installer;
+GRANT SELECT ON TABLE eventlog.streams TO chandler_catalog_indexer;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.bodies TO chandler_gateway;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.catalogs TO chandler_gateway;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.clusters TO chandler_gateway;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.credentials TO chandler_gateway;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.installplans TO chandler_gateway;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.operatorgroups TO chandler_gateway;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.operators TO chandler_gateway;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.subscription_catalogs TO chandler_gateway;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.subscription_csvs TO chandler_gateway;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.subscriptions TO chandler_gateway;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.tokens TO chandler_gateway;
+
+GRANT SELECT ON TABLE gateway_api.bodies TO chandler_gateway;
+GRANT SELECT ON TABLE gateway_api.bodies TO chandler_resolver;
+GRANT SELECT ON TABLE gateway_api.bodies TO chandler_installer;
+GRANT SELECT ON TABLE gateway_api.bodies TO chandler_catalog_indexer;
+
+GRANT SELECT ON TABLE gateway_api.cluster_credentials TO chandler_gateway;
+GRANT SELECT ON TABLE gateway_api.cluster_credentials TO chandler_resolver;
+GRANT SELECT ON TABLE gateway_api.cluster_credentials TO chandler_installer;
+GRANT SELECT ON TABLE gateway_api.cluster_credentials TO chandler_catalog_indexer;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.clusters TO chandler_installer;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.csv_lives TO chandler_installer;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.csvs TO chandler_installer;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.dirty TO chandler_installer;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.holders TO chandler_installer;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.messages TO chandler_installer;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.observations TO chandler_installer;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.operatorgroups TO chandler_installer;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.plans TO chandler_installer;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.published TO chandler_installer;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.reports TO chandler_installer;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.step_logs TO chandler_installer;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.stops TO chandler_installer;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.streams TO chandler_installer;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.subscriptions TO chandler_installer;
+
+GRANT SELECT ON TABLE installer_api.messages TO chandler_gateway;
+GRANT SELECT ON TABLE installer_api.messages TO chandler_resolver;
+GRANT SELECT ON TABLE installer_api.messages TO chandler_installer;
+GRANT SELECT ON TABLE installer_api.messages TO chandler_catalog_indexer;
+
+GRANT SELECT ON TABLE installer_api.step_logs TO chandler_gateway;
+GRANT SELECT ON TABLE installer_api.step_logs TO chandler_resolver;
+GRANT SELECT ON TABLE installer_api.step_logs TO chandler_installer;
+GRANT SELECT ON TABLE installer_api.step_logs TO chandler_catalog_indexer;
+
+ALTER DEFAULT PRIVILEGES FOR ROLE chandler_owner IN SCHEMA catalog GRANT USAGE ON SEQUENCES  TO chandler_catalog_indexer;
+
+ALTER DEFAULT PRIVILEGES FOR ROLE chandler_owner IN SCHEMA catalog GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLES  TO chandler_catalog_indexer;
+
+ALTER DEFAULT PRIVILEGES FOR ROLE chandler_owner IN SCHEMA catalog_api GRANT SELECT ON TABLES  TO chandler_gateway;
+ALTER DEFAULT PRIVILEGES FOR ROLE chandler_owner IN SCHEMA catalog_api GRANT SELECT ON TABLES  TO chandler_resolver;
+ALTER DEFAULT PRIVILEGES FOR ROLE chandler_owner IN SCHEMA catalog_api GRANT SELECT ON TABLES  TO chandler_installer;
+ALTER DEFAULT PRIVILEGES FOR ROLE chandler_owner IN SCHEMA catalog_api GRANT SELECT ON TABLES  TO chandler_catalog_indexer;
+
+ALTER DEFAULT PRIVILEGES FOR ROLE chandler_owner IN SCHEMA eventlog_api GRANT SELECT ON TABLES  TO chandler_gateway;
+ALTER DEFAULT PRIVILEGES FOR ROLE chandler_owner IN SCHEMA eventlog_api GRANT SELECT ON TABLES  TO chandler_resolver;
+ALTER DEFAULT PRIVILEGES FOR ROLE chandler_owner IN SCHEMA eventlog_api GRANT SELECT ON TABLES  TO chandler_installer;
+ALTER DEFAULT PRIVILEGES FOR ROLE chandler_owner IN SCHEMA eventlog_api GRANT SELECT ON TABLES  TO chandler_catalog_indexer;
+
+ALTER DEFAULT PRIVILEGES FOR ROLE chandler_owner IN SCHEMA gateway GRANT USAGE ON SEQUENCES  TO chandler_gateway;
+
+ALTER DEFAULT PRIVILEGES FOR ROLE chandler_owner IN SCHEMA gateway GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLES  TO chandler_gateway;
+
+ALTER DEFAULT PRIVILEGES FOR ROLE chandler_owner IN SCHEMA gateway_api GRANT SELECT ON TABLES  TO chandler_gateway;
+ALTER DEFAULT PRIVILEGES FOR ROLE chandler_owner IN SCHEMA gateway_api GRANT SELECT ON TABLES  TO chandler_resolver;
+ALTER DEFAULT PRIVILEGES FOR ROLE chandler_owner IN SCHEMA gateway_api GRANT SELECT ON TABLES  TO chandler_installer;
+ALTER DEFAULT PRIVILEGES FOR ROLE chandler_owner IN SCHEMA gateway_api GRANT SELECT ON TABLES  TO chandler_catalog_indexer;
+
+ALTER DEFAULT PRIVILEGES FOR ROLE chandler_owner IN SCHEMA installer GRANT USAGE ON SEQUENCES  TO chandler_installer;
+
+ALTER DEFAULT PRIVILEGES FOR ROLE chandler_owner IN SCHEMA installer GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLES  TO chandler_installer;
+
+ALTER DEFAULT PRIVILEGES FOR ROLE chandler_owner IN SCHEMA installer_api GRANT SELECT ON TABLES  TO chandler_gateway;
+ALTER DEFAULT PRIVILEGES FOR ROLE chandler_owner IN SCHEMA installer_api GRANT SELECT ON TABLES  TO chandler_resolver;
+ALTER DEFAULT PRIVILEGES FOR ROLE chandler_owner IN SCHEMA installer_api GRANT SELECT ON TABLES  TO chandler_installer;
+ALTER DEFAULT PRIVILEGES FOR ROLE chandler_owner IN SCHEMA installer_api GRANT SELECT ON TABLES  TO chandler_catalog_indexer;
+
+ALTER DEFAULT PRIVILEGES FOR ROLE chandler_owner IN SCHEMA resolver GRANT USAGE ON SEQUENCES  TO chandler_resolver;
+
+ALTER DEFAULT PRIVILEGES FOR ROLE chandler_owner IN SCHEMA resolver GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLES  TO chandler_resolver;
+
+ALTER DEFAULT PRIVILEGES FOR ROLE chandler_owner IN SCHEMA resolver_api GRANT SELECT ON TABLES  TO chandler_gateway;
+ALTER DEFAULT PRIVILEGES FOR ROLE chandler_owner IN SCHEMA resolver_api GRANT SELECT ON TABLES  TO chandler_resolver;
+ALTER DEFAULT PRIVILEGES FOR ROLE chandler_owner IN SCHEMA resolver_api GRANT SELECT ON TABLES  TO chandler_installer;
+ALTER DEFAULT PRIVILEGES FOR ROLE chandler_owner IN SCHEMA resolver_api GRANT SELECT ON TABLES  TO chandler_catalog_indexer;
