@@ -1,0 +1,243 @@
+package catalog
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/chandler-fleet/chandler/libs/digest"
+)
+
+// group is what the catalog says of one package, from any file (R-CAT-5).
+type group struct {
+	name         string
+	packages     []*packageDraft
+	channels     []*channelDraft
+	bundles      []*bundleDraft
+	dirs         []*bundleDraft
+	deprecations []*deprecationsDraft
+	others       []OtherBlob
+	findings     []Finding
+	severity     Severity // of what is wrong with the graph
+}
+
+func (g *group) add(at place, s Severity, rule, format string, args ...any) {
+	g.findings = append(g.findings, at.finding(s, rule, g.name, format, args...))
+}
+
+// assemble joins all drafts by package, checks each package, and keeps those without errors.
+func assemble(parts []part) *Catalog {
+	c := &Catalog{}
+	groups := map[string]*group{}
+	of := func(name string) *group {
+		g := groups[name]
+		if g == nil {
+			g = &group{name: name, severity: SeverityError}
+			groups[name] = g
+		}
+		return g
+	}
+	for _, p := range parts {
+		c.Findings = append(c.Findings, p.findings...)
+		p.file(of)
+	}
+	c.Blobs = looseBlobs(parts, groups)
+	for _, name := range sortedKeys(groups) {
+		g := groups[name]
+		p, ok := g.build()
+		c.Findings = append(c.Findings, g.findings...)
+		if ok {
+			c.Packages = append(c.Packages, p)
+		}
+	}
+	c.Findings = c.Findings.bounded()
+	return c
+}
+
+// file puts the drafts of a part into the groups of their packages.
+func (p part) file(of func(string) *group) {
+	for _, d := range p.packages {
+		g := of(d.body.Name)
+		g.packages = append(g.packages, d)
+	}
+	for _, d := range p.channels {
+		g := of(d.pkg)
+		g.channels = append(g.channels, d)
+	}
+	for _, d := range p.bundles {
+		g := of(d.pkg)
+		if d.dir != "" {
+			g.dirs = append(g.dirs, d)
+		} else {
+			g.bundles = append(g.bundles, d)
+		}
+	}
+	for _, d := range p.deprecations {
+		g := of(d.pkg)
+		g.deprecations = append(g.deprecations, d)
+	}
+}
+
+// looseBlobs gives blobs of unknown schemas to their packages and returns them all; those that name
+// no package of the catalog lose the name's meaning, not their content (R-CAT-8).
+func looseBlobs(parts []part, groups map[string]*group) []Blob {
+	var all []Blob
+	for _, p := range parts {
+		for _, o := range p.others {
+			b := o.blob
+			g := groups[b.Package]
+			if b.Package == "" || g == nil {
+				b.Package = ""
+			} else {
+				g.others = append(g.others, OtherBlob{Schema: b.Schema, Name: b.Name, Digest: b.Digest})
+			}
+			all = append(all, b)
+		}
+	}
+	slices.SortFunc(all, func(a, b Blob) int {
+		return cmp.Or(cmp.Compare(a.Package, b.Package), cmp.Compare(a.Schema, b.Schema),
+			cmp.Compare(a.Name, b.Name), cmp.Compare(a.Digest, b.Digest))
+	})
+	return slices.CompactFunc(all, func(a, b Blob) bool {
+		return a.Package == b.Package && a.Schema == b.Schema && a.Name == b.Name && a.Digest == b.Digest
+	})
+}
+
+// build checks the group and makes the package of it. It returns false where there is none to serve.
+func (g *group) build() (Package, bool) {
+	fbc := len(g.packages)+len(g.channels)+len(g.bundles)+len(g.deprecations) > 0
+	if fbc {
+		g.checkPackage()
+		g.adopt()
+	} else {
+		g.synthesise()
+	}
+	if len(g.packages) == 0 || len(g.packages[0].body.Name) == 0 {
+		return Package{}, false
+	}
+	g.checkBundles()
+	g.checkChannels()
+	g.checkDeprecations()
+	if Findings(g.findings).Errors() > 0 {
+		return Package{}, false
+	}
+	return g.document(), true
+}
+
+// document is the package as it is stored and served: everything sorted, so that the order of files
+// and documents leaves no trace (R-CAT-5).
+func (g *group) document() Package {
+	body := g.packages[0].body
+	p := Package{Name: body.Name, DefaultChannel: body.DefaultChannel, Description: body.Description,
+		Properties: body.Properties, Other: g.others}
+	p.Icon = icon(body.Icon)
+	for _, c := range g.channels {
+		ch := c.body
+		ch.Entries = slices.Clone(ch.Entries)
+		slices.SortFunc(ch.Entries, func(a, b Entry) int { return cmp.Compare(a.Name, b.Name) })
+		p.Channels = append(p.Channels, ch)
+	}
+	for _, b := range g.bundles {
+		if b.bundle.Properties == nil {
+			b.bundle.Properties = []Property{}
+		}
+		p.Bundles = append(p.Bundles, b.bundle)
+	}
+	for _, d := range g.deprecations {
+		p.Deprecations = append(p.Deprecations, d.entries...)
+	}
+	slices.SortFunc(p.Channels, func(a, b Channel) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(p.Bundles, func(a, b Bundle) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(p.Deprecations, func(a, b Deprecation) int {
+		return cmp.Or(cmp.Compare(a.Schema, b.Schema), cmp.Compare(a.Name, b.Name))
+	})
+	slices.SortFunc(p.Other, func(a, b OtherBlob) int {
+		return cmp.Or(cmp.Compare(a.Schema, b.Schema), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Digest, b.Digest))
+	})
+	p.Other = slices.Compact(p.Other)
+	return p
+}
+
+// adopt gives the file-based package what bundle directories of it hold: content for blobs that have
+// none, and whole bundles for channel entries that no blob describes.
+func (g *group) adopt() {
+	dirs := map[string]*bundleDraft{}
+	for _, d := range g.dirs {
+		if first, twice := dirs[d.bundle.Name]; twice {
+			g.sameBundle(first, d)
+			continue
+		}
+		dirs[d.bundle.Name] = d
+	}
+	have := map[string]bool{}
+	for _, b := range g.bundles {
+		have[b.bundle.Name] = true
+		if d := dirs[b.bundle.Name]; d != nil && !b.embedded {
+			b.bundle.Content, b.embedded = d.bundle.Content, true
+			if b.bundle.Metadata == nil {
+				b.bundle.Metadata = d.bundle.Metadata
+			}
+		}
+	}
+	wanted := map[string]bool{}
+	for _, c := range g.channels {
+		for _, e := range c.body.Entries {
+			wanted[e.Name] = true
+		}
+	}
+	for _, name := range sortedKeys(dirs) {
+		switch {
+		case have[name]:
+		case wanted[name]:
+			g.bundles = append(g.bundles, dirs[name])
+		default:
+			g.add(dirs[name].place, SeverityWarning, "R-CAT-29", "bundle directory of %q is left out: it is not found in any channel entries; add it to a channel", name)
+		}
+	}
+}
+
+// sameBundle tells of two directories with one CSV name; the one whose path comes first is kept.
+func (g *group) sameBundle(first, second *bundleDraft) {
+	if first.bundle.Content == second.bundle.Content {
+		return
+	}
+	g.add(second.place, SeverityWarning, "R-CAT-24", "bundle %q is left out: %s holds another one of the same name", second.bundle.Name, first.file)
+}
+
+func icon(b *iconBody) *Icon {
+	if b == nil || b.Data == "" {
+		return nil
+	}
+	data, err := decodeBase64(b.Data)
+	if err != nil {
+		return nil // R-CAT-41: odd icons are accepted and not shown
+	}
+	return &Icon{Data: data, MediaType: b.MediaType}
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	out := make([]string, 0, len(m))
+	for k := range m {
+		out = append(out, k)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func quoted(names []string) string {
+	slices.Sort(names)
+	return strings.Join(slices.Compact(names), ", ")
+}
+
+// Digests returns the content address of every package by its name.
+func (c *Catalog) Digests() (map[string]digest.Digest, error) {
+	out := make(map[string]digest.Digest, len(c.Packages))
+	for _, p := range c.Packages {
+		d, err := p.Digest()
+		if err != nil {
+			return nil, err
+		}
+		out[p.Name] = d
+	}
+	return out, nil
+}

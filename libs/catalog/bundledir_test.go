@@ -1,0 +1,164 @@
+package catalog_test
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/chandler-fleet/chandler/libs/catalog"
+)
+
+// directory returns the files of one bundle directory of package buoy.
+func directory(version, csv string, annotations string, more files) files {
+	dir := "buoy/" + version + "/"
+	out := files{
+		dir + "manifests/csv.yaml":           csv,
+		dir + "metadata/annotations.yaml":    "annotations:\n  operators.operatorframework.io.bundle.package.v1: buoy\n" + annotations,
+		dir + "tests/scorecard/config.yaml":  "kind: Configuration\n",
+		dir + "bundle.Dockerfile":            "FROM scratch\n",
+		"buoy/Makefile":                      "all:\n\ttrue\n",
+		"buoy/ci.yaml":                       "fbc: {enabled: true}\n",
+		"buoy/catalog-templates/v4.yaml":     "schema: olm.template.basic\n",
+		dir + "manifests/.hidden":            "nothing: here",
+		dir + "metadata/unknown-to-us.notes": "prose",
+	}
+	for name, text := range more {
+		out[dir+name] = text
+	}
+	return out
+}
+
+func channels(list string) string {
+	return "  operators.operatorframework.io.bundle.channels.v1: " + list + "\n"
+}
+
+func tree(all ...files) files {
+	out := files{}
+	for _, f := range all {
+		maps.Copy(out, f)
+	}
+	return out
+}
+
+// TestSynthesised proves how bundle directories make a package: channels from annotations, shared
+// replacement graph, edges from the CSV, the default channel and the description of its newest bundle
+// (R-CAT-50, 55, 56, 57, 58, R-GRA-3, R-GRA-4).
+func TestSynthesised(t *testing.T) {
+	t.Parallel()
+	c := load(t, tree(
+		directory("1.0.0", manifestCSV("buoy.v1.0.0", "1.0.0", ""), channels("steady"), nil),
+		directory("1.1.0", manifestCSV("buoy.v1.1.0", "1.1.0", "  replaces: buoy.v1.0.0\n  skips: [buoy.v1.0.1]\n"), channels("steady,fast"), nil),
+		directory("1.2.0", strings.Replace(manifestCSV("buoy.v1.2.0", "1.2.0", "  replaces: buoy.v1.1.0\n  description: Newest.\n"), "{name: buoy.v1.2.0}",
+			"{name: buoy.v1.2.0, annotations: {olm.skipRange: '<1.2.0', olm.properties: '[{\"type\":\"x.test\",\"value\":1}]'}}", 1), channels("fast")+
+			"  operators.operatorframework.io.bundle.channel.default.v1: fast\n  other: true\n",
+			files{
+				"metadata/dependencies.yaml": "dependencies:\n- {type: olm.package, value: {packageName: tide, version: '>1.0.0'}}\n- {type: olm.gvk, value: {group: sea.test, version: v1, kind: Gauge}}\n- {type: olm.constraint, value: {failureMessage: m}}\n",
+				"metadata/properties.yaml":   "properties:\n- {type: sea.test/grade, value: {a: yes}}\n",
+			}),
+	))
+	if err := c.Findings.Err(); err != nil || len(c.Packages) != 1 {
+		t.Fatalf("%v, %v", err, c.Findings)
+	}
+	p := c.Packages[0]
+	if p.DefaultChannel != "fast" || p.Description != "Newest." || len(p.Channels) != 2 {
+		t.Errorf("default channel %s, description %q", p.DefaultChannel, p.Description)
+	}
+	fast, _ := p.Channel("fast")
+	g, err := catalog.NewGraph(fast)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// 1.0.0 names no channel but steady; fast reaches it through what its members replace.
+	if names(g.Ordered()) != "buoy.v1.2.0 buoy.v1.1.0 buoy.v1.0.0" || g.Head().SkipRange != "<1.2.0" {
+		t.Errorf("fast: %s", names(g.Ordered()))
+	}
+	if e, _ := g.Entry("buoy.v1.1.0"); len(e.Skips) != 1 {
+		t.Errorf("skips are lost: %+v", e)
+	}
+	b, _ := p.Bundle("buoy.v1.2.0")
+	var got []string
+	for _, pr := range b.Properties {
+		got = append(got, pr.Type+"="+string(pr.Value))
+	}
+	want := `olm.constraint={"failureMessage":"m"} olm.gvk.required={"group":"sea.test","kind":"Gauge","version":"v1"} ` +
+		`olm.package={"packageName":"buoy","version":"1.2.0"} olm.package.required={"packageName":"tide","versionRange":"\u003e1.0.0"} sea.test/grade={"a":true} x.test=1`
+	if strings.Join(got, " ") != want {
+		t.Errorf("properties %s", strings.Join(got, " "))
+	}
+	if len(b.RelatedImages) != 1 || b.RelatedImages[0].Image != "registry.example.com/op:1" || b.Content == "" {
+		t.Errorf("bundle %+v", b)
+	}
+}
+
+// TestLeftOut proves that a bundle directory that makes no bundle is left out with a warning that names
+// its place, and takes no other away (R-CAT-51, 52, 55).
+func TestLeftOut(t *testing.T) {
+	t.Parallel()
+	good := directory("1.0.0", manifestCSV("buoy.v1.0.0", "1.0.0", ""), channels("steady"), nil)
+	csv := manifestCSV("buoy.v2.0.0", "2.0.0", "")
+	for _, c := range []struct {
+		name string
+		in   files
+		rule string
+		says string
+	}{
+		{"no CSV", directory("2.0.0", "apiVersion: v1\nkind: Secret\nmetadata: {name: x}\n", channels("steady"), nil), "R-CAT-51", "0 ClusterServiceVersions"},
+		{"two CSVs", directory("2.0.0", csv, channels("steady"), files{"manifests/b.yaml": manifestCSV("x", "1.0.0", "")}), "R-CAT-51", "2 ClusterServiceVersions"},
+		{"broken manifest", directory("2.0.0", csv, channels("steady"), files{"manifests/b.yaml": "a: [\n"}), "R-CAT-51", "not YAML"},
+		{"no object", directory("2.0.0", csv, channels("steady"), files{"manifests/b.yaml": "a: b\n"}), "R-CAT-51", "lacks apiVersion"},
+		{"no channel", directory("2.0.0", csv, "", nil), "R-CAT-52", "names no channel"},
+		{"no package", tree(directory("2.0.0", csv, channels("steady"), nil), files{"buoy/2.0.0/metadata/annotations.yaml": "annotations: {}\n"}), "R-CAT-55", "package.v1"},
+		{"other media type", directory("2.0.0", csv, channels("steady")+"  operators.operatorframework.io.bundle.mediatype.v1: helm+v3\n", nil), "R-CAT-55", "media type"},
+		{"broken annotations", tree(directory("2.0.0", csv, "", nil), files{"buoy/2.0.0/metadata/annotations.yaml": "a: [\n"}), "R-CAT-55", "not YAML"},
+		{"version", directory("2.0.0", manifestCSV("buoy.v2.0.0", "two", ""), channels("steady"), nil), "R-CAT-26", "no semantic version"},
+		{"dependency", directory("2.0.0", csv, channels("steady"), files{"metadata/dependencies.yaml": "dependencies: [{type: olm.package, value: {packageName: x, version: one}}]\n"}), "R-CAT-25", "range of versions"},
+		{"same name", directory("2.0.0", manifestCSV("buoy.v1.0.0", "1.0.0", "  description: other\n"), channels("steady"), nil), "R-CAT-24", "buoy/1.0.0"},
+	} {
+		got := load(t, tree(good, c.in))
+		if got.Findings.Errors() > 0 || len(got.Packages) != 1 || len(got.Packages[0].Bundles) != 1 || got.Packages[0].Bundles[0].Name != "buoy.v1.0.0" {
+			t.Errorf("%s: the good bundle is not served: %s", c.name, lines(got))
+		}
+		found := false
+		for _, f := range got.Findings {
+			found = found || f.Severity == catalog.SeverityWarning && f.Rule == c.rule && strings.Contains(f.Message, c.says) && strings.HasPrefix(f.File, "buoy/2.0.0")
+		}
+		if !found {
+			t.Errorf("%s: want %s with %q, got:\n%s", c.name, c.rule, c.says, lines(got))
+		}
+	}
+}
+
+// TestSynthesisedGraphWarns proves that a graph which nobody checked is served with a warning.
+func TestSynthesisedGraphWarns(t *testing.T) {
+	t.Parallel()
+	c := load(t, tree(
+		directory("1.0.0", manifestCSV("buoy.v1.0.0", "1.0.0", ""), channels("steady"), nil),
+		directory("2.0.0", manifestCSV("buoy.v2.0.0", "2.0.0", ""), channels("steady"), nil),
+	))
+	if c.Findings.Errors() > 0 || len(c.Packages) != 1 || c.Findings[0].Rule != "R-CAT-35" {
+		t.Errorf("findings:\n%s", lines(c))
+	}
+}
+
+// TestAdopted proves that a file-based package takes content, or whole bundles, from bundle directories
+// of the same name, and that its own channels count.
+func TestAdopted(t *testing.T) {
+	t.Parallel()
+	in := tree(
+		directory("1.0.0", manifestCSV("buoy.v1.0.0", "1.0.0", ""), channels("ignored"), nil),
+		directory("1.1.0", manifestCSV("buoy.v1.1.0", "1.1.0", "  replaces: elsewhere\n"), channels("ignored"), nil),
+		directory("9.0.0", manifestCSV("buoy.v9.0.0", "9.0.0", ""), channels("ignored"), nil),
+		files{"buoy/catalog.yaml": pkg + bundle + "schema: olm.channel\npackage: buoy\nname: steady\nentries: [{name: buoy.v1.1.0, replaces: buoy.v1.0.0}, {name: buoy.v1.0.0}]\n"},
+	)
+	c := load(t, in)
+	if err := c.Findings.Err(); err != nil {
+		t.Fatal(err)
+	}
+	p := c.Packages[0]
+	if len(p.Channels) != 1 || len(p.Bundles) != 2 || p.Bundles[0].Image == "" || p.Bundles[0].Content == "" || p.Bundles[1].Content == "" || p.Bundles[1].Version != "1.1.0" {
+		t.Errorf("package %+v", p)
+	}
+	if got := strings.Join(rulesOf(c), ", "); !strings.Contains(got, "warning R-CAT-29") {
+		t.Errorf("the directory that no channel names is not told: %s", got)
+	}
+}

@@ -1,0 +1,347 @@
+package catalog
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/chandler-fleet/chandler/libs/bundle"
+	"github.com/chandler-fleet/chandler/libs/catalog/internal/docs"
+	"github.com/chandler-fleet/chandler/libs/digest"
+	"github.com/chandler-fleet/chandler/libs/errs"
+)
+
+// Drafts are blobs decoded one by one, before anything is known of the others. They keep their
+// places, so that a finding about two of them can name where each stands.
+
+type packageDraft struct {
+	place
+	body struct {
+		Name           string     `json:"name"`
+		DefaultChannel string     `json:"defaultChannel"`
+		Description    string     `json:"description"`
+		Icon           *iconBody  `json:"icon"`
+		Properties     []Property `json:"properties"`
+	}
+}
+
+// iconBody keeps the data as text: icons that are not base64 are accepted (R-CAT-41).
+type iconBody struct {
+	Data      string `json:"base64data"`
+	MediaType string `json:"mediatype"`
+}
+
+type channelDraft struct {
+	place
+	pkg     string
+	body    Channel
+	entries []place // of body.Entries
+}
+
+type bundleDraft struct {
+	place
+	pkg      string
+	bundle   Bundle
+	embedded bool // manifests stood in the blob or its directory
+	csv      *bundle.CSV
+	dir      string // the bundle directory that it was read from
+	// joins and preferred are the channels that a bundle directory's annotations name (R-CAT-55).
+	joins     []string
+	preferred string
+}
+
+type deprecationsDraft struct {
+	place
+	pkg     string
+	entries []Deprecation
+	at      []place
+}
+
+// draftPackage decodes olm.package.
+func draftPackage(b blob) (*packageDraft, []Finding) {
+	d := &packageDraft{place: b.place}
+	if f := b.decode(b.node, &d.body, "R-CAT-20", "olm.package"); f != nil {
+		return nil, []Finding{*f}
+	}
+	d.body.Name = b.name
+	return d, nil
+}
+
+// draftChannel decodes olm.channel and notes where each entry stands.
+func draftChannel(b blob) (*channelDraft, []Finding) {
+	d := &channelDraft{place: b.place, pkg: b.pkg}
+	if f := b.decode(b.node, &d.body, "R-CAT-22", "olm.channel"); f != nil {
+		return nil, []Finding{*f}
+	}
+	d.body.Name = b.name
+	nodes := items(child(b.node, "entries"))
+	for i := range d.body.Entries {
+		at := b.place
+		if i < len(nodes) {
+			at = b.at(nodes[i])
+		}
+		d.entries = append(d.entries, at)
+	}
+	return d, nil
+}
+
+// draftDeprecations decodes olm.deprecations.
+func draftDeprecations(b blob) (*deprecationsDraft, []Finding) {
+	var body struct {
+		Entries []struct {
+			Reference struct {
+				Schema string `json:"schema"`
+				Name   string `json:"name"`
+			} `json:"reference"`
+			Message string `json:"message"`
+		} `json:"entries"`
+	}
+	if f := b.decode(b.node, &body, "R-CAT-32", "olm.deprecations"); f != nil {
+		return nil, []Finding{*f}
+	}
+	d := &deprecationsDraft{place: b.place, pkg: b.pkg}
+	nodes := items(child(b.node, "entries"))
+	for i, e := range body.Entries {
+		d.entries = append(d.entries, Deprecation{Schema: e.Reference.Schema, Name: e.Reference.Name, Message: e.Message})
+		at := b.place
+		if i < len(nodes) {
+			at = b.at(nodes[i])
+		}
+		d.at = append(d.at, at)
+	}
+	return d, nil
+}
+
+// draftBundle decodes olm.bundle. Inline manifests become content at once and are let go, so that
+// memory holds one bundle per worker and not the catalog.
+func draftBundle(b blob, keep keeper) (*bundleDraft, []Finding) {
+	d := &bundleDraft{place: b.place, pkg: b.pkg}
+	d.bundle.Name = b.name
+	r := bundleReader{blob: b, draft: d}
+	r.field("image", &d.bundle.Image)
+	r.field("relatedImages", &d.bundle.RelatedImages)
+	for i, n := range items(child(b.node, "properties")) {
+		r.property(i, propertyNode{child(n, "type"), child(n, "value"), n})
+	}
+	if len(r.manifests) > 0 {
+		r.findings = append(r.findings, d.take(r.manifests, keep)...)
+	}
+	return d, r.findings
+}
+
+// bundleReader gathers what a bundle's fields and properties say.
+type bundleReader struct {
+	blob
+	draft     *bundleDraft
+	manifests [][]byte
+	findings  []Finding
+	packages  int
+}
+
+func (r *bundleReader) field(key string, into any) {
+	n := child(r.node, key)
+	if n == nil {
+		return
+	}
+	if f := r.decode(n, into, "R-CAT-25", "olm.bundle "+key); f != nil {
+		r.findings = append(r.findings, *f)
+	}
+}
+
+// property files one property: manifests and display metadata have places of their own.
+func (r *bundleReader) property(i int, p propertyNode) {
+	typ, ok := p.typeName()
+	if !ok || p.value == nil {
+		r.add(p.at(r.blob), "R-CAT-25", "property %d of bundle %q needs a type that is a non-empty string, and a value", i+1, r.name)
+		return
+	}
+	if typ == TypeBundleObject {
+		if r.draft.embedded = true; p.value != nil {
+			m, ok := manifest(p.value)
+			if !ok {
+				r.add(p.at(r.blob), "R-CAT-25", "olm.bundle.object of bundle %q must hold {data: <base64 of one manifest>}", r.name)
+				return
+			}
+			r.manifests = append(r.manifests, m)
+		}
+		return
+	}
+	raw, derr := docs.JSON(p.value, docLimits())
+	if derr != nil {
+		r.findings = append(r.findings, place{r.file, derr.Line, derr.Column}.finding(SeverityError, "R-CAT-1", r.pkg, "property %s of bundle %q: %s", typ, r.name, derr.Message))
+		return
+	}
+	if string(raw) == "null" {
+		r.add(p.at(r.blob), "R-CAT-25", "property %s of bundle %q has no value", typ, r.name)
+		return
+	}
+	if typ == TypeCSVMetadata {
+		r.draft.bundle.Metadata = raw
+		return
+	}
+	r.draft.bundle.Properties = append(r.draft.bundle.Properties, Property{Type: typ, Value: raw})
+}
+
+func (r *bundleReader) add(at place, rule, format string, args ...any) {
+	r.findings = append(r.findings, at.finding(SeverityError, rule, r.pkg, format, args...))
+}
+
+// keeper takes the canonical content of a bundle for good. It is called from several goroutines; its
+// error has already ended the load.
+type keeper func(c Content) error
+
+// Content is the canonical form of one bundle's manifests, for the caller of Load to store. Package and
+// Bundle say where it was met first.
+type Content struct {
+	Digest    digest.Digest
+	Canonical []byte
+	Package   string
+	Bundle    string
+}
+
+// take turns manifests into content. Manifests that make no bundle leave the bundle without content,
+// which a warning says: it stays in the graph and cannot be installed (R-CAT-51, R-CAT-52).
+func (d *bundleDraft) take(manifests [][]byte, keep keeper) []Finding {
+	csv, findings := d.content(manifests, keep)
+	if csv == nil {
+		return findings
+	}
+	d.csv = csv
+	if d.bundle.Metadata == nil {
+		d.bundle.Metadata = metadataOf(*csv)
+	}
+	return findings
+}
+
+func (d *bundleDraft) content(manifests [][]byte, keep keeper) (*bundle.CSV, []Finding) {
+	d.embedded = true
+	c, err := bundle.FromManifests(manifests)
+	if err != nil {
+		return nil, d.sick("R-CAT-51", err)
+	}
+	objects, err := c.Objects()
+	if err != nil {
+		return nil, d.sick("R-CAT-51", err)
+	}
+	csv, err := theCSV(objects)
+	if err != nil {
+		return nil, d.sick("R-CAT-51", err)
+	}
+	canonical, dg := canonicalBundle(c)
+	var findings []Finding
+	if missing := missingCRDs(objects, csv); len(missing) > 0 {
+		findings = append(findings, d.finding(SeverityWarning, "R-CAT-52", d.pkg,
+			"the CSV %s owns CRDs that are not in its bundle: %s; add their manifests", csv.Name, strings.Join(missing, ", ")))
+	}
+	name := d.bundle.Name
+	if name == "" {
+		name = csv.Name
+	}
+	if keep(Content{Digest: dg, Canonical: canonical, Package: d.pkg, Bundle: name}) != nil {
+		return nil, findings // the whole load ends with that error
+	}
+	d.bundle.Content = dg
+	return &csv, findings
+}
+
+// canonicalBundle is bundle.Content.Canonical for content whose manifests are canonical already, as
+// FromManifests makes them: joining them is all that is left to do.
+func canonicalBundle(c bundle.Content) ([]byte, digest.Digest) {
+	n := len(bundle.Type) + len("\n{\"manifests\":[]}")
+	for _, m := range c.Manifests {
+		n += len(m) + 1
+	}
+	b := make([]byte, 0, n)
+	b = append(b, bundle.Type+"\n{\"manifests\":["...)
+	for i, m := range c.Manifests {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, m...)
+	}
+	b = append(b, "]}"...)
+	return b[len(bundle.Type)+1:], digest.Bytes(b)
+}
+
+// theCSV returns the one ClusterServiceVersion (R-CAT-51).
+func theCSV(objects []bundle.Object) (bundle.CSV, error) {
+	var found []bundle.Object
+	for _, o := range objects {
+		if o.Kind == bundle.KindCSV {
+			found = append(found, o)
+		}
+	}
+	if len(found) != 1 {
+		return bundle.CSV{}, errs.New(errs.Invalid, "bundle has %d ClusterServiceVersions, want exactly 1", len(found)).At("", "R-CAT-51")
+	}
+	return bundle.ParseCSV(found[0].Raw)
+}
+
+// sick notes that the manifests make no bundle.
+func (d *bundleDraft) sick(rule string, err error) []Finding {
+	where := ""
+	if e := asErr(err); e != nil && strings.HasPrefix(e.Field, "/") {
+		where = fmt.Sprintf(" (manifest %s)", strings.TrimPrefix(e.Field, "/"))
+	}
+	return []Finding{d.finding(SeverityWarning, rule, d.pkg,
+		"the manifests of bundle %q cannot be used%s, so that it cannot be installed: %v", d.bundle.Name, where, err)}
+}
+
+func asErr(err error) *errs.Error {
+	e, ok := err.(*errs.Error) //nolint:errorlint // the outermost error only: its Field is the manifest's index
+	if !ok {
+		return nil
+	}
+	return e
+}
+
+// missingCRDs names what the CSV owns and the bundle does not hold (R-CAT-52).
+func missingCRDs(objects []bundle.Object, csv bundle.CSV) []string {
+	have := map[string]bool{}
+	for _, o := range objects {
+		if o.Kind == bundle.KindCRD {
+			have[o.Name] = true
+		}
+	}
+	var missing []string
+	for _, o := range csv.Spec.CRDs.Owned {
+		if !have[o.Name] {
+			have[o.Name] = true
+			missing = append(missing, o.Name)
+		}
+	}
+	return missing
+}
+
+// metadataOf takes the display part of a CSV, as olm.csv.metadata holds it (R-CAT-18).
+func metadataOf(csv bundle.CSV) json.RawMessage {
+	var m struct {
+		Metadata struct {
+			Annotations json.RawMessage `json:"annotations,omitempty"`
+			Labels      json.RawMessage `json:"labels,omitempty"`
+		} `json:"metadata"`
+		Spec map[string]json.RawMessage `json:"spec"`
+	}
+	if json.Unmarshal(csv.Raw, &m) != nil {
+		return nil
+	}
+	out := map[string]json.RawMessage{}
+	put := func(key string, v json.RawMessage) {
+		if len(v) > 0 && string(v) != "null" {
+			out[key] = v
+		}
+	}
+	put("annotations", m.Metadata.Annotations)
+	put("labels", m.Metadata.Labels)
+	put("apiServiceDefinitions", m.Spec["apiservicedefinitions"])
+	put("crdDescriptions", m.Spec["customresourcedefinitions"])
+	for _, key := range []string{"description", "displayName", "installModes", "keywords", "links",
+		"maintainers", "maturity", "minKubeVersion", "nativeAPIs", "provider"} {
+		put(key, m.Spec[key])
+	}
+	raw, err := json.Marshal(out)
+	if err != nil {
+		return nil
+	}
+	return raw
+}

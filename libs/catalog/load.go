@@ -1,0 +1,362 @@
+package catalog
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/chandler-fleet/chandler/libs/catalog/internal/docs"
+	"github.com/chandler-fleet/chandler/libs/digest"
+)
+
+// Options say how to load.
+type Options struct {
+	// Workers decode in parallel; 0 means one per processor.
+	Workers int
+	// Keep takes the content of every bundle that has manifests at hand, from several goroutines at once
+	// and before Load returns. Its first error ends the load. Nil keeps nothing.
+	Keep func(Content) error
+	// Stop ends the load early when closed.
+	Stop <-chan struct{}
+}
+
+// Catalog is what a directory tree holds: every valid package, whatever is wrong, and blobs of
+// schemas that Chandler does not know. It may be served where Findings.Err is nil.
+type Catalog struct {
+	Packages []Package // sorted by name
+	Blobs    []Blob    // every blob of an unknown schema, sorted by package, schema, name, digest
+	Findings Findings
+	Stats    Stats
+}
+
+// Stats count what was read.
+type Stats struct {
+	Files, Documents, BundleDirectories int
+	Bytes                               int64
+}
+
+// Blob is a blob of an unknown schema, kept as it is (R-CAT-8). Package is empty for one that names
+// no package of the catalog.
+type Blob struct {
+	Package, Schema, Name string
+	Digest                digest.Digest
+	Raw                   json.RawMessage
+}
+
+// ErrStopped is returned by Load where Options.Stop was closed.
+var ErrStopped = errors.New("the load was stopped")
+
+// Load reads the file-based catalog and the bundle directories below the root of fsys. All that is
+// wrong with them is in Findings, all at once, each with its place and rule; an error is one of
+// Options.Keep, or ErrStopped.
+func Load(fsys fs.FS, o Options) (*Catalog, error) {
+	l := &loader{fs: fsys, stop: o.Stop, failed: make(chan struct{})}
+	l.keep = l.keeping(o.Keep)
+	workers := o.Workers
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	w := &walker{fs: fsys}
+	if st, err := fs.Stat(fsys, "."); err != nil || !st.IsDir() {
+		w.report(SeverityError, ".", "R-CAT-43", "the root of a catalog must be a directory that can be read")
+	} else {
+		w.walk(".", nil, 0)
+	}
+	if len(w.sources) == 0 && len(w.findings) == 0 {
+		w.report(SeverityError, ".", "R-CAT-1", "the directory holds no catalog content")
+	}
+	parts := l.run(w.sources, workers)
+	if l.err != nil {
+		return nil, l.err
+	}
+	parts = slices.Concat(w.passOver(parts), []part{{findings: w.findings}})
+	c := assemble(parts)
+	c.Stats = l.stats
+	return c, nil
+}
+
+// Revision is the identity of what the catalog serves: the digest of its sorted (package, digest)
+// pairs. Blobs that belong to no package count as a package without a name.
+func (c *Catalog) Revision(packages map[string]digest.Digest) (digest.Digest, error) {
+	type pair struct {
+		Package string        `json:"package"`
+		Digest  digest.Digest `json:"digest"`
+	}
+	var pairs []pair
+	for name, d := range packages {
+		pairs = append(pairs, pair{name, d})
+	}
+	var loose []digest.Digest
+	for _, b := range c.Blobs {
+		if b.Package == "" {
+			loose = append(loose, b.Digest)
+		}
+	}
+	if len(loose) > 0 {
+		d, err := digest.JSON("chandler.catalog-blobs.v1", loose)
+		if err != nil {
+			return "", err
+		}
+		pairs = append(pairs, pair{"", d})
+	}
+	slices.SortFunc(pairs, func(a, b pair) int { return cmp.Compare(a.Package, b.Package) })
+	return digest.JSON("chandler.catalog-revision.v1", pairs)
+}
+
+// loader spreads documents over workers. Results carry their order, so that the outcome does not
+// depend on who was first.
+type loader struct {
+	fs    fs.FS
+	keep  keeper
+	stop  <-chan struct{}
+	stats Stats
+
+	once   sync.Once
+	failed chan struct{} // closed with err set
+	err    error
+}
+
+// fail ends the load with its first error.
+func (l *loader) fail(err error) {
+	l.once.Do(func() {
+		l.err = err
+		close(l.failed)
+	})
+}
+
+// keeping hands content on until the first error.
+func (l *loader) keeping(keep func(Content) error) keeper {
+	return func(c Content) error {
+		if keep == nil {
+			return nil
+		}
+		err := keep(c)
+		if err != nil {
+			l.fail(err)
+		}
+		return err
+	}
+}
+
+// job is one document or one bundle directory.
+type job struct {
+	source int
+	path   string
+	bundle bool
+	chunk  docs.Chunk
+}
+
+// part is what one job found.
+type part struct {
+	source, line int
+	envelope     bool // a finding says that this is no catalog document at all
+	packages     []*packageDraft
+	channels     []*channelDraft
+	bundles      []*bundleDraft
+	deprecations []*deprecationsDraft
+	others       []otherDraft
+	findings     []Finding
+}
+
+type otherDraft struct {
+	place
+	blob Blob
+}
+
+func (l *loader) run(sources []source, workers int) []part {
+	jobs := make(chan job, workers)
+	var mu sync.Mutex
+	var parts []part
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() {
+			for j := range jobs {
+				p := l.do(j)
+				mu.Lock()
+				parts = append(parts, p)
+				mu.Unlock()
+			}
+		})
+	}
+	own := l.produce(sources, jobs)
+	close(jobs)
+	wg.Wait()
+	parts = append(parts, own...)
+	slices.SortStableFunc(parts, func(a, b part) int {
+		return cmp.Or(cmp.Compare(a.source, b.source), cmp.Compare(a.line, b.line))
+	})
+	return parts
+}
+
+// produce cuts the sources into jobs, and returns what is wrong with whole files.
+func (l *loader) produce(sources []source, jobs chan<- job) []part {
+	var own []part
+	for i, s := range sources {
+		send := func(j job) error {
+			select {
+			case jobs <- j:
+				return nil
+			case <-l.stop:
+				l.fail(ErrStopped)
+			case <-l.failed:
+			}
+			return l.err
+		}
+		var err error
+		if s.bundle {
+			l.stats.BundleDirectories++
+			err = send(job{source: i, path: s.path, bundle: true})
+		} else {
+			l.stats.Files++
+			l.stats.Bytes += s.size
+			err = l.split(i, s.path, send)
+		}
+		if l.ended() {
+			break
+		}
+		if err != nil {
+			own = append(own, failedFile(i, s.path, err))
+		}
+	}
+	return own
+}
+
+func (l *loader) ended() bool {
+	select {
+	case <-l.failed:
+		return true
+	default:
+		return false
+	}
+}
+
+func (l *loader) split(i int, file string, send func(job) error) error {
+	f, err := l.fs.Open(file)
+	if err != nil {
+		return err
+	}
+	err = docs.Split(f, docLimits(), func(c docs.Chunk) error {
+		l.stats.Documents++
+		return send(job{source: i, path: file, chunk: c})
+	})
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+func failedFile(i int, file string, err error) part {
+	at := place{file: file}
+	message := err.Error()
+	var e *docs.Error
+	if errors.As(err, &e) {
+		at.line, message = e.Line, e.Message
+	}
+	return part{source: i, line: at.line, envelope: true,
+		findings: []Finding{at.finding(SeverityError, "R-CAT-1", "", "the file cannot be loaded: %s; mend it, or exclude it in %s", message, ignoreFile)}}
+}
+
+func (l *loader) do(j job) part {
+	if j.bundle {
+		p := part{source: j.source}
+		d, findings := bundleDir(l.fs, j.path, l.keep)
+		if d != nil {
+			p.bundles = append(p.bundles, d)
+		}
+		p.findings = findings
+		return p
+	}
+	node, err := docs.Parse(j.chunk, docLimits())
+	if err != nil {
+		return failedFile(j.source, j.path, hint(err, j.chunk))
+	}
+	p := part{source: j.source, line: j.chunk.Line()}
+	if node == nil {
+		return p
+	}
+	b, f := readBlob(j.path, node)
+	if f != nil {
+		p.envelope, p.findings = true, []Finding{*f}
+		return p
+	}
+	l.decode(b, &p)
+	return p
+}
+
+// hint says what a file probably is, where its first bytes tell.
+func hint(err *docs.Error, c docs.Chunk) *docs.Error {
+	if bytes.HasPrefix(c.Text(), []byte("SQLite format 3")) {
+		return &docs.Error{Line: err.Line, Message: "it is an SQLite database, a format no longer in use; migrate it to a file-based catalog (R-CAT-75)"}
+	}
+	return err
+}
+
+// decode files a blob under its schema.
+func (l *loader) decode(b blob, p *part) {
+	switch {
+	case b.schema == SchemaPackage:
+		d, f := draftPackage(b)
+		p.packages, p.findings = some(d), f
+	case b.schema == SchemaChannel:
+		d, f := draftChannel(b)
+		p.channels, p.findings = some(d), f
+	case b.schema == SchemaBundle:
+		d, f := draftBundle(b, l.keep)
+		p.bundles, p.findings = some(d), f
+	case b.schema == SchemaDeprecations:
+		d, f := draftDeprecations(b)
+		p.deprecations, p.findings = some(d), f
+	case isTemplate(b.schema):
+		p.envelope = true
+		p.findings = []Finding{b.finding(SeverityWarning, "R-CAT-10", b.pkg, "a template (%s) is no catalog content and is passed over; expand it, or exclude the file in %s", b.schema, ignoreFile)}
+	default:
+		l.other(b, p)
+	}
+}
+
+func some[T any](d *T) []*T {
+	if d == nil {
+		return nil
+	}
+	return []*T{d}
+}
+
+func (l *loader) other(b blob, p *part) {
+	raw, err := docs.JSON(b.node, docLimits())
+	if err != nil {
+		p.findings = []Finding{place{b.file, err.Line, err.Column}.finding(SeverityError, "R-CAT-1", b.pkg, "%s", err.Message)}
+		return
+	}
+	p.others = []otherDraft{{b.place, Blob{Package: b.pkg, Schema: b.schema, Name: b.name, Digest: digest.Bytes(raw), Raw: raw}}}
+}
+
+// passOver turns what is wrong with files beside bundle directories into a note, where nothing in the
+// file is catalog content: such places hold build recipes.
+func (w *walker) passOver(parts []part) []part {
+	content := map[int]bool{}
+	for _, p := range parts {
+		content[p.source] = content[p.source] || !p.envelope && !p.empty()
+	}
+	noted := map[int]bool{}
+	out := parts[:0]
+	for _, p := range parts {
+		if !p.envelope || content[p.source] || !w.sources[p.source].beside {
+			out = append(out, p)
+			continue
+		}
+		if !noted[p.source] {
+			noted[p.source] = true
+			w.report(SeverityInfo, w.sources[p.source].path, "R-CAT-4", "the file is passed over: it stands beside bundle directories and is no catalog content")
+		}
+	}
+	return out
+}
+
+func (p part) empty() bool {
+	return len(p.packages)+len(p.channels)+len(p.bundles)+len(p.deprecations)+len(p.others) == 0
+}

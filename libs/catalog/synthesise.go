@@ -1,0 +1,138 @@
+package catalog
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/blang/semver/v4"
+)
+
+// synthesise makes a package of bundle directories alone. A bundle joins the channels that its
+// annotations name, and so does all that it replaces, directly or not: channels share one replacement
+// graph and are entry points into it (R-GRA-4). Edges come from the CSV: replaces, skips and the
+// annotation olm.skipRange (R-GRA-3).
+//
+// Nobody checked such a graph before it came here, so what is wrong with it are warnings: the
+// channel is served, and a subscription to it says what is wrong (R-GRA-15).
+func (g *group) synthesise() {
+	g.severity = SeverityWarning
+	byName := map[string]*bundleDraft{}
+	for _, d := range g.dirs {
+		if first, twice := byName[d.bundle.Name]; twice {
+			g.sameBundle(first, d)
+			continue
+		}
+		byName[d.bundle.Name] = d
+	}
+	for _, name := range sortedKeys(byName) {
+		if d := byName[name]; g.usable(d) {
+			g.bundles = append(g.bundles, d)
+		} else {
+			delete(byName, name)
+		}
+	}
+	members := map[string]map[string]bool{}
+	for _, d := range g.bundles {
+		for _, c := range d.joins {
+			if members[c] == nil {
+				members[c] = map[string]bool{}
+			}
+			join(members[c], byName, d)
+		}
+	}
+	g.dropOutsiders(members)
+	if len(members) == 0 {
+		return
+	}
+	for _, name := range sortedKeys(members) {
+		g.channels = append(g.channels, channelOf(g.name, name, members[name], byName))
+	}
+	g.packages = []*packageDraft{g.describe(byName)}
+}
+
+// usable reports whether later steps can rely on the bundle; what they cannot take is left out.
+func (g *group) usable(d *bundleDraft) bool {
+	if _, err := semver.Parse(d.bundle.Version); err != nil {
+		g.add(d.place, SeverityWarning, "R-CAT-26", "bundle %q is left out: version %q of its CSV is no semantic version: %v", d.bundle.Name, d.bundle.Version, err)
+		return false
+	}
+	for _, p := range d.bundle.Properties {
+		if why := checkProperty(p); why != "" {
+			g.add(d.place, SeverityWarning, "R-CAT-25", "bundle %q is left out: property %s: %s", d.bundle.Name, p.Type, why)
+			return false
+		}
+	}
+	return true
+}
+
+// join adds a bundle and what it replaces to a channel.
+func join(channel map[string]bool, byName map[string]*bundleDraft, d *bundleDraft) {
+	for d != nil && !channel[d.bundle.Name] {
+		channel[d.bundle.Name] = true
+		d = byName[d.csv.Spec.Replaces]
+	}
+}
+
+// dropOutsiders leaves out bundles that are in no channel (R-CAT-29, R-CAT-52).
+func (g *group) dropOutsiders(members map[string]map[string]bool) {
+	g.bundles = slices.DeleteFunc(g.bundles, func(d *bundleDraft) bool {
+		for _, m := range members {
+			if m[d.bundle.Name] {
+				return false
+			}
+		}
+		g.add(d.place, SeverityWarning, "R-CAT-52", "bundle %q is left out: it names no channel; set the annotation %s", d.bundle.Name, AnnotationChannels)
+		return true
+	})
+}
+
+func channelOf(pkg, name string, members map[string]bool, byName map[string]*bundleDraft) *channelDraft {
+	c := &channelDraft{pkg: pkg}
+	c.body.Name = name
+	for _, m := range sortedKeys(members) {
+		d := byName[m]
+		c.body.Entries = append(c.body.Entries, Entry{
+			Name: m, Replaces: d.csv.Spec.Replaces, Skips: d.csv.Spec.Skips,
+			SkipRange: d.csv.Annotations["olm.skipRange"],
+		})
+		c.entries = append(c.entries, d.place)
+		if c.file == "" {
+			c.place = d.place
+		}
+	}
+	return c
+}
+
+// describe makes the package: the default channel that the newest bundle names, else the first by
+// name (R-CAT-55); description and icon of the newest bundle of that channel.
+func (g *group) describe(byName map[string]*bundleDraft) *packageDraft {
+	p := &packageDraft{}
+	p.body.Name = g.name
+	newest := slices.Clone(g.bundles)
+	slices.SortFunc(newest, func(a, b *bundleDraft) int {
+		va, vb := semver.MustParse(a.bundle.Version), semver.MustParse(b.bundle.Version) // checked by usable
+		return cmp.Or(vb.Compare(va), cmp.Compare(a.bundle.Name, b.bundle.Name))
+	})
+	known := map[string]*channelDraft{}
+	for _, c := range g.channels {
+		known[c.body.Name] = c
+	}
+	p.body.DefaultChannel = g.channels[0].body.Name
+	for _, d := range newest {
+		if known[d.preferred] != nil {
+			p.body.DefaultChannel = d.preferred
+			break
+		}
+	}
+	p.place = g.bundles[0].place
+	for _, d := range newest {
+		if slices.ContainsFunc(known[p.body.DefaultChannel].body.Entries, func(e Entry) bool { return e.Name == d.bundle.Name }) {
+			p.body.Description = d.csv.Spec.Description
+			if len(d.csv.Spec.Icon) > 0 {
+				p.body.Icon = &iconBody{Data: d.csv.Spec.Icon[0].Data, MediaType: d.csv.Spec.Icon[0].MediaType}
+			}
+			break
+		}
+	}
+	return p
+}

@@ -1,0 +1,121 @@
+package catalog
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+	"strings"
+)
+
+// source is one unit of work of a load: a file of documents, or a bundle directory.
+type source struct {
+	path   string
+	bundle bool
+	// beside says that the file stands beside bundle directories, where files that are no catalog
+	// content (Makefile, ci.yaml) are usual.
+	beside bool
+	size   int64
+}
+
+// walker finds what a tree holds. Everything is a catalog file (R-CAT-1) except:
+//   - what an .indexignore excludes (R-CAT-2);
+//   - a bundle directory, which is {manifests, metadata/annotations.yaml}: it is read as one bundle;
+//   - directories beside bundle directories, which hold build recipes and templates in practice;
+//   - names that begin with "..", which are a kubelet's own inside a mounted volume.
+type walker struct {
+	fs       fs.FS
+	sources  []source
+	findings []Finding
+	seen     int // files and directories met so far
+}
+
+func (w *walker) report(s Severity, file, rule, format string, args ...any) {
+	at := place{file: file}
+	w.findings = append(w.findings, at.finding(s, rule, "", format, args...))
+}
+
+// walk reads a directory and descends. It returns false where a limit ends the whole walk.
+func (w *walker) walk(dir string, ig ignores, depth int) bool {
+	if depth > MaxDirectoryDepth {
+		w.report(SeverityError, dir, "R-CAT-1", "directories nest more than %d deep; flatten the tree or exclude it in %s", MaxDirectoryDepth, ignoreFile)
+		return false
+	}
+	entries, err := fs.ReadDir(w.fs, dir)
+	if err != nil {
+		w.report(SeverityError, dir, "R-CAT-1", "the directory cannot be read: %v", err)
+		return true
+	}
+	ig, err = ig.with(w.fs, dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		w.report(SeverityError, path.Join(dir, ignoreFile), "R-CAT-2", "the ignore file cannot be read: %v", err)
+		return true
+	}
+	var files, dirs, bundles []fs.DirEntry
+	for _, e := range entries {
+		name := path.Join(dir, e.Name())
+		if w.seen++; w.seen > MaxFiles {
+			w.report(SeverityError, name, "R-CAT-1", "the catalog has more than %d files and directories; give a directory that holds the catalog alone", MaxFiles)
+			return false
+		}
+		switch {
+		case e.Name() == ignoreFile || strings.HasPrefix(e.Name(), ".."):
+		case e.IsDir() && w.isBundle(name):
+			if !ig.excluded(path.Join(name, dirMetadata, fileAnnotations)) {
+				bundles = append(bundles, e)
+			}
+		case e.IsDir():
+			dirs = append(dirs, e)
+		case !ig.excluded(name):
+			files = append(files, e)
+		}
+	}
+	return w.add(dir, files, dirs, bundles, ig, depth)
+}
+
+func (w *walker) add(dir string, files, dirs, bundles []fs.DirEntry, ig ignores, depth int) bool {
+	for _, e := range files {
+		w.file(path.Join(dir, e.Name()), len(bundles) > 0)
+	}
+	for _, e := range bundles {
+		w.sources = append(w.sources, source{path: path.Join(dir, e.Name()), bundle: true})
+	}
+	for _, e := range dirs {
+		name := path.Join(dir, e.Name())
+		if len(bundles) > 0 {
+			w.report(SeverityInfo, name, "R-CAT-4", "the directory is passed over: it stands beside bundle directories and is none itself")
+			continue
+		}
+		if !w.walk(name, ig, depth+1) {
+			return false
+		}
+	}
+	return true
+}
+
+// isBundle reports whether a directory has the two parts of a bundle.
+func (w *walker) isBundle(dir string) bool {
+	st, err := fs.Stat(w.fs, path.Join(dir, dirManifests))
+	if err != nil || !st.IsDir() {
+		return false
+	}
+	st, err = fs.Stat(w.fs, path.Join(dir, dirMetadata, fileAnnotations))
+	return err == nil && !st.IsDir()
+}
+
+// file adds a regular file. A link to a file inside the root counts as that file; a link to a
+// directory is not followed (it could lead in circles), one that leaves the root is an error.
+func (w *walker) file(name string, beside bool) {
+	info, err := fs.Stat(w.fs, name)
+	switch {
+	case err != nil:
+		w.report(SeverityError, name, "R-CAT-1", "the file cannot be read, or is a link that leaves the catalog: %v", err)
+	case info.IsDir():
+		w.report(SeverityInfo, name, "R-CAT-1", "a link to a directory is not followed")
+	case !info.Mode().IsRegular():
+		w.report(SeverityError, name, "R-CAT-1", "not a regular file; exclude it in %s", ignoreFile)
+	case info.Size() > MaxFileBytes:
+		w.report(SeverityError, name, "R-CAT-1", "the file has %d bytes, more than %d; split it", info.Size(), int64(MaxFileBytes))
+	default:
+		w.sources = append(w.sources, source{path: name, beside: beside, size: info.Size()})
+	}
+}
