@@ -1,0 +1,194 @@
+// Package app wires the gateway: the REST interface over intents and read models, the projections
+// that keep these, and its candidate for the sequencer.
+//
+// It starts in this order: Postgres (waited for), the schema (refused where it does not fit), NATS
+// (waited for), tokens, listeners. It stops in reverse: requests and streams first.
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/chandler-fleet/chandler/libs/bus"
+	"github.com/chandler-fleet/chandler/libs/eventlog"
+	"github.com/chandler-fleet/chandler/libs/httpserver"
+	"github.com/chandler-fleet/chandler/libs/migrate"
+	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/libs/projection"
+	"github.com/chandler-fleet/chandler/libs/service"
+	"github.com/chandler-fleet/chandler/libs/telemetry"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/api"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/intent"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/store"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view"
+)
+
+// maxConns bounds the database sessions of one gateway: one for each projection, two for the log,
+// and a dozen requests at a time, each for some milliseconds.
+const maxConns = 20
+
+// binaryVersion is compared with the oldest binary that the schema serves; a build from source is the newest.
+const binaryVersion = "dev"
+
+// App is the service.
+type App struct {
+	cfg         Config
+	tel         *telemetry.Telemetry
+	pool        *pg.Pool
+	log         *eventlog.Log
+	bus         *bus.Bus
+	listener    net.Listener
+	projections []*projection.Runner
+	api         *api.API
+}
+
+// New connects to Postgres and NATS, waiting for either while it is away, and begins to listen.
+func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*App, error) {
+	credentials, err := store.NewCredentials(cfg.CredentialsRecipient)
+	if err != nil {
+		return nil, err
+	}
+	pool, err := pg.Open(ctx, cfg.DatabaseURL, pg.WithLog(tel.Log), pg.WithName("gateway"), pg.WithMaxConns(maxConns))
+	if err != nil {
+		return nil, err
+	}
+	a := &App{cfg: cfg, tel: tel, pool: pool, log: eventlog.New(pool)}
+	if err := a.start(ctx, credentials); err != nil {
+		a.close()
+		return nil, err
+	}
+	return a, nil
+}
+
+func (a *App) start(ctx context.Context, credentials *store.Credentials) error {
+	if err := migrate.Check(ctx, a.pool, binaryVersion); err != nil {
+		return err
+	}
+	var err error
+	if a.bus, err = bus.Connect(ctx, a.cfg.NATSURL, bus.WithLog(a.tel.Log), bus.WithName("gateway")); err != nil {
+		return err
+	}
+	tokens := store.NewTokens(a.pool)
+	if err := a.ensureAdmin(ctx, tokens); err != nil {
+		return err
+	}
+	if err := a.assemble(credentials, tokens); err != nil {
+		return err
+	}
+	a.listener, err = httpserver.Listen(ctx, a.cfg.Listen)
+	return err
+}
+
+// ensureAdmin tells a token that was made on standard error: it is a secret, which the log must not hold.
+func (a *App) ensureAdmin(ctx context.Context, tokens *store.Tokens) error {
+	token, err := tokens.EnsureAdmin(ctx, a.cfg.AdminToken)
+	if err != nil || token == "" {
+		return err
+	}
+	out := a.cfg.TokenTo
+	if out == nil {
+		out = os.Stderr
+	}
+	if _, err := fmt.Fprintf(out, "admin token (shown once): %s\n", token); err != nil {
+		return fmt.Errorf("tell the admin token: %w", err)
+	}
+	return nil
+}
+
+func (a *App) assemble(credentials *store.Credentials, tokens *store.Tokens) error {
+	waiters := map[string]view.Waiter{}
+	for _, p := range view.Projections() {
+		r, err := projection.New(p, projection.Deps{Log: a.log, Pool: a.pool, Bus: a.bus, Logger: a.tel.Log})
+		if err != nil {
+			return err
+		}
+		a.projections = append(a.projections, r)
+		waiters[p.Name] = r
+	}
+	content, err := view.NewContent()
+	if err != nil {
+		return err
+	}
+	reader := &view.Reader{Pool: a.pool, Log: a.log, Waiters: waiters}
+	intents := &intent.Service{
+		Pool: a.pool, Log: a.log, Bodies: store.Bodies{}, Credentials: credentials, Catalogs: content,
+		Now: time.Now, NewID: uuid.New, Slog: a.tel.Log,
+	}
+	a.api = api.New(api.Deps{
+		Log: a.tel.Log, Tokens: tokens, Wait: reader,
+		Views: api.Views{
+			Clusters: view.Clusters, Catalogs: view.Catalogs, OperatorGroups: view.OperatorGroups,
+			Subscriptions: view.Subscriptions, InstallPlans: view.InstallPlans, Operators: view.Operators,
+		},
+		ClusterReads: reader, ClusterWrites: intents,
+		CatalogReads: reader, CatalogWrites: intents, Browse: &view.Browser{Reader: reader, Content: content},
+		GroupReads: reader, GroupWrites: intents,
+		SubscriptionReads: reader, SubscriptionWrites: intents,
+		PlanReads: reader, PlanWrites: intents,
+		OperatorReads: reader, Events: reader, Effects: intents,
+	})
+	return nil
+}
+
+// Addr is where the API is served.
+func (a *App) Addr() string { return a.listener.Addr().String() }
+
+// Run works until ctx ends, then stops in order: what takes in work first.
+func (a *App) Run(ctx context.Context) error {
+	defer a.close()
+	g := service.Group{Drain: a.cfg.Drain, Log: a.tel.Log}
+	g.Add("ops", func(ctx context.Context) error {
+		ln, err := httpserver.Listen(ctx, a.cfg.OpsListen)
+		if err != nil {
+			return err
+		}
+		return httpserver.Serve(ctx, ln, httpserver.Ops(a.tel.Metrics, a.checks()...), 0)
+	})
+	g.Add("notices", a.log.Listen)
+	g.Add("sequencer", a.sequencer().Run)
+	for _, p := range a.projections {
+		g.Add("projection "+p.Name(), p.Run)
+	}
+	g.Add("api", func(ctx context.Context) error {
+		a.tel.Log.InfoContext(ctx, "the REST interface is served", "address", a.Addr())
+		return httpserver.Serve(ctx, a.listener, a.api, 0)
+	})
+	return g.Run(ctx)
+}
+
+// sequencer is this service's candidate for giving positions and publishing hints.
+func (a *App) sequencer() *eventlog.Sequencer {
+	return eventlog.NewSequencer(a.log, eventlog.Options{
+		ID: "gateway/" + uuid.NewString(), Log: a.tel.Log, Lead: a.bus.Publisher(a.log, a.pool).Lead,
+	})
+}
+
+// checks say whether the gateway can answer. NATS is none of them: without it hints are missing, and
+// read models follow from Postgres alone.
+func (a *App) checks() []httpserver.Check {
+	list := []httpserver.Check{
+		{Name: "postgres", Check: func(ctx context.Context) error { return pg.Err(a.pool.Ping(ctx)) }},
+	}
+	for _, p := range a.projections {
+		list = append(list, httpserver.Check{Name: "projection " + p.Name(), Check: p.Check})
+	}
+	return list
+}
+
+func (a *App) close() {
+	if a.listener != nil {
+		if err := a.listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+			a.tel.Log.Warn("the listener did not close", "error", err)
+		}
+	}
+	if a.bus != nil {
+		a.bus.Close()
+	}
+	a.pool.Close()
+}

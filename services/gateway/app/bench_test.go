@@ -1,0 +1,226 @@
+package app_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"testing"
+	"time"
+
+	"filippo.io/age"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/chandler-fleet/chandler/libs/bus/bustest"
+	"github.com/chandler-fleet/chandler/libs/eventlog"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
+	"github.com/chandler-fleet/chandler/libs/service"
+	"github.com/chandler-fleet/chandler/libs/telemetry"
+	"github.com/chandler-fleet/chandler/services/gateway/app"
+)
+
+const token = "test-token-of-the-administrator"
+
+// bench is a gateway over a database and a NATS server of its own, asked through HTTP.
+type bench struct {
+	t        testing.TB
+	url      string
+	db       *pgtest.Database
+	identity *age.X25519Identity
+	writers  map[events.Writer]*pg.Pool
+	position string // of the last event that a fact appended
+	stop     func()
+}
+
+func setup(t testing.TB) *bench {
+	t.Helper()
+	b := &bench{t: t, db: pgtest.DB(t), writers: map[events.Writer]*pg.Pool{}}
+	var err error
+	if b.identity, err = age.GenerateX25519Identity(); err != nil {
+		t.Fatal(err)
+	}
+	b.url, b.stop = b.gateway(token)
+	return b
+}
+
+// gateway starts a gateway and returns its address.
+func (b *bench) gateway(adminToken string) (url string, stop func()) {
+	b.t.Helper()
+	nats := bustest.Start(b.t)
+	tel := &telemetry.Telemetry{Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	cfg := app.Config{
+		Config: service.Config{DatabaseURL: b.db.URL("gateway"), NATSURL: nats.Server.URL(), OpsListen: "127.0.0.1:0", Drain: 10 * time.Second},
+		Listen: "127.0.0.1:0", AdminToken: adminToken, CredentialsRecipient: b.identity.Recipient().String(), TokenTo: io.Discard,
+	}
+	a, err := app.New(b.t.Context(), cfg, tel)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- a.Run(ctx) }()
+	stopped := false
+	stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		if err := <-done; err != nil {
+			b.t.Errorf("gateway: %v", err)
+		}
+	}
+	b.t.Cleanup(stop)
+	return "http://" + a.Addr(), stop
+}
+
+// answer is what came back.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// do sends a request with the admin token; body may be a string, nil or anything that is JSON.
+func (b *bench) do(method, path string, body any) answer {
+	b.t.Helper()
+	return b.as(token, method, path, body)
+}
+
+func (b *bench) as(bearer, method, path string, body any) answer {
+	b.t.Helper()
+	var in io.Reader
+	switch v := body.(type) {
+	case nil:
+	case string:
+		in = bytes.NewBufferString(v)
+	default:
+		raw, err := json.Marshal(v)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		in = bytes.NewReader(raw)
+	}
+	req, err := http.NewRequestWithContext(b.t.Context(), method, b.url+path, in)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if bearer != "" {
+		req.Header.Set("Authorization", "Bearer "+bearer)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	raw, err := io.ReadAll(res.Body)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if err := res.Body.Close(); err != nil {
+		b.t.Fatal(err)
+	}
+	return answer{res.StatusCode, res.Header, raw}
+}
+
+// must wants a status and decodes the body.
+func must[T any](b *bench, want int, a answer) T {
+	b.t.Helper()
+	var v T
+	if a.status != want {
+		b.t.Fatalf("status %d, want %d: %s", a.status, want, a.body)
+	}
+	if err := json.Unmarshal(a.body, &v); err != nil {
+		b.t.Fatalf("%v: %s", err, a.body)
+	}
+	return v
+}
+
+// fact appends what another service records, and keeps its position.
+func (b *bench) fact(w events.Writer, kind events.Kind, natural, subject string, payloads ...events.Payload) {
+	b.t.Helper()
+	ctx := b.t.Context()
+	pool := b.writers[w]
+	if pool == nil {
+		pool = b.db.Pool(b.t, string(w))
+		b.writers[w] = pool
+	}
+	l := eventlog.New(pool)
+	var done eventlog.Appended
+	err := pool.Tx(ctx, func(tx pgx.Tx) error {
+		head, err := l.Latest(ctx, tx, events.DefaultTenant, kind, natural)
+		if err != nil {
+			return err
+		}
+		id, version := head.Create(), int64(0)
+		if head.Exists() {
+			id, version = head.ID, head.Version
+		}
+		m := events.Meta{Tenant: events.DefaultTenant, Source: w, Command: uuid.New(), Time: time.Now()}
+		done, err = l.Append(ctx, tx, m, id, subject, version, payloads...)
+		return err
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	pos, ok, err := l.Wait(ctx, done, 5*time.Second)
+	if err != nil || !ok {
+		b.t.Fatalf("no position: %v", err)
+	}
+	b.position = pos.String()
+}
+
+// seen is a path that waits for the last fact.
+func (b *bench) seen(path string) string { return path + "?minPosition=" + b.position }
+
+const kubeconfig = `apiVersion: v1
+kind: Config
+current-context: main
+clusters: [{name: c, cluster: {server: "https://spoke.example.org:6443"}}]
+users: [{name: u, user: {token: s3cr3t-token}}]
+contexts: [{name: main, context: {cluster: c, user: u}}]
+`
+
+// cluster registers a cluster.
+func (b *bench) cluster(name string) {
+	b.t.Helper()
+	a := b.do("POST", "/api/v1/clusters", map[string]any{"name": name, "kubeconfig": kubeconfig})
+	if a.status != http.StatusCreated {
+		b.t.Fatalf("register %s: %d %s", name, a.status, a.body)
+	}
+	b.position = a.header.Get("Chandler-Position")
+}
+
+// problem is what an error answers.
+type problem struct {
+	Type, Title, Detail, Kind, Instance string
+	Status                              int
+	Errors                              []struct{ Location, Message, Rule string }
+}
+
+func (p problem) String() string { return fmt.Sprintf("%d %s %v", p.Status, p.Detail, p.Errors) }
+
+func (b *bench) pool(role string) *pg.Pool {
+	b.t.Helper()
+	return b.db.Pool(b.t, role)
+}
+
+func (b *bench) exec(role, sql string, args ...any) {
+	b.t.Helper()
+	if _, err := b.pool(role).Exec(b.t.Context(), sql, args...); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *bench) count(sql string) (n int) {
+	b.t.Helper()
+	if err := b.pool("admin").QueryRow(b.t.Context(), sql).Scan(&n); err != nil {
+		b.t.Fatal(err)
+	}
+	return n
+}

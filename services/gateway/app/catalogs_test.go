@@ -1,0 +1,191 @@
+package app_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+
+	libcatalog "github.com/chandler-fleet/chandler/libs/catalog"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+)
+
+// published is a catalog in service, as the indexer leaves it: content, then the event.
+func (b *bench) published(subject, stream, revision string, packages ...libcatalog.Package) {
+	b.t.Helper()
+	enc, err := zstd.NewWriter(nil)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	bundles := 0
+	for _, p := range packages {
+		raw, err := json.Marshal(p)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		d, err := p.Digest()
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		bundles += len(p.Bundles)
+		b.exec("catalog-indexer", `insert into catalog.packages (tenant, digest, package, document) values ('default', $1, $2, $3) on conflict do nothing`,
+			string(d), p.Name, enc.EncodeAll(raw, nil))
+		b.exec("catalog-indexer", `insert into catalog.revision_packages (tenant, revision, package, digest) values ('default', $1, $2, $3)`, revision, p.Name, string(d))
+	}
+	b.exec("catalog-indexer", `insert into catalog.catalogs (tenant, stream, subject, source_type, spec, priority, revision, state)
+		values ('default', $1, $2, 'directory', '', 0, $3, 'Ready')
+		on conflict (tenant, stream) do update set revision = excluded.revision, state = 'Ready'`, stream, subject, revision)
+	b.exec("catalog-indexer", `insert into catalog.revisions (tenant, catalog, version, revision, previous, packages, bundles, created)
+		values ('default', $1, (select 1 + count(*) from catalog.revisions where catalog = $1), $2, '', $3, $4, now())`, stream, revision, len(packages), bundles)
+	b.fact(events.Indexer, events.KindCatalog, subject, subject,
+		events.CatalogRevisionPublished{Revision: revision, Packages: len(packages), Bundles: bundles})
+}
+
+func tidegauge() libcatalog.Package {
+	return libcatalog.Package{
+		Name: "tidegauge", DefaultChannel: "stable",
+		Channels: []libcatalog.Channel{
+			{Name: "fast", Entries: []libcatalog.Entry{{Name: "tidegauge.v2.0.0"}}},
+			{Name: "stable", Entries: []libcatalog.Entry{{Name: "tidegauge.v1.0.0"}, {Name: "tidegauge.v1.1.0", Replaces: "tidegauge.v1.0.0"}}},
+		},
+		Bundles: []libcatalog.Bundle{
+			{Name: "tidegauge.v1.0.0", Version: "1.0.0"}, {Name: "tidegauge.v1.1.0", Version: "1.1.0"}, {Name: "tidegauge.v2.0.0", Version: "2.0.0"},
+		},
+		Deprecations: []libcatalog.Deprecation{{Schema: "olm.channel", Name: "fast", Message: "fast is over"}},
+	}
+}
+
+func buoy() libcatalog.Package {
+	return libcatalog.Package{
+		Name: "buoy", DefaultChannel: "stable",
+		Channels: []libcatalog.Channel{{Name: "stable", Entries: []libcatalog.Entry{{Name: "buoy.v1.0.0"}}}},
+		Bundles:  []libcatalog.Bundle{{Name: "buoy.v1.0.0", Version: "1.0.0"}},
+	}
+}
+
+// catalog adds a hub catalog with two packages in service.
+func (b *bench) catalog(name string) model.Catalog {
+	b.t.Helper()
+	c := must[model.Catalog](b, http.StatusCreated, b.do("POST", "/api/v1/catalogs",
+		model.AddCatalog{Name: name, Source: model.CatalogSource{Type: "directory", Path: "/catalogs/" + name}}))
+	b.published(name, c.Stream, "sha256:"+strings.Repeat("1", 64), tidegauge(), buoy())
+	return c
+}
+
+func TestCatalogFromAddToRemove(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	added := model.AddCatalog{Name: "fleet", Priority: 3, Source: model.CatalogSource{Type: "directory", Path: "/catalogs/fleet"}}
+	c := must[model.Catalog](b, 201, b.do("POST", "/api/v1/catalogs", added))
+	if c.State != "Loading" {
+		t.Errorf("got %+v", c)
+	}
+	must[problem](b, 409, b.do("POST", "/api/v1/catalogs", added))
+	packages := must[struct{ Items []model.PackageSummary }](b, 200, b.do("GET", "/api/v1/catalogs/fleet/packages?minPosition="+c.Position, nil))
+	if len(packages.Items) != 0 {
+		t.Errorf("a catalog without a revision has packages: %+v", packages)
+	}
+
+	b.fact(events.Indexer, events.KindCatalog, "fleet", "fleet", events.CatalogLoadFailed{Reason: "InvalidCatalog", Rule: "R-CAT-35", Findings: 2, Document: "sha256:f"})
+	b.exec("catalog-indexer", `insert into catalog.findings (tenant, document, catalog, findings) values ('default', 'sha256:f', $1, '[{"rule": "R-CAT-35"}]')`, c.Stream)
+	failed := must[model.Catalog](b, 200, b.do("GET", b.seen("/api/v1/catalogs/fleet"), nil))
+	if failed.State != "Failed" || failed.Rule != "R-CAT-35" || !strings.Contains(string(failed.Details), "R-CAT-35") || failed.Source.Path != "/catalogs/fleet" || failed.Event == "" {
+		t.Errorf("got %+v", failed)
+	}
+
+	b.published("fleet", c.Stream, "sha256:r1", tidegauge(), buoy())
+	ready := must[struct{ Items []model.Catalog }](b, 200, b.do("GET", b.seen("/api/v1/catalogs"), nil)).Items[0]
+	if ready.State != "Ready" || ready.Revision != "sha256:r1" || ready.Packages != 2 || ready.Bundles != 4 || ready.Reason != "" {
+		t.Errorf("got %+v", ready)
+	}
+
+	change := model.ChangeCatalog{Priority: 9, Source: added.Source}
+	changed := must[model.Catalog](b, 200, b.do("PUT", "/api/v1/catalogs/fleet", change))
+	same := must[model.Catalog](b, 200, b.do("PUT", "/api/v1/catalogs/fleet", change))
+	if changed.Position != same.Position || changed.Version != same.Version {
+		t.Errorf("the same change twice is no event: %s and %s", changed.Position, same.Position)
+	}
+	must[model.Removed](b, 200, b.do("POST", "/api/v1/catalogs/fleet/refresh", nil))
+	removed := must[model.Removed](b, 200, b.do("DELETE", "/api/v1/catalogs/fleet", nil))
+	must[problem](b, 404, b.do("GET", "/api/v1/catalogs/fleet?minPosition="+removed.Position, nil))
+}
+
+// TestBrowse proves R-CAT-105 as far as a REST interface has namespaces: what a catalog in service offers.
+func TestBrowse(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.catalog("fleet")
+	first := must[struct {
+		Items []model.PackageSummary
+		Next  string
+	}](b, 200, b.do("GET", b.seen("/api/v1/catalogs/fleet/packages")+"&limit=1", nil))
+	second := must[struct {
+		Items []model.PackageSummary
+		Next  string
+	}](b, 200, b.do("GET", "/api/v1/catalogs/fleet/packages?limit=1&cursor="+first.Next, nil))
+	if len(first.Items) != 1 || first.Items[0].Name != "buoy" || len(second.Items) != 1 || second.Items[0].Name != "tidegauge" || second.Next != "" {
+		t.Errorf("got %+v then %+v", first, second)
+	}
+	p := must[model.PackageDetail](b, 200, b.do("GET", "/api/v1/catalogs/fleet/packages/tidegauge", nil))
+	if p.DefaultChannel != "stable" || len(p.ChannelList) != 2 || p.ChannelList[0].Deprecated != "fast is over" || p.ChannelList[1].Heads[0] != "tidegauge.v1.1.0" {
+		t.Errorf("got %+v", p)
+	}
+	channels := must[struct{ Items []model.ChannelSummary }](b, 200, b.do("GET", "/api/v1/catalogs/fleet/packages/tidegauge/channels", nil))
+	if len(channels.Items) != 2 {
+		t.Errorf("got %+v", channels)
+	}
+	var names []string
+	for next := "&"; next != ""; {
+		page := must[struct {
+			Items []model.BundleSummary
+			Next  string
+		}](b, 200, b.do("GET", "/api/v1/catalogs/fleet/bundles?limit=3"+next, nil))
+		for _, x := range page.Items {
+			names = append(names, x.Name)
+		}
+		if next = ""; page.Next != "" {
+			next = "&cursor=" + page.Next
+		}
+	}
+	if got := strings.Join(names, " "); got != "buoy.v1.0.0 tidegauge.v1.0.0 tidegauge.v1.1.0 tidegauge.v2.0.0" {
+		t.Errorf("got %s", got)
+	}
+	fast := must[struct{ Items []model.BundleSummary }](b, 200, b.do("GET", "/api/v1/catalogs/fleet/bundles?package=tidegauge&channel=fast", nil))
+	if len(fast.Items) != 1 || fast.Items[0].Name != "tidegauge.v2.0.0" {
+		t.Errorf("got %+v", fast)
+	}
+	revisions := must[struct{ Items []model.Revision }](b, 200, b.do("GET", "/api/v1/catalogs/fleet/revisions", nil))
+	if len(revisions.Items) != 1 || revisions.Items[0].Packages != 2 {
+		t.Errorf("got %+v", revisions)
+	}
+	must[problem](b, 404, b.do("GET", "/api/v1/catalogs/fleet/packages/none", nil))
+	must[problem](b, 404, b.do("GET", "/api/v1/catalogs/none/packages", nil))
+	must[problem](b, 404, b.do("GET", "/api/v1/catalogs/fleet/bundles?package=none", nil))
+}
+
+// TestCatalogOfOneCluster: one name, two catalogs; the cluster's own is seen there only.
+func TestCatalogOfOneCluster(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.cluster("spoke")
+	source := model.CatalogSource{Type: "directory", Path: "/catalogs/x"}
+	must[model.Catalog](b, 201, b.do("POST", "/api/v1/catalogs", model.AddCatalog{Name: "fleet", Source: source}))
+	a := b.do("POST", "/api/v1/catalogs", model.AddCatalog{Name: "fleet", Cluster: "spoke", Namespace: "olm", Visibility: "namespace", Source: source})
+	own := must[model.Catalog](b, 201, a)
+	if own.Visibility != (model.CatalogVisibility{Cluster: "spoke", Namespace: "olm"}) {
+		t.Errorf("got %+v", own)
+	}
+	got := must[model.Catalog](b, 200, b.do("GET", a.header.Get("Location")+"&minPosition="+own.Position, nil))
+	if got.Cluster != "spoke" || got.Stream != own.Stream {
+		t.Errorf("got %+v", got)
+	}
+	must[problem](b, 404, b.do("POST", "/api/v1/catalogs", model.AddCatalog{Name: "fleet", Cluster: "unknown", Namespace: "olm", Source: source}))
+	must[problem](b, 400, b.do("POST", "/api/v1/catalogs", model.AddCatalog{Name: "other", Cluster: "spoke", Source: source}))
+	elsewhere := must[struct{ Items []model.Catalog }](b, 200, b.do("GET", "/api/v1/catalogs?cluster=other", nil))
+	if len(elsewhere.Items) != 1 {
+		t.Errorf("another cluster sees %+v", elsewhere)
+	}
+}

@@ -1,0 +1,172 @@
+// Package catalog is the aggregate of one catalog, as far as people decide about it: added, changed,
+// asked to look again, removed. Revisions and failures are the indexer's to say; Evolve passes over
+// them. The package is pure; a source's settings come as a commitment.
+package catalog
+
+import (
+	"fmt"
+	"strings"
+
+	libcatalog "github.com/chandler-fleet/chandler/libs/catalog"
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/services/gateway/rule"
+)
+
+// SourceDirectory is the source type of a file-based catalog or bundle directory that the indexer can read.
+const SourceDirectory = "directory"
+
+// Name identifies a catalog: a hub catalog by its name alone, one that belongs to a cluster by
+// cluster, namespace and name, as the CatalogSource that it came from.
+type Name struct {
+	Cluster   string
+	Namespace string
+	Name      string
+}
+
+// Subject is the natural key: name, or cluster/namespace/name.
+func (n Name) Subject() string {
+	if n.Cluster == "" {
+		return n.Name
+	}
+	return n.Cluster + "/" + n.Namespace + "/" + n.Name
+}
+
+// ParseSubject reads what Subject wrote.
+func ParseSubject(s string) Name {
+	if p := strings.SplitN(s, "/", 3); len(p) == 3 {
+		return Name{Cluster: p[0], Namespace: p[1], Name: p[2]}
+	}
+	return Name{Name: s}
+}
+
+func (n Name) check(v *rule.Violations) {
+	v.DNSSubdomainName("/name", n.Name)
+	if (n.Cluster == "") != (n.Namespace == "") {
+		v.Add("/namespace", rule.Together, "a catalog of one cluster needs both cluster and namespace, a hub catalog neither")
+		return
+	}
+	if n.Cluster != "" {
+		v.DNSLabelName("/cluster", n.Cluster)
+		v.DNSLabelName("/namespace", n.Namespace)
+	}
+}
+
+// Spec is the intent: where the content comes from, and who sees it in which order of preference.
+type Spec struct {
+	SourceType string
+	Settings   string // commitment of the source's settings
+	Priority   int32
+	Visibility events.CatalogVisibility
+}
+
+func (s Spec) check(v *rule.Violations, n Name) {
+	v.OneOf("/source/type", s.SourceType, SourceDirectory)
+	if vis := s.Visibility; n.Cluster != vis.Cluster || vis.Namespace != "" && vis.Namespace != n.Namespace {
+		v.Add("/visibility", rule.OneOf, "a hub catalog is visible everywhere, a cluster's catalog in that cluster or in its own namespace there")
+	}
+}
+
+// State is a catalog's intent so far. The zero value is a catalog that was never added.
+type State struct {
+	Added bool
+	Name  Name
+	Spec  Spec
+}
+
+// Command is one of Add, Change, Refresh and Remove.
+type Command interface{ catalogCommand() }
+
+// Add offers a catalog.
+type Add struct {
+	Name Name
+	Spec Spec
+}
+
+// Change replaces the whole intent.
+type Change struct{ Spec Spec }
+
+// Refresh asks the indexer to look at the source now.
+type Refresh struct{}
+
+// Remove stops offering the catalog; what is installed from it stays.
+type Remove struct{}
+
+func (Add) catalogCommand()     {}
+func (Change) catalogCommand()  {}
+func (Refresh) catalogCommand() {}
+func (Remove) catalogCommand()  {}
+
+// Decide returns the events that the command leads to; none if it changes nothing.
+func Decide(s State, c Command) ([]events.Payload, error) {
+	if add, ok := c.(Add); ok {
+		return decideAdd(s, add)
+	}
+	if !s.Added {
+		return nil, errs.New(errs.NotFound, "no catalog %q is known", s.Name.Subject())
+	}
+	switch c := c.(type) {
+	case Change:
+		return decideChange(s, c)
+	case Refresh:
+		return []events.Payload{events.CatalogRefreshRequested{}}, nil
+	case Remove:
+		return []events.Payload{events.CatalogRemoved{}}, nil
+	default:
+		return nil, fmt.Errorf("catalog: command %T is not known", c)
+	}
+}
+
+func decideAdd(s State, c Add) ([]events.Payload, error) {
+	if s.Added {
+		return nil, errs.New(errs.AlreadyExists, "a catalog %q exists already", c.Name.Subject())
+	}
+	var v rule.Violations
+	c.Name.check(&v)
+	c.Spec.check(&v, c.Name)
+	if err := v.Err(); err != nil {
+		return nil, err
+	}
+	return []events.Payload{events.CatalogAdded{
+		Name: c.Name.Name, SourceType: c.Spec.SourceType, Spec: c.Spec.Settings,
+		Priority: c.Spec.Priority, Visibility: c.Spec.Visibility,
+	}}, nil
+}
+
+func decideChange(s State, c Change) ([]events.Payload, error) {
+	var v rule.Violations
+	c.Spec.check(&v, s.Name)
+	if err := v.Err(); err != nil {
+		return nil, err
+	}
+	if c.Spec == s.Spec {
+		return nil, nil
+	}
+	return []events.Payload{events.CatalogChanged{
+		SourceType: c.Spec.SourceType, Spec: c.Spec.Settings, Priority: c.Spec.Priority, Visibility: c.Spec.Visibility,
+	}}, nil
+}
+
+// Evolve returns the state after an event; s.Name is given by the caller, as not every event names
+// the catalog. An event of another kind of stream is an error.
+func Evolve(s State, p events.Payload) (State, error) {
+	switch e := p.(type) {
+	case events.CatalogAdded:
+		s.Added, s.Spec = true, Spec{SourceType: e.SourceType, Settings: e.Spec, Priority: e.Priority, Visibility: e.Visibility}
+	case events.CatalogChanged:
+		s.Spec = Spec{SourceType: e.SourceType, Settings: e.Spec, Priority: e.Priority, Visibility: e.Visibility}
+	case events.CatalogRemoved:
+		return State{Name: s.Name}, nil
+	case events.CatalogRefreshRequested, events.CatalogRevisionPublished, events.CatalogLoadFailed:
+	default:
+		return s, fmt.Errorf("catalog: event %s does not belong in a catalog's stream", p.EventType())
+	}
+	return s, nil
+}
+
+// Offer is what a catalog has of a package, as far as a new subscription needs to know.
+type Offer struct {
+	Ready    bool // a revision is in service and the last look at the source succeeded
+	Package  *libcatalog.Package
+	Packages []string // names, sorted, when the package is not among them
+}

@@ -1,0 +1,100 @@
+// Package cluster is the aggregate of one registered cluster, as far as people decide about it:
+// registered, given other credentials, removed. What is seen of the cluster is the installer's to
+// say; Evolve passes over it. The package is pure: secrets never come here, only their commitments.
+package cluster
+
+import (
+	"fmt"
+	"maps"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/services/gateway/rule"
+)
+
+// State is a cluster's intent so far. The zero value is a cluster that was never registered.
+type State struct {
+	Name       string
+	Registered bool
+	Credential string // commitment of the encrypted kubeconfig
+	Labels     map[string]string
+}
+
+// Command is one of Register, ReplaceCredential and Remove.
+type Command interface{ clusterCommand() }
+
+// Register gives a cluster to Chandler.
+type Register struct {
+	Name       string
+	Credential string
+	Labels     map[string]string
+}
+
+// ReplaceCredential makes Chandler use another kubeconfig.
+type ReplaceCredential struct{ Credential string }
+
+// Remove lets go of the cluster; what is installed there stays.
+type Remove struct{}
+
+func (Register) clusterCommand()          {}
+func (ReplaceCredential) clusterCommand() {}
+func (Remove) clusterCommand()            {}
+
+// Subject is the natural key of a cluster.
+func Subject(name string) string { return name }
+
+// Decide returns the events that the command leads to; none if it changes nothing.
+func Decide(s State, c Command) ([]events.Payload, error) {
+	switch c := c.(type) {
+	case Register:
+		return register(s, c)
+	case ReplaceCredential:
+		if !s.Registered {
+			return nil, notFound(s.Name)
+		}
+		if c.Credential == s.Credential {
+			return nil, nil
+		}
+		return []events.Payload{events.ClusterCredentialReplaced{Credential: c.Credential}}, nil
+	case Remove:
+		if !s.Registered {
+			return nil, notFound(s.Name)
+		}
+		return []events.Payload{events.ClusterRemoved{Name: s.Name}}, nil
+	default:
+		return nil, fmt.Errorf("cluster: command %T is not known", c)
+	}
+}
+
+func register(s State, c Register) ([]events.Payload, error) {
+	if s.Registered {
+		return nil, errs.New(errs.AlreadyExists, "cluster %q is registered already", c.Name)
+	}
+	var v rule.Violations
+	v.DNSLabelName("/name", c.Name)
+	v.Labels("/labels", c.Labels)
+	if err := v.Err(); err != nil {
+		return nil, err
+	}
+	return []events.Payload{events.ClusterRegistered{Name: c.Name, Credential: c.Credential, Labels: maps.Clone(c.Labels)}}, nil
+}
+
+func notFound(name string) error {
+	return errs.New(errs.NotFound, "no cluster %q is registered", name)
+}
+
+// Evolve returns the state after an event. An event of another kind of stream is an error.
+func Evolve(s State, p events.Payload) (State, error) {
+	switch e := p.(type) {
+	case events.ClusterRegistered:
+		return State{Name: e.Name, Registered: true, Credential: e.Credential, Labels: e.Labels}, nil
+	case events.ClusterCredentialReplaced:
+		s.Credential = e.Credential
+	case events.ClusterRemoved:
+		return State{Name: e.Name}, nil
+	case events.ClusterObserved:
+	default:
+		return s, fmt.Errorf("cluster: event %s does not belong in a cluster's stream", p.EventType())
+	}
+	return s, nil
+}

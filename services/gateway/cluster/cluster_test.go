@@ -1,0 +1,60 @@
+package cluster_test
+
+import (
+	"testing"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/services/gateway/cluster"
+	"github.com/google/go-cmp/cmp"
+)
+
+type history = []events.Payload
+
+func TestDecide(t *testing.T) {
+	t.Parallel()
+	registered := events.ClusterRegistered{Name: "spoke", Credential: "c1:a", Labels: map[string]string{"zone": "eu"}}
+	cases := []struct {
+		name  string
+		given history
+		when  cluster.Command
+		then  history
+		kind  errs.Kind
+	}{
+		{"register", nil, cluster.Register{Name: "spoke", Credential: "c1:a", Labels: map[string]string{"zone": "eu"}}, history{registered}, ""},
+		{"register twice", history{registered}, cluster.Register{Name: "spoke", Credential: "c1:b"}, nil, errs.AlreadyExists},
+		{"register under a bad name", nil, cluster.Register{Name: "Spoke_1"}, nil, errs.Invalid},
+		{"register with a bad label", nil, cluster.Register{Name: "spoke", Labels: map[string]string{"a b": ""}}, nil, errs.Invalid},
+		{"replace", history{registered}, cluster.ReplaceCredential{Credential: "c1:b"}, history{events.ClusterCredentialReplaced{Credential: "c1:b"}}, ""},
+		{"replace by the same", history{registered}, cluster.ReplaceCredential{Credential: "c1:a"}, nil, ""},
+		{"replace for nothing", nil, cluster.ReplaceCredential{Credential: "c1:b"}, nil, errs.NotFound},
+		{"remove an observed one", history{registered, events.ClusterObserved{State: "Connected"}}, cluster.Remove{}, history{events.ClusterRemoved{Name: "spoke"}}, ""},
+		{"remove twice", history{registered, events.ClusterRemoved{Name: "spoke"}}, cluster.Remove{}, nil, errs.NotFound},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			var s cluster.State
+			for _, p := range c.given {
+				var err error
+				if s, err = cluster.Evolve(s, p); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got, err := cluster.Decide(s, c.when)
+			if errs.KindOf(err) != c.kind {
+				t.Fatalf("error %v, want kind %q", err, c.kind)
+			}
+			if diff := cmp.Diff(c.then, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestEvolveRefusesForeignEvents(t *testing.T) {
+	t.Parallel()
+	if _, err := cluster.Evolve(cluster.State{}, events.CatalogRemoved{}); err == nil {
+		t.Error("an event of another kind of stream must not pass silently")
+	}
+}

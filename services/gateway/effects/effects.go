@@ -1,0 +1,82 @@
+// Package effects is the aggregate of the stop switch (DESIGN D7): whether plans of the fleet, or of
+// one cluster, may take steps. It is pure. Losing commits stops effects by itself, in the record;
+// here stand the decisions of people.
+package effects
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
+)
+
+// Fleet is the scope of everything.
+const Fleet = "fleet"
+
+// ReasonOperator is why a person stops effects.
+const ReasonOperator = "Operator"
+
+// Scope is the natural key of the switch: fleet, or cluster/<name>.
+func Scope(cluster string) string {
+	if cluster == "" {
+		return Fleet
+	}
+	return "cluster/" + cluster
+}
+
+// State is where the switch stands. The zero value lets effects go on.
+type State struct {
+	Stopped bool
+	Reason  string
+	Since   time.Time
+}
+
+// Command is one of Stop and Resume.
+type Command interface{ effectsCommand() }
+
+// Stop lets no plan begin or take another step.
+type Stop struct{}
+
+// Resume lets plans go on.
+type Resume struct {
+	Epoch int64 // that the person has seen and accepts
+	// Lost says that the record has lost commits and stopped by itself, which the state does not know.
+	Lost bool
+}
+
+func (Stop) effectsCommand()   {}
+func (Resume) effectsCommand() {}
+
+// Decide returns the events that the command leads to; none if it changes nothing.
+func Decide(s State, c Command) ([]events.Payload, error) {
+	switch c := c.(type) {
+	case Stop:
+		if s.Stopped {
+			return nil, nil
+		}
+		return []events.Payload{events.EffectsStopped{Reason: ReasonOperator}}, nil
+	case Resume:
+		if c.Epoch < 1 {
+			return nil, errs.New(errs.Invalid, "/epoch: resuming names the epoch that you have seen").At("/epoch", "required")
+		}
+		if !s.Stopped && !c.Lost {
+			return nil, nil
+		}
+		return []events.Payload{events.EffectsResumed{Epoch: c.Epoch}}, nil
+	default:
+		return nil, fmt.Errorf("effects: command %T is not known", c)
+	}
+}
+
+// Evolve returns the state after an event that was decided at a time.
+func Evolve(s State, p events.Payload, at time.Time) (State, error) {
+	switch e := p.(type) {
+	case events.EffectsStopped:
+		return State{Stopped: true, Reason: e.Reason, Since: at}, nil
+	case events.EffectsResumed:
+		return State{}, nil
+	default:
+		return s, fmt.Errorf("effects: event %s does not belong in a switch's stream", p.EventType())
+	}
+}

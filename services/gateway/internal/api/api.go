@@ -1,0 +1,203 @@
+// Package api is the REST interface under /api/v1: chi routes and huma types, from which the OpenAPI
+// document is made. It checks form and rights, asks views and carries intents out through the small
+// interfaces that it declares, and turns errors into RFC 9457 problems. It holds no rules of the field.
+//
+// Every route, the OpenAPI document included, wants a bearer token, and every operation names what a
+// token must allow; what is not named is denied (DESIGN D10).
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humachi"
+	"github.com/go-chi/chi/v5"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/httpserver"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+)
+
+// prefix is where the API lives; a breaking change gets another one.
+const prefix = "/api/v1"
+
+const (
+	// maxBody bounds a request's body: names, lists of namespaces and configuration of a few kilobytes.
+	maxBody = 128 << 10
+	// maxKubeconfigBody leaves room for a kubeconfig of the largest size, escaped as JSON.
+	maxKubeconfigBody = 640 << 10
+	// bodyTimeout bounds how long a client may take for a body.
+	bodyTimeout = 15 * time.Second
+)
+
+// Waiter lets a read wait until its view holds a position.
+type Waiter interface {
+	WaitFor(ctx context.Context, tenant, view, minPosition string) error
+}
+
+// Tokens tells who holds a bearer token.
+type Tokens interface {
+	Caller(ctx context.Context, token string) (model.Caller, error)
+}
+
+// Deps are what the API is made of.
+type Deps struct {
+	Log    *slog.Logger
+	Tokens Tokens
+	Wait   Waiter
+	Views  Views // names of the views that reads wait for
+
+	ClusterReads       ClusterReads
+	ClusterWrites      ClusterWrites
+	CatalogReads       CatalogReads
+	CatalogWrites      CatalogWrites
+	Browse             Browser
+	GroupReads         GroupReads
+	GroupWrites        GroupWrites
+	SubscriptionReads  SubscriptionReads
+	SubscriptionWrites SubscriptionWrites
+	PlanReads          PlanReads
+	PlanWrites         PlanWrites
+	OperatorReads      OperatorReads
+	Events             EventReads
+	Effects            Effects
+}
+
+// Views are the names of the views that answer reads.
+type Views struct {
+	Clusters, Catalogs, OperatorGroups, Subscriptions, InstallPlans, Operators string
+}
+
+// API is the whole interface.
+type API struct {
+	d       Deps
+	huma    huma.API
+	router  *chi.Mux
+	streams chan struct{} // one place for each open stream
+}
+
+// New builds the interface. Deps may be empty where only the OpenAPI document is wanted.
+func New(d Deps) *API {
+	router := httpserver.Router(httpserver.Options{Log: d.Log})
+	a := &API{d: d, router: router, streams: make(chan struct{}, maxStreams)}
+	router.Route(prefix, func(r chi.Router) {
+		r.Use(a.authenticate)
+		a.huma = humachi.New(r, config())
+		a.huma.UseMiddleware(a.answer)
+		a.clusters()
+		a.catalogs()
+		a.operatorGroups()
+		a.subscriptions()
+		a.installPlans()
+		a.operators()
+		a.events()
+		a.effects()
+		a.tidy()
+		r.Get("/openapi.json", a.document(json.Marshal, "application/json"))
+		r.Get("/openapi.yaml", a.document(func(any) ([]byte, error) { return a.OpenAPI() }, "application/yaml"))
+	})
+	return a
+}
+
+// ServeHTTP implements http.Handler.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.router.ServeHTTP(w, r) }
+
+// OpenAPI returns the document as YAML.
+func (a *API) OpenAPI() ([]byte, error) { return a.huma.OpenAPI().YAML() }
+
+func config() huma.Config {
+	c := huma.Config{
+		OpenAPI: &huma.OpenAPI{
+			OpenAPI: "3.1.0",
+			Info: &huma.Info{
+				Title:       "Chandler",
+				Version:     "v1",
+				Description: description,
+			},
+			Servers: []*huma.Server{{URL: prefix}},
+			Components: &huma.Components{
+				Schemas:         huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer),
+				SecuritySchemes: map[string]*huma.SecurityScheme{"bearer": {Type: "http", Scheme: "bearer"}},
+			},
+			Security: []map[string][]string{{"bearer": {}}},
+		},
+		Formats:                      map[string]huma.Format{"application/json": huma.DefaultJSONFormat, "json": huma.DefaultJSONFormat},
+		DefaultFormat:                "application/json",
+		RejectUnknownQueryParameters: true,
+		Transformers:                 []huma.Transformer{problems},
+	}
+	return c
+}
+
+const description = `Chandler supplies fleets of Kubernetes clusters with operators.
+
+Every request carries a bearer token. A write answers with the position of its event, in the header
+Chandler-Position and the field position; a read with minPosition waits until it shows that position.
+Lists are paged: next is the cursor of the page after. Errors are RFC 9457 problems; errors[] names
+each place in the input and the rule that it breaks.`
+
+// document serves the OpenAPI document.
+func (a *API) document(encode func(any) ([]byte, error), contentType string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		raw, err := encode(a.huma.OpenAPI())
+		if err != nil {
+			httpserver.Problem(w, r, errs.Wrap(errs.Internal, err, "write the OpenAPI document"))
+			return
+		}
+		w.Header().Set("Content-Type", contentType)
+		// The caller may have gone; the access log tells what was answered.
+		_, _ = w.Write(raw)
+	}
+}
+
+// tidy takes huma's own error type out of the document: answers never have it.
+func (a *API) tidy() {
+	schemas := a.huma.OpenAPI().Components.Schemas.Map()
+	delete(schemas, "ErrorModel")
+	delete(schemas, "ErrorDetail")
+}
+
+// need is what a token must allow for an operation.
+type need int
+
+const (
+	needNothing need = iota // not a need: an operation without one is denied
+	needRead
+	needWrite
+)
+
+// register adds an operation. Handlers return plain errors; they become problems here.
+func register[I, O any](a *API, n need, op huma.Operation, h func(ctx context.Context, who model.Caller, in *I) (*O, error)) {
+	op.Responses = withProblems(op.Responses, a.huma.OpenAPI().Components.Schemas, op.Method)
+	op.BodyReadTimeout = bodyTimeout
+	if op.MaxBodyBytes == 0 {
+		op.MaxBodyBytes = maxBody
+	}
+	huma.Register(a.huma, op, func(ctx context.Context, in *I) (*O, error) {
+		who, err := allowed(ctx, n)
+		if err != nil {
+			return nil, problemOf(ctx, err)
+		}
+		out, err := h(ctx, who, in)
+		if err != nil {
+			return nil, problemOf(ctx, err)
+		}
+		return out, nil
+	})
+}
+
+// operation describes one route.
+func operation(method, path, id, tag, summary string) huma.Operation {
+	return huma.Operation{Method: method, Path: path, OperationID: id, Summary: summary, Tags: []string{tag}}
+}
+
+// created is operation for a POST that makes something.
+func created(path, id, tag, summary string) huma.Operation {
+	op := operation(http.MethodPost, path, id, tag, summary)
+	op.DefaultStatus = http.StatusCreated
+	return op
+}

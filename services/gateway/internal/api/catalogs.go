@@ -1,0 +1,172 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"github.com/chandler-fleet/chandler/services/gateway/catalog"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+)
+
+// CatalogReads answers questions about catalogs.
+type CatalogReads interface {
+	Catalogs(ctx context.Context, who model.Caller, f model.CatalogFilter) ([]model.Catalog, []string, error)
+	Catalog(ctx context.Context, who model.Caller, name catalog.Name) (model.Catalog, error)
+	Revisions(ctx context.Context, who model.Caller, name catalog.Name, p model.Page) ([]model.Revision, []string, error)
+}
+
+// CatalogWrites carries out intents about catalogs.
+type CatalogWrites interface {
+	AddCatalog(ctx context.Context, who model.Caller, in model.AddCatalog) (model.Catalog, error)
+	ChangeCatalog(ctx context.Context, who model.Caller, name catalog.Name, in model.ChangeCatalog) (model.Catalog, error)
+	RefreshCatalog(ctx context.Context, who model.Caller, name catalog.Name) (model.Removed, error)
+	RemoveCatalog(ctx context.Context, who model.Caller, name catalog.Name) (model.Removed, error)
+}
+
+// Browser answers questions about what catalogs hold.
+type Browser interface {
+	Packages(ctx context.Context, who model.Caller, name catalog.Name, p model.Page) ([]model.PackageSummary, []string, error)
+	Package(ctx context.Context, who model.Caller, name catalog.Name, pkg string) (model.PackageDetail, error)
+	Channels(ctx context.Context, who model.Caller, name catalog.Name, pkg string) ([]model.ChannelSummary, error)
+	Bundles(ctx context.Context, who model.Caller, name catalog.Name, f model.BundleFilter) ([]model.BundleSummary, []string, error)
+}
+
+const tagCatalogs = "Catalogs"
+
+// CatalogPath is a catalog: in the hub, or in a namespace of a cluster.
+type CatalogPath struct {
+	Catalog   string `path:"catalog" maxLength:"253" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$" patternDescription:"a DNS-1123 subdomain"`
+	Cluster   string `query:"cluster" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" patternDescription:"a DNS-1123 label" doc:"Of a cluster's own catalog, together with namespace"`
+	Namespace string `query:"namespace" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" patternDescription:"a DNS-1123 label"`
+}
+
+func (p CatalogPath) name() catalog.Name {
+	return catalog.Name{Cluster: p.Cluster, Namespace: p.Namespace, Name: p.Catalog}
+}
+
+func catalogLocation(c model.Catalog) string {
+	where := prefix + "/catalogs/" + c.Name
+	if c.Cluster != "" {
+		where += "?" + url.Values{"cluster": {c.Cluster}, "namespace": {c.Namespace}}.Encode()
+	}
+	return where
+}
+
+func (a *API) catalogs() {
+	a.catalogWrites()
+	a.catalogReads()
+	a.catalogContent()
+}
+
+func (a *API) catalogWrites() {
+	register(a, needWrite, created("/catalogs", "add-catalog", tagCatalogs, "Offer a catalog"),
+		func(ctx context.Context, who model.Caller, in *struct{ Body model.AddCatalog }) (*written[model.Catalog], error) {
+			c, err := a.d.CatalogWrites.AddCatalog(ctx, who, in.Body)
+			return wrote(c, c.Position, catalogLocation(c), err)
+		})
+	register(a, needWrite, operation(http.MethodPut, "/catalogs/{catalog}", "change-catalog", tagCatalogs, "Replace the intent of a catalog"),
+		func(ctx context.Context, who model.Caller, in *struct {
+			CatalogPath
+			Body model.ChangeCatalog
+		}) (*written[model.Catalog], error) {
+			c, err := a.d.CatalogWrites.ChangeCatalog(ctx, who, in.name(), in.Body)
+			return wrote(c, c.Position, "", err)
+		})
+	register(a, needWrite, operation(http.MethodPost, "/catalogs/{catalog}/refresh", "refresh-catalog", tagCatalogs, "Look at the source now"),
+		func(ctx context.Context, who model.Caller, in *CatalogPath) (*written[model.Removed], error) {
+			r, err := a.d.CatalogWrites.RefreshCatalog(ctx, who, in.name())
+			return wrote(r, r.Position, "", err)
+		})
+	register(a, needWrite, operation(http.MethodDelete, "/catalogs/{catalog}", "remove-catalog", tagCatalogs,
+		"Stop offering a catalog; what is installed from it stays"),
+		func(ctx context.Context, who model.Caller, in *CatalogPath) (*written[model.Removed], error) {
+			r, err := a.d.CatalogWrites.RemoveCatalog(ctx, who, in.name())
+			return wrote(r, r.Position, "", err)
+		})
+}
+
+func (a *API) catalogReads() {
+	register(a, needRead, operation(http.MethodGet, "/catalogs", "list-catalogs", tagCatalogs, "List catalogs"),
+		func(ctx context.Context, who model.Caller, in *struct {
+			ListQuery
+			State   string `query:"state" enum:"Loading,Ready,Failed"`
+			Cluster string `query:"cluster" maxLength:"63" doc:"Only what this cluster can see"`
+		}) (*listOutput[model.Catalog], error) {
+			page, err := a.waitList(ctx, who, a.d.Views.Catalogs, in.ListQuery)
+			if err != nil {
+				return nil, err
+			}
+			return listed(a.d.CatalogReads.Catalogs(ctx, who, model.CatalogFilter{State: in.State, Cluster: in.Cluster, Page: page}))
+		})
+	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}", "get-catalog", tagCatalogs, "Get a catalog, with the findings of its last failure"),
+		func(ctx context.Context, who model.Caller, in *struct {
+			CatalogPath
+			ReadQuery
+		}) (*output[model.Catalog], error) {
+			if err := a.wait(ctx, who, a.d.Views.Catalogs, in.ReadQuery); err != nil {
+				return nil, err
+			}
+			return read(a.d.CatalogReads.Catalog(ctx, who, in.name()))
+		})
+	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}/revisions", "list-revisions", tagCatalogs, "List what a catalog has served, newest first"),
+		func(ctx context.Context, who model.Caller, in *struct {
+			CatalogPath
+			ListQuery
+		}) (*listOutput[model.Revision], error) {
+			page, err := a.waitList(ctx, who, a.d.Views.Catalogs, in.ListQuery)
+			if err != nil {
+				return nil, err
+			}
+			return listed(a.d.CatalogReads.Revisions(ctx, who, in.name(), page))
+		})
+}
+
+func (a *API) catalogContent() {
+	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}/packages", "list-packages", tagCatalogs, "List the packages of a catalog"),
+		func(ctx context.Context, who model.Caller, in *struct {
+			CatalogPath
+			ListQuery
+		}) (*listOutput[model.PackageSummary], error) {
+			page, err := a.waitList(ctx, who, a.d.Views.Catalogs, in.ListQuery)
+			if err != nil {
+				return nil, err
+			}
+			return listed(a.d.Browse.Packages(ctx, who, in.name(), page))
+		})
+	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}/packages/{package}", "get-package", tagCatalogs, "Get a package with its channels"),
+		func(ctx context.Context, who model.Caller, in *PackagePath) (*output[model.PackageDetail], error) {
+			if err := a.wait(ctx, who, a.d.Views.Catalogs, in.ReadQuery); err != nil {
+				return nil, err
+			}
+			return read(a.d.Browse.Package(ctx, who, in.name(), in.Package))
+		})
+	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}/packages/{package}/channels", "list-channels", tagCatalogs, "List the channels of a package"),
+		func(ctx context.Context, who model.Caller, in *PackagePath) (*listOutput[model.ChannelSummary], error) {
+			if err := a.wait(ctx, who, a.d.Views.Catalogs, in.ReadQuery); err != nil {
+				return nil, err
+			}
+			items, err := a.d.Browse.Channels(ctx, who, in.name(), in.Package)
+			return listed(items, nil, err)
+		})
+	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}/bundles", "list-bundles", tagCatalogs, "List bundles of a catalog by package and name"),
+		func(ctx context.Context, who model.Caller, in *struct {
+			CatalogPath
+			ListQuery
+			Package string `query:"package" maxLength:"63"`
+			Channel string `query:"channel" maxLength:"253"`
+		}) (*listOutput[model.BundleSummary], error) {
+			page, err := a.waitList(ctx, who, a.d.Views.Catalogs, in.ListQuery)
+			if err != nil {
+				return nil, err
+			}
+			return listed(a.d.Browse.Bundles(ctx, who, in.name(), model.BundleFilter{Package: in.Package, Channel: in.Channel, Page: page}))
+		})
+}
+
+// PackagePath is a package of a catalog.
+type PackagePath struct {
+	CatalogPath
+	ReadQuery
+	Package string `path:"package" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" patternDescription:"a DNS-1123 label"`
+}

@@ -1,0 +1,73 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+)
+
+// ClusterReads answers questions about clusters.
+type ClusterReads interface {
+	Clusters(ctx context.Context, who model.Caller, f model.ClusterFilter) ([]model.Cluster, []string, error)
+	Cluster(ctx context.Context, who model.Caller, name string) (model.Cluster, error)
+}
+
+// ClusterWrites carries out intents about clusters.
+type ClusterWrites interface {
+	RegisterCluster(ctx context.Context, who model.Caller, in model.RegisterCluster) (model.Cluster, error)
+	ReplaceCredentials(ctx context.Context, who model.Caller, name string, in model.ReplaceCredentials) (model.Removed, error)
+	RemoveCluster(ctx context.Context, who model.Caller, name string) (model.Removed, error)
+}
+
+const tagClusters = "Clusters"
+
+func (a *API) clusters() {
+	post := created("/clusters", "register-cluster", tagClusters, "Give a cluster to Chandler")
+	post.MaxBodyBytes = maxKubeconfigBody
+	register(a, needWrite, post, func(ctx context.Context, who model.Caller, in *struct{ Body model.RegisterCluster }) (*written[model.Cluster], error) {
+		c, err := a.d.ClusterWrites.RegisterCluster(ctx, who, in.Body)
+		return wrote(c, c.Position, prefix+"/clusters/"+c.Name, err)
+	})
+
+	register(a, needRead, operation(http.MethodGet, "/clusters", "list-clusters", tagClusters, "List clusters"),
+		func(ctx context.Context, who model.Caller, in *struct {
+			ListQuery
+			State string `query:"state" enum:"Registered,Connected,Unreachable,Unauthorized"`
+			Label string `query:"label" maxLength:"380" doc:"key=value, or key"`
+		}) (*listOutput[model.Cluster], error) {
+			page, err := a.waitList(ctx, who, a.d.Views.Clusters, in.ListQuery)
+			if err != nil {
+				return nil, err
+			}
+			return listed(a.d.ClusterReads.Clusters(ctx, who, model.ClusterFilter{State: in.State, Label: in.Label, Page: page}))
+		})
+
+	register(a, needRead, operation(http.MethodGet, "/clusters/{cluster}", "get-cluster", tagClusters, "Get a cluster"),
+		func(ctx context.Context, who model.Caller, in *struct {
+			ClusterPath
+			ReadQuery
+		}) (*output[model.Cluster], error) {
+			if err := a.wait(ctx, who, a.d.Views.Clusters, in.ReadQuery); err != nil {
+				return nil, err
+			}
+			return read(a.d.ClusterReads.Cluster(ctx, who, in.Cluster))
+		})
+
+	register(a, needWrite, operation(http.MethodDelete, "/clusters/{cluster}", "remove-cluster", tagClusters,
+		"Let go of a cluster: its credential is erased, what is installed there stays"),
+		func(ctx context.Context, who model.Caller, in *ClusterPath) (*written[model.Removed], error) {
+			r, err := a.d.ClusterWrites.RemoveCluster(ctx, who, in.Cluster)
+			return wrote(r, r.Position, "", err)
+		})
+
+	put := operation(http.MethodPut, "/clusters/{cluster}/credentials", "replace-credentials", tagClusters, "Give another kubeconfig for a cluster")
+	put.MaxBodyBytes = maxKubeconfigBody
+	register(a, needWrite, put, func(ctx context.Context, who model.Caller, in *struct {
+		ClusterPath
+		Body model.ReplaceCredentials
+	}) (*written[model.Removed], error) {
+		r, err := a.d.ClusterWrites.ReplaceCredentials(ctx, who, in.Cluster, in.Body)
+		return wrote(r, r.Position, "", err)
+	})
+}

@@ -1,0 +1,61 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+)
+
+// EventReads reads the log.
+type EventReads interface {
+	Events(ctx context.Context, who model.Caller, f model.EventFilter) (items []model.Event, next events.Position, done bool, err error)
+	Head(ctx context.Context) (events.Position, error)
+	// Changed is closed when there may be new events.
+	Changed() <-chan struct{}
+}
+
+const tagEvents = "Events"
+
+// EventQuery chooses events.
+type EventQuery struct {
+	Type    []string `query:"type,explode" maxItems:"50" doc:"Event types, or families such as subscription.*"`
+	Subject string   `query:"subject" maxLength:"600" doc:"Exactly this subject, such as cluster/namespace/name"`
+	Stream  string   `query:"stream" maxLength:"128" doc:"Exactly this stream"`
+	Cluster string   `query:"cluster" maxLength:"63" doc:"Only what concerns this cluster"`
+	After   string   `query:"after" maxLength:"64" doc:"Position behind which to begin"`
+}
+
+func (q EventQuery) filter(limit int) model.EventFilter {
+	return model.EventFilter{Types: q.Type, Subject: q.Subject, Stream: q.Stream, Cluster: q.Cluster, After: q.After, Limit: limit}
+}
+
+// eventPage is a part of the log.
+type eventPage struct {
+	Items []model.Event `json:"items" nullable:"false"`
+	Next  string        `json:"next" doc:"Position to go on from"`
+	Done  bool          `json:"done" doc:"The end of the log was reached"`
+}
+
+func (a *API) events() {
+	register(a, needRead, operation(http.MethodGet, "/events", "list-events", tagEvents, "Read the log, oldest first"),
+		func(ctx context.Context, who model.Caller, in *struct {
+			EventQuery
+			Limit int `query:"limit" minimum:"1" maximum:"1000" default:"100"`
+		}) (*output[eventPage], error) {
+			items, next, done, err := a.d.Events.Events(ctx, who, in.filter(in.Limit))
+			return read(eventPage{Items: items, Next: next.String(), Done: done}, err)
+		})
+
+	stream := operation(http.MethodGet, "/events/stream", "stream-events", tagEvents, "Follow the log")
+	stream.Description = "Server-sent events: id is the position, event the type, data the event. A client that reconnects with " +
+		"Last-Event-ID misses nothing and sees nothing twice. Without it and without after, the stream begins now."
+	stream.Responses = map[string]*huma.Response{"200": {
+		Description: "Events as they come",
+		Content:     map[string]*huma.MediaType{"text/event-stream": {Schema: &huma.Schema{Type: huma.TypeString}}},
+	}}
+	register(a, needRead, stream, a.follow)
+}

@@ -1,0 +1,189 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/httpserver"
+	"github.com/chandler-fleet/chandler/services/gateway/rule"
+)
+
+// Problem is an RFC 9457 problem document: libs/httpserver's, with type and instance written out.
+type Problem struct {
+	Type string `json:"type" example:"about:blank" doc:"about:blank: status and kind say what happened"`
+	httpserver.ProblemDetails
+	Instance string `json:"instance,omitempty" doc:"Names this occurrence, as the server's log does"`
+}
+
+// Error implements error, and with GetStatus huma.StatusError.
+func (p *Problem) Error() string { return p.Detail }
+
+// GetStatus is the status of the answer.
+func (p *Problem) GetStatus() int { return p.Status }
+
+// ContentType makes an answer in JSON one in problem JSON.
+func (p *Problem) ContentType(string) string { return httpserver.ProblemType }
+
+// problemOf turns an error of the field into a problem, and lets the access log know the error itself.
+func problemOf(ctx context.Context, err error) *Problem {
+	httpserver.NoteError(ctx, err)
+	p := newProblem(ctx, httpserver.Details(err))
+	var late interface{ Timeout() bool }
+	if errors.As(err, &late) && late.Timeout() && errs.Is(err, errs.Unavailable) {
+		p.Status, p.Title = http.StatusGatewayTimeout, http.StatusText(http.StatusGatewayTimeout)
+	}
+	for i := range p.Errors {
+		p.Errors[i].Location = location(p.Errors[i].Location)
+	}
+	return p
+}
+
+func newProblem(ctx context.Context, d httpserver.ProblemDetails) *Problem {
+	p := &Problem{Type: "about:blank", ProblemDetails: d}
+	p.Request = httpserver.RequestID(ctx)
+	if p.Request != "" {
+		p.Instance = "urn:chandler:request:" + p.Request
+	}
+	return p
+}
+
+var arrayIndex = regexp.MustCompile(`\.(\d+)(\.|$)`)
+
+// location writes a JSON pointer into the body as huma writes places: body.targetNamespaces[0].
+func location(pointer string) string {
+	if !strings.HasPrefix(pointer, "/") {
+		return pointer
+	}
+	path := "body." + strings.ReplaceAll(pointer[1:], "/", ".")
+	return strings.NewReplacer("~1", "/", "~0", "~").Replace(arrayIndex.ReplaceAllString(path, "[$1]$2"))
+}
+
+// humaContext is embedded under this name, since its own is that of one of its methods.
+type humaContext = huma.Context
+
+// answerContext lets a transformer change the status of an answer that huma made.
+type answerContext struct {
+	humaContext
+	status int
+}
+
+// Unwrap gives huma's adapter its own context back.
+func (c *answerContext) Unwrap() huma.Context { return c.humaContext }
+
+// SetStatus implements huma.Context.
+func (c *answerContext) SetStatus(code int) {
+	if c.status != 0 {
+		code = c.status
+	}
+	c.humaContext.SetStatus(code)
+}
+
+// answer gives every request an answerContext.
+func (a *API) answer(ctx huma.Context, next func(huma.Context)) {
+	next(&answerContext{humaContext: ctx})
+}
+
+// problems turns huma's own errors into problems. What breaks the schema is invalid, by the one table
+// of libs/httpserver; huma would call it unprocessable. Values are not repeated: one may be a secret.
+func problems(ctx huma.Context, _ string, v any) (any, error) {
+	e, ok := v.(*huma.ErrorModel)
+	if !ok {
+		return v, nil
+	}
+	kind := kindOf(e.Status)
+	status := e.Status
+	if kind == errs.Invalid {
+		status = httpserver.Status(errs.Invalid)
+	}
+	d := httpserver.ProblemDetails{Title: http.StatusText(status), Status: status, Kind: string(kind), Detail: e.Detail}
+	for _, x := range e.Errors {
+		if x != nil {
+			d.Errors = append(d.Errors, httpserver.ProblemItem{Location: x.Location, Message: x.Message, Rule: ruleOf(x.Message)})
+		}
+	}
+	if kind == errs.Internal {
+		httpserver.NoteError(ctx.Context(), e)
+		d.Detail, d.Errors = "an internal error; the server's log says more under this request's id", nil
+	}
+	if len(d.Errors) > 0 {
+		d.Detail += ": " + d.Errors[0].Location + ": " + d.Errors[0].Message
+	}
+	if c, ok := ctx.(*answerContext); ok {
+		c.status = status
+	}
+	return newProblem(ctx.Context(), d), nil
+}
+
+func kindOf(status int) errs.Kind {
+	switch status {
+	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusUnsupportedMediaType, http.StatusNotAcceptable, http.StatusRequestTimeout:
+		return errs.Invalid
+	case http.StatusRequestEntityTooLarge:
+		return errs.TooLarge
+	default:
+		return errs.Internal
+	}
+}
+
+// humaRules are the beginnings of huma's sentences and the rules that they stand for, longest first
+// where one begins another.
+var humaRules = []struct{ prefix, rule string }{
+	{"unexpected property", "unknown-field"},
+	{"unknown query parameter", "unknown-parameter"},
+	{"expected required property", rule.Required},
+	{"required ", rule.Required},
+	{"request body is required", rule.Required},
+	{"expected string to be a DNS-1123 label", rule.DNSLabel},
+	{"expected string to be a DNS-1123 subdomain", rule.DNSSubdomain},
+	{"expected string to be RFC 4122 uuid", "uuid"},
+	{"expected string to be RFC 3339", "date-time"},
+	{"expected value to be one of", rule.OneOf},
+	{"expected length >=", "min-length"},
+	{"expected length <=", rule.MaxLength},
+	{"expected number >=", "minimum"},
+	{"expected number <=", "maximum"},
+	{"expected array length <=", rule.MaxItems},
+	{"expected object with at most", rule.MaxItems},
+	{"expected ", "type"},
+	{"invalid ", "type"},
+}
+
+func ruleOf(message string) string {
+	for _, r := range humaRules {
+		if strings.HasPrefix(message, r.prefix) {
+			return r.rule
+		}
+	}
+	return "syntax"
+}
+
+// withProblems documents the problems that every operation can answer with.
+func withProblems(responses map[string]*huma.Response, schemas huma.Registry, method string) map[string]*huma.Response {
+	if responses == nil {
+		responses = map[string]*huma.Response{}
+	}
+	codes := []int{
+		http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusConflict,
+		http.StatusInternalServerError, http.StatusServiceUnavailable,
+	}
+	if method == http.MethodGet {
+		codes = append(codes, http.StatusGatewayTimeout)
+	} else {
+		codes = append(codes, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity)
+	}
+	schema := schemas.Schema(typeOf[Problem](), true, "Problem")
+	for _, code := range codes {
+		responses[strconv.Itoa(code)] = &huma.Response{
+			Description: http.StatusText(code),
+			Content:     map[string]*huma.MediaType{httpserver.ProblemType: {Schema: schema}},
+		}
+	}
+	return responses
+}

@@ -1,0 +1,182 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humachi"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/httpserver"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+)
+
+const (
+	// maxStreams bounds open streams of one process: each costs a goroutine and a query per notice.
+	maxStreams = 256
+	// streamBatch bounds what is read and written at a time, and so the memory that a slow client costs.
+	streamBatch = 100
+	// writeTimeout ends the stream of a client that does not take a batch: it resumes where it was.
+	writeTimeout = 10 * time.Second
+	// heartbeatEvery is less than the idle time-outs of usual proxies, which begin at 30 s.
+	heartbeatEvery = 15 * time.Second
+	// lookEvery is how often a stream looks by itself: notices are hints and may be lost.
+	lookEvery = time.Second
+	// streamLife ends a stream so that its token is looked at again.
+	streamLife = time.Hour
+)
+
+// streamInput is a request to follow the log.
+type streamInput struct {
+	EventQuery
+	LastEventID string `header:"Last-Event-ID" maxLength:"64" doc:"Position of the last event that was received"`
+}
+
+// follow checks the request while an error can still be an answer, then streams.
+func (a *API) follow(ctx context.Context, who model.Caller, in *streamInput) (*huma.StreamResponse, error) {
+	f := in.filter(streamBatch)
+	if in.LastEventID != "" {
+		f.After = in.LastEventID
+	}
+	if err := a.checkStart(ctx, &f); err != nil {
+		return nil, err
+	}
+	probe := f
+	probe.Limit = 1
+	if _, _, _, err := a.d.Events.Events(ctx, who, probe); err != nil {
+		return nil, err
+	}
+	select {
+	case a.streams <- struct{}{}:
+	default:
+		return nil, errs.New(errs.Unavailable, "%d streams are open, which is the limit: try again later", maxStreams)
+	}
+	return &huma.StreamResponse{Body: func(hctx huma.Context) {
+		defer func() { <-a.streams }()
+		r, w := humachi.Unwrap(hctx)
+		s := &stream{api: a, who: who, filter: f, w: w, rc: http.NewResponseController(w)}
+		if err := s.run(r.Context()); err != nil {
+			httpserver.NoteError(r.Context(), err)
+		}
+	}}, nil
+}
+
+// checkStart makes the stream begin now where nothing else is asked for, and refuses a position that
+// the record does not hold.
+func (a *API) checkStart(ctx context.Context, f *model.EventFilter) error {
+	head, err := a.d.Events.Head(ctx)
+	if err != nil {
+		return err
+	}
+	if f.After == "" {
+		f.After = head.String()
+		return nil
+	}
+	after, err := events.ParsePosition(f.After)
+	if err != nil {
+		return errs.New(errs.Invalid, "%s", err).At("header.Last-Event-ID", "position")
+	}
+	if head.Less(after) {
+		return errs.New(errs.Conflict, "position %s is beyond the record, which ends at %s", after, head).At("header.Last-Event-ID", "position-in-record")
+	}
+	return nil
+}
+
+// stream is one open stream.
+type stream struct {
+	api    *API
+	who    model.Caller
+	filter model.EventFilter
+	w      http.ResponseWriter
+	rc     *http.ResponseController
+}
+
+// run writes events until the client goes, the server stops or the stream has lived long enough. All
+// of these are a good end: the client goes on with the last id.
+func (s *stream) run(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, streamLife)
+	defer cancel()
+	s.w.Header().Set("Content-Type", "text/event-stream")
+	s.w.Header().Set("Cache-Control", "no-store")
+	s.w.Header().Set("X-Accel-Buffering", "no")
+	s.w.WriteHeader(http.StatusOK)
+	if err := s.write([]byte("retry: 1000\n\n")); err != nil {
+		return nil //nolint:nilerr // the client went: nothing failed here
+	}
+	look, beat := time.NewTicker(lookEvery), time.NewTicker(heartbeatEvery)
+	defer look.Stop()
+	defer beat.Stop()
+	for {
+		changed := s.api.d.Events.Changed()
+		more, err := s.batch(ctx)
+		if err != nil || ctx.Err() != nil {
+			return err
+		}
+		if more {
+			continue
+		}
+		select {
+		case <-changed:
+		case <-look.C:
+		case <-beat.C:
+			// The position goes along, so that a client whose events are rare resumes near the end.
+			if s.write(fmt.Appendf(nil, ": heartbeat\nid: %s\n\n", s.filter.After)) != nil {
+				return nil
+			}
+		case <-httpserver.Draining(ctx):
+			return nil
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// batch writes what there is, at most streamBatch events, and says whether there is more. A client
+// that went ends the context; that is no error.
+func (s *stream) batch(ctx context.Context) (more bool, err error) {
+	items, next, done, err := s.api.d.Events.Events(ctx, s.who, s.filter)
+	if ctx.Err() != nil {
+		return false, nil //nolint:nilerr // the end of the stream, not a fault
+	}
+	if errs.Is(err, errs.Unavailable) {
+		return false, nil // the database is away: the stream waits for it
+	}
+	if err != nil {
+		return false, err
+	}
+	var b bytes.Buffer
+	for _, e := range items {
+		data, err := json.Marshal(e)
+		if err != nil {
+			return false, errs.Wrap(errs.Internal, err, "write event %s", e.ID)
+		}
+		fmt.Fprintf(&b, "id: %s\nevent: %s\ndata: %s\n\n", e.Sequence, e.Type, data)
+	}
+	if b.Len() > 0 {
+		if err := s.write(b.Bytes()); err != nil {
+			return false, err
+		}
+	}
+	s.filter.After = next.String()
+	select {
+	case <-httpserver.Draining(ctx):
+		return false, nil
+	default:
+		return !done, nil
+	}
+}
+
+func (s *stream) write(b []byte) error {
+	// A writer without deadlines is a test's; the server's has them.
+	_ = s.rc.SetWriteDeadline(time.Now().Add(writeTimeout))
+	if _, err := s.w.Write(b); err != nil {
+		return errs.Wrap(errs.Unavailable, err, "the client takes no more events")
+	}
+	return s.rc.Flush()
+}

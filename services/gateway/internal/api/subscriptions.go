@@ -1,0 +1,112 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+	"github.com/chandler-fleet/chandler/services/gateway/subscription"
+)
+
+// SubscriptionReads answers questions about subscriptions.
+type SubscriptionReads interface {
+	Subscriptions(ctx context.Context, who model.Caller, f model.SubscriptionFilter) ([]model.Subscription, []string, error)
+	Subscription(ctx context.Context, who model.Caller, cluster, namespace, name string) (model.Subscription, error)
+}
+
+// SubscriptionWrites carries out intents about subscriptions.
+type SubscriptionWrites interface {
+	CreateSubscription(ctx context.Context, who model.Caller, name subscription.Name, in model.SubscriptionSpec, how model.Validate) (model.Subscription, error)
+	ChangeSubscription(ctx context.Context, who model.Caller, name subscription.Name, in model.SubscriptionSpec, how model.Validate) (model.Subscription, error)
+	DeleteSubscription(ctx context.Context, who model.Caller, name subscription.Name) (model.Removed, error)
+}
+
+const (
+	tagSubscriptions  = "Subscriptions"
+	pathSubscriptions = "/clusters/{cluster}/namespaces/{namespace}/subscriptions"
+)
+
+func (p ObjectPath) subscription() subscription.Name {
+	return subscription.Name{Cluster: p.Cluster, Namespace: p.Namespace, Name: p.Name}
+}
+
+// ValidateQuery says how a subscription is compared with its catalog.
+type ValidateQuery struct {
+	Validate string `query:"validate" enum:"strict,lenient" doc:"Without it a ready catalog must offer package and channel, and an unknown or unready catalog is accepted and shown as a condition. strict refuses that, too; lenient refuses nothing about the catalog."`
+}
+
+// SubscriptionQuery chooses subscriptions.
+type SubscriptionQuery struct {
+	Package string `query:"package" maxLength:"63"`
+	Catalog string `query:"catalog" maxLength:"253"`
+	State   string `query:"state" enum:"UpgradePending,AtLatestKnown,UpgradeFailed"`
+}
+
+func (a *API) subscriptions() {
+	a.subscriptionWrites()
+	list := func(ctx context.Context, who model.Caller, q ListQuery, s SubscriptionQuery, cluster, namespace string) (*listOutput[model.Subscription], error) {
+		page, err := a.waitList(ctx, who, a.d.Views.Subscriptions, q)
+		if err != nil {
+			return nil, err
+		}
+		return listed(a.d.SubscriptionReads.Subscriptions(ctx, who, model.SubscriptionFilter{
+			Cluster: cluster, Namespace: namespace, Package: s.Package, Catalog: s.Catalog, State: s.State, Page: page,
+		}))
+	}
+	register(a, needRead, operation(http.MethodGet, "/subscriptions", "list-all-subscriptions", tagSubscriptions, "List subscriptions of the fleet"),
+		func(ctx context.Context, who model.Caller, in *struct {
+			ListQuery
+			SubscriptionQuery
+			Cluster   string `query:"cluster" maxLength:"63"`
+			Namespace string `query:"namespace" maxLength:"63"`
+		}) (*listOutput[model.Subscription], error) {
+			return list(ctx, who, in.ListQuery, in.SubscriptionQuery, in.Cluster, in.Namespace)
+		})
+	register(a, needRead, operation(http.MethodGet, pathSubscriptions, "list-subscriptions", tagSubscriptions, "List subscriptions of a namespace"),
+		func(ctx context.Context, who model.Caller, in *struct {
+			NamespacePath
+			ListQuery
+			SubscriptionQuery
+		}) (*listOutput[model.Subscription], error) {
+			return list(ctx, who, in.ListQuery, in.SubscriptionQuery, in.Cluster, in.Namespace)
+		})
+	register(a, needRead, operation(http.MethodGet, pathSubscriptions+"/{name}", "get-subscription", tagSubscriptions,
+		"Get a subscription, with its configuration and why it does not resolve"),
+		func(ctx context.Context, who model.Caller, in *struct {
+			ObjectPath
+			ReadQuery
+		}) (*output[model.Subscription], error) {
+			if err := a.wait(ctx, who, a.d.Views.Subscriptions, in.ReadQuery); err != nil {
+				return nil, err
+			}
+			return read(a.d.SubscriptionReads.Subscription(ctx, who, in.Cluster, in.Namespace, in.Name))
+		})
+}
+
+func (a *API) subscriptionWrites() {
+	register(a, needWrite, created(pathSubscriptions, "create-subscription", tagSubscriptions, "Subscribe to a channel of a package"),
+		func(ctx context.Context, who model.Caller, in *struct {
+			NamespacePath
+			ValidateQuery
+			Body model.CreateSubscription
+		}) (*written[model.Subscription], error) {
+			name := subscription.Name{Cluster: in.Cluster, Namespace: in.Namespace, Name: in.Body.Name}
+			s, err := a.d.SubscriptionWrites.CreateSubscription(ctx, who, name, in.Body.SubscriptionSpec, model.Validate(in.Validate))
+			return wrote(s, s.Position, objectLocation("subscriptions", s.Cluster, s.Namespace, s.Name), err)
+		})
+	register(a, needWrite, operation(http.MethodPut, pathSubscriptions+"/{name}", "change-subscription", tagSubscriptions, "Replace the intent of a subscription"),
+		func(ctx context.Context, who model.Caller, in *struct {
+			ObjectPath
+			ValidateQuery
+			Body model.SubscriptionSpec
+		}) (*written[model.Subscription], error) {
+			s, err := a.d.SubscriptionWrites.ChangeSubscription(ctx, who, in.subscription(), in.Body, model.Validate(in.Validate))
+			return wrote(s, s.Position, "", err)
+		})
+	register(a, needWrite, operation(http.MethodDelete, pathSubscriptions+"/{name}", "delete-subscription", tagSubscriptions,
+		"End a subscription; the installed operator stays"),
+		func(ctx context.Context, who model.Caller, in *ObjectPath) (*written[model.Removed], error) {
+			r, err := a.d.SubscriptionWrites.DeleteSubscription(ctx, who, in.subscription())
+			return wrote(r, r.Position, "", err)
+		})
+}

@@ -1,0 +1,62 @@
+package intent
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+	"github.com/chandler-fleet/chandler/services/gateway/operatorgroup"
+)
+
+var groups = aggregate[operatorgroup.State, operatorgroup.Command]{
+	events.KindOperatorGroup, func(s operatorgroup.State) string { return s.Name.Subject() }, operatorgroup.Decide, fold(operatorgroup.Evolve),
+}
+
+// CreateOperatorGroup makes an operator group.
+func (s *Service) CreateOperatorGroup(ctx context.Context, who model.Caller, name operatorgroup.Name, in model.OperatorGroupSpec) (model.OperatorGroup, error) {
+	out, err := s.onGroup(ctx, who, name, func(ctx context.Context, tx pgx.Tx, _ operatorgroup.State) (operatorgroup.Command, error) {
+		if err := s.clusterExists(ctx, tx, who.Tenant, name.Cluster); err != nil {
+			return nil, err
+		}
+		return operatorgroup.Create{Name: name, Spec: events.OperatorGroupSpec(in)}, nil
+	})
+	if err != nil {
+		return model.OperatorGroup{}, err
+	}
+	return groupAnswer(out), nil
+}
+
+// ChangeOperatorGroup replaces the intent of an operator group.
+func (s *Service) ChangeOperatorGroup(ctx context.Context, who model.Caller, name operatorgroup.Name, in model.OperatorGroupSpec) (model.OperatorGroup, error) {
+	out, err := s.onGroup(ctx, who, name, func(context.Context, pgx.Tx, operatorgroup.State) (operatorgroup.Command, error) {
+		return operatorgroup.Change{Spec: events.OperatorGroupSpec(in)}, nil
+	})
+	if err != nil {
+		return model.OperatorGroup{}, err
+	}
+	return groupAnswer(out), nil
+}
+
+// DeleteOperatorGroup ends an operator group.
+func (s *Service) DeleteOperatorGroup(ctx context.Context, who model.Caller, name operatorgroup.Name) (model.Removed, error) {
+	out, err := s.onGroup(ctx, who, name, func(context.Context, pgx.Tx, operatorgroup.State) (operatorgroup.Command, error) {
+		return operatorgroup.Delete{}, nil
+	})
+	return model.Removed{Position: out.Position}, err
+}
+
+func (s *Service) onGroup(ctx context.Context, who model.Caller, name operatorgroup.Name,
+	command commander[operatorgroup.State, operatorgroup.Command]) (outcome[operatorgroup.State], error) {
+	return run(ctx, s, who, groups, name.Subject(), operatorgroup.State{Name: name}, command)
+}
+
+func groupAnswer(out outcome[operatorgroup.State]) model.OperatorGroup {
+	n := out.State.Name
+	return model.OperatorGroup{
+		Cluster: n.Cluster, Namespace: n.Namespace, Name: n.Name, Spec: model.OperatorGroupSpec(out.State.Spec),
+		Conditions: []model.Condition{}, CreatedAt: out.Time, UpdatedAt: out.Time,
+		Stream: out.Stream.String(), Version: out.Version, Position: out.Position,
+	}
+}

@@ -1,0 +1,254 @@
+package intent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	libcatalog "github.com/chandler-fleet/chandler/libs/catalog"
+	"github.com/chandler-fleet/chandler/libs/digest"
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/services/gateway/catalog"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+	"github.com/chandler-fleet/chandler/services/gateway/rule"
+	"github.com/chandler-fleet/chandler/services/gateway/subscription"
+)
+
+const (
+	// kindSubscriptionConfig is the kind of body that holds spec.config.
+	kindSubscriptionConfig = "subscription-config"
+	// maxConfigBytes bounds spec.config: it holds a few environment variables, volumes and tolerations.
+	maxConfigBytes = 64 << 10
+	// maxChoices bounds the names that a refusal lists.
+	maxChoices = 50
+)
+
+// configKeys are the keys of spec.config (R-SUB §4.2).
+var configKeys = []string{
+	"affinity", "annotations", "env", "envFrom", "nodeSelector", "resources", "selector", "tolerations", "volumeMounts", "volumes",
+}
+
+var subscriptions = aggregate[subscription.State, subscription.Command]{
+	events.KindSubscription, func(s subscription.State) string { return s.Name.Subject() }, subscription.Decide, fold(subscription.Evolve),
+}
+
+// CreateSubscription subscribes.
+func (s *Service) CreateSubscription(ctx context.Context, who model.Caller, name subscription.Name, in model.SubscriptionSpec, how model.Validate) (model.Subscription, error) {
+	out, err := s.onSubscription(ctx, who, name, func(ctx context.Context, tx pgx.Tx, now subscription.State) (subscription.Command, error) {
+		if err := s.clusterExists(ctx, tx, who.Tenant, name.Cluster); err != nil {
+			return nil, err
+		}
+		// What is wrong in itself, or exists, is said before what is wrong beside a catalog.
+		c := subscription.Create{Name: name, Spec: subscriptionSpec(in)}
+		if _, err := subscription.Decide(now, c); err != nil {
+			return nil, err
+		}
+		var err error
+		c.Spec.Config, err = s.checkedConfig(ctx, tx, who, name, in, how, "")
+		return c, err
+	})
+	if err != nil {
+		return model.Subscription{}, err
+	}
+	return subscriptionAnswer(out, in), nil
+}
+
+// ChangeSubscription replaces the intent of a subscription.
+func (s *Service) ChangeSubscription(ctx context.Context, who model.Caller, name subscription.Name, in model.SubscriptionSpec, how model.Validate) (model.Subscription, error) {
+	out, err := s.onSubscription(ctx, who, name, func(ctx context.Context, tx pgx.Tx, now subscription.State) (subscription.Command, error) {
+		c := subscription.Change{Spec: subscriptionSpec(in)}
+		if _, err := subscription.Decide(now, c); err != nil {
+			return nil, err
+		}
+		var err error
+		c.Spec.Config, err = s.checkedConfig(ctx, tx, who, name, in, how, now.Spec.Config)
+		return c, err
+	})
+	if err != nil {
+		return model.Subscription{}, err
+	}
+	return subscriptionAnswer(out, in), nil
+}
+
+// DeleteSubscription ends the intent; the installed operator stays (R-SUB-32).
+func (s *Service) DeleteSubscription(ctx context.Context, who model.Caller, name subscription.Name) (model.Removed, error) {
+	out, err := s.onSubscription(ctx, who, name, func(context.Context, pgx.Tx, subscription.State) (subscription.Command, error) {
+		return subscription.Delete{}, nil
+	})
+	return model.Removed{Position: out.Position}, err
+}
+
+func (s *Service) onSubscription(ctx context.Context, who model.Caller, name subscription.Name,
+	command commander[subscription.State, subscription.Command]) (outcome[subscription.State], error) {
+	return run(ctx, s, who, subscriptions, name.Subject(), subscription.State{Name: name}, command)
+}
+
+func subscriptionSpec(in model.SubscriptionSpec) events.SubscriptionSpec {
+	return events.SubscriptionSpec{
+		Package: in.Package, Channel: in.Channel, Catalog: in.Catalog, CatalogNamespace: in.CatalogNamespace,
+		StartingCSV: in.StartingCSV, Approval: in.Approval,
+	}
+}
+
+// checkedConfig compares the subscription with its catalog and stores its configuration.
+func (s *Service) checkedConfig(ctx context.Context, tx pgx.Tx, who model.Caller, name subscription.Name,
+	in model.SubscriptionSpec, how model.Validate, previous string) (string, error) {
+	if err := s.checkOffer(ctx, tx, who, name, in, how); err != nil {
+		return "", err
+	}
+	body, err := canonicalConfig(in.Config)
+	if err != nil || body == nil {
+		return "", err
+	}
+	return s.Bodies.Commit(ctx, tx, who.Tenant, kindSubscriptionConfig, body, previous)
+}
+
+// canonicalConfig returns the configuration as canonical JSON, nil where there is none.
+func canonicalConfig(raw json.RawMessage) ([]byte, error) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil, nil
+	}
+	var v rule.Violations
+	if len(raw) > maxConfigBytes {
+		v.Add("/config", rule.MaxLength, "config has %d bytes, %d are allowed", len(raw), maxConfigBytes)
+		return nil, v.Err()
+	}
+	var keys map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &keys); err != nil {
+		v.Add("/config", rule.Object, "config must be an object")
+		return nil, v.Err()
+	}
+	names := make([]string, 0, len(keys))
+	for k := range keys {
+		names = append(names, k)
+	}
+	slices.Sort(names)
+	for _, k := range names {
+		if !slices.Contains(configKeys, k) {
+			v.Add("/config", rule.OneOf, "config has the unknown key %q: want some of %s", k, strings.Join(configKeys, ", "))
+		}
+	}
+	if err := v.Err(); err != nil || len(keys) == 0 {
+		return nil, err
+	}
+	body, err := digest.Canonical(raw)
+	return body, errs.Wrap(errs.Invalid, err, "config cannot be written as canonical JSON")
+}
+
+// checkOffer carries out "Gateway checks" of DESIGN: only a ready catalog is a reason to refuse,
+// unless the caller wants it stricter or not at all.
+func (s *Service) checkOffer(ctx context.Context, tx pgx.Tx, who model.Caller, name subscription.Name, in model.SubscriptionSpec, how model.Validate) error {
+	if how == model.ValidateLenient {
+		return nil
+	}
+	subject, known, err := s.findCatalog(ctx, tx, who.Tenant, name.Cluster, in)
+	if err != nil {
+		return err
+	}
+	var offer catalog.Offer
+	if known {
+		if offer, err = s.Catalogs.Offer(ctx, tx, who.Tenant, subject, in.Package); err != nil {
+			return err
+		}
+	}
+	switch {
+	case offer.Ready:
+		return checkPackage(in, offer)
+	case how != model.ValidateStrict:
+		return nil
+	case !known:
+		return errs.New(errs.Unprocessable, "no catalog %q is known, and validate=strict was asked for", subject).At("/catalog", "catalog-known")
+	default:
+		return errs.New(errs.Unprocessable, "catalog %q is not ready, and validate=strict was asked for", subject).At("/catalog", "catalog-ready")
+	}
+}
+
+// findCatalog names the catalog that a subscription means: the cluster's own one of that namespace,
+// or the hub's.
+func (s *Service) findCatalog(ctx context.Context, tx pgx.Tx, tenant, clusterName string, in model.SubscriptionSpec) (subject string, known bool, err error) {
+	candidates := []string{in.Catalog}
+	if in.CatalogNamespace != "" {
+		own := catalog.Name{Cluster: clusterName, Namespace: in.CatalogNamespace, Name: in.Catalog}
+		candidates = []string{own.Subject(), in.Catalog}
+	}
+	for _, c := range candidates {
+		head, err := s.Log.Latest(ctx, tx, tenant, events.KindCatalog, c)
+		if err != nil {
+			return "", false, err
+		}
+		if head.Exists() {
+			return c, true, nil
+		}
+	}
+	return candidates[0], false, nil
+}
+
+func checkPackage(in model.SubscriptionSpec, offer catalog.Offer) error {
+	if offer.Package == nil {
+		return errs.New(errs.Unprocessable, "catalog %q has no package %q; it has: %s", in.Catalog, in.Package, choices(offer.Packages)).
+			At("/package", "package-in-catalog")
+	}
+	if in.Channel != "" && !slices.ContainsFunc(offer.Package.Channels, func(c libcatalog.Channel) bool { return c.Name == in.Channel }) {
+		return errs.New(errs.Unprocessable, "package %q of catalog %q has no channel %q; it has: %s",
+			in.Package, in.Catalog, in.Channel, choices(channelNames(offer.Package))).At("/channel", "channel-in-package")
+	}
+	if in.StartingCSV == "" {
+		return nil
+	}
+	entries := entryNames(offer.Package, in.Channel)
+	if !slices.Contains(entries, in.StartingCSV) {
+		return errs.New(errs.Unprocessable, "package %q of catalog %q has no entry %q to start with; it has: %s",
+			in.Package, in.Catalog, in.StartingCSV, choices(entries)).At("/startingCSV", "entry-in-channel")
+	}
+	return nil
+}
+
+func channelNames(p *libcatalog.Package) []string {
+	names := make([]string, 0, len(p.Channels))
+	for _, c := range p.Channels {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// entryNames lists the entries of a channel, of all channels without one, sorted.
+func entryNames(p *libcatalog.Package, channel string) []string {
+	var names []string
+	for _, c := range p.Channels {
+		if channel != "" && c.Name != channel {
+			continue
+		}
+		for _, e := range c.Entries {
+			names = append(names, e.Name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// choices writes a bounded list.
+func choices(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	if extra := len(names) - maxChoices; extra > 0 {
+		return strings.Join(names[:maxChoices], ", ") + fmt.Sprintf(" and %d more", extra)
+	}
+	return strings.Join(names, ", ")
+}
+
+func subscriptionAnswer(out outcome[subscription.State], in model.SubscriptionSpec) model.Subscription {
+	n := out.State.Name
+	in.Approval = out.State.Spec.Approval
+	return model.Subscription{
+		Cluster: n.Cluster, Namespace: n.Namespace, Name: n.Name, Spec: in,
+		Status:    model.SubscriptionStatus{Conditions: []model.Condition{}},
+		CreatedAt: out.Time, UpdatedAt: out.Time,
+		Stream: out.Stream.String(), Version: out.Version, Position: out.Position,
+	}
+}

@@ -1,0 +1,76 @@
+// Package store keeps what stays outside the event log: bodies that may be erased, credentials
+// encrypted to the installer, and tokens. It is an adapter to the gateway's own tables; every
+// function works inside the caller's transaction, so that a body and the event that carries its
+// commitment stand or fall together.
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/chandler-fleet/chandler/libs/pg"
+)
+
+// Kinds of bodies.
+const (
+	KindSubscriptionConfig = "subscription-config" // JSON of spec.config
+	KindCatalogSource      = "catalog-source"      // JSON such as {"path": "/catalogs/fleet"}
+)
+
+// saltBytes makes guessing a body from its commitment as hard as guessing the salt.
+const saltBytes = 16
+
+// Bodies is the store of erasable bodies. Its zero value is ready for use.
+type Bodies struct{}
+
+// Commit stores a body and returns its commitment. Where previous is a commitment to the same body it
+// is returned instead, so that repeating a request is no change.
+func (b Bodies) Commit(ctx context.Context, tx pgx.Tx, tenant, kind string, body []byte, previous string) (string, error) {
+	if previous != "" {
+		old, err := b.Body(ctx, tx, tenant, previous)
+		if err != nil {
+			return "", err
+		}
+		if old != nil && string(old) == string(body) {
+			return previous, nil
+		}
+	}
+	salt, commitment, err := commit(body)
+	if err != nil {
+		return "", err
+	}
+	_, err = tx.Exec(ctx, `insert into gateway.bodies (tenant, commitment, kind, salt, body) values ($1, $2, $3, $4, $5)`,
+		tenant, commitment, kind, salt, body)
+	if err != nil {
+		return "", fmt.Errorf("store a body of kind %s: %w", kind, err)
+	}
+	return commitment, nil
+}
+
+// Body returns the body of a commitment, nil where it was erased or never was.
+func (Bodies) Body(ctx context.Context, q pg.Querier, tenant, commitment string) ([]byte, error) {
+	var body []byte
+	err := q.QueryRow(ctx, `select body from gateway.bodies where tenant = $1 and commitment = $2`, tenant, commitment).Scan(&body)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the body of %s: %w", commitment, err)
+	}
+	return body, nil
+}
+
+func commit(body []byte) (salt []byte, commitment string, err error) {
+	salt = make([]byte, saltBytes)
+	if _, err := rand.Read(salt); err != nil {
+		return nil, "", fmt.Errorf("draw a salt: %w", err)
+	}
+	sum := sha256.Sum256(append(append([]byte{}, salt...), body...))
+	return salt, "c1:" + hex.EncodeToString(sum[:]), nil
+}

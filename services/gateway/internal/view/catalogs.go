@@ -1,0 +1,193 @@
+package view
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/eventlog"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/libs/projection"
+	"github.com/chandler-fleet/chandler/services/gateway/catalog"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+)
+
+func catalogsProjection() projection.Projection {
+	return projection.Projection{
+		Name: Catalogs, Version: 1, Schema: schema, Tables: []string{"catalogs"},
+		Types: typesOf(events.CatalogAdded{}, events.CatalogChanged{}, events.CatalogRemoved{}, events.CatalogRevisionPublished{}, events.CatalogLoadFailed{}),
+		Apply: applyCatalog,
+	}
+}
+
+func applyCatalog(ctx context.Context, tx pgx.Tx, t projection.Tables, e eventlog.Recorded) error {
+	table := t.Name("catalogs")
+	update := func(set string, args ...any) error {
+		return exec(ctx, tx, `update `+table+` set updated = $3, version = $4, `+set+` where tenant = $1 and subject = $2`,
+			append([]any{e.Tenant, e.Subject, e.Time, e.Version}, args...)...)
+	}
+	switch p := e.Payload.(type) {
+	case events.CatalogAdded:
+		n := catalog.ParseSubject(e.Subject)
+		return exec(ctx, tx, `insert into `+table+` (tenant, subject, name, cluster, namespace, source_type, spec, priority, visibility_cluster,
+				visibility_namespace, state, reason, rule, findings, document, revision, packages, bundles, event_id, added, updated, stream, version)
+			values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, '', '', 0, '', '', 0, 0, $12, $13, $13, $14, $15)`,
+			e.Tenant, e.Subject, n.Name, n.Cluster, n.Namespace, p.SourceType, p.Spec, p.Priority, p.Visibility.Cluster,
+			p.Visibility.Namespace, model.CatalogLoading, e.ID, e.Time, e.Stream, e.Version)
+	case events.CatalogChanged:
+		return update(`source_type = $5, spec = $6, priority = $7, visibility_cluster = $8, visibility_namespace = $9`,
+			p.SourceType, p.Spec, p.Priority, p.Visibility.Cluster, p.Visibility.Namespace)
+	case events.CatalogRevisionPublished:
+		return update(`state = $5, reason = '', rule = '', findings = 0, document = '', revision = $6, packages = $7, bundles = $8, event_id = $9`,
+			model.CatalogReady, p.Revision, p.Packages, p.Bundles, e.ID)
+	case events.CatalogLoadFailed:
+		return update(`state = $5, reason = $6, rule = $7, findings = $8, document = $9, event_id = $10`,
+			model.CatalogFailed, p.Reason, p.Rule, p.Findings, p.Document, e.ID)
+	case events.CatalogRemoved:
+		return exec(ctx, tx, `delete from `+table+` where tenant = $1 and subject = $2`, e.Tenant, e.Subject)
+	default:
+		return unknown(e)
+	}
+}
+
+const catalogColumns = `select c.subject, c.name, c.cluster, c.namespace, c.source_type, c.spec, c.priority, c.visibility_cluster, c.visibility_namespace,
+	c.state, c.reason, c.rule, c.findings, c.document, c.revision, c.packages, c.bundles, c.event_id, c.added, c.updated, c.stream, c.version
+	from gateway.catalogs c`
+
+// catalogRow is a catalog with what its answer does not show.
+type catalogRow struct {
+	model.Catalog
+	subject, spec, document string
+}
+
+func scanCatalog(row pgx.Row) (catalogRow, error) {
+	var c catalogRow
+	err := row.Scan(&c.subject, &c.Name, &c.Cluster, &c.Namespace, &c.Source.Type, &c.spec, &c.Priority, &c.Visibility.Cluster, &c.Visibility.Namespace,
+		&c.State, &c.Reason, &c.Rule, &c.Findings, &c.document, &c.Revision, &c.Packages, &c.Bundles, &c.Event, &c.AddedAt, &c.UpdatedAt, &c.Stream, &c.Version)
+	return c, err
+}
+
+// openSources adds the settings of the sources, which stand outside the log.
+func openSources(ctx context.Context, q pg.Querier, tenant string, items []catalogRow) error {
+	commitments := make([]string, len(items))
+	for i, c := range items {
+		commitments[i] = c.spec
+	}
+	rows, err := q.Query(ctx, `select commitment, body from gateway.bodies where tenant = $1 and commitment = any ($2)`, tenant, commitments)
+	if err != nil {
+		return err
+	}
+	var commitment string
+	var body []byte
+	bodies := map[string][]byte{}
+	_, err = pgx.ForEachRow(rows, []any{&commitment, &body}, func() error {
+		bodies[commitment] = append([]byte(nil), body...)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for i := range items {
+		if b, ok := bodies[items[i].spec]; ok {
+			if err := json.Unmarshal(b, &items[i].Source); err != nil {
+				return errs.Wrap(errs.Internal, err, "read the source of catalog %s", items[i].subject)
+			}
+		}
+	}
+	return nil
+}
+
+// Catalogs lists catalogs: hub catalogs first, each by its subject.
+func (r *Reader) Catalogs(ctx context.Context, who model.Caller, f model.CatalogFilter) (items []model.Catalog, next []string, err error) {
+	var w where
+	w.add("c.tenant = ?", who.Tenant)
+	w.equal("c.state", f.State)
+	if f.Cluster != "" {
+		w.add("c.visibility_cluster in ('', ?)", f.Cluster)
+	}
+	if err := w.after(f.After, "c.cluster", "c.namespace", "c.name"); err != nil {
+		return nil, nil, err
+	}
+	var rows []catalogRow
+	err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
+		var more bool
+		rows, more, err = page(ctx, tx, catalogColumns+w.String()+" order by c.cluster, c.namespace, c.name", w.args, f.Limit, scanCatalog)
+		if more {
+			last := rows[len(rows)-1]
+			next = []string{last.Cluster, last.Namespace, last.Name}
+		}
+		if err != nil {
+			return err
+		}
+		return openSources(ctx, tx, who.Tenant, rows)
+	})
+	items = make([]model.Catalog, len(rows))
+	for i, c := range rows {
+		items[i] = c.Catalog
+	}
+	return items, next, err
+}
+
+func noCatalog(name catalog.Name) error {
+	return errs.New(errs.NotFound, "no catalog %q is known", name.Subject())
+}
+
+// Catalog returns one catalog with the findings of its last failure.
+func (r *Reader) Catalog(ctx context.Context, who model.Caller, name catalog.Name) (model.Catalog, error) {
+	var items [1]catalogRow
+	c := &items[0]
+	err := r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) (err error) {
+		*c, err = one(ctx, tx, catalogColumns+` where c.tenant = $1 and c.subject = $2`, []any{who.Tenant, name.Subject()}, noCatalog(name), scanCatalog)
+		if err != nil {
+			return err
+		}
+		if c.document != "" {
+			c.Details, err = document(ctx, tx, `select findings::text from catalog_api.findings where tenant = $1 and document = $2 and catalog = $3`,
+				who.Tenant, c.document, c.Stream)
+			if err != nil {
+				return err
+			}
+		}
+		return openSources(ctx, tx, who.Tenant, items[:])
+	})
+	return c.Catalog, err
+}
+
+// Revisions lists what a catalog has served, newest first.
+func (r *Reader) Revisions(ctx context.Context, who model.Caller, name catalog.Name, p model.Page) (items []model.Revision, next []string, err error) {
+	var w where
+	w.add("v.tenant = ?", who.Tenant)
+	if len(p.After) > 0 {
+		before, err := time.Parse(time.RFC3339Nano, p.After[0])
+		if err != nil || len(p.After) != 2 {
+			return nil, nil, errs.New(errs.Invalid, "the cursor does not belong to this list").At("query.cursor", "cursor")
+		}
+		w.add("(v.created, v.revision) < (?, ?)", before, p.After[1])
+	}
+	err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
+		c, err := one(ctx, tx, catalogColumns+` where c.tenant = $1 and c.subject = $2`, []any{who.Tenant, name.Subject()}, noCatalog(name), scanCatalog)
+		if err != nil {
+			return err
+		}
+		w.add("v.catalog = ?", c.Stream)
+		var more bool
+		items, more, err = page(ctx, tx, `select v.revision, v.previous, v.packages, v.bundles, v.version, v.created from catalog_api.revisions v`+w.String()+
+			` order by v.created desc, v.revision desc`, w.args, p.Limit, scanRevision)
+		if more {
+			last := items[len(items)-1]
+			next = []string{last.Created.Format(time.RFC3339Nano), last.Revision}
+		}
+		return err
+	})
+	return items, next, err
+}
+
+func scanRevision(row pgx.Row) (model.Revision, error) {
+	var v model.Revision
+	err := row.Scan(&v.Revision, &v.Previous, &v.Packages, &v.Bundles, &v.Version, &v.Created)
+	return v, err
+}

@@ -1,0 +1,131 @@
+package view
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/eventlog"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/libs/projection"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+)
+
+func clustersProjection() projection.Projection {
+	return projection.Projection{
+		Name: Clusters, Version: 1, Schema: schema, Tables: []string{"clusters"},
+		Types: typesOf(events.ClusterRegistered{}, events.ClusterCredentialReplaced{}, events.ClusterRemoved{}, events.ClusterObserved{}),
+		Apply: applyCluster,
+	}
+}
+
+func applyCluster(ctx context.Context, tx pgx.Tx, t projection.Tables, e eventlog.Recorded) error {
+	table := t.Name("clusters")
+	switch p := e.Payload.(type) {
+	case events.ClusterRegistered:
+		labels := p.Labels
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		return exec(ctx, tx, `insert into `+table+` (tenant, name, labels, state, reason, kubernetes_version, holder_epoch, registered, updated, stream, version)
+			values ($1, $2, $3, $4, '', '', 0, $5, $5, $6, $7)
+			on conflict (tenant, name) do update set labels = excluded.labels, state = excluded.state, reason = '', kubernetes_version = '',
+				holder_epoch = 0, registered = excluded.registered, updated = excluded.updated, stream = excluded.stream, version = excluded.version`,
+			e.Tenant, e.Subject, labels, model.ClusterRegistered, e.Time, e.Stream, e.Version)
+	case events.ClusterCredentialReplaced:
+		return exec(ctx, tx, `update `+table+` set updated = $3, version = $4 where tenant = $1 and name = $2`,
+			e.Tenant, e.Subject, e.Time, e.Version)
+	case events.ClusterObserved:
+		return exec(ctx, tx, `update `+table+` set state = $3, reason = $4,
+				kubernetes_version = coalesce(nullif($5, ''), kubernetes_version), holder_epoch = greatest($6, holder_epoch),
+				updated = $7, version = $8
+			where tenant = $1 and name = $2`,
+			e.Tenant, e.Subject, p.State, p.Reason, p.KubernetesVersion, p.HolderEpoch, e.Time, e.Version)
+	case events.ClusterRemoved:
+		return exec(ctx, tx, `delete from `+table+` where tenant = $1 and name = $2`, e.Tenant, e.Subject)
+	default:
+		return unknown(e)
+	}
+}
+
+const clusterColumns = `select c.name, c.labels, c.state, c.reason, c.kubernetes_version, c.holder_epoch,
+	c.registered, c.updated, c.stream, c.version from gateway.clusters c`
+
+func scanCluster(row pgx.Row) (model.Cluster, error) {
+	var c model.Cluster
+	err := row.Scan(&c.Name, &c.Labels, &c.State, &c.Reason, &c.KubernetesVersion, &c.HolderEpoch,
+		&c.RegisteredAt, &c.UpdatedAt, &c.Stream, &c.Version)
+	return c, err
+}
+
+// sayClusters adds the sentences to clusters in trouble; one of an earlier trouble would mislead.
+func sayClusters(ctx context.Context, q pg.Querier, tenant string, items []model.Cluster) error {
+	return say(ctx, q, tenant, messageCluster, items, func(c *model.Cluster) (string, *string) {
+		if c.Reason == "" {
+			return "", nil
+		}
+		return c.Name, &c.Message
+	})
+}
+
+// Clusters lists registered clusters by name.
+func (r *Reader) Clusters(ctx context.Context, who model.Caller, f model.ClusterFilter) (items []model.Cluster, next []string, err error) {
+	var w where
+	w.add("c.tenant = ?", who.Tenant)
+	w.equal("c.state", f.State)
+	if f.Label != "" {
+		if err := w.label(f.Label); err != nil {
+			return nil, nil, err
+		}
+	}
+	if err := w.after(f.After, "c.name"); err != nil {
+		return nil, nil, err
+	}
+	err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
+		var more bool
+		items, more, err = page(ctx, tx, clusterColumns+w.String()+" order by c.name", w.args, f.Limit, scanCluster)
+		if more {
+			next = []string{items[len(items)-1].Name}
+		}
+		if err != nil {
+			return err
+		}
+		return sayClusters(ctx, tx, who.Tenant, items)
+	})
+	return items, next, err
+}
+
+// label wants a label with a value, or with any.
+func (w *where) label(selector string) error {
+	key, value, hasValue := strings.Cut(selector, "=")
+	if !hasValue {
+		w.add("jsonb_exists(c.labels, ?)", key)
+		return nil
+	}
+	want, err := json.Marshal(map[string]string{key: value})
+	if err != nil {
+		return errs.Wrap(errs.Invalid, err, "label %q", selector)
+	}
+	w.add("c.labels @> ?::jsonb", string(want))
+	return nil
+}
+
+// Cluster returns one cluster.
+func (r *Reader) Cluster(ctx context.Context, who model.Caller, name string) (c model.Cluster, err error) {
+	err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
+		c, err = one(ctx, tx, clusterColumns+` where c.tenant = $1 and c.name = $2`, []any{who.Tenant, name},
+			errs.New(errs.NotFound, "no cluster %q is registered", name), scanCluster)
+		if err != nil {
+			return err
+		}
+		items := []model.Cluster{c}
+		err = sayClusters(ctx, tx, who.Tenant, items)
+		c = items[0]
+		return err
+	})
+	return c, err
+}

@@ -1,0 +1,143 @@
+package view
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/eventlog"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+)
+
+// maxScans bounds how many parts of the log one request looks through for rare events; the answer
+// then says from where to go on.
+const maxScans = 20
+
+// selection is an event filter, made ready.
+type selection struct {
+	log     eventlog.Filter
+	types   []events.Type // nil: all
+	cluster string
+}
+
+// selectEvents reads a filter. A type may end in ".*" and then means the whole family.
+func selectEvents(who model.Caller, f model.EventFilter) (selection, error) {
+	s := selection{log: eventlog.Filter{Tenant: who.Tenant, Subject: f.Subject, Raw: true}, cluster: f.Cluster}
+	for _, t := range f.Types {
+		known, err := expandType(t)
+		if err != nil {
+			return s, err
+		}
+		s.types = append(s.types, known...)
+	}
+	s.log.Types = s.types
+	if f.Stream != "" {
+		id, err := events.ParseStreamID(f.Stream)
+		if err != nil {
+			return s, errs.Wrap(errs.Invalid, err, "query.stream")
+		}
+		s.log.Stream = &id
+	}
+	return s, nil
+}
+
+func expandType(t string) ([]events.Type, error) {
+	if _, ok := events.Lookup(events.Type(t)); ok {
+		return []events.Type{events.Type(t)}, nil
+	}
+	var out []events.Type
+	family, isFamily := strings.CutSuffix(t, "*")
+	for _, d := range events.All() {
+		if isFamily && strings.HasSuffix(family, ".") && strings.HasPrefix(string(d.Type), family) {
+			out = append(out, d.Type)
+		}
+	}
+	if len(out) == 0 {
+		return nil, errs.New(errs.Invalid, "no event type %q exists; a whole family is written as subscription.*", t).At("query.type", "event-type")
+	}
+	return out, nil
+}
+
+// takes tells what the log's own filter cannot: it lets types pass that this binary does not know.
+func (s selection) takes(e eventlog.Recorded) bool {
+	if s.types != nil && !slices.Contains(s.types, e.Type) {
+		return false
+	}
+	if s.cluster == "" {
+		return true
+	}
+	first, _, _ := strings.Cut(e.Subject, "/")
+	switch e.StreamID.Kind {
+	case events.KindCluster:
+		return e.Subject == s.cluster
+	case events.KindAccess:
+		return e.Subject == "cluster/"+s.cluster
+	case events.KindCatalog: // a hub catalog's subject is its name alone
+		return first == s.cluster && first != e.Subject
+	default:
+		return first == s.cluster
+	}
+}
+
+// Events returns events after a position, oldest first, and the position to go on from. An answer
+// with fewer events than asked for is not the end of the log unless done is true.
+func (r *Reader) Events(ctx context.Context, who model.Caller, f model.EventFilter) (items []model.Event, next events.Position, done bool, err error) {
+	s, err := selectEvents(who, f)
+	if err != nil {
+		return nil, next, false, err
+	}
+	next = events.Position{Epoch: 1}
+	if f.After != "" {
+		if next, err = events.ParsePosition(f.After); err != nil {
+			return nil, next, false, errs.Wrap(errs.Invalid, err, "query.after")
+		}
+	}
+	items = []model.Event{}
+	for range maxScans {
+		var recorded []eventlog.Recorded
+		from := next
+		recorded, next, err = r.Log.ReadAfter(ctx, r.Pool, from, s.log, f.Limit)
+		if err != nil {
+			return nil, next, false, err
+		}
+		for _, e := range recorded {
+			if !s.takes(e) {
+				continue
+			}
+			items = append(items, eventAnswer(e))
+			if len(items) == f.Limit {
+				return items, e.Position, false, nil
+			}
+		}
+		head, err := r.Log.Head(ctx, r.Pool)
+		if err != nil {
+			return nil, next, false, err
+		}
+		if !next.Less(head) {
+			return items, next, true, nil
+		}
+	}
+	return items, next, false, nil
+}
+
+// Head is the end of the log.
+func (r *Reader) Head(ctx context.Context) (events.Position, error) { return r.Log.Head(ctx, r.Pool) }
+
+// Changed is closed when there may be new events; it is taken before reading and waited for after.
+func (r *Reader) Changed() <-chan struct{} { return r.Log.Changed() }
+
+func eventAnswer(e eventlog.Recorded) model.Event {
+	data := e.Data
+	if len(data) == 0 {
+		data = json.RawMessage("{}")
+	}
+	return model.Event{
+		SpecVersion: e.SpecVersion, ID: e.ID, Source: e.Source, Type: string(e.Type), Subject: e.Subject,
+		Time: e.Time, Recorded: e.Recorded, Sequence: e.Position.String(), Stream: e.Stream, StreamVersion: e.Version,
+		Correlation: e.Correlation, Causation: e.Causation, TraceParent: e.TraceParent, Actor: e.Actor,
+		Hash: string(e.Hash), Data: data,
+	}
+}

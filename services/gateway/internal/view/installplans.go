@@ -1,0 +1,191 @@
+package view
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/eventlog"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/installplan"
+	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/libs/projection"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+)
+
+func planTypes() []events.Type {
+	return typesOf(events.InstallPlanProposed{}, events.InstallPlanSuperseded{}, events.InstallPlanApproved{}, events.InstallPlanRejected{},
+		events.InstallPlanStarted{}, events.InstallPlanBlocked{}, events.InstallPlanFinished{}, events.InstallPlanFailed{})
+}
+
+func installPlansProjection() projection.Projection {
+	return projection.Projection{
+		Name: InstallPlans, Version: 1, Schema: schema, Tables: []string{"installplans"}, Types: planTypes(), Apply: applyPlan,
+	}
+}
+
+func applyPlan(ctx context.Context, tx pgx.Tx, t projection.Tables, e eventlog.Recorded) error {
+	if p, ok := e.Payload.(events.InstallPlanProposed); ok {
+		return applyProposed(ctx, tx, t.Name("installplans"), e, p)
+	}
+	set, args, err := planChange(e)
+	if err != nil {
+		return err
+	}
+	sql := `update ` + t.Name("installplans") + ` set updated = $3, version = $4, ` + set + ` where tenant = $1 and stream = $2`
+	return exec(ctx, tx, sql, append([]any{e.Tenant, e.Stream, e.Time, e.Version}, args...)...)
+}
+
+func applyProposed(ctx context.Context, tx pgx.Tx, table string, e eventlog.Recorded, p events.InstallPlanProposed) error {
+	phase := installplan.Installing
+	if p.Approval == installplan.Manual {
+		phase = installplan.RequiresApproval
+	}
+	return exec(ctx, tx, `insert into `+table+` (tenant, id, cluster, namespace, name, generation, component, approval, phase, begun,
+			digest, document, steps, base, bundles, blocked_class, blocked_reason, failed_step, failed_reason, superseded_by, step_log, approved_by,
+			epoch, position, proposed, updated, stream, version)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, false, $10, $11, $12, $13, $14, '', '', 0, '', '', '', '', $15, $16, $17, $17, $18, $19)`,
+		e.Tenant, p.Plan, p.Cluster, p.Namespace, p.Name, p.Generation, p.Component, p.Approval, string(phase),
+		p.Digest, p.Document, p.Steps, p.Base, p.Bundles, e.Position.Epoch, e.Position.N, e.Time, e.Stream, e.Version)
+}
+
+// planChange is what an event changes in a plan's row; its arguments count from $5. It follows
+// installplan.Evolve: facts win, so a start revives a plan that was superseded or rejected.
+func planChange(e eventlog.Recorded) (set string, args []any, err error) {
+	const unblocked = `blocked_class = '', blocked_reason = ''`
+	switch p := e.Payload.(type) {
+	case events.InstallPlanSuperseded:
+		return `phase = 'Superseded', superseded_by = $5, ended = $3`, []any{p.By}, nil
+	case events.InstallPlanApproved:
+		return `phase = 'Installing', approved_by = $5, approved = $3, approval_expires = $6`, []any{e.Actor, p.Expires}, nil
+	case events.InstallPlanRejected:
+		return `phase = 'Rejected', ended = $3`, nil, nil
+	case events.InstallPlanStarted:
+		return `phase = 'Installing', begun = true, started = $3, ended = null, superseded_by = '', ` + unblocked, nil, nil
+	case events.InstallPlanBlocked:
+		return `blocked_class = $5, blocked_reason = $6`, []any{p.Class, p.Reason}, nil
+	case events.InstallPlanFinished:
+		return `phase = 'Complete', step_log = $5, ended = $3, ` + unblocked, []any{p.StepLog}, nil
+	case events.InstallPlanFailed:
+		return `phase = 'Failed', step_log = $5, failed_step = $6, failed_reason = $7, ended = $3, ` + unblocked,
+			[]any{p.StepLog, p.Step, p.Reason}, nil
+	default:
+		return "", nil, unknown(e)
+	}
+}
+
+// shownPhase is installplan.State.PhaseAt in SQL: an approval that expired before the first step is void.
+const shownPhase = `case when p.phase = 'Installing' and p.approval = 'Manual' and not p.begun and p.approval_expires <= now()
+	then 'RequiresApproval' else p.phase end`
+
+const planColumns = `select p.id, p.cluster, p.namespace, p.name, p.generation, p.component, p.approval, ` + shownPhase + `, p.begun, p.digest,
+	p.steps, p.base, p.bundles, p.blocked_class, p.blocked_reason, p.failed_step, p.failed_reason, p.superseded_by, p.approved_by, p.approved,
+	p.approval_expires, p.proposed, p.started, p.ended, p.updated, p.stream, p.version, p.step_log, p.epoch, p.position
+	from gateway.installplans p`
+
+// planRow is a plan with what its answer does not show.
+type planRow struct {
+	model.InstallPlan
+	stepLog string
+	at      events.Position
+}
+
+func scanPlan(row pgx.Row) (planRow, error) {
+	var p planRow
+	var base events.PlanBase
+	var bundles []events.PlannedBundle
+	var block model.PlanBlock
+	var failure model.PlanFailure
+	var approvedBy string
+	var approved, expires *time.Time
+	err := row.Scan(&p.ID, &p.Cluster, &p.Namespace, &p.Name, &p.Generation, &p.Component, &p.Approval, &p.Phase, &p.Begun, &p.Digest,
+		&p.Steps, &base, &bundles, &block.Class, &block.Reason, &failure.Step, &failure.Reason, &p.SupersededBy, &approvedBy, &approved,
+		&expires, &p.ProposedAt, &p.StartedAt, &p.EndedAt, &p.UpdatedAt, &p.Stream, &p.Version, &p.stepLog, &p.at.Epoch, &p.at.N)
+	p.Base, p.Bundles = model.PlanBase(base), model.Bundles(bundles)
+	if block.Reason != "" {
+		p.Blocked = &block
+	}
+	if failure.Reason != "" || failure.Step > 0 {
+		p.Failure = &failure
+	}
+	if approved != nil && expires != nil {
+		p.Approved = &model.PlanApproval{By: approvedBy, At: *approved, Expires: *expires}
+	}
+	return p, err
+}
+
+func sayPlans(ctx context.Context, q pg.Querier, tenant string, items []planRow) error {
+	return say(ctx, q, tenant, messagePlan, items, func(p *planRow) (string, *string) {
+		return p.Cluster + "/" + p.Namespace + "/" + p.Name, &p.Message
+	})
+}
+
+// InstallPlans lists install plans, newest first.
+func (r *Reader) InstallPlans(ctx context.Context, who model.Caller, f model.PlanFilter) (items []model.InstallPlan, next []string, err error) {
+	var w where
+	w.add("p.tenant = ?", who.Tenant)
+	w.equal("p.cluster", f.Cluster)
+	w.equal("p.namespace", f.Namespace)
+	w.equal(shownPhase, f.Phase)
+	if err := w.before(f.After); err != nil {
+		return nil, nil, err
+	}
+	var rows []planRow
+	err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
+		var more bool
+		rows, more, err = page(ctx, tx, planColumns+w.String()+" order by p.epoch desc, p.position desc", w.args, f.Limit, scanPlan)
+		if more {
+			last := rows[len(rows)-1].at
+			next = []string{strconv.FormatInt(last.Epoch, 10), strconv.FormatInt(last.N, 10)}
+		}
+		if err != nil {
+			return err
+		}
+		return sayPlans(ctx, tx, who.Tenant, rows)
+	})
+	items = make([]model.InstallPlan, len(rows))
+	for i, p := range rows {
+		items[i] = p.InstallPlan
+	}
+	return items, next, err
+}
+
+// before continues behind the last plan of the page before, in descending order.
+func (w *where) before(after []string) error {
+	if len(after) == 0 {
+		return nil
+	}
+	at, err := events.ParsePosition(strings.Join(after, "-"))
+	if err != nil || len(after) != 2 {
+		return errs.New(errs.Invalid, "the cursor does not belong to this list").At("query.cursor", "cursor")
+	}
+	w.add("(p.epoch, p.position) < (?, ?)", at.Epoch, at.N)
+	return nil
+}
+
+// InstallPlan returns one plan with its document and its step log.
+func (r *Reader) InstallPlan(ctx context.Context, who model.Caller, id string) (model.InstallPlan, error) {
+	var items [1]planRow
+	p := &items[0]
+	err := r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) (err error) {
+		*p, err = one(ctx, tx, planColumns+` where p.tenant = $1 and p.id = $2`, []any{who.Tenant, id},
+			errs.New(errs.NotFound, "there is no install plan %s", id), scanPlan)
+		if err != nil {
+			return err
+		}
+		p.Document, err = document(ctx, tx, `select document from resolver_api.plan_documents where tenant = $1 and plan = $2`, who.Tenant, p.ID)
+		if err != nil {
+			return err
+		}
+		p.StepLog, err = document(ctx, tx, `select document::text from installer_api.step_logs where tenant = $1 and digest = $2`, who.Tenant, p.stepLog)
+		if err != nil {
+			return err
+		}
+		return sayPlans(ctx, tx, who.Tenant, items[:])
+	})
+	return p.InstallPlan, err
+}

@@ -1,0 +1,52 @@
+package model
+
+import "time"
+
+// ClusterRegistered is the state of a cluster that no executor has looked at yet.
+const ClusterRegistered = "Registered"
+
+// Cluster is a registered cluster.
+type Cluster struct {
+	Name              string            `json:"name" example:"spoke-1"`
+	Labels            map[string]string `json:"labels,omitempty"`
+	State             string            `json:"state" enum:"Registered,Connected,Unreachable,Unauthorized" doc:"Registered until the executor has looked at it"`
+	Reason            string            `json:"reason,omitempty" doc:"Code, such as ConnectionRefused"`
+	Message           string            `json:"message,omitempty" doc:"Sentence for people"`
+	KubernetesVersion string            `json:"kubernetesVersion,omitempty"`
+	HolderEpoch       int64             `json:"holderEpoch,omitempty" doc:"Of the executor that holds the cluster"`
+	RegisteredAt      time.Time         `json:"registeredAt"`
+	UpdatedAt         time.Time         `json:"updatedAt"`
+	Stream            string            `json:"stream,omitempty" doc:"Id of its stream of events"`
+	Version           int64             `json:"version,omitempty" doc:"Of its stream"`
+	Position          string            `json:"position,omitempty" doc:"Of the write, in answers to writes"`
+}
+
+// RegisterCluster gives a cluster to Chandler.
+type RegisterCluster struct {
+	Name       string            `json:"name" minLength:"1" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" patternDescription:"a DNS-1123 label" example:"spoke-1"`
+	Kubeconfig string            `json:"kubeconfig" minLength:"1" maxLength:"262144" doc:"YAML or JSON; token or certificate data inside, no exec or auth-provider plugin, no file references. It is encrypted at once and never shown again."`
+	Labels     map[string]string `json:"labels,omitempty" maxProperties:"64"`
+}
+
+// ReplaceCredentials gives another kubeconfig for a cluster.
+type ReplaceCredentials struct {
+	Kubeconfig string `json:"kubeconfig" minLength:"1" maxLength:"262144" doc:"As when registering"`
+}
+
+// Removed is the answer to a delete.
+type Removed struct {
+	Position string `json:"position" doc:"Of the write"`
+}
+
+// ClusterFilter chooses clusters; empty fields choose all.
+type ClusterFilter struct {
+	State string
+	Label string // key=value, or key
+	Page
+}
+
+// Page is a part of a list: at most Limit items after the item whose key is After.
+type Page struct {
+	Limit int
+	After []string
+}

@@ -1,0 +1,102 @@
+package model
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// PlannedBundle is one bundle that a plan brings, and why.
+type PlannedBundle struct {
+	CSV           string   `json:"csv"`
+	Package       string   `json:"package"`
+	Version       string   `json:"version"`
+	Channel       string   `json:"channel"`
+	Catalog       string   `json:"catalog"`
+	Revision      string   `json:"revision"`
+	Content       string   `json:"content"`
+	Replaces      string   `json:"replaces,omitempty"`
+	Reason        string   `json:"reason" doc:"Code: Subscribed, ChannelHead, NextStep, SkipRange, RequiredPackage, RequiredAPI, StartingCSV"`
+	RequiredBy    string   `json:"requiredBy,omitempty"`
+	Subscriptions []string `json:"subscriptions,omitempty" nullable:"false"`
+}
+
+// PlanBase is what an approval is bound to beside the plan's digest.
+type PlanBase struct {
+	Installed     string `json:"installed"`
+	CRDs          string `json:"crds"`
+	OperatorGroup string `json:"operatorGroup"`
+	Config        string `json:"config"`
+	Policy        string `json:"policy"`
+}
+
+// InstallPlan is a decision about a namespace and what became of it (R-IP §5.1).
+type InstallPlan struct {
+	ID         string          `json:"id" format:"uuid"`
+	Cluster    string          `json:"cluster"`
+	Namespace  string          `json:"namespace"`
+	Name       string          `json:"name" example:"install-7xk2p"`
+	Generation int64           `json:"generation"`
+	Component  string          `json:"component" doc:"Operators that are planned together"`
+	Approval   string          `json:"approval" enum:"Automatic,Manual"`
+	Phase      string          `json:"phase" enum:"RequiresApproval,Installing,Complete,Failed,Superseded,Rejected"`
+	Digest     string          `json:"digest" doc:"Of the content; an approval names it"`
+	Steps      int             `json:"steps"`
+	Base       PlanBase        `json:"base"`
+	Bundles    []PlannedBundle `json:"bundles" nullable:"false"`
+	Begun      bool            `json:"begun" doc:"The first step was taken: the plan is brought to its end"`
+	Blocked    *PlanBlock      `json:"blocked,omitempty" doc:"Why it waits; it goes on by itself"`
+	Failure    *PlanFailure    `json:"failure,omitempty"`
+	Message    string          `json:"message,omitempty" doc:"Sentence of the executor"`
+	Approved   *PlanApproval   `json:"approved,omitempty"`
+	// SupersededBy is the id of the plan that took its place.
+	SupersededBy string     `json:"supersededBy,omitempty"`
+	ProposedAt   time.Time  `json:"proposedAt"`
+	StartedAt    *time.Time `json:"startedAt,omitempty"`
+	EndedAt      *time.Time `json:"endedAt,omitempty"`
+	UpdatedAt    time.Time  `json:"updatedAt"`
+	Stream       string     `json:"stream,omitempty" doc:"Id of its stream of events"`
+	Version      int64      `json:"version,omitempty" doc:"Of its stream"`
+	Position     string     `json:"position,omitempty" doc:"Of the write, in answers to writes"`
+	// Document and StepLog are given in answers about one plan.
+	Document json.RawMessage `json:"document,omitempty" doc:"The whole decision: bundles with reasons, and every step with its digest"`
+	StepLog  json.RawMessage `json:"stepLog,omitempty" doc:"What was done, step by step"`
+}
+
+// PlanBlock is why a plan waits.
+type PlanBlock struct {
+	Class  string `json:"class" doc:"transient, conflict, expired or stopped"`
+	Reason string `json:"reason"`
+}
+
+// PlanFailure is where a plan failed for good.
+type PlanFailure struct {
+	Step   int    `json:"step" doc:"1-based"`
+	Reason string `json:"reason"`
+}
+
+// PlanApproval is a person's consent.
+type PlanApproval struct {
+	By      string    `json:"by" doc:"Opaque id of the approver"`
+	At      time.Time `json:"at"`
+	Expires time.Time `json:"expires"`
+}
+
+// ApprovePlan binds an approval to what the approver saw.
+type ApprovePlan struct {
+	Digest  string     `json:"digest" minLength:"1" maxLength:"71" doc:"The plan's digest as you saw it"`
+	Base    *PlanBase  `json:"base,omitempty" doc:"The base as you saw it; the plan's own without it"`
+	Expires *time.Time `json:"expires,omitempty" doc:"End of the approval; 24 hours from now without it"`
+}
+
+// RejectPlan ends a plan.
+type RejectPlan struct {
+	Digest string `json:"digest,omitempty" maxLength:"71" doc:"The plan's digest as you saw it; whatever it is without it"`
+}
+
+// PlanFilter chooses install plans; empty fields choose all.
+type PlanFilter struct {
+	Cluster   string
+	Namespace string
+	Phase     string
+	Page
+}

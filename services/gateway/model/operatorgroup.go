@@ -1,0 +1,38 @@
+package model
+
+import "time"
+
+// OperatorGroupSpec is the intent of an operator group (R-OG §7.1).
+type OperatorGroupSpec struct {
+	TargetNamespaces   []string `json:"targetNamespaces,omitempty" maxItems:"100" nullable:"false" doc:"All namespaces without it"`
+	ServiceAccountName string   `json:"serviceAccountName,omitempty" maxLength:"253"`
+	UpgradeStrategy    string   `json:"upgradeStrategy,omitempty" enum:"Default,TechPreviewUnsafeFailForward"`
+	Colocation         string   `json:"colocation,omitempty" enum:"shared" doc:"shared: one plan for all operators of the namespace, as OLM makes them"`
+}
+
+// OperatorGroup gives the operators of a namespace the namespaces that they serve.
+type OperatorGroup struct {
+	Cluster    string            `json:"cluster"`
+	Namespace  string            `json:"namespace"`
+	Name       string            `json:"name"`
+	Spec       OperatorGroupSpec `json:"spec"`
+	Conditions []Condition       `json:"conditions"`
+	CreatedAt  time.Time         `json:"createdAt"`
+	UpdatedAt  time.Time         `json:"updatedAt"`
+	Stream     string            `json:"stream,omitempty" doc:"Id of its stream of events"`
+	Version    int64             `json:"version,omitempty" doc:"Of its stream"`
+	Position   string            `json:"position,omitempty" doc:"Of the write, in answers to writes"`
+}
+
+// CreateOperatorGroup makes an operator group.
+type CreateOperatorGroup struct {
+	Name string `json:"name" minLength:"1" maxLength:"253" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$" patternDescription:"a DNS-1123 subdomain"`
+	OperatorGroupSpec
+}
+
+// ScopeFilter chooses things of a namespace of a cluster.
+type ScopeFilter struct {
+	Cluster   string
+	Namespace string
+	Page
+}

@@ -1,0 +1,90 @@
+package model
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// SubscriptionSpec is the intent to follow a channel of a package (R-SUB §4.1).
+type SubscriptionSpec struct {
+	Package          string          `json:"package" minLength:"1" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" patternDescription:"a DNS-1123 label"`
+	Channel          string          `json:"channel,omitempty" maxLength:"253" doc:"Every channel is a candidate without it, the default one preferred"`
+	Catalog          string          `json:"catalog" minLength:"1" maxLength:"253" doc:"Name of the catalog"`
+	CatalogNamespace string          `json:"catalogNamespace,omitempty" maxLength:"63" doc:"Of a cluster's catalog; a hub catalog has none"`
+	StartingCSV      string          `json:"startingCSV,omitempty" maxLength:"253" doc:"First version to install"`
+	Approval         string          `json:"approval,omitempty" enum:"Automatic,Manual" doc:"Automatic without it"`
+	Config           json.RawMessage `json:"config,omitempty" doc:"OLM's spec.config: env, resources, tolerations and so on. Kept outside the event log."`
+}
+
+// Subscription is an intent and what became of it.
+type Subscription struct {
+	Cluster   string             `json:"cluster"`
+	Namespace string             `json:"namespace"`
+	Name      string             `json:"name"`
+	Spec      SubscriptionSpec   `json:"spec"`
+	Generated bool               `json:"generated,omitempty" doc:"Made by the resolver for a dependency"`
+	Status    SubscriptionStatus `json:"status"`
+	CreatedAt time.Time          `json:"createdAt"`
+	UpdatedAt time.Time          `json:"updatedAt"`
+	Stream    string             `json:"stream,omitempty" doc:"Id of its stream of events"`
+	Version   int64              `json:"version,omitempty" doc:"Of its stream"`
+	Position  string             `json:"position,omitempty" doc:"Of the write, in answers to writes"`
+}
+
+// States of a subscription (R-SUB §4.3). The empty state is "nothing resolved".
+const (
+	StateUpgradePending = "UpgradePending"
+	StateAtLatestKnown  = "AtLatestKnown"
+)
+
+// SubscriptionStatus is R-SUB §4.3.
+type SubscriptionStatus struct {
+	State        string       `json:"state" enum:",UpgradePending,UpgradeAvailable,AtLatestKnown,UpgradeFailed" doc:"Empty while nothing is resolved"`
+	CurrentCSV   string       `json:"currentCSV,omitempty" doc:"Newest version known, or being moved to"`
+	InstalledCSV string       `json:"installedCSV,omitempty"`
+	Phase        string       `json:"phase,omitempty" doc:"Phase of the installed CSV: health is read here, not from state"`
+	InstallPlan  *PlanRef     `json:"installPlan,omitempty" doc:"The current plan"`
+	Explanation  *Explanation `json:"explanation,omitempty" doc:"Why nothing can be planned, in answers about one subscription"`
+	Conditions   []Condition  `json:"conditions"`
+}
+
+// Explanation is why a subscription does not resolve.
+type Explanation struct {
+	Digest   string          `json:"digest"`
+	Document json.RawMessage `json:"document,omitempty"`
+}
+
+// PlanRef points to an install plan.
+type PlanRef struct {
+	ID         string `json:"id"`
+	Name       string `json:"name"`
+	Generation int64  `json:"generation"`
+	Phase      string `json:"phase"`
+}
+
+// CreateSubscription subscribes.
+type CreateSubscription struct {
+	Name string `json:"name" minLength:"1" maxLength:"253" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$" patternDescription:"a DNS-1123 subdomain"`
+	SubscriptionSpec
+}
+
+// SubscriptionFilter chooses subscriptions; empty fields choose all.
+type SubscriptionFilter struct {
+	Cluster   string
+	Namespace string
+	Package   string
+	Catalog   string
+	State     string
+	Page
+}
+
+// Validate says how a subscription is compared with its catalog.
+type Validate string
+
+// The ways. Without a word a ready catalog must offer package and channel, and an unknown or unready
+// catalog is accepted and shown as a condition.
+const (
+	ValidateDefault Validate = ""
+	ValidateStrict  Validate = "strict"  // an unknown or unready catalog is refused, too
+	ValidateLenient Validate = "lenient" // nothing about the catalog is refused
+)

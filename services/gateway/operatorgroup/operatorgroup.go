@@ -1,0 +1,155 @@
+// Package operatorgroup is the aggregate of one operator group: the intent that the operators of a
+// namespace serve a set of namespaces (R-OG-1). It is pure.
+//
+// Two groups in one namespace are accepted, as Kubernetes accepts them, and shown as what they are:
+// plans of the namespace wait until one is left (R-OG-2, R-IP-42).
+package operatorgroup
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/services/gateway/rule"
+)
+
+// Words of the spec.
+const (
+	StrategyDefault     = "Default"
+	StrategyFailForward = "TechPreviewUnsafeFailForward"
+	ColocationShared    = "shared"
+)
+
+// MaxTargets bounds the explicit target namespaces: one RBAC set is made for each, and more than
+// this many is what the global form is for (R-OG-3).
+const MaxTargets = 100
+
+// Name identifies an operator group.
+type Name struct {
+	Cluster   string
+	Namespace string
+	Name      string
+}
+
+// Subject is the natural key, cluster/namespace/name.
+func (n Name) Subject() string { return n.Cluster + "/" + n.Namespace + "/" + n.Name }
+
+// State is a group's intent so far. The zero value is a group that was never created.
+type State struct {
+	Created bool
+	Name    Name
+	Spec    events.OperatorGroupSpec
+}
+
+// Command is one of Create, Change and Delete.
+type Command interface{ operatorGroupCommand() }
+
+// Create makes the group.
+type Create struct {
+	Name Name
+	Spec events.OperatorGroupSpec
+}
+
+// Change replaces the whole intent.
+type Change struct{ Spec events.OperatorGroupSpec }
+
+// Delete ends the group.
+type Delete struct{}
+
+func (Create) operatorGroupCommand() {}
+func (Change) operatorGroupCommand() {}
+func (Delete) operatorGroupCommand() {}
+
+// Decide returns the events that the command leads to; none if it changes nothing.
+func Decide(s State, c Command) ([]events.Payload, error) {
+	switch c := c.(type) {
+	case Create:
+		if s.Created {
+			return nil, errs.New(errs.AlreadyExists, "an operator group %q exists already", c.Name.Subject())
+		}
+		if err := check(&c.Name, c.Spec); err != nil {
+			return nil, err
+		}
+		return []events.Payload{events.OperatorGroupCreated{
+			Cluster: c.Name.Cluster, Namespace: c.Name.Namespace, Name: c.Name.Name, Spec: normal(c.Spec),
+		}}, nil
+	case Change:
+		return change(s, c)
+	case Delete:
+		if !s.Created {
+			return nil, notFound(s.Name)
+		}
+		return []events.Payload{events.OperatorGroupDeleted{}}, nil
+	default:
+		return nil, fmt.Errorf("operator group: command %T is not known", c)
+	}
+}
+
+func change(s State, c Change) ([]events.Payload, error) {
+	if !s.Created {
+		return nil, notFound(s.Name)
+	}
+	if err := check(nil, c.Spec); err != nil {
+		return nil, err
+	}
+	if equal(normal(c.Spec), s.Spec) {
+		return nil, nil
+	}
+	return []events.Payload{events.OperatorGroupChanged{Spec: normal(c.Spec)}}, nil
+}
+
+func notFound(n Name) error {
+	return errs.New(errs.NotFound, "no operator group %q exists in namespace %q of cluster %q", n.Name, n.Namespace, n.Cluster)
+}
+
+func check(n *Name, s events.OperatorGroupSpec) error {
+	var v rule.Violations
+	if n != nil {
+		v.DNSLabelName("/cluster", n.Cluster)
+		v.DNSLabelName("/namespace", n.Namespace)
+		v.DNSSubdomainName("/name", n.Name)
+	}
+	if len(s.TargetNamespaces) > MaxTargets {
+		v.Add("/targetNamespaces", rule.MaxItems, "%d target namespaces are given, %d are allowed; leave the list out to serve all namespaces", len(s.TargetNamespaces), MaxTargets)
+	}
+	for i, ns := range s.TargetNamespaces {
+		v.DNSLabelName("/targetNamespaces/"+strconv.Itoa(i), ns)
+	}
+	if s.ServiceAccountName != "" {
+		v.DNSSubdomainName("/serviceAccountName", s.ServiceAccountName)
+	}
+	v.OneOf("/upgradeStrategy", s.UpgradeStrategy, "", StrategyDefault, StrategyFailForward)
+	v.OneOf("/colocation", s.Colocation, "", ColocationShared)
+	return v.Err()
+}
+
+// normal sorts the targets and drops repeated ones, so that the same set is the same intent.
+func normal(s events.OperatorGroupSpec) events.OperatorGroupSpec {
+	s.TargetNamespaces = slices.Compact(slices.Sorted(slices.Values(s.TargetNamespaces)))
+	if s.UpgradeStrategy == StrategyDefault {
+		s.UpgradeStrategy = ""
+	}
+	return s
+}
+
+func equal(a, b events.OperatorGroupSpec) bool {
+	return slices.Equal(a.TargetNamespaces, b.TargetNamespaces) && a.ServiceAccountName == b.ServiceAccountName &&
+		a.UpgradeStrategy == b.UpgradeStrategy && a.Colocation == b.Colocation
+}
+
+// Evolve returns the state after an event. An event of another kind of stream is an error.
+func Evolve(s State, p events.Payload) (State, error) {
+	switch e := p.(type) {
+	case events.OperatorGroupCreated:
+		return State{Created: true, Name: Name{Cluster: e.Cluster, Namespace: e.Namespace, Name: e.Name}, Spec: e.Spec}, nil
+	case events.OperatorGroupChanged:
+		s.Spec = e.Spec
+	case events.OperatorGroupDeleted:
+		return State{Name: s.Name}, nil
+	default:
+		return s, fmt.Errorf("operator group: event %s does not belong in an operator group's stream", p.EventType())
+	}
+	return s, nil
+}

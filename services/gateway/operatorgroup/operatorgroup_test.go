@@ -1,0 +1,79 @@
+package operatorgroup_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/services/gateway/operatorgroup"
+	"github.com/google/go-cmp/cmp"
+)
+
+type history = []events.Payload
+
+// TestDecide proves R-OG-1 (one set for the namespace) and the value rules of R-OG §7.1.
+func TestDecide(t *testing.T) {
+	t.Parallel()
+	name := operatorgroup.Name{Cluster: "spoke", Namespace: "ops", Name: "coast"}
+	created := events.OperatorGroupCreated{Cluster: "spoke", Namespace: "ops", Name: "coast", Spec: events.OperatorGroupSpec{TargetNamespaces: []string{"a", "b"}}}
+	spec := func(targets ...string) events.OperatorGroupSpec {
+		return events.OperatorGroupSpec{TargetNamespaces: targets}
+	}
+	cases := []struct {
+		name  string
+		given history
+		when  operatorgroup.Command
+		then  history
+		kind  errs.Kind
+	}{
+		{"create sorts and drops repeated targets", nil, operatorgroup.Create{Name: name, Spec: spec("b", "a", "b")}, history{created}, ""},
+		{"create twice", history{created}, operatorgroup.Create{Name: name}, nil, errs.AlreadyExists},
+		{"an empty target is not all namespaces", nil, operatorgroup.Create{Name: name, Spec: spec("")}, nil, errs.Invalid},
+		{"too many targets", nil, operatorgroup.Create{Name: name, Spec: spec(slices.Repeat([]string{"a"}, operatorgroup.MaxTargets+1)...)}, nil, errs.Invalid},
+		{"unknown strategy", nil, operatorgroup.Create{Name: name, Spec: events.OperatorGroupSpec{UpgradeStrategy: "Hope"}}, nil, errs.Invalid},
+		{"change", history{created}, operatorgroup.Change{Spec: spec()}, history{events.OperatorGroupChanged{}}, ""},
+		{"change to the same set", history{created}, operatorgroup.Change{Spec: events.OperatorGroupSpec{TargetNamespaces: []string{"b", "a"}, UpgradeStrategy: "Default"}}, nil, ""},
+		{"change nothing known", nil, operatorgroup.Change{}, nil, errs.NotFound},
+		{"delete", history{created}, operatorgroup.Delete{}, history{events.OperatorGroupDeleted{}}, ""},
+		{"delete twice", history{created, events.OperatorGroupDeleted{}}, operatorgroup.Delete{}, nil, errs.NotFound},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := operatorgroup.State{Name: name}
+			for _, p := range c.given {
+				var err error
+				if s, err = operatorgroup.Evolve(s, p); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got, err := operatorgroup.Decide(s, c.when)
+			if errs.KindOf(err) != c.kind {
+				t.Fatalf("error %v, want kind %q", err, c.kind)
+			}
+			if diff := cmp.Diff(c.then, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestDecideLeavesTheInputAlone(t *testing.T) {
+	t.Parallel()
+	targets := []string{"b", "a", "b"}
+	name := operatorgroup.Name{Cluster: "c", Namespace: "n", Name: "g"}
+	if _, err := operatorgroup.Decide(operatorgroup.State{}, operatorgroup.Create{Name: name, Spec: events.OperatorGroupSpec{TargetNamespaces: targets}}); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(targets, []string{"b", "a", "b"}) {
+		t.Errorf("the caller's slice became %v", targets)
+	}
+}
+
+func TestEvolveRefusesForeignEvents(t *testing.T) {
+	t.Parallel()
+	if _, err := operatorgroup.Evolve(operatorgroup.State{}, events.ClusterRemoved{}); err == nil {
+		t.Error("an event of another kind of stream must not pass silently")
+	}
+}

@@ -1,0 +1,183 @@
+// Package rule checks the names and values that people send, and says which rule they break and where.
+//
+// A place is a JSON pointer into the input, such as /spec/channel; a rule is a short stable word
+// that programs may compare. All violations of one input are collected, in the order of the checks,
+// so that one answer tells everything that is wrong.
+package rule
+
+import (
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+)
+
+// Names of rules. They are part of the API: clients compare them.
+const (
+	Required      = "required"
+	MaxLength     = "max-length"
+	MaxItems      = "max-items"
+	OneOf         = "one-of"
+	DNSLabel      = "dns-1123-label"
+	DNSSubdomain  = "dns-1123-subdomain"
+	Token         = "printable-token"
+	LabelKey      = "kubernetes-label-key"
+	LabelValue    = "kubernetes-label-value"
+	Unique        = "unique"
+	AbsolutePath  = "absolute-path"
+	Together      = "given-together"
+	NotChangeable = "not-changeable"
+	Object        = "json-object"
+)
+
+// Limits of names, as Kubernetes has them.
+const (
+	MaxLabel     = 63
+	MaxSubdomain = 253
+	// MaxToken bounds channel and CSV names: the longest in the known catalogs has about 100 characters.
+	MaxToken = 253
+	// MaxLabels bounds the labels of a cluster: enough to select by, too few to store documents in.
+	MaxLabels = 64
+)
+
+// Patterns in the form that OpenAPI documents take; the API's types repeat them as tags.
+const (
+	PatternDNSLabel     = `^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	PatternDNSSubdomain = `^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+	// PatternToken is printable ASCII without space and slash: channel and CSV names go into event
+	// subjects and lists, where a slash or a control character would be read as something else.
+	PatternToken      = `^[!-.0-~]+$`
+	patternLabelValue = `^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$`
+)
+
+var (
+	reLabel      = regexp.MustCompile(PatternDNSLabel)
+	reSubdomain  = regexp.MustCompile(PatternDNSSubdomain)
+	reToken      = regexp.MustCompile(PatternToken)
+	reLabelValue = regexp.MustCompile(patternLabelValue)
+)
+
+// Violations collects what is wrong with one input. Its zero value is ready for use.
+type Violations struct{ list []*errs.Error }
+
+// Add records that the value at field breaks a rule.
+func (v *Violations) Add(field, rule, format string, args ...any) {
+	v.list = append(v.list, errs.New(errs.Invalid, format, args...).At(field, rule))
+}
+
+// Err returns nil without violations, and otherwise an *Error of kind errs.Invalid.
+func (v *Violations) Err() error {
+	if len(v.list) == 0 {
+		return nil
+	}
+	return &Error{Violations: v.list}
+}
+
+// Error is an input with at least one violation. errors.As finds the first of them.
+type Error struct{ Violations []*errs.Error }
+
+// Error joins the sentences of all violations.
+func (e *Error) Error() string {
+	texts := make([]string, len(e.Violations))
+	for i, v := range e.Violations {
+		texts[i] = v.Error()
+	}
+	return strings.Join(texts, "; ")
+}
+
+// Unwrap returns the violations.
+func (e *Error) Unwrap() []error {
+	out := make([]error, len(e.Violations))
+	for i, v := range e.Violations {
+		out[i] = v
+	}
+	return out
+}
+
+// All returns every violation in err's chain: those of an *Error, or the one *errs.Error with a
+// field, or none.
+func All(err error) []*errs.Error {
+	var many *Error
+	if errors.As(err, &many) {
+		return many.Violations
+	}
+	var one *errs.Error
+	if errors.As(err, &one) && (one.Field != "" || one.Rule != "") {
+		return []*errs.Error{one}
+	}
+	return nil
+}
+
+// DNSLabelName checks a required DNS-1123 label, such as the name of a cluster or a namespace.
+func (v *Violations) DNSLabelName(field, value string) {
+	v.pattern(field, value, MaxLabel, reLabel, DNSLabel,
+		"lower-case letters, digits and '-', beginning and ending with a letter or digit")
+}
+
+// DNSSubdomainName checks a required DNS-1123 subdomain, such as the name of a subscription.
+func (v *Violations) DNSSubdomainName(field, value string) {
+	v.pattern(field, value, MaxSubdomain, reSubdomain, DNSSubdomain,
+		"DNS-1123 labels joined by '.'")
+}
+
+// TokenName checks a required channel or CSV name.
+func (v *Violations) TokenName(field, value string) {
+	v.pattern(field, value, MaxToken, reToken, Token, "printable ASCII without space and '/'")
+}
+
+func (v *Violations) pattern(field, value string, limit int, re *regexp.Regexp, rule, want string) {
+	switch {
+	case value == "":
+		v.Add(field, Required, "%s must not be empty", field)
+	case len(value) > limit:
+		v.Add(field, MaxLength, "%s has %d characters, %d are allowed", field, len(value), limit)
+	case !re.MatchString(value):
+		v.Add(field, rule, "%s is %q: want %s", field, value, want)
+	}
+}
+
+// OneOf checks that value is one of the allowed words.
+func (v *Violations) OneOf(field, value string, allowed ...string) {
+	if !slices.Contains(allowed, value) {
+		v.Add(field, OneOf, "%s is %q: want one of %s", field, value, strings.Join(allowed, ", "))
+	}
+}
+
+// Labels checks keys and values as Kubernetes does.
+func (v *Violations) Labels(field string, labels map[string]string) {
+	if len(labels) > MaxLabels {
+		v.Add(field, MaxItems, "%s has %d entries, %d are allowed", field, len(labels), MaxLabels)
+		return
+	}
+	keys := make([]string, 0, len(labels))
+	for k := range labels {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	for _, k := range keys {
+		at := field + "/" + escape(k)
+		if !labelKey(k) {
+			v.Add(at, LabelKey, "label key %q: want [prefix/]name, the prefix a DNS-1123 subdomain, the name at most %d of A-Z a-z 0-9 - _ .", k, MaxLabel)
+		}
+		if value := labels[k]; len(value) > MaxLabel || !reLabelValue.MatchString(value) {
+			v.Add(at, LabelValue, "the value of label %q: want at most %d of A-Z a-z 0-9 - _ ., beginning and ending with a letter or digit", k, MaxLabel)
+		}
+	}
+}
+
+func labelKey(k string) bool {
+	prefix, name, ok := strings.Cut(k, "/")
+	if !ok {
+		prefix, name = "", k
+	} else if len(prefix) > MaxSubdomain || !reSubdomain.MatchString(prefix) {
+		return false
+	}
+	return name != "" && len(name) <= MaxLabel && reLabelValue.MatchString(name)
+}
+
+// escape writes a key as one reference token of a JSON pointer (RFC 6901).
+func escape(key string) string {
+	return strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
+}

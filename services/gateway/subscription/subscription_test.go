@@ -1,0 +1,95 @@
+package subscription_test
+
+import (
+	"testing"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/services/gateway/rule"
+	"github.com/chandler-fleet/chandler/services/gateway/subscription"
+	"github.com/google/go-cmp/cmp"
+)
+
+type history = []events.Payload
+
+// TestDecide proves R-SUB-1, R-SUB-3 (Automatic by default) and R-SUB-32 (deleting ends the intent only).
+func TestDecide(t *testing.T) {
+	t.Parallel()
+	name := subscription.Name{Cluster: "spoke", Namespace: "ops", Name: "tidegauge"}
+	spec := events.SubscriptionSpec{Package: "tidegauge", Channel: "stable-4.x", Catalog: "fleet", Approval: "Manual"}
+	auto := spec
+	auto.Approval = ""
+	automatic := spec
+	automatic.Approval = "Automatic"
+	other := spec
+	other.Package = "brinestore"
+	created := events.SubscriptionCreated{Cluster: "spoke", Namespace: "ops", Name: "tidegauge", Spec: spec}
+	generated := events.SubscriptionGenerated{Cluster: "spoke", Namespace: "ops", Name: "tidegauge", Spec: spec, Plan: "p"}
+	cases := []struct {
+		name  string
+		given history
+		when  subscription.Command
+		then  history
+		kind  errs.Kind
+	}{
+		{"create", nil, subscription.Create{Name: name, Spec: spec}, history{created}, ""},
+		{"create with the default approval", nil, subscription.Create{Name: name, Spec: auto},
+			history{events.SubscriptionCreated{Cluster: "spoke", Namespace: "ops", Name: "tidegauge", Spec: automatic}}, ""},
+		{"create twice", history{created}, subscription.Create{Name: name, Spec: spec}, nil, errs.AlreadyExists},
+		{"create what was generated", history{generated}, subscription.Create{Name: name, Spec: spec}, nil, errs.AlreadyExists},
+		{"create without a package", nil, subscription.Create{Name: name, Spec: events.SubscriptionSpec{Catalog: "fleet"}}, nil, errs.Invalid},
+		{"change", history{created, events.ResolutionFailed{}}, subscription.Change{Spec: automatic}, history{events.SubscriptionChanged{Spec: automatic}}, ""},
+		{"change a generated one", history{generated}, subscription.Change{Spec: automatic}, history{events.SubscriptionChanged{Spec: automatic}}, ""},
+		{"change nothing", history{created}, subscription.Change{Spec: spec}, nil, ""},
+		{"change the package", history{created}, subscription.Change{Spec: other}, nil, errs.Invalid},
+		{"change nothing known", nil, subscription.Change{Spec: spec}, nil, errs.NotFound},
+		{"delete", history{created, events.ResolutionSucceeded{}}, subscription.Delete{}, history{events.SubscriptionDeleted{}}, ""},
+		{"delete twice", history{created, events.SubscriptionDeleted{}}, subscription.Delete{}, nil, errs.NotFound},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := subscription.State{Name: name}
+			for _, p := range c.given {
+				var err error
+				if s, err = subscription.Evolve(s, p); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got, err := subscription.Decide(s, c.when)
+			if errs.KindOf(err) != c.kind {
+				t.Fatalf("error %v, want kind %q", err, c.kind)
+			}
+			if diff := cmp.Diff(c.then, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestEveryViolationIsNamed(t *testing.T) {
+	t.Parallel()
+	bad := subscription.Create{
+		Name: subscription.Name{Cluster: "spoke", Namespace: "Ops", Name: "a/b"},
+		Spec: events.SubscriptionSpec{Package: "Tide", Channel: "a b", Catalog: "", CatalogNamespace: "_", StartingCSV: "x y", Approval: "Perhaps"},
+	}
+	_, err := subscription.Decide(subscription.State{}, bad)
+	var got []string
+	for _, v := range rule.All(err) {
+		got = append(got, v.Field+" "+v.Rule)
+	}
+	want := []string{
+		"/namespace dns-1123-label", "/name dns-1123-subdomain", "/package dns-1123-label", "/catalog required",
+		"/catalogNamespace dns-1123-label", "/channel printable-token", "/startingCSV printable-token", "/approval one-of",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestEvolveRefusesForeignEvents(t *testing.T) {
+	t.Parallel()
+	if _, err := subscription.Evolve(subscription.State{}, events.ClusterRemoved{}); err == nil {
+		t.Error("an event of another kind of stream must not pass silently")
+	}
+}
