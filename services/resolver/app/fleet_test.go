@@ -1,0 +1,402 @@
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/chandler-fleet/chandler/libs/bundle"
+	"github.com/chandler-fleet/chandler/libs/bus"
+	"github.com/chandler-fleet/chandler/libs/bus/bustest"
+	"github.com/chandler-fleet/chandler/libs/catalog"
+	"github.com/chandler-fleet/chandler/libs/digest"
+	"github.com/chandler-fleet/chandler/libs/eventlog"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/installplan"
+	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
+	"github.com/chandler-fleet/chandler/libs/service"
+	"github.com/chandler-fleet/chandler/libs/telemetry"
+	"github.com/chandler-fleet/chandler/services/resolver/app"
+)
+
+const (
+	cluster   = "harbour"
+	namespace = "coast-ops"
+	tenant    = events.DefaultTenant
+	// patience bounds every wait of a test on a busy machine.
+	patience = 60 * time.Second
+	// lookEvery is how often a wait looks where the log gives no signal.
+	lookEvery = 10 * time.Millisecond
+)
+
+// fleet is a record and a bus with a resolver between them; the test plays gateway, indexer and installer.
+type fleet struct {
+	t     *testing.T
+	ctx   context.Context
+	db    *pgtest.Database
+	nats  *bustest.Env
+	pools map[events.Writer]*pg.Pool
+	log   *eventlog.Log
+	tel   *telemetry.Telemetry
+}
+
+func newFleet(t *testing.T) *fleet {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*patience)
+	t.Cleanup(cancel)
+	f := &fleet{t: t, ctx: ctx, db: pgtest.DB(t), nats: bustest.Start(t), pools: map[events.Writer]*pg.Pool{}}
+	for _, w := range []events.Writer{events.Gateway, events.Indexer, events.Installer, events.Resolver} {
+		f.pools[w] = f.db.Pool(t, string(w))
+	}
+	f.log = eventlog.New(f.pools[events.Gateway])
+	f.tel = &telemetry.Telemetry{Log: bustest.Log(t)}
+	return f
+}
+
+// start runs a resolver until the returned function is called, or the test ends.
+func (f *fleet) start() (stop func()) {
+	f.t.Helper()
+	a, err := app.New(f.ctx, app.Config{Config: service.Config{
+		DatabaseURL: f.db.URL("resolver"), NATSURL: f.nats.Server.URL(), OpsListen: "127.0.0.1:0", Drain: patience,
+	}}, f.tel)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(f.ctx)
+	done := make(chan error, 1)
+	go func() { done <- a.Run(ctx) }()
+	stopped := false
+	stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		if err := <-done; err != nil {
+			f.t.Errorf("the resolver stopped with %v", err)
+		}
+	}
+	f.t.Cleanup(stop)
+	return stop
+}
+
+// must fails the test on an error.
+func (f *fleet) must(err error) {
+	f.t.Helper()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// append adds events to the stream of a natural key, whatever its version.
+func (f *fleet) append(w events.Writer, kind events.Kind, subject, natural string, payloads ...events.Payload) {
+	f.t.Helper()
+	log := eventlog.New(f.pools[w])
+	f.must(f.pools[w].Tx(f.ctx, func(tx pgx.Tx) error {
+		head, err := log.Latest(f.ctx, tx, tenant, kind, natural)
+		if err != nil {
+			return err
+		}
+		id, expected := head.ID, head.Version
+		if head.Closed {
+			id, expected = head.Create(), 0
+		}
+		meta := events.Meta{Tenant: tenant, Source: w, Command: uuid.New(), Time: time.Now(), Actor: "tester"}
+		_, err = log.Append(f.ctx, tx, meta, id, subject, expected, payloads...)
+		return err
+	}))
+}
+
+func scoped(name string) string { return cluster + "/" + namespace + "/" + name }
+
+// ready gives the scope its cluster and operator group.
+func (f *fleet) ready() {
+	f.t.Helper()
+	f.append(events.Gateway, events.KindCluster, cluster, cluster, events.ClusterRegistered{Name: cluster})
+	f.append(events.Gateway, events.KindOperatorGroup, scoped("og"), scoped("og"), events.OperatorGroupCreated{Cluster: cluster, Namespace: namespace, Name: "og"})
+}
+
+func (f *fleet) subscribe(name, pkg, channel string, change ...func(*events.SubscriptionSpec)) {
+	f.t.Helper()
+	spec := events.SubscriptionSpec{Package: pkg, Channel: channel, Catalog: "fleet", Approval: installplan.Automatic}
+	for _, c := range change {
+		c(&spec)
+	}
+	f.append(events.Gateway, events.KindSubscription, scoped(name), scoped(name),
+		events.SubscriptionCreated{Cluster: cluster, Namespace: namespace, Name: name, Spec: spec})
+}
+
+func manual(s *events.SubscriptionSpec) { s.Approval = installplan.Manual }
+
+func (f *fleet) addCatalog(name string) {
+	f.t.Helper()
+	f.append(events.Gateway, events.KindCatalog, name, name, events.CatalogAdded{Name: name, SourceType: "directory"})
+}
+
+// publish stores a revision as the indexer does and says what changed since the one before.
+func (f *fleet) publish(name string, before string, packages ...catalog.Package) (revision string) {
+	f.t.Helper()
+	pool := f.pools[events.Indexer]
+	digests := map[string]string{}
+	for _, p := range packages {
+		d, err := p.Digest()
+		f.must(err)
+		digests[p.Name] = string(d)
+		raw, err := digest.Canonical(p)
+		f.must(err)
+		enc, err := zstd.NewWriter(nil)
+		f.must(err)
+		_, err = pool.Exec(f.ctx, `insert into catalog.packages (tenant, digest, package, document) values ($1, $2, $3, $4) on conflict do nothing`,
+			tenant, string(d), p.Name, enc.EncodeAll(raw, nil))
+		f.must(err)
+	}
+	id, err := digest.JSON("test.revision", digests)
+	f.must(err)
+	revision = string(id)
+	previous := map[string]string{}
+	rows, err := pool.Query(f.ctx, `select package, digest from catalog.revision_packages where tenant = $1 and revision = $2`, tenant, before)
+	f.must(err)
+	var pkg, d string
+	_, err = pgx.ForEachRow(rows, []any{&pkg, &d}, func() error { previous[pkg] = d; return nil })
+	f.must(err)
+	published := events.CatalogRevisionPublished{Revision: revision, Previous: before, Packages: len(packages)}
+	for name, d := range digests {
+		_, err := pool.Exec(f.ctx, `insert into catalog.revision_packages (tenant, revision, package, digest) values ($1, $2, $3, $4) on conflict do nothing`,
+			tenant, revision, name, d)
+		f.must(err)
+		switch {
+		case previous[name] == "":
+			published.Changes = append(published.Changes, events.PackageChange{Package: name, Change: "added", Digest: d})
+		case previous[name] != d:
+			published.Changes = append(published.Changes, events.PackageChange{Package: name, Change: "changed", Digest: d})
+		}
+	}
+	for name := range previous {
+		if digests[name] == "" {
+			published.Changes = append(published.Changes, events.PackageChange{Package: name, Change: "removed"})
+		}
+	}
+	f.append(events.Indexer, events.KindCatalog, name, name, published)
+	return revision
+}
+
+// version is one bundle of a test package.
+type version struct {
+	v        string
+	replaces string
+	provides []string // kinds in group sea.test
+	requires []string // kinds in group sea.test
+	modes    []string // install modes; all where empty
+	bare     bool     // its manifests are not in the catalog
+}
+
+// pkg makes a package with one channel "stable", head first, and stores the bundles' content.
+func (f *fleet) pkg(name string, versions ...version) catalog.Package {
+	f.t.Helper()
+	p := catalog.Package{Name: name, DefaultChannel: "stable", Channels: []catalog.Channel{{Name: "stable"}}}
+	for _, v := range versions {
+		csv := name + ".v" + v.v
+		e := catalog.Entry{Name: csv}
+		if v.replaces != "" {
+			e.Replaces = name + ".v" + v.replaces
+		}
+		p.Channels[0].Entries = append(p.Channels[0].Entries, e)
+		b := catalog.Bundle{Name: csv, Version: v.v}
+		b.Properties = append(b.Properties, property(f.t, catalog.TypePackage, catalog.PackageProperty{PackageName: name, Version: v.v}))
+		for _, k := range v.provides {
+			b.Properties = append(b.Properties, property(f.t, catalog.TypeGVK, catalog.GVK{Group: "sea.test", Version: "v1", Kind: k}))
+		}
+		for _, k := range v.requires {
+			b.Properties = append(b.Properties, property(f.t, catalog.TypeGVKRequired, catalog.GVK{Group: "sea.test", Version: "v1", Kind: k}))
+		}
+		if !v.bare {
+			b.Content = f.content(csv, v)
+		}
+		p.Bundles = append(p.Bundles, b)
+	}
+	return p
+}
+
+func property(t *testing.T, typ string, v any) catalog.Property {
+	t.Helper()
+	raw, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return catalog.Property{Type: typ, Value: raw}
+}
+
+// content stores a bundle of one ClusterServiceVersion with one Deployment.
+func (f *fleet) content(csv string, v version) digest.Digest {
+	f.t.Helper()
+	modes := v.modes
+	if len(modes) == 0 {
+		modes = []string{"OwnNamespace", "SingleNamespace", "MultiNamespace", "AllNamespaces"}
+	}
+	var installModes []map[string]any
+	for _, m := range modes {
+		installModes = append(installModes, map[string]any{"type": m, "supported": true})
+	}
+	raw, err := json.Marshal(map[string]any{
+		"apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion", "metadata": map[string]any{"name": csv},
+		"spec": map[string]any{
+			"version": v.v, "displayName": csv, "installModes": installModes,
+			"install": map[string]any{"strategy": "deployment", "spec": map[string]any{"deployments": []map[string]any{{
+				"name": "controller", "spec": map[string]any{
+					"replicas": 1, "selector": map[string]any{"matchLabels": map[string]any{"app": csv}},
+					"template": map[string]any{"metadata": map[string]any{"labels": map[string]any{"app": csv}}, "spec": map[string]any{
+						"containers": []map[string]any{{"name": "main", "image": "registry.example/" + csv}},
+					}},
+				},
+			}}}},
+		},
+	})
+	f.must(err)
+	content, err := bundle.FromManifests([][]byte{raw})
+	f.must(err)
+	canonical, d, err := content.Canonical()
+	f.must(err)
+	_, err = f.pools[events.Indexer].Exec(f.ctx, `insert into catalog.contents (tenant, digest, size, pack) values ($1, $2, $3, $4) on conflict do nothing`,
+		tenant, string(d), len(canonical), bundle.Pack(canonical))
+	f.must(err)
+	return d
+}
+
+// recorded is the whole log.
+func (f *fleet) recorded() []eventlog.Recorded {
+	f.t.Helper()
+	all, _, err := f.log.ReadAfter(f.ctx, f.pools[events.Gateway], events.Position{Epoch: 1}, eventlog.Filter{}, 10_000)
+	f.must(err)
+	return all
+}
+
+// decided is what the resolver wrote, as "type subject".
+func (f *fleet) decided() []string {
+	var out []string
+	for _, e := range f.recorded() {
+		if e.Source == "/chandler/resolver" {
+			out = append(out, string(e.Type))
+		}
+	}
+	return out
+}
+
+// until waits for a condition that needs no signal of its own.
+func (f *fleet) until(what string, ok func() bool) {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(f.ctx, patience)
+	defer cancel()
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			f.t.Fatalf("waited in vain for %s; decided: %v", what, f.decided())
+		}
+	}
+}
+
+// quiet waits until everything that was appended is sequenced, consumed and resolved.
+func (f *fleet) quiet() {
+	f.t.Helper()
+	pool := f.db.Pool(f.t, "admin")
+	f.until("the resolver to be done", func() bool {
+		var done bool
+		f.must(pg.Err(pool.QueryRow(f.ctx, `select not exists (select from eventlog.appended)
+			and not exists (select from resolver.dirty)
+			and exists (select from eventlog.checkpoints c, eventlog.sequencer s where c.consumer = 'resolver.scopes' and c.position >= s.position)`).Scan(&done)))
+		return done
+	})
+}
+
+// plans are the plans of the scope in the order of proposal.
+func (f *fleet) plans() []installplan.State {
+	f.t.Helper()
+	byID := map[uuid.UUID][]events.Payload{}
+	var order []uuid.UUID
+	for _, e := range f.recorded() {
+		if e.StreamID.Kind != events.KindInstallPlan {
+			continue
+		}
+		if byID[e.StreamID.Key] == nil {
+			order = append(order, e.StreamID.Key)
+		}
+		byID[e.StreamID.Key] = append(byID[e.StreamID.Key], e.Payload)
+	}
+	var out []installplan.State
+	for _, id := range order {
+		s, err := installplan.Fold(byID[id]...)
+		f.must(err)
+		out = append(out, s)
+	}
+	return out
+}
+
+func (f *fleet) livePlan() installplan.State {
+	f.t.Helper()
+	for _, p := range slices.Backward(f.plans()) {
+		if p.Live() {
+			return p
+		}
+	}
+	f.t.Fatalf("no plan lives; decided: %v", f.decided())
+	return installplan.State{}
+}
+
+// carryOut plays the executor: the plan is finished and its operators become Succeeded; what they
+// replace goes.
+func (f *fleet) carryOut(p installplan.State) {
+	f.t.Helper()
+	id := p.Proposed.Plan
+	subject := scoped(p.Proposed.Name)
+	f.append(events.Installer, events.KindInstallPlan, subject, id, events.InstallPlanStarted{Steps: p.Proposed.Steps})
+	for _, b := range p.Proposed.Bundles {
+		f.phase(b, id, "Pending")
+	}
+	f.append(events.Installer, events.KindInstallPlan, subject, id, events.InstallPlanFinished{Steps: p.Proposed.Steps, StepLog: "log"})
+	for _, b := range p.Proposed.Bundles {
+		f.phase(b, id, "Succeeded")
+		if b.Replaces != "" {
+			f.append(events.Installer, events.KindCSV, scoped(b.Replaces), scoped(b.Replaces), events.CSVRemoved{Reason: "Replaced"})
+		}
+	}
+}
+
+func (f *fleet) phase(b events.PlannedBundle, plan, phase string) {
+	f.t.Helper()
+	f.append(events.Installer, events.KindCSV, scoped(b.CSV), scoped(b.CSV), events.CSVPhaseChanged{
+		Cluster: cluster, Namespace: namespace, Name: b.CSV, Package: b.Package, Version: b.Version,
+		Phase: phase, Reason: "x", Content: b.Content, Plan: plan,
+	})
+}
+
+// count is how often a type was decided.
+func count(list []string, t events.Payload) int {
+	n := 0
+	for _, s := range list {
+		if s == string(t.EventType()) {
+			n++
+		}
+	}
+	return n
+}
+
+// csvs are "name (reason)" of a plan's bundles, in order.
+func csvs(p installplan.State) []string {
+	var out []string
+	for _, b := range p.Proposed.Bundles {
+		out = append(out, fmt.Sprintf("%s %s", b.CSV, b.Reason))
+	}
+	return out
+}
+
+var _ = bus.Interactive

@@ -1,0 +1,236 @@
+package app
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"math/big"
+
+	"github.com/google/uuid"
+
+	"github.com/chandler-fleet/chandler/libs/bundle"
+	"github.com/chandler-fleet/chandler/libs/bus"
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/installplan"
+	"github.com/chandler-fleet/chandler/libs/render"
+	"github.com/chandler-fleet/chandler/libs/telemetry"
+	"github.com/chandler-fleet/chandler/services/resolver/decide"
+	"github.com/chandler-fleet/chandler/services/resolver/internal/catalogview"
+	"github.com/chandler-fleet/chandler/services/resolver/internal/store"
+	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+)
+
+// maxAttempts is how often a decision that was overtaken is made again at once, before the scope waits
+// for its next turn: each attempt is overtaken only by something that happened meanwhile.
+const maxAttempts = 5
+
+// worker resolves scopes: load, resolve, decide, write.
+type worker struct {
+	store *store.Store
+	views *catalogview.Views
+	log   *slog.Logger
+	draw  func() (decide.Identity, error) // random names of plans
+	seen  *metrics
+}
+
+// work brings one scope up to date. It is what the lanes call.
+func (w *worker) work(ctx context.Context, s bus.Scope) (err error) {
+	ctx, end := telemetry.Span(ctx, "resolve scope")
+	defer func() { end(err) }()
+	scope := resolve.Scope{Cluster: s.Cluster, Namespace: s.Namespace}
+	for range maxAttempts {
+		command, randErr := uuid.NewRandom()
+		if randErr != nil {
+			return errs.Wrap(errs.Internal, randErr, "draw a command id")
+		}
+		err = w.attempt(ctx, s.Tenant, scope, store.Cause{Event: s.Cause, TraceParent: telemetry.TraceParent(ctx), Command: command})
+		if !errs.Is(err, errs.Conflict) && !errs.Is(err, errs.AlreadyExists) {
+			return err
+		}
+		w.log.DebugContext(ctx, "a decision was overtaken; deciding again", "cluster", s.Cluster, "namespace", s.Namespace, "why", err)
+	}
+	return err
+}
+
+func (w *worker) attempt(ctx context.Context, tenant string, scope resolve.Scope, cause store.Cause) error {
+	l, err := w.store.Load(ctx, tenant, scope)
+	if err != nil || l.Removed {
+		return err
+	}
+	if subs, plans := decide.Generated(l.State); len(plans) > 0 {
+		if err := w.store.Settle(ctx, l, subs, plans, cause); err != nil {
+			return err
+		}
+		if l, err = w.store.Load(ctx, tenant, scope); err != nil {
+			return err
+		}
+		// Its own command: ids of events derive from it and the stream.
+		if cause.Command, err = uuid.NewRandom(); err != nil {
+			return errs.Wrap(errs.Internal, err, "draw a command id")
+		}
+	}
+	result, err := w.resolve(ctx, l)
+	if err != nil {
+		return err
+	}
+	verdicts, err := decide.Assess(l.State, result)
+	if err != nil {
+		return err
+	}
+	rendered, err := w.renderAll(ctx, l, verdicts)
+	if err != nil {
+		return err
+	}
+	d, err := decide.Decide(l.State, verdicts, rendered)
+	if err != nil {
+		return err
+	}
+	if err := w.store.Write(ctx, l, d, result.Reads, cause); err != nil {
+		return err
+	}
+	w.tell(ctx, scope, d)
+	return nil
+}
+
+func (w *worker) resolve(ctx context.Context, l store.Loaded) (resolve.Result, error) {
+	done := w.seen.resolving(ctx)
+	view := w.views.View(ctx, l.Tenant, visible(l.Catalogs))
+	result := resolve.Resolve(l.Input(view))
+	done(ctx)
+	return result, view.Err()
+}
+
+func visible(list []decide.Catalog) []catalogview.Catalog {
+	out := make([]catalogview.Catalog, 0, len(list))
+	for _, c := range list {
+		out = append(out, catalogview.Catalog{Key: c.Key, Priority: c.Priority, Revision: c.Revision})
+	}
+	return out
+}
+
+// renderAll renders the proposals among the verdicts. One that cannot be rendered becomes a failure that
+// says why; trouble with the database is an error.
+func (w *worker) renderAll(ctx context.Context, l store.Loaded, verdicts []decide.Verdict) (map[string]decide.Rendered, error) {
+	out := map[string]decide.Rendered{}
+	for i, v := range verdicts {
+		if v.Kind != decide.Proposed {
+			continue
+		}
+		steps, refused, err := w.render(ctx, l, v)
+		if err != nil {
+			return nil, err
+		}
+		if refused != nil {
+			verdicts[i] = decide.NotInstallable(v, refused.bundle, refused.why)
+			continue
+		}
+		id, err := w.draw()
+		if err != nil {
+			return nil, err
+		}
+		out[v.Component.Name] = decide.Rendered{Steps: steps, Identity: id}
+	}
+	return out, nil
+}
+
+// refusal is why a bundle cannot be rendered whatever is tried again.
+type refusal struct{ bundle, why string }
+
+func (w *worker) render(ctx context.Context, l store.Loaded, v decide.Verdict) ([]installplan.Step, *refusal, error) {
+	group := render.OperatorGroup{Name: v.Facts.OperatorGroup.Name, Namespace: l.Scope.Namespace, Targets: v.Facts.OperatorGroup.Spec.TargetNamespaces}
+	var steps []installplan.Step
+	for _, b := range v.Component.Bundles {
+		if b.Content == "" {
+			return nil, &refusal{b.CSV, fmt.Sprintf("bundle %s of catalog %s cannot be installed: its manifests are not in the catalog", b.CSV, b.Catalog)}, nil
+		}
+		content, err := w.store.Content(ctx, l.Tenant, string(b.Content))
+		if err != nil {
+			return nil, nil, err
+		}
+		config, err := w.config(ctx, l, b)
+		if err != nil {
+			return nil, nil, err
+		}
+		more, err := bundleSteps(content, l.Scope.Namespace, group, config)
+		if err != nil && (errs.Is(err, errs.Invalid) || errs.Is(err, errs.Unprocessable) || errs.Is(err, errs.TooLarge)) {
+			return nil, &refusal{b.CSV, fmt.Sprintf("bundle %s of catalog %s cannot be installed: %v", b.CSV, b.Catalog, err)}, nil
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		steps = append(steps, more...)
+	}
+	return steps, nil, nil
+}
+
+// config is the configuration of the first of the bundle's subscriptions; dependencies have none.
+func (w *worker) config(ctx context.Context, l store.Loaded, b resolve.Planned) (json.RawMessage, error) {
+	for _, name := range b.Subscriptions {
+		for _, sub := range l.Subscriptions {
+			if sub.Name == name {
+				return w.store.Config(ctx, l.Tenant, sub.Spec.Config)
+			}
+		}
+	}
+	return nil, nil
+}
+
+func bundleSteps(c bundle.Content, namespace string, group render.OperatorGroup, config json.RawMessage) ([]installplan.Step, error) {
+	objects, err := render.Render(render.Input{Content: c, Namespace: namespace, Group: group, Config: config})
+	if err != nil {
+		return nil, err
+	}
+	steps := make([]installplan.Step, 0, len(objects))
+	for _, o := range objects {
+		d, err := o.Digest()
+		if err != nil {
+			return nil, errs.Wrap(errs.Internal, err, "digest of %s", o)
+		}
+		steps = append(steps, installplan.Step{
+			Resolving: o.Resolving, Group: o.GVK.Group, Version: o.GVK.Version, Kind: o.GVK.Kind, Namespace: o.Namespace, Name: o.Name, Digest: d,
+		})
+	}
+	return steps, nil
+}
+
+// tell logs what was decided, one line for each decision.
+func (w *worker) tell(ctx context.Context, scope resolve.Scope, d decide.Decisions) {
+	for _, p := range d.Proposals {
+		w.seen.plans.Add(ctx, 1)
+		w.log.InfoContext(ctx, "proposed an install plan", "cluster", scope.Cluster, "namespace", scope.Namespace,
+			"plan", p.Event.Name, "component", p.Event.Component, "approval", p.Event.Approval, "steps", p.Event.Steps)
+	}
+	for _, t := range d.Told {
+		if t.Explanation == nil {
+			continue
+		}
+		w.seen.failures.Add(ctx, 1)
+		w.log.InfoContext(ctx, "a subscription cannot be resolved", "cluster", scope.Cluster, "namespace", scope.Namespace,
+			"subscription", t.Subscription.Name, "reason", t.Explanation.Reason, "class", string(t.Explanation.Class))
+	}
+}
+
+// suffixLetters are those of Kubernetes' generated names: no vowels and no look-alikes.
+const suffixLetters = "bcdfghjklmnpqrstvwxz2456789"
+
+// suffixLength is that of OLM's plan names (R-IP-1).
+const suffixLength = 5
+
+// drawIdentity draws a plan's id and its name install-<5 characters> (R-IP-1).
+func drawIdentity() (decide.Identity, error) {
+	id, err := uuid.NewRandom()
+	if err != nil {
+		return decide.Identity{}, errs.Wrap(errs.Internal, err, "draw a plan id")
+	}
+	suffix := make([]byte, suffixLength)
+	for i := range suffix {
+		n, err := rand.Int(rand.Reader, big.NewInt(int64(len(suffixLetters))))
+		if err != nil {
+			return decide.Identity{}, errs.Wrap(errs.Internal, err, "draw a plan name")
+		}
+		suffix[i] = suffixLetters[n.Int64()]
+	}
+	return decide.Identity{Plan: id.String(), Name: "install-" + string(suffix)}, nil
+}

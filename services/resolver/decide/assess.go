@@ -1,0 +1,192 @@
+package decide
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/chandler-fleet/chandler/libs/digest"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/installplan"
+	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+)
+
+// Kind is what is to be done about a component; the package comment has the rules.
+type Kind string
+
+// The kinds.
+const (
+	Waiting  Kind = "waiting"
+	Held     Kind = "held"
+	Failed   Kind = "failed"
+	Settled  Kind = "settled"
+	Kept     Kind = "kept"
+	Ended    Kind = "ended"
+	Proposed Kind = "proposed"
+)
+
+// Verdict is what is to be done about one component.
+type Verdict struct {
+	Kind      Kind
+	Component resolve.Component
+	// Plan is the one that is kept, or the one that ended.
+	Plan *Plan
+	// Facts are the base of a proposal; its CRDs come with the steps.
+	Facts installplan.BaseFacts
+	// Effect is the digest of what the plan would do.
+	Effect string
+	// Failure of a Failed component.
+	Failure *resolve.Explanation
+}
+
+// Assess gives a verdict on each component, in their order.
+func Assess(s State, r resolve.Result) ([]Verdict, error) {
+	out := make([]Verdict, 0, len(r.Components))
+	for _, c := range r.Components {
+		v, err := s.assess(c)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}
+
+func (s State) assess(c resolve.Component) (Verdict, error) {
+	v := Verdict{Component: c, Failure: c.Failure}
+	switch {
+	case s.waits(c):
+		v.Kind = Waiting
+	case s.held(c):
+		v.Kind = Held
+	case c.Failure != nil:
+		v.Kind = Failed
+	case len(c.Bundles) == 0:
+		v.Kind = Settled
+	default:
+		return s.compare(v)
+	}
+	return v, nil
+}
+
+// waits says whether the component only lacks a catalog that has not been loaded yet, and whose load has
+// not failed: catalog and subscription may be applied together.
+func (s State) waits(c resolve.Component) bool {
+	if c.Failure == nil || c.Failure.Class != resolve.ClassCatalogUnavailable {
+		return false
+	}
+	return slices.ContainsFunc(s.Catalogs, func(k Catalog) bool {
+		return k.Revision == "" && !k.Failed && slices.ContainsFunc(c.Failure.Statements, func(st resolve.Statement) bool { return st.Catalog == k.Key.String() })
+	})
+}
+
+// held says whether something of the component is under way.
+func (s State) held(c resolve.Component) bool {
+	for _, p := range s.Plans {
+		if p.State.Live() && p.State.Begun && shares(p.packages(), c.Packages) {
+			return true
+		}
+	}
+	forward := len(s.Groups) == 1 && s.Groups[0].Spec.UpgradeStrategy == strategyFailForward
+	for _, i := range s.Installed {
+		if i.Phase == phaseSucceeded || forward && i.Phase == phaseFailed || !slices.Contains(c.Packages, i.Package) {
+			continue
+		}
+		return true
+	}
+	return false
+}
+
+// compare looks for a plan that does the same already.
+func (s State) compare(v Verdict) (Verdict, error) {
+	v.Facts = s.facts(v.Component)
+	effect, err := s.effect(v)
+	if err != nil {
+		return v, err
+	}
+	v.Effect, v.Kind = effect, Proposed
+	newest := true // of the plans of this component
+	for i := range s.Plans {
+		p := &s.Plans[i]
+		if !shares(p.packages(), v.Component.Packages) {
+			continue
+		}
+		same := p.Effect == effect
+		if same && p.State.Live() {
+			v.Kind, v.Plan = Kept, p
+			return v, nil
+		}
+		if same && newest && (p.State.Phase == installplan.Failed || p.State.Phase == installplan.Rejected) {
+			v.Kind, v.Plan = Ended, p
+		}
+		newest = newest && p.State.Phase == installplan.Superseded
+	}
+	return v, nil
+}
+
+// facts are what the plan stands on, without the CRDs.
+func (s State) facts(c resolve.Component) installplan.BaseFacts {
+	f := installplan.BaseFacts{Configs: map[string]string{}, Approvals: map[string]string{}}
+	for _, i := range s.Installed {
+		if slices.Contains(c.Packages, i.Package) {
+			f.Installed = append(f.Installed, installplan.InstalledBundle{CSV: i.Name, Content: i.Content})
+		}
+	}
+	if len(s.Groups) == 1 {
+		f.OperatorGroup = installplan.GroupFacts{Name: s.Groups[0].Name, Spec: s.Groups[0].Spec}
+	}
+	for _, name := range c.Subscriptions {
+		if sub := s.subscription(name); sub != nil {
+			f.Configs[name], f.Approvals[name] = sub.Spec.Config, sub.Spec.Approval
+		}
+	}
+	return f
+}
+
+// effectType is the type prefix of an effect's digest.
+const effectType = "chandler.plan-effect.v1"
+
+// effect names what a plan would do and stand on: bundles by content, not the revision that they were
+// found in nor the input, so that a catalog that moved elsewhere does not replace a plan that people
+// have looked at.
+func (s State) effect(v Verdict) (string, error) {
+	bundles := planned(v.Component.Bundles)
+	for i := range bundles {
+		bundles[i].Revision = ""
+	}
+	base, err := v.Facts.Base()
+	if err != nil {
+		return "", err
+	}
+	d, err := digest.JSON(effectType, struct {
+		Namespace string                 `json:"namespace"`
+		Component string                 `json:"component"`
+		Approval  string                 `json:"approval"`
+		Bundles   []events.PlannedBundle `json:"bundles"`
+		Base      events.PlanBase        `json:"base"`
+	}{s.Scope.Namespace, v.Component.Name, v.Component.Approval, bundles, base})
+	return string(d), err
+}
+
+// planned gives bundles the form of events.
+func planned(bundles []resolve.Planned) []events.PlannedBundle {
+	out := make([]events.PlannedBundle, 0, len(bundles))
+	for _, b := range bundles {
+		out = append(out, events.PlannedBundle{
+			CSV: b.CSV, Package: b.Package, Version: b.Version, Channel: b.Channel, Catalog: b.Catalog.String(),
+			Revision: b.Revision, Content: string(b.Content), Replaces: b.Replaces, Reason: b.Reason,
+			RequiredBy: b.RequiredBy, Subscriptions: b.Subscriptions,
+		})
+	}
+	return out
+}
+
+func shares(a, b []string) bool {
+	return slices.ContainsFunc(a, func(x string) bool { return slices.Contains(b, x) })
+}
+
+func contentDigest(s string) digest.Digest { return digest.Digest(s) }
+
+// byAge orders plans newest first.
+func byAge(a, b Plan) int {
+	return cmp.Compare(b.State.Proposed.Generation, a.State.Proposed.Generation)
+}

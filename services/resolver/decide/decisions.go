@@ -1,0 +1,221 @@
+package decide
+
+import (
+	"slices"
+
+	"github.com/chandler-fleet/chandler/libs/catalog"
+	"github.com/chandler-fleet/chandler/libs/digest"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/installplan"
+	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+)
+
+// Identity is drawn at random by the caller, one for each proposal.
+type Identity struct {
+	Plan string // UUID
+	Name string // install-<5 characters> (R-IP-1)
+}
+
+// Proposal is a plan to be recorded.
+type Proposal struct {
+	Event    events.InstallPlanProposed
+	Document []byte // canonical JSON of installplan.Document
+	Effect   string
+	// Properties of the bundles, by CSV: what the resolver will know of them once they are installed.
+	Properties map[string][]catalog.Property
+	Input      resolve.Record
+	// Correlation of the subscription that led here.
+	Correlation string
+}
+
+// Supersession ends a plan that was not begun.
+type Supersession struct {
+	Plan   Plan
+	Events []events.Payload
+}
+
+// Told is one event of a subscription.
+type Told struct {
+	Subscription Subscription
+	Event        events.Payload
+	Outcome      Outcome
+	Input        resolve.Record
+	Explanation  *resolve.Explanation // of a failure
+}
+
+// Decisions are what is to be recorded for a scope; an empty value is no news.
+type Decisions struct {
+	Proposals  []Proposal
+	Superseded []Supersession
+	Told       []Told
+}
+
+// Empty says whether there is nothing to record.
+func (d Decisions) Empty() bool { return len(d.Proposals)+len(d.Superseded)+len(d.Told) == 0 }
+
+// Rendered is what the steps of a proposal came to.
+type Rendered struct {
+	Steps    []installplan.Step
+	Identity Identity
+}
+
+// Decide builds the events. rendered holds an entry for each Proposed verdict, by component name.
+func Decide(s State, verdicts []Verdict, rendered map[string]Rendered) (Decisions, error) {
+	var d Decisions
+	by := map[string]string{} // component → plan that takes over
+	for _, v := range verdicts {
+		if v.Kind != Proposed {
+			continue
+		}
+		r := rendered[v.Component.Name]
+		p, err := s.propose(v, r, int64(len(d.Proposals)))
+		if err != nil {
+			return d, err
+		}
+		d.Proposals = append(d.Proposals, p)
+		by[v.Component.Name] = r.Identity.Plan
+	}
+	if err := s.supersede(&d, verdicts, by); err != nil {
+		return d, err
+	}
+	for _, v := range verdicts {
+		if err := s.tell(&d, v, by[v.Component.Name]); err != nil {
+			return d, err
+		}
+	}
+	return d, nil
+}
+
+// propose builds the document and the event of a plan; before counts proposals of the same decision.
+func (s State) propose(v Verdict, r Rendered, before int64) (Proposal, error) {
+	input, err := v.Component.Input.Digest()
+	if err != nil {
+		return Proposal{}, err
+	}
+	v.Facts.CRDs = slices.DeleteFunc(slices.Clone(r.Steps), func(st installplan.Step) bool { return st.Kind != "CustomResourceDefinition" })
+	base, err := v.Facts.Base()
+	if err != nil {
+		return Proposal{}, err
+	}
+	doc := installplan.Document{
+		Namespace: s.Scope.Namespace, Component: v.Component.Name, Input: input,
+		Bundles: planned(v.Component.Bundles), Steps: r.Steps, Base: base,
+	}
+	body, err := digest.Canonical(doc)
+	if err != nil {
+		return Proposal{}, err
+	}
+	d, err := doc.Digest()
+	if err != nil {
+		return Proposal{}, err
+	}
+	p := Proposal{Document: body, Effect: v.Effect, Input: v.Component.Input, Properties: map[string][]catalog.Property{}}
+	for _, b := range v.Component.Bundles {
+		p.Properties[b.CSV] = b.Properties
+	}
+	for _, name := range v.Component.Subscriptions {
+		if sub := s.subscription(name); sub != nil && p.Correlation == "" {
+			p.Correlation = sub.Correlation
+		}
+	}
+	p.Event = events.InstallPlanProposed{
+		Plan: r.Identity.Plan, Name: r.Identity.Name, Cluster: s.Scope.Cluster, Namespace: s.Scope.Namespace,
+		Generation: s.Generation + 1 + before, Component: v.Component.Name, Approval: v.Component.Approval,
+		Digest: string(d), Document: string(d), Input: string(input), Semantics: v.Component.Input.Semantics,
+		Steps: len(r.Steps), Base: base, Bundles: doc.Bundles,
+	}
+	_, err = installplan.Decide(installplan.State{}, installplan.Propose{Plan: p.Event})
+	return p, err
+}
+
+// supersede ends live plans that were not begun and that no verdict leaves alone.
+func (s State) supersede(d *Decisions, verdicts []Verdict, by map[string]string) error {
+	for _, p := range s.Plans {
+		if !p.State.Live() || p.State.Begun {
+			continue
+		}
+		successor, keep := "", false
+		for _, v := range verdicts {
+			if !shares(p.packages(), v.Component.Packages) {
+				continue
+			}
+			keep = keep || v.Kind == Waiting || v.Kind == Held || v.Plan != nil && v.Plan.ID == p.ID
+			if successor == "" {
+				successor = by[v.Component.Name]
+			}
+		}
+		if keep {
+			continue
+		}
+		payloads, err := installplan.Decide(p.State, installplan.Supersede{By: successor})
+		if err != nil {
+			return err
+		}
+		d.Superseded = append(d.Superseded, Supersession{Plan: p, Events: payloads})
+	}
+	return nil
+}
+
+// tell records what became of the component's subscriptions where it is news.
+func (s State) tell(d *Decisions, v Verdict, plan string) error {
+	switch v.Kind {
+	case Waiting, Held:
+		return nil
+	case Failed:
+		return s.tellFailure(d, v)
+	case Kept, Ended:
+		plan = v.Plan.ID
+	}
+	for _, o := range v.Component.Outcomes {
+		now := Outcome{Kind: OutcomeAtLatestKnown, CSV: o.CSV}
+		if o.Planned {
+			now.Kind, now.Plan = OutcomePlanned, plan
+		}
+		sub := s.subscription(o.Subscription)
+		if sub == nil || sub.Outcome.same(now) {
+			continue
+		}
+		input, err := v.Component.Input.Digest()
+		if err != nil {
+			return err
+		}
+		now.Input = string(input)
+		d.Told = append(d.Told, Told{Subscription: *sub, Outcome: now, Input: v.Component.Input, Event: events.ResolutionSucceeded{
+			Semantics: v.Component.Input.Semantics, Input: now.Input, Outcome: now.Kind, CSV: now.CSV, Plan: now.Plan,
+		}})
+	}
+	return nil
+}
+
+func (s State) tellFailure(d *Decisions, v Verdict) error {
+	explanation, err := v.Failure.Digest()
+	if err != nil {
+		return err
+	}
+	for _, name := range v.Failure.Subscriptions {
+		now := Outcome{Kind: OutcomeFailed, Reason: v.Failure.Reason, Explanation: string(explanation)}
+		sub := s.subscription(name)
+		if sub == nil || sub.Outcome.same(now) {
+			continue
+		}
+		input, err := v.Component.Input.Digest()
+		if err != nil {
+			return err
+		}
+		now.Input = string(input)
+		d.Told = append(d.Told, Told{Subscription: *sub, Outcome: now, Input: v.Component.Input, Explanation: v.Failure, Event: events.ResolutionFailed{
+			Semantics: v.Component.Input.Semantics, Input: now.Input, Reason: now.Reason, Explanation: now.Explanation,
+		}})
+	}
+	return nil
+}
+
+// NotInstallable turns a proposal that cannot be rendered into a failure that says why.
+func NotInstallable(v Verdict, bundle, why string) Verdict {
+	v.Kind = Failed
+	v.Failure = &resolve.Explanation{
+		Reason: resolve.ReasonPrevented, Class: resolve.ClassNotInstallable, Subscriptions: v.Component.Subscriptions,
+		Statements: []resolve.Statement{{Kind: resolve.NotInstallable, Bundle: bundle, Text: why}},
+	}
+	return v
+}

@@ -1,0 +1,206 @@
+// Package decide turns what a resolution says into what is recorded: plans to propose and to supersede,
+// and what to tell of each subscription. It is pure: the state of the scope, rendered steps and random
+// ids come in as data.
+//
+// For each component of a resolution, the first rule that applies:
+//
+//	a catalog that it needs is loading for the first time       → waiting: nothing is said yet
+//	a plan of it is begun, or an operator of it is not Succeeded → held: one step at a time (R-GRA-6, R-RES-45)
+//	it cannot be resolved, or what it came to cannot be rendered → failed: told once, with an explanation
+//	it has nothing to do                                         → settled
+//	a live plan of it does the same                              → kept
+//	its last plan did the same, and failed or was rejected       → ended: not tried again until something changes
+//	otherwise                                                    → proposed
+//
+// With the operator group's upgradeStrategy TechPreviewUnsafeFailForward a Failed operator does not hold
+// its component (R-RES-44). A live plan that is not begun, not kept, and whose component is neither waiting
+// nor held is superseded.
+package decide
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/chandler-fleet/chandler/libs/catalog"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/installplan"
+	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+)
+
+// Phases of a ClusterServiceVersion that the resolver tells apart (R-CSV §6.2).
+const (
+	phaseSucceeded = "Succeeded"
+	phaseFailed    = "Failed"
+	phaseReplacing = "Replacing"
+	phaseDeleting  = "Deleting"
+)
+
+const strategyFailForward = "TechPreviewUnsafeFailForward"
+
+// State is what the resolver's tables say of one scope at one moment.
+type State struct {
+	Tenant        string
+	Scope         resolve.Scope
+	Removed       bool  // the cluster was removed: nothing is decided
+	Decisions     int64 // made so far
+	Generation    int64 // of the newest plan
+	Subscriptions []Subscription
+	Groups        []Group
+	Installed     []Installed
+	// Plans are those that live, and the newest that do not, newest first.
+	Plans    []Plan
+	Catalogs []Catalog // visible in the scope
+}
+
+// Subscription is a live one.
+type Subscription struct {
+	Name         string
+	Incarnation  int
+	Version      int64 // of its stream
+	Spec         events.SubscriptionSpec
+	Created      int64 // orders subscriptions by age
+	Correlation  string
+	InstalledCSV string
+	Outcome      Outcome
+}
+
+// Outcome is what was last recorded of a subscription's resolution.
+type Outcome struct {
+	Kind        string `json:"kind,omitempty"` // an Outcome constant; "" for nothing yet
+	CSV         string `json:"csv,omitempty"`
+	Plan        string `json:"plan,omitempty"`
+	Reason      string `json:"reason,omitempty"`
+	Explanation string `json:"explanation,omitempty"`
+	Input       string `json:"input,omitempty"` // of the recorded event, for explanations
+}
+
+// Outcomes.
+const (
+	OutcomePlanned       = "Planned"
+	OutcomeAtLatestKnown = "AtLatestKnown"
+	OutcomeFailed        = "Failed"
+)
+
+// same leaves out the input: another input with the same outcome is no news.
+func (o Outcome) same(p Outcome) bool {
+	o.Input, p.Input = "", ""
+	return o == p
+}
+
+// Group is a live operator group.
+type Group struct {
+	Name string
+	Spec events.OperatorGroupSpec
+}
+
+// Installed is a ClusterServiceVersion of the scope.
+type Installed struct {
+	Name       string
+	Package    string
+	Version    string
+	Content    string
+	Plan       string
+	Phase      string // "" while its plan is finished and nothing was heard of it
+	Replaces   string
+	Properties []catalog.Property
+}
+
+// Plan is one install plan of the scope.
+type Plan struct {
+	ID      string
+	Version int64 // of its stream
+	Effect  string
+	Settled bool
+	State   installplan.State
+}
+
+// packages are those that the plan installs.
+func (p Plan) packages() []string {
+	var out []string
+	for _, b := range p.State.Proposed.Bundles {
+		out = append(out, b.Package)
+	}
+	return out
+}
+
+// Catalog is one that the scope sees.
+type Catalog struct {
+	Subject  string // name, or cluster/namespace/name
+	Key      resolve.CatalogKey
+	Priority int32
+	Revision string
+	Failed   bool
+}
+
+// Input is the resolution's input. Operators that are being replaced are on their way out and do not count;
+// what takes their place does (R-RES-45 without its message: the component is held meanwhile).
+func (s State) Input(view resolve.View) resolve.Input {
+	in := resolve.Input{Scope: s.Scope, View: view}
+	for _, g := range s.Groups {
+		in.OperatorGroups = append(in.OperatorGroups, resolve.OperatorGroup{
+			Name: g.Name, Shared: g.Spec.Colocation == "shared", FailForward: g.Spec.UpgradeStrategy == strategyFailForward,
+		})
+	}
+	for _, sub := range s.Subscriptions {
+		in.Subscriptions = append(in.Subscriptions, resolve.Subscription{
+			Name: sub.Name, Package: sub.Spec.Package, Channel: sub.Spec.Channel, Catalog: sub.Spec.Catalog,
+			CatalogNamespace: sub.Spec.CatalogNamespace, StartingCSV: sub.Spec.StartingCSV, Approval: sub.Spec.Approval, Config: sub.Spec.Config,
+		})
+	}
+	followers := s.followers()
+	for _, i := range s.Installed {
+		if s.leaving(i) {
+			continue
+		}
+		in.Installed = append(in.Installed, resolve.Installed{
+			CSV: i.Name, Package: i.Package, Version: i.Version, Content: contentDigest(i.Content),
+			Properties: i.Properties, Subscription: followers[i.Name],
+		})
+	}
+	return in
+}
+
+// leaving says whether a CSV is being replaced: by its phase, or because what takes its place is there.
+func (s State) leaving(i Installed) bool {
+	if i.Phase == phaseReplacing || i.Phase == phaseDeleting {
+		return true
+	}
+	return slices.ContainsFunc(s.Installed, func(o Installed) bool { return o.Replaces == i.Name && o.Name != i.Name })
+}
+
+// followers binds installed operators to subscriptions: the one that is recorded; else, by package, the
+// oldest subscription that has none. So a subscription that was deleted and created again takes its
+// operator up again, where OLM wants the ClusterServiceVersion to be deleted first.
+func (s State) followers() map[string]string {
+	out := map[string]string{}
+	bound := map[string]bool{}
+	staying := slices.DeleteFunc(slices.Clone(s.Installed), s.leaving)
+	subs := slices.Clone(s.Subscriptions)
+	slices.SortFunc(subs, func(a, b Subscription) int {
+		return cmp.Or(cmp.Compare(a.Created, b.Created), cmp.Compare(a.Name, b.Name))
+	})
+	for _, sub := range subs {
+		for _, i := range staying {
+			if i.Name == sub.InstalledCSV && out[i.Name] == "" {
+				out[i.Name], bound[sub.Name] = sub.Name, true
+			}
+		}
+	}
+	for _, sub := range subs {
+		for _, i := range staying {
+			if !bound[sub.Name] && out[i.Name] == "" && i.Package == sub.Spec.Package {
+				out[i.Name], bound[sub.Name] = sub.Name, true
+			}
+		}
+	}
+	return out
+}
+
+func (s State) subscription(name string) *Subscription {
+	for i := range s.Subscriptions {
+		if s.Subscriptions[i].Name == name {
+			return &s.Subscriptions[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/chandler-fleet/chandler/libs/bundle"
+	"github.com/chandler-fleet/chandler/libs/digest"
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/services/resolver/decide"
+	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+)
+
+// maxRecordBytes bounds an unpacked input: the properties of some hundred operators.
+const maxRecordBytes = 64 << 20
+
+func packRecord(r resolve.Record) ([]byte, error) {
+	raw, err := digest.Canonical(r)
+	if err != nil {
+		return nil, errs.Wrap(errs.Internal, err, "encode the input")
+	}
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
+	if err != nil {
+		return nil, errs.Wrap(errs.Internal, err, "zstd")
+	}
+	return enc.EncodeAll(raw, nil), nil
+}
+
+// Record reads the input of a decision; errs.NotFound where it is not kept.
+func (s *Store) Record(ctx context.Context, tenant, d string) (resolve.Record, error) {
+	var r resolve.Record
+	var body []byte
+	err := s.pool.QueryRow(ctx, `select document from resolver.inputs where tenant = $1 and digest = $2`, tenant, d).Scan(&body)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return r, errs.New(errs.NotFound, "input %s is not kept", d)
+	}
+	if err != nil {
+		return r, pg.Err(err)
+	}
+	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxRecordBytes))
+	if err != nil {
+		return r, errs.Wrap(errs.Internal, err, "zstd")
+	}
+	defer dec.Close()
+	raw, err := dec.DecodeAll(body, nil)
+	if err != nil {
+		return r, errs.Wrap(errs.Internal, err, "unpack input %s", d)
+	}
+	return r, errs.Wrap(errs.Internal, json.Unmarshal(raw, &r), "read input %s", d)
+}
+
+// Content reads the manifests of a bundle; errs.NotFound where they are not stored.
+func (s *Store) Content(ctx context.Context, tenant, d string) (bundle.Content, error) {
+	var pack []byte
+	err := s.pool.QueryRow(ctx, `select pack from catalog_api.contents where tenant = $1 and digest = $2`, tenant, d).Scan(&pack)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return bundle.Content{}, errs.New(errs.NotFound, "the manifests of bundle %s are not stored", d)
+	}
+	if err != nil {
+		return bundle.Content{}, fmt.Errorf("read bundle %s: %w", d, pg.Err(err))
+	}
+	c, got, err := bundle.Unpack(pack)
+	if err == nil && string(got) != d {
+		err = errs.New(errs.Internal, "the content stored as %s has the digest %s", d, got)
+	}
+	return c, err
+}
+
+// Config reads a subscription's configuration by its commitment; nil without one. One that was erased
+// is errs.NotFound.
+func (s *Store) Config(ctx context.Context, tenant, commitment string) (json.RawMessage, error) {
+	if commitment == "" {
+		return nil, nil
+	}
+	var body []byte
+	err := s.pool.QueryRow(ctx, `select body from gateway_api.bodies where tenant = $1 and commitment = $2 and kind = 'subscription-config'`,
+		tenant, commitment).Scan(&body)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, errs.New(errs.NotFound, "the configuration %s was erased", commitment)
+	}
+	return body, pg.Err(err)
+}
+
+// Subscription reads what was last recorded of one subscription.
+func (s *Store) Subscription(ctx context.Context, tenant string, scope resolve.Scope, name string) (decide.Outcome, error) {
+	var o decide.Outcome
+	var raw json.RawMessage
+	err := s.pool.QueryRow(ctx, `select outcome from resolver.subscriptions where tenant = $1 and cluster = $2 and namespace = $3 and name = $4`,
+		tenant, scope.Cluster, scope.Namespace, name).Scan(&raw)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return o, errs.New(errs.NotFound, "there is no subscription %s in %s/%s", name, scope.Cluster, scope.Namespace)
+	}
+	if err != nil {
+		return o, pg.Err(err)
+	}
+	return o, errs.Wrap(errs.Internal, json.Unmarshal(raw, &o), "read the outcome of %s", name)
+}

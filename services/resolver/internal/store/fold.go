@@ -1,0 +1,178 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/chandler-fleet/chandler/libs/bus"
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/eventlog"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/services/resolver/decide"
+)
+
+// Apply folds one event into the tables and makes dirty what it touches. An event of the resolver's own
+// that its decision has folded already changes nothing.
+func (s *Store) Apply(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+	switch p := e.Payload.(type) {
+	case events.ClusterRegistered:
+		return s.clusterRegistered(ctx, tx, e, p.Name)
+	case events.ClusterRemoved:
+		return exec(ctx, tx, `insert into resolver.clusters (tenant, name, removed) values ($1, $2, true)
+			on conflict (tenant, name) do update set removed = true`, e.Tenant, p.Name)
+	case events.CatalogAdded, events.CatalogChanged, events.CatalogRemoved, events.CatalogRevisionPublished, events.CatalogLoadFailed:
+		return s.applyCatalog(ctx, tx, e)
+	case events.OperatorGroupCreated, events.OperatorGroupChanged, events.OperatorGroupDeleted:
+		return s.applyGroup(ctx, tx, e)
+	case events.SubscriptionCreated, events.SubscriptionGenerated, events.SubscriptionChanged, events.SubscriptionDeleted:
+		return s.applySubscription(ctx, tx, e)
+	case events.ResolutionFailed:
+		return s.setOutcome(ctx, tx, e, decide.Outcome{Kind: decide.OutcomeFailed, Reason: p.Reason, Explanation: p.Explanation, Input: p.Input})
+	case events.ResolutionSucceeded:
+		return s.setOutcome(ctx, tx, e, decide.Outcome{Kind: p.Outcome, CSV: p.CSV, Plan: p.Plan, Input: p.Input})
+	case events.CSVPhaseChanged:
+		return s.csvChanged(ctx, tx, e, p)
+	case events.CSVRemoved:
+		return s.csvRemoved(ctx, tx, e)
+	}
+	if e.StreamID.Kind == events.KindInstallPlan {
+		return s.applyPlan(ctx, tx, e)
+	}
+	return errs.New(errs.Internal, "the resolver does not know what to do with %s", e.Type)
+}
+
+func exec(ctx context.Context, tx pgx.Tx, sql string, args ...any) error {
+	_, err := tx.Exec(ctx, sql, args...)
+	return pg.Err(err)
+}
+
+// clusterRegistered takes up work that waited while the cluster was away.
+func (s *Store) clusterRegistered(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, name string) error {
+	if err := exec(ctx, tx, `insert into resolver.clusters (tenant, name) values ($1, $2)
+		on conflict (tenant, name) do update set removed = false`, e.Tenant, name); err != nil {
+		return err
+	}
+	return s.mark(ctx, tx, e, bus.FanOut, `select distinct cluster, namespace from resolver.subscriptions where tenant = $1 and cluster = $2`, e.Tenant, name)
+}
+
+// mark makes dirty what a query gives as cluster and namespace.
+func (s *Store) mark(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, lane bus.Lane, sql string, args ...any) error {
+	rows, err := tx.Query(ctx, sql, args...)
+	if err != nil {
+		return fmt.Errorf("find scopes made dirty by %s: %w", e.Type, pg.Err(err))
+	}
+	scopes, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (bus.Scope, error) {
+		var cluster, namespace string
+		err := r.Scan(&cluster, &namespace)
+		return scopeOf(e, cluster, namespace), err
+	})
+	if err != nil {
+		return fmt.Errorf("find scopes made dirty by %s: %w", e.Type, pg.Err(err))
+	}
+	return s.marks.Mark(ctx, tx, lane, scopes...)
+}
+
+func (s *Store) applyGroup(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+	cluster, namespace, name, err := splitSubject(e.Subject)
+	if err != nil {
+		return err
+	}
+	var spec events.OperatorGroupSpec
+	switch p := e.Payload.(type) {
+	case events.OperatorGroupCreated:
+		spec = p.Spec
+	case events.OperatorGroupChanged:
+		spec = p.Spec
+	case events.OperatorGroupDeleted:
+		err = exec(ctx, tx, `delete from resolver.operator_groups where tenant = $1 and cluster = $2 and namespace = $3 and name = $4`,
+			e.Tenant, cluster, namespace, name)
+		return errors.Join(err, s.marks.Mark(ctx, tx, bus.Interactive, scopeOf(e, cluster, namespace)))
+	}
+	raw, err := encode(spec)
+	if err != nil {
+		return err
+	}
+	err = exec(ctx, tx, `insert into resolver.operator_groups (tenant, cluster, namespace, name, version, spec)
+		values ($1, $2, $3, $4, $5, $6)
+		on conflict (tenant, cluster, namespace, name) do update set version = excluded.version, spec = excluded.spec`,
+		e.Tenant, cluster, namespace, name, e.Version, raw)
+	if err != nil {
+		return err
+	}
+	return s.marks.Mark(ctx, tx, bus.Interactive, scopeOf(e, cluster, namespace))
+}
+
+func (s *Store) applySubscription(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+	cluster, namespace, name, err := splitSubject(e.Subject)
+	if err != nil {
+		return err
+	}
+	switch p := e.Payload.(type) {
+	case events.SubscriptionCreated:
+		err = s.putSubscription(ctx, tx, e, p.Spec, false)
+	case events.SubscriptionGenerated:
+		err = s.putSubscription(ctx, tx, e, p.Spec, true)
+		if err == nil {
+			err = exec(ctx, tx, `update resolver.plans set settled = true where tenant = $1 and plan = $2`, e.Tenant, p.Plan)
+		}
+	case events.SubscriptionChanged:
+		err = s.changeSubscription(ctx, tx, e, p.Spec)
+	case events.SubscriptionDeleted:
+		err = exec(ctx, tx, `delete from resolver.subscriptions
+			where tenant = $1 and cluster = $2 and namespace = $3 and name = $4 and incarnation = $5`,
+			e.Tenant, cluster, namespace, name, e.StreamID.Incarnation)
+	}
+	if err != nil {
+		return err
+	}
+	return s.marks.Mark(ctx, tx, bus.Interactive, scopeOf(e, cluster, namespace))
+}
+
+// putSubscription keeps what a decision has written already, and adds when it was created.
+func (s *Store) putSubscription(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, spec events.SubscriptionSpec, generated bool) error {
+	cluster, namespace, name, err := splitSubject(e.Subject)
+	if err != nil {
+		return err
+	}
+	raw, err := encode(spec)
+	if err != nil {
+		return err
+	}
+	return exec(ctx, tx, `insert into resolver.subscriptions
+		(tenant, cluster, namespace, name, incarnation, version, spec, generated, created, correlation)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+		on conflict (tenant, cluster, namespace, name) do update set created = excluded.created`,
+		e.Tenant, cluster, namespace, name, e.StreamID.Incarnation, e.Version, raw, generated, e.Position.N, e.Correlation)
+}
+
+func (s *Store) changeSubscription(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, spec events.SubscriptionSpec) error {
+	cluster, namespace, name, err := splitSubject(e.Subject)
+	if err != nil {
+		return err
+	}
+	raw, err := encode(spec)
+	if err != nil {
+		return err
+	}
+	return exec(ctx, tx, `update resolver.subscriptions set spec = $6, version = $7, correlation = $8
+		where tenant = $1 and cluster = $2 and namespace = $3 and name = $4 and incarnation = $5 and version < $7`,
+		e.Tenant, cluster, namespace, name, e.StreamID.Incarnation, raw, e.Version, e.Correlation)
+}
+
+func (s *Store) setOutcome(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, o decide.Outcome) error {
+	cluster, namespace, name, err := splitSubject(e.Subject)
+	if err != nil {
+		return err
+	}
+	raw, err := encode(o)
+	if err != nil {
+		return err
+	}
+	return exec(ctx, tx, `update resolver.subscriptions set outcome = $6, version = $7
+		where tenant = $1 and cluster = $2 and namespace = $3 and name = $4 and incarnation = $5 and version < $7`,
+		e.Tenant, cluster, namespace, name, e.StreamID.Incarnation, raw, e.Version)
+}

@@ -1,0 +1,148 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/chandler-fleet/chandler/libs/bus"
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/eventlog"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/installplan"
+	"github.com/chandler-fleet/chandler/libs/pg"
+)
+
+// planRow is a plan as it is stored.
+type planRow struct {
+	id      string
+	version int64
+	state   installplan.State
+}
+
+// applyPlan folds an event of a plan. Ends of a plan make its scope dirty; so does a rejection, which
+// leaves its subscriptions without one.
+func (s *Store) applyPlan(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+	row, err := s.planByKey(ctx, tx, e)
+	if err != nil {
+		return err
+	}
+	if p, ok := e.Payload.(events.InstallPlanProposed); ok {
+		row.id = p.Plan
+	}
+	if e.Version > row.version {
+		if row.state, err = installplan.Evolve(row.state, e.Payload); err != nil {
+			return errs.Wrap(errs.Internal, err, "fold %s of %s", e.Type, e.Subject)
+		}
+		row.version = e.Version
+		if err := s.putPlan(ctx, tx, e.Tenant, row); err != nil {
+			return err
+		}
+	}
+	p := row.state.Proposed
+	scope := scopeOf(e, p.Cluster, p.Namespace)
+	switch e.Payload.(type) {
+	case events.InstallPlanFinished:
+		return errors.Join(s.expect(ctx, tx, e, row), s.marks.Mark(ctx, tx, bus.Interactive, scope))
+	case events.InstallPlanFailed, events.InstallPlanRejected:
+		return s.marks.Mark(ctx, tx, bus.Interactive, scope)
+	}
+	return nil
+}
+
+func (s *Store) planByKey(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) (planRow, error) {
+	var row planRow
+	var state json.RawMessage
+	err := tx.QueryRow(ctx, `select plan, version, state from resolver.plans where tenant = $1 and key = $2`, e.Tenant, e.StreamID.Key).
+		Scan(&row.id, &row.version, &state)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return row, nil
+	}
+	if err != nil {
+		return row, fmt.Errorf("read the plan of %s: %w", e.Subject, pg.Err(err))
+	}
+	return row, errs.Wrap(errs.Internal, json.Unmarshal(state, &row.state), "read the plan of %s", e.Subject)
+}
+
+func (s *Store) putPlan(ctx context.Context, tx pgx.Tx, tenant string, row planRow) error {
+	state, err := encode(row.state)
+	if err != nil {
+		return err
+	}
+	p := row.state.Proposed
+	return exec(ctx, tx, `insert into resolver.plans (tenant, plan, key, cluster, namespace, generation, version, live, phase, state)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+		on conflict (tenant, plan) do update set version = excluded.version, live = excluded.live, phase = excluded.phase, state = excluded.state`,
+		tenant, row.id, events.Key(tenant, events.KindInstallPlan, row.id), p.Cluster, p.Namespace, p.Generation,
+		row.version, row.state.Live(), string(row.state.Phase), state)
+}
+
+// expect notes the operators of a finished plan as installed before anything was heard of them, so that
+// nothing is planned on top of it. One that has come and gone already is not expected.
+func (s *Store) expect(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, row planRow) error {
+	p := row.state.Proposed
+	for _, b := range p.Bundles {
+		head, err := s.log.Latest(ctx, tx, e.Tenant, events.KindCSV, p.Cluster+"/"+p.Namespace+"/"+b.CSV)
+		if err != nil {
+			return err
+		}
+		if head.Version > 0 { // csv.* events tell
+			continue
+		}
+		err = s.putInstalled(ctx, tx, e.Tenant, events.CSVPhaseChanged{
+			Cluster: p.Cluster, Namespace: p.Namespace, Name: b.CSV, Package: b.Package, Version: b.Version, Content: b.Content, Plan: row.id,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// csvChanged folds a phase. Only phases that free or hold a component make the scope dirty.
+func (s *Store) csvChanged(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.CSVPhaseChanged) error {
+	if err := s.putInstalled(ctx, tx, e.Tenant, p); err != nil {
+		return err
+	}
+	if !slices.Contains([]string{"Succeeded", "Failed"}, p.Phase) {
+		return nil
+	}
+	return s.marks.Mark(ctx, tx, bus.Interactive, scopeOf(e, p.Cluster, p.Namespace))
+}
+
+// putInstalled adds what the plan knows of the CSV: its properties, what it replaced, and who subscribed to it.
+func (s *Store) putInstalled(ctx context.Context, tx pgx.Tx, tenant string, p events.CSVPhaseChanged) error {
+	err := exec(ctx, tx, `insert into resolver.installed
+		(tenant, cluster, namespace, name, package, version, content, plan, phase, replaces, properties)
+		select $1, $2, $3, $4, $5, $6, $7, $8, $9,
+		  coalesce((select b ->> 'replaces' from resolver.plans pl, jsonb_array_elements(pl.state -> 'Proposed' -> 'bundles') b
+		    where pl.tenant = $1 and pl.plan = $8 and b ->> 'csv' = $4), ''),
+		  coalesce((select d.properties -> $4 from resolver.plan_documents d where d.tenant = $1 and d.plan = $8), '[]')
+		on conflict (tenant, cluster, namespace, name) do update set package = excluded.package, version = excluded.version,
+		  content = excluded.content, plan = excluded.plan, phase = excluded.phase, replaces = excluded.replaces, properties = excluded.properties`,
+		tenant, p.Cluster, p.Namespace, p.Name, p.Package, p.Version, p.Content, p.Plan, p.Phase)
+	if err != nil {
+		return err
+	}
+	return exec(ctx, tx, `update resolver.subscriptions s set installed_csv = $4
+		from resolver.plans pl, jsonb_array_elements(pl.state -> 'Proposed' -> 'bundles') b
+		where s.tenant = $1 and s.cluster = $2 and s.namespace = $3 and s.installed_csv <> $4
+		  and pl.tenant = $1 and pl.plan = $5 and b ->> 'csv' = $4 and b -> 'subscriptions' ? s.name`,
+		tenant, p.Cluster, p.Namespace, p.Name, p.Plan)
+}
+
+func (s *Store) csvRemoved(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+	cluster, namespace, name, err := splitSubject(e.Subject)
+	if err != nil {
+		return err
+	}
+	if err := exec(ctx, tx, `delete from resolver.installed where tenant = $1 and cluster = $2 and namespace = $3 and name = $4`,
+		e.Tenant, cluster, namespace, name); err != nil {
+		return err
+	}
+	return s.marks.Mark(ctx, tx, bus.Interactive, scopeOf(e, cluster, namespace))
+}

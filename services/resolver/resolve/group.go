@@ -1,0 +1,195 @@
+package resolve
+
+import "slices"
+
+// group is a component while components are being found.
+type group struct {
+	roots []root
+	sol   *solution
+}
+
+// components splits the roots into sets that have to be solved together and solves them. Sets that cannot
+// be solved lose a minimal set of roots that cannot live together, explained, and everything is split
+// anew without these; so it ends after at most as many rounds as there are roots.
+func (r *resolution) components() ([]*group, []failed) {
+	roots := r.roots()
+	var failures []failed
+	for {
+		groups := r.split(roots)
+		bad := slices.IndexFunc(groups, func(g *group) bool { return !g.sol.ok })
+		if bad < 0 {
+			return groups, failures
+		}
+		var next []root
+		for _, g := range groups {
+			if g.sol.ok {
+				next = append(next, g.roots...)
+				continue
+			}
+			f := r.blame(g)
+			failures = append(failures, f)
+			next = append(next, r.without(g.roots, f)...)
+		}
+		slices.SortFunc(next, compareRoots)
+		roots = next
+	}
+}
+
+// split starts with every root by itself, or with one set of all where the operator group asks for joint
+// plans (R-RES-63), and joins those that touch until none do.
+func (r *resolution) split(roots []root) []*group {
+	groups := r.initial(roots)
+	for {
+		for _, g := range groups {
+			if g.sol == nil {
+				g.sol = r.solve(g.roots)
+			}
+		}
+		joined := joinTouching(groups)
+		if len(joined) == len(groups) {
+			return groups
+		}
+		groups = joined
+	}
+}
+
+// joinTouching joins groups of which one depends on what another one holds, or that hold the same.
+func joinTouching(groups []*group) []*group {
+	owner := map[string]int{}
+	into := make([]int, len(groups)) // disjoint sets: into[i] is i, or another group of the same set
+	for i := range groups {
+		into[i] = i
+	}
+	find := func(i int) int {
+		for into[i] != i {
+			i = into[i]
+		}
+		return i
+	}
+	unite := func(i, j int) {
+		i, j = find(i), find(j)
+		into[max(i, j)] = min(i, j)
+	}
+	for i, g := range groups {
+		for k := range g.sol.owns {
+			if j, ok := owner[k]; ok {
+				unite(i, j)
+			}
+			owner[k] = i
+		}
+	}
+	for i, g := range groups {
+		for k := range g.sol.touch {
+			if j, ok := owner[k]; ok {
+				unite(i, j)
+			}
+		}
+		for j := range groups {
+			if g.sol.all {
+				unite(i, j)
+			}
+		}
+	}
+	var out []*group
+	at := map[int]int{}
+	for i, g := range groups {
+		set := find(i)
+		if k, ok := at[set]; ok {
+			out[k] = join(out[k], g)
+			continue
+		}
+		at[set] = len(out)
+		out = append(out, g)
+	}
+	return out
+}
+
+func (r *resolution) initial(roots []root) []*group {
+	if r.group.Shared && len(roots) > 0 {
+		return []*group{{roots: roots}}
+	}
+	var groups []*group
+	for _, rt := range roots {
+		groups = append(groups, &group{roots: []root{rt}})
+	}
+	return r.joinDependent(groups)
+}
+
+// joinDependent joins the roots of installed operators of which one meets a requirement of the other: an
+// upgrade of one must look at the other (R-RES-2, R-RES-60, R-RES-61).
+func (r *resolution) joinDependent(groups []*group) []*group {
+	for i := 0; i < len(groups); i++ {
+		for j := i + 1; j < len(groups); {
+			if !r.dependent(groups[i], groups[j]) {
+				j++
+				continue
+			}
+			groups[i] = join(groups[i], groups[j])
+			groups = slices.Delete(groups, j, j+1)
+			j = i + 1 // the larger set may depend on more
+		}
+	}
+	return groups
+}
+
+func (r *resolution) dependent(a, b *group) bool {
+	for _, x := range a.roots {
+		for _, y := range b.roots {
+			if r.requires(x.csv, y.csv) || r.requires(y.csv, x.csv) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// requires says whether one installed CSV meets a requirement of the other.
+func (r *resolution) requires(asker, provider string) bool {
+	a, p := r.ops[asker], r.ops[provider]
+	if a == nil || p == nil || a == p {
+		return false
+	}
+	return slices.ContainsFunc(a.requires, func(q requirement) bool { return q.matches(p) })
+}
+
+func join(a, b *group) *group {
+	roots := append(slices.Clone(a.roots), b.roots...)
+	slices.SortFunc(roots, compareRoots)
+	return &group{roots: roots}
+}
+
+// blame finds a minimal set of the group's roots that cannot be solved: each is needed for the conflict.
+func (r *resolution) blame(g *group) failed {
+	core := slices.Clone(g.roots)
+	if g.sol.fail != nil && g.sol.fail.class == ClassTooComplex {
+		return r.explain(core) // looking for less would take as long again for every root
+	}
+	for i := 0; i < len(core) && len(core) > 1; {
+		less := slices.Delete(slices.Clone(core), i, i+1)
+		if r.solve(less).ok {
+			i++
+			continue
+		}
+		core = less
+	}
+	return r.explain(core)
+}
+
+// without gives what is left of a failed group. A CSV whose subscription was left out stays installed, and
+// its requirements still count (R-RES-2); one that cannot stay as it is asks for nothing any more.
+func (r *resolution) without(roots []root, f failed) []root {
+	var out []root
+	for _, rt := range roots {
+		if !slices.ContainsFunc(f.roots, func(o root) bool { return o.name() == rt.name() }) {
+			out = append(out, rt)
+			continue
+		}
+		if rt.sub != nil && rt.csv != "" {
+			kept := root{csv: rt.csv, installed: rt.installed}
+			if r.solve([]root{kept}).ok {
+				out = append(out, kept)
+			}
+		}
+	}
+	return out
+}

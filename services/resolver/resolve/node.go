@@ -1,0 +1,223 @@
+package resolve
+
+import (
+	"cmp"
+	"slices"
+)
+
+// node is something that can be chosen: an installed CSV, or a bundle as an entry of one channel of one
+// catalog. The same bundle in two channels is two nodes, which exclude each other (RESOLVER-NOTES 6.1).
+type node struct {
+	op        *operator
+	installed bool
+	follower  string // the subscription of an installed CSV; "" where none follows it
+	catalog   Catalog
+	channel   string
+	edge      entry // how the channel leads to it
+	// slots are what at most one chosen node may hold: its package, its APIs, its name, and the name
+	// of the CSV that it upgrades.
+	slots []slot
+	twice string // an API that the bundle lists twice and thereby excludes itself (RESOLVER-NOTES 6.2)
+
+	chosen bool
+	why    *choice // what it was taken for
+}
+
+type slot int32
+
+// id is how explanations name a node: catalog/channel/name, or "installed name".
+func (n *node) id() string {
+	if n.installed {
+		return "installed " + n.op.name
+	}
+	return n.catalog.Key.String() + "/" + n.channel + "/" + n.op.name
+}
+
+type nodeKey struct {
+	catalog CatalogKey
+	pkg     string
+	channel string
+	name    string
+}
+
+// world holds the nodes of one component while it is solved. Slots are numbered, so that looking whether
+// a node fits is a few array reads.
+type world struct {
+	ask       *asker
+	namespace string
+	nodes     map[nodeKey]*node
+	slots     map[string]slot
+	names     []string // of slots
+	holder    []*node  // by slot; nil is free
+	installed []*node  // by name
+}
+
+func newWorld(ask *asker, namespace string) *world {
+	return &world{ask: ask, namespace: namespace, nodes: map[nodeKey]*node{}, slots: map[string]slot{}}
+}
+
+// Prefixes of slot names.
+const (
+	slotPackage = "p:"
+	slotAPI     = "a:"
+	slotName    = "n:"
+)
+
+func (w *world) slot(name string) slot {
+	if s, ok := w.slots[name]; ok {
+		return s
+	}
+	s := slot(len(w.names))
+	w.slots[name] = s
+	w.names = append(w.names, name)
+	w.holder = append(w.holder, nil)
+	return s
+}
+
+func (w *world) occupy(n *node) {
+	n.slots = append(n.slots, w.slot(slotName+n.op.name))
+	if n.op.pkg != "" {
+		n.slots = append(n.slots, w.slot(slotPackage+n.op.pkg))
+	}
+	for i, api := range n.op.provides {
+		if slices.Contains(n.op.provides[:i], api) {
+			n.twice = api.String()
+			continue
+		}
+		n.slots = append(n.slots, w.slot(slotAPI+APIName(api)))
+	}
+}
+
+func (w *world) addInstalled(op *operator, follower string) {
+	n := &node{op: op, installed: true, follower: follower}
+	w.occupy(n)
+	w.installed = append(w.installed, n)
+}
+
+// entry returns the node of a channel entry, always the same one.
+func (w *world) entry(c Catalog, ch *channel, e entry) *node {
+	k := nodeKey{catalog: c.Key, pkg: e.bundle.pkg, channel: ch.name, name: e.name}
+	if n := w.nodes[k]; n != nil {
+		return n
+	}
+	n := &node{op: e.bundle, catalog: c, channel: ch.name, edge: e}
+	w.occupy(n)
+	w.nodes[k] = n
+	return n
+}
+
+// fits says whether a node could be chosen beside what is chosen already.
+func (w *world) fits(n *node) bool {
+	if n.op.deprecated || n.twice != "" {
+		return false
+	}
+	for _, s := range n.slots {
+		if h := w.holder[s]; h != nil && h != n {
+			return false
+		}
+	}
+	return true
+}
+
+// candidates are the nodes that may meet a requirement of a bundle of catalog own, by preference
+// (R-RES-35): installed ones; then the catalog that the asking bundle comes from, then catalogs by priority,
+// those of the namespace first, by name; in a catalog default channels first, then package, channel,
+// and from the head down.
+func (w *world) candidates(r *requirement, own CatalogKey) ([]*node, error) {
+	var out []*node
+	for _, n := range w.installed {
+		if r.matches(n.op) {
+			out = append(out, n)
+		}
+	}
+	for _, c := range w.preferred(own) {
+		found, err := w.inCatalog(r, c)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, found...)
+	}
+	return out, nil
+}
+
+func (w *world) preferred(own CatalogKey) []Catalog {
+	cats := slices.Clone(w.ask.visible())
+	slices.SortFunc(cats, func(a, b Catalog) int {
+		return cmp.Or(
+			compareBool(b.Key == own, a.Key == own),
+			cmp.Compare(b.Priority, a.Priority),
+			compareBool(b.Key.Namespace == w.namespace, a.Key.Namespace == w.namespace),
+			cmp.Compare(a.Key.Name, b.Key.Name),
+			cmp.Compare(a.Key.Namespace, b.Key.Namespace))
+	})
+	return slices.DeleteFunc(cats, func(c Catalog) bool { return !c.Ready })
+}
+
+// inCatalog gives the matching entries of one catalog in order. A malformed channel that holds a matching
+// bundle is an error (RESOLVER-NOTES 3.3): its order is not known.
+func (w *world) inCatalog(r *requirement, c Catalog) ([]*node, error) {
+	var first, rest []*node
+	for _, name := range w.packages(r, c.Key) {
+		p := w.ask.pkg(c.Key, name)
+		if p == nil {
+			continue
+		}
+		for i := range p.channels {
+			ch := &p.channels[i]
+			if ch.err != nil {
+				if matchesAny(r, ch) {
+					return nil, &failure{class: ClassInvalidChannel, statement: malformedChannel(c, name, ch)}
+				}
+				continue
+			}
+			for _, e := range ch.entries {
+				if !r.matches(e.bundle) {
+					continue
+				}
+				if ch.isDefault {
+					first = append(first, w.entry(c, ch, e))
+				} else {
+					rest = append(rest, w.entry(c, ch, e))
+				}
+			}
+		}
+	}
+	return append(first, rest...), nil
+}
+
+func matchesAny(r *requirement, ch *channel) bool {
+	for _, e := range ch.all {
+		if r.matches(e.bundle) {
+			return true
+		}
+	}
+	return false
+}
+
+// packages are those of a catalog that may hold a match, sorted.
+func (w *world) packages(r *requirement, c CatalogKey) []string {
+	apis, names, ok := r.anchors()
+	if !ok {
+		return w.ask.names(c)
+	}
+	var out []string
+	for _, api := range apis {
+		out = append(out, w.ask.providers(c, api)...)
+	}
+	out = append(out, names...)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// touched notes what a requirement's answer depends on beside catalogs; all is true where any bundle
+// may matter.
+func (r *requirement) touched(into map[string]bool) (all bool) {
+	apis, names, ok := r.anchors()
+	for _, api := range apis {
+		into[slotAPI+APIName(api)] = true
+	}
+	for _, p := range names {
+		into[slotPackage+p] = true
+	}
+	return !ok
+}

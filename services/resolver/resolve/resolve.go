@@ -1,0 +1,200 @@
+package resolve
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// resolution is one call of Resolve.
+type resolution struct {
+	in       Input
+	group    OperatorGroup
+	catalogs []Catalog
+	ops      map[string]*operator // installed, by CSV
+}
+
+// Resolve decides what a namespace should run. It is deterministic: the same input gives the same bytes
+// (R-RES-7). It never fails as a whole: what cannot be planned is a component with a Failure.
+func Resolve(in Input) Result {
+	in = in.canonical()
+	r := &resolution{in: in, ops: map[string]*operator{}, catalogs: slices.Clone(in.View.Catalogs())}
+	slices.SortFunc(r.catalogs, func(a, b Catalog) int { return compareKeys(a.Key, b.Key) })
+	if s, class := r.prevented(); s != nil {
+		return r.refuse(*s, class)
+	}
+	r.group = in.OperatorGroups[0]
+	if r.group.ExcludeGlobalCatalogs {
+		r.catalogs = slices.DeleteFunc(r.catalogs, func(c Catalog) bool { return c.Key.Namespace != in.Scope.Namespace })
+	}
+	for _, i := range in.Installed {
+		r.ops[i.CSV] = newOperator(i.CSV, i.Package, i.Version, i.Content, i.Properties)
+	}
+	groups, failures := r.components()
+	out := Result{Semantics: in.Semantics, Components: []Component{}}
+	for _, f := range failures {
+		out.Components = append(out.Components, r.failedComponent(f))
+	}
+	for _, g := range groups {
+		if c, ok := r.component(g); ok {
+			out.Components = append(out.Components, c)
+		}
+	}
+	return out.sorted()
+}
+
+// prevented is what stops a resolution before anything is looked at.
+func (r *resolution) prevented() (*Statement, Class) {
+	if r.in.Semantics != Semantics {
+		return &Statement{Kind: UnknownSemantics, Text: fmt.Sprintf("semantics %q is not known here: want %s", r.in.Semantics, Semantics)}, ClassSemantics
+	}
+	if n := len(r.in.OperatorGroups); n != 1 {
+		return &Statement{Kind: OperatorGroupCount, Text: fmt.Sprintf("expected 1 OperatorGroup in the namespace, found %d", n)}, ClassOperatorGroup
+	}
+	return nil, ""
+}
+
+// refuse gives each subscription its own failure of the same kind.
+func (r *resolution) refuse(s Statement, class Class) Result {
+	out := Result{Semantics: r.in.Semantics, Components: []Component{}}
+	for i := range r.in.Subscriptions {
+		rt := root{sub: &r.in.Subscriptions[i]}
+		list := &statements{seen: map[string]bool{}}
+		list.add(s)
+		e := explanationOf(class, []root{rt}, list)
+		out.Components = append(out.Components, r.failedComponent(failed{roots: []root{rt}, explanation: e}))
+	}
+	return out.sorted()
+}
+
+// roots are the subscriptions, and the installed CSVs that none of them follows.
+func (r *resolution) roots() []root {
+	var out []root
+	followed := map[string]bool{}
+	for i := range r.in.Subscriptions {
+		rt := root{sub: &r.in.Subscriptions[i]}
+		for j := range r.in.Installed {
+			if inst := &r.in.Installed[j]; inst.Subscription == rt.sub.Name && rt.csv == "" {
+				rt.csv, rt.installed = inst.CSV, inst
+				followed[inst.CSV] = true
+			}
+		}
+		out = append(out, rt)
+	}
+	for i := range r.in.Installed {
+		if inst := &r.in.Installed[i]; !followed[inst.CSV] {
+			out = append(out, root{csv: inst.CSV, installed: inst})
+		}
+	}
+	slices.SortFunc(out, compareRoots)
+	return out
+}
+
+func (r *resolution) problem(roots []root) problem {
+	p := problem{in: &r.in, catalogs: r.catalogs, roots: roots, ops: r.ops}
+	for _, i := range r.in.Installed {
+		if !slices.ContainsFunc(roots, func(rt root) bool { return rt.csv == i.CSV }) {
+			p.fixed = append(p.fixed, i.CSV)
+		}
+	}
+	return p
+}
+
+func (r *resolution) solve(roots []root) *solution {
+	sol := r.problem(roots).solve(nil)
+	return &sol
+}
+
+// failedComponent tells of roots that cannot live together.
+func (r *resolution) failedComponent(f failed) Component {
+	c := r.frame(f.roots, f.reads)
+	c.Failure = &f.explanation
+	return c.named(nil)
+}
+
+// component tells of a solved group; ok is false for one that only holds CSVs that stay as they are.
+func (r *resolution) component(g *group) (Component, bool) {
+	c := r.frame(g.roots, g.sol.reads)
+	planned := g.sol.planned()
+	if len(c.Subscriptions) == 0 && len(planned) == 0 {
+		return c, false
+	}
+	for _, n := range inOrder(planned, g.sol.queue) {
+		c.Bundles = append(c.Bundles, r.planned(n, g))
+	}
+	for _, rt := range g.roots {
+		if rt.sub != nil {
+			c.Outcomes = append(c.Outcomes, outcome(rt, g.sol))
+		}
+	}
+	return c.named(planned), true
+}
+
+// frame fills what a component has whatever came of it.
+func (r *resolution) frame(roots []root, reads *asker) Component {
+	c := Component{Packages: []string{}, Subscriptions: []string{}, Approval: Automatic}
+	for _, rt := range roots {
+		if op := r.ops[rt.csv]; op != nil {
+			c.Packages = append(c.Packages, cmp.Or(op.pkg, op.name))
+		}
+		if rt.sub != nil {
+			c.Subscriptions = append(c.Subscriptions, rt.sub.Name)
+			c.Packages = append(c.Packages, rt.sub.Package)
+			if rt.sub.Approval == Manual {
+				c.Approval = Manual
+			}
+		}
+	}
+	c.Input = r.record(roots, reads)
+	return c
+}
+
+// record is the input of one component: what was consulted, what is installed, and what was asked for.
+func (r *resolution) record(roots []root, reads *asker) Record {
+	rec := Record{
+		Semantics: r.in.Semantics, Scope: r.in.Scope, Policy: r.in.Policy, OperatorGroups: r.in.OperatorGroups,
+		Subscriptions: []Subscription{}, Installed: r.in.Installed, Catalogs: []Catalog{}, Reads: []Read{},
+	}
+	for _, rt := range roots {
+		if rt.sub != nil {
+			rec.Subscriptions = append(rec.Subscriptions, *rt.sub)
+		}
+	}
+	for _, c := range r.catalogs {
+		c.Revision = ""
+		rec.Catalogs = append(rec.Catalogs, c)
+	}
+	if reads != nil {
+		rec.Reads = reads.sorted()
+	}
+	return rec
+}
+
+// named gives a component its name: the packages joined by "+".
+func (c Component) named(planned []*node) Component {
+	for _, n := range planned {
+		c.Packages = append(c.Packages, n.op.pkg)
+	}
+	c.Packages = sortedSet(c.Packages)
+	c.Name = strings.Join(c.Packages, "+")
+	return c
+}
+
+func (r Result) sorted() Result {
+	reads := map[Read]bool{}
+	for _, c := range r.Components {
+		for _, read := range c.Input.Reads {
+			reads[read] = true
+		}
+	}
+	r.Reads = make([]Read, 0, len(reads))
+	for read := range reads {
+		r.Reads = append(r.Reads, read)
+	}
+	slices.SortFunc(r.Reads, compareReads)
+	slices.SortFunc(r.Components, func(a, b Component) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(strings.Join(a.Subscriptions, ","), strings.Join(b.Subscriptions, ",")))
+	})
+	return r
+}
