@@ -1,0 +1,134 @@
+# The commands of this repository; `make` alone lists them.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+CACHE := $(CURDIR)/.cache
+TOOLS := $(CACHE)/bin
+
+# Versions stand in the go.mod of each tool; a new version is a new file name, so nothing stale is run.
+tool_version = $(shell awk '$$1 == "$(2)" || ($$1 == "require" && $$2 == "$(2)") { for (i = 1; i <= NF; i++) if ($$i ~ /^v[0-9]/) { print $$i; exit } }' $(1)/go.mod)
+LINT_VERSION := $(call tool_version,tools/lint,github.com/golangci/golangci-lint/v2)
+HELM_VERSION := $(call tool_version,tools/helm,helm.sh/helm/v3)
+LINT := $(TOOLS)/golangci-lint-$(LINT_VERSION)
+HELM := $(TOOLS)/helm-$(HELM_VERSION)
+TESTRUN := $(TOOLS)/testrun
+export HELM
+export GOLANGCI_LINT_CACHE := $(CACHE)/golangci
+
+# Modules of the workspace as patterns for tools that do not know the pattern `work`.
+MODULES := $(shell sed -n 's/^[[:space:]]\{1,\}\(\.\/[^ ]*\)$$/\1/p' go.work)
+PATTERNS := $(addsuffix /...,$(MODULES))
+
+# Packages without I/O, whose tests need nothing and take seconds.
+PURE := ./libs/archtest/... ./libs/errs/... ./libs/digest/... ./libs/events/... ./libs/protocol/... ./libs/catalog/... \
+	./libs/installplan/... ./libs/bundle/... ./libs/render/... ./libs/service/... ./libs/telemetry/... ./libs/httpserver/...
+
+# All of `make test` has 40 minutes on two cores; check and verify take the rest. One package may
+# take 15: the longest installs operators on real API servers.
+TEST_BUDGET ?= 34m
+TEST_TIMEOUT ?= 15m
+# Packages at a time: they share the machine with the API servers that they start.
+TEST_PACKAGES ?= 2
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+
+.PHONY: help
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: check
+check: fmt-check lint archtest-pure chart compose ## format, vet, lint, import rules, pure tests, chart and compose file; under a minute when warm
+
+.PHONY: verify
+verify: $(HELM) prepare ## generate everything again and fail on a difference
+	@tools/verify.sh
+
+.PHONY: test
+test: prepare ## check, verify and every test with the race detector; installs or builds what is missing
+	@$(MAKE) check
+	@$(MAKE) verify
+	@$(MAKE) testrun clusters
+	@CGO_ENABLED=1 $(TESTRUN) -budget $(TEST_BUDGET) -- -race -shuffle=on -timeout $(TEST_TIMEOUT) -p $(TEST_PACKAGES) work
+
+.PHONY: bench
+bench: prepare ## run the benchmarks
+	@go test -run '^$$' -bench . -benchmem -timeout 60m -p 1 work | grep -v 'no test files'
+
+.PHONY: demo
+demo: prepare ## bring operators from a catalog to two real API servers; CATALOG=<dir> takes another catalog
+	@go run ./test/demo up $(if $(CATALOG),--catalog '$(CATALOG)')
+
+.PHONY: demo-down
+demo-down: ## stop what make demo left running
+	@go run ./test/demo down
+
+.PHONY: build
+build: ## build the CLI and the four services into bin/
+	@mkdir -p bin
+	@CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X github.com/chandler-fleet/chandler/cmd/chandler/cli.version=$(VERSION)' -o bin/ \
+		./cmd/chandler ./services/catalog-indexer ./services/resolver ./services/installer ./services/gateway
+	@ls -l bin
+
+.PHONY: tools
+tools: $(LINT) $(HELM) testrun clusters ## build golangci-lint, helm and the programs of test clusters into .cache/
+
+.PHONY: generate
+generate: $(HELM) prepare ## write generated documents, schema and golden files again
+	@tools/generate.sh
+
+.PHONY: fmt
+fmt: $(LINT) ## format all Go code
+	@$(LINT) fmt $(PATTERNS)
+
+.PHONY: clean
+clean: ## remove binaries, cached tools and test caches
+	@rm -rf bin '$(TOOLS)' '$(GOLANGCI_LINT_CACHE)'
+	@go clean -testcache
+
+# Parts of the targets above, without a line in the list.
+
+.PHONY: prepare
+prepare:
+	@tools/prepare.sh
+
+.PHONY: fmt-check
+fmt-check: $(LINT)
+	@difference=$$($(LINT) fmt --diff $(PATTERNS)); if [ -n "$$difference" ]; then echo "$$difference"; echo "not formatted: run make fmt"; exit 1; fi
+
+.PHONY: lint
+lint: $(LINT)
+	@$(LINT) run $(PATTERNS)
+
+.PHONY: archtest-pure
+archtest-pure:
+	@go test $(PURE)
+
+.PHONY: chart
+chart: $(HELM)
+	@tools/helm/check.sh
+
+.PHONY: compose
+compose:
+	@cd tools/compose && GOWORK=off go test ./...
+
+.PHONY: testrun
+testrun: $(TESTRUN)
+
+.PHONY: clusters
+clusters:
+	@go run ./test/testcluster/cmd build
+
+$(TESTRUN): $(wildcard tools/testrun/*.go) tools/testrun/go.mod
+	@cd tools/testrun && GOWORK=off go test ./... && GOWORK=off go build -o '$@' .
+
+$(LINT): tools/lint/go.mod
+	@echo "building golangci-lint $(LINT_VERSION) once; this takes two to five minutes"
+	@cd tools/lint && GOWORK=off go build -trimpath -ldflags '-s -w' -o '$@' github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	@touch '$@'
+
+$(HELM): tools/helm/go.mod
+	@echo "building helm $(HELM_VERSION) once; this takes two to three minutes"
+	@cd tools/helm && GOWORK=off go build -trimpath -ldflags '-s -w' -o '$@' helm.sh/helm/v3/cmd/helm
+	@touch '$@'

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// given is the name of a catalog that somebody brings along.
+const given = "given"
+
+// any plays what can be played with a catalog that nobody here knows.
+func (p *play) any(ctx context.Context, dir string) error {
+	if err := p.clusters(ctx); err != nil {
+		return err
+	}
+	if err := p.catalog(ctx, given, dir); err != nil {
+		return err
+	}
+	picks, err := p.pick(ctx, len(clusterNames))
+	if err != nil {
+		return err
+	}
+	first, last := picks[0], picks[len(picks)-1]
+	return p.scenes(ctx, []func(context.Context) error{
+		func(ctx context.Context) error {
+			p.title("East subscribes to %s, Automatic", first.pkg)
+			if err := p.subscribe(ctx, "east", first, "Automatic"); err != nil {
+				return err
+			}
+			return p.succeeded(ctx, "east", first.pkg)
+		},
+		func(ctx context.Context) error {
+			p.title("West subscribes to %s, Manual", last.pkg)
+			if err := p.subscribe(ctx, "west", last, "Manual"); err != nil {
+				return err
+			}
+			if err := p.approve(ctx, "west"); err != nil {
+				return err
+			}
+			return p.succeeded(ctx, "west", last.pkg)
+		},
+		func(ctx context.Context) error { return p.seen(ctx, clusterNames...) },
+		func(ctx context.Context) error { return p.story(ctx, "west") },
+	})
+}
+
+// candidate is a package whose head can be installed.
+type candidate struct {
+	pkg, channel string
+	own          bool // serves its own namespace only
+}
+
+// pick returns up to n packages, by name, whose default channel has a head with manifests at hand.
+func (p *play) pick(ctx context.Context, n int) ([]candidate, error) {
+	var picks []candidate
+	cursor := ""
+	for {
+		var page struct {
+			Items []struct{ Name, DefaultChannel string }
+			Next  string
+		}
+		if err := p.api.Get(ctx, "/api/v1/catalogs/"+given+"/packages?after="+url.QueryEscape(cursor), &page); err != nil {
+			return nil, err
+		}
+		for _, item := range page.Items {
+			c, ok, err := p.candidate(ctx, item.Name, item.DefaultChannel)
+			if err != nil {
+				return nil, err
+			}
+			if ok {
+				picks = append(picks, c)
+			}
+			if len(picks) == n {
+				return picks, nil
+			}
+		}
+		if cursor = page.Next; cursor == "" {
+			break
+		}
+	}
+	if len(picks) == 0 {
+		return nil, errors.New("no package of this catalog has manifests at hand: its bundles are only named by image")
+	}
+	return picks, nil
+}
+
+func (p *play) candidate(ctx context.Context, pkg, channel string) (candidate, bool, error) {
+	var detail struct {
+		Channels []struct {
+			Name  string
+			Heads []string
+		} `json:"channelList"`
+	}
+	base := "/api/v1/catalogs/" + given
+	if err := p.api.Get(ctx, base+"/packages/"+pkg, &detail); err != nil {
+		return candidate{}, false, err
+	}
+	var heads []string
+	for _, c := range detail.Channels {
+		if c.Name == channel {
+			heads = c.Heads
+		}
+	}
+	var bundles struct {
+		Items []struct {
+			Name, Content string
+			Metadata      struct{ InstallModes json.RawMessage }
+		}
+	}
+	query := "?limit=500&package=" + url.QueryEscape(pkg) + "&channel=" + url.QueryEscape(channel)
+	if err := p.api.Get(ctx, base+"/bundles"+query, &bundles); err != nil {
+		return candidate{}, false, err
+	}
+	for _, b := range bundles.Items {
+		if slices.Contains(heads, b.Name) && b.Content != "" {
+			all, own := modes(b.Metadata.InstallModes)
+			return candidate{pkg: pkg, channel: channel, own: !all}, all || own, nil
+		}
+	}
+	return candidate{}, false, nil
+}
+
+// modes says whether an operator can serve all namespaces, and whether it can serve its own.
+func modes(raw json.RawMessage) (all, own bool) {
+	var list []struct {
+		Type      string
+		Supported bool
+	}
+	if json.Unmarshal(raw, &list) != nil {
+		return false, false // a head without readable install modes is passed over
+	}
+	for _, m := range list {
+		all = all || m.Type == "AllNamespaces" && m.Supported
+		own = own || m.Type == "OwnNamespace" && m.Supported
+	}
+	return all, own
+}
+
+// subscribe writes OLM's own YAML and applies it, as somebody who comes from OLM would.
+func (p *play) subscribe(ctx context.Context, cluster string, c candidate, approval string) error {
+	spec := "{}"
+	if c.own {
+		spec = "{targetNamespaces: [" + namespace + "]}"
+	}
+	text := fmt.Sprintf(`apiVersion: operators.coreos.com/v1
+kind: OperatorGroup
+metadata: {name: demo, namespace: %[1]s}
+spec: %[2]s
+---
+apiVersion: operators.coreos.com/v1alpha1
+kind: Subscription
+metadata: {name: %[3]s, namespace: %[1]s}
+spec: {name: %[3]s, channel: %[4]q, source: %[5]s, sourceNamespace: catalogs, installPlanApproval: %[6]s}
+`, namespace, spec, c.pkg, c.channel, given, approval)
+	file := filepath.Join(p.dir, cluster+".yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		return err
+	}
+	for _, line := range strings.Split(strings.TrimSpace(text), "\n") {
+		p.say("  " + line)
+	}
+	_, err := p.run(ctx, "apply", "-f", file, "--cluster", cluster)
+	return err
+}

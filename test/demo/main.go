@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/chandler-fleet/chandler/test/stack"
+)
+
+const usage = `usage: demo up [--catalog dir] [--dir d]
+       demo down [--dir d]`
+
+// settings are what the command line says.
+type settings struct {
+	dir     string // where state, logs and the copy of the catalog lie
+	catalog string // "" takes the one that ships with Chandler
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		stop()
+		fmt.Fprintln(os.Stderr, "demo:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	if len(args) == 0 {
+		return errors.New(usage)
+	}
+	root, err := stack.Root()
+	if err != nil {
+		return err
+	}
+	var s settings
+	flags := flag.NewFlagSet("demo "+args[0], flag.ContinueOnError)
+	flags.StringVar(&s.dir, "dir", filepath.Join(root, ".demo"), "where state and logs lie")
+	flags.StringVar(&s.catalog, "catalog", "", "catalog directory; the one that ships with Chandler without it")
+	if err := flags.Parse(args[1:]); err != nil {
+		return err
+	}
+	if s.dir, err = filepath.Abs(s.dir); err != nil {
+		return err
+	}
+	if s.catalog != "" {
+		if s.catalog, err = filepath.Abs(s.catalog); err != nil {
+			return err
+		}
+	}
+	switch args[0] {
+	case "up":
+		return up(ctx, s)
+	case "down":
+		return down(ctx, s.dir)
+	case keepCommand:
+		return keep(ctx, s.dir)
+	default:
+		return fmt.Errorf("unknown command %q\n%s", args[0], usage)
+	}
+}

@@ -1,0 +1,282 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/chandler-fleet/chandler/test/stack"
+)
+
+// The events of an install at which a part is harmed, in the order in which they come.
+var moments = []string{
+	"operatorgroup.created.v1",
+	"subscription.created.v1",
+	"installplan.proposed.v1",
+	"installplan.started.v1",
+	"installplan.finished.v1",
+	"csv.phase-changed.v1",
+}
+
+// outcome is what an install leaves behind, with the namespace's name and whatever differs from run to run taken out.
+type outcome struct {
+	Events  []string
+	Objects []string
+}
+
+// TestFaults proves that killing each service with SIGKILL, and deleting each JetStream stream, at many points of an
+// install changes nothing but time: the same cluster objects, and the same events as (type, subject, outcome).
+// DESIGN D4, D7; R-IP-44.
+func TestFaults(t *testing.T) {
+	w := newWorld(t)
+	w.addCatalog("harbour", example(t))
+	want := w.install("calm", nil)
+	if len(want.Events) < 8 || len(want.Objects) < 6 {
+		t.Fatalf("the undisturbed install left too little to compare with: %+v", want)
+	}
+	for _, moment := range moments {
+		for _, name := range stack.Services {
+			w.disturbed(want, "kill-"+name, moment, func() { w.restart(name) })
+		}
+	}
+	for _, stream := range []string{"EVENTS", "PLANS", "REPORTS", "CONTENT"} {
+		for _, moment := range []string{"subscription.created.v1", "installplan.proposed.v1", "installplan.started.v1"} {
+			w.disturbed(want, "lose-"+strings.ToLower(stream), moment, func() { w.deleteStream(stream) })
+		}
+	}
+	w.disturbed(want, "kill-nats-server", "installplan.proposed.v1", func() {
+		w.Kill("nats-server")
+		w.must(w.StartNATS(w.ctx))
+	})
+}
+
+// disturbed installs once more, does harm at the moment, and compares.
+func (w *world) disturbed(want outcome, harm, moment string, do func()) {
+	w.t.Helper()
+	family, _, _ := strings.Cut(moment, ".v")
+	namespace := harm + "-" + strings.ReplaceAll(family, ".", "-")
+	begin := time.Now()
+	got := w.install(namespace, func(seen map[string]bool) bool {
+		if !seen[moment] {
+			return false
+		}
+		do()
+		return true
+	})
+	w.t.Logf("%s at %s: %s", harm, moment, time.Since(begin).Round(time.Millisecond))
+	if diff := cmp.Diff(want.Events, got.Events); diff != "" {
+		w.t.Errorf("%s at %s: events differ from an undisturbed install (-want +got):\n%s", harm, moment, diff)
+	}
+	if diff := cmp.Diff(want.Objects, got.Objects); diff != "" {
+		w.t.Errorf("%s at %s: cluster objects differ from an undisturbed install (-want +got):\n%s", harm, moment, diff)
+	}
+}
+
+// install subscribes to buoy, whose dependency tidegauge comes along, and returns what that left. harm is asked at
+// each look at the log until it says that it is done.
+func (w *world) install(namespace string, harm func(seen map[string]bool) bool) outcome {
+	w.t.Helper()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if harm != nil {
+			w.harmWhen(namespace, harm)
+		}
+	}()
+	w.retried(func() error {
+		return w.Post(w.ctx, scopePath(namespace, "operatorgroups"), map[string]any{"name": "all"}, nil)
+	})
+	w.retried(func() error {
+		return w.Post(w.ctx, scopePath(namespace, "subscriptions"),
+			subscription{Name: "buoy", Package: "buoy", Channel: "beta", Catalog: "harbour"}, nil)
+	})
+	<-done
+	for _, name := range stack.Services {
+		w.must(w.Stack.Ready(w.ctx, name))
+	}
+	w.succeeded(namespace, "buoy.v0.9.1")
+	w.succeeded(namespace, "tidegauge.v1.1.0")
+	w.generated(namespace)
+	return outcome{Events: w.story(namespace), Objects: w.objects(namespace)}
+}
+
+// generated waits for the last event of the install: the dependency's subscription has resolved.
+func (w *world) generated(namespace string) {
+	w.t.Helper()
+	w.eventually("the dependency is followed", func() (string, bool) {
+		var list struct {
+			Items []struct {
+				Name      string
+				Generated bool
+				Status    struct{ State string }
+			}
+		}
+		w.must(w.Get(w.ctx, "/api/v1/subscriptions?cluster="+spoke+"&namespace="+namespace, &list))
+		settled := 0
+		for _, s := range list.Items {
+			if s.Status.State == "AtLatestKnown" {
+				settled++
+			}
+		}
+		return fmt.Sprintf("%+v", list.Items), len(list.Items) == 2 && settled == 2
+	})
+}
+
+// retried repeats a write while the gateway is away: what a portal does. A create that went through before its answer
+// was lost says so with 409.
+func (w *world) retried(write func() error) {
+	w.t.Helper()
+	w.eventually("the write goes through", func() (string, bool) {
+		err := write()
+		return fmt.Sprint(err), err == nil || strings.Contains(err.Error(), "409")
+	})
+}
+
+// harmWhen looks at the log until the harm is done. It reads Postgres, since the gateway may be what is harmed.
+func (w *world) harmWhen(namespace string, harm func(seen map[string]bool) bool) {
+	ticker := time.NewTicker(2 * time.Millisecond)
+	defer ticker.Stop()
+	pool := w.database()
+	for {
+		seen := map[string]bool{}
+		rows, err := pool.Query(w.ctx, `select distinct type from eventlog.events where subject like $1`, spoke+"/"+namespace+"/%")
+		if err == nil {
+			for rows.Next() {
+				var t string
+				if rows.Scan(&t) == nil {
+					seen[t] = true
+				}
+			}
+			rows.Close()
+		}
+		if harm(seen) {
+			return
+		}
+		select {
+		case <-w.ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// restart kills a service and starts it again, without waiting for it.
+func (w *world) restart(name string) {
+	w.Kill(name)
+	if err := w.Launch(name); err != nil {
+		w.t.Error(err)
+	}
+}
+
+func (w *world) deleteStream(name string) {
+	nc, err := nats.Connect(w.NATSURL())
+	if err != nil {
+		w.t.Error(err)
+		return
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err == nil {
+		err = js.DeleteStream(w.ctx, name)
+	}
+	if err != nil {
+		w.t.Errorf("delete stream %s: %v", name, err)
+	}
+}
+
+// story lists the events of a namespace as (type, subject, outcome), sorted: the order between streams is not promised.
+func (w *world) story(namespace string) []string {
+	w.t.Helper()
+	var lines []string
+	for _, e := range w.events("cluster=" + spoke) {
+		if !strings.HasPrefix(e.Subject, spoke+"/"+namespace+"/") || e.Type == "installplan.blocked.v1" {
+			continue // waiting for a part that is away is just what a fault adds
+		}
+		var result []string
+		for _, key := range []string{"phase", "reason", "outcome", "steps", "csv", "approval"} {
+			if v, ok := e.Data[key]; ok {
+				result = append(result, fmt.Sprintf("%s=%v", key, v))
+			}
+		}
+		subject := strings.ReplaceAll(e.Subject, namespace, "NS")
+		if strings.HasPrefix(e.Type, "installplan.") {
+			subject = "plan" // its name is random
+		}
+		lines = append(lines, e.Type+" "+subject+" "+strings.Join(result, " "))
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// kinds are what an install of the example makes.
+var kinds = []schema.GroupVersionResource{
+	{Version: "v1", Resource: "serviceaccounts"},
+	{Group: "apps", Version: "v1", Resource: "deployments"},
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles"},
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"},
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"},
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"},
+	{Group: "operators.coreos.com", Version: "v1alpha1", Resource: "clusterserviceversions"},
+}
+
+// objects lists what the install left in the cluster, as JSON without what every object has of its own.
+func (w *world) objects(namespace string) []string {
+	w.t.Helper()
+	client, err := dynamic.NewForConfig(w.cluster.RESTConfig())
+	w.must(err)
+	var all []string
+	for _, kind := range kinds {
+		list, err := client.Resource(kind).List(w.ctx, metav1.ListOptions{LabelSelector: "olm.managed=true"})
+		w.must(err)
+		for _, o := range list.Items {
+			if o.GetNamespace() == namespace || o.GetLabels()["olm.owner.namespace"] == namespace {
+				all = append(all, w.plain(o, namespace))
+			}
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// plain takes out what differs from run to run: times, ids, and names made from the namespace's.
+func (w *world) plain(o unstructured.Unstructured, namespace string) string {
+	w.t.Helper()
+	o.SetManagedFields(nil)
+	o.SetUID("")
+	o.SetResourceVersion("")
+	o.SetCreationTimestamp(metav1.Time{})
+	o.SetOwnerReferences(nil)
+	o.SetGeneration(0)
+	unstructured.RemoveNestedField(o.Object, "status")
+	if o.GetKind() == "ClusterRoleBinding" || o.GetKind() == "ClusterRole" {
+		o.SetName("hashed") // cluster-scoped names hold a hash over the namespace
+		unstructured.RemoveNestedField(o.Object, "roleRef", "name")
+	}
+	for _, key := range []string{"olm.permissions.hash", "olm.deployment-spec-hash"} {
+		labels := o.GetLabels()
+		delete(labels, key)
+		o.SetLabels(labels)
+	}
+	annotations := o.GetAnnotations()
+	for key := range annotations {
+		if strings.Contains(key, "chandler") {
+			delete(annotations, key) // plan ids
+		}
+	}
+	o.SetAnnotations(annotations)
+	b, err := json.Marshal(o.Object)
+	w.must(err)
+	return strings.ReplaceAll(string(b), namespace, "NS")
+}

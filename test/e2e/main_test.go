@@ -1,0 +1,138 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/chandler-fleet/chandler/test/stack"
+	"github.com/chandler-fleet/chandler/test/testcluster"
+)
+
+// bound is how long anything may take here: builds of other test packages run beside, and a killed part is found out
+// about by leases that run out.
+const bound = 3 * time.Minute
+
+// bin holds the programs, built once for the package.
+var bin string
+
+func TestMain(m *testing.M) { os.Exit(testMain(m)) }
+
+func testMain(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "chandler-e2e-bin-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // a temporary folder that stays does no harm
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	defer cancel()
+	if err := stack.Build(ctx, dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	bin = dir
+	return m.Run()
+}
+
+// world is a running Chandler with one real cluster, which it knows as "spoke".
+type world struct {
+	*stack.Stack
+	stack.Client
+	t       *testing.T
+	ctx     context.Context
+	cluster *testcluster.Cluster
+}
+
+const spoke = "spoke"
+
+// newWorld starts everything, registers the cluster and waits until it is connected.
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := newStack(t)
+	w.cluster = testcluster.New(t)
+	w.must(w.Post(w.ctx, "/api/v1/clusters", map[string]any{
+		"name": spoke, "kubeconfig": string(w.cluster.Kubeconfig()),
+	}, nil))
+	w.eventually("the cluster is connected", func() (string, bool) {
+		var c struct{ State, Message string }
+		w.must(w.Get(w.ctx, "/api/v1/clusters/"+spoke, &c))
+		return c.State + " " + c.Message, c.State == "Connected"
+	})
+	return w
+}
+
+// newStack starts Chandler without a cluster.
+func newStack(t *testing.T) *world {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	s, err := stack.Start(ctx, stack.Options{Dir: t.TempDir(), Bin: bin})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{Stack: s, Client: s.Client(), t: t, ctx: ctx}
+	t.Cleanup(func() {
+		if t.Failed() {
+			w.keepLogs()
+		}
+		if err := s.Stop(); err != nil {
+			t.Errorf("stop the stack: %v", err)
+		}
+	})
+	return w
+}
+
+// keepLogs shows the end of every log of a failed test.
+func (w *world) keepLogs() {
+	for _, name := range append([]string{"nats-server"}, stack.Services...) {
+		b, err := os.ReadFile(w.Log(name))
+		if err != nil {
+			continue
+		}
+		w.t.Logf("end of the log of %s:\n%s", name, b[max(0, len(b)-6000):])
+	}
+}
+
+func (w *world) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// eventually asks until done, and fails with what was seen last. The API answers from read models, so there is no
+// signal to wait for that would not be part of what is tested.
+func (w *world) eventually(what string, done func() (seen string, ok bool)) {
+	w.t.Helper()
+	ticker := time.NewTicker(50 * time.Millisecond)
+	defer ticker.Stop()
+	deadline := time.After(bound)
+	for {
+		seen, ok := done()
+		if ok {
+			return
+		}
+		select {
+		case <-deadline:
+			w.t.Fatalf("not within %s: %s; last seen: %s", bound, what, seen)
+		case <-ticker.C:
+		}
+	}
+}
+
+// repository is the root of the checkout.
+func repository(t *testing.T) string {
+	t.Helper()
+	root, err := stack.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+// example is the catalog that ships with Chandler.
+func example(t *testing.T) string { return filepath.Join(repository(t), "examples", "catalog") }

@@ -1,0 +1,142 @@
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/chandler-fleet/chandler/test/stack"
+)
+
+// operator is an installed operator as the API shows it.
+type operator struct {
+	Name, Package, Version, Phase, Reason, Message, Namespace, Cluster string
+}
+
+// plan is an install plan as the API shows it.
+type plan struct {
+	ID, Name, Phase, Digest, Approval, Message, Namespace string
+	Blocked                                               *struct{ Class, Reason string }
+	Bundles                                               []struct{ CSV, Reason, RequiredBy, Replaces string }
+}
+
+func (w *world) addCatalog(name, path string) {
+	w.t.Helper()
+	w.must(w.Post(w.ctx, "/api/v1/catalogs", map[string]any{
+		"name": name, "source": map[string]any{"type": "directory", "path": path},
+	}, nil))
+	w.catalogReady(name)
+}
+
+func (w *world) catalogReady(name string) {
+	w.t.Helper()
+	w.eventually("catalog "+name+" is ready", func() (string, bool) {
+		var c struct{ State, Reason string }
+		w.must(w.Get(w.ctx, "/api/v1/catalogs/"+name, &c))
+		return c.State + " " + c.Reason, c.State == "Ready"
+	})
+}
+
+func scopePath(namespace, resource string) string {
+	return fmt.Sprintf("/api/v1/clusters/%s/namespaces/%s/%s", spoke, namespace, resource)
+}
+
+// group makes a group that serves all namespaces.
+func (w *world) group(namespace string) {
+	w.t.Helper()
+	w.must(w.Post(w.ctx, scopePath(namespace, "operatorgroups"), map[string]any{"name": "all"}, nil))
+}
+
+// subscription is the body of a create.
+type subscription struct {
+	Name        string `json:"name"`
+	Package     string `json:"package"`
+	Channel     string `json:"channel,omitempty"`
+	Catalog     string `json:"catalog"`
+	StartingCSV string `json:"startingCSV,omitempty"`
+	Approval    string `json:"approval,omitempty"`
+}
+
+func (w *world) subscribe(namespace string, s subscription) {
+	w.t.Helper()
+	w.must(w.Post(w.ctx, scopePath(namespace, "subscriptions"), s, nil))
+}
+
+func (w *world) operators(namespace string) []operator {
+	w.t.Helper()
+	var list struct{ Items []operator }
+	w.must(w.Get(w.ctx, "/api/v1/operators?cluster="+spoke+"&namespace="+namespace, &list))
+	return list.Items
+}
+
+func (w *world) plans(namespace string) []plan {
+	w.t.Helper()
+	var list struct{ Items []plan }
+	w.must(w.Get(w.ctx, "/api/v1/installplans?cluster="+spoke+"&namespace="+namespace, &list))
+	return list.Items
+}
+
+// succeeded waits until the CSV is healthy.
+func (w *world) succeeded(namespace, csv string) {
+	w.t.Helper()
+	w.eventually(csv+" in "+namespace+" is Succeeded", func() (string, bool) {
+		var seen string
+		for _, o := range w.operators(namespace) {
+			if o.Name == csv && o.Phase == "Succeeded" {
+				return "", true
+			}
+			seen += fmt.Sprintf("%s %s %s %s; ", o.Name, o.Phase, o.Reason, o.Message)
+		}
+		for _, p := range w.plans(namespace) {
+			seen += fmt.Sprintf("plan %s %s %v %s; ", p.Name, p.Phase, p.Blocked, p.Message)
+		}
+		return seen, false
+	})
+}
+
+// event is an entry of the log as the API shows it.
+type event struct {
+	Type, Subject, Sequence, TraceParent, Stream string
+	StreamVersion                                int64
+	Data                                         map[string]any
+}
+
+// events returns everything that the filter lets through.
+func (w *world) events(filter string) []event {
+	w.t.Helper()
+	var all []event
+	after := ""
+	for {
+		var page struct {
+			Items []event
+			Next  string
+		}
+		query := "limit=500"
+		if filter != "" {
+			query += "&" + filter
+		}
+		if after != "" {
+			query += "&after=" + url.QueryEscape(after)
+		}
+		w.must(w.Get(w.ctx, "/api/v1/events?"+query, &page))
+		all = append(all, page.Items...)
+		if page.Next == "" || len(page.Items) == 0 {
+			return all
+		}
+		after = page.Next
+	}
+}
+
+// refused returns the problem of an error, and fails if it is none or has another status.
+func (w *world) refused(err error, status int) *stack.Refused {
+	w.t.Helper()
+	var problem *stack.Refused
+	if !errors.As(err, &problem) {
+		w.t.Fatalf("got %v, want a problem with status %d", err, status)
+	}
+	if problem.Status != status {
+		w.t.Fatalf("got status %d (%v), want %d %s", problem.Status, problem, status, http.StatusText(status))
+	}
+	return problem
+}

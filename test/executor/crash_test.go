@@ -1,0 +1,272 @@
+package executor_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/services/installer/executor"
+)
+
+// errCrash is what a test's hook returns.
+var errCrash = errors.New("crash of the test")
+
+// The distance between the points at which executors die: in a short run, else, and as
+// CHANDLER_CRASH_EVERY says (1 takes each of the 111 points, in about four minutes).
+const (
+	crashEveryShort = 13
+	crashEvery      = 3
+	crashEveryEnv   = "CHANDLER_CRASH_EVERY"
+)
+
+// ledger watches the traffic of all executors of a test, and notes each apply of an object that a
+// step log, accepted by the API server before, calls done.
+type ledger struct {
+	mu      sync.Mutex
+	done    map[string]bool // plan and object
+	applies int
+	again   []string
+}
+
+type spy struct {
+	next   http.RoundTripper
+	ledger *ledger
+}
+
+func (s spy) RoundTrip(r *http.Request) (*http.Response, error) {
+	var body []byte
+	if r.Body != nil {
+		var err error
+		if body, err = io.ReadAll(r.Body); err != nil {
+			return nil, err
+		}
+		r = r.Clone(r.Context())
+		r.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	if r.Method == http.MethodPatch && r.URL.Query().Get("fieldManager") != "" {
+		s.ledger.applied(body)
+	}
+	res, err := s.next.RoundTrip(r)
+	if err == nil && r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/planexecutions/") && res.StatusCode == http.StatusOK {
+		s.ledger.logged(body)
+	}
+	return res, err
+}
+
+func (l *ledger) applied(body []byte) {
+	var o struct {
+		Kind     string
+		Metadata struct {
+			Namespace, Name string
+			Annotations     map[string]string
+		}
+	}
+	if json.Unmarshal(body, &o) != nil {
+		return
+	}
+	key := strings.Join([]string{o.Metadata.Annotations["chandler-fleet.io/plan"], o.Kind, o.Metadata.Namespace, o.Metadata.Name}, "/")
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.applies++
+	if l.done[key] {
+		l.again = append(l.again, key)
+	}
+}
+
+func (l *ledger) logged(body []byte) {
+	var x struct {
+		Spec   struct{ Plan string }
+		Status struct {
+			Steps []struct{ Kind, Namespace, Name, State string }
+		}
+	}
+	if json.Unmarshal(body, &x) != nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range x.Status.Steps {
+		if s.State == "Done" {
+			l.done[strings.Join([]string{x.Spec.Plan, s.Kind, s.Namespace, s.Name}, "/")] = true
+		}
+	}
+}
+
+func (l *ledger) config(c *rest.Config) *rest.Config {
+	c.Wrap(func(rt http.RoundTripper) http.RoundTripper { return spy{next: rt, ledger: l} })
+	return c
+}
+
+// TestCrashAtEveryPoint: whatever point an executor dies at, the next one ends with the same objects and
+// the same history, and no step that is recorded as done runs again (R-IP-44, DESIGN D7).
+func TestCrashAtEveryPoint(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	l := &ledger{done: map[string]bool{}}
+	var fuse fuse
+	defer b.chain(t, l, fuse.point)()
+	want := b.life(t, "life-0")
+	points := fuse.light(-1)
+	t.Logf("%d points: %s", len(points), strings.Join(points, ", "))
+	step := distance(t)
+	for n := 0; n < len(points); n += step {
+		fuse.light(n)
+		got := b.life(t, fmt.Sprintf("life-%d", n+1))
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("after a crash at point %d (%s) (-want +got):\n%s", n+1, points[n], diff)
+		}
+	}
+	if len(l.again) > 0 {
+		t.Errorf("steps that were recorded as done ran again: %v", l.again)
+	}
+	t.Logf("%d applies in %d lives", l.applies, len(points)/step+1)
+}
+
+func distance(t *testing.T) int {
+	t.Helper()
+	if text := os.Getenv(crashEveryEnv); text != "" {
+		n, err := strconv.Atoi(text)
+		must(t, err)
+		return max(1, n)
+	}
+	if testing.Short() {
+		return crashEveryShort
+	}
+	return crashEvery
+}
+
+// fuse is a hook that fails once after so many points, and notes the points that it passes.
+type fuse struct {
+	mu     sync.Mutex
+	left   int // points to pass; below zero it is out
+	lit    bool
+	points []string
+}
+
+func (f *fuse) point(p string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.points = append(f.points, p)
+	if !f.lit {
+		return nil
+	}
+	if f.left--; f.left < 0 {
+		f.lit = false
+		return errCrash
+	}
+	return nil
+}
+
+// light makes the fuse fail after n points, never below zero, and returns the points passed so far.
+func (f *fuse) light(n int) []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	passed := f.points
+	f.left, f.lit, f.points = n, n >= 0, nil
+	return passed
+}
+
+// outcome is what has to be the same whatever happened on the way.
+type outcome struct {
+	Histories map[string][]string
+	Objects   []string
+}
+
+// life installs and upgrades one operator in a namespace of its own.
+func (b *bed) life(t *testing.T, ns string) outcome {
+	t.Helper()
+	one := operator{name: ns, version: "1.0.0", group: ns + ".sea.test", configMap: "settings", deployments: []string{"a", "b"}}
+	two := operator{name: ns, version: "2.0.0", replaces: one.csv(), group: ns + ".sea.test", deployments: []string{"b", "c"}}
+	p := b.plan(ns, ns, planned{content: one.content(t)})
+	q := b.plan(ns, ns, planned{content: two.content(t), replaces: one.csv()})
+	b.want(ns, p)
+	b.awaitPlan(ns, p.ID, phase(protocol.PlanFinished))
+	c := b.awaitCSV(ns, one.csv(), reached("Succeeded"))
+	s := b.scope(ns)
+	s.Plans, s.Installed = []protocol.Plan{q}, []protocol.Installed{{CSV: one.csv(), Content: c.Content, Plan: p.ID}}
+	b.publish(s)
+	b.awaitPlan(ns, q.ID, phase(protocol.PlanFinished))
+	out := outcome{Histories: map[string][]string{}}
+	out.Histories["2"] = history(b.awaitCSV(ns, two.csv(), reached("Succeeded")))
+	out.Histories["1"] = history(b.awaitCSV(ns, one.csv(), func(r protocol.CSVReport) bool { return r.Removed }))
+	s.Plans, s.Installed = nil, nil
+	b.publish(s)
+	out.Objects = b.objects(t, ns)
+	return out
+}
+
+// chain runs executors one after the other under one name, each next one when the one before has
+// crashed. The returned function ends the last one.
+func (b *bed) chain(t *testing.T, l *ledger, hook func(string) error) (end func()) {
+	t.Helper()
+	cfg := b.config("one")
+	cfg.REST, cfg.Hook = l.config(cfg.REST), hook
+	current := b.run(cfg)
+	ended := make(chan struct{})
+	over := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case err := <-current.done:
+				if !errors.Is(err, errCrash) {
+					t.Errorf("executor ended with %v", err)
+					return
+				}
+				current = b.run(cfg)
+			case <-over:
+				current.cancel()
+				if err := <-current.done; err != nil && !errors.Is(err, errCrash) {
+					t.Errorf("executor ended with %v", err)
+				}
+				return
+			}
+		}
+	}()
+	return func() { close(over); <-ended }
+}
+
+func (b *bed) run(cfg executor.Config) *running {
+	e, err := executor.New(cfg)
+	must(b.t, err)
+	return b.launch(e)
+}
+
+// objects names what Chandler left in a namespace and outside for it, without the life's own name.
+func (b *bed) objects(t *testing.T, ns string) []string {
+	t.Helper()
+	dyn, err := dynamic.NewForConfig(b.cluster.RESTConfig())
+	must(t, err)
+	var out []string
+	for _, gvr := range []schema.GroupVersionResource{
+		{Group: "apps", Version: "v1", Resource: "deployments"}, {Version: "v1", Resource: "serviceaccounts"}, {Version: "v1", Resource: "configmaps"},
+		{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles"}, {Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"},
+		{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"}, {Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"},
+		{Group: "operators.coreos.com", Version: "v1alpha1", Resource: "clusterserviceversions"},
+	} {
+		list, err := dyn.Resource(gvr).List(t.Context(), metav1.ListOptions{LabelSelector: "chandler-fleet.io/managed=true"})
+		must(t, err)
+		for _, o := range list.Items {
+			if o.GetNamespace() != ns && o.GetLabels()["olm.owner.namespace"] != ns || o.GetDeletionTimestamp() != nil {
+				continue
+			}
+			out = append(out, strings.ReplaceAll(gvr.Resource+" of "+o.GetLabels()["olm.owner"], ns, "life"))
+		}
+	}
+	return out
+}

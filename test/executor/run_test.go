@@ -1,0 +1,105 @@
+package executor_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/chandler-fleet/chandler/libs/bus/bustest"
+	"github.com/chandler-fleet/chandler/services/installer/executor"
+	"github.com/chandler-fleet/chandler/test/testcluster"
+)
+
+// quick makes takeovers and retries fit for a test.
+func quick() executor.Timing {
+	return executor.Timing{
+		Lease: 3 * time.Second, Renew: 500 * time.Millisecond, Resend: time.Second, Reread: time.Second,
+		Resync: 5 * time.Second, Backoff: 100 * time.Millisecond,
+	}
+}
+
+// bed is a cluster with a hub.
+type bed struct {
+	*hub
+	cluster *testcluster.Cluster
+	kube    kubernetes.Interface
+}
+
+func newBed(t testing.TB) *bed {
+	t.Helper()
+	c := testcluster.New(t)
+	kube, err := kubernetes.NewForConfig(c.RESTConfig())
+	must(t, err)
+	return &bed{hub: newHub(t), cluster: c, kube: kube}
+}
+
+func (b *bed) config(holder string) executor.Config {
+	return executor.Config{
+		Tenant: "default", Cluster: "test", ClusterID: b.hub.cluster, REST: b.cluster.RESTConfig(), JetStream: b.js,
+		GrantKey: b.public, Holder: holder, Now: time.Now, Log: bustest.Log(b.t), Timing: quick(),
+	}
+}
+
+// running is an executor at work.
+type running struct {
+	cancel context.CancelFunc
+	done   chan error
+}
+
+// launch runs an executor in the background; whoever launches ends it.
+func (b *bed) launch(e *executor.Executor) *running {
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &running{cancel: cancel, done: make(chan error, 1)}
+	go func() { r.done <- e.Run(ctx) }()
+	return r
+}
+
+// start runs an executor until the returned function or the test ends it.
+func (b *bed) start(cfg executor.Config) (stop func()) {
+	b.t.Helper()
+	r := b.run(cfg)
+	stop = sync.OnceFunc(func() {
+		r.cancel()
+		if err := <-r.done; err != nil {
+			b.t.Errorf("executor: %v", err)
+		}
+	})
+	b.t.Cleanup(stop)
+	return stop
+}
+
+// counter counts the writes of one kind that go out.
+type counter struct {
+	next    http.RoundTripper
+	applies *atomic.Int64
+}
+
+func (c counter) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method == http.MethodPatch && r.Header.Get("Content-Type") == "application/apply-patch+yaml" || r.Method == http.MethodPatch && r.URL.Query().Get("fieldManager") != "" {
+		c.applies.Add(1)
+	}
+	return c.next.RoundTrip(r)
+}
+
+func counted(cfg *rest.Config, applies *atomic.Int64) *rest.Config {
+	cfg.Wrap(func(rt http.RoundTripper) http.RoundTripper { return counter{next: rt, applies: applies} })
+	return cfg
+}
+
+func wantNotFound(err error) error {
+	switch {
+	case err == nil:
+		return errors.New("it is still there")
+	case apierrors.IsNotFound(err):
+		return nil
+	}
+	return err
+}

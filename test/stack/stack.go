@@ -1,0 +1,297 @@
+package stack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/chandler-fleet/chandler/libs/migrate"
+	"github.com/chandler-fleet/chandler/libs/pg/pglocal"
+	"github.com/chandler-fleet/chandler/test/internal/proc"
+)
+
+// startTimeout bounds a start: everything together takes three seconds on two idle cores, and fault tests start stacks
+// beside Kubernetes control planes.
+const startTimeout = 2 * time.Minute
+
+// readyEvery is how often a service is asked whether it is ready.
+const readyEvery = 20 * time.Millisecond
+
+// Options say what to start.
+type Options struct {
+	Dir     string                // holds data, logs and binaries; made if absent
+	Bin     string                // folder with the binaries of Build; "" builds into Dir/bin
+	Durable bool                  // fsync on, as in production
+	Listen  string                // address of the API; "" takes a free port
+	Token   string                // of the administrator; "" makes one
+	Tell    func(line string)     // takes a line for each step; nil: nothing
+	Env     func(string) []string // further environment of a service; nil: none
+}
+
+// Stack is a running Chandler.
+type Stack struct {
+	opts     Options
+	secrets  secrets
+	postgres *pglocal.Server
+	natsPort int
+	api      string // address
+	ops      map[string]string
+	running  map[string]*proc.Process
+}
+
+// Start brings everything up and returns when every service is ready. ctx bounds the start only.
+func Start(ctx context.Context, opts Options) (*Stack, error) {
+	if opts.Tell == nil {
+		opts.Tell = func(string) {}
+	}
+	s := &Stack{opts: opts, ops: map[string]string{}, running: map[string]*proc.Process{}}
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not ready within %s", startTimeout))
+	defer cancel()
+	if err := s.start(ctx); err != nil {
+		return nil, errors.Join(err, s.Stop())
+	}
+	return s, nil
+}
+
+func (s *Stack) start(ctx context.Context) error {
+	for _, step := range []func(context.Context) error{
+		s.prepare, s.startPostgres, s.migrate, s.StartNATS, s.startServices,
+	} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Stack) prepare(ctx context.Context) (err error) {
+	if s.secrets, err = newSecrets(); err != nil {
+		return err
+	}
+	if s.opts.Token != "" {
+		s.secrets.token = s.opts.Token
+	}
+	for _, sub := range []string{"logs", "nats"} {
+		if err := os.MkdirAll(s.file(sub), 0o755); err != nil {
+			return err
+		}
+	}
+	if err := s.takePorts(); err != nil {
+		return err
+	}
+	if s.opts.Bin != "" {
+		return nil
+	}
+	s.opts.Bin = s.file("bin")
+	s.opts.Tell("building the services")
+	return Build(ctx, s.opts.Bin)
+}
+
+// takePorts chooses every address once, so that a part that is started again is found where it was.
+func (s *Stack) takePorts() error {
+	ports, err := freePorts(len(Services) + 2)
+	if err != nil {
+		return err
+	}
+	s.natsPort = ports[0]
+	s.api = s.opts.Listen
+	if s.api == "" {
+		s.api = fmt.Sprintf("127.0.0.1:%d", ports[1])
+	}
+	for i, name := range Services {
+		s.ops[name] = fmt.Sprintf("127.0.0.1:%d", ports[i+2])
+	}
+	return nil
+}
+
+// freePorts holds all of them before it lets any go, so that they differ.
+func freePorts(n int) ([]int, error) {
+	ports := make([]int, 0, n)
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, fmt.Errorf("find a free port: %w", err)
+		}
+		defer l.Close() //nolint:errcheck // nothing was sent or received
+		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+	}
+	return ports, nil
+}
+
+func (s *Stack) startPostgres(ctx context.Context) (err error) {
+	s.opts.Tell("starting Postgres")
+	s.postgres, err = pglocal.Start(ctx, pglocal.Options{Durable: s.opts.Durable})
+	return err
+}
+
+func (s *Stack) migrate(ctx context.Context) error {
+	s.opts.Tell("migrating the database")
+	return migrate.Up(ctx, s.postgres.AdminURL(), migrate.Options{})
+}
+
+// StartNATS starts nats-server on its old port with its old data.
+func (s *Stack) StartNATS(ctx context.Context) error {
+	s.opts.Tell("starting NATS")
+	args := []string{"--addr", "127.0.0.1", "--port", fmt.Sprint(s.natsPort), "--jetstream", "--store_dir", s.file("nats")}
+	if err := s.run("nats-server", filepath.Join(s.opts.Bin, "nats-server"), args, os.Environ()); err != nil {
+		return err
+	}
+	return s.await(ctx, "nats-server", func(ctx context.Context) error {
+		conn, err := new(net.Dialer).DialContext(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", s.natsPort))
+		if err != nil {
+			return err
+		}
+		return conn.Close()
+	})
+}
+
+func (s *Stack) startServices(ctx context.Context) error {
+	for _, name := range Services {
+		s.opts.Tell("starting " + name)
+		if err := s.Launch(name); err != nil {
+			return err
+		}
+	}
+	for _, name := range Services {
+		if err := s.Ready(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Launch starts a service that does not run, without waiting for it.
+func (s *Stack) Launch(name string) error {
+	return s.run(name, filepath.Join(s.opts.Bin, name), nil, s.env(name))
+}
+
+// Ready waits until the service says that it is ready.
+func (s *Stack) Ready(ctx context.Context, name string) error {
+	return s.await(ctx, name, func(ctx context.Context) error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.ops[name]+"/readyz", http.NoBody)
+		if err != nil {
+			return err
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close() //nolint:errcheck // read whole below
+		body, err := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
+		if err == nil && resp.StatusCode != http.StatusOK {
+			err = fmt.Errorf("%s: %s", resp.Status, body)
+		}
+		return err
+	})
+}
+
+func (s *Stack) env(name string) []string {
+	env := append(os.Environ(),
+		"CHANDLER_DATABASE_URL="+s.postgres.RoleURL(name),
+		"CHANDLER_NATS_URL="+s.NATSURL(),
+		"CHANDLER_OPS_LISTEN="+s.ops[name],
+		"CHANDLER_LOG_FORMAT=text",
+	)
+	switch name {
+	case "gateway":
+		env = append(env, "CHANDLER_LISTEN="+s.api, "CHANDLER_ADMIN_TOKEN="+s.secrets.token,
+			"CHANDLER_CREDENTIALS_RECIPIENT="+s.secrets.recipient)
+	case "installer":
+		env = append(env, "CHANDLER_CREDENTIALS_IDENTITY="+s.secrets.identity, "CHANDLER_GRANT_KEY="+s.secrets.grantKey)
+	}
+	if s.opts.Env != nil {
+		env = append(env, s.opts.Env(name)...)
+	}
+	return env
+}
+
+func (s *Stack) run(name, path string, args, env []string) error {
+	if p := s.running[name]; p != nil && p.ID().Alive() {
+		return fmt.Errorf("%s runs already", name)
+	}
+	p, err := proc.Start(proc.Spec{Name: name, Path: path, Args: args, Env: env, Dir: s.opts.Dir, Log: s.Log(name)})
+	if err != nil {
+		return err
+	}
+	s.running[name] = p
+	return nil
+}
+
+// await polls until ready has no error, and stops early when the process has ended by itself.
+func (s *Stack) await(ctx context.Context, name string, ready func(context.Context) error) error {
+	ticker := time.NewTicker(readyEvery)
+	defer ticker.Stop()
+	for {
+		err := ready(ctx)
+		if err == nil {
+			return nil
+		}
+		if failure := s.running[name].Failure(); failure != nil {
+			return failure
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s is not ready: %w: %w\n%s", name, context.Cause(ctx), err, proc.Tail(s.Log(name)))
+		case <-ticker.C:
+		}
+	}
+}
+
+// Kill ends a part at once, as kill -9 does.
+func (s *Stack) Kill(name string) { s.running[name].Kill() }
+
+// Pause stops a part without ending it; Continue lets it run on.
+func (s *Stack) Pause(name string) error { return s.running[name].Suspend() }
+
+// Continue ends a pause.
+func (s *Stack) Continue(name string) error { return s.running[name].Continue() }
+
+// Process returns the process of a part.
+func (s *Stack) Process(name string) *proc.Process { return s.running[name] }
+
+// Stop ends everything. What Dir holds stays, so that logs can be read.
+func (s *Stack) Stop() error {
+	var errs []error
+	names := append([]string{"nats-server"}, Services...)
+	for _, name := range slices.Backward(names) {
+		if p := s.running[name]; p != nil {
+			p.Kill()
+		}
+	}
+	if s.postgres != nil {
+		errs = append(errs, s.postgres.Stop())
+	}
+	return errors.Join(errs...)
+}
+
+// URL is where the API is.
+func (s *Stack) URL() string { return "http://" + s.api }
+
+// Token is the administrator's.
+func (s *Stack) Token() string { return s.secrets.token }
+
+// NATSURL is where NATS is.
+func (s *Stack) NATSURL() string { return fmt.Sprintf("nats://127.0.0.1:%d", s.natsPort) }
+
+// Postgres is the instance of the stack.
+func (s *Stack) Postgres() *pglocal.Server { return s.postgres }
+
+// Bin is the folder of the binaries.
+func (s *Stack) Bin() string { return s.opts.Bin }
+
+// Ops is the address where a service tells its health and metrics.
+func (s *Stack) Ops(name string) string { return s.ops[name] }
+
+// Log is the file with the output of a part.
+func (s *Stack) Log(name string) string { return s.file("logs", name+".log") }
+
+func (s *Stack) file(elements ...string) string {
+	return filepath.Join(append([]string{s.opts.Dir}, elements...)...)
+}

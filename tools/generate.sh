@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Writes every generated file of the repository again.
+#
+#   tools/generate.sh           writes them
+#   tools/generate.sh --list    prints their paths, for make verify
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+generated=(
+  docs/events.md
+  docs/asyncapi.yaml
+  migrations/schema.sql
+  services/gateway/openapi.yaml
+  deploy/helm/golden
+)
+modules() { sed -n 's/^[[:space:]]\+\(\.\/[^ ]*\)$/\1/p' go.work; }
+
+if [ "${1:-}" = --list ]; then
+  printf '%s\n' "${generated[@]}"
+  for m in $(modules); do echo "${m#./}/go.mod"; done
+  exit 0
+fi
+
+step() { echo "generate: $*"; }
+
+step "go version of every go.mod, from go.work"
+version=$(awk '$1 == "go" { print $2 }' go.work)
+for m in $(modules); do
+  grep -qx "go $version" "$m/go.mod" || (cd "$m" && GOWORK=off go mod edit -go="$version")
+done
+
+step "docs/events.md, docs/asyncapi.yaml"
+go run ./libs/events/cmd/gendocs
+
+step "migrations/schema.sql"
+go run ./libs/migrate/cmd/dumpschema -o migrations/schema.sql
+
+step "services/gateway/openapi.yaml"
+go test ./services/gateway/internal/api -count=1 -run TestOpenAPIDocument -update >/dev/null
+
+step "deploy/helm/golden"
+tools/helm/golden.sh

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Installs what the tests need from the system: a C compiler (for -race) and the programs of
+# PostgreSQL. As root with apt-get it installs them, else it says in one sentence what is missing.
+set -euo pipefail
+
+have_gcc() { command -v gcc >/dev/null || command -v cc >/dev/null; }
+
+have_postgres() {
+  [ -n "${CHANDLER_DATABASE_URL:-}" ] && return 0
+  command -v initdb >/dev/null && return 0
+  compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null
+}
+
+packages=()
+have_gcc || packages+=(gcc libc6-dev)
+have_postgres || packages+=(postgresql)
+[ ${#packages[@]} -eq 0 ] && exit 0
+
+if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
+  echo "Missing on this machine: ${packages[*]}. Install them with the system's package manager (on Debian: sudo apt-get install ${packages[*]}) and run this again." >&2
+  exit 1
+fi
+
+echo "installing ${packages[*]} with apt-get; this takes about a minute"
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+export DEBIAN_FRONTEND=noninteractive
+# The package would start a server of its own; the tests start private ones.
+install() { apt-get -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 install -y --no-install-recommends "${packages[@]}" >"$log" 2>&1; }
+if ! install; then
+  apt-get -o Acquire::Retries=3 update >"$log" 2>&1 && install || {
+    cat "$log" >&2
+    echo "apt-get could not install ${packages[*]}; the reason stands above." >&2
+    exit 1
+  }
+fi

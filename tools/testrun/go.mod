@@ -1,0 +1,3 @@
+module github.com/chandler-fleet/chandler/tools/testrun
+
+go 1.26.0
