@@ -99,7 +99,7 @@ fmt-check: $(LINT)
 
 .PHONY: lint
 lint: $(LINT)
-	@$(LINT) run $(PATTERNS)
+	@$(LINT) run --allow-serial-runners $(PATTERNS)
 
 .PHONY: archtest-pure
 archtest-pure:

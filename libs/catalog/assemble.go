@@ -21,7 +21,7 @@ type group struct {
 	severity     Severity // of what is wrong with the graph
 }
 
-func (g *group) add(at place, s Severity, rule, format string, args ...any) {
+func (g *group) addf(at place, s Severity, rule, format string, args ...any) {
 	g.findings = append(g.findings, at.finding(s, rule, g.name, format, args...))
 }
 
@@ -112,7 +112,7 @@ func (g *group) build() (Package, bool) {
 	} else {
 		g.synthesise()
 	}
-	if len(g.packages) == 0 || len(g.packages[0].body.Name) == 0 {
+	if len(g.packages) == 0 || g.packages[0].body.Name == "" {
 		return Package{}, false
 	}
 	g.checkBundles()
@@ -128,8 +128,10 @@ func (g *group) build() (Package, bool) {
 // and documents leaves no trace (R-CAT-5).
 func (g *group) document() Package {
 	body := g.packages[0].body
-	p := Package{Name: body.Name, DefaultChannel: body.DefaultChannel, Description: body.Description,
-		Properties: body.Properties, Other: g.others}
+	p := Package{
+		Name: body.Name, DefaultChannel: body.DefaultChannel, Description: body.Description,
+		Properties: body.Properties, Other: g.others,
+	}
 	p.Icon = icon(body.Icon)
 	for _, c := range g.channels {
 		ch := c.body
@@ -191,7 +193,7 @@ func (g *group) adopt() {
 		case wanted[name]:
 			g.bundles = append(g.bundles, dirs[name])
 		default:
-			g.add(dirs[name].place, SeverityWarning, "R-CAT-29", "bundle directory of %q is left out: it is not found in any channel entries; add it to a channel", name)
+			g.addf(dirs[name].place, SeverityWarning, "R-CAT-29", "bundle directory of %q is left out: it is not found in any channel entries; add it to a channel", name)
 		}
 	}
 }
@@ -201,7 +203,7 @@ func (g *group) sameBundle(first, second *bundleDraft) {
 	if first.bundle.Content == second.bundle.Content {
 		return
 	}
-	g.add(second.place, SeverityWarning, "R-CAT-24", "bundle %q is left out: %s holds another one of the same name", second.bundle.Name, first.file)
+	g.addf(second.place, SeverityWarning, "R-CAT-24", "bundle %q is left out: %s holds another one of the same name", second.bundle.Name, first.file)
 }
 
 func icon(b *iconBody) *Icon {

@@ -60,7 +60,7 @@ type dirReader struct {
 	findings []Finding
 }
 
-func (r *dirReader) warn(file, rule, format string, args ...any) {
+func (r *dirReader) warnf(file, rule, format string, args ...any) {
 	at := place{file: file}
 	r.findings = append(r.findings, at.finding(SeverityWarning, rule, r.draft.pkg, format, args...))
 }
@@ -82,14 +82,14 @@ func (r *dirReader) annotations() bool {
 	}
 	r.draft.pkg = a[AnnotationPackage]
 	if r.draft.pkg == "" {
-		r.warn(file, "R-CAT-55", "the bundle is left out: set the annotation %s to its package", AnnotationPackage)
+		r.warnf(file, "R-CAT-55", "the bundle is left out: set the annotation %s to its package", AnnotationPackage)
 		return false
 	}
 	if t := a[AnnotationMediaType]; t != "" && t != MediaTypeRegistryV1 {
-		r.warn(file, "R-CAT-55", "the bundle is left out: its media type is %q, only %s can be installed", t, MediaTypeRegistryV1)
+		r.warnf(file, "R-CAT-55", "the bundle is left out: its media type is %q, only %s can be installed", t, MediaTypeRegistryV1)
 		return false
 	}
-	for _, c := range strings.Split(a[AnnotationChannels], ",") {
+	for c := range strings.SplitSeq(a[AnnotationChannels], ",") {
 		if c = strings.TrimSpace(c); c != "" {
 			r.draft.joins = append(r.draft.joins, c)
 		}
@@ -102,7 +102,7 @@ func (r *dirReader) annotations() bool {
 func (r *dirReader) read(file string, into any) bool {
 	data, err := readFile(r.fs, file, MaxDocumentBytes)
 	if err != nil {
-		r.warn(file, "R-CAT-55", "the bundle is left out: %v", err)
+		r.warnf(file, "R-CAT-55", "the bundle is left out: %v", err)
 		return false
 	}
 	all, err := docs.Objects(data, docLimits())
@@ -114,7 +114,7 @@ func (r *dirReader) read(file string, into any) bool {
 		err = json.Unmarshal(all[0], into)
 	}
 	if err != nil {
-		r.warn(file, "R-CAT-55", "the bundle is left out: %v", err)
+		r.warnf(file, "R-CAT-55", "the bundle is left out: %v", err)
 		return false
 	}
 	return true
@@ -125,11 +125,11 @@ func (r *dirReader) manifests() ([][]byte, bool) {
 	dir := path.Join(r.dir, dirManifests)
 	entries, err := fs.ReadDir(r.fs, dir)
 	if err != nil {
-		r.warn(dir, "R-CAT-51", "the bundle is left out: %v", err)
+		r.warnf(dir, "R-CAT-51", "the bundle is left out: %v", err)
 		return nil, false
 	}
 	if len(entries) > MaxBundleFiles {
-		r.warn(dir, "R-CAT-51", "the bundle is left out: it has more than %d files", MaxBundleFiles)
+		r.warnf(dir, "R-CAT-51", "the bundle is left out: it has more than %d files", MaxBundleFiles)
 		return nil, false
 	}
 	var out [][]byte
@@ -141,13 +141,13 @@ func (r *dirReader) manifests() ([][]byte, bool) {
 		file := path.Join(dir, e.Name())
 		data, err := readFile(r.fs, file, left)
 		if err != nil {
-			r.warn(file, "R-CAT-51", "the bundle is left out: %v", err)
+			r.warnf(file, "R-CAT-51", "the bundle is left out: %v", err)
 			return nil, false
 		}
 		left -= int64(len(data))
 		objects, err := docs.Objects(data, docLimits())
 		if err != nil {
-			r.warn(file, "R-CAT-51", "the bundle is left out: %v", err)
+			r.warnf(file, "R-CAT-51", "the bundle is left out: %v", err)
 			return nil, false
 		}
 		out = append(out, objects...)
@@ -197,7 +197,7 @@ func (r *dirReader) dependencies() []Property {
 				Version     string `json:"version"`
 			}
 			if err := json.Unmarshal(dep.Value, &v); err != nil {
-				r.warn(file, "R-CAT-56", "dependency %s is passed over: %v", dep.Type, err)
+				r.warnf(file, "R-CAT-56", "dependency %s is passed over: %v", dep.Type, err)
 				continue
 			}
 			out = append(out, Property{TypePackageRequired, mustJSON(PackageRequired{v.PackageName, v.Version})})
@@ -221,7 +221,7 @@ func (r *dirReader) extraProperties() []Property {
 	if text := r.draft.csv.Annotations["olm.properties"]; text != "" {
 		var more []Property
 		if err := json.Unmarshal([]byte(text), &more); err != nil {
-			r.warn(path.Join(r.dir, dirManifests), "R-CAT-58", "the CSV annotation olm.properties is passed over: %v", err)
+			r.warnf(path.Join(r.dir, dirManifests), "R-CAT-58", "the CSV annotation olm.properties is passed over: %v", err)
 		}
 		out = append(out, more...)
 	}

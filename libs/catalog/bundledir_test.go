@@ -9,7 +9,7 @@ import (
 )
 
 // directory returns the files of one bundle directory of package buoy.
-func directory(version, csv string, annotations string, more files) files {
+func directory(version, csv, annotations string, more files) files {
 	dir := "buoy/" + version + "/"
 	out := files{
 		dir + "manifests/csv.yaml":           csv,
@@ -128,12 +128,61 @@ func TestLeftOut(t *testing.T) {
 	}
 }
 
-// TestSynthesisedGraphWarns proves that a graph which nobody checked is served with a warning.
-func TestSynthesisedGraphWarns(t *testing.T) {
+// TestSeveralHeads proves that bundles which nothing connects are put in order of version, that edges
+// which authors gave stay, and that a warning says so.
+func TestSeveralHeads(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name    string
+		bundles map[string]string // version to edges
+		order   string
+		skips   string // of the head
+	}{
+		{"two loose ones", map[string]string{"1.0.0": "", "1.1.0": ""}, "buoy.v1.1.0 buoy.v1.0.0", ""},
+		{"ten before nine", map[string]string{"1.9.0": "", "1.10.0": ""}, "buoy.v1.10.0 buoy.v1.9.0", ""},
+		{
+			"two chains",
+			map[string]string{"1.0.0": "", "1.0.1": "  replaces: buoy.v1.0.0\n", "2.0.0": "", "2.0.1": "  replaces: buoy.v2.0.0\n"},
+			"buoy.v2.0.1 buoy.v2.0.0 buoy.v1.0.1 buoy.v1.0.0", "",
+		},
+		{"a tail that names a virtual node", map[string]string{"1.0.0": "", "2.0.0": "  replaces: buoy.v1.9.0\n"}, "buoy.v2.0.0 buoy.v1.0.0", "buoy.v1.9.0"},
+		{
+			"between two versions",
+			map[string]string{"1.0.0": "", "2.0.0": "  replaces: buoy.v1.0.0\n", "1.4.0": "", "1.5.0": "  replaces: buoy.v1.4.0\n"},
+			"buoy.v2.0.0 buoy.v1.0.0", "buoy.v1.5.0 buoy.v1.4.0",
+		},
+	} {
+		var dirs []files
+		for v, edges := range c.bundles {
+			dirs = append(dirs, directory(v, manifestCSV("buoy.v"+v, v, edges), channels("steady"), nil))
+		}
+		got := load(t, tree(dirs...))
+		if got.Findings.Errors() > 0 || len(got.Packages) != 1 || got.Findings[0].Rule != "R-CAT-35" || !strings.Contains(got.Findings[0].Message, "order of version") {
+			t.Errorf("%s: findings:\n%s", c.name, lines(got))
+			continue
+		}
+		g, err := catalog.NewGraph(got.Packages[0].Channels[0])
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		if names(g.Ordered()) != c.order || strings.Join(g.Head().Skips, " ") != c.skips {
+			t.Errorf("%s: order %s, head skips %v", c.name, names(g.Ordered()), g.Head().Skips)
+		}
+		for v := range c.bundles {
+			if n := "buoy.v" + v; n != g.Head().Name && len(g.Successors(n, v)) == 0 {
+				t.Errorf("%s: %s has no successor", c.name, n)
+			}
+		}
+	}
+}
+
+// TestSynthesisedCycleWarns proves that a graph which nobody checked is served with a warning.
+func TestSynthesisedCycleWarns(t *testing.T) {
 	t.Parallel()
 	c := load(t, tree(
-		directory("1.0.0", manifestCSV("buoy.v1.0.0", "1.0.0", ""), channels("steady"), nil),
-		directory("2.0.0", manifestCSV("buoy.v2.0.0", "2.0.0", ""), channels("steady"), nil),
+		directory("1.0.0", manifestCSV("buoy.v1.0.0", "1.0.0", "  replaces: buoy.v2.0.0\n"), channels("steady"), nil),
+		directory("2.0.0", manifestCSV("buoy.v2.0.0", "2.0.0", "  replaces: buoy.v1.0.0\n"), channels("steady"), nil),
 	))
 	if c.Findings.Errors() > 0 || len(c.Packages) != 1 || c.Findings[0].Rule != "R-CAT-35" {
 		t.Errorf("findings:\n%s", lines(c))
@@ -148,7 +197,7 @@ func TestAdopted(t *testing.T) {
 		directory("1.0.0", manifestCSV("buoy.v1.0.0", "1.0.0", ""), channels("ignored"), nil),
 		directory("1.1.0", manifestCSV("buoy.v1.1.0", "1.1.0", "  replaces: elsewhere\n"), channels("ignored"), nil),
 		directory("9.0.0", manifestCSV("buoy.v9.0.0", "9.0.0", ""), channels("ignored"), nil),
-		files{"buoy/catalog.yaml": pkg + bundle + "schema: olm.channel\npackage: buoy\nname: steady\nentries: [{name: buoy.v1.1.0, replaces: buoy.v1.0.0}, {name: buoy.v1.0.0}]\n"},
+		files{"buoy/catalog.yaml": pkg + oneBundle + "schema: olm.channel\npackage: buoy\nname: steady\nentries: [{name: buoy.v1.1.0, replaces: buoy.v1.0.0}, {name: buoy.v1.0.0}]\n"},
 	)
 	c := load(t, in)
 	if err := c.Findings.Err(); err != nil {

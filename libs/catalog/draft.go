@@ -135,7 +135,6 @@ type bundleReader struct {
 	draft     *bundleDraft
 	manifests [][]byte
 	findings  []Finding
-	packages  int
 }
 
 func (r *bundleReader) field(key string, into any) {
@@ -152,14 +151,14 @@ func (r *bundleReader) field(key string, into any) {
 func (r *bundleReader) property(i int, p propertyNode) {
 	typ, ok := p.typeName()
 	if !ok || p.value == nil {
-		r.add(p.at(r.blob), "R-CAT-25", "property %d of bundle %q needs a type that is a non-empty string, and a value", i+1, r.name)
+		r.addf(p.at(r.blob), "R-CAT-25", "property %d of bundle %q needs a type that is a non-empty string, and a value", i+1, r.name)
 		return
 	}
 	if typ == TypeBundleObject {
 		if r.draft.embedded = true; p.value != nil {
 			m, ok := manifest(p.value)
 			if !ok {
-				r.add(p.at(r.blob), "R-CAT-25", "olm.bundle.object of bundle %q must hold {data: <base64 of one manifest>}", r.name)
+				r.addf(p.at(r.blob), "R-CAT-25", "olm.bundle.object of bundle %q must hold {data: <base64 of one manifest>}", r.name)
 				return
 			}
 			r.manifests = append(r.manifests, m)
@@ -172,7 +171,7 @@ func (r *bundleReader) property(i int, p propertyNode) {
 		return
 	}
 	if string(raw) == "null" {
-		r.add(p.at(r.blob), "R-CAT-25", "property %s of bundle %q has no value", typ, r.name)
+		r.addf(p.at(r.blob), "R-CAT-25", "property %s of bundle %q has no value", typ, r.name)
 		return
 	}
 	if typ == TypeCSVMetadata {
@@ -182,7 +181,7 @@ func (r *bundleReader) property(i int, p propertyNode) {
 	r.draft.bundle.Properties = append(r.draft.bundle.Properties, Property{Type: typ, Value: raw})
 }
 
-func (r *bundleReader) add(at place, rule, format string, args ...any) {
+func (r *bundleReader) addf(at place, rule, format string, args ...any) {
 	r.findings = append(r.findings, at.finding(SeverityError, rule, r.pkg, format, args...))
 }
 
@@ -335,8 +334,10 @@ func metadataOf(csv bundle.CSV) json.RawMessage {
 	put("labels", m.Metadata.Labels)
 	put("apiServiceDefinitions", m.Spec["apiservicedefinitions"])
 	put("crdDescriptions", m.Spec["customresourcedefinitions"])
-	for _, key := range []string{"description", "displayName", "installModes", "keywords", "links",
-		"maintainers", "maturity", "minKubeVersion", "nativeAPIs", "provider"} {
+	for _, key := range []string{
+		"description", "displayName", "installModes", "keywords", "links",
+		"maintainers", "maturity", "minKubeVersion", "nativeAPIs", "provider",
+	} {
 		put(key, m.Spec[key])
 	}
 	raw, err := json.Marshal(out)

@@ -100,8 +100,10 @@ func (f Findings) bounded() Findings {
 		return f
 	}
 	left := len(f) - MaxFindings + 1
-	last := Finding{Rule: f[MaxFindings-1].Rule, Severity: SeverityInfo,
-		Message: fmt.Sprintf("%d more findings are not listed; mend these and look again", left)}
+	last := Finding{
+		Rule: f[MaxFindings-1].Rule, Severity: SeverityInfo,
+		Message: fmt.Sprintf("%d more findings are not listed; mend these and look again", left),
+	}
 	return append(f[:MaxFindings-1:MaxFindings-1], last)
 }
 
@@ -112,6 +114,8 @@ type place struct {
 }
 
 func (p place) finding(s Severity, rule, pkg, format string, args ...any) Finding {
-	return Finding{Rule: rule, Severity: s, File: p.file, Line: p.line, Column: p.column, Package: pkg,
-		Message: fmt.Sprintf(format, args...)}
+	return Finding{
+		Rule: rule, Severity: s, File: p.file, Line: p.line, Column: p.column, Package: pkg,
+		Message: fmt.Sprintf(format, args...),
+	}
 }

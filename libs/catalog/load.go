@@ -63,12 +63,12 @@ func Load(fsys fs.FS, o Options) (*Catalog, error) {
 	}
 	w := &walker{fs: fsys}
 	if st, err := fs.Stat(fsys, "."); err != nil || !st.IsDir() {
-		w.report(SeverityError, ".", "R-CAT-43", "the root of a catalog must be a directory that can be read")
+		w.reportf(SeverityError, ".", "R-CAT-43", "the root of a catalog must be a directory that can be read")
 	} else {
 		w.walk(".", nil, 0)
 	}
 	if len(w.sources) == 0 && len(w.findings) == 0 {
-		w.report(SeverityError, ".", "R-CAT-1", "the directory holds no catalog content")
+		w.reportf(SeverityError, ".", "R-CAT-1", "the directory holds no catalog content")
 	}
 	parts := l.run(w.sources, workers)
 	if l.err != nil {
@@ -253,12 +253,13 @@ func (l *loader) split(i int, file string, send func(job) error) error {
 func failedFile(i int, file string, err error) part {
 	at := place{file: file}
 	message := err.Error()
-	var e *docs.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*docs.Error](err); ok {
 		at.line, message = e.Line, e.Message
 	}
-	return part{source: i, line: at.line, envelope: true,
-		findings: []Finding{at.finding(SeverityError, "R-CAT-1", "", "the file cannot be loaded: %s; mend it, or exclude it in %s", message, ignoreFile)}}
+	return part{
+		source: i, line: at.line, envelope: true,
+		findings: []Finding{at.finding(SeverityError, "R-CAT-1", "", "the file cannot be loaded: %s; mend it, or exclude it in %s", message, ignoreFile)},
+	}
 }
 
 func (l *loader) do(j job) part {
@@ -351,7 +352,7 @@ func (w *walker) passOver(parts []part) []part {
 		}
 		if !noted[p.source] {
 			noted[p.source] = true
-			w.report(SeverityInfo, w.sources[p.source].path, "R-CAT-4", "the file is passed over: it stands beside bundle directories and is no catalog content")
+			w.reportf(SeverityInfo, w.sources[p.source].path, "R-CAT-4", "the file is passed over: it stands beside bundle directories and is no catalog content")
 		}
 	}
 	return out

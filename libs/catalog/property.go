@@ -175,7 +175,7 @@ func checkRelease(r string) string {
 	if len(r) > maxRelease {
 		return fmt.Sprintf("has more than %d characters", maxRelease)
 	}
-	for _, id := range strings.Split(r, ".") {
+	for id := range strings.SplitSeq(r, ".") {
 		if _, err := semver.NewPRVersion(id); err != nil {
 			return "is not dot-separated pre-release identifiers: " + err.Error()
 		}

@@ -33,10 +33,10 @@ func load(t *testing.T, f files) *catalog.Catalog {
 
 // The smallest package that passes every rule.
 const (
-	pkg     = "schema: olm.package\nname: buoy\ndefaultChannel: steady\n---\n"
-	channel = "schema: olm.channel\npackage: buoy\nname: steady\nentries: [{name: buoy.v1.0.0}]\n---\n"
-	bundle  = "schema: olm.bundle\npackage: buoy\nname: buoy.v1.0.0\nimage: registry.example.com/buoy:1\nproperties: [{type: olm.package, value: {packageName: buoy, version: 1.0.0}}]\n---\n"
-	valid   = pkg + channel + bundle
+	pkg       = "schema: olm.package\nname: buoy\ndefaultChannel: steady\n---\n"
+	channel   = "schema: olm.channel\npackage: buoy\nname: steady\nentries: [{name: buoy.v1.0.0}]\n---\n"
+	oneBundle = "schema: olm.bundle\npackage: buoy\nname: buoy.v1.0.0\nimage: registry.example.com/buoy:1\nproperties: [{type: olm.package, value: {packageName: buoy, version: 1.0.0}}]\n---\n"
+	valid     = pkg + channel + oneBundle
 )
 
 // another returns a bundle of package buoy.
@@ -86,11 +86,11 @@ func TestRules(t *testing.T) {
 		{"channel without package", files{"a": valid + "schema: olm.channel\npackage: other\nname: c\nentries: [{name: x}]\n"}, "error R-CAT-22", 16, "unknown package \"other\""},
 		{"channel without name", files{"a": valid + "schema: olm.channel\npackage: buoy\nentries: [{name: buoy.v1.0.0}]\n"}, "error R-CAT-22", 16, "no name"},
 		{"channel twice", files{"a": valid, "b": channel}, "error R-CAT-22", 1, "duplicate channel \"steady\""},
-		{"channel of another form", files{"a": pkg + bundle + "schema: olm.channel\npackage: buoy\nname: steady\nentries: {name: buoy.v1.0.0}\n"}, "error R-CAT-22", 11, "right form"},
-		{"entry twice", files{"a": pkg + bundle + "schema: olm.channel\npackage: buoy\nname: steady\nentries:\n- name: buoy.v1.0.0\n- name: buoy.v1.0.0\n"}, "error R-CAT-23", 16, "occurs twice"},
-		{"entry without name", files{"a": pkg + bundle + channel + "schema: olm.channel\npackage: buoy\nname: c\nentries:\n- {replaces: x}\n"}, "error R-CAT-23", 20, "no name"},
+		{"channel of another form", files{"a": pkg + oneBundle + "schema: olm.channel\npackage: buoy\nname: steady\nentries: {name: buoy.v1.0.0}\n"}, "error R-CAT-22", 11, "right form"},
+		{"entry twice", files{"a": pkg + oneBundle + "schema: olm.channel\npackage: buoy\nname: steady\nentries:\n- name: buoy.v1.0.0\n- name: buoy.v1.0.0\n"}, "error R-CAT-23", 16, "occurs twice"},
+		{"entry without name", files{"a": pkg + oneBundle + channel + "schema: olm.channel\npackage: buoy\nname: c\nentries:\n- {replaces: x}\n"}, "error R-CAT-23", 20, "no name"},
 		{"bundle without package", files{"a": valid + "schema: olm.bundle\npackage: other\nname: x\n"}, "error R-CAT-24", 16, "unknown package"},
-		{"bundle twice", files{"a": valid, "b": bundle}, "error R-CAT-24", 1, "duplicate bundle \"buoy.v1.0.0\""},
+		{"bundle twice", files{"a": valid, "b": oneBundle}, "error R-CAT-24", 1, "duplicate bundle \"buoy.v1.0.0\""},
 		{"bundle without name", files{"a": valid + "schema: olm.bundle\npackage: buoy\n"}, "error R-CAT-24", 16, "no name"},
 		{"gvk of another form", files{"a": pkg + channel + another("buoy.v1.0.0", "1.0.0", "{type: olm.gvk, value: [1]}")}, "error R-CAT-25", 0, "olm.gvk"},
 		{"gvk group", files{"a": pkg + channel + another("buoy.v1.0.0", "1.0.0", "{type: olm.gvk.required, value: {group: Sea_, version: v1, kind: Buoy}}")}, "error R-CAT-25", 0, "not a DNS name"},
@@ -102,20 +102,20 @@ func TestRules(t *testing.T) {
 		{"bundle object", files{"a": pkg + channel + another("buoy.v1.0.0", "1.0.0", "{type: olm.bundle.object, value: {data: '%%%'}}")}, "error R-CAT-25", 0, "base64"},
 		{"no identity", files{"a": pkg + channel + "schema: olm.bundle\npackage: buoy\nname: buoy.v1.0.0\nimage: x\nproperties: []\n"}, "error R-CAT-26", 0, "exactly one olm.package property, it has 0"},
 		{"identity twice", files{"a": pkg + channel + another("buoy.v1.0.0", "1.0.0", "{type: olm.package, value: {packageName: buoy, version: 1.0.0}}")}, "error R-CAT-26", 0, "it has 2"},
-		{"other identity", files{"a": pkg + channel + strings.ReplaceAll(bundle, "packageName: buoy", "packageName: other")}, "error R-CAT-26", 0, "belongs to \"buoy\""},
+		{"other identity", files{"a": pkg + channel + strings.ReplaceAll(oneBundle, "packageName: buoy", "packageName: other")}, "error R-CAT-26", 0, "belongs to \"buoy\""},
 		{"leading v", files{"a": pkg + channel + another("buoy.v1.0.0", "v1.0.0")}, "error R-CAT-26", 0, "no semantic version"},
 		{"leading zero", files{"a": pkg + channel + another("buoy.v1.0.0", "1.00.0")}, "error R-CAT-26", 0, "no semantic version"},
-		{"long release", files{"a": pkg + channel + strings.ReplaceAll(bundle, "version: 1.0.0", "version: 1.0.0, release: '"+strings.Repeat("1", 21)+"'")}, "error R-CAT-27", 0, "20 characters"},
-		{"release with zero", files{"a": pkg + channel + strings.ReplaceAll(bundle, "version: 1.0.0", "version: 1.0.0, release: '01'")}, "error R-CAT-27", 0, "pre-release"},
-		{"image", files{"a": pkg + channel + strings.ReplaceAll(bundle, "registry.example.com/buoy:1", "'registry.example.com/Buoy:1'")}, "error R-CAT-28", 0, "pull specification"},
-		{"related image", files{"a": pkg + channel + strings.ReplaceAll(bundle, "image: ", "relatedImages: [{image: 'a b'}]\nimage: ")}, "error R-CAT-28", 0, "related image"},
+		{"long release", files{"a": pkg + channel + strings.ReplaceAll(oneBundle, "version: 1.0.0", "version: 1.0.0, release: '"+strings.Repeat("1", 21)+"'")}, "error R-CAT-27", 0, "20 characters"},
+		{"release with zero", files{"a": pkg + channel + strings.ReplaceAll(oneBundle, "version: 1.0.0", "version: 1.0.0, release: '01'")}, "error R-CAT-27", 0, "pre-release"},
+		{"image", files{"a": pkg + channel + strings.ReplaceAll(oneBundle, "registry.example.com/buoy:1", "'registry.example.com/Buoy:1'")}, "error R-CAT-28", 0, "pull specification"},
+		{"related image", files{"a": pkg + channel + strings.ReplaceAll(oneBundle, "image: ", "relatedImages: [{image: 'a b'}]\nimage: ")}, "error R-CAT-28", 0, "related image"},
 		{"bundle in no channel", files{"a": valid + another("buoy.v2.0.0", "2.0.0")}, "error R-CAT-29", 16, "not found in any channel entries"},
-		{"entry without bundle", files{"a": pkg + bundle + strings.ReplaceAll(channel, "[{name: buoy.v1.0.0}]", "[{name: buoy.v1.0.0, replaces: buoy.v0.9.0}, {name: buoy.v0.9.0}]")}, "error R-CAT-30", 0, "no olm.bundle blobs found in package \"buoy\" for olm.channel entries of \"steady\": buoy.v0.9.0"},
+		{"entry without bundle", files{"a": pkg + oneBundle + strings.ReplaceAll(channel, "[{name: buoy.v1.0.0}]", "[{name: buoy.v1.0.0, replaces: buoy.v0.9.0}, {name: buoy.v0.9.0}]")}, "error R-CAT-30", 0, "no olm.bundle blobs found in package \"buoy\" for olm.channel entries of \"steady\": buoy.v0.9.0"},
 		{"no default channel", files{"a": strings.ReplaceAll(valid, "defaultChannel: steady\n", "")}, "error R-CAT-31", 1, "name one of: steady"},
 		{"unknown default channel", files{"a": strings.ReplaceAll(valid, "defaultChannel: steady", "defaultChannel: calm")}, "error R-CAT-31", 1, "there are: steady"},
 		{"no channel", files{"a": pkg}, "error R-CAT-33", 1, "no channel"},
 		{"empty channel", files{"a": valid + "schema: olm.channel\npackage: buoy\nname: calm\n"}, "error R-CAT-33", 16, "no entries"},
-		{"same version", files{"a": pkg + bundle + another("buoy.v1", "1.0.0") + strings.ReplaceAll(channel, "[{name: buoy.v1.0.0}]", "[{name: buoy.v1.0.0, replaces: buoy.v1}, {name: buoy.v1}]")}, "error R-CAT-34", 0, "duplicate versions found in bundles"},
+		{"same version", files{"a": pkg + oneBundle + another("buoy.v1", "1.0.0") + strings.ReplaceAll(channel, "[{name: buoy.v1.0.0}]", "[{name: buoy.v1.0.0, replaces: buoy.v1}, {name: buoy.v1}]")}, "error R-CAT-34", 0, "duplicate versions found in bundles"},
 		{"skips nothing", files{"a": strings.ReplaceAll(valid, "{name: buoy.v1.0.0}]", "{name: buoy.v1.0.0, skips: ['']}]")}, "error R-CAT-38", 0, "empty name"},
 		{"skipRange", files{"a": strings.ReplaceAll(valid, "{name: buoy.v1.0.0}]", "{name: buoy.v1.0.0, skipRange: '<latest'}]")}, "error R-CAT-38", 0, "skipRange of entry"},
 		{"no image", files{"a": strings.ReplaceAll(valid, "image: registry.example.com/buoy:1\n", "")}, "error R-CAT-39", 0, "neither an image nor manifests"},
@@ -232,16 +232,16 @@ func TestMixedFormats(t *testing.T) {
 	for name, f := range map[string]files{
 		"one JSON file":        {"x": jpkg + jchannel + "\n" + jbundle},
 		"JSON with spaces":     {"x": "\n  " + jpkg + "  \n\n" + jchannel + jbundle},
-		"other order":          {"x.yml": bundle + pkg + channel},
-		"three files":          {"a/b/c": pkg, "a/d": jchannel, "e": bundle},
+		"other order":          {"x.yml": oneBundle + pkg + channel},
+		"three files":          {"a/b/c": pkg, "a/d": jchannel, "e": oneBundle},
 		"JSON then YAML":       {"x": jpkg + "\n---\n" + channel + jbundle},
-		"flow YAML":            {"x": "{schema: olm.package, name: buoy, defaultChannel: steady}\n---\n" + channel + bundle},
+		"flow YAML":            {"x": "{schema: olm.package, name: buoy, defaultChannel: steady}\n---\n" + channel + oneBundle},
 		"byte order mark":      {"x": "\xef\xbb\xbf" + valid},
 		"windows lines":        {"x": strings.ReplaceAll(valid, "\n", "\r\n")},
 		"comments and marks":   {"x": "# c\n---\n# d\n---\n" + strings.ReplaceAll(valid, "---\n", "--- # e\n") + "...\n"},
 		"content behind marks": {"x": pkg + channel + "--- {schema: olm.bundle, package: buoy, name: buoy.v1.0.0, image: 'registry.example.com/buoy:1', properties: [{type: olm.package, value: {packageName: buoy, version: 1.0.0}}]}\n"},
 		"keys in capitals":     {"x": strings.ReplaceAll(strings.ReplaceAll(valid, "schema:", "Schema:"), "name: buoy\n", "NAME: buoy\n")},
-		"anchors":              {"x": strings.Replace(pkg, "buoy", "&n buoy", 1) + channel + strings.Replace(bundle, "package: buoy", "package: &p buoy", 1)},
+		"anchors":              {"x": strings.Replace(pkg, "buoy", "&n buoy", 1) + channel + strings.Replace(oneBundle, "package: buoy", "package: &p buoy", 1)},
 	} {
 		if got := digestOf(t, f); got != want {
 			t.Errorf("%s: another package", name)

@@ -45,20 +45,22 @@ func (g *group) synthesise() {
 		return
 	}
 	for _, name := range sortedKeys(members) {
-		g.channels = append(g.channels, channelOf(g.name, name, members[name], byName))
+		c := channelOf(g.name, name, members[name], byName)
+		g.joinHeads(c, byName)
+		g.channels = append(g.channels, c)
 	}
-	g.packages = []*packageDraft{g.describe(byName)}
+	g.packages = []*packageDraft{g.describe()}
 }
 
 // usable reports whether later steps can rely on the bundle; what they cannot take is left out.
 func (g *group) usable(d *bundleDraft) bool {
 	if _, err := semver.Parse(d.bundle.Version); err != nil {
-		g.add(d.place, SeverityWarning, "R-CAT-26", "bundle %q is left out: version %q of its CSV is no semantic version: %v", d.bundle.Name, d.bundle.Version, err)
+		g.addf(d.place, SeverityWarning, "R-CAT-26", "bundle %q is left out: version %q of its CSV is no semantic version: %v", d.bundle.Name, d.bundle.Version, err)
 		return false
 	}
 	for _, p := range d.bundle.Properties {
 		if why := checkProperty(p); why != "" {
-			g.add(d.place, SeverityWarning, "R-CAT-25", "bundle %q is left out: property %s: %s", d.bundle.Name, p.Type, why)
+			g.addf(d.place, SeverityWarning, "R-CAT-25", "bundle %q is left out: property %s: %s", d.bundle.Name, p.Type, why)
 			return false
 		}
 	}
@@ -81,7 +83,7 @@ func (g *group) dropOutsiders(members map[string]map[string]bool) {
 				return false
 			}
 		}
-		g.add(d.place, SeverityWarning, "R-CAT-52", "bundle %q is left out: it names no channel; set the annotation %s", d.bundle.Name, AnnotationChannels)
+		g.addf(d.place, SeverityWarning, "R-CAT-52", "bundle %q is left out: it names no channel; set the annotation %s", d.bundle.Name, AnnotationChannels)
 		return true
 	})
 }
@@ -105,7 +107,7 @@ func channelOf(pkg, name string, members map[string]bool, byName map[string]*bun
 
 // describe makes the package: the default channel that the newest bundle names, else the first by
 // name (R-CAT-55); description and icon of the newest bundle of that channel.
-func (g *group) describe(byName map[string]*bundleDraft) *packageDraft {
+func (g *group) describe() *packageDraft {
 	p := &packageDraft{}
 	p.body.Name = g.name
 	newest := slices.Clone(g.bundles)

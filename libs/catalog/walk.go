@@ -29,7 +29,7 @@ type walker struct {
 	seen     int // files and directories met so far
 }
 
-func (w *walker) report(s Severity, file, rule, format string, args ...any) {
+func (w *walker) reportf(s Severity, file, rule, format string, args ...any) {
 	at := place{file: file}
 	w.findings = append(w.findings, at.finding(s, rule, "", format, args...))
 }
@@ -37,24 +37,25 @@ func (w *walker) report(s Severity, file, rule, format string, args ...any) {
 // walk reads a directory and descends. It returns false where a limit ends the whole walk.
 func (w *walker) walk(dir string, ig ignores, depth int) bool {
 	if depth > MaxDirectoryDepth {
-		w.report(SeverityError, dir, "R-CAT-1", "directories nest more than %d deep; flatten the tree or exclude it in %s", MaxDirectoryDepth, ignoreFile)
+		w.reportf(SeverityError, dir, "R-CAT-1", "directories nest more than %d deep; flatten the tree or exclude it in %s", MaxDirectoryDepth, ignoreFile)
 		return false
 	}
 	entries, err := fs.ReadDir(w.fs, dir)
 	if err != nil {
-		w.report(SeverityError, dir, "R-CAT-1", "the directory cannot be read: %v", err)
+		w.reportf(SeverityError, dir, "R-CAT-1", "the directory cannot be read: %v", err)
 		return true
 	}
 	ig, err = ig.with(w.fs, dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		w.report(SeverityError, path.Join(dir, ignoreFile), "R-CAT-2", "the ignore file cannot be read: %v", err)
+		w.reportf(SeverityError, path.Join(dir, ignoreFile), "R-CAT-2", "the ignore file cannot be read: %v", err)
 		return true
 	}
 	var files, dirs, bundles []fs.DirEntry
 	for _, e := range entries {
 		name := path.Join(dir, e.Name())
-		if w.seen++; w.seen > MaxFiles {
-			w.report(SeverityError, name, "R-CAT-1", "the catalog has more than %d files and directories; give a directory that holds the catalog alone", MaxFiles)
+		w.seen++
+		if w.seen > MaxFiles {
+			w.reportf(SeverityError, name, "R-CAT-1", "the catalog has more than %d files and directories; give a directory that holds the catalog alone", MaxFiles)
 			return false
 		}
 		switch {
@@ -82,7 +83,7 @@ func (w *walker) add(dir string, files, dirs, bundles []fs.DirEntry, ig ignores,
 	for _, e := range dirs {
 		name := path.Join(dir, e.Name())
 		if len(bundles) > 0 {
-			w.report(SeverityInfo, name, "R-CAT-4", "the directory is passed over: it stands beside bundle directories and is none itself")
+			w.reportf(SeverityInfo, name, "R-CAT-4", "the directory is passed over: it stands beside bundle directories and is none itself")
 			continue
 		}
 		if !w.walk(name, ig, depth+1) {
@@ -108,13 +109,13 @@ func (w *walker) file(name string, beside bool) {
 	info, err := fs.Stat(w.fs, name)
 	switch {
 	case err != nil:
-		w.report(SeverityError, name, "R-CAT-1", "the file cannot be read, or is a link that leaves the catalog: %v", err)
+		w.reportf(SeverityError, name, "R-CAT-1", "the file cannot be read, or is a link that leaves the catalog: %v", err)
 	case info.IsDir():
-		w.report(SeverityInfo, name, "R-CAT-1", "a link to a directory is not followed")
+		w.reportf(SeverityInfo, name, "R-CAT-1", "a link to a directory is not followed")
 	case !info.Mode().IsRegular():
-		w.report(SeverityError, name, "R-CAT-1", "not a regular file; exclude it in %s", ignoreFile)
+		w.reportf(SeverityError, name, "R-CAT-1", "not a regular file; exclude it in %s", ignoreFile)
 	case info.Size() > MaxFileBytes:
-		w.report(SeverityError, name, "R-CAT-1", "the file has %d bytes, more than %d; split it", info.Size(), int64(MaxFileBytes))
+		w.reportf(SeverityError, name, "R-CAT-1", "the file has %d bytes, more than %d; split it", info.Size(), int64(MaxFileBytes))
 	default:
 		w.sources = append(w.sources, source{path: name, beside: beside, size: info.Size()})
 	}

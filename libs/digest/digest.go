@@ -48,6 +48,9 @@ func Canonical(v any) ([]byte, error) {
 		}
 		raw = b
 	}
+	if isCanonical(raw) {
+		return raw, nil
+	}
 	return jcs.Transform(raw)
 }
 

@@ -38,11 +38,11 @@ type bundle struct {
 	log   *eventlog.Log
 }
 
-func newBundle(t testing.TB) bundle {
-	t.Helper()
-	d := pgtest.DB(t)
-	pool := d.Pool(t, "gateway", pg.WithMaxConns(24))
-	return bundle{db: d, admin: d.Pool(t, pgtest.Admin, pg.WithMaxConns(24)), pool: pool, log: eventlog.New(pool)}
+func newBundle(tb testing.TB) bundle {
+	tb.Helper()
+	d := pgtest.DB(tb)
+	pool := d.Pool(tb, "gateway", pg.WithMaxConns(24))
+	return bundle{db: d, admin: d.Pool(tb, pgtest.Admin, pg.WithMaxConns(24)), pool: pool, log: eventlog.New(pool)}
 }
 
 // meta is a command of the gateway.
@@ -73,33 +73,33 @@ func (b bundle) append(ctx context.Context, name string, expected int64, payload
 	return a, err
 }
 
-func (b bundle) mustAppend(t testing.TB, name string, expected int64, payloads ...events.Payload) eventlog.Appended {
-	t.Helper()
-	a, err := b.append(t.Context(), name, expected, payloads...)
+func (b bundle) mustAppend(tb testing.TB, name string, expected int64, payloads ...events.Payload) eventlog.Appended {
+	tb.Helper()
+	a, err := b.append(tb.Context(), name, expected, payloads...)
 	if err != nil {
-		t.Fatalf("append to %s: %v", name, err)
+		tb.Fatalf("append to %s: %v", name, err)
 	}
 	return a
 }
 
 // lead makes the test itself the sequencer and returns its term.
-func (b bundle) lead(t testing.TB) int64 {
-	t.Helper()
+func (b bundle) lead(tb testing.TB) int64 {
+	tb.Helper()
 	var term int64
-	if err := b.pool.QueryRow(t.Context(), `select eventlog.lead('by hand', interval '1 hour')`).Scan(&term); err != nil {
-		t.Fatalf("lead: %v", err)
+	if err := b.pool.QueryRow(tb.Context(), `select eventlog.lead('by hand', interval '1 hour')`).Scan(&term); err != nil {
+		tb.Fatalf("lead: %v", err)
 	}
 	return term
 }
 
 // sequenceAll moves everything that is committed.
-func (b bundle) sequenceAll(t testing.TB, term int64) int {
-	t.Helper()
+func (b bundle) sequenceAll(tb testing.TB, term int64) int {
+	tb.Helper()
 	total := 0
 	for {
-		n, err := b.log.Sequence(t.Context(), term, eventlog.Batch)
+		n, err := b.log.Sequence(tb.Context(), term, eventlog.Batch)
 		if err != nil {
-			t.Fatalf("sequence: %v", err)
+			tb.Fatalf("sequence: %v", err)
 		}
 		if n == 0 {
 			return total
@@ -109,14 +109,14 @@ func (b bundle) sequenceAll(t testing.TB, term int64) int {
 }
 
 // readAll reads the log from its beginning in batches.
-func (b bundle) readAll(t testing.TB) []eventlog.Recorded {
-	t.Helper()
+func (b bundle) readAll(tb testing.TB) []eventlog.Recorded {
+	tb.Helper()
 	var all []eventlog.Recorded
 	var at events.Position
 	for {
-		list, next, err := b.log.ReadAfter(t.Context(), b.pool, at, eventlog.Filter{}, 500)
+		list, next, err := b.log.ReadAfter(tb.Context(), b.pool, at, eventlog.Filter{}, 500)
 		if err != nil {
-			t.Fatalf("read after %s: %v", at, err)
+			tb.Fatalf("read after %s: %v", at, err)
 		}
 		if all = append(all, list...); len(list) == 0 {
 			return all
@@ -126,28 +126,28 @@ func (b bundle) readAll(t testing.TB) []eventlog.Recorded {
 }
 
 // sequencer runs a candidate until the test ends or stop is called.
-func (b bundle) sequencer(t testing.TB, id string) (s *eventlog.Sequencer, stop func()) {
-	t.Helper()
+func (b bundle) sequencer(tb testing.TB, id string) (s *eventlog.Sequencer, stop func()) {
+	tb.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	s = eventlog.NewSequencer(b.log, eventlog.Options{ID: id, Log: quiet})
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		if err := s.Run(ctx); err != nil {
-			t.Errorf("sequencer %s: %v", id, err)
+			tb.Errorf("sequencer %s: %v", id, err)
 		}
 	}()
 	stop = func() {
 		cancel()
 		<-done
 	}
-	t.Cleanup(stop)
+	tb.Cleanup(stop)
 	return s, stop
 }
 
 // eventually asks until ok says yes.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
+func eventually(tb testing.TB, what string, ok func() bool) {
+	tb.Helper()
 	limit := time.NewTimer(patience)
 	defer limit.Stop()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -156,7 +156,7 @@ func eventually(t testing.TB, what string, ok func() bool) {
 		select {
 		case <-tick.C:
 		case <-limit.C:
-			t.Fatalf("waited in vain for: %s", what)
+			tb.Fatalf("waited in vain for: %s", what)
 		}
 	}
 }

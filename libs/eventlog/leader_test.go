@@ -192,6 +192,18 @@ func TestOldTermIsRefused(t *testing.T) {
 	}
 }
 
+// A lease that reaches far into the future, because the clock of the database has gone back since it
+// was given, keeps nobody waiting.
+func TestLeaseFromTheFuture(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	if _, err := b.admin.Exec(t.Context(), "update eventlog.sequencer set leader = 'gone', term = 7, until = now() + interval '1 hour'"); err != nil {
+		t.Fatal(err)
+	}
+	b.sequencer(t, "a")
+	b.awaitLeader(t, "a")
+}
+
 // What runs beside the sequencer runs while it leads, starts again when it fails, and ends with the term.
 func TestLeadRunsBesideTheSequencer(t *testing.T) {
 	t.Parallel()

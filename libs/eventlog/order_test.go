@@ -3,6 +3,7 @@ package eventlog_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -164,6 +165,7 @@ type writer struct {
 }
 
 func (w *writer) run(ctx context.Context, t *testing.T, name string, rounds int) {
+	t.Helper()
 	for i := range rounds {
 		stream := fmt.Sprintf("%s-%d", name, w.random.IntN(4))
 		payloads := []events.Payload{replaced(i), replaced(i)}[:1+w.random.IntN(2)]
@@ -219,6 +221,7 @@ func (f *follower) at() int64 {
 }
 
 func (f *follower) run(ctx context.Context, t *testing.T, b bundle) {
+	t.Helper()
 	var at events.Position
 	for ctx.Err() == nil {
 		list, next, err := b.log.ReadAfter(ctx, b.pool, at, eventlog.Filter{}, f.batch)
@@ -249,7 +252,8 @@ func (f *follower) check(t *testing.T, who string, committed []map[string]int64)
 	versions := map[string]int64{}
 	var last eventlog.Recorded
 	for _, e := range f.seen {
-		if versions[e.Subject]++; e.Version != versions[e.Subject] {
+		versions[e.Subject]++
+		if e.Version != versions[e.Subject] {
 			t.Errorf("%s: version %d of %s came at place %d", who, e.Version, e.Subject, versions[e.Subject])
 		}
 		if e.Recorded.Before(last.Recorded) {
@@ -259,9 +263,7 @@ func (f *follower) check(t *testing.T, who string, committed []map[string]int64)
 	}
 	want := map[string]int64{}
 	for _, m := range committed {
-		for s, v := range m {
-			want[s] = v
-		}
+		maps.Copy(want, m)
 	}
 	if diff := cmp.Diff(want, versions); diff != "" {
 		t.Errorf("%s: events of each stream (-committed +read):\n%s", who, diff)

@@ -123,7 +123,8 @@ select b.epoch, b.position, b.high, b.high_epoch,
   coalesce(e.stream_key, '00000000-0000-0000-0000-000000000000'), coalesce(e.incarnation, 0), coalesce(e.version, 0),
   coalesce(e.type, ''), e.body, e.hash
 from bounds b left join lateral (
-  select * from eventlog.events v
+  select v.position, v.epoch, v.recorded, v.tenant, v.kind, v.stream_key, v.incarnation, v.version, v.type, v.body, v.hash
+  from eventlog.events v
   where v.position > b.low and v.position <= b.high
     and ($4 = '' or v.tenant = $4)
     and ($5::text[] is null or v.kind = any ($5))
@@ -247,8 +248,10 @@ type row struct {
 
 // fields are the places of the columns from position to hash.
 func (w *row) fields() []any {
-	return []any{&w.position.N, &w.position.Epoch, &w.recorded, &w.tenant, &w.stream.Kind, &w.stream.Key,
-		&w.stream.Incarnation, &w.version, &w.typ, &w.body, &w.hash}
+	return []any{
+		&w.position.N, &w.position.Epoch, &w.recorded, &w.tenant, &w.stream.Kind, &w.stream.Key,
+		&w.stream.Incarnation, &w.version, &w.typ, &w.body, &w.hash,
+	}
 }
 
 // event reads the envelope. What filters and streams go by is taken from the columns, so that Verify

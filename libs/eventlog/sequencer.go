@@ -128,24 +128,40 @@ func (s *Sequencer) resign(ctx context.Context, term int64) {
 	}
 }
 
-// sequence moves batch after batch. It returns nil when ctx ends and an error when the term has passed.
+// sequence moves batch after batch until ctx ends (nil) or the term has passed (an error).
 func (s *Sequencer) sequence(ctx context.Context, term int64) error {
-	wait := busyPause
 	for ctx.Err() == nil {
-		m, err := s.log.sequence(ctx, term, batch)
+		err := s.onOneConnection(ctx, term)
 		switch {
 		case ctx.Err() != nil:
 		case errs.Is(err, errs.Conflict):
 			return err
-		case err != nil:
+		default:
 			s.trouble(ctx, err)
 			pause(ctx, troublePause)
-		case m.moved == batch: // there is more
+		}
+	}
+	return nil
+}
+
+// onOneConnection moves batches on a connection that it keeps, so that positions are given also while
+// everybody else of the pool waits for one. It returns at the first error.
+func (s *Sequencer) onOneConnection(ctx context.Context, term int64) error {
+	conn, err := s.log.pool.Acquire(ctx)
+	if err != nil {
+		return fmt.Errorf("give positions: %w", pg.Err(err))
+	}
+	defer conn.Release()
+	wait := busyPause
+	for ctx.Err() == nil {
+		m, err := sequence(ctx, conn, term, batch)
+		if err != nil {
+			return err
+		}
+		if m.moved > 0 {
 			wait = busyPause
-		default:
-			if m.moved > 0 {
-				wait = busyPause
-			}
+		}
+		if m.moved < batch { // otherwise there is more
 			pause(ctx, wait)
 			wait = min(2*wait, idlePause)
 		}
@@ -167,16 +183,16 @@ type move struct {
 }
 
 // sequence moves one batch under a term, and sees to it that there are partitions ahead.
-func (l *Log) sequence(ctx context.Context, term int64, limit int) (move, error) {
+func sequence(ctx context.Context, q pg.Querier, term int64, limit int) (move, error) {
 	var m move
-	err := l.pool.QueryRow(ctx, `select moved, epoch, head, narrow from eventlog.sequence($1, $2, $3)`, term, limit, lease).
+	err := q.QueryRow(ctx, `select moved, epoch, head, narrow from eventlog.sequence($1, $2, $3)`, term, limit, lease).
 		Scan(&m.moved, &m.head.Epoch, &m.head.N, &m.narrow)
 	if err != nil {
 		return m, fmt.Errorf("give positions: %w", pg.Err(err))
 	}
 	// One whole partition ahead is kept, so that a failure here has hours to be mended.
 	if m.narrow {
-		if _, err := l.pool.Exec(ctx, `select eventlog.extend()`); err != nil {
+		if _, err := q.Exec(ctx, `select eventlog.extend()`); err != nil {
 			return m, fmt.Errorf("make partitions ahead: %w", pg.Err(err))
 		}
 	}

@@ -91,8 +91,15 @@ func (c Propose) decide(s State) ([]events.Payload, error) {
 
 func checkProposal(p events.InstallPlanProposed) error {
 	for _, f := range []struct{ name, value string }{
-		{"plan", p.Plan}, {"name", p.Name}, {"cluster", p.Cluster}, {"namespace", p.Namespace},
-		{"component", p.Component}, {"digest", p.Digest}, {"document", p.Document}, {"input", p.Input}, {"semantics", p.Semantics},
+		{"plan", p.Plan},
+		{"name", p.Name},
+		{"cluster", p.Cluster},
+		{"namespace", p.Namespace},
+		{"component", p.Component},
+		{"digest", p.Digest},
+		{"document", p.Document},
+		{"input", p.Input},
+		{"semantics", p.Semantics},
 	} {
 		if f.value == "" {
 			return errs.New(errs.Invalid, "install plan %s: %s is empty", p.Name, f.name).At(f.name, "R-IP-1")

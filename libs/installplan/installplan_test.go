@@ -70,16 +70,22 @@ func TestDecide(t *testing.T) {
 		{name: "supersede unknown", when: installplan.Supersede{}, kind: errs.NotFound},
 
 		{name: "approve", given: list{manual}, when: approve, then: list{approved}},
-		{name: "approve until", given: list{manual}, when: installplan.Approve{Digest: ours, Actor: "a1", Now: noon, Expires: noon.Add(time.Hour)},
-			then: list{events.InstallPlanApproved{Digest: ours, Base: base, Expires: noon.Add(time.Hour)}}},
+		{
+			name: "approve until", given: list{manual}, when: installplan.Approve{Digest: ours, Actor: "a1", Now: noon, Expires: noon.Add(time.Hour)},
+			then: list{events.InstallPlanApproved{Digest: ours, Base: base, Expires: noon.Add(time.Hour)}},
+		},
 		{name: "approve again", given: list{manual, approved}, when: approve},
 		{name: "approve begun", given: list{manual, approved, started}, when: approve},
-		{name: "approve after expiry", given: list{manual, approved}, when: installplan.Approve{Digest: ours, Actor: "a1", Now: noon.Add(25 * time.Hour)},
-			then: list{events.InstallPlanApproved{Digest: ours, Base: base, Expires: noon.Add(49 * time.Hour)}}},
+		{
+			name: "approve after expiry", given: list{manual, approved}, when: installplan.Approve{Digest: ours, Actor: "a1", Now: noon.Add(25 * time.Hour)},
+			then: list{events.InstallPlanApproved{Digest: ours, Base: base, Expires: noon.Add(49 * time.Hour)}},
+		},
 		{name: "approve other digest", given: list{manual}, when: installplan.Approve{Digest: theirs, Actor: "a1", Now: noon}, kind: errs.Conflict, says: []string{ours, theirs, "install-7xk2p"}},
 		{name: "approve without digest", given: list{manual}, when: installplan.Approve{Actor: "a1", Now: noon}, kind: errs.Conflict, says: []string{ours}},
-		{name: "approve on other base", given: list{manual}, when: installplan.Approve{Digest: ours, Actor: "a1", Now: noon, Base: &events.PlanBase{Installed: "i", CRDs: "other", OperatorGroup: "o", Config: "other", Policy: "p"}},
-			kind: errs.Conflict, says: []string{"void", "CRDs, configuration changed"}},
+		{
+			name: "approve on other base", given: list{manual}, when: installplan.Approve{Digest: ours, Actor: "a1", Now: noon, Base: &events.PlanBase{Installed: "i", CRDs: "other", OperatorGroup: "o", Config: "other", Policy: "p"}},
+			kind: errs.Conflict, says: []string{"void", "CRDs, configuration changed"},
+		},
 		{name: "approve on same base", given: list{manual}, when: installplan.Approve{Digest: ours, Actor: "a1", Now: noon, Base: &base}, then: list{approved}},
 		{name: "approve by nobody", given: list{manual}, when: installplan.Approve{Digest: ours, Now: noon}, kind: errs.Invalid, says: []string{"no approver"}},
 		{name: "approve in the past", given: list{manual}, when: installplan.Approve{Digest: ours, Actor: "a1", Now: noon, Expires: noon}, kind: errs.Invalid, says: []string{"would expire"}},

@@ -10,7 +10,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/migrations"
 )
@@ -129,10 +128,8 @@ func makeService(ctx context.Context, tx pgx.Tx, s service, password string) err
 	if err := tx.QueryRow(ctx, `select quote_literal($1)`, password).Scan(&quoted); err != nil {
 		return err
 	}
-	if _, err := tx.Exec(ctx, fmt.Sprintf("alter role %s password %s", s.role, quoted)); err != nil {
-		return errs.New(errs.Internal, "set the password of role %s: SQLSTATE %s", s.role, code(err)) // the statement holds it
-	}
-	return nil
+	_, err := tx.Exec(ctx, fmt.Sprintf("alter role %s password %s", s.role, quoted))
+	return err // says nothing of the statement, which holds the password
 }
 
 // settings of every session of a service's role.
@@ -142,14 +139,6 @@ func settings(s service) [][2]string {
 		{"idle_in_transaction_session_timeout", idleLimit},
 		{"search_path", s.schema},
 	}
-}
-
-func code(err error) string {
-	var p *pgconn.PgError
-	if errors.As(err, &p) {
-		return p.Code
-	}
-	return "unknown"
 }
 
 func setRole(ctx context.Context, tx pgx.Tx, role, name, value string) error {

@@ -49,8 +49,7 @@ func Err(err error) error {
 }
 
 func kindOf(err error) errs.Kind {
-	var p *pgconn.PgError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return kindOfCode(p.Code)
 	}
 	if isConnection(err) {

@@ -128,18 +128,21 @@ begin
 end $$;
 
 -- lead makes p_id the leader for p_lease from now if nobody else leads, and returns the term, or null.
+-- A lease that ends far beyond any that is given was given before the clock went back, and binds nobody.
 create function eventlog.lead(p_id text, p_lease interval) returns bigint
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  t bigint;
+  now timestamptz := clock_timestamp();
+  far timestamptz := now + 10 * p_lease;
+  t   bigint;
 begin
-  if exists (select from eventlog.sequencer s where s.leader <> p_id and s.until > clock_timestamp()) then
+  if exists (select from eventlog.sequencer s where s.leader <> p_id and s.until > now and s.until < far) then
     return null; -- the usual answer to a candidate takes no lock
   end if;
   update eventlog.sequencer s set
-      term = case when s.leader = p_id and s.until > clock_timestamp() then s.term else s.term + 1 end,
-      leader = p_id, until = clock_timestamp() + p_lease
-    where s.leader = p_id or s.until <= clock_timestamp()
+      term = case when s.leader = p_id and s.until > now then s.term else s.term + 1 end,
+      leader = p_id, until = now + p_lease
+    where s.leader = p_id or s.until <= now or s.until >= far
     returning s.term into t;
   return t;
 end $$;

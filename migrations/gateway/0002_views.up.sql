@@ -94,6 +94,8 @@ create table gateway.subscriptions (
 );
 comment on table gateway.subscriptions is 'read model: subscriptions and what became of them';
 create index subscriptions_package on gateway.subscriptions (tenant, package, cluster, namespace, name);
+-- Few of a fleet are not where they shall be, and these are what people ask for.
+create index subscriptions_moving on gateway.subscriptions (tenant, cluster, namespace, name) where current_csv <> installed_csv;
 
 -- The CSVs and catalogs that the states of subscriptions are told from.
 create table gateway.subscription_csvs (
@@ -155,6 +157,7 @@ create table gateway.installplans (
 comment on table gateway.installplans is 'read model: install plans';
 create index installplans_newest on gateway.installplans (tenant, epoch desc, position desc);
 create index installplans_scope on gateway.installplans (tenant, cluster, namespace, epoch desc, position desc);
+create index installplans_phase on gateway.installplans (tenant, phase, epoch desc, position desc);
 create index installplans_stream on gateway.installplans (tenant, stream);
 
 create table gateway.operators (
@@ -178,6 +181,7 @@ create table gateway.operators (
 );
 comment on table gateway.operators is 'read model: installed operators, one for each CSV';
 create index operators_package on gateway.operators (tenant, package, cluster, namespace, name);
+create index operators_phase on gateway.operators (tenant, phase, cluster, namespace, name);
 
 select eventlog.protect(t) from unnest(array[
   'gateway.clusters', 'gateway.catalogs', 'gateway.operatorgroups', 'gateway.subscriptions', 'gateway.subscription_csvs',

@@ -47,7 +47,9 @@ func (p *play) harbour(ctx context.Context) error {
 		func(ctx context.Context) error { return p.automatic(ctx, filepath.Join(examples, "demo", "east.yaml")) },
 		func(ctx context.Context) error { return p.manual(ctx, filepath.Join(examples, "demo", "west.yaml")) },
 		func(ctx context.Context) error { return p.seen(ctx, clusterNames...) },
-		func(ctx context.Context) error { return p.revision(ctx, catalog, filepath.Join(examples, "catalog-next")) },
+		func(ctx context.Context) error {
+			return p.revision(ctx, catalog, filepath.Join(examples, "catalog-next"))
+		},
 		func(ctx context.Context) error { return p.story(ctx, "west") },
 	})
 }
@@ -149,10 +151,10 @@ func (p *play) approve(ctx context.Context, cluster string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := p.run(ctx, "describe", "installplan", waiting.Name, "--cluster", cluster); err != nil {
+	if _, err := p.run(ctx, "describe", "installplan", waiting.Name, "--cluster", cluster, "-n", namespace); err != nil {
 		return err
 	}
-	_, err = p.run(ctx, "approve", waiting.Name, "--cluster", cluster)
+	_, err = p.run(ctx, "approve", waiting.Name, "--cluster", cluster, "-n", namespace)
 	return err
 }
 
@@ -164,7 +166,7 @@ func (p *play) showPlan(ctx context.Context, cluster string) error {
 	if len(plans) == 0 {
 		return errors.New("no plan for " + cluster)
 	}
-	_, err = p.run(ctx, "describe", "installplan", plans[0].Name, "--cluster", cluster)
+	_, err = p.run(ctx, "describe", "installplan", plans[0].Name, "--cluster", cluster, "-n", namespace)
 	return err
 }
 

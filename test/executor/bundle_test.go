@@ -21,8 +21,8 @@ type operator struct {
 
 func (o operator) csv() string { return o.name + ".v" + o.version }
 
-func (o operator) content(t testing.TB) bundle.Content {
-	t.Helper()
+func (o operator) content(tb testing.TB) bundle.Content {
+	tb.Helper()
 	raw := [][]byte{[]byte(o.manifest())}
 	if o.group != "" {
 		raw = append(raw, []byte(fmt.Sprintf(crdManifest, o.group)))
@@ -31,7 +31,7 @@ func (o operator) content(t testing.TB) bundle.Content {
 		raw = append(raw, []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: "+o.configMap+"}\ndata: {version: '"+o.version+"'}\n"))
 	}
 	c, err := bundle.FromManifests(raw)
-	must(t, err)
+	must(tb, err)
 	return c
 }
 

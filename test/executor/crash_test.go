@@ -70,11 +70,12 @@ func (s spy) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func (l *ledger) applied(body []byte) {
 	var o struct {
-		Kind     string
+		Kind     string `json:"kind"`
 		Metadata struct {
-			Namespace, Name string
-			Annotations     map[string]string
-		}
+			Namespace   string            `json:"namespace"`
+			Name        string            `json:"name"`
+			Annotations map[string]string `json:"annotations"`
+		} `json:"metadata"`
 	}
 	if json.Unmarshal(body, &o) != nil {
 		return
@@ -90,10 +91,17 @@ func (l *ledger) applied(body []byte) {
 
 func (l *ledger) logged(body []byte) {
 	var x struct {
-		Spec   struct{ Plan string }
+		Spec struct {
+			Plan string `json:"plan"`
+		} `json:"spec"`
 		Status struct {
-			Steps []struct{ Kind, Namespace, Name, State string }
-		}
+			Steps []struct {
+				Kind      string `json:"kind"`
+				Namespace string `json:"namespace"`
+				Name      string `json:"name"`
+				State     string `json:"state"`
+			} `json:"steps"`
+		} `json:"status"`
 	}
 	if json.Unmarshal(body, &x) != nil {
 		return
@@ -119,7 +127,8 @@ func TestCrashAtEveryPoint(t *testing.T) {
 	b := newBed(t)
 	l := &ledger{done: map[string]bool{}}
 	var fuse fuse
-	defer b.chain(t, l, fuse.point)()
+	end := b.chain(t, l, fuse.point)
+	defer end()
 	want := b.life(t, "life-0")
 	points := fuse.light(-1)
 	t.Logf("%d points: %s", len(points), strings.Join(points, ", "))
@@ -165,7 +174,8 @@ func (f *fuse) point(p string) error {
 	if !f.lit {
 		return nil
 	}
-	if f.left--; f.left < 0 {
+	f.left--
+	if f.left < 0 {
 		f.lit = false
 		return errCrash
 	}
@@ -204,9 +214,11 @@ func (b *bed) life(t *testing.T, ns string) outcome {
 	out := outcome{Histories: map[string][]string{}}
 	out.Histories["2"] = history(b.awaitCSV(ns, two.csv(), reached("Succeeded")))
 	out.Histories["1"] = history(b.awaitCSV(ns, one.csv(), func(r protocol.CSVReport) bool { return r.Removed }))
+	out.Objects = b.objects(t, ns)
+	// A node holds 110 pods: make room for the next life.
+	b.deleteCSV(t, ns, two.csv(), protocol.Installed{CSV: two.csv(), Content: c.Content, Plan: q.ID})
 	s.Plans, s.Installed = nil, nil
 	b.publish(s)
-	out.Objects = b.objects(t, ns)
 	return out
 }
 
@@ -254,9 +266,13 @@ func (b *bed) objects(t *testing.T, ns string) []string {
 	must(t, err)
 	var out []string
 	for _, gvr := range []schema.GroupVersionResource{
-		{Group: "apps", Version: "v1", Resource: "deployments"}, {Version: "v1", Resource: "serviceaccounts"}, {Version: "v1", Resource: "configmaps"},
-		{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles"}, {Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"},
-		{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"}, {Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"},
+		{Group: "apps", Version: "v1", Resource: "deployments"},
+		{Version: "v1", Resource: "serviceaccounts"},
+		{Version: "v1", Resource: "configmaps"},
+		{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles"},
+		{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"},
+		{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"},
+		{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"},
 		{Group: "operators.coreos.com", Version: "v1alpha1", Resource: "clusterserviceversions"},
 	} {
 		list, err := dyn.Resource(gvr).List(t.Context(), metav1.ListOptions{LabelSelector: "chandler-fleet.io/managed=true"})

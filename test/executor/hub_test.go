@@ -27,16 +27,17 @@ import (
 // patience bounds every wait for something that is to happen.
 const patience = 2 * time.Minute
 
-func must(t testing.TB, err error) {
-	t.Helper()
+func must(tb testing.TB, err error) {
+	tb.Helper()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 }
 
 // hub plays the hub's part of the protocol.
 type hub struct {
 	t       testing.TB
+	ensure  func(testing.TB) // makes the streams that are missing
 	js      jetstream.JetStream
 	key     ed25519.PrivateKey
 	public  ed25519.PublicKey
@@ -46,14 +47,18 @@ type hub struct {
 	scopes  map[string]protocol.ScopePlans
 }
 
-func newHub(t testing.TB) *hub {
-	t.Helper()
-	b := bustest.Start(t).Connect(t)
-	_, err := b.Ensure(t.Context())
-	must(t, err)
+func newHub(tb testing.TB) *hub {
+	tb.Helper()
+	b := bustest.Start(tb).Connect(tb)
+	ensure := func(tb testing.TB) {
+		tb.Helper()
+		_, err := b.Ensure(tb.Context())
+		must(tb, err)
+	}
+	ensure(tb)
 	public, private, err := ed25519.GenerateKey(nil)
-	must(t, err)
-	return &hub{t: t, js: b.JetStream(), key: private, public: public, cluster: uuid.NewString(), scopes: map[string]protocol.ScopePlans{}}
+	must(tb, err)
+	return &hub{t: tb, ensure: ensure, js: b.JetStream(), key: private, public: public, cluster: uuid.NewString(), scopes: map[string]protocol.ScopePlans{}}
 }
 
 // scope returns what is wanted of a namespace, one operator group with its own namespace as the target.
@@ -189,9 +194,9 @@ func (h *hub) last(ctx context.Context, subject string, into any) (bool, error) 
 }
 
 // await polls until the condition holds; the error of the last look is what a failure shows.
-func await(t testing.TB, what string, look func(context.Context) error) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+func await(tb testing.TB, what string, look func(context.Context) error) {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), patience)
 	defer cancel()
 	tick := time.NewTicker(25 * time.Millisecond)
 	defer tick.Stop()
@@ -202,7 +207,7 @@ func await(t testing.TB, what string, look func(context.Context) error) {
 		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("%s: %v", what, last)
+			tb.Fatalf("%s: %v", what, last)
 		case <-tick.C:
 		}
 	}

@@ -1,9 +1,16 @@
 package executor_test
 
 import (
+	"os"
 	"testing"
 
 	"github.com/chandler-fleet/chandler/test/testcluster"
 )
 
-func TestMain(m *testing.M) { testcluster.Main(m) }
+// TestMain runs the tests, or an executor as a process of its own for the test that started it.
+func TestMain(m *testing.M) {
+	if config := os.Getenv(childEnv); config != "" {
+		os.Exit(child(config))
+	}
+	testcluster.Main(m)
+}

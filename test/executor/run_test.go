@@ -3,15 +3,12 @@ package executor_test
 import (
 	"context"
 	"errors"
-	"net/http"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/chandler-fleet/chandler/libs/bus/bustest"
 	"github.com/chandler-fleet/chandler/services/installer/executor"
@@ -22,7 +19,7 @@ import (
 func quick() executor.Timing {
 	return executor.Timing{
 		Lease: 3 * time.Second, Renew: 500 * time.Millisecond, Resend: time.Second, Reread: time.Second,
-		Resync: 5 * time.Second, Backoff: 100 * time.Millisecond,
+		Resync: 5 * time.Second, Backoff: 100 * time.Millisecond, Grace: 200 * time.Millisecond,
 	}
 }
 
@@ -33,12 +30,12 @@ type bed struct {
 	kube    kubernetes.Interface
 }
 
-func newBed(t testing.TB) *bed {
-	t.Helper()
-	c := testcluster.New(t)
+func newBed(tb testing.TB) *bed {
+	tb.Helper()
+	c := testcluster.New(tb)
 	kube, err := kubernetes.NewForConfig(c.RESTConfig())
-	must(t, err)
-	return &bed{hub: newHub(t), cluster: c, kube: kube}
+	must(tb, err)
+	return &bed{hub: newHub(tb), cluster: c, kube: kube}
 }
 
 func (b *bed) config(holder string) executor.Config {
@@ -74,24 +71,6 @@ func (b *bed) start(cfg executor.Config) (stop func()) {
 	})
 	b.t.Cleanup(stop)
 	return stop
-}
-
-// counter counts the writes of one kind that go out.
-type counter struct {
-	next    http.RoundTripper
-	applies *atomic.Int64
-}
-
-func (c counter) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Method == http.MethodPatch && r.Header.Get("Content-Type") == "application/apply-patch+yaml" || r.Method == http.MethodPatch && r.URL.Query().Get("fieldManager") != "" {
-		c.applies.Add(1)
-	}
-	return c.next.RoundTrip(r)
-}
-
-func counted(cfg *rest.Config, applies *atomic.Int64) *rest.Config {
-	cfg.Wrap(func(rt http.RoundTripper) http.RoundTripper { return counter{next: rt, applies: applies} })
-	return cfg
 }
 
 func wantNotFound(err error) error {

@@ -15,7 +15,6 @@ type secrets struct {
 	identity  string // opens kubeconfigs; only the installer has it
 	recipient string // encrypts kubeconfigs
 	grantKey  string // seed of the key that signs grants
-	password  string // of the database roles
 }
 
 func newSecrets() (secrets, error) {
@@ -24,8 +23,8 @@ func newSecrets() (secrets, error) {
 		return secrets{}, fmt.Errorf("make the key for kubeconfigs: %w", err)
 	}
 	seed := make([]byte, 32)
-	token, password := make([]byte, 20), make([]byte, 16)
-	for _, b := range [][]byte{seed, token, password} {
+	token := make([]byte, 20)
+	for _, b := range [][]byte{seed, token} {
 		if _, err := rand.Read(b); err != nil {
 			return secrets{}, fmt.Errorf("make secrets: %w", err)
 		}
@@ -35,6 +34,5 @@ func newSecrets() (secrets, error) {
 		identity:  id.String(),
 		recipient: id.Recipient().String(),
 		grantKey:  base64.StdEncoding.EncodeToString(seed),
-		password:  hex.EncodeToString(password),
 	}, nil
 }

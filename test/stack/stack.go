@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/migrate"
 	"github.com/chandler-fleet/chandler/libs/pg/pglocal"
 	"github.com/chandler-fleet/chandler/test/internal/proc"
@@ -127,7 +129,7 @@ func freePorts(n int) ([]int, error) {
 
 func (s *Stack) startPostgres(ctx context.Context) (err error) {
 	s.opts.Tell("starting Postgres")
-	s.postgres, err = pglocal.Start(ctx, pglocal.Options{Durable: s.opts.Durable})
+	s.postgres, err = pglocal.Start(ctx, pglocal.Options{Durable: s.opts.Durable, Log: slog.New(slog.DiscardHandler)})
 	return err
 }
 
@@ -194,7 +196,7 @@ func (s *Stack) Ready(ctx context.Context, name string) error {
 
 func (s *Stack) env(name string) []string {
 	env := append(os.Environ(),
-		"CHANDLER_DATABASE_URL="+s.postgres.RoleURL(name),
+		"CHANDLER_DATABASE_URL="+s.postgres.RoleURL(migrate.Role(events.Writer(name))),
 		"CHANDLER_NATS_URL="+s.NATSURL(),
 		"CHANDLER_OPS_LISTEN="+s.ops[name],
 		"CHANDLER_LOG_FORMAT=text",

@@ -21,6 +21,8 @@ const (
 	CertifiedFBC420 = "certified-v4.20.fbc"
 	// CertifiedBundles420 are the bundle directories of the same packages: 1,171 bundles, 570 MB.
 	CertifiedBundles420 = "certified-v4.20.bundles"
+	// InstallSet are head and predecessor of 50 operators as bundle directories.
+	InstallSet = "install-set"
 	// Okderators is another publisher's catalog, several files a package.
 	Okderators = "okderators.fbc"
 )
@@ -29,33 +31,33 @@ const (
 // chooses files by their path inside the archive. Where the archives are missing the test is skipped,
 // with CI=true it fails: CHANDLER_TESTDATA names their directory, by default ../shared/data or
 // ../shared beside the repository.
-func Unpack(t testing.TB, archive string, keep func(path string) bool) string {
-	t.Helper()
-	file := find(t, archive+".tar.zst")
-	dir := t.TempDir()
+func Unpack(tb testing.TB, archive string, keep func(path string) bool) string {
+	tb.Helper()
+	file := find(tb, archive+".tar.zst")
+	dir := tb.TempDir()
 	f, err := os.Open(file)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	defer func() {
 		if err := f.Close(); err != nil {
-			t.Error(err)
+			tb.Error(err)
 		}
 	}()
 	const window = 1 << 27 // the archives are packed with --long=27
 	z, err := zstd.NewReader(f, zstd.WithDecoderMaxWindow(window))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	defer z.Close()
 	if err := untar(tar.NewReader(z), dir, keep); err != nil {
-		t.Fatalf("unpack %s: %v", archive, err)
+		tb.Fatalf("unpack %s: %v", archive, err)
 	}
 	return dir
 }
 
-func find(t testing.TB, name string) string {
-	t.Helper()
+func find(tb testing.TB, name string) string {
+	tb.Helper()
 	for _, dir := range places() {
 		file := filepath.Join(dir, name)
 		if _, err := os.Stat(file); err == nil {
@@ -64,9 +66,9 @@ func find(t testing.TB, name string) string {
 	}
 	const message = "the archive %s is not there; set CHANDLER_TESTDATA to the directory that holds it"
 	if os.Getenv("CI") == "true" {
-		t.Fatalf(message, name)
+		tb.Fatalf(message, name)
 	}
-	t.Skipf(message, name)
+	tb.Skipf(message, name)
 	return ""
 }
 
@@ -113,6 +115,6 @@ func write(file string, r io.Reader) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(f, r) //nolint:gosec // archives of our own tests
+	_, err = io.Copy(f, r)
 	return errors.Join(err, f.Close())
 }

@@ -49,7 +49,7 @@ func (a account) attributes() *syscall.SysProcAttr {
 
 // own makes a directory that belongs to the account.
 func (a account) own(dir string, mode os.FileMode) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // the account must get through the directories above
 		return err
 	}
 	if a.root {
@@ -97,8 +97,8 @@ func shortTemp() string {
 // places where packages put them outside of it.
 func binaries() (string, error) {
 	if p, err := exec.LookPath("postgres"); err == nil {
-		if real, err := filepath.EvalSymlinks(p); err == nil && complete(filepath.Dir(real)) {
-			return filepath.Dir(real), nil
+		if found, err := filepath.EvalSymlinks(p); err == nil && complete(filepath.Dir(found)) {
+			return filepath.Dir(found), nil
 		}
 	}
 	var found []string

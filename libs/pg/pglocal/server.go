@@ -75,7 +75,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if err := s.prepare(ctx, acc, bin, o); err != nil {
 		return nil, fmt.Errorf("private PostgreSQL in %s: %w", s.dir, err)
 	}
-	if err := s.run(acc, bin, o); err != nil {
+	if err := s.run(ctx, acc, bin, o); err != nil {
 		return nil, fmt.Errorf("private PostgreSQL in %s: %w", s.dir, err)
 	}
 	if err := s.await(ctx); err != nil {
@@ -153,13 +153,13 @@ func initdb(ctx context.Context, acc account, bin, dir string) error {
 
 // run starts the instance. On Linux the kernel interrupts it when the thread that started it ends, so
 // that thread is kept until the instance has ended; elsewhere the next Start stops what was left.
-func (s *Server) run(acc account, bin string, o Options) error {
-	cmd := exec.Command(filepath.Join(bin, "postgres"), arguments(s.dir, s.socket, o.Durable)...)
+func (s *Server) run(ctx context.Context, acc account, bin string, o Options) error {
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), filepath.Join(bin, "postgres"), arguments(s.dir, s.socket, o.Durable)...)
 	cmd.SysProcAttr, cmd.Dir = acc.attributes(), "/"
 	if !o.Outlive {
 		endWithUs(cmd.SysProcAttr)
 	}
-	log, err := os.OpenFile(filepath.Join(s.socket, "postgres.log"), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
+	log, err := os.OpenFile(filepath.Join(s.socket, "postgres.log"), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
@@ -254,8 +254,10 @@ func (s *Server) RoleURL(role string) string { return s.URL(role, "postgres") }
 
 // URL connects as a role to a database.
 func (s *Server) URL(role, database string) string {
-	u := url.URL{Scheme: "postgres", User: url.User(role), Path: "/" + database,
-		RawQuery: url.Values{"host": {s.socket}, "port": {"5432"}}.Encode()}
+	u := url.URL{
+		Scheme: "postgres", User: url.User(role), Path: "/" + database,
+		RawQuery: url.Values{"host": {s.socket}, "port": {"5432"}}.Encode(),
+	}
 	return u.String()
 }
 

@@ -81,15 +81,16 @@ func startShared(ctx context.Context, acc account, bin string) (*Server, error) 
 	if err := errors.Join(acc.own(dir, 0o700), acc.own(s.dir, 0o700), acc.own(users, 0o700)); err != nil {
 		return nil, fmt.Errorf("shared PostgreSQL: %w", err)
 	}
-	for _, file := range []string{filepath.Join(dir, "open"), filepath.Join(users, strconv.Itoa(os.Getpid()))} {
-		if err := os.WriteFile(file, nil, 0o644); err != nil {
+	script := filepath.Join(dir, "keeper.sh")
+	for file, text := range map[string]string{filepath.Join(dir, "open"): "", filepath.Join(users, strconv.Itoa(os.Getpid())): "", script: keeper} {
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			return nil, fmt.Errorf("shared PostgreSQL: %w", err)
 		}
 	}
 	if err := initdb(ctx, acc, bin, s.dir); err != nil {
 		return nil, fmt.Errorf("shared PostgreSQL: %w", err)
 	}
-	cmd := exec.Command("/bin/sh", append([]string{"-c", keeper, "keeper", dir, filepath.Join(bin, "postgres")}, arguments(s.dir, dir, false)...)...)
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), "/bin/sh", append([]string{script, dir, filepath.Join(bin, "postgres")}, arguments(s.dir, dir, false)...)...)
 	cmd.SysProcAttr, cmd.Dir = acc.attributes(), "/"
 	if err := cmd.Start(); err != nil { // without our output: "go test" would wait for it to close
 		return nil, fmt.Errorf("shared PostgreSQL: %w", err)

@@ -38,31 +38,31 @@ type Database struct {
 // serial makes the names of this process's databases differ.
 var serial atomic.Int64
 
-// DB clones a fresh database for t.
-func DB(t testing.TB) *Database {
-	t.Helper()
-	return database(t, func(in instance) string { return " template " + in.template })
+// DB clones a fresh database for tb.
+func DB(tb testing.TB) *Database {
+	tb.Helper()
+	return database(tb, func(in instance) string { return " template " + in.template })
 }
 
 // Empty makes an empty database, for tests of the migrations themselves.
-func Empty(t testing.TB) *Database {
-	t.Helper()
-	return database(t, func(instance) string { return "" })
+func Empty(tb testing.TB) *Database {
+	tb.Helper()
+	return database(tb, func(instance) string { return "" })
 }
 
-func database(t testing.TB, from func(instance) string) *Database {
-	t.Helper()
+func database(tb testing.TB, from func(instance) string) *Database {
+	tb.Helper()
 	in, err := prepared()
 	if err != nil {
-		t.Fatalf("test database: %v", err)
+		tb.Fatalf("test database: %v", err)
 	}
 	d := &Database{Name: fmt.Sprintf("test_%d_%d_%d", os.Getpid(), time.Now().UnixMilli(), serial.Add(1)), instance: in.url}
 	if err := in.exec("create database " + d.Name + from(in)); err != nil {
-		t.Fatalf("test database: %v", err)
+		tb.Fatalf("test database: %v", err)
 	}
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		if err := in.exec(fmt.Sprintf("drop database if exists %s with (force)", d.Name)); err != nil {
-			t.Errorf("drop the test database: %v", err)
+			tb.Errorf("drop the test database: %v", err)
 		}
 	})
 	return d
@@ -86,16 +86,16 @@ func (d *Database) URL(role string) string {
 	return u.String()
 }
 
-// Pool opens a pool of a role that is closed when t ends.
-func (d *Database) Pool(t testing.TB, role string, opts ...pg.Option) *pg.Pool {
-	t.Helper()
+// Pool opens a pool of a role that is closed when tb ends.
+func (d *Database) Pool(tb testing.TB, role string, opts ...pg.Option) *pg.Pool {
+	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), setup)
 	defer cancel()
 	p, err := pg.Open(ctx, d.URL(role), opts...)
 	if err != nil {
-		t.Fatalf("test database: %v", err)
+		tb.Fatalf("test database: %v", err)
 	}
-	t.Cleanup(p.Close)
+	tb.Cleanup(p.Close)
 	return p
 }
 

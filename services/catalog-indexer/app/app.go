@@ -27,7 +27,7 @@ import (
 )
 
 const (
-	// looks is how many catalogs are looked at at a time: each decodes on all processors, so that more
+	// looks is how many catalogs are read side by side: each decodes on all processors, so that more
 	// would only add memory.
 	looks = 1
 	// defaultPoll is how often directories are compared by name, size and time.

@@ -26,6 +26,10 @@ const (
 // between; past it the lane's back-off takes over.
 const finishTries = 5
 
+// restlessAttempts is after how many looks in vain, a minute in sum, a directory that is written to all
+// the time is taken as it is.
+const restlessAttempts = 7
+
 // look looks at one catalog's source and records the outcome. It may be run again at any time.
 func (a *App) look(ctx context.Context, s bus.Scope) (err error) {
 	c, err := a.store.Get(ctx, s.Tenant, s.Cluster)
@@ -54,10 +58,29 @@ func (a *App) look(ctx context.Context, s bus.Scope) (err error) {
 	if err := a.load(ctx, src, &out); err != nil {
 		return err
 	}
+	if err := a.settled(ctx, src, out, s.Attempts); err != nil {
+		return err
+	}
 	if err := a.finish(ctx, out); err != nil {
 		return err
 	}
 	a.tell(ctx, out, a.now().Sub(began))
+	return nil
+}
+
+// settled refuses what was read while somebody wrote to the directory: half of a new revision is
+// neither the old nor the new one. A directory that never rests is taken as it is after a few attempts.
+func (a *App) settled(ctx context.Context, src *source.Source, out store.Look, attempts int) error {
+	if attempts >= restlessAttempts {
+		return nil
+	}
+	now, err := src.Fingerprint(ctx)
+	if err != nil {
+		return err
+	}
+	if now != out.Fingerprint {
+		return errs.New(errs.Unavailable, "the files of catalog %s changed while they were read; looking again", out.Catalog.Subject)
+	}
 	return nil
 }
 

@@ -45,6 +45,7 @@ type App struct {
 	bus         *bus.Bus
 	listener    net.Listener
 	projections []*projection.Runner
+	intents     *intent.Service
 	api         *api.API
 }
 
@@ -115,11 +116,12 @@ func (a *App) assemble(credentials *store.Credentials, tokens *store.Tokens) err
 	if err != nil {
 		return err
 	}
-	reader := &view.Reader{Pool: a.pool, Log: a.log, Waiters: waiters}
-	intents := &intent.Service{
-		Pool: a.pool, Log: a.log, Bodies: store.Bodies{}, Credentials: credentials, Catalogs: content,
+	reader := &view.Reader{Pool: a.pool, Log: a.log, Content: content, Waiters: waiters}
+	a.intents = &intent.Service{
+		Pool: a.pool, Log: a.log, Bodies: store.Bodies{}, Credentials: credentials, Catalogs: content, Tenants: tokens,
 		Now: time.Now, NewID: uuid.New, Slog: a.tel.Log,
 	}
+	intents := a.intents
 	a.api = api.New(api.Deps{
 		Log: a.tel.Log, Tokens: tokens, Wait: reader,
 		Views: api.Views{
@@ -127,7 +129,7 @@ func (a *App) assemble(credentials *store.Credentials, tokens *store.Tokens) err
 			Subscriptions: view.Subscriptions, InstallPlans: view.InstallPlans, Operators: view.Operators,
 		},
 		ClusterReads: reader, ClusterWrites: intents,
-		CatalogReads: reader, CatalogWrites: intents, Browse: &view.Browser{Reader: reader, Content: content},
+		CatalogReads: reader, CatalogWrites: intents, Browse: &view.Browser{Reader: reader},
 		GroupReads: reader, GroupWrites: intents,
 		SubscriptionReads: reader, SubscriptionWrites: intents,
 		PlanReads: reader, PlanWrites: intents,
@@ -155,6 +157,7 @@ func (a *App) Run(ctx context.Context) error {
 	for _, p := range a.projections {
 		g.Add("projection "+p.Name(), p.Run)
 	}
+	g.Add("effects", a.intents.TellLostCommits)
 	g.Add("api", func(ctx context.Context) error {
 		a.tel.Log.InfoContext(ctx, "the REST interface is served", "address", a.Addr())
 		return httpserver.Serve(ctx, a.listener, a.api, 0)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"sync"
 	"testing"
 	"time"
 
@@ -33,17 +34,18 @@ type bench struct {
 	url      string
 	db       *pgtest.Database
 	identity *age.X25519Identity
-	writers  map[events.Writer]*pg.Pool
+	mu       sync.Mutex
+	pools    map[string]*pg.Pool // by role
 	position string // of the last event that a fact appended
 	stop     func()
 }
 
-func setup(t testing.TB) *bench {
-	t.Helper()
-	b := &bench{t: t, db: pgtest.DB(t), writers: map[events.Writer]*pg.Pool{}}
+func setup(tb testing.TB) *bench {
+	tb.Helper()
+	b := &bench{t: tb, db: pgtest.DB(tb), pools: map[string]*pg.Pool{}}
 	var err error
 	if b.identity, err = age.GenerateX25519Identity(); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	b.url, b.stop = b.gateway(token)
 	return b
@@ -53,7 +55,7 @@ func setup(t testing.TB) *bench {
 func (b *bench) gateway(adminToken string) (url string, stop func()) {
 	b.t.Helper()
 	nats := bustest.Start(b.t)
-	tel := &telemetry.Telemetry{Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	tel := &telemetry.Telemetry{Log: slog.New(slog.DiscardHandler)}
 	cfg := app.Config{
 		Config: service.Config{DatabaseURL: b.db.URL("gateway"), NATSURL: nats.Server.URL(), OpsListen: "127.0.0.1:0", Drain: 10 * time.Second},
 		Listen: "127.0.0.1:0", AdminToken: adminToken, CredentialsRecipient: b.identity.Recipient().String(), TokenTo: io.Discard,
@@ -145,11 +147,7 @@ func must[T any](b *bench, want int, a answer) T {
 func (b *bench) fact(w events.Writer, kind events.Kind, natural, subject string, payloads ...events.Payload) {
 	b.t.Helper()
 	ctx := b.t.Context()
-	pool := b.writers[w]
-	if pool == nil {
-		pool = b.db.Pool(b.t, string(w))
-		b.writers[w] = pool
-	}
+	pool := b.pool(string(w))
 	l := eventlog.New(pool)
 	var done eventlog.Appended
 	err := pool.Tx(ctx, func(tx pgx.Tx) error {
@@ -207,7 +205,12 @@ func (p problem) String() string { return fmt.Sprintf("%d %s %v", p.Status, p.De
 
 func (b *bench) pool(role string) *pg.Pool {
 	b.t.Helper()
-	return b.db.Pool(b.t, role)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.pools[role] == nil {
+		b.pools[role] = b.db.Pool(b.t, role)
+	}
+	return b.pools[role]
 }
 
 func (b *bench) exec(role, sql string, args ...any) {

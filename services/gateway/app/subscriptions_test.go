@@ -68,8 +68,9 @@ func TestSubscriptionLife(t *testing.T) {
 	if string(s.Spec.Config) != `{"env":[{"name":"A","value":"s3cr3t"}]}` {
 		t.Errorf("config %s", s.Spec.Config)
 	}
-	if n := b.count(`select count(*) from gateway_api.bodies where kind = 'subscription-config'`); n != 1 {
-		t.Errorf("%d bodies", n)
+	var bodies int
+	if err := b.pool("resolver").QueryRow(t.Context(), `select count(*) from gateway_api.bodies where kind = 'subscription-config'`).Scan(&bodies); err != nil || bodies != 1 {
+		t.Errorf("the resolver sees %d bodies, %v", bodies, err)
 	}
 
 	const subject = "spoke/ops/tidegauge"
@@ -103,6 +104,16 @@ func TestSubscriptionLife(t *testing.T) {
 	}
 	b.fact(events.Installer, events.KindInstallPlan, plan, "spoke/ops/install-aaaaa", events.InstallPlanFailed{Step: 2, Reason: "Invalid", StepLog: "sha256:log"})
 	step("the plan failed", "AtLatestKnown", "tidegauge.v1.1.0", "tidegauge.v1.1.0", healthy+" InstallPlanFailed=True:Invalid")
+
+	fast := in.SubscriptionSpec
+	fast.Channel = "fast"
+	b.position = must[model.Subscription](b, 200, b.do("PUT", subscriptions+"/tidegauge", fast)).Position
+	const deprecated = " ChannelDeprecated=True:Deprecated Deprecated=True:Deprecated" // R-SUB-41
+	s = step("the channel is deprecated", "AtLatestKnown", "tidegauge.v1.1.0", "tidegauge.v1.1.0", healthy+" InstallPlanFailed=True:Invalid"+deprecated)
+	if m := s.Status.Conditions[2].Message; m != "olm.channel/fast: fast is over" {
+		t.Errorf("got %q", m)
+	}
+	b.position = must[model.Subscription](b, 200, b.do("PUT", subscriptions+"/tidegauge", in.SubscriptionSpec)).Position
 
 	b.fact(events.Indexer, events.KindCatalog, "fleet", "fleet", events.CatalogLoadFailed{Reason: "InvalidCatalog"})
 	step("the catalog broke", "AtLatestKnown", "tidegauge.v1.1.0", "tidegauge.v1.1.0", "CatalogSourcesUnhealthy=True:UnhealthyCatalogSourceFound InstallPlanFailed=True:Invalid")

@@ -43,7 +43,7 @@ func ParseSubject(s string) Name {
 func (n Name) check(v *rule.Violations) {
 	v.DNSSubdomainName("/name", n.Name)
 	if (n.Cluster == "") != (n.Namespace == "") {
-		v.Add("/namespace", rule.Together, "a catalog of one cluster needs both cluster and namespace, a hub catalog neither")
+		v.Addf("/namespace", rule.Together, "a catalog of one cluster needs both cluster and namespace, a hub catalog neither")
 		return
 	}
 	if n.Cluster != "" {
@@ -63,7 +63,7 @@ type Spec struct {
 func (s Spec) check(v *rule.Violations, n Name) {
 	v.OneOf("/source/type", s.SourceType, SourceDirectory)
 	if vis := s.Visibility; n.Cluster != vis.Cluster || vis.Namespace != "" && vis.Namespace != n.Namespace {
-		v.Add("/visibility", rule.OneOf, "a hub catalog is visible everywhere, a cluster's catalog in that cluster or in its own namespace there")
+		v.Addf("/visibility", rule.OneOf, "a hub catalog is visible everywhere, a cluster's catalog in that cluster or in its own namespace there")
 	}
 }
 

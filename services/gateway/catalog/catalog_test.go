@@ -3,10 +3,11 @@ package catalog_test
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/gateway/catalog"
-	"github.com/google/go-cmp/cmp"
 )
 
 type history = []events.Payload
@@ -27,14 +28,23 @@ func TestDecide(t *testing.T) {
 		kind  errs.Kind
 	}{
 		{"add", nil, catalog.Add{Name: hub, Spec: dir}, history{added}, ""},
-		{"add to one cluster", nil, catalog.Add{Name: local, Spec: inSpoke},
-			history{events.CatalogAdded{Name: "fleet", SourceType: "directory", Spec: "c1:a", Priority: 5, Visibility: inSpoke.Visibility}}, ""},
+		{
+			"add to one cluster", nil,
+			catalog.Add{Name: local, Spec: inSpoke},
+			history{events.CatalogAdded{Name: "fleet", SourceType: "directory", Spec: "c1:a", Priority: 5, Visibility: inSpoke.Visibility}},
+			"",
+		},
 		{"add twice", history{added}, catalog.Add{Name: hub, Spec: dir}, nil, errs.AlreadyExists},
 		{"add a cluster's catalog for all", nil, catalog.Add{Name: local, Spec: dir}, nil, errs.Invalid},
 		{"add with half a place", nil, catalog.Add{Name: catalog.Name{Cluster: "spoke", Name: "fleet"}, Spec: inSpoke}, nil, errs.Invalid},
 		{"add an unknown source", nil, catalog.Add{Name: hub, Spec: catalog.Spec{SourceType: "ftp"}}, nil, errs.Invalid},
-		{"change", history{added}, catalog.Change{Spec: catalog.Spec{SourceType: "directory", Settings: "c1:a", Priority: 9}},
-			history{events.CatalogChanged{SourceType: "directory", Spec: "c1:a", Priority: 9}}, ""},
+		{
+			"change",
+			history{added},
+			catalog.Change{Spec: catalog.Spec{SourceType: "directory", Settings: "c1:a", Priority: 9}},
+			history{events.CatalogChanged{SourceType: "directory", Spec: "c1:a", Priority: 9}},
+			"",
+		},
 		{"change nothing", history{added}, catalog.Change{Spec: dir}, nil, ""},
 		{"change who owns it", history{added}, catalog.Change{Spec: inSpoke}, nil, errs.Invalid},
 		{"change nothing known", nil, catalog.Change{Spec: dir}, nil, errs.NotFound},

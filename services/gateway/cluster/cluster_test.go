@@ -3,10 +3,11 @@ package cluster_test
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/gateway/cluster"
-	"github.com/google/go-cmp/cmp"
 )
 
 type history = []events.Payload

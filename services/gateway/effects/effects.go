@@ -14,8 +14,11 @@ import (
 // Fleet is the scope of everything.
 const Fleet = "fleet"
 
-// ReasonOperator is why a person stops effects.
-const ReasonOperator = "Operator"
+// Why effects are stopped.
+const (
+	ReasonOperator = "Operator"          // a person said so
+	ReasonLost     = "RecordLostCommits" // the record says so itself
+)
 
 // Scope is the natural key of the switch: fleet, or cluster/<name>.
 func Scope(cluster string) string {
@@ -36,7 +39,7 @@ type State struct {
 type Command interface{ effectsCommand() }
 
 // Stop lets no plan begin or take another step.
-type Stop struct{}
+type Stop struct{ Reason string }
 
 // Resume lets plans go on.
 type Resume struct {
@@ -52,10 +55,11 @@ func (Resume) effectsCommand() {}
 func Decide(s State, c Command) ([]events.Payload, error) {
 	switch c := c.(type) {
 	case Stop:
-		if s.Stopped {
+		// A loss of commits is told beside a person's stop: resuming that one must not hide it.
+		if s.Stopped && (s.Reason == c.Reason || s.Reason == ReasonLost) {
 			return nil, nil
 		}
-		return []events.Payload{events.EffectsStopped{Reason: ReasonOperator}}, nil
+		return []events.Payload{events.EffectsStopped{Reason: c.Reason}}, nil
 	case Resume:
 		if c.Epoch < 1 {
 			return nil, errs.New(errs.Invalid, "/epoch: resuming names the epoch that you have seen").At("/epoch", "required")

@@ -4,10 +4,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/gateway/effects"
-	"github.com/google/go-cmp/cmp"
 )
 
 type history = []events.Payload
@@ -23,8 +24,10 @@ func TestDecide(t *testing.T) {
 		then  history
 		kind  errs.Kind
 	}{
-		{"stop", nil, effects.Stop{}, history{stopped}, ""},
-		{"stop twice", history{stopped}, effects.Stop{}, nil, ""},
+		{"stop", nil, effects.Stop{Reason: "Operator"}, history{stopped}, ""},
+		{"stop twice", history{stopped}, effects.Stop{Reason: "Operator"}, nil, ""},
+		{"lost commits beside a person's stop", history{stopped}, effects.Stop{Reason: "RecordLostCommits"}, history{events.EffectsStopped{Reason: "RecordLostCommits"}}, ""},
+		{"a person's stop beside lost commits", history{events.EffectsStopped{Reason: "RecordLostCommits"}}, effects.Stop{Reason: "Operator"}, nil, ""},
 		{"resume", history{stopped}, effects.Resume{Epoch: 2}, history{resumed}, ""},
 		{"resume what goes on", history{stopped, resumed}, effects.Resume{Epoch: 2}, nil, ""},
 		{"resume after lost commits", nil, effects.Resume{Epoch: 2, Lost: true}, history{resumed}, ""},

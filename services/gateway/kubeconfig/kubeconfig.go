@@ -70,17 +70,17 @@ type user struct {
 func Check(field string, raw []byte) error {
 	var v rule.Violations
 	if len(raw) > MaxBytes {
-		v.Add(field, rule.MaxLength, "the kubeconfig has %d bytes, %d are allowed", len(raw), MaxBytes)
+		v.Addf(field, rule.MaxLength, "the kubeconfig has %d bytes, %d are allowed", len(raw), MaxBytes)
 		return v.Err()
 	}
 	var c config
 	// The parser's own text may quote the input; it is left out.
 	if err := yaml.Unmarshal(raw, &c); err != nil {
-		v.Add(field, RuleParses, "the kubeconfig is not YAML or JSON of the expected form")
+		v.Addf(field, RuleParses, "the kubeconfig is not YAML or JSON of the expected form")
 		return v.Err()
 	}
 	if c.Kind != "" && c.Kind != "Config" {
-		v.Add(field, RuleParses, "the document is not of kind Config")
+		v.Addf(field, RuleParses, "the document is not of kind Config")
 		return v.Err()
 	}
 	c.checkContext(field, &v)
@@ -91,7 +91,7 @@ func Check(field string, raw []byte) error {
 
 func (c config) checkContext(field string, v *rule.Violations) {
 	if c.CurrentContext == "" {
-		v.Add(field, RuleContext, "the kubeconfig has no current-context")
+		v.Addf(field, RuleContext, "the kubeconfig has no current-context")
 		return
 	}
 	for _, x := range c.Contexts {
@@ -99,14 +99,14 @@ func (c config) checkContext(field string, v *rule.Violations) {
 			continue
 		}
 		if !c.hasServer(x.Context.Cluster) {
-			v.Add(field, RuleServer, "the cluster of the current context is missing or has no server with an https or http address")
+			v.Addf(field, RuleServer, "the cluster of the current context is missing or has no server with an https or http address")
 		}
 		if x.Context.User != "" && !c.hasUser(x.Context.User) {
-			v.Add(field, RuleUser, "the user of the current context is missing")
+			v.Addf(field, RuleUser, "the user of the current context is missing")
 		}
 		return
 	}
-	v.Add(field, RuleContext, "the current-context is not among the contexts")
+	v.Addf(field, RuleContext, "the current-context is not among the contexts")
 }
 
 func (c config) hasServer(name string) bool {
@@ -132,7 +132,7 @@ func (c config) hasUser(name string) bool {
 func (c config) checkClusters(field string, v *rule.Violations) {
 	for i, x := range c.Clusters {
 		if x.Cluster.CertificateAuthority != "" {
-			v.Add(field, RuleNoFiles, "clusters[%d] names a file in certificate-authority: the hub reads no files; put the content in certificate-authority-data", i)
+			v.Addf(field, RuleNoFiles, "clusters[%d] names a file in certificate-authority: the hub reads no files; put the content in certificate-authority-data", i)
 		}
 	}
 }
@@ -140,13 +140,13 @@ func (c config) checkClusters(field string, v *rule.Violations) {
 func (c config) checkUsers(field string, v *rule.Violations) {
 	for i, x := range c.Users {
 		if x.User.Exec != nil {
-			v.Add(field, RuleNoExec, "users[%d] has an exec plugin: the hub runs no programs; use a token or a client certificate", i)
+			v.Addf(field, RuleNoExec, "users[%d] has an exec plugin: the hub runs no programs; use a token or a client certificate", i)
 		}
 		if x.User.AuthProvider != nil {
-			v.Add(field, RuleNoAuthPlugin, "users[%d] has an auth-provider: the hub runs no plugins; use a token or a client certificate", i)
+			v.Addf(field, RuleNoAuthPlugin, "users[%d] has an auth-provider: the hub runs no plugins; use a token or a client certificate", i)
 		}
 		if files := x.User.files(); len(files) > 0 {
-			v.Add(field, RuleNoFiles, "users[%d] names a file in %s: the hub reads no files; put the content in the kubeconfig", i, strings.Join(files, ", "))
+			v.Addf(field, RuleNoFiles, "users[%d] names a file in %s: the hub reads no files; put the content in the kubeconfig", i, strings.Join(files, ", "))
 		}
 	}
 }

@@ -4,10 +4,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/services/gateway/kubeconfig"
 	"github.com/chandler-fleet/chandler/services/gateway/rule"
-	"github.com/google/go-cmp/cmp"
 )
 
 const good = `apiVersion: v1

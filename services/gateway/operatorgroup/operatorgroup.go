@@ -112,7 +112,7 @@ func check(n *Name, s events.OperatorGroupSpec) error {
 		v.DNSSubdomainName("/name", n.Name)
 	}
 	if len(s.TargetNamespaces) > MaxTargets {
-		v.Add("/targetNamespaces", rule.MaxItems, "%d target namespaces are given, %d are allowed; leave the list out to serve all namespaces", len(s.TargetNamespaces), MaxTargets)
+		v.Addf("/targetNamespaces", rule.MaxItems, "%d target namespaces are given, %d are allowed; leave the list out to serve all namespaces", len(s.TargetNamespaces), MaxTargets)
 	}
 	for i, ns := range s.TargetNamespaces {
 		v.DNSLabelName("/targetNamespaces/"+strconv.Itoa(i), ns)

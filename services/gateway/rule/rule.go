@@ -48,7 +48,7 @@ const (
 	PatternDNSSubdomain = `^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	// PatternToken is printable ASCII without space and slash: channel and CSV names go into event
 	// subjects and lists, where a slash or a control character would be read as something else.
-	PatternToken      = `^[!-.0-~]+$`
+	PatternToken      = `^[^\x00-\x20/\x7f-\x{10FFFF}]+$` //nolint:gosec // a pattern, no credential
 	patternLabelValue = `^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$`
 )
 
@@ -62,8 +62,8 @@ var (
 // Violations collects what is wrong with one input. Its zero value is ready for use.
 type Violations struct{ list []*errs.Error }
 
-// Add records that the value at field breaks a rule.
-func (v *Violations) Add(field, rule, format string, args ...any) {
+// Addf records that the value at field breaks a rule.
+func (v *Violations) Addf(field, rule, format string, args ...any) {
 	v.list = append(v.list, errs.New(errs.Invalid, format, args...).At(field, rule))
 }
 
@@ -99,12 +99,10 @@ func (e *Error) Unwrap() []error {
 // All returns every violation in err's chain: those of an *Error, or the one *errs.Error with a
 // field, or none.
 func All(err error) []*errs.Error {
-	var many *Error
-	if errors.As(err, &many) {
+	if many, ok := errors.AsType[*Error](err); ok {
 		return many.Violations
 	}
-	var one *errs.Error
-	if errors.As(err, &one) && (one.Field != "" || one.Rule != "") {
+	if one, ok := errors.AsType[*errs.Error](err); ok && (one.Field != "" || one.Rule != "") {
 		return []*errs.Error{one}
 	}
 	return nil
@@ -130,25 +128,25 @@ func (v *Violations) TokenName(field, value string) {
 func (v *Violations) pattern(field, value string, limit int, re *regexp.Regexp, rule, want string) {
 	switch {
 	case value == "":
-		v.Add(field, Required, "%s must not be empty", field)
+		v.Addf(field, Required, "%s must not be empty", field)
 	case len(value) > limit:
-		v.Add(field, MaxLength, "%s has %d characters, %d are allowed", field, len(value), limit)
+		v.Addf(field, MaxLength, "%s has %d characters, %d are allowed", field, len(value), limit)
 	case !re.MatchString(value):
-		v.Add(field, rule, "%s is %q: want %s", field, value, want)
+		v.Addf(field, rule, "%s is %q: want %s", field, value, want)
 	}
 }
 
 // OneOf checks that value is one of the allowed words.
 func (v *Violations) OneOf(field, value string, allowed ...string) {
 	if !slices.Contains(allowed, value) {
-		v.Add(field, OneOf, "%s is %q: want one of %s", field, value, strings.Join(allowed, ", "))
+		v.Addf(field, OneOf, "%s is %q: want one of %s", field, value, strings.Join(allowed, ", "))
 	}
 }
 
 // Labels checks keys and values as Kubernetes does.
 func (v *Violations) Labels(field string, labels map[string]string) {
 	if len(labels) > MaxLabels {
-		v.Add(field, MaxItems, "%s has %d entries, %d are allowed", field, len(labels), MaxLabels)
+		v.Addf(field, MaxItems, "%s has %d entries, %d are allowed", field, len(labels), MaxLabels)
 		return
 	}
 	keys := make([]string, 0, len(labels))
@@ -159,10 +157,10 @@ func (v *Violations) Labels(field string, labels map[string]string) {
 	for _, k := range keys {
 		at := field + "/" + escape(k)
 		if !labelKey(k) {
-			v.Add(at, LabelKey, "label key %q: want [prefix/]name, the prefix a DNS-1123 subdomain, the name at most %d of A-Z a-z 0-9 - _ .", k, MaxLabel)
+			v.Addf(at, LabelKey, "label key %q: want [prefix/]name, the prefix a DNS-1123 subdomain, the name at most %d of A-Z a-z 0-9 - _ .", k, MaxLabel)
 		}
 		if value := labels[k]; len(value) > MaxLabel || !reLabelValue.MatchString(value) {
-			v.Add(at, LabelValue, "the value of label %q: want at most %d of A-Z a-z 0-9 - _ ., beginning and ending with a letter or digit", k, MaxLabel)
+			v.Addf(at, LabelValue, "the value of label %q: want at most %d of A-Z a-z 0-9 - _ ., beginning and ending with a letter or digit", k, MaxLabel)
 		}
 	}
 }
@@ -170,7 +168,7 @@ func (v *Violations) Labels(field string, labels map[string]string) {
 func labelKey(k string) bool {
 	prefix, name, ok := strings.Cut(k, "/")
 	if !ok {
-		prefix, name = "", k
+		name = k
 	} else if len(prefix) > MaxSubdomain || !reSubdomain.MatchString(prefix) {
 		return false
 	}

@@ -97,7 +97,7 @@ func change(s State, c Change) ([]events.Payload, error) {
 	spec := normal(c.Spec)
 	check(&v, spec)
 	if spec.Package != s.Spec.Package {
-		v.Add("/package", rule.NotChangeable,
+		v.Addf("/package", rule.NotChangeable,
 			"the package of a subscription cannot change from %q to %q: delete it and create another", s.Spec.Package, spec.Package)
 	}
 	if err := v.Err(); err != nil {

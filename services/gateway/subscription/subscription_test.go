@@ -3,11 +3,12 @@ package subscription_test
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/gateway/rule"
 	"github.com/chandler-fleet/chandler/services/gateway/subscription"
-	"github.com/google/go-cmp/cmp"
 )
 
 type history = []events.Payload
@@ -33,8 +34,12 @@ func TestDecide(t *testing.T) {
 		kind  errs.Kind
 	}{
 		{"create", nil, subscription.Create{Name: name, Spec: spec}, history{created}, ""},
-		{"create with the default approval", nil, subscription.Create{Name: name, Spec: auto},
-			history{events.SubscriptionCreated{Cluster: "spoke", Namespace: "ops", Name: "tidegauge", Spec: automatic}}, ""},
+		{
+			"create with the default approval", nil,
+			subscription.Create{Name: name, Spec: auto},
+			history{events.SubscriptionCreated{Cluster: "spoke", Namespace: "ops", Name: "tidegauge", Spec: automatic}},
+			"",
+		},
 		{"create twice", history{created}, subscription.Create{Name: name, Spec: spec}, nil, errs.AlreadyExists},
 		{"create what was generated", history{generated}, subscription.Create{Name: name, Spec: spec}, nil, errs.AlreadyExists},
 		{"create without a package", nil, subscription.Create{Name: name, Spec: events.SubscriptionSpec{Catalog: "fleet"}}, nil, errs.Invalid},

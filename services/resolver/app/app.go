@@ -79,7 +79,10 @@ func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (_ *App, err
 	if a.ops, err = httpserver.Listen(ctx, cfg.OpsListen); err != nil {
 		return nil, err
 	}
-	return a, a.wire()
+	if err := a.wire(); err != nil {
+		return nil, err
+	}
+	return a, nil
 }
 
 // wire makes the parts from what is open.
@@ -92,7 +95,7 @@ func (a *App) wire() error {
 	a.lanes = bus.NewLanes(a.pool, store.DirtyTable, a.tel.Log)
 	views := catalogview.New(a.pool)
 	tables := store.New(a.pool, a.log, a.lanes, views, time.Now)
-	a.worker = &worker{store: tables, views: views, log: a.tel.Log, draw: drawIdentity, seen: seen}
+	a.worker = &worker{store: tables, views: views, log: a.tel.Log, changed: a.log.Changed, draw: drawIdentity, seen: seen}
 	a.consumer = &bus.Consumer{
 		Name: consumerName, Log: a.log, Pool: a.pool, Bus: a.bus, Types: store.Types(), Logger: a.tel.Log,
 		Handle:    func(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error { return tables.Apply(ctx, tx, e) },

@@ -13,7 +13,6 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/chandler-fleet/chandler/libs/bundle"
-	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/bus/bustest"
 	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/digest"
@@ -142,7 +141,7 @@ func (f *fleet) addCatalog(name string) {
 }
 
 // publish stores a revision as the indexer does and says what changed since the one before.
-func (f *fleet) publish(name string, before string, packages ...catalog.Package) (revision string) {
+func (f *fleet) publish(name, before string, packages ...catalog.Package) (revision string) {
 	f.t.Helper()
 	pool := f.pools[events.Indexer]
 	digests := map[string]string{}
@@ -399,4 +398,10 @@ func csvs(p installplan.State) []string {
 	return out
 }
 
-var _ = bus.Interactive
+// explanation is the stored text of a failure.
+func (f *fleet) explanation(digest string) string {
+	f.t.Helper()
+	var doc string
+	f.must(pg.Err(f.pools[events.Gateway].QueryRow(f.ctx, `select document::text from resolver_api.explanations where tenant = $1 and digest = $2`, tenant, digest).Scan(&doc)))
+	return doc
+}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/big"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -26,13 +27,19 @@ import (
 // for its next turn: each attempt is overtaken only by something that happened meanwhile.
 const maxAttempts = 5
 
+// overtakenPause bounds the wait before such a decision is made again: about what the log takes from an
+// append to its consumers.
+const overtakenPause = 100 * time.Millisecond
+
 // worker resolves scopes: load, resolve, decide, write.
 type worker struct {
 	store *store.Store
 	views *catalogview.Views
 	log   *slog.Logger
-	draw  func() (decide.Identity, error) // random names of plans
-	seen  *metrics
+	// changed is closed at the next news of the log.
+	changed func() <-chan struct{}
+	draw    func() (decide.Identity, error) // random names of plans
+	seen    *metrics
 }
 
 // work brings one scope up to date. It is what the lanes call.
@@ -50,8 +57,20 @@ func (w *worker) work(ctx context.Context, s bus.Scope) (err error) {
 			return err
 		}
 		w.log.DebugContext(ctx, "a decision was overtaken; deciding again", "cluster", s.Cluster, "namespace", s.Namespace, "why", err)
+		w.await(ctx)
 	}
 	return err
+}
+
+// await gives what overtook a decision time to arrive in the tables.
+func (w *worker) await(ctx context.Context) {
+	t := time.NewTimer(overtakenPause)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	case <-w.changed():
+	}
 }
 
 func (w *worker) attempt(ctx context.Context, tenant string, scope resolve.Scope, cause store.Cause) error {
@@ -145,24 +164,29 @@ func (w *worker) render(ctx context.Context, l store.Loaded, v decide.Verdict) (
 		if b.Content == "" {
 			return nil, &refusal{b.CSV, fmt.Sprintf("bundle %s of catalog %s cannot be installed: its manifests are not in the catalog", b.CSV, b.Catalog)}, nil
 		}
-		content, err := w.store.Content(ctx, l.Tenant, string(b.Content))
-		if err != nil {
-			return nil, nil, err
-		}
-		config, err := w.config(ctx, l, b)
-		if err != nil {
-			return nil, nil, err
-		}
-		more, err := bundleSteps(content, l.Scope.Namespace, group, config)
-		if err != nil && (errs.Is(err, errs.Invalid) || errs.Is(err, errs.Unprocessable) || errs.Is(err, errs.TooLarge)) {
+		more, err := w.bundleSteps(ctx, l, b, group)
+		switch errs.KindOf(err) {
+		case "":
+			steps = append(steps, more...)
+		case errs.Invalid, errs.Unprocessable, errs.TooLarge, errs.NotFound:
 			return nil, &refusal{b.CSV, fmt.Sprintf("bundle %s of catalog %s cannot be installed: %v", b.CSV, b.Catalog, err)}, nil
-		}
-		if err != nil {
+		default:
 			return nil, nil, err
 		}
-		steps = append(steps, more...)
 	}
 	return steps, nil, nil
+}
+
+func (w *worker) bundleSteps(ctx context.Context, l store.Loaded, b resolve.Planned, group render.OperatorGroup) ([]installplan.Step, error) {
+	content, err := w.store.Content(ctx, l.Tenant, string(b.Content))
+	if err != nil {
+		return nil, err
+	}
+	config, err := w.config(ctx, l, b)
+	if err != nil {
+		return nil, err
+	}
+	return stepsOf(content, l.Scope.Namespace, group, config)
 }
 
 // config is the configuration of the first of the bundle's subscriptions; dependencies have none.
@@ -177,7 +201,7 @@ func (w *worker) config(ctx context.Context, l store.Loaded, b resolve.Planned) 
 	return nil, nil
 }
 
-func bundleSteps(c bundle.Content, namespace string, group render.OperatorGroup, config json.RawMessage) ([]installplan.Step, error) {
+func stepsOf(c bundle.Content, namespace string, group render.OperatorGroup, config json.RawMessage) ([]installplan.Step, error) {
 	objects, err := render.Render(render.Input{Content: c, Namespace: namespace, Group: group, Config: config})
 	if err != nil {
 		return nil, err

@@ -1,7 +1,6 @@
 package decide
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/chandler-fleet/chandler/libs/digest"
@@ -185,8 +184,3 @@ func shares(a, b []string) bool {
 }
 
 func contentDigest(s string) digest.Digest { return digest.Digest(s) }
-
-// byAge orders plans newest first.
-func byAge(a, b Plan) int {
-	return cmp.Compare(b.State.Proposed.Generation, a.State.Proposed.Generation)
-}

@@ -165,6 +165,7 @@ func (s State) tell(d *Decisions, v Verdict, plan string) error {
 		return s.tellFailure(d, v)
 	case Kept, Ended:
 		plan = v.Plan.ID
+	case Settled, Proposed:
 	}
 	for _, o := range v.Component.Outcomes {
 		now := Outcome{Kind: OutcomeAtLatestKnown, CSV: o.CSV}

@@ -54,11 +54,15 @@ func explanationOf(class Class, core []root, list *statements) Explanation {
 
 func (r root) exists() Statement {
 	if r.sub == nil {
-		return Statement{Kind: UnmanagedCSV, Bundle: r.csv,
-			Text: fmt.Sprintf("clusterserviceversion %s exists and is not referenced by a subscription", r.csv)}
+		return Statement{
+			Kind: UnmanagedCSV, Bundle: r.csv,
+			Text: fmt.Sprintf("clusterserviceversion %s exists and is not referenced by a subscription", r.csv),
+		}
 	}
-	return Statement{Kind: SubscriptionExists, Subscription: r.sub.Name, Package: r.sub.Package,
-		Text: fmt.Sprintf("subscription %s to package %s exists", r.sub.Name, r.sub.Package)}
+	return Statement{
+		Kind: SubscriptionExists, Subscription: r.sub.Name, Package: r.sub.Package,
+		Text: fmt.Sprintf("subscription %s to package %s exists", r.sub.Name, r.sub.Package),
+	}
 }
 
 // statements collects facts, each once, up to MaxStatements.
@@ -100,14 +104,18 @@ func (l *statements) dead(w *world, c *choice) {
 // because tells how a chosen node came to be there, or who follows it.
 func (l *statements) because(n *node) {
 	if n.installed && n.follower != "" {
-		l.add(Statement{Kind: SubscriptionNeeds, Subscription: n.follower, Bundle: n.id(), Package: n.op.pkg,
-			Text: fmt.Sprintf("subscription %s follows %s", n.follower, n.id())})
+		l.add(Statement{
+			Kind: SubscriptionNeeds, Subscription: n.follower, Bundle: n.id(), Package: n.op.pkg,
+			Text: fmt.Sprintf("subscription %s follows %s", n.follower, n.id()),
+		})
 	}
 	if n.why == nil || n.why.req == nil {
 		return
 	}
-	l.add(Statement{Kind: UnmetRequirement, Bundle: n.why.from.id(), Package: n.why.from.op.pkg, Requirement: n.why.req.text,
-		Text: fmt.Sprintf("bundle %s requires an operator %s%s", n.why.from.id(), n.why.req.text, n.why.req.note())})
+	l.add(Statement{
+		Kind: UnmetRequirement, Bundle: n.why.from.id(), Package: n.why.from.op.pkg, Requirement: n.why.req.text,
+		Text: fmt.Sprintf("bundle %s requires an operator %s%s", n.why.from.id(), n.why.req.text, n.why.req.note()),
+	})
 }
 
 func (r *requirement) note() string {
@@ -217,7 +225,7 @@ func (w *world) clash(n, holder *node, slotText string) Statement {
 	case strings.HasPrefix(slotText, slotAPI):
 		s.Kind = APIUnique
 		s.Text = fmt.Sprintf("there can be only one provider of %s: %s and %s", apiText(name), n.id(), holder.id())
-	case name == n.op.name && name == holder.op.name:
+	case n.op.name == holder.op.name:
 		s.Kind = NameUnique
 		s.Text = fmt.Sprintf("there can be only one clusterserviceversion %s: %s and %s", name, n.id(), holder.id())
 	default:

@@ -104,19 +104,25 @@ func catalogMissing(s *Subscription, visible []Catalog) Statement {
 	}
 	slices.Sort(names)
 	key := CatalogKey{Name: s.Catalog, Namespace: s.CatalogNamespace}
-	return Statement{Kind: CatalogMissing, Subscription: s.Name, Catalog: key.String(), Choices: first(names, maxChoices),
+	return Statement{
+		Kind: CatalogMissing, Subscription: s.Name, Catalog: key.String(), Choices: first(names, maxChoices),
 		Text: fmt.Sprintf("no operators found from catalog %s referenced by subscription %s: no such catalog is visible here%s",
-			key, s.Name, instead("visible catalogs are", first(names, maxChoices)))}
+			key, s.Name, instead("visible catalogs are", first(names, maxChoices))),
+	}
 }
 
 func catalogNotReady(s *Subscription, c Catalog) Statement {
-	return Statement{Kind: CatalogNotReady, Subscription: s.Name, Catalog: c.Key.String(),
-		Text: fmt.Sprintf("catalog %s referenced by subscription %s has no revision in service yet", c.Key, s.Name)}
+	return Statement{
+		Kind: CatalogNotReady, Subscription: s.Name, Catalog: c.Key.String(),
+		Text: fmt.Sprintf("catalog %s referenced by subscription %s has no revision in service yet", c.Key, s.Name),
+	}
 }
 
 func malformedChannel(c Catalog, pkg string, ch *channel) Statement {
-	return Statement{Kind: ChannelMalformed, Catalog: c.Key.String(), Package: pkg, Channel: ch.name,
-		Text: fmt.Sprintf("catalog %s: %v", c.Key, ch.err)}
+	return Statement{
+		Kind: ChannelMalformed, Catalog: c.Key.String(), Package: pkg, Channel: ch.name,
+		Text: fmt.Sprintf("catalog %s: %v", c.Key, ch.err),
+	}
 }
 
 func tooComplex(limit int) Statement {

@@ -55,25 +55,12 @@ func (r *resolution) split(roots []root) []*group {
 
 // joinTouching joins groups of which one depends on what another one holds, or that hold the same.
 func joinTouching(groups []*group) []*group {
+	sets := newSets(len(groups))
 	owner := map[string]int{}
-	into := make([]int, len(groups)) // disjoint sets: into[i] is i, or another group of the same set
-	for i := range groups {
-		into[i] = i
-	}
-	find := func(i int) int {
-		for into[i] != i {
-			i = into[i]
-		}
-		return i
-	}
-	unite := func(i, j int) {
-		i, j = find(i), find(j)
-		into[max(i, j)] = min(i, j)
-	}
 	for i, g := range groups {
 		for k := range g.sol.owns {
 			if j, ok := owner[k]; ok {
-				unite(i, j)
+				sets.unite(i, j)
 			}
 			owner[k] = i
 		}
@@ -81,19 +68,47 @@ func joinTouching(groups []*group) []*group {
 	for i, g := range groups {
 		for k := range g.sol.touch {
 			if j, ok := owner[k]; ok {
-				unite(i, j)
+				sets.unite(i, j)
 			}
 		}
-		for j := range groups {
-			if g.sol.all {
-				unite(i, j)
+		if g.sol.all {
+			for j := range groups {
+				sets.unite(i, j)
 			}
 		}
 	}
+	return sets.join(groups)
+}
+
+// sets are disjoint sets of groups, by index: into[i] is i, or another group of the same set.
+type sets struct{ into []int }
+
+func newSets(n int) sets {
+	s := sets{into: make([]int, n)}
+	for i := range s.into {
+		s.into[i] = i
+	}
+	return s
+}
+
+func (s sets) find(i int) int {
+	for s.into[i] != i {
+		i = s.into[i]
+	}
+	return i
+}
+
+func (s sets) unite(i, j int) {
+	i, j = s.find(i), s.find(j)
+	s.into[max(i, j)] = min(i, j)
+}
+
+// join makes one group of each set, in the order of their first members. A group by itself keeps its solution.
+func (s sets) join(groups []*group) []*group {
 	var out []*group
 	at := map[int]int{}
 	for i, g := range groups {
-		set := find(i)
+		set := s.find(i)
 		if k, ok := at[set]; ok {
 			out[k] = join(out[k], g)
 			continue
@@ -175,8 +190,8 @@ func (r *resolution) blame(g *group) failed {
 	return r.explain(core)
 }
 
-// without gives what is left of a failed group. A CSV whose subscription was left out stays installed, and
-// its requirements still count (R-RES-2); one that cannot stay as it is asks for nothing any more.
+// without gives what is left of a failed group. A CSV that is to blame, or whose subscription is, stays
+// installed, and what is met of its requirements must stay met (R-RES-2).
 func (r *resolution) without(roots []root, f failed) []root {
 	var out []root
 	for _, rt := range roots {
@@ -184,12 +199,42 @@ func (r *resolution) without(roots []root, f failed) []root {
 			out = append(out, rt)
 			continue
 		}
-		if rt.sub != nil && rt.csv != "" {
-			kept := root{csv: rt.csv, installed: rt.installed}
-			if r.solve([]root{kept}).ok {
-				out = append(out, kept)
-			}
+		if rt.csv == "" {
+			continue
+		}
+		if kept, ok := r.keep(rt); ok {
+			out = append(out, kept)
 		}
 	}
 	return out
+}
+
+// keep makes a root of a CSV that stays as it is. Where it cannot, it is held there, and what it lacks
+// today is no longer asked for.
+func (r *resolution) keep(rt root) (root, bool) {
+	kept := root{csv: rt.csv, installed: rt.installed}
+	if rt.sub != nil && r.solve([]root{kept}).ok {
+		return kept, true
+	}
+	if rt.held {
+		return kept, false
+	}
+	kept.held = true
+	r.ops[rt.csv] = r.metToday(r.ops[rt.csv])
+	return kept, true
+}
+
+// metToday is an operator without the requirements that nothing installed meets.
+func (r *resolution) metToday(op *operator) *operator {
+	c := *op
+	c.requires = nil
+	for _, q := range op.requires {
+		for _, other := range r.ops {
+			if q.matches(other) {
+				c.requires = append(c.requires, q)
+				break
+			}
+		}
+	}
+	return &c
 }

@@ -153,8 +153,7 @@ func (w *world) preferred(own CatalogKey) []Catalog {
 	return slices.DeleteFunc(cats, func(c Catalog) bool { return !c.Ready })
 }
 
-// inCatalog gives the matching entries of one catalog in order. A malformed channel that holds a matching
-// bundle is an error (RESOLVER-NOTES 3.3): its order is not known.
+// inCatalog gives the matching entries of one catalog in order: default channels before others.
 func (w *world) inCatalog(r *requirement, c Catalog) ([]*node, error) {
 	var first, rest []*node
 	for _, name := range w.packages(r, c.Key) {
@@ -163,26 +162,36 @@ func (w *world) inCatalog(r *requirement, c Catalog) ([]*node, error) {
 			continue
 		}
 		for i := range p.channels {
-			ch := &p.channels[i]
-			if ch.err != nil {
-				if matchesAny(r, ch) {
-					return nil, &failure{class: ClassInvalidChannel, statement: malformedChannel(c, name, ch)}
-				}
-				continue
+			found, err := w.inChannel(r, c, name, &p.channels[i])
+			if err != nil {
+				return nil, err
 			}
-			for _, e := range ch.entries {
-				if !r.matches(e.bundle) {
-					continue
-				}
-				if ch.isDefault {
-					first = append(first, w.entry(c, ch, e))
-				} else {
-					rest = append(rest, w.entry(c, ch, e))
-				}
+			if p.channels[i].isDefault {
+				first = append(first, found...)
+			} else {
+				rest = append(rest, found...)
 			}
 		}
 	}
 	return append(first, rest...), nil
+}
+
+// inChannel gives the matching entries from the head down. A malformed channel that holds a match is an error
+// (RESOLVER-NOTES 3.3): its order is not known.
+func (w *world) inChannel(r *requirement, c Catalog, pkg string, ch *channel) ([]*node, error) {
+	if ch.err != nil {
+		if matchesAny(r, ch) {
+			return nil, &failure{class: ClassInvalidChannel, statement: malformedChannel(c, pkg, ch)}
+		}
+		return nil, nil
+	}
+	var out []*node
+	for _, e := range ch.entries {
+		if r.matches(e.bundle) {
+			out = append(out, w.entry(c, ch, e))
+		}
+	}
+	return out, nil
 }
 
 func matchesAny(r *requirement, ch *channel) bool {

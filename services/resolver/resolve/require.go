@@ -201,8 +201,9 @@ func (r *requirement) matches(op *operator) bool {
 		return slices.ContainsFunc(r.parts, func(p requirement) bool { return p.matches(op) })
 	case needNot:
 		return !slices.ContainsFunc(r.parts, func(p requirement) bool { return p.matches(op) })
+	case needCEL:
 	}
-	return false // needCEL
+	return false
 }
 
 // anchors are the APIs and packages of which a matching bundle must have one; ok is false where any
@@ -231,6 +232,7 @@ func (r *requirement) anchors() (apis []catalog.GVK, packages []string, ok bool)
 		return apis, packages, true
 	case needCEL:
 		return nil, nil, true // nothing meets it
+	case needLabel, needNot:
 	}
 	return nil, nil, false
 }
@@ -242,6 +244,7 @@ func (r *requirement) reason() string {
 		return ReasonRequiredAPI
 	case needPackage:
 		return ReasonRequiredPackage
+	case needLabel, needAll, needAny, needNot, needCEL:
 	}
 	return ReasonRequiredConstraint
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/chandler-fleet/chandler/libs/digest"
 )
 
 // resolution is one call of Resolve.
@@ -28,7 +30,7 @@ func Resolve(in Input) Result {
 	if r.group.ExcludeGlobalCatalogs {
 		r.catalogs = slices.DeleteFunc(r.catalogs, func(c Catalog) bool { return c.Key.Namespace != in.Scope.Namespace })
 	}
-	for _, i := range in.Installed {
+	for _, i := range r.in.Installed {
 		r.ops[i.CSV] = newOperator(i.CSV, i.Package, i.Version, i.Content, i.Properties)
 	}
 	groups, failures := r.components()
@@ -52,6 +54,14 @@ func (r *resolution) prevented() (*Statement, Class) {
 	if n := len(r.in.OperatorGroups); n != 1 {
 		return &Statement{Kind: OperatorGroupCount, Text: fmt.Sprintf("expected 1 OperatorGroup in the namespace, found %d", n)}, ClassOperatorGroup
 	}
+	if !r.in.OperatorGroups[0].FailForward {
+		return nil, ""
+	}
+	staying, err := forward(r.in.Installed)
+	if err != nil {
+		return &Statement{Kind: InstalledState, Text: err.Error()}, ClassInstalledState
+	}
+	r.in.Installed = staying
 	return nil, ""
 }
 
@@ -177,8 +187,20 @@ func (c Component) named(planned []*node) Component {
 		c.Packages = append(c.Packages, n.op.pkg)
 	}
 	c.Packages = sortedSet(c.Packages)
-	c.Name = strings.Join(c.Packages, "+")
+	c.Name = componentName(c.Packages)
 	return c
+}
+
+// maxComponentName bounds a component's name, which stands in every event of its plans.
+const maxComponentName = 200
+
+func componentName(packages []string) string {
+	name := strings.Join(packages, "+")
+	if len(name) <= maxComponentName {
+		return name
+	}
+	const shown = 3
+	return fmt.Sprintf("%s+%d-more-%s", strings.Join(packages[:shown], "+"), len(packages)-shown, digest.Bytes([]byte(name)).Short())
 }
 
 func (r Result) sorted() Result {

@@ -81,6 +81,7 @@ const (
 	ClassInvalidConstraint  Class = "invalid-constraint"
 	ClassCatalogUnavailable Class = "catalog-unavailable"
 	ClassOperatorGroup      Class = "operator-group"
+	ClassInstalledState     Class = "installed-state"
 	ClassTooComplex         Class = "too-complex"
 	ClassSemantics          Class = "unknown-semantics"
 	// ClassNotInstallable is for the steps after the search: a chosen bundle without manifests, or
@@ -130,6 +131,7 @@ const (
 	ChannelMalformed     StatementKind = "invalid-channel"
 	RequirementMalformed StatementKind = "invalid-constraint"
 	OperatorGroupCount   StatementKind = "operator-group"
+	InstalledState       StatementKind = "installed-state"
 	SearchTooLong        StatementKind = "too-complex"
 	UnknownSemantics     StatementKind = "unknown-semantics"
 	NotInstallable       StatementKind = "not-installable"

@@ -14,6 +14,9 @@ type root struct {
 	sub       *Subscription
 	csv       string     // installed: what the subscription follows, or the CSV itself; "" where nothing is
 	installed *Installed // of csv
+	// held is a CSV that is there although it may not: it clashes with another one, is deprecated, or
+	// lacks something. What is met of its requirements has to stay so.
+	held bool
 }
 
 // name orders roots: subscriptions first, both by name.

@@ -133,7 +133,8 @@ func (s *search) run() (bool, error) {
 	}
 	before := s.mark()
 	for _, n := range c.cands {
-		if s.tries++; s.tries > s.max {
+		s.tries++
+		if s.tries > s.max {
 			return false, errTooComplex
 		}
 		if !s.w.fits(n) {
@@ -153,8 +154,9 @@ func (s *search) run() (bool, error) {
 func (s *search) propagate() (bool, error) {
 	for changed := true; changed; {
 		changed = false
-		for i := 0; i < len(s.queue); i++ {
+		for i := 0; i < len(s.queue); { // it grows meanwhile
 			c := s.queue[i]
+			i++
 			if s.isMet(c) {
 				continue
 			}

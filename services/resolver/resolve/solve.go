@@ -52,9 +52,18 @@ func (p problem) start(s *search, sol *solution) error {
 	for _, csv := range p.fixed {
 		s.hold(s.w.installedNamed(csv))
 	}
+	for i := range p.roots {
+		if r := &p.roots[i]; r.held {
+			s.take(s.w.installedNamed(r.csv), nil)
+			p.own(r, nil, sol)
+		}
+	}
 	fixed := len(s.chosen)
 	for i := range p.roots {
 		r := &p.roots[i]
+		if r.held {
+			continue
+		}
 		cands, none, err := r.candidates(s.w)
 		if err != nil {
 			return err
@@ -144,6 +153,6 @@ func (sol *solution) planned() []*node {
 			out = append(out, n)
 		}
 	}
-	slices.SortFunc(out, func(a, b *node) int { return compareNodes(a, b) })
+	slices.SortFunc(out, compareNodes)
 	return out
 }

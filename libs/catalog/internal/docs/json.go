@@ -233,10 +233,12 @@ func (w *writer) number(n *yaml.Node) *Error {
 		w.out.WriteString(n.Value)
 		return nil
 	}
-	var i int64
-	if n.Decode(&i) == nil {
-		w.out.WriteString(strconv.FormatInt(i, 10))
-		return nil
+	if n.ShortTag() == "!!int" {
+		var i int64
+		if n.Decode(&i) == nil {
+			w.out.WriteString(strconv.FormatInt(i, 10))
+			return nil
+		}
 	}
 	var f float64
 	if err := n.Decode(&f); err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
@@ -251,7 +253,7 @@ func (w *writer) str(s string) {
 	const hex = "0123456789abcdef"
 	w.out.WriteByte('"')
 	from := 0
-	for i := 0; i < len(s); i++ {
+	for i := range len(s) {
 		c := s[i]
 		if c >= 0x20 && c != '"' && c != '\\' {
 			continue

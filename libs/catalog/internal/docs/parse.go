@@ -78,11 +78,15 @@ func parseJSON(data []byte, depth int) (*yaml.Node, *Error) {
 	if err == nil {
 		return n, nil
 	}
-	var own *Error
-	if errors.As(err, &own) {
+	if own, ok := errors.AsType[*Error](err); ok {
 		return nil, own
 	}
-	line, col := p.place(int(p.dec.InputOffset()))
+	off := p.dec.InputOffset()
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		off = syntax.Offset - 1
+	}
+	p.at, p.line, p.lineStart = 0, 1, 0 // the error may lie before the token that was read ahead
+	line, col := p.place(int(off))
 	return nil, &Error{Line: line, Column: col, Message: "not JSON: " + err.Error()}
 }
 

@@ -75,8 +75,10 @@ func (s *splitter) collect() (Chunk, error) {
 			}
 		}
 		if len(c.data)+len(text) > s.l.DocumentBytes {
-			return c, &Error{Line: c.line, Column: c.column, Limit: "document-bytes",
-				Message: fmt.Sprintf("a document of more than %d bytes", s.l.DocumentBytes)}
+			return c, &Error{
+				Line: c.line, Column: c.column, Limit: "document-bytes",
+				Message: fmt.Sprintf("a document of more than %d bytes", s.l.DocumentBytes),
+			}
 		}
 		c.data = append(c.data, text...)
 	}

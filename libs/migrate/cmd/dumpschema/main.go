@@ -10,7 +10,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -51,7 +50,7 @@ func run(ctx context.Context, out string) (err error) {
 	}
 	text := header(version) + normalise(dump)
 	if out == "" {
-		_, err := io.WriteString(os.Stdout, text)
+		_, err := os.Stdout.WriteString(text)
 		return err
 	}
 	return replace(out, version, text)

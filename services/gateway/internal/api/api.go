@@ -32,6 +32,9 @@ const (
 	maxKubeconfigBody = 640 << 10
 	// bodyTimeout bounds how long a client may take for a body.
 	bodyTimeout = 15 * time.Second
+	// requestTimeout bounds the work on one request; the longest, a read that waits for its view, takes
+	// some seconds. A stream is bounded by streamLife instead.
+	requestTimeout = 30 * time.Second
 )
 
 // Waiter lets a read wait until its view holds a position.
@@ -182,6 +185,8 @@ func register[I, O any](a *API, n need, op huma.Operation, h func(ctx context.Co
 		if err != nil {
 			return nil, problemOf(ctx, err)
 		}
+		ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+		defer cancel()
 		out, err := h(ctx, who, in)
 		if err != nil {
 			return nil, problemOf(ctx, err)

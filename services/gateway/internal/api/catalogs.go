@@ -69,7 +69,8 @@ func (a *API) catalogWrites() {
 		func(ctx context.Context, who model.Caller, in *struct {
 			CatalogPath
 			Body model.ChangeCatalog
-		}) (*written[model.Catalog], error) {
+		},
+		) (*written[model.Catalog], error) {
 			c, err := a.d.CatalogWrites.ChangeCatalog(ctx, who, in.name(), in.Body)
 			return wrote(c, c.Position, "", err)
 		})
@@ -92,7 +93,8 @@ func (a *API) catalogReads() {
 			ListQuery
 			State   string `query:"state" enum:"Loading,Ready,Failed"`
 			Cluster string `query:"cluster" maxLength:"63" doc:"Only what this cluster can see"`
-		}) (*listOutput[model.Catalog], error) {
+		},
+		) (*listOutput[model.Catalog], error) {
 			page, err := a.waitList(ctx, who, a.d.Views.Catalogs, in.ListQuery)
 			if err != nil {
 				return nil, err
@@ -103,7 +105,8 @@ func (a *API) catalogReads() {
 		func(ctx context.Context, who model.Caller, in *struct {
 			CatalogPath
 			ReadQuery
-		}) (*output[model.Catalog], error) {
+		},
+		) (*output[model.Catalog], error) {
 			if err := a.wait(ctx, who, a.d.Views.Catalogs, in.ReadQuery); err != nil {
 				return nil, err
 			}
@@ -113,7 +116,8 @@ func (a *API) catalogReads() {
 		func(ctx context.Context, who model.Caller, in *struct {
 			CatalogPath
 			ListQuery
-		}) (*listOutput[model.Revision], error) {
+		},
+		) (*listOutput[model.Revision], error) {
 			page, err := a.waitList(ctx, who, a.d.Views.Catalogs, in.ListQuery)
 			if err != nil {
 				return nil, err
@@ -127,7 +131,8 @@ func (a *API) catalogContent() {
 		func(ctx context.Context, who model.Caller, in *struct {
 			CatalogPath
 			ListQuery
-		}) (*listOutput[model.PackageSummary], error) {
+		},
+		) (*listOutput[model.PackageSummary], error) {
 			page, err := a.waitList(ctx, who, a.d.Views.Catalogs, in.ListQuery)
 			if err != nil {
 				return nil, err
@@ -155,7 +160,8 @@ func (a *API) catalogContent() {
 			ListQuery
 			Package string `query:"package" maxLength:"63"`
 			Channel string `query:"channel" maxLength:"253"`
-		}) (*listOutput[model.BundleSummary], error) {
+		},
+		) (*listOutput[model.BundleSummary], error) {
 			page, err := a.waitList(ctx, who, a.d.Views.Catalogs, in.ListQuery)
 			if err != nil {
 				return nil, err

@@ -35,7 +35,8 @@ func (a *API) clusters() {
 			ListQuery
 			State string `query:"state" enum:"Registered,Connected,Unreachable,Unauthorized"`
 			Label string `query:"label" maxLength:"380" doc:"key=value, or key"`
-		}) (*listOutput[model.Cluster], error) {
+		},
+		) (*listOutput[model.Cluster], error) {
 			page, err := a.waitList(ctx, who, a.d.Views.Clusters, in.ListQuery)
 			if err != nil {
 				return nil, err
@@ -47,7 +48,8 @@ func (a *API) clusters() {
 		func(ctx context.Context, who model.Caller, in *struct {
 			ClusterPath
 			ReadQuery
-		}) (*output[model.Cluster], error) {
+		},
+		) (*output[model.Cluster], error) {
 			if err := a.wait(ctx, who, a.d.Views.Clusters, in.ReadQuery); err != nil {
 				return nil, err
 			}
@@ -66,7 +68,8 @@ func (a *API) clusters() {
 	register(a, needWrite, put, func(ctx context.Context, who model.Caller, in *struct {
 		ClusterPath
 		Body model.ReplaceCredentials
-	}) (*written[model.Removed], error) {
+	},
+	) (*written[model.Removed], error) {
 		r, err := a.d.ClusterWrites.ReplaceCredentials(ctx, who, in.Cluster, in.Body)
 		return wrote(r, r.Position, "", err)
 	})

@@ -19,7 +19,8 @@ func (a *API) effects() {
 	register(a, needRead, operation(http.MethodGet, "/effects", "get-effects", tagEffects, "Whether plans may take steps"),
 		func(ctx context.Context, who model.Caller, in *struct {
 			Cluster string `query:"cluster" maxLength:"63" doc:"Of this cluster; of the fleet without it"`
-		}) (*output[model.Effects], error) {
+		},
+		) (*output[model.Effects], error) {
 			return read(a.d.Effects.Effects(ctx, who, in.Cluster))
 		})
 	register(a, needWrite, operation(http.MethodPost, "/effects", "set-effects", tagEffects, "Stop plans from taking steps, or let them go on"),

@@ -45,7 +45,8 @@ func (a *API) events() {
 		func(ctx context.Context, who model.Caller, in *struct {
 			EventQuery
 			Limit int `query:"limit" minimum:"1" maximum:"1000" default:"100"`
-		}) (*output[eventPage], error) {
+		},
+		) (*output[eventPage], error) {
 			items, next, done, err := a.d.Events.Events(ctx, who, in.filter(in.Limit))
 			return read(eventPage{Items: items, Next: next.String(), Done: done}, err)
 		})

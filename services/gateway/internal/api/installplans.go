@@ -33,7 +33,8 @@ func (a *API) installPlans() {
 			Cluster   string `query:"cluster" maxLength:"63"`
 			Namespace string `query:"namespace" maxLength:"63"`
 			Phase     string `query:"phase" enum:"RequiresApproval,Installing,Complete,Failed,Superseded,Rejected"`
-		}) (*listOutput[model.InstallPlan], error) {
+		},
+		) (*listOutput[model.InstallPlan], error) {
 			page, err := a.waitList(ctx, who, a.d.Views.InstallPlans, in.ListQuery)
 			if err != nil {
 				return nil, err
@@ -44,7 +45,8 @@ func (a *API) installPlans() {
 		func(ctx context.Context, who model.Caller, in *struct {
 			PlanPath
 			ReadQuery
-		}) (*output[model.InstallPlan], error) {
+		},
+		) (*output[model.InstallPlan], error) {
 			if err := a.wait(ctx, who, a.d.Views.InstallPlans, in.ReadQuery); err != nil {
 				return nil, err
 			}
@@ -54,7 +56,8 @@ func (a *API) installPlans() {
 		func(ctx context.Context, who model.Caller, in *struct {
 			PlanPath
 			Body model.ApprovePlan
-		}) (*written[model.InstallPlan], error) {
+		},
+		) (*written[model.InstallPlan], error) {
 			p, err := a.d.PlanWrites.ApprovePlan(ctx, who, in.ID, in.Body)
 			return wrote(p, p.Position, "", err)
 		})
@@ -62,7 +65,8 @@ func (a *API) installPlans() {
 		func(ctx context.Context, who model.Caller, in *struct {
 			PlanPath
 			Body model.RejectPlan
-		}) (*written[model.InstallPlan], error) {
+		},
+		) (*written[model.InstallPlan], error) {
 			p, err := a.d.PlanWrites.RejectPlan(ctx, who, in.ID, in.Body)
 			return wrote(p, p.Position, "", err)
 		})

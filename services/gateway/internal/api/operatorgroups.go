@@ -44,21 +44,24 @@ func (a *API) operatorGroups() {
 			ListQuery
 			Cluster   string `query:"cluster" maxLength:"63"`
 			Namespace string `query:"namespace" maxLength:"63"`
-		}) (*listOutput[model.OperatorGroup], error) {
+		},
+		) (*listOutput[model.OperatorGroup], error) {
 			return list(ctx, who, in.ListQuery, in.Cluster, in.Namespace)
 		})
 	register(a, needRead, operation(http.MethodGet, pathGroups, "list-operatorgroups", tagGroups, "List operator groups of a namespace"),
 		func(ctx context.Context, who model.Caller, in *struct {
 			NamespacePath
 			ListQuery
-		}) (*listOutput[model.OperatorGroup], error) {
+		},
+		) (*listOutput[model.OperatorGroup], error) {
 			return list(ctx, who, in.ListQuery, in.Cluster, in.Namespace)
 		})
 	register(a, needRead, operation(http.MethodGet, pathGroups+"/{name}", "get-operatorgroup", tagGroups, "Get an operator group"),
 		func(ctx context.Context, who model.Caller, in *struct {
 			ObjectPath
 			ReadQuery
-		}) (*output[model.OperatorGroup], error) {
+		},
+		) (*output[model.OperatorGroup], error) {
 			if err := a.wait(ctx, who, a.d.Views.OperatorGroups, in.ReadQuery); err != nil {
 				return nil, err
 			}
@@ -71,7 +74,8 @@ func (a *API) groupWrites() {
 		func(ctx context.Context, who model.Caller, in *struct {
 			NamespacePath
 			Body model.CreateOperatorGroup
-		}) (*written[model.OperatorGroup], error) {
+		},
+		) (*written[model.OperatorGroup], error) {
 			name := operatorgroup.Name{Cluster: in.Cluster, Namespace: in.Namespace, Name: in.Body.Name}
 			g, err := a.d.GroupWrites.CreateOperatorGroup(ctx, who, name, in.Body.OperatorGroupSpec)
 			return wrote(g, g.Position, objectLocation("operatorgroups", g.Cluster, g.Namespace, g.Name), err)
@@ -80,7 +84,8 @@ func (a *API) groupWrites() {
 		func(ctx context.Context, who model.Caller, in *struct {
 			ObjectPath
 			Body model.OperatorGroupSpec
-		}) (*written[model.OperatorGroup], error) {
+		},
+		) (*written[model.OperatorGroup], error) {
 			g, err := a.d.GroupWrites.ChangeOperatorGroup(ctx, who, in.group(), in.Body)
 			return wrote(g, g.Position, "", err)
 		})

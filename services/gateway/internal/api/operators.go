@@ -23,7 +23,8 @@ func (a *API) operators() {
 			Namespace string `query:"namespace" maxLength:"63"`
 			Package   string `query:"package" maxLength:"63"`
 			Phase     string `query:"phase" enum:"Pending,InstallReady,Installing,Succeeded,Failed,Unknown,Replacing,Deleting"`
-		}) (*listOutput[model.Operator], error) {
+		},
+		) (*listOutput[model.Operator], error) {
 			page, err := a.waitList(ctx, who, a.d.Views.Operators, in.ListQuery)
 			if err != nil {
 				return nil, err
@@ -37,7 +38,8 @@ func (a *API) operators() {
 		func(ctx context.Context, who model.Caller, in *struct {
 			ObjectPath
 			ReadQuery
-		}) (*output[model.Operator], error) {
+		},
+		) (*output[model.Operator], error) {
 			if err := a.wait(ctx, who, a.d.Views.Operators, in.ReadQuery); err != nil {
 				return nil, err
 			}

@@ -16,7 +16,7 @@ import (
 )
 
 // Problem is an RFC 9457 problem document: libs/httpserver's, with type and instance written out.
-type Problem struct {
+type Problem struct { //nolint:errname // the name is that of the schema in the OpenAPI document
 	Type string `json:"type" example:"about:blank" doc:"about:blank: status and kind say what happened"`
 	httpserver.ProblemDetails
 	Instance string `json:"instance,omitempty" doc:"Names this occurrence, as the server's log does"`
@@ -28,12 +28,23 @@ func (p *Problem) Error() string { return p.Detail }
 // GetStatus is the status of the answer.
 func (p *Problem) GetStatus() int { return p.Status }
 
+// GetHeaders tells when asking again makes sense.
+func (p *Problem) GetHeaders() http.Header {
+	if p.Status == http.StatusServiceUnavailable || p.Status == http.StatusGatewayTimeout {
+		return http.Header{"Retry-After": {"1"}}
+	}
+	return nil
+}
+
 // ContentType makes an answer in JSON one in problem JSON.
 func (p *Problem) ContentType(string) string { return httpserver.ProblemType }
 
 // problemOf turns an error of the field into a problem, and lets the access log know the error itself.
 func problemOf(ctx context.Context, err error) *Problem {
 	httpserver.NoteError(ctx, err)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = errs.Wrap(errs.Unavailable, err, "the request took longer than %s", requestTimeout)
+	}
 	p := newProblem(ctx, httpserver.Details(err))
 	var late interface{ Timeout() bool }
 	if errors.As(err, &late) && late.Timeout() && errs.Is(err, errs.Unavailable) {

@@ -107,7 +107,7 @@ func (s *stream) run(ctx context.Context) error {
 	s.w.Header().Set("X-Accel-Buffering", "no")
 	s.w.WriteHeader(http.StatusOK)
 	if err := s.write([]byte("retry: 1000\n\n")); err != nil {
-		return nil //nolint:nilerr // the client went: nothing failed here
+		return nil // the client went: nothing failed here
 	}
 	look, beat := time.NewTicker(lookEvery), time.NewTicker(heartbeatEvery)
 	defer look.Stop()
@@ -173,8 +173,9 @@ func (s *stream) batch(ctx context.Context) (more bool, err error) {
 }
 
 func (s *stream) write(b []byte) error {
-	// A writer without deadlines is a test's; the server's has them.
-	_ = s.rc.SetWriteDeadline(time.Now().Add(writeTimeout))
+	if err := s.rc.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+		return errs.Wrap(errs.Internal, err, "bound the time of a write")
+	}
 	if _, err := s.w.Write(b); err != nil {
 		return errs.Wrap(errs.Unavailable, err, "the client takes no more events")
 	}

@@ -59,7 +59,8 @@ func (a *API) subscriptions() {
 			SubscriptionQuery
 			Cluster   string `query:"cluster" maxLength:"63"`
 			Namespace string `query:"namespace" maxLength:"63"`
-		}) (*listOutput[model.Subscription], error) {
+		},
+		) (*listOutput[model.Subscription], error) {
 			return list(ctx, who, in.ListQuery, in.SubscriptionQuery, in.Cluster, in.Namespace)
 		})
 	register(a, needRead, operation(http.MethodGet, pathSubscriptions, "list-subscriptions", tagSubscriptions, "List subscriptions of a namespace"),
@@ -67,7 +68,8 @@ func (a *API) subscriptions() {
 			NamespacePath
 			ListQuery
 			SubscriptionQuery
-		}) (*listOutput[model.Subscription], error) {
+		},
+		) (*listOutput[model.Subscription], error) {
 			return list(ctx, who, in.ListQuery, in.SubscriptionQuery, in.Cluster, in.Namespace)
 		})
 	register(a, needRead, operation(http.MethodGet, pathSubscriptions+"/{name}", "get-subscription", tagSubscriptions,
@@ -75,7 +77,8 @@ func (a *API) subscriptions() {
 		func(ctx context.Context, who model.Caller, in *struct {
 			ObjectPath
 			ReadQuery
-		}) (*output[model.Subscription], error) {
+		},
+		) (*output[model.Subscription], error) {
 			if err := a.wait(ctx, who, a.d.Views.Subscriptions, in.ReadQuery); err != nil {
 				return nil, err
 			}
@@ -89,7 +92,8 @@ func (a *API) subscriptionWrites() {
 			NamespacePath
 			ValidateQuery
 			Body model.CreateSubscription
-		}) (*written[model.Subscription], error) {
+		},
+		) (*written[model.Subscription], error) {
 			name := subscription.Name{Cluster: in.Cluster, Namespace: in.Namespace, Name: in.Body.Name}
 			s, err := a.d.SubscriptionWrites.CreateSubscription(ctx, who, name, in.Body.SubscriptionSpec, model.Validate(in.Validate))
 			return wrote(s, s.Position, objectLocation("subscriptions", s.Cluster, s.Namespace, s.Name), err)
@@ -99,7 +103,8 @@ func (a *API) subscriptionWrites() {
 			ObjectPath
 			ValidateQuery
 			Body model.SubscriptionSpec
-		}) (*written[model.Subscription], error) {
+		},
+		) (*written[model.Subscription], error) {
 			s, err := a.d.SubscriptionWrites.ChangeSubscription(ctx, who, in.subscription(), in.Body, model.Validate(in.Validate))
 			return wrote(s, s.Position, "", err)
 		})

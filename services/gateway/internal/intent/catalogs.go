@@ -25,7 +25,7 @@ var catalogs = aggregate[catalog.State, catalog.Command]{
 // AddCatalog offers a catalog.
 func (s *Service) AddCatalog(ctx context.Context, who model.Caller, in model.AddCatalog) (model.Catalog, error) {
 	name := catalog.Name{Cluster: in.Cluster, Namespace: in.Namespace, Name: in.Name}
-	out, err := s.onCatalog(ctx, who, name, func(ctx context.Context, tx pgx.Tx, now catalog.State) (catalog.Command, error) {
+	out, err := s.onCatalog(ctx, who, name, func(ctx context.Context, tx pgx.Tx, _ catalog.State) (catalog.Command, error) {
 		if name.Cluster != "" {
 			if err := s.clusterExists(ctx, tx, who.Tenant, name.Cluster); err != nil {
 				return nil, err
@@ -68,13 +68,15 @@ func (s *Service) endCatalog(ctx context.Context, who model.Caller, name catalog
 }
 
 func (s *Service) onCatalog(ctx context.Context, who model.Caller, name catalog.Name,
-	command commander[catalog.State, catalog.Command]) (outcome[catalog.State], error) {
+	command commander[catalog.State, catalog.Command],
+) (outcome[catalog.State], error) {
 	return run(ctx, s, who, catalogs, name.Subject(), catalog.State{Name: name}, command)
 }
 
 // catalogSpec checks the source and stores its settings.
 func (s *Service) catalogSpec(ctx context.Context, tx pgx.Tx, who model.Caller, name catalog.Name,
-	source model.CatalogSource, priority int32, visibility, previous string) (catalog.Spec, error) {
+	source model.CatalogSource, priority int32, visibility, previous string,
+) (catalog.Spec, error) {
 	spec := catalog.Spec{SourceType: source.Type, Priority: priority}
 	if name.Cluster != "" {
 		spec.Visibility.Cluster = name.Cluster
@@ -101,7 +103,7 @@ func checkSource(source model.CatalogSource) error {
 	var v rule.Violations
 	p := source.Path
 	if !path.IsAbs(p) || strings.Contains(p, "\x00") || strings.Contains("/"+p+"/", "/../") {
-		v.Add("/source/path", rule.AbsolutePath, "the path of a directory source is %q: want an absolute path without '..'", p)
+		v.Addf("/source/path", rule.AbsolutePath, "the path of a directory source is %q: want an absolute path without '..'", p)
 	}
 	return v.Err()
 }

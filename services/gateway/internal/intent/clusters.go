@@ -62,7 +62,8 @@ func (s *Service) RemoveCluster(ctx context.Context, who model.Caller, name stri
 }
 
 func (s *Service) onCluster(ctx context.Context, who model.Caller, name string,
-	command commander[cluster.State, cluster.Command]) (outcome[cluster.State], error) {
+	command commander[cluster.State, cluster.Command],
+) (outcome[cluster.State], error) {
 	return run(ctx, s, who, clusters, cluster.Subject(name), cluster.State{Name: name}, command)
 }
 

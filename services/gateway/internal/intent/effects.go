@@ -2,6 +2,8 @@ package intent
 
 import (
 	"context"
+	"errors"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -29,7 +31,8 @@ func (s *Service) Effects(ctx context.Context, who model.Caller, cluster string)
 	if err != nil {
 		return out, err
 	}
-	return out, s.lostCommits(ctx, &out)
+	err = s.lostCommits(ctx, &out)
+	return out, err
 }
 
 // lostCommits adds what the record itself says: it stops everything, whoever asks.
@@ -50,7 +53,7 @@ func (s *Service) lostCommits(ctx context.Context, out *model.Effects) error {
 
 // SetEffects stops effects or lets them go on.
 func (s *Service) SetEffects(ctx context.Context, who model.Caller, in model.EffectsRequest) (model.Effects, error) {
-	var c effects.Command = effects.Stop{}
+	var c effects.Command = effects.Stop{Reason: effects.ReasonOperator}
 	if in.Action == "resume" {
 		lost, err := s.resumeRecord(ctx, who, in)
 		if err != nil {
@@ -84,6 +87,60 @@ func (s *Service) resumeRecord(ctx context.Context, who model.Caller, in model.E
 		return false, errs.New(errs.Conflict, "the whole fleet is stopped (%s): resume the fleet first", stop.Reason)
 	}
 	return true, s.Log.Resume(ctx, in.Epoch, who.Actor)
+}
+
+// lookForLoss is how often the gateway looks whether the record has stopped effects. The event is what
+// the other services act on and what the story tells later.
+const lookForLoss = 2 * time.Second
+
+// recordActor stands where a person's id stands in what people decide.
+const recordActor = "record"
+
+// errResumed ends telling: there is nothing to tell any more.
+var errResumed = errors.New("effects were resumed")
+
+// TellLostCommits puts into the log of every tenant that the record itself has stopped effects, once
+// for each stop, until ctx ends. It returns nil.
+func (s *Service) TellLostCommits(ctx context.Context) error {
+	tick := time.NewTicker(lookForLoss)
+	defer tick.Stop()
+	for {
+		if err := s.tellLostCommits(ctx); err != nil && ctx.Err() == nil && !errs.Is(err, errs.Unavailable) {
+			s.Slog.WarnContext(ctx, "cannot tell that effects are stopped; trying again", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+func (s *Service) tellLostCommits(ctx context.Context) error {
+	_, stopped, err := s.Log.EffectsStopped(ctx)
+	if err != nil || !stopped {
+		return err
+	}
+	tenants, err := s.Tenants.List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, tenant := range tenants {
+		who := model.Caller{Tenant: tenant, Actor: recordActor}
+		_, err := run(ctx, s, who, switches(effects.Fleet), effects.Fleet, effects.State{},
+			func(ctx context.Context, _ pgx.Tx, _ effects.State) (effects.Command, error) {
+				// Asked again behind the read of the state: a person who resumes does so in the record first, so
+				// that whoever sees the switch as resumed sees the record so, too.
+				if _, stopped, err := s.Log.EffectsStopped(ctx); err != nil || !stopped {
+					return nil, errors.Join(errResumed, err)
+				}
+				return effects.Stop{Reason: effects.ReasonLost}, nil
+			})
+		if err != nil && !errors.Is(err, errResumed) && !errs.Is(err, errs.AlreadyExists) { // another gateway told it
+			return err
+		}
+	}
+	return nil
 }
 
 func switches(scope string) aggregate[effects.State, effects.Command] {

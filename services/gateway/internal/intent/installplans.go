@@ -20,7 +20,7 @@ func planSubject(s installplan.State) string {
 
 // ApprovePlan records a person's consent to exactly one digest on one base (DESIGN D6).
 func (s *Service) ApprovePlan(ctx context.Context, who model.Caller, id string, in model.ApprovePlan) (model.InstallPlan, error) {
-	return s.onPlan(ctx, who, id, func(now installplan.State) installplan.Command {
+	return s.onPlan(ctx, who, id, func(installplan.State) installplan.Command {
 		c := installplan.Approve{Digest: in.Digest, Actor: who.Actor, Base: (*events.PlanBase)(in.Base), Now: s.Now().UTC()}
 		if in.Expires != nil {
 			c.Expires = in.Expires.UTC()

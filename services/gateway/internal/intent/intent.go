@@ -40,6 +40,11 @@ type Credentials interface {
 	Erase(ctx context.Context, tx pgx.Tx, tenant string, cluster uuid.UUID) error
 }
 
+// Tenants names every tenant.
+type Tenants interface {
+	List(ctx context.Context) ([]string, error)
+}
+
 // Catalogs answers what a catalog offers, by the subject of its stream.
 type Catalogs interface {
 	Offer(ctx context.Context, q pg.Querier, tenant, subject, pkg string) (catalog.Offer, error)
@@ -52,6 +57,7 @@ type Service struct {
 	Bodies      Bodies
 	Credentials Credentials
 	Catalogs    Catalogs
+	Tenants     Tenants
 	Now         func() time.Time
 	NewID       func() uuid.UUID
 	Slog        *slog.Logger
@@ -85,7 +91,8 @@ func fold[S any](evolve func(S, events.Payload) (S, error)) func(S, eventlog.Rec
 // run decides on the newest state of the stream with a natural key and appends, until nobody was
 // faster. initial is the state before the first event.
 func run[S, C any](ctx context.Context, s *Service, who model.Caller, a aggregate[S, C], natural string, initial S,
-	command commander[S, C]) (outcome[S], error) {
+	command commander[S, C],
+) (outcome[S], error) {
 	ctx, end := telemetry.Span(ctx, "intent "+string(a.kind))
 	var out outcome[S]
 	var appended eventlog.Appended
@@ -108,7 +115,8 @@ func run[S, C any](ctx context.Context, s *Service, who model.Caller, a aggregat
 }
 
 func attempt[S, C any](ctx context.Context, s *Service, tx pgx.Tx, who model.Caller, a aggregate[S, C], natural string, initial S,
-	command commander[S, C]) (outcome[S], eventlog.Appended, error) {
+	command commander[S, C],
+) (outcome[S], eventlog.Appended, error) {
 	out := outcome[S]{State: initial, Time: s.Now().UTC()}
 	head, err := s.Log.Latest(ctx, tx, who.Tenant, a.kind, natural)
 	if err != nil {

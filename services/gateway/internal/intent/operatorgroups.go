@@ -48,7 +48,8 @@ func (s *Service) DeleteOperatorGroup(ctx context.Context, who model.Caller, nam
 }
 
 func (s *Service) onGroup(ctx context.Context, who model.Caller, name operatorgroup.Name,
-	command commander[operatorgroup.State, operatorgroup.Command]) (outcome[operatorgroup.State], error) {
+	command commander[operatorgroup.State, operatorgroup.Command],
+) (outcome[operatorgroup.State], error) {
 	return run(ctx, s, who, groups, name.Subject(), operatorgroup.State{Name: name}, command)
 }
 

@@ -84,7 +84,8 @@ func (s *Service) DeleteSubscription(ctx context.Context, who model.Caller, name
 }
 
 func (s *Service) onSubscription(ctx context.Context, who model.Caller, name subscription.Name,
-	command commander[subscription.State, subscription.Command]) (outcome[subscription.State], error) {
+	command commander[subscription.State, subscription.Command],
+) (outcome[subscription.State], error) {
 	return run(ctx, s, who, subscriptions, name.Subject(), subscription.State{Name: name}, command)
 }
 
@@ -97,7 +98,8 @@ func subscriptionSpec(in model.SubscriptionSpec) events.SubscriptionSpec {
 
 // checkedConfig compares the subscription with its catalog and stores its configuration.
 func (s *Service) checkedConfig(ctx context.Context, tx pgx.Tx, who model.Caller, name subscription.Name,
-	in model.SubscriptionSpec, how model.Validate, previous string) (string, error) {
+	in model.SubscriptionSpec, how model.Validate, previous string,
+) (string, error) {
 	if err := s.checkOffer(ctx, tx, who, name, in, how); err != nil {
 		return "", err
 	}
@@ -115,12 +117,12 @@ func canonicalConfig(raw json.RawMessage) ([]byte, error) {
 	}
 	var v rule.Violations
 	if len(raw) > maxConfigBytes {
-		v.Add("/config", rule.MaxLength, "config has %d bytes, %d are allowed", len(raw), maxConfigBytes)
+		v.Addf("/config", rule.MaxLength, "config has %d bytes, %d are allowed", len(raw), maxConfigBytes)
 		return nil, v.Err()
 	}
 	var keys map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &keys); err != nil {
-		v.Add("/config", rule.Object, "config must be an object")
+		v.Addf("/config", rule.Object, "config must be an object")
 		return nil, v.Err()
 	}
 	names := make([]string, 0, len(keys))
@@ -130,7 +132,7 @@ func canonicalConfig(raw json.RawMessage) ([]byte, error) {
 	slices.Sort(names)
 	for _, k := range names {
 		if !slices.Contains(configKeys, k) {
-			v.Add("/config", rule.OneOf, "config has the unknown key %q: want some of %s", k, strings.Join(configKeys, ", "))
+			v.Addf("/config", rule.OneOf, "config has the unknown key %q: want some of %s", k, strings.Join(configKeys, ", "))
 		}
 	}
 	if err := v.Err(); err != nil || len(keys) == 0 {

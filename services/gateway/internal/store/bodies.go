@@ -5,6 +5,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -37,7 +38,7 @@ func (b Bodies) Commit(ctx context.Context, tx pgx.Tx, tenant, kind string, body
 		if err != nil {
 			return "", err
 		}
-		if old != nil && string(old) == string(body) {
+		if old != nil && bytes.Equal(old, body) {
 			return previous, nil
 		}
 	}

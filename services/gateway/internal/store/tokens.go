@@ -70,6 +70,16 @@ func (t *Tokens) Add(ctx context.Context, c model.Caller, token string) error {
 	return pg.Err(err)
 }
 
+// List names every tenant that has a token, sorted; another one has nobody to see anything.
+func (t *Tokens) List(ctx context.Context) ([]string, error) {
+	rows, err := t.pool.Query(ctx, `select distinct tenant from gateway.tokens order by tenant`)
+	if err != nil {
+		return nil, pg.Err(err)
+	}
+	tenants, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	return tenants, pg.Err(err)
+}
+
 // Caller returns who holds a token, an error of kind errs.Unauthenticated where nobody does.
 func (t *Tokens) Caller(ctx context.Context, token string) (model.Caller, error) {
 	var c model.Caller

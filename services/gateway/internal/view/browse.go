@@ -14,10 +14,7 @@ import (
 
 // Browser answers questions about the content of catalogs (R-CAT-105). It asks the indexer's tables
 // for the revision in service, so that an answer is of one revision.
-type Browser struct {
-	*Reader
-	Content *Content
-}
+type Browser struct{ *Reader }
 
 // served is the revision of a catalog that is in service; without one there is nothing to browse.
 func served(ctx context.Context, q pg.Querier, tenant string, name catalog.Name) (revision string, err error) {

@@ -56,6 +56,7 @@ type Waiter interface {
 type Reader struct {
 	Pool    *pg.Pool
 	Log     *eventlog.Log
+	Content *Content
 	Waiters map[string]Waiter // by name of the projection
 }
 
@@ -83,8 +84,6 @@ func (r *Reader) WaitFor(ctx context.Context, tenant, name, minPosition string) 
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, minPositionWait)
-	defer cancel()
 	pos, err := r.position(ctx, tenant, place)
 	if err != nil {
 		return err

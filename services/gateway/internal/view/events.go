@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
@@ -99,7 +101,14 @@ func (r *Reader) Events(ctx context.Context, who model.Caller, f model.EventFilt
 	for range maxScans {
 		var recorded []eventlog.Recorded
 		from := next
-		recorded, next, err = r.Log.ReadAfter(ctx, r.Pool, from, s.log, f.Limit)
+		var head events.Position
+		err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) (err error) {
+			// The head first: what comes after it is not the end that was reached.
+			if head, err = r.Log.Head(ctx, tx); err == nil {
+				recorded, next, err = r.Log.ReadAfter(ctx, tx, from, s.log, f.Limit)
+			}
+			return err
+		})
 		if err != nil {
 			return nil, next, false, err
 		}
@@ -111,10 +120,6 @@ func (r *Reader) Events(ctx context.Context, who model.Caller, f model.EventFilt
 			if len(items) == f.Limit {
 				return items, e.Position, false, nil
 			}
-		}
-		head, err := r.Log.Head(ctx, r.Pool)
-		if err != nil {
-			return nil, next, false, err
 		}
 		if !next.Less(head) {
 			return items, next, true, nil

@@ -130,7 +130,7 @@ func (r *Reader) InstallPlans(ctx context.Context, who model.Caller, f model.Pla
 	w.add("p.tenant = ?", who.Tenant)
 	w.equal("p.cluster", f.Cluster)
 	w.equal("p.namespace", f.Namespace)
-	w.equal(shownPhase, f.Phase)
+	w.phase(f.Phase)
 	if err := w.before(f.After); err != nil {
 		return nil, nil, err
 	}
@@ -152,6 +152,19 @@ func (r *Reader) InstallPlans(ctx context.Context, who model.Caller, f model.Pla
 		items[i] = p.InstallPlan
 	}
 	return items, next, err
+}
+
+// phase adds the phase that is shown, and what it implies in the words of an index.
+func (w *where) phase(phase string) {
+	if phase == "" {
+		return
+	}
+	w.equal(shownPhase, phase)
+	if phase == string(installplan.RequiresApproval) {
+		w.add("p.phase in ('RequiresApproval', 'Installing')")
+		return
+	}
+	w.equal("p.phase", phase)
 }
 
 // before continues behind the last plan of the page before, in descending order.

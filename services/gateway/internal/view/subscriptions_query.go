@@ -24,6 +24,7 @@ const subscriptionColumns = `select s.cluster, s.namespace, s.name, s.package, s
 	s.plan_id, s.plan_name, s.plan_generation, s.plan_phase, s.plan_reason, s.plan_event, s.plan_since,
 	s.failed_reason, s.failed_document, s.failed_event, s.failed_since,
 	coalesce(own.state, hub.state, ''), coalesce(own.reason, hub.reason, ''), coalesce(own.event_id, hub.event_id, ''), coalesce(own.since, hub.since),
+	coalesce(own.subject, hub.subject, ''),
 	s.created, s.updated, s.stream, s.version
 	from gateway.subscriptions s
 	left join gateway.subscription_csvs v on v.tenant = s.tenant and v.cluster = s.cluster and v.namespace = s.namespace and v.name = s.installed_csv
@@ -44,6 +45,7 @@ type subscriptionRow struct {
 	catalogState              string
 	catalogReason, catalogEvt string
 	catalogSince              *time.Time
+	catalogSubject            string
 }
 
 func scanSubscription(row pgx.Row) (subscriptionRow, error) {
@@ -52,7 +54,7 @@ func scanSubscription(row pgx.Row) (subscriptionRow, error) {
 		&s.Spec.StartingCSV, &s.Spec.Approval, &s.config, &s.Generated, &s.Status.State, &s.Status.CurrentCSV, &s.Status.InstalledCSV, &s.Status.Phase,
 		&s.plan.ID, &s.plan.Name, &s.plan.Generation, &s.plan.Phase, &s.planReason, &s.planEvent, &s.planSince,
 		&s.failed, &s.explanation, &s.failedEvent, &s.failedSince,
-		&s.catalogState, &s.catalogReason, &s.catalogEvt, &s.catalogSince,
+		&s.catalogState, &s.catalogReason, &s.catalogEvt, &s.catalogSince, &s.catalogSubject,
 		&s.CreatedAt, &s.UpdatedAt, &s.Stream, &s.Version)
 	if err != nil {
 		return s, err
@@ -133,6 +135,9 @@ func (r *Reader) Subscriptions(ctx context.Context, who model.Caller, f model.Su
 	w.equal("s.package", f.Package)
 	w.equal("s.catalog", f.Catalog)
 	w.equal(shownState, f.State)
+	if f.State == "UpgradePending" || f.State == "UpgradeFailed" {
+		w.add("s.current_csv <> s.installed_csv") // what the state implies, in the words of an index
+	}
 	if err := w.after(f.After, "s.cluster", "s.namespace", "s.name"); err != nil {
 		return nil, nil, err
 	}
@@ -171,8 +176,11 @@ func (r *Reader) Subscription(ctx context.Context, who model.Caller, cluster, na
 		if s.Status.Explanation != nil {
 			s.Status.Explanation.Document, err = document(ctx, tx,
 				`select document::text from resolver_api.explanations where tenant = $1 and digest = $2`, who.Tenant, s.explanation)
+			if err != nil {
+				return err
+			}
 		}
-		return err
+		return r.deprecations(ctx, tx, who.Tenant, &s)
 	})
 	return s.Subscription, err
 }

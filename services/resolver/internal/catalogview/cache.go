@@ -47,7 +47,7 @@ func (c *cache[K, V]) entry(key K) *cached[K, V] {
 	defer c.mu.Unlock()
 	if el := c.entries[key]; el != nil {
 		c.recent.MoveToFront(el)
-		return el.Value.(*cached[K, V]) //nolint:errcheck,forcetypeassert // the list holds nothing else
+		return el.Value.(*cached[K, V]) //nolint:forcetypeassert // the list holds nothing else
 	}
 	e := &cached[K, V]{key: key}
 	c.entries[key] = c.recent.PushFront(e)
@@ -64,7 +64,7 @@ func (c *cache[K, V]) add(e *cached[K, V], weight int) {
 	c.total += weight
 	for c.total > c.limit && c.recent.Len() > 1 {
 		last := c.recent.Back()
-		old := last.Value.(*cached[K, V]) //nolint:errcheck,forcetypeassert // the list holds nothing else
+		old := last.Value.(*cached[K, V]) //nolint:forcetypeassert // the list holds nothing else
 		c.recent.Remove(last)
 		delete(c.entries, old.key)
 		c.total -= old.weight

@@ -52,7 +52,8 @@ func (s *Store) Record(ctx context.Context, tenant, d string) (resolve.Record, e
 	if err != nil {
 		return r, errs.Wrap(errs.Internal, err, "unpack input %s", d)
 	}
-	return r, errs.Wrap(errs.Internal, json.Unmarshal(raw, &r), "read input %s", d)
+	err = json.Unmarshal(raw, &r)
+	return r, errs.Wrap(errs.Internal, err, "read input %s", d)
 }
 
 // Content reads the manifests of a bundle; errs.NotFound where they are not stored.
@@ -99,5 +100,6 @@ func (s *Store) Subscription(ctx context.Context, tenant string, scope resolve.S
 	if err != nil {
 		return o, pg.Err(err)
 	}
-	return o, errs.Wrap(errs.Internal, json.Unmarshal(raw, &o), "read the outcome of %s", name)
+	err = json.Unmarshal(raw, &o)
+	return o, errs.Wrap(errs.Internal, err, "read the outcome of %s", name)
 }

@@ -56,11 +56,11 @@ func (s *Store) clusterRegistered(ctx context.Context, tx pgx.Tx, e eventlog.Rec
 		on conflict (tenant, name) do update set removed = false`, e.Tenant, name); err != nil {
 		return err
 	}
-	return s.mark(ctx, tx, e, bus.FanOut, `select distinct cluster, namespace from resolver.subscriptions where tenant = $1 and cluster = $2`, e.Tenant, name)
+	return s.markAll(ctx, tx, e, `select distinct cluster, namespace from resolver.subscriptions where tenant = $1 and cluster = $2`, e.Tenant, name)
 }
 
-// mark makes dirty what a query gives as cluster and namespace.
-func (s *Store) mark(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, lane bus.Lane, sql string, args ...any) error {
+// markAll makes dirty what a query gives as cluster and namespace: one change that touches many places.
+func (s *Store) markAll(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, sql string, args ...any) error {
 	rows, err := tx.Query(ctx, sql, args...)
 	if err != nil {
 		return fmt.Errorf("find scopes made dirty by %s: %w", e.Type, pg.Err(err))
@@ -73,7 +73,7 @@ func (s *Store) mark(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, lane b
 	if err != nil {
 		return fmt.Errorf("find scopes made dirty by %s: %w", e.Type, pg.Err(err))
 	}
-	return s.marks.Mark(ctx, tx, lane, scopes...)
+	return s.marks.Mark(ctx, tx, bus.FanOut, scopes...)
 }
 
 func (s *Store) applyGroup(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {

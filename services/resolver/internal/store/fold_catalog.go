@@ -5,7 +5,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
@@ -58,14 +57,14 @@ func (s *Store) putCatalog(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, 
 
 // markNaming makes dirty the scopes in which a subscription names a catalog of this name.
 func (s *Store) markNaming(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
-	return s.mark(ctx, tx, e, bus.FanOut, `select distinct cluster, namespace from resolver.reads
+	return s.markAll(ctx, tx, e, `select distinct cluster, namespace from resolver.reads
 		where tenant = $1 and kind = $2 and catalog = '' and name = $3`,
 		e.Tenant, string(resolve.ReadCatalog), catalogKey(e.Subject).Name)
 }
 
 // markSeeing makes dirty, too, the scopes that asked every catalog that they see for something.
 func (s *Store) markSeeing(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
-	return s.mark(ctx, tx, e, bus.FanOut, `select distinct cluster, namespace from resolver.reads
+	return s.markAll(ctx, tx, e, `select distinct cluster, namespace from resolver.reads
 		where tenant = $1 and catalog = '' and (kind = $2 and name = $3 or kind = $4)`,
 		e.Tenant, string(resolve.ReadCatalog), catalogKey(e.Subject).Name, string(resolve.ReadVisible))
 }
@@ -97,7 +96,7 @@ func (s *Store) published(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p
 			return err
 		}
 	}
-	return s.mark(ctx, tx, e, bus.FanOut, `select distinct cluster, namespace from resolver.reads
+	return s.markAll(ctx, tx, e, `select distinct cluster, namespace from resolver.reads
 		where tenant = $1 and catalog = $2 and
 		  (kind = $3 and name = any ($4) or kind = $5 and name = any ($6) or kind = $7 and $8)`,
 		e.Tenant, e.Subject, string(resolve.ReadPackage), names, string(resolve.ReadAPI), apis, string(resolve.ReadNames), list)

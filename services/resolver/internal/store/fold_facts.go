@@ -65,7 +65,8 @@ func (s *Store) planByKey(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) (
 	if err != nil {
 		return row, fmt.Errorf("read the plan of %s: %w", e.Subject, pg.Err(err))
 	}
-	return row, errs.Wrap(errs.Internal, json.Unmarshal(state, &row.state), "read the plan of %s", e.Subject)
+	err = json.Unmarshal(state, &row.state)
+	return row, errs.Wrap(errs.Internal, err, "read the plan of %s", e.Subject)
 }
 
 func (s *Store) putPlan(ctx context.Context, tx pgx.Tx, tenant string, row planRow) error {
@@ -86,11 +87,11 @@ func (s *Store) putPlan(ctx context.Context, tx pgx.Tx, tenant string, row planR
 func (s *Store) expect(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, row planRow) error {
 	p := row.state.Proposed
 	for _, b := range p.Bundles {
-		head, err := s.log.Latest(ctx, tx, e.Tenant, events.KindCSV, p.Cluster+"/"+p.Namespace+"/"+b.CSV)
+		known, err := s.heardOf(ctx, tx, e.Tenant, p.Cluster+"/"+p.Namespace+"/"+b.CSV, row.id)
 		if err != nil {
 			return err
 		}
-		if head.Version > 0 { // csv.* events tell
+		if known {
 			continue
 		}
 		err = s.putInstalled(ctx, tx, e.Tenant, events.CSVPhaseChanged{
@@ -101,6 +102,22 @@ func (s *Store) expect(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, row 
 		}
 	}
 	return nil
+}
+
+// heardOf says whether csv.* events tell of the CSV already: it lives, or its last life came from this plan.
+func (s *Store) heardOf(ctx context.Context, tx pgx.Tx, tenant, subject, plan string) (bool, error) {
+	head, err := s.log.Latest(ctx, tx, tenant, events.KindCSV, subject)
+	if err != nil || head.Version == 0 || head.Exists() {
+		return head.Exists(), err
+	}
+	life, err := s.log.ReadStream(ctx, tx, tenant, head.ID, 0)
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(life, func(r eventlog.Recorded) bool {
+		p, ok := r.Payload.(events.CSVPhaseChanged)
+		return ok && p.Plan == plan
+	}), nil
 }
 
 // csvChanged folds a phase. Only phases that free or hold a component make the scope dirty.

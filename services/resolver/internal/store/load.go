@@ -75,7 +75,8 @@ func loadSubscriptions(ctx context.Context, tx pgx.Tx, l *Loaded) error {
 		if err := r.Scan(&sub.Name, &sub.Incarnation, &sub.Version, &spec, &sub.Created, &sub.Correlation, &sub.InstalledCSV, &outcome); err != nil {
 			return sub, err
 		}
-		return sub, errors.Join(json.Unmarshal(spec, &sub.Spec), json.Unmarshal(outcome, &sub.Outcome))
+		err = errors.Join(json.Unmarshal(spec, &sub.Spec), json.Unmarshal(outcome, &sub.Outcome))
+		return sub, err
 	})
 	return err
 }
@@ -91,7 +92,8 @@ func loadGroups(ctx context.Context, tx pgx.Tx, l *Loaded) error {
 		if err := r.Scan(&g.Name, &spec); err != nil {
 			return g, err
 		}
-		return g, json.Unmarshal(spec, &g.Spec)
+		err = json.Unmarshal(spec, &g.Spec)
+		return g, err
 	})
 	return err
 }
@@ -107,13 +109,14 @@ func loadInstalled(ctx context.Context, tx pgx.Tx, l *Loaded) error {
 		if err := r.Scan(&i.Name, &i.Package, &i.Version, &i.Content, &i.Plan, &i.Phase, &i.Replaces, &properties); err != nil {
 			return i, err
 		}
-		return i, json.Unmarshal(properties, &i.Properties)
+		err = json.Unmarshal(properties, &i.Properties)
+		return i, err
 	})
 	return err
 }
 
 func loadPlans(ctx context.Context, tx pgx.Tx, l *Loaded) error {
-	rows, err := tx.Query(ctx, `with all_plans as (select * from resolver.plans where tenant = $1 and cluster = $2 and namespace = $3),
+	rows, err := tx.Query(ctx, `with all_plans as (select tenant, plan, generation, version, live, phase, settled, state from resolver.plans where tenant = $1 and cluster = $2 and namespace = $3),
 		newest as (select coalesce(max(generation), 0) as n from all_plans)
 		select p.plan, p.version, p.settled, p.state, coalesce(d.effect, ''), newest.n from newest
 		left join all_plans p on p.live or not p.settled and p.phase = 'Complete' or p.generation > newest.n - $4

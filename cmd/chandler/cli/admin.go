@@ -1,0 +1,194 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/chandler-fleet/chandler/cmd/chandler/dev"
+	"github.com/chandler-fleet/chandler/libs/bus"
+	"github.com/chandler-fleet/chandler/libs/eventlog"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/migrate"
+	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/libs/service"
+)
+
+// version is set by the linker; see Version.
+var version string
+
+// Version is the version of this binary: the linker's, else what the build knows of its commit.
+func Version() string {
+	if version != "" {
+		return version
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	revision, modified := "", ""
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			revision = s.Value[:min(len(s.Value), 12)]
+		case s.Key == "vcs.modified" && s.Value == "true":
+			modified = "-dirty"
+		}
+	}
+	return or(revision+modified, "unknown")
+}
+
+func (a *app) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Show the version of this program", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return a.say("chandler %s", Version()) },
+	}
+}
+
+// connections are the two addresses that maintenance needs; none has a default, since the wrong
+// database is worse than none.
+type connections struct {
+	database string
+	nats     string
+}
+
+func (a *app) connectionFlags(c *cobra.Command, to *connections, withNATS bool) {
+	c.Flags().StringVar(&to.database, "database-url", "", "Postgres, with a role that may do this (default CHANDLER_DATABASE_URL)")
+	if withNATS {
+		c.Flags().StringVar(&to.nats, "nats-url", "", "NATS (default CHANDLER_NATS_URL)")
+	}
+}
+
+func (a *app) fill(c *connections, withNATS bool) error {
+	for _, v := range []struct {
+		into *string
+		env  string
+		need bool
+	}{{&c.database, "CHANDLER_DATABASE_URL", true}, {&c.nats, "CHANDLER_NATS_URL", withNATS}} {
+		if *v.into == "" {
+			*v.into, _ = a.Env(v.env)
+		}
+		if *v.into == "" && v.need {
+			return fmt.Errorf("set %s", v.env)
+		}
+	}
+	return nil
+}
+
+func (a *app) logger() *slog.Logger { return slog.New(slog.NewTextHandler(a.Err, nil)) }
+
+func (a *app) migrateCommand() *cobra.Command {
+	var conn connections
+	c := &cobra.Command{
+		Use:   "migrate",
+		Short: "Make or update the database; safe to repeat",
+		Long: `Makes roles, schemas and tables, or brings them to this version. It may be repeated, and repairs a
+run that failed. The URL needs a role that may create roles.
+
+CHANDLER_GATEWAY_PASSWORD, CHANDLER_RESOLVER_PASSWORD, CHANDLER_INSTALLER_PASSWORD and
+CHANDLER_CATALOG_INDEXER_PASSWORD, where set, become the passwords of the services' roles.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := a.fill(&conn, false); err != nil {
+				return err
+			}
+			o := migrate.Options{Log: a.logger(), Passwords: a.rolePasswords()}
+			if err := migrate.Up(cmd.Context(), conn.database, o); err != nil {
+				return err
+			}
+			return a.say("the database is at version %s", Version())
+		},
+	}
+	a.connectionFlags(c, &conn, false)
+	return c
+}
+
+// rolePasswords are those that the environment names, by database role.
+func (a *app) rolePasswords() map[string]string {
+	found := map[string]string{}
+	for _, w := range []events.Writer{events.Gateway, events.Indexer, events.Resolver, events.Installer} {
+		if password, ok := a.Env(service.Env(string(w) + "-password")); ok && password != "" {
+			found[migrate.Role(w)] = password
+		}
+	}
+	return found
+}
+
+func (a *app) busCommand() *cobra.Command {
+	c := &cobra.Command{Use: "bus", Short: "Maintain the message bus"}
+	var conn connections
+	rebuild := &cobra.Command{
+		Use:   "rebuild",
+		Short: "Fill JetStream again from the record",
+		Long:  "Makes missing streams and publishes again what the record holds. Services do the same by themselves when they notice a loss.",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := a.fill(&conn, true); err != nil {
+				return err
+			}
+			return a.rebuild(cmd.Context(), conn)
+		},
+	}
+	a.connectionFlags(rebuild, &conn, true)
+	c.AddCommand(rebuild)
+	return c
+}
+
+func (a *app) rebuild(ctx context.Context, conn connections) (err error) {
+	pool, err := pg.Open(ctx, conn.database, pg.WithLog(a.logger()))
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	b, err := bus.Connect(ctx, conn.nats, bus.WithLog(a.logger()))
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	if err := bus.Rebuild(ctx, b, eventlog.New(pool), pool); err != nil {
+		return err
+	}
+	return a.say("the bus holds what the record says")
+}
+
+func (a *app) devCommand() *cobra.Command {
+	o := dev.Options{Version: Version()}
+	c := &cobra.Command{
+		Use:   "dev",
+		Short: "Run all of Chandler in this process, with its own Postgres and NATS",
+		Long: `Runs the four services in one process with an embedded NATS and a private Postgres, until Ctrl-C.
+What it records stays in the state folder and is there at the next start; --state "" forgets it.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !cmd.Flags().Changed("state") {
+				o.State = a.defaultState()
+			}
+			o.Log, o.Ready = a.Err, a.devReady
+			return dev.Run(cmd.Context(), o)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&o.State, "state", "", "folder for data (default ~/.local/state/chandler)")
+	f.StringVar(&o.Listen, "listen", "127.0.0.1:8080", "address of the API; port 0 takes a free one")
+	f.StringVar(&o.LogLevel, "log-level", "warn", "debug, info, warn or error")
+	f.DurationVar(&o.Drain, "drain", 10*time.Second, "bound of the ordered stop")
+	return c
+}
+
+// devReady tells a person what to do next.
+func (a *app) devReady(r dev.Running) error {
+	return errors.Join(
+		a.say("Chandler runs at %s (API document: %s/api/v1/openapi.yaml). In another terminal:", r.URL, r.URL),
+		a.say(""),
+		a.say("  export CHANDLER_URL=%s CHANDLER_TOKEN=%s", r.URL, r.Token),
+		a.say("  chandler cluster add east-1 --kubeconfig FILE"),
+		a.say("  chandler catalog add examples --directory PATH"),
+		a.say(""),
+		a.say("Ctrl-C stops it."),
+	)
+}

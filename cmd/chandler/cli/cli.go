@@ -1,0 +1,133 @@
+// Package cli is the command line of Chandler: what people know from kubectl, over the REST API of
+// the gateway, and the commands that run or maintain an installation.
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/chandler-fleet/chandler/cmd/chandler/client"
+)
+
+// Streams is what the command line takes from its process.
+type Streams struct {
+	In  io.Reader
+	Out io.Writer
+	Err io.Writer
+	Env func(name string) (string, bool)
+	Now func() time.Time
+}
+
+// System is the streams of this process.
+func System() Streams {
+	return Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.LookupEnv, Now: time.Now}
+}
+
+// app is one run of the command line.
+type app struct {
+	Streams
+
+	config string // path given by --config
+	url    string
+	token  string
+}
+
+// Run runs the command line of this process, whose signals end it, and returns the exit status.
+func Run() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	return Main(ctx, System(), os.Args[1:])
+}
+
+// Main runs the command line and returns the exit status: 0, or 1 after one sentence on s.Err.
+func Main(ctx context.Context, s Streams, args []string) int {
+	root := newRoot(s)
+	root.SetArgs(args)
+	if err := root.ExecuteContext(ctx); err != nil {
+		// A terminal that is gone cannot be told; the status still tells.
+		_, _ = fmt.Fprintln(s.Err, "error:", err)
+		return 1
+	}
+	return 0
+}
+
+func newRoot(s Streams) *cobra.Command {
+	a := &app{Streams: s}
+	root := &cobra.Command{
+		Use:   "chandler",
+		Short: "Supplies a fleet of Kubernetes clusters with operators from catalogs",
+		Long: `Chandler indexes operator catalogs, resolves what each cluster and namespace should run, has plans
+approved, applies them, and can tell at any later time what was decided, why, by whom, and what it did.
+
+Commands that ask Chandler take its address and token from --url and --token, from CHANDLER_URL and
+CHANDLER_TOKEN, or from the keys url and token of ~/.config/chandler/config.yaml.`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+	}
+	root.SetIn(s.In)
+	root.SetOut(s.Out)
+	root.SetErr(s.Err)
+	flags := root.PersistentFlags()
+	flags.StringVar(&a.config, "config", "", "file with url and token (default ~/.config/chandler/config.yaml)")
+	flags.StringVar(&a.url, "url", "", "address of Chandler")
+	flags.StringVar(&a.token, "token", "", "bearer token; CHANDLER_TOKEN does not show in the list of processes")
+
+	root.AddGroup(&cobra.Group{ID: groupUse, Title: "Everyday commands:"}, &cobra.Group{ID: groupFleet, Title: "Clusters and catalogs:"},
+		&cobra.Group{ID: groupRun, Title: "Running Chandler:"})
+	add := func(group string, commands ...*cobra.Command) {
+		for _, c := range commands {
+			c.GroupID = group
+			root.AddCommand(c)
+		}
+	}
+	add(groupUse, a.getCommand(), a.describeCommand(), a.applyCommand(), a.deleteCommand(), a.approveCommand(), a.rejectCommand(), a.eventsCommand())
+	add(groupFleet, a.clusterCommand(), a.catalogCommand())
+	add(groupRun, a.devCommand(), a.keysCommand(), a.migrateCommand(), a.busCommand(), a.effectsCommand(), a.logCommand(), a.versionCommand())
+	return root
+}
+
+const (
+	groupUse   = "use"
+	groupFleet = "fleet"
+	groupRun   = "run"
+)
+
+// client returns the client for the address and token that flags, environment or file name.
+func (a *app) client() (*client.Client, error) {
+	s, err := a.settings()
+	if err != nil {
+		return nil, err
+	}
+	return client.New(s.URL, s.Token)
+}
+
+// say writes one line of a result.
+func (a *app) say(format string, args ...any) error {
+	_, err := fmt.Fprintf(a.Out, format+"\n", args...)
+	return err
+}
+
+// many is no bound of arguments.
+const many = -1
+
+// needs checks the number of arguments and shows the line of usage when it is another.
+func needs(least, most int) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		switch {
+		case len(args) < least:
+			return fmt.Errorf("something is missing: %s", c.UseLine())
+		case most != many && len(args) > most:
+			return fmt.Errorf("what is %q? usage: %s", args[most], c.UseLine())
+		}
+		return nil
+	}
+}

@@ -1,0 +1,207 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/chandler-fleet/chandler/cmd/chandler/client"
+	"github.com/chandler-fleet/chandler/cmd/chandler/story"
+	"github.com/chandler-fleet/chandler/libs/installplan"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+)
+
+// describedEvents is how many of the newest events describe shows.
+const describedEvents = 20
+
+func (a *app) describeCommand() *cobra.Command {
+	var s scope
+	c := &cobra.Command{
+		Use:   "describe KIND NAME",
+		Short: "Show everything about one thing, with its newest events",
+		Example: `  chandler describe subscription harbor-master --cluster east-1 -n ports
+  chandler describe installplan/east-1/ports/install-7x2kq`,
+		Args: needs(1, many),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.describe(cmd.Context(), s, args) },
+	}
+	s.flags(c)
+	return c
+}
+
+func (s *scope) flags(c *cobra.Command) {
+	c.Flags().StringVar(&s.cluster, "cluster", "", "name of the cluster")
+	c.Flags().StringVarP(&s.namespace, "namespace", "n", "", "namespace")
+}
+
+func (a *app) describe(ctx context.Context, s scope, args []string) error {
+	t, err := a.target(s, args)
+	if err != nil {
+		return err
+	}
+	if len(t.refs) == 0 {
+		return fmt.Errorf("which %s? say its name", t.resource.singular())
+	}
+	c, err := a.client()
+	if err != nil {
+		return err
+	}
+	for i, ref := range t.refs {
+		it, err := t.resource.get(ctx, c, ref)
+		if err != nil {
+			return err
+		}
+		p := a.page(a.Out)
+		if i > 0 {
+			p.print("\n")
+		}
+		it.describe(p)
+		if err := a.describeEvents(ctx, c, p, it.subject); err != nil {
+			return err
+		}
+		if err := p.flush(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *app) describeEvents(ctx context.Context, c *client.Client, p *page, subject string) error {
+	events, err := allEvents(ctx, c, client.EventSelection{Subject: subject}, 0)
+	if err != nil || len(events) == 0 {
+		return err
+	}
+	p.section("Events")
+	if n := len(events) - describedEvents; n > 0 {
+		p.row(fmt.Sprintf("(%d older ones: chandler events --subject %s)", n, subject))
+		events = events[n:]
+	}
+	for _, e := range events {
+		p.row(p.age(e.Time), e.Type, story.Sentence(e))
+	}
+	return nil
+}
+
+func (p *page) cluster(c model.Cluster) {
+	p.line("Name", c.Name)
+	p.line("Labels", labels(c.Labels))
+	p.line("State", c.State)
+	p.line("Reason", c.Reason)
+	p.line("Message", c.Message)
+	p.line("Kubernetes", c.KubernetesVersion)
+	if c.HolderEpoch > 0 {
+		p.line("Holder epoch", strconv.FormatInt(c.HolderEpoch, 10))
+	}
+	p.when("Registered", c.RegisteredAt)
+}
+
+func (p *page) catalog(c model.Catalog) {
+	p.scope(c.Cluster, c.Namespace, c.Name)
+	p.line("Source", strings.TrimSpace(c.Source.Type+" "+c.Source.Path))
+	p.line("Visible to", or(strings.Trim(c.Visibility.Cluster+"/"+c.Visibility.Namespace, "/"), "all clusters"))
+	p.line("Priority", strconv.Itoa(int(c.Priority)))
+	p.line("State", c.State)
+	p.line("Reason", c.Reason)
+	p.line("Rule", c.Rule)
+	p.line("Revision", c.Revision)
+	p.line("Packages", strconv.Itoa(c.Packages))
+	p.line("Bundles", strconv.Itoa(c.Bundles))
+	p.when("Added", c.AddedAt)
+	p.document("Findings", c.Details)
+}
+
+func (p *page) operatorGroup(g model.OperatorGroup) {
+	p.scope(g.Cluster, g.Namespace, g.Name)
+	p.line("Target namespaces", or(strings.Join(g.Spec.TargetNamespaces, ", "), "all"))
+	p.line("Service account", g.Spec.ServiceAccountName)
+	p.line("Upgrade strategy", g.Spec.UpgradeStrategy)
+	p.line("Colocation", g.Spec.Colocation)
+	p.when("Created", g.CreatedAt)
+	p.conditions(g.Conditions)
+}
+
+func (p *page) subscription(s model.Subscription) {
+	p.scope(s.Cluster, s.Namespace, s.Name)
+	p.line("Package", s.Spec.Package)
+	p.line("Channel", s.Spec.Channel)
+	p.line("Catalog", strings.TrimPrefix(s.Spec.CatalogNamespace+"/"+s.Spec.Catalog, "/"))
+	p.line("Starting CSV", s.Spec.StartingCSV)
+	p.line("Approval", or(s.Spec.Approval, "Automatic"))
+	if s.Generated {
+		p.line("Made for", "a dependency")
+	}
+	p.line("State", s.Status.State)
+	p.line("Installed", s.Status.InstalledCSV)
+	p.line("Phase", s.Status.Phase)
+	p.line("Current", s.Status.CurrentCSV)
+	if r := s.Status.InstallPlan; r != nil {
+		p.line("Install plan", fmt.Sprintf("%s (%s)", r.Name, r.Phase))
+	}
+	p.when("Created", s.CreatedAt)
+	p.document("Config", s.Spec.Config)
+	p.conditions(s.Status.Conditions)
+	if s.Status.Explanation != nil {
+		p.document("Explanation", s.Status.Explanation.Document)
+	}
+}
+
+func (p *page) operator(o model.Operator) {
+	p.scope(o.Cluster, o.Namespace, o.Name)
+	p.line("Package", o.Package)
+	p.line("Version", o.Version)
+	p.line("Phase", o.Phase)
+	p.line("Reason", o.Reason)
+	p.line("Message", o.Message)
+	p.line("Content", o.Content)
+	p.line("Install plan", o.Plan)
+	p.when("Installed", o.InstalledAt)
+	if len(o.History) > 0 {
+		p.section("Phases")
+		for _, h := range o.History {
+			p.row(p.age(h.Time), h.Phase, h.Reason)
+		}
+	}
+}
+
+func (p *page) installPlan(v model.InstallPlan) {
+	p.scope(v.Cluster, v.Namespace, v.Name)
+	p.line("ID", v.ID)
+	p.line("Component", v.Component)
+	p.line("Digest", v.Digest)
+	p.line("Approval", v.Approval)
+	p.line("Phase", v.Phase)
+	if v.Blocked != nil {
+		p.line("Waits for", v.Blocked.Reason+" ("+v.Blocked.Class+")")
+	}
+	if v.Failure != nil {
+		p.line("Failed", fmt.Sprintf("step %d: %s", v.Failure.Step, v.Failure.Reason))
+	}
+	p.line("Message", v.Message)
+	if v.Approved != nil {
+		p.line("Approved by", fmt.Sprintf("%s, until %s", v.Approved.By, v.Approved.Expires.UTC().Format("2006-01-02 15:04 MST")))
+	}
+	p.line("Superseded by", v.SupersededBy)
+	p.when("Proposed", v.ProposedAt)
+	p.section("Bundles")
+	p.row("CSV", "VERSION", "CHANNEL", "CATALOG", "REPLACES", "WHY")
+	for _, b := range v.Bundles {
+		p.row(b.CSV, b.Version, or(b.Channel, none), b.Catalog, or(b.Replaces, none), story.Why(b))
+	}
+	p.steps(v.Document)
+	p.line("Steps", strconv.Itoa(v.Steps))
+}
+
+// steps shows what a plan does, object by object; a document of another version shows in -o json alone.
+func (p *page) steps(document json.RawMessage) {
+	var d installplan.Document
+	if len(document) == 0 || json.Unmarshal(document, &d) != nil || len(d.Steps) == 0 {
+		return
+	}
+	p.section("What it does")
+	for i, s := range d.Steps {
+		p.row(strconv.Itoa(i+1), s.Kind, strings.TrimPrefix(s.Namespace+"/"+s.Name, "/"), s.Resolving)
+	}
+}

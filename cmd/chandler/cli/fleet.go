@@ -1,0 +1,238 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/chandler-fleet/chandler/cmd/chandler/client"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+)
+
+// maxKubeconfig is what the gateway takes.
+const maxKubeconfig = 256 << 10
+
+func (a *app) clusterCommand() *cobra.Command {
+	c := &cobra.Command{Use: "cluster", Short: "Register, list and let go of clusters"}
+	c.AddCommand(a.clusterAddCommand(), a.listCommand("clusters"), a.clusterRemoveCommand(), a.clusterCredentialsCommand())
+	return c
+}
+
+func (a *app) clusterAddCommand() *cobra.Command {
+	var path string
+	var pairs map[string]string
+	c := &cobra.Command{
+		Use:     "add NAME --kubeconfig FILE",
+		Short:   "Register a cluster",
+		Example: "  chandler cluster add east-1 --kubeconfig east-1.kubeconfig --label region=east",
+		Args:    needs(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			config, err := a.kubeconfig(path)
+			if err != nil {
+				return err
+			}
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			in := model.RegisterCluster{Name: args[0], Kubeconfig: config, Labels: pairs}
+			if _, err := c.RegisterCluster(cmd.Context(), in); err != nil {
+				return err
+			}
+			return a.say("cluster/%s registered", args[0])
+		},
+	}
+	kubeconfigFlag(c, &path)
+	c.Flags().StringToStringVar(&pairs, "label", nil, "label as key=value; several with commas")
+	return c
+}
+
+func kubeconfigFlag(c *cobra.Command, path *string) {
+	c.Flags().StringVar(path, "kubeconfig", "", "file with token or certificates inside, - for standard input")
+}
+
+func (a *app) clusterCredentialsCommand() *cobra.Command {
+	var path string
+	c := &cobra.Command{
+		Use: "credentials NAME --kubeconfig FILE", Short: "Use another kubeconfig for a cluster", Args: needs(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			config, err := a.kubeconfig(path)
+			if err != nil {
+				return err
+			}
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			if _, err := c.ReplaceCredentials(cmd.Context(), args[0], config); err != nil {
+				return err
+			}
+			return a.say("cluster/%s credentials replaced", args[0])
+		},
+	}
+	kubeconfigFlag(c, &path)
+	return c
+}
+
+func (a *app) clusterRemoveCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "remove NAME", Short: "Let go of a cluster; what is installed there stays", Args: needs(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.remove(cmd.Context(), a.clusters(), args[0]) },
+	}
+}
+
+func (a *app) remove(ctx context.Context, r resource, name string) error {
+	ref, err := r.ref(scope{}, name)
+	if err != nil {
+		return err
+	}
+	c, err := a.client()
+	if err != nil {
+		return err
+	}
+	if _, err := r.remove(ctx, c, ref); err != nil {
+		return err
+	}
+	return a.say("%s/%s removed", r.singular(), ref)
+}
+
+func (a *app) kubeconfig(path string) (string, error) {
+	var raw []byte
+	var err error
+	switch path {
+	case "":
+		return "", fmt.Errorf("say with --kubeconfig which kubeconfig Chandler may use")
+	case "-":
+		raw, err = io.ReadAll(io.LimitReader(a.In, maxKubeconfig+1))
+	default:
+		raw, err = os.ReadFile(path)
+	}
+	switch {
+	case err != nil:
+		return "", err
+	case len(raw) > maxKubeconfig:
+		return "", fmt.Errorf("the kubeconfig is larger than %d bytes", maxKubeconfig)
+	case len(strings.TrimSpace(string(raw))) == 0:
+		return "", fmt.Errorf("the kubeconfig is empty")
+	}
+	return string(raw), nil
+}
+
+func (a *app) listCommand(kind string) *cobra.Command {
+	var o output
+	c := &cobra.Command{
+		Use: "list", Short: "Show all " + kind, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.get(cmd.Context(), scope{}, client.Selection{}, o, []string{kind})
+		},
+	}
+	o.flags(c)
+	return c
+}
+
+func (a *app) catalogCommand() *cobra.Command {
+	c := &cobra.Command{Use: "catalog", Short: "Add, list, refresh and remove catalogs of the fleet, and look into them"}
+	c.AddCommand(a.catalogAddCommand(), a.listCommand("catalogs"), a.catalogRefreshCommand(), a.catalogRemoveCommand(), a.packagesCommand())
+	return c
+}
+
+func (a *app) catalogAddCommand() *cobra.Command {
+	var in model.AddCatalog
+	c := &cobra.Command{
+		Use:     "add NAME --directory PATH",
+		Short:   "Offer a catalog to the fleet, or to one namespace of one cluster",
+		Example: "  chandler catalog add examples --directory /srv/catalogs/examples --priority 10",
+		Args:    needs(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			in.Name = args[0]
+			path, err := filepath.Abs(in.Source.Path)
+			if err != nil {
+				return err
+			}
+			in.Source.Type, in.Source.Path = "directory", path
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			out, err := c.AddCatalog(cmd.Context(), in)
+			if err != nil {
+				return err
+			}
+			return a.say("catalog/%s added", catalogRef(out))
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&in.Source.Path, "directory", "", "file-based catalog or bundle directories, as the indexer sees them")
+	f.Int32Var(&in.Priority, "priority", 0, "higher is preferred")
+	f.StringVar(&in.Cluster, "cluster", "", "offer it on this cluster only, with -n")
+	f.StringVarP(&in.Namespace, "namespace", "n", "", "namespace of a cluster's catalog")
+	f.StringVar(&in.Visibility, "visibility", "", "of a cluster's catalog: cluster (the whole one) or namespace")
+	// The flag was declared above, so this cannot fail.
+	_ = c.MarkFlagRequired("directory")
+	return c
+}
+
+func (a *app) catalogRefreshCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "refresh NAME", Short: "Have the indexer look at the source now", Args: needs(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ref, err := a.catalogs().ref(scope{}, args[0])
+			if err != nil {
+				return err
+			}
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			if _, err := c.RefreshCatalog(cmd.Context(), ref); err != nil {
+				return err
+			}
+			return a.say("catalog/%s is being looked at", ref)
+		},
+	}
+}
+
+func (a *app) catalogRemoveCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "remove NAME", Short: "Offer a catalog no longer; what is installed from it stays", Args: needs(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.remove(cmd.Context(), a.catalogs(), args[0]) },
+	}
+}
+
+func (a *app) packagesCommand() *cobra.Command {
+	var o output
+	c := &cobra.Command{
+		Use: "packages NAME", Short: "Show what a catalog offers", Args: needs(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.packages(cmd.Context(), o, args[0]) },
+	}
+	o.flags(c)
+	return c
+}
+
+func (a *app) packages(ctx context.Context, o output, name string) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	ref, err := a.catalogs().ref(scope{}, name)
+	if err != nil {
+		return err
+	}
+	c, err := a.client()
+	if err != nil {
+		return err
+	}
+	list, err := c.Packages(ctx, ref)
+	items, err := all(list, err, func(p model.PackageSummary) item {
+		return item{name: "package/" + p.Name, value: p, cells: []any{p.Name, p.DefaultChannel, p.Channels, p.Bundles, or(p.Deprecated, none), short(p.Digest)}}
+	})
+	if err != nil {
+		return err
+	}
+	columns := []column{{name: "Name"}, {name: "Default Channel"}, {name: "Channels"}, {name: "Bundles"}, {name: "Deprecated", wide: true}, {name: "Digest", wide: true}}
+	return a.show(o, resource{names: []string{"package", "packages"}, columns: columns}, items, false)
+}

@@ -1,0 +1,143 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/cli-runtime/pkg/printers"
+	"sigs.k8s.io/yaml"
+)
+
+// Formats of --output.
+const (
+	formatTable = ""
+	formatWide  = "wide"
+	formatJSON  = "json"
+	formatYAML  = "yaml"
+	formatName  = "name"
+)
+
+// output is how a command writes things.
+type output struct {
+	format    string
+	noHeaders bool
+}
+
+func (o *output) flags(c *cobra.Command) {
+	c.Flags().StringVarP(&o.format, "output", "o", "", "json, yaml, wide or name")
+	c.Flags().BoolVar(&o.noHeaders, "no-headers", false, "leave out the line of column names")
+}
+
+func (o *output) check() error {
+	switch o.format {
+	case formatTable, formatWide, formatJSON, formatYAML, formatName:
+		return nil
+	}
+	return fmt.Errorf("output format %q: want json, yaml, wide or name", o.format)
+}
+
+// column is one column of a table; a wide one shows only with -o wide.
+type column struct {
+	name string
+	wide bool
+}
+
+// item is one thing that can be shown.
+type item struct {
+	name  string // kind/key, as delete and describe take it
+	value any    // the API's own shape
+	cells []any  // one for each column
+	// describe writes it for people to read.
+	describe func(p *page)
+	// subject is the subject of its events.
+	subject string
+}
+
+// write writes items in the chosen format. A single thing that was asked for by name stands alone in
+// JSON and YAML, a list under "items".
+func (o *output) write(w io.Writer, columns []column, items []item, single bool) error {
+	switch o.format {
+	case formatName:
+		var b strings.Builder
+		for _, i := range items {
+			b.WriteString(i.name + "\n")
+		}
+		_, err := io.WriteString(w, b.String())
+		return err
+	case formatJSON, formatYAML:
+		return o.writeDocument(w, items, single)
+	default:
+		return o.writeTable(w, columns, items)
+	}
+}
+
+func (o *output) writeDocument(w io.Writer, items []item, single bool) error {
+	values := make([]any, len(items))
+	for i := range items {
+		values[i] = items[i].value
+	}
+	var document any = map[string]any{"items": values}
+	if single && len(values) == 1 {
+		document = values[0]
+	}
+	raw, err := json.MarshalIndent(document, "", "  ")
+	if err != nil {
+		return err
+	}
+	if o.format == formatYAML {
+		if raw, err = yaml.JSONToYAML(raw); err != nil {
+			return err
+		}
+		_, err = w.Write(raw)
+		return err
+	}
+	_, err = w.Write(append(raw, '\n'))
+	return err
+}
+
+func (o *output) writeTable(w io.Writer, columns []column, items []item) error {
+	table := &metav1.Table{}
+	for _, c := range columns {
+		d := metav1.TableColumnDefinition{Name: c.name, Type: "string"}
+		if c.wide {
+			d.Priority = 1
+		}
+		table.ColumnDefinitions = append(table.ColumnDefinitions, d)
+	}
+	for _, i := range items {
+		table.Rows = append(table.Rows, metav1.TableRow{Cells: i.cells})
+	}
+	p := printers.NewTablePrinter(printers.PrintOptions{Wide: o.format == formatWide, NoHeaders: o.noHeaders})
+	return p.PrintObj(table, w)
+}
+
+// age is how kubectl writes how long ago something was.
+func (a *app) age(t time.Time) string {
+	if t.IsZero() {
+		return none
+	}
+	return duration.HumanDuration(a.Now().Sub(t))
+}
+
+// none stands for an empty cell, as in kubectl's tables.
+const none = "<none>"
+
+func or(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}
+
+// short is enough of a digest for people.
+func short(digest string) string {
+	const digits = 12
+	hex := strings.TrimPrefix(digest, "sha256:")
+	return or(hex[:min(digits, len(hex))], none)
+}

@@ -1,0 +1,182 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/chandler-fleet/chandler/cmd/chandler/client"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+)
+
+func (a *app) approveCommand() *cobra.Command {
+	var s scope
+	var digest string
+	var valid time.Duration
+	c := &cobra.Command{
+		Use:   "approve PLAN",
+		Short: "Approve an install plan as it is now",
+		Long: `Approves exactly the content that the plan has now: its digest, on the base that it was decided on.
+If anything of that changes before the first step, the approval is void and a new plan asks again.
+PLAN is a name within --cluster and --namespace, cluster/namespace/name, or an id.`,
+		Example: `  chandler approve install-7x2kq --cluster east-1 -n ports
+  chandler approve east-1/ports/install-7x2kq --digest sha256:3f0c…`,
+		Args: needs(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.approve(cmd.Context(), s, args[0], digest, valid)
+		},
+	}
+	s.flags(c)
+	c.Flags().StringVar(&digest, "digest", "", "approve only if the plan still has this digest")
+	c.Flags().DurationVar(&valid, "valid", 0, "how long the approval holds (the server's default without it)")
+	return c
+}
+
+func (a *app) approve(ctx context.Context, s scope, name, digest string, valid time.Duration) error {
+	c, err := a.client()
+	if err != nil {
+		return err
+	}
+	p, err := a.plan(ctx, c, s, name)
+	if err != nil {
+		return err
+	}
+	in := model.ApprovePlan{Digest: or(digest, p.Digest), Base: &p.Base}
+	if valid > 0 {
+		until := a.Now().Add(valid).UTC()
+		in.Expires = &until
+	}
+	if _, err := c.Approve(ctx, p.ID, in); err != nil {
+		return err
+	}
+	return a.say("installplan/%s/%s/%s approved (%s, %d steps)", p.Cluster, p.Namespace, p.Name, short(in.Digest), p.Steps)
+}
+
+func (a *app) rejectCommand() *cobra.Command {
+	var s scope
+	var digest string
+	c := &cobra.Command{
+		Use:   "reject PLAN",
+		Short: "End an install plan",
+		Args:  needs(1, 1),
+		RunE:  func(cmd *cobra.Command, args []string) error { return a.reject(cmd.Context(), s, args[0], digest) },
+	}
+	s.flags(c)
+	c.Flags().StringVar(&digest, "digest", "", "reject only if the plan still has this digest")
+	return c
+}
+
+func (a *app) reject(ctx context.Context, s scope, name, digest string) error {
+	c, err := a.client()
+	if err != nil {
+		return err
+	}
+	p, err := a.plan(ctx, c, s, name)
+	if err != nil {
+		return err
+	}
+	if _, err := c.Reject(ctx, p.ID, model.RejectPlan{Digest: or(digest, p.Digest)}); err != nil {
+		return err
+	}
+	return a.say("installplan/%s/%s/%s rejected", p.Cluster, p.Namespace, p.Name)
+}
+
+// uuidLength tells an id from a name: names of plans are shorter.
+const uuidLength = 36
+
+func (a *app) plan(ctx context.Context, c *client.Client, s scope, name string) (model.InstallPlan, error) {
+	if len(name) == uuidLength {
+		return c.InstallPlan(ctx, name)
+	}
+	ref, err := a.installPlans().ref(s, name)
+	if err != nil {
+		return model.InstallPlan{}, err
+	}
+	return findPlan(ctx, c, ref)
+}
+
+func (a *app) effectsCommand() *cobra.Command {
+	c := &cobra.Command{Use: "effects", Short: "Stop every plan at its next step, or let plans go on", Args: cobra.NoArgs, RunE: a.effectsStatus}
+	var cluster string
+	stop := &cobra.Command{
+		Use: "stop", Short: "No plan takes another step", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.setEffects(cmd.Context(), model.EffectsRequest{Action: "stop", Cluster: cluster})
+		},
+	}
+	stop.Flags().StringVar(&cluster, "cluster", "", "only on this cluster")
+	c.AddCommand(stop, a.resumeCommand())
+	return c
+}
+
+// logCommand is the way on after a record that lost commits: the same as effects resume.
+func (a *app) logCommand() *cobra.Command {
+	c := &cobra.Command{Use: "log", Short: "Accept the record after a restored backup", Args: cobra.NoArgs, RunE: a.effectsStatus}
+	c.AddCommand(a.resumeCommand())
+	return c
+}
+
+func (a *app) resumeCommand() *cobra.Command {
+	var in model.EffectsRequest
+	c := &cobra.Command{
+		Use: "resume", Short: "Let plans go on", Args: cobra.NoArgs,
+		Long: `Lets plans take steps again. --epoch names the epoch of the record that you have looked at and accept;
+chandler effects shows it. It is raised when the record has lost commits, as after a restored backup.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			in.Action = "resume"
+			return a.setEffects(cmd.Context(), in)
+		},
+	}
+	c.Flags().StringVar(&in.Cluster, "cluster", "", "only on this cluster")
+	c.Flags().Int64Var(&in.Epoch, "epoch", 0, "epoch of the record that you accept")
+	return c
+}
+
+func (a *app) setEffects(ctx context.Context, in model.EffectsRequest) error {
+	c, err := a.client()
+	if err != nil {
+		return err
+	}
+	if in.Action == "resume" && in.Epoch == 0 {
+		e, err := c.Effects(ctx)
+		if err != nil {
+			return err
+		}
+		return errors.Join(a.sayEffects(e), fmt.Errorf("to go on, accept the epoch with --epoch %d", e.Epoch))
+	}
+	e, err := c.SetEffects(ctx, in)
+	if err != nil {
+		return err
+	}
+	return a.sayEffects(e)
+}
+
+func (a *app) effectsStatus(cmd *cobra.Command, _ []string) error {
+	c, err := a.client()
+	if err != nil {
+		return err
+	}
+	e, err := c.Effects(cmd.Context())
+	if err != nil {
+		return err
+	}
+	return a.sayEffects(e)
+}
+
+func (a *app) sayEffects(e model.Effects) error {
+	if !e.Stopped {
+		return a.say("effects are allowed; epoch %d", e.Epoch)
+	}
+	since := ""
+	if e.Since != nil {
+		since = " for " + a.age(*e.Since)
+	}
+	text := fmt.Sprintf("effects are stopped%s: %s (%s); epoch %d", since, e.Reason, or(e.Scope, "fleet"), e.Epoch)
+	if e.Detail != "" {
+		text += "\n" + e.Detail
+	}
+	return a.say("%s", text)
+}

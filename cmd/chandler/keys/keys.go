@@ -1,0 +1,70 @@
+// Package keys makes the secrets of an installation: what chandler dev keeps in its state folder and
+// what chandler keys writes for compose and for the chart.
+package keys
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+
+	"filippo.io/age"
+)
+
+// Keys are the secrets of one installation.
+type Keys struct {
+	Token     string `json:"token"`     // bearer token of the first administrator
+	Identity  string `json:"identity"`  // age identity that opens kubeconfigs; the installer's alone
+	Recipient string `json:"recipient"` // age recipient that encrypts kubeconfigs; the gateway's
+	GrantKey  string `json:"grantKey"`  // base64 seed of the Ed25519 key that signs grants
+	// Passwords of the services' database roles, of Postgres' own account and of NATS: letters and
+	// digits, safe in a URL.
+	GatewayPassword   string `json:"gatewayPassword"`
+	ResolverPassword  string `json:"resolverPassword"`
+	InstallerPassword string `json:"installerPassword"`
+	IndexerPassword   string `json:"indexerPassword"`
+	PostgresPassword  string `json:"postgresPassword"`
+	NATSToken         string `json:"natsToken"`
+}
+
+// Make makes new secrets from the system's randomness.
+func Make() (Keys, error) {
+	id, err := age.GenerateX25519Identity()
+	if err != nil {
+		return Keys{}, fmt.Errorf("make the key for kubeconfigs: %w", err)
+	}
+	seed := make([]byte, ed25519.SeedSize)
+	if _, err := rand.Read(seed); err != nil {
+		return Keys{}, fmt.Errorf("make the key for grants: %w", err)
+	}
+	return Keys{
+		Token:           "cht_" + rand.Text() + rand.Text(),
+		Identity:        id.String(),
+		Recipient:       id.Recipient().String(),
+		GrantKey:        base64.StdEncoding.EncodeToString(seed),
+		GatewayPassword: rand.Text(), ResolverPassword: rand.Text(), InstallerPassword: rand.Text(), IndexerPassword: rand.Text(),
+		PostgresPassword: rand.Text(), NATSToken: rand.Text(),
+	}, nil
+}
+
+// Variable is one environment variable of an installation.
+type Variable struct {
+	Name  string
+	Value string
+}
+
+// Variables are the secrets under the names that services, compose and chart know, in a fixed order.
+func (k Keys) Variables() []Variable {
+	return []Variable{
+		{"CHANDLER_ADMIN_TOKEN", k.Token},
+		{"CHANDLER_CREDENTIALS_IDENTITY", k.Identity},
+		{"CHANDLER_CREDENTIALS_RECIPIENT", k.Recipient},
+		{"CHANDLER_GRANT_KEY", k.GrantKey},
+		{"CHANDLER_CATALOG_INDEXER_PASSWORD", k.IndexerPassword},
+		{"CHANDLER_GATEWAY_PASSWORD", k.GatewayPassword},
+		{"CHANDLER_INSTALLER_PASSWORD", k.InstallerPassword},
+		{"CHANDLER_RESOLVER_PASSWORD", k.ResolverPassword},
+		{"CHANDLER_POSTGRES_PASSWORD", k.PostgresPassword},
+		{"CHANDLER_NATS_TOKEN", k.NATSToken},
+	}
+}

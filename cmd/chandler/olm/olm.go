@@ -1,0 +1,173 @@
+package olm
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/yaml"
+	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+)
+
+const (
+	// maxDocuments bounds the documents of one file: people write them by hand.
+	maxDocuments = 10_000
+	// maxFile bounds one file.
+	maxFile = 32 << 20
+)
+
+// Kinds that Read takes.
+const (
+	KindSubscription  = "Subscription"
+	KindOperatorGroup = "OperatorGroup"
+	KindCatalogSource = "CatalogSource"
+)
+
+// groups are the API versions of each kind.
+var groups = map[string][]string{
+	KindSubscription:  {"operators.coreos.com/v1alpha1"},
+	KindOperatorGroup: {"operators.coreos.com/v1", "operators.coreos.com/v1alpha2"},
+	KindCatalogSource: {"operators.coreos.com/v1alpha1"},
+}
+
+// Document is one object of a file: exactly one of the three specs is set.
+type Document struct {
+	Kind      string
+	Namespace string // "" when the file does not say
+	Name      string
+	Where     string // file and number, for messages
+
+	Subscription  *model.SubscriptionSpec
+	OperatorGroup *model.OperatorGroupSpec
+	Catalog       *Catalog
+}
+
+// Catalog is what Chandler takes of a CatalogSource.
+type Catalog struct {
+	Source   model.CatalogSource
+	Priority int32
+}
+
+type object struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Metadata   struct {
+		Name      string `json:"name"`
+		Namespace string `json:"namespace"`
+	} `json:"metadata"`
+	Spec  json.RawMessage   `json:"spec"`
+	Items []json.RawMessage `json:"items"` // of a List
+}
+
+// Read reads every document of r, YAML or JSON; name stands in messages. All that is wrong is said at once.
+func Read(r io.Reader, name string) ([]Document, error) {
+	limited := &io.LimitedReader{R: r, N: maxFile + 1}
+	documents := yaml.NewYAMLReader(bufio.NewReader(limited))
+	var all []Document
+	var wrong []error
+	for n := 1; ; n++ {
+		raw, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err == nil && limited.N == 0 {
+			err = fmt.Errorf("larger than the limit of %d bytes", maxFile)
+		}
+		if err == nil && n > maxDocuments {
+			err = fmt.Errorf("more than %d documents", maxDocuments)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		found, err := readDocument(raw, fmt.Sprintf("%s, document %d", name, n))
+		all = append(all, found...)
+		wrong = append(wrong, err)
+	}
+	if err := errors.Join(wrong...); err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+func readDocument(raw []byte, where string) ([]Document, error) {
+	j, err := sigsyaml.YAMLToJSONStrict(raw)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", where, err)
+	}
+	if len(bytes.TrimSpace(j)) == 0 || string(j) == "null" {
+		return nil, nil
+	}
+	return readObject(j, where)
+}
+
+func readObject(raw []byte, where string) ([]Document, error) {
+	var o object
+	if err := json.Unmarshal(raw, &o); err != nil {
+		return nil, fmt.Errorf("%s: not an object of Kubernetes: %w", where, err)
+	}
+	if strings.HasSuffix(o.Kind, "List") && o.Items != nil {
+		return readList(o, where)
+	}
+	versions, known := groups[o.Kind]
+	switch {
+	case o.Kind == "":
+		return nil, fmt.Errorf("%s: no kind", where)
+	case !known:
+		return nil, fmt.Errorf("%s: kind %s is not one that Chandler takes: want CatalogSource, OperatorGroup or Subscription", where, o.Kind)
+	case !slices.Contains(versions, o.APIVersion):
+		return nil, fmt.Errorf("%s: %s of apiVersion %q: want %s", where, o.Kind, o.APIVersion, strings.Join(versions, " or "))
+	case o.Metadata.Name == "":
+		return nil, fmt.Errorf("%s: %s without metadata.name", where, o.Kind)
+	}
+	d := Document{Kind: o.Kind, Namespace: o.Metadata.Namespace, Name: o.Metadata.Name, Where: where}
+	if err := d.read(o.Spec); err != nil {
+		return nil, fmt.Errorf("%s: %s %s: %w", where, o.Kind, o.Metadata.Name, err)
+	}
+	return []Document{d}, nil
+}
+
+func readList(o object, where string) ([]Document, error) {
+	var all []Document
+	var wrong []error
+	for i, item := range o.Items {
+		found, err := readObject(item, fmt.Sprintf("%s, item %d", where, i+1))
+		all = append(all, found...)
+		wrong = append(wrong, err)
+	}
+	return all, errors.Join(wrong...)
+}
+
+func (d *Document) read(spec json.RawMessage) error {
+	switch d.Kind {
+	case KindSubscription:
+		return d.readSubscription(spec)
+	case KindOperatorGroup:
+		return d.readOperatorGroup(spec)
+	default:
+		return d.readCatalog(spec)
+	}
+}
+
+// strict refuses fields that into does not have.
+func strict(raw json.RawMessage, into any) error {
+	if len(raw) == 0 {
+		raw = json.RawMessage("{}")
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil {
+		text := strings.TrimPrefix(err.Error(), "json: ")
+		if field, ok := strings.CutPrefix(text, "unknown field "); ok {
+			return fmt.Errorf("spec has the field %s, which Chandler does not know", field)
+		}
+		return fmt.Errorf("spec: %s", text)
+	}
+	return nil
+}

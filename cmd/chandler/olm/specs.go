@@ -1,0 +1,99 @@
+package olm
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+)
+
+// subscriptionSpec is R-SUB §4.1 in OLM's words.
+type subscriptionSpec struct {
+	Package             string          `json:"name"`
+	Channel             string          `json:"channel"`
+	Source              string          `json:"source"`
+	SourceNamespace     string          `json:"sourceNamespace"`
+	StartingCSV         string          `json:"startingCSV"`
+	InstallPlanApproval string          `json:"installPlanApproval"`
+	Config              json.RawMessage `json:"config"`
+}
+
+func (d *Document) readSubscription(raw json.RawMessage) error {
+	var s subscriptionSpec
+	if err := strict(raw, &s); err != nil {
+		return err
+	}
+	if s.Package == "" || s.Source == "" {
+		return fmt.Errorf("spec.name (the package) and spec.source (the catalog) are required (R-SUB §4.1)")
+	}
+	d.Subscription = &model.SubscriptionSpec{
+		Package: s.Package, Channel: s.Channel, Catalog: s.Source, CatalogNamespace: s.SourceNamespace,
+		StartingCSV: s.StartingCSV, Approval: s.InstallPlanApproval, Config: s.Config,
+	}
+	return nil
+}
+
+// operatorGroupSpec is R-OG §7.1; colocation is Chandler's own.
+type operatorGroupSpec struct {
+	TargetNamespaces   []string        `json:"targetNamespaces"`
+	Selector           json.RawMessage `json:"selector"`
+	ServiceAccountName string          `json:"serviceAccountName"`
+	StaticProvidedAPIs bool            `json:"staticProvidedAPIs"`
+	UpgradeStrategy    string          `json:"upgradeStrategy"`
+	Colocation         string          `json:"colocation"`
+}
+
+func (d *Document) readOperatorGroup(raw json.RawMessage) error {
+	var s operatorGroupSpec
+	if err := strict(raw, &s); err != nil {
+		return err
+	}
+	// A selector beside target namespaces is ignored by OLM, too.
+	if len(s.Selector) > 0 && len(s.TargetNamespaces) == 0 && string(s.Selector) != "null" {
+		return fmt.Errorf("spec.selector is not supported: list the namespaces in spec.targetNamespaces (R-OG §7.1)")
+	}
+	if s.StaticProvidedAPIs {
+		return fmt.Errorf("spec.staticProvidedAPIs is not supported (R-OG §7.6)")
+	}
+	d.OperatorGroup = &model.OperatorGroupSpec{
+		TargetNamespaces: s.TargetNamespaces, ServiceAccountName: s.ServiceAccountName, UpgradeStrategy: s.UpgradeStrategy, Colocation: s.Colocation,
+	}
+	return nil
+}
+
+// catalogSpec is R-CAT §1.11. SourceType directory with its path is Chandler's own. Display fields
+// say nothing about content and are left out, as metadata is.
+type catalogSpec struct {
+	SourceType     string          `json:"sourceType"`
+	Path           string          `json:"path"`
+	Priority       int32           `json:"priority"`
+	Image          string          `json:"image"`
+	Address        string          `json:"address"`
+	ConfigMap      string          `json:"configMap"`
+	Secrets        []string        `json:"secrets"`
+	DisplayName    string          `json:"displayName"`
+	Description    string          `json:"description"`
+	Publisher      string          `json:"publisher"`
+	Icon           json.RawMessage `json:"icon"`
+	UpdateStrategy json.RawMessage `json:"updateStrategy"`
+	GRPCPodConfig  json.RawMessage `json:"grpcPodConfig"`
+	RunAsRoot      bool            `json:"runAsRoot"`
+}
+
+func (d *Document) readCatalog(raw json.RawMessage) error {
+	var s catalogSpec
+	if err := strict(raw, &s); err != nil {
+		return err
+	}
+	if s.SourceType != "directory" {
+		return fmt.Errorf("spec.sourceType %q is not supported: want directory, with spec.path naming a file-based catalog that the indexer can read", s.SourceType)
+	}
+	if s.Path == "" {
+		return fmt.Errorf("spec.path is required with sourceType directory")
+	}
+	if s.Image != "" || s.Address != "" || s.ConfigMap != "" {
+		return fmt.Errorf("spec.image, spec.address and spec.configMap do not go with sourceType directory")
+	}
+	d.Catalog = &Catalog{Source: model.CatalogSource{Type: s.SourceType, Path: s.Path}, Priority: s.Priority}
+	return nil
+}

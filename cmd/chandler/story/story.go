@@ -1,0 +1,230 @@
+// Package story tells events in sentences: one for each type, without the envelope.
+package story
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/chandler-fleet/chandler/libs/digest"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+)
+
+// Line writes one event as one line: time, position, subject, sentence.
+func Line(w io.Writer, e model.Event) error {
+	_, err := fmt.Fprintf(w, "%s  %-7s %-44s %s\n", e.Time.UTC().Format(time.TimeOnly), e.Sequence, e.Subject, Sentence(e))
+	return err
+}
+
+// Sentence says what an event means. A type that this version does not know is told by its name and data.
+func Sentence(e model.Event) string {
+	p, err := events.Decode(events.Envelope{ID: e.ID, Type: events.Type(e.Type), Data: e.Data})
+	if err != nil {
+		return e.Type + " " + string(e.Data)
+	}
+	if s := plain(p.EventType()); s != "" {
+		return s
+	}
+	if s := sentence(p); s != "" {
+		return s
+	}
+	d, _ := events.Lookup(p.EventType()) // a new type, until somebody writes a sentence
+	return d.Doc
+}
+
+// plain are the sentences of events whose data adds nothing to what their type says.
+func plain(t events.Type) string {
+	return map[events.Type]string{
+		"cluster.registered.v1":          "cluster registered",
+		"cluster.credential-replaced.v1": "another kubeconfig is used from now on",
+		"cluster.removed.v1":             "Chandler let go of the cluster; what is installed stays",
+		"catalog.refresh-requested.v1":   "the indexer was asked to look at the source",
+		"catalog.removed.v1":             "catalog removed; what is installed stays",
+		"operatorgroup.deleted.v1":       "operator group deleted",
+		"subscription.deleted.v1":        "subscription deleted; the installed operator stays",
+	}[t]
+}
+
+// sentence is "" for an event whose data adds nothing to what its type says.
+func sentence(p events.Payload) string {
+	switch v := p.(type) {
+	case events.ClusterObserved:
+		return clusterObserved(v)
+	case events.CatalogAdded, events.CatalogChanged, events.CatalogLoadFailed, events.CatalogRevisionPublished:
+		return catalogSentence(v)
+	case events.SubscriptionCreated, events.SubscriptionGenerated, events.SubscriptionChanged, events.ResolutionFailed, events.ResolutionSucceeded:
+		return subscriptionSentence(v)
+	case events.InstallPlanProposed, events.InstallPlanSuperseded, events.InstallPlanApproved, events.InstallPlanRejected,
+		events.InstallPlanStarted, events.InstallPlanBlocked, events.InstallPlanFinished, events.InstallPlanFailed:
+		return planSentence(v)
+	case events.OperatorGroupCreated:
+		return "operator group created for " + targets(v.Spec)
+	case events.OperatorGroupChanged:
+		return "operator group changed: now for " + targets(v.Spec)
+	case events.CSVPhaseChanged:
+		return fmt.Sprintf("%s %s is %s (%s)", v.Package, v.Version, v.Phase, v.Reason)
+	case events.CSVRemoved:
+		return "removed from the cluster (" + v.Reason + ")"
+	case events.CSVFlapping:
+		return fmt.Sprintf("changed its phase %d times within %s; single changes are not recorded", v.Changes, time.Duration(v.Window)*time.Second)
+	case events.EffectsStopped:
+		return "no plan takes a step from now on (" + v.Reason + ")"
+	case events.EffectsResumed:
+		return "plans go on; a person accepted epoch " + strconv.FormatInt(v.Epoch, 10)
+	default:
+		return ""
+	}
+}
+
+func clusterObserved(v events.ClusterObserved) string {
+	s := "cluster is " + v.State
+	if v.Reason != "" {
+		s += " (" + v.Reason + ")"
+	}
+	if v.KubernetesVersion != "" {
+		s += ", Kubernetes " + v.KubernetesVersion
+	}
+	return s
+}
+
+func targets(s events.OperatorGroupSpec) string {
+	if len(s.TargetNamespaces) == 0 {
+		return "all namespaces"
+	}
+	return strings.Join(s.TargetNamespaces, ", ")
+}
+
+func catalogSentence(p events.Payload) string {
+	switch v := p.(type) {
+	case events.CatalogAdded:
+		return "catalog added from a " + v.SourceType
+	case events.CatalogChanged:
+		return "catalog changed: from a " + v.SourceType + ", priority " + strconv.Itoa(int(v.Priority))
+	case events.CatalogLoadFailed:
+		return fmt.Sprintf("the source could not be taken: %s, %s (%s)", v.Reason, plural(v.Findings, "finding"), v.Rule)
+	case events.CatalogRevisionPublished:
+		return revision(v)
+	default:
+		return ""
+	}
+}
+
+func revision(v events.CatalogRevisionPublished) string {
+	s := fmt.Sprintf("revision %s in service: %s, %s", digest.Digest(v.Revision).Short(), plural(v.Packages, "package"), plural(v.Bundles, "bundle"))
+	if v.Previous == "" {
+		return s
+	}
+	var moves []string
+	for _, c := range v.Changes {
+		if c.Change != "changed" {
+			moves = append(moves, c.Package+" "+c.Change)
+		}
+		for _, h := range c.Heads {
+			moves = append(moves, fmt.Sprintf("%s %s: %s → %s", c.Package, h.Channel, or(h.From, "new"), or(h.To, "gone")))
+		}
+	}
+	if len(moves) > 0 {
+		s += "; " + strings.Join(moves, ", ")
+	}
+	return s
+}
+
+func subscriptionSentence(p events.Payload) string {
+	switch v := p.(type) {
+	case events.SubscriptionCreated:
+		return "subscribed to " + intent(v.Spec)
+	case events.SubscriptionGenerated:
+		return "dependency, subscribed to " + intent(v.Spec)
+	case events.SubscriptionChanged:
+		return "subscription changed: now to " + intent(v.Spec)
+	case events.ResolutionFailed:
+		return "cannot be resolved: " + v.Reason
+	case events.ResolutionSucceeded:
+		if v.Outcome == "AtLatestKnown" {
+			return v.CSV + " is the latest known version"
+		}
+		return "resolved to " + v.CSV
+	default:
+		return ""
+	}
+}
+
+func intent(s events.SubscriptionSpec) string {
+	t := s.Package
+	if s.Channel != "" {
+		t += " channel " + s.Channel
+	}
+	return t + " of " + s.Catalog + ", approval " + or(s.Approval, "Automatic")
+}
+
+func planSentence(p events.Payload) string {
+	switch v := p.(type) {
+	case events.InstallPlanProposed:
+		return proposed(v)
+	case events.InstallPlanSuperseded:
+		return "plan superseded before it began"
+	case events.InstallPlanApproved:
+		return "plan " + digest.Digest(v.Digest).Short() + " approved until " + v.Expires.UTC().Format("2006-01-02 15:04 MST")
+	case events.InstallPlanRejected:
+		return "plan " + digest.Digest(v.Digest).Short() + " rejected"
+	case events.InstallPlanStarted:
+		return "began with " + plural(v.Steps, "step")
+	case events.InstallPlanBlocked:
+		return "waits: " + v.Reason + " (" + v.Class + ")"
+	case events.InstallPlanFinished:
+		return "all " + plural(v.Steps, "step") + " done"
+	case events.InstallPlanFailed:
+		return fmt.Sprintf("failed for good at step %d: %s", v.Step, v.Reason)
+	default:
+		return ""
+	}
+}
+
+func proposed(v events.InstallPlanProposed) string {
+	parts := make([]string, len(v.Bundles))
+	for i, b := range v.Bundles {
+		parts[i] = b.CSV + " (" + Why(model.PlannedBundle(b)) + ")"
+	}
+	s := fmt.Sprintf("plan with %s: %s", plural(v.Steps, "step"), strings.Join(parts, ", "))
+	if v.Approval == "Manual" {
+		s += "; waits for approval"
+	}
+	return s
+}
+
+// Why says why a plan brings a bundle.
+func Why(b model.PlannedBundle) string {
+	switch b.Reason {
+	case "Subscribed", "ChannelHead":
+		return "head of channel " + b.Channel
+	case "NextStep":
+		return "follows " + or(b.Replaces, "the installed version")
+	case "SkipRange":
+		return "may follow " + or(b.Replaces, "the installed version") + " by its skip range"
+	case "RequiredPackage":
+		return "package required by " + b.RequiredBy
+	case "RequiredAPI":
+		return "API required by " + b.RequiredBy
+	case "StartingCSV":
+		return "starting version of the subscription"
+	default:
+		return b.Reason
+	}
+}
+
+func plural(n int, word string) string {
+	if n != 1 {
+		word += "s"
+	}
+	return strconv.Itoa(n) + " " + word
+}
+
+func or(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}

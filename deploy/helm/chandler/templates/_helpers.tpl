@@ -1,0 +1,170 @@
+{{/* Names, labels and settings that several templates need. */}}
+
+{{/* The services: name of each and the key of its values. */}}
+{{- define "chandler.services" -}}
+catalog-indexer: catalogIndexer
+gateway: gateway
+installer: installer
+resolver: resolver
+{{- end }}
+
+{{- define "chandler.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
+{{- end }}
+
+{{/* The beginning of every name. 40 letters leave room for the longest name of a service and for what
+Kubernetes adds to the names of pods. */}}
+{{- define "chandler.fullname" -}}
+{{- if .Values.fullnameOverride }}
+{{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" }}
+{{- else }}
+{{- $name := include "chandler.name" . }}
+{{- if contains $name .Release.Name }}
+{{- .Release.Name | trunc 40 | trimSuffix "-" }}
+{{- else }}
+{{- printf "%s-%s" .Release.Name $name | trunc 40 | trimSuffix "-" }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* What selects the pods of a component; it can never change. Takes a dict of root and component. */}}
+{{- define "chandler.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "chandler.name" .root }}
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/component: {{ .component }}
+{{- end }}
+
+{{- define "chandler.labels" -}}
+{{ include "chandler.selectorLabels" . }}
+app.kubernetes.io/part-of: chandler
+app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .root.Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+{{- with .root.Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* The image of a program. Takes a dict of root and program. */}}
+{{- define "chandler.image" -}}
+{{- printf "%s/%s:%s" .root.Values.image.repository .program (default .root.Chart.AppVersion .root.Values.image.tag) }}
+{{- end }}
+
+{{- define "chandler.serviceAccountName" -}}
+{{- if .root.Values.serviceAccount.create }}
+{{- printf "%s-%s" (include "chandler.fullname" .root) .component }}
+{{- else }}
+{{- .root.Values.serviceAccount.name }}
+{{- end }}
+{{- end }}
+
+{{/* The URL of Postgres with the role of a service, without a password: that comes from the Secret as
+PGPASSWORD and needs no escaping. */}}
+{{- define "chandler.databaseURL" -}}
+{{- $db := .root.Values.database }}
+{{- $host := required "database.host: the host name of Postgres is required" $db.host }}
+{{- $query := printf "sslmode=%s" $db.sslMode }}
+{{- if or $db.ca.secret $db.ca.configMap }}
+{{- $query = printf "%s&sslrootcert=/etc/chandler/database-ca/ca.crt" $query }}
+{{- end }}
+{{- printf "postgres://chandler_%s@%s:%v/%s?%s" (replace "-" "_" .component) $host $db.port $db.name $query }}
+{{- end }}
+
+{{/* The variable that holds the password of a service's role: its key in the Secret. */}}
+{{- define "chandler.passwordKey" -}}
+{{- printf "CHANDLER_%s_PASSWORD" (. | upper | replace "-" "_") }}
+{{- end }}
+
+{{/* Settings of a service that are no secrets, as environment variables. Takes a dict of root and component. */}}
+{{- define "chandler.settings" -}}
+{{- $v := .root.Values }}
+CHANDLER_DATABASE_URL: {{ include "chandler.databaseURL" . | quote }}
+{{- if not $v.nats.existingSecret }}
+CHANDLER_NATS_URL: {{ required "nats.url: the URL of NATS is required, or nats.existingSecret" $v.nats.url | quote }}
+{{- end }}
+CHANDLER_OPS_LISTEN: ":9090"
+CHANDLER_LOG_LEVEL: {{ $v.log.level | quote }}
+CHANDLER_LOG_FORMAT: {{ $v.log.format | quote }}
+CHANDLER_DRAIN: {{ printf "%vs" $v.drainSeconds | quote }}
+{{- with $v.otlpEndpoint }}
+CHANDLER_OTLP_ENDPOINT: {{ . | quote }}
+{{- end }}
+{{- if eq .component "gateway" }}
+CHANDLER_LISTEN: ":8080"
+{{- end }}
+{{- if eq .component "catalog-indexer" }}
+CHANDLER_CATALOG_ROOT: /catalogs
+CHANDLER_POLL: {{ $v.catalogIndexer.poll | quote }}
+{{- end }}
+{{- end }}
+
+{{/* Keys of the Secret that a service gets as files, each only what it needs. */}}
+{{- define "chandler.secretFiles" -}}
+{{- if eq . "gateway" }}
+- CHANDLER_ADMIN_TOKEN
+{{- else if eq . "installer" }}
+- CHANDLER_CREDENTIALS_IDENTITY
+- CHANDLER_GRANT_KEY
+{{- end }}
+{{- end }}
+
+{{/* What the restricted pod security standard asks of a pod, and of a container. */}}
+{{- define "chandler.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: {{ .Values.runAsUser }}
+runAsGroup: {{ .Values.runAsUser }}
+fsGroup: {{ .Values.runAsUser }}
+seccompProfile: {type: RuntimeDefault}
+{{- end }}
+
+{{- define "chandler.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: {drop: [ALL]}
+{{- end }}
+
+{{/* Volume with the certificate of the authority of Postgres. */}}
+{{- define "chandler.caVolume" -}}
+{{- with .Values.database.ca }}
+{{- if .secret }}
+- name: database-ca
+  secret:
+    secretName: {{ .secret }}
+    items: [{key: {{ .key | quote }}, path: ca.crt}]
+{{- else if .configMap }}
+- name: database-ca
+  configMap:
+    name: {{ .configMap }}
+    items: [{key: {{ .key | quote }}, path: ca.crt}]
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "chandler.caMount" -}}
+{{- if or .Values.database.ca.secret .Values.database.ca.configMap }}
+- {name: database-ca, mountPath: /etc/chandler/database-ca, readOnly: true}
+{{- end }}
+{{- end }}
+
+{{/* Where pods go. */}}
+{{- define "chandler.placement" -}}
+{{- with .Values.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.affinity }}
+affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- with .Values.image.pullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}

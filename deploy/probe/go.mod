@@ -1,0 +1,3 @@
+module github.com/chandler-fleet/chandler/deploy/probe
+
+go 1.26.0

@@ -1,0 +1,31 @@
+package archtest
+
+// Budget bounds what a module may depend on. Raising a number is a decision: say in the change why.
+type Budget struct {
+	Module string
+	// Direct is how many outside modules the non-test code of the module imports itself.
+	Direct int
+	// Linked is how many packages beyond the standard library its binary holds; 0 for a library.
+	Linked int
+}
+
+// Budgets are the bounds of every module of the workspace.
+func Budgets() []Budget {
+	return []Budget{
+		{Module: "migrations", Direct: 0},
+		{Module: "libs", Direct: 40},
+		{Module: "services/catalog-indexer", Direct: 16, Linked: 420},
+		{Module: "services/resolver", Direct: 16, Linked: 420},
+		{Module: "services/installer", Direct: 24, Linked: 1100},
+		{Module: "services/gateway", Direct: 20, Linked: 700},
+		{Module: "cmd/chandler", Direct: 20, Linked: 1600},
+		{Module: "test", Direct: 16},
+	}
+}
+
+const (
+	// maxFileLines bounds a file that people write and read.
+	maxFileLines = 400
+	// maxPackageFiles bounds the non-test files of a package.
+	maxPackageFiles = 18
+)

@@ -1,0 +1,100 @@
+package archtest
+
+// The matchers of a rule beside plain patterns. A plain pattern names packages of this repository
+// ("libs/errs", "services/*/app", "libs/..." for a tree) or, with a dot in its first element, an
+// outside module and everything in it ("github.com/jackc/pgx").
+const (
+	anyStd   = "std"      // the whole standard library
+	pureStd  = "std-pure" // the standard library without I/O, processes, databases and randomness
+	ownPure  = "own-pure" // pure packages of the same service: outside internal and app
+	ownTree  = "own-tree" // packages of the same adapter
+	outside  = "outside"  // every module that is not of this repository
+	anything = "anything" // except that a service never imports another one
+)
+
+// Rule says what the non-test files of packages may import. The first rule whose pattern fits a
+// package holds for it; a package without a rule is an error.
+type Rule struct {
+	Packages []string
+	May      []string
+	// Pure packages read no clock either.
+	Pure bool
+	Why  string
+}
+
+// kubernetesTypes are modules of plain types and codecs; none of them talks to a cluster.
+var kubernetesTypes = []string{
+	"k8s.io/api", "k8s.io/apimachinery", "k8s.io/apiextensions-apiserver/pkg/apis", "k8s.io/utils", "sigs.k8s.io/yaml",
+}
+
+// vocabulary is what pure packages share.
+var vocabulary = []string{
+	pureStd, "libs/errs", "libs/events", "libs/digest", "libs/protocol", "libs/catalog", "libs/installplan", "libs/bundle", "libs/render",
+	"github.com/google/uuid", "github.com/blang/semver/v4",
+}
+
+func with(list []string, more ...string) []string {
+	return append(append([]string{}, list...), more...)
+}
+
+// Rules is the import table, from the particular to the general.
+func Rules() []Rule {
+	return []Rule{
+		{Packages: []string{"libs/errs"}, May: []string{pureStd}, Pure: true, Why: "everything imports it"},
+		{Packages: []string{"libs/digest"}, May: []string{pureStd, "github.com/gowebpki/jcs"}, Pure: true, Why: "stored digests depend on it"},
+		{Packages: []string{"libs/events"}, May: []string{pureStd, "github.com/google/uuid"}, Pure: true, Why: "stored events depend on it"},
+		{Packages: []string{"libs/protocol"}, May: []string{pureStd, "libs/errs", "libs/events", "libs/digest", "github.com/google/uuid"}, Pure: true, Why: "hub and executor share it"},
+		{Packages: []string{"libs/catalog/catalogtest"}, May: []string{anything}, Why: "used by tests only"},
+		{Packages: []string{"libs/catalog", "libs/catalog/internal/..."}, May: with(vocabulary, "libs/catalog/internal/...", "go.yaml.in/yaml/v3", "github.com/klauspost/compress", "github.com/go-git/go-git/v5/plumbing/format/gitignore"), Pure: true, Why: "rules of the field; files come in as an io/fs.FS"},
+		{Packages: []string{"libs/installplan"}, May: vocabulary, Pure: true, Why: "rules of the field, without I/O"},
+		{Packages: []string{"libs/bundle", "libs/render"}, May: with(with(vocabulary, kubernetesTypes...), "go.yaml.in/yaml/v3", "github.com/klauspost/compress"), Pure: true, Why: "bytes in, objects out"},
+		{Packages: []string{"libs/telemetry"}, May: []string{anyStd, "libs/errs", "go.opentelemetry.io", "github.com/prometheus/client_golang"}, Why: "the one place that starts telemetry"},
+		{Packages: []string{"libs/httpserver"}, May: []string{anyStd, "libs/errs", "libs/telemetry", "github.com/go-chi/chi/v5", "github.com/felixge/httpsnoop", "go.opentelemetry.io"}, Why: "the one table from kinds to status"},
+		{Packages: []string{"libs/service"}, May: []string{anyStd, "libs/errs", "libs/telemetry", "go.yaml.in/yaml/v3"}, Why: "every main uses it"},
+		{Packages: []string{"libs/pg"}, May: []string{anyStd, "libs/errs", "libs/telemetry", "github.com/jackc/pgx/v5", "github.com/jackc/puddle/v2", "github.com/exaring/otelpgx", "go.opentelemetry.io"}, Why: "Postgres codes are read here alone"},
+		{Packages: []string{"libs/pg/pglocal"}, May: []string{anyStd, "libs/errs", "libs/pg", "github.com/jackc/pgx/v5"}, Why: "starts a private server, knows nothing of what is in it"},
+		{Packages: []string{"libs/pg/pgtest", "libs/bus/bustest"}, May: []string{anything}, Why: "used by tests only"},
+		{Packages: []string{"libs/migrate/..."}, May: []string{anyStd, "migrations", "libs/errs", "libs/events", "libs/digest", "libs/migrate", "libs/pg/...", "github.com/golang-migrate/migrate/v4", "github.com/jackc/pgx/v5"}, Why: "the schema's only door"},
+		{Packages: []string{"libs/eventlog"}, May: []string{anyStd, "libs/errs", "libs/events", "libs/digest", "libs/pg", "libs/telemetry", "github.com/google/uuid", "github.com/jackc/pgx/v5", "go.opentelemetry.io"}, Why: "the record"},
+		{Packages: []string{"libs/bus/natslocal"}, May: []string{anyStd, "libs/errs", "github.com/nats-io"}, Why: "an embedded server, for development and tests"},
+		{Packages: []string{"libs/bus"}, May: []string{anyStd, "libs/errs", "libs/events", "libs/digest", "libs/eventlog", "libs/pg", "libs/protocol", "libs/telemetry", "github.com/google/uuid", "github.com/jackc/pgx/v5", "github.com/nats-io", "go.opentelemetry.io"}, Why: "the one place that speaks JetStream's management"},
+		{Packages: []string{"libs/projection"}, May: []string{anyStd, "libs/errs", "libs/events", "libs/eventlog", "libs/pg", "libs/bus", "libs/telemetry", "github.com/jackc/pgx/v5", "go.opentelemetry.io"}, Why: "read models"},
+		{Packages: []string{"libs/events/cmd/..."}, May: []string{anyStd, "libs/events", "go.yaml.in/yaml/v3"}, Why: "generators"},
+		{Packages: []string{"libs/archtest"}, May: []string{anyStd}, Why: "looks, and is looked at by nobody"},
+		{Packages: []string{"migrations"}, May: []string{anyStd}, Why: "embedded SQL only"},
+
+		{Packages: []string{"services/*"}, May: []string{anyStd, "libs/service", "libs/telemetry", "services/*/app"}, Why: "main starts the app"},
+		{Packages: []string{"services/*/app"}, May: []string{anything}, Why: "the wiring knows all of its own service"},
+		{Packages: []string{"services/*/cmd/..."}, May: []string{anything}, Why: "generators of the service"},
+		{Packages: []string{"services/installer/executor/..."}, May: []string{anything}, Why: "the agent: Kubernetes and NATS, never Postgres (see Barriers)"},
+		{Packages: []string{"services/*/internal/..."}, May: []string{anyStd, "libs/...", ownPure, ownTree, outside}, Why: "adapters do not know each other"},
+		{Packages: []string{"services/*/..."}, May: with(with(vocabulary, kubernetesTypes...), ownPure, "go.yaml.in/yaml/v3", "github.com/klauspost/compress"), Pure: true, Why: "cores of a service: rules without I/O"},
+
+		{Packages: []string{"cmd/chandler/..."}, May: []string{anything}, Why: "runs everything in one process"},
+		{Packages: []string{"test/..."}, May: []string{anything}, Why: "tests and what they need"},
+	}
+}
+
+// Barrier is a package that must not be reached from another, by any path.
+type Barrier struct {
+	From   string // pattern
+	Never  []string
+	Reason string
+}
+
+// Barriers hold for the whole chain of imports.
+func Barriers() []Barrier {
+	return []Barrier{
+		{From: "services/installer/executor/...", Never: []string{"github.com/jackc/pgx/v5", "libs/eventlog", "libs/pg"}, Reason: "an agent cannot reach Postgres (D8)"},
+		{From: "services/...", Never: []string{"github.com/nats-io/nats-server/v2", "testing", "libs/pg/pglocal", "libs/pg/pgtest", "libs/bus/bustest", "libs/bus/natslocal"}, Reason: "what ships holds no servers and no tests"},
+		{From: "cmd/chandler", Never: []string{"testing", "libs/pg/pgtest", "libs/bus/bustest"}, Reason: "what ships holds no tests"},
+	}
+}
+
+// impureStd is what pure packages must not import.
+func impureStd() []string {
+	return []string{
+		"net", "net/http", "net/rpc", "net/smtp", "os", "os/exec", "os/signal", "database/sql", "math/rand", "math/rand/v2", "crypto/rand",
+		"syscall", "log", "log/slog", "plugin", "testing", "embed", "unsafe",
+	}
+}

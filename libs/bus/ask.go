@@ -1,0 +1,197 @@
+package bus
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/telemetry"
+)
+
+const (
+	// askTimeout bounds a question whose context has no deadline.
+	askTimeout = 15 * time.Second
+	// askPacked is the size from which a body is compressed: NATS takes 1 MiB a message by default, and
+	// plans of hundreds of steps come near to it.
+	askPacked = 64 << 10
+	// askUnpacked bounds what a compressed body may become.
+	askUnpacked = 64 << 20
+	// askParallel bounds the questions that one subscription answers at once.
+	askParallel = 8
+)
+
+const (
+	headerEncoding = "Content-Encoding"
+	headerError    = "Chandler-Error" // "1": the body is a wireError
+)
+
+// wireError is an error on its way back; its kind survives.
+type wireError struct {
+	Kind    errs.Kind `json:"kind"`
+	Message string    `json:"message"`
+	Field   string    `json:"field,omitempty"`
+	Rule    string    `json:"rule,omitempty"`
+}
+
+// Serve answers questions on a subject until ctx ends, then lets what is under way finish. fn gets the
+// question's JSON and returns a value to be encoded as JSON. All replicas that serve a subject share it.
+func (b *Bus) Serve(ctx context.Context, subject string, fn func(ctx context.Context, question json.RawMessage) (any, error)) error {
+	slots := make(chan struct{}, askParallel)
+	sub, err := b.conn.QueueSubscribe(subject, "chandler", func(m *nats.Msg) {
+		slots <- struct{}{}
+		go func() {
+			defer func() { <-slots }()
+			b.answer(context.WithoutCancel(ctx), m, fn)
+		}()
+	})
+	if err != nil {
+		return errs.Wrap(errs.Unavailable, err, "serve %s", subject)
+	}
+	<-ctx.Done()
+	if err := sub.Drain(); err != nil && !errors.Is(err, nats.ErrConnectionClosed) {
+		return errs.Wrap(errs.Unavailable, err, "stop serving %s", subject)
+	}
+	for range askParallel { // all slots free: all answers sent
+		slots <- struct{}{}
+	}
+	return nil
+}
+
+func (b *Bus) answer(ctx context.Context, m *nats.Msg, fn func(context.Context, json.RawMessage) (any, error)) {
+	ctx, cancel := context.WithTimeout(telemetry.WithTraceParent(ctx, m.Header.Get(headerTrace)), askTimeout)
+	defer cancel()
+	reply, err := b.reply(ctx, m, fn)
+	if err != nil {
+		reply = errorReply(err)
+	}
+	if err := m.RespondMsg(reply); err != nil {
+		b.log.Warn("could not answer a question", "subject", m.Subject, "error", err)
+	}
+}
+
+func (b *Bus) reply(ctx context.Context, m *nats.Msg, fn func(context.Context, json.RawMessage) (any, error)) (msg *nats.Msg, err error) {
+	defer func() {
+		if r := recover(); r != nil { // one question must not end the service
+			err = errs.New(errs.Internal, "panic while answering %s: %v", m.Subject, r)
+		}
+	}()
+	question, err := unpackBody(m)
+	if err != nil {
+		return nil, err
+	}
+	v, err := fn(ctx, question)
+	if err != nil {
+		return nil, err
+	}
+	return b.packBody("", v)
+}
+
+func errorReply(err error) *nats.Msg {
+	w := wireError{Kind: errs.KindOf(err), Message: err.Error()}
+	var e *errs.Error
+	if errors.As(err, &e) {
+		w.Field, w.Rule = e.Field, e.Rule
+	}
+	body, encErr := json.Marshal(w)
+	if encErr != nil { // strings only: cannot fail
+		body = []byte(`{"kind":"internal","message":"an error that cannot be encoded"}`)
+	}
+	m := nats.NewMsg("")
+	m.Header.Set(headerError, "1")
+	m.Data = body
+	return m
+}
+
+// Ask sends a question and decodes the answer into out. A service that is away is errs.Unavailable; an
+// error of the one who answers keeps its kind, field and rule.
+func (b *Bus) Ask(ctx context.Context, subject string, in, out any) error {
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, askTimeout)
+		defer cancel()
+	}
+	m, err := b.packBody(subject, in)
+	if err != nil {
+		return err
+	}
+	if tp := telemetry.TraceParent(ctx); tp != "" {
+		m.Header.Set(headerTrace, tp)
+	}
+	answer, err := b.conn.RequestMsgWithContext(ctx, m)
+	if errors.Is(err, nats.ErrNoResponders) {
+		return errs.New(errs.Unavailable, "nobody answers %s at the moment", subject)
+	}
+	if err != nil {
+		return errs.Wrap(errs.Unavailable, err, "ask %s", subject)
+	}
+	return decodeAnswer(subject, answer, out)
+}
+
+func decodeAnswer(subject string, m *nats.Msg, out any) error {
+	body, err := unpackBody(m)
+	if err != nil {
+		return err
+	}
+	if m.Header.Get(headerError) != "" {
+		var w wireError
+		if err := json.Unmarshal(body, &w); err != nil {
+			return errs.Wrap(errs.Internal, err, "read the error of %s", subject)
+		}
+		return errs.New(w.Kind, "%s", w.Message).At(w.Field, w.Rule)
+	}
+	if out == nil {
+		return nil
+	}
+	return errs.Wrap(errs.Internal, json.Unmarshal(body, out), "read the answer of %s", subject)
+}
+
+func (b *Bus) packBody(subject string, v any) (*nats.Msg, error) {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return nil, errs.Wrap(errs.Internal, err, "encode for %s", subject)
+	}
+	m := nats.NewMsg(subject)
+	if len(body) > askPacked {
+		var buf bytes.Buffer
+		z := gzip.NewWriter(&buf)
+		if _, err := z.Write(body); err != nil {
+			return nil, errs.Wrap(errs.Internal, err, "pack for %s", subject)
+		}
+		if err := z.Close(); err != nil {
+			return nil, errs.Wrap(errs.Internal, err, "pack for %s", subject)
+		}
+		m.Header.Set(headerEncoding, "gzip")
+		body = buf.Bytes()
+	}
+	if limit := b.conn.MaxPayload(); int64(len(body)) > limit {
+		return nil, errs.New(errs.TooLarge, "%d bytes do not fit into a message of at most %s", len(body), strconv.FormatInt(limit, 10))
+	}
+	m.Data = body
+	return m, nil
+}
+
+func unpackBody(m *nats.Msg) ([]byte, error) {
+	if m.Header.Get(headerEncoding) != "gzip" {
+		return m.Data, nil
+	}
+	z, err := gzip.NewReader(bytes.NewReader(m.Data))
+	if err != nil {
+		return nil, errs.Wrap(errs.Invalid, err, "unpack a message")
+	}
+	body, err := io.ReadAll(io.LimitReader(z, askUnpacked+1))
+	if err != nil {
+		return nil, errs.Wrap(errs.Invalid, err, "unpack a message")
+	}
+	if len(body) > askUnpacked {
+		return nil, errs.New(errs.TooLarge, "a message unpacks to more than %d bytes", askUnpacked)
+	}
+	return body, nil
+}

@@ -1,0 +1,225 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+)
+
+// reconnectWait is the pause between two attempts to reach NATS: short, since a restart of one node
+// takes about a second and everything that waits for a hint waits this long more.
+const reconnectWait = 250 * time.Millisecond
+
+// connectTimeout bounds one attempt, so that a host that drops packets does not hold the loop.
+const connectTimeout = 2 * time.Second
+
+// drainTimeout bounds how long Close waits for what is under way.
+const drainTimeout = 5 * time.Second
+
+// Bus is a connection to NATS that comes back by itself. Its methods may be called from many
+// goroutines.
+type Bus struct {
+	conn  *nats.Conn
+	js    jetstream.JetStream
+	log   *slog.Logger
+	hints *fanout
+
+	closed    chan struct{}
+	closeOnce sync.Once
+}
+
+// Option changes how Connect connects.
+type Option func(*options)
+
+type options struct {
+	log  *slog.Logger
+	name string
+	nats []nats.Option
+}
+
+// WithLog says where changes of the connection's state are told; slog.Default without it.
+func WithLog(l *slog.Logger) Option { return func(o *options) { o.log = l } }
+
+// WithName is the name that the NATS server shows for this connection.
+func WithName(name string) Option { return func(o *options) { o.name = name } }
+
+// WithNATS adds options of nats.go, such as credentials or TLS.
+func WithNATS(opts ...nats.Option) Option {
+	return func(o *options) { o.nats = append(o.nats, opts...) }
+}
+
+// Connect connects to NATS. While NATS is away it waits, having said so once, until ctx ends; later
+// losses of the connection are repaired by itself, for ever. An URL that cannot be read is errs.Invalid.
+func Connect(ctx context.Context, url string, opts ...Option) (*Bus, error) {
+	o := options{log: slog.Default(), name: "chandler"}
+	for _, f := range opts {
+		f(&o)
+	}
+	b := &Bus{log: o.log, hints: newFanout(), closed: make(chan struct{})}
+	up := make(chan struct{}, 1)
+	conn, err := nats.Connect(url, append(b.natsOptions(o.name, up), o.nats...)...)
+	if err != nil {
+		return nil, errs.Wrap(errs.Invalid, err, "connect to NATS")
+	}
+	b.conn = conn
+	if err := b.waitConnected(ctx, up); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	if b.js, err = jetstream.New(conn); err != nil {
+		conn.Close()
+		return nil, errs.Wrap(errs.Internal, err, "open JetStream")
+	}
+	if err := b.subscribeHints(); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return b, nil
+}
+
+func (b *Bus) natsOptions(name string, up chan<- struct{}) []nats.Option {
+	return []nats.Option{
+		nats.Name(name),
+		nats.RetryOnFailedConnect(true),
+		nats.MaxReconnects(-1),
+		nats.ReconnectWait(reconnectWait),
+		nats.ReconnectJitter(reconnectWait/4, reconnectWait/4),
+		nats.Timeout(connectTimeout),
+		nats.DrainTimeout(drainTimeout),
+		// A message that cannot be sent now fails now: everything here is sent again from the record.
+		nats.ReconnectBufSize(-1),
+		nats.ConnectHandler(func(*nats.Conn) { signal(up) }),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { b.sayLost(err) }),
+		nats.ReconnectHandler(func(*nats.Conn) {
+			b.log.Info("NATS is back")
+			b.hints.wakeAll()
+		}),
+		nats.ClosedHandler(func(*nats.Conn) { b.closeOnce.Do(func() { close(b.closed) }) }),
+		nats.ErrorHandler(func(_ *nats.Conn, s *nats.Subscription, err error) { b.sayError(s, err) }),
+	}
+}
+
+func (b *Bus) sayLost(err error) {
+	if err == nil { // closed by us
+		return
+	}
+	b.log.Warn("NATS is away; going on from Postgres and waiting for it", "error", err)
+}
+
+func (b *Bus) sayError(s *nats.Subscription, err error) {
+	if errors.Is(err, nats.ErrSlowConsumer) {
+		// Hints only wake; one that was dropped here had others before it in the queue.
+		b.log.Debug("NATS hints dropped at a full queue", "error", err)
+		return
+	}
+	subject := ""
+	if s != nil {
+		subject = s.Subject
+	}
+	b.log.Warn("NATS reports an error", "subject", subject, "error", err)
+}
+
+func (b *Bus) waitConnected(ctx context.Context, up <-chan struct{}) error {
+	if b.conn.IsConnected() {
+		return nil
+	}
+	b.log.Warn("NATS is away at start; waiting for it")
+	select {
+	case <-up:
+		b.log.Info("NATS is there")
+		return nil
+	case <-b.closed:
+		return errs.New(errs.Invalid, "NATS refused the connection: %v", b.conn.LastError())
+	case <-ctx.Done():
+		return errs.Wrap(errs.Unavailable, context.Cause(ctx), "NATS did not answer")
+	}
+}
+
+// Conn is the connection itself.
+func (b *Bus) Conn() *nats.Conn { return b.conn }
+
+// JetStream is the JetStream side of the connection.
+func (b *Bus) JetStream() jetstream.JetStream { return b.js }
+
+// Check is nil while NATS is connected and otherwise says since when it is not; for readiness.
+func (b *Bus) Check(context.Context) error {
+	if b.conn.IsConnected() {
+		return nil
+	}
+	return errs.New(errs.Unavailable, "NATS is away")
+}
+
+// Close lets what is under way finish, within drainTimeout, and ends the connection. It may be called twice.
+func (b *Bus) Close() {
+	if err := b.conn.Drain(); err != nil { // already closed, or away: nothing can be let finish
+		b.conn.Close()
+	}
+	select {
+	case <-b.closed:
+	case <-time.After(drainTimeout + time.Second):
+		b.conn.Close()
+	}
+}
+
+func (b *Bus) subscribeHints() error {
+	_, err := b.conn.Subscribe(SubjectEvents+".>", func(m *nats.Msg) { b.hints.wakeAll() })
+	return errs.Wrap(errs.Unavailable, err, "subscribe to hints")
+}
+
+// Hints returns a channel that gets a value when there may be news in the log. It has room for one: a
+// reader that is busy finds at most one waiting, whatever came meanwhile. stop ends it.
+func (b *Bus) Hints() (c <-chan struct{}, stop func()) { return b.hints.add() }
+
+// fanout wakes any number of waiters, each at most once until it looks.
+type fanout struct {
+	mu   sync.Mutex
+	next int
+	all  map[int]chan struct{}
+}
+
+func newFanout() *fanout { return &fanout{all: map[int]chan struct{}{}} }
+
+func (f *fanout) add() (<-chan struct{}, func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	id, c := f.next, make(chan struct{}, 1)
+	f.next++
+	f.all[id] = c
+	return c, func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		delete(f.all, id)
+	}
+}
+
+func (f *fanout) wakeAll() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, c := range f.all {
+		signal(c)
+	}
+}
+
+// signal wakes the reader of a channel with room for one; a reader that was woken already stays so.
+func signal(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// fmtErr is err's text, or "" for nil.
+func fmtErr(err error) string {
+	if err == nil {
+		return ""
+	}
+	return fmt.Sprint(err)
+}

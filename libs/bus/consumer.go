@@ -1,0 +1,320 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/eventlog"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/pg"
+)
+
+const (
+	// defaultBatch is how many events one transaction takes: enough that the commit's price is shared,
+	// few enough that a failing event costs little to find.
+	defaultBatch = 256
+	// pollEvery is how often a consumer looks with no hint at all, so that losing every hint costs a second.
+	pollEvery = time.Second
+	// errorFirst and errorMax bound the pause after a transient failure; it doubles.
+	errorFirst = 100 * time.Millisecond
+	errorMax   = 5 * time.Second
+	// conflictTries is how often an event whose handler decided on a state that had moved on is tried
+	// before it counts as one that cannot be taken.
+	conflictTries = 5
+)
+
+// Consumer folds the log into effects: each batch of events and the checkpoint behind it commit in one
+// transaction. Of several replicas one works at a time (the checkpoint's row is locked meanwhile). The
+// zero value is not ready: Name, Log, Pool and Handle are needed.
+type Consumer struct {
+	// Name is the key of the checkpoint, such as "resolver.scopes". Another name starts from the beginning.
+	Name string
+	Log  *eventlog.Log
+	Pool *pg.Pool
+	// Bus wakes the consumer by hints; nil is allowed.
+	Bus *Bus
+	// Types are the event types that Handle gets; nil is all. A type unknown to this binary stops the
+	// consumer if it stands in a kind of stream that one of Types stands in: it may be a newer version.
+	Types []events.Type
+	// Batch bounds the events of one transaction; 0 is defaultBatch.
+	Batch int
+	// Handle makes the effects of one event inside tx, and nothing outside it: it may run more than once
+	// for the same event, its earlier effects rolled back. An error of kind errs.Unavailable is tried
+	// again for ever, one of kind errs.Conflict conflictTries times; any other parks the event's stream.
+	Handle func(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error
+	// Begin, where set, is called first in each transaction, behind the lock on the checkpoint; its error
+	// ends the transaction and is tried again.
+	Begin func(ctx context.Context, tx pgx.Tx) error
+	// Committed, where set, is called after each transaction that moved the checkpoint.
+	Committed func(at events.Position)
+	// Logger tells changes of state; slog.Default where nil.
+	Logger *slog.Logger
+
+	mu     sync.Mutex
+	status Status
+	tries  map[events.Position]int
+}
+
+// Status is where a consumer stands, for readiness and people.
+type Status struct {
+	Position events.Position
+	// Lag is how many positions the log's head is ahead, as of the last look.
+	Lag int64
+	// Stopped is the text of what the consumer cannot pass: an event type unknown to this binary.
+	Stopped string
+	// Failing is the text of the last transient failure, until the next success.
+	Failing string
+	// Parked counts streams that wait because of an event that could not be taken.
+	Parked int
+}
+
+// Status says where the consumer stands.
+func (c *Consumer) Status() Status {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.status
+}
+
+// Check is nil while the consumer goes on; otherwise it says what it cannot pass. Parked streams do not
+// make a service unready: everything else goes on.
+func (c *Consumer) Check(context.Context) error {
+	if s := c.Status(); s.Stopped != "" {
+		return errs.New(errs.Unavailable, "consumer %s stopped at %s: %s", c.Name, s.Position, s.Stopped)
+	}
+	return nil
+}
+
+// Run consumes until ctx ends, and returns nil then. What is in its transaction is finished first.
+func (c *Consumer) Run(ctx context.Context) error {
+	hints, stop := c.hints()
+	defer stop()
+	unwatch := c.observe()
+	defer unwatch()
+	failures := 0
+	for ctx.Err() == nil {
+		// Taken before the read, so that news in between is not missed.
+		changed := c.Log.Changed()
+		more, err := c.step(ctx)
+		c.tell(ctx, err)
+		if err == nil && more {
+			failures = 0
+			continue
+		}
+		wait := pollEvery
+		if err != nil {
+			wait = backoff(failures, errorFirst, errorMax)
+			failures++
+			changed, hints = nil, nil // what failed is not helped by more news
+		} else {
+			failures = 0
+		}
+		c.wait(ctx, wait, changed, hints)
+		hints, stop = c.rehint(hints, stop)
+	}
+	return nil
+}
+
+// CatchUp processes everything up to the head of the log as it is now, or returns the first error.
+func (c *Consumer) CatchUp(ctx context.Context) error {
+	head, err := c.Log.Head(ctx, c.Pool)
+	if err != nil {
+		return err
+	}
+	for {
+		more, err := c.step(ctx)
+		c.tell(ctx, err)
+		if err != nil {
+			return err
+		}
+		if !more && !c.Status().Position.Less(head) {
+			return nil
+		}
+		if !more { // another replica holds the checkpoint
+			c.wait(ctx, errorFirst, c.Log.Changed(), nil)
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+}
+
+func (c *Consumer) wait(ctx context.Context, d time.Duration, changed <-chan struct{}, hints <-chan struct{}) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	case <-changed:
+	case <-hints:
+	}
+}
+
+// outcome is what one transaction came to.
+type outcome struct {
+	at      events.Position // the checkpoint after it
+	moved   bool
+	more    bool // there may be more behind it
+	parked  int
+	stopped error // what could not be passed
+	failed  error // the transient failure that ended the batch early
+	held    bool  // another replica holds the checkpoint
+}
+
+// step takes one batch. First without savepoints, which is fast; where a handler fails, all is rolled
+// back and the batch is taken again event by event.
+func (c *Consumer) step(ctx context.Context) (more bool, err error) {
+	// A batch that has begun is finished though ctx ends: that is the graceful drain.
+	work := context.WithoutCancel(ctx)
+	o, err := c.transaction(work, false)
+	if errors.Is(err, errCareful) {
+		o, err = c.transaction(work, true)
+	}
+	if err != nil {
+		return false, err
+	}
+	c.note(work, o)
+	if o.moved && c.Committed != nil {
+		c.Committed(o.at)
+	}
+	return o.more, errors.Join(o.stopped, o.failed)
+}
+
+// errCareful ends a fast transaction in which a handler failed.
+var errCareful = errors.New("take the batch event by event")
+
+func (c *Consumer) transaction(ctx context.Context, careful bool) (o outcome, err error) {
+	err = c.Pool.Tx(ctx, func(tx pgx.Tx) error {
+		o = outcome{}
+		at, held, err := c.lock(ctx, tx)
+		if err != nil || held {
+			o.held = held
+			return err
+		}
+		o.at = at
+		if c.Begin != nil {
+			if err := c.Begin(ctx, tx); err != nil {
+				return err
+			}
+		}
+		parked, err := c.retryDue(ctx, tx)
+		if err != nil {
+			return err
+		}
+		if err := c.batch(ctx, tx, &o, parked, careful); err != nil {
+			return err
+		}
+		o.parked = len(parked)
+		if !o.moved {
+			return nil
+		}
+		return c.save(ctx, tx, o.at)
+	})
+	return o, err
+}
+
+// batch reads and handles the events behind o.at, and moves it.
+func (c *Consumer) batch(ctx context.Context, tx pgx.Tx, o *outcome, parked map[string]bool, careful bool) error {
+	limit := c.Batch
+	if limit <= 0 {
+		limit = defaultBatch
+	}
+	recs, upTo, err := c.Log.ReadAfter(ctx, tx, o.at, c.Filter(), limit)
+	var unknown *events.UnknownTypeError
+	if errors.As(err, &unknown) {
+		o.stopped, err = err, nil
+	}
+	if err != nil {
+		return err
+	}
+	before := o.at
+	for i := range recs {
+		if err := c.take(ctx, tx, &recs[i], parked, careful); err != nil {
+			if !careful {
+				return errCareful
+			}
+			o.failed, o.moved = err, before.Less(o.at)
+			return nil
+		}
+		o.at = recs[i].Position
+	}
+	if o.at.Less(upTo) {
+		o.at = upTo
+	}
+	o.moved = before.Less(o.at)
+	o.more = o.moved && o.stopped == nil
+	return nil
+}
+
+// Filter is what the consumer reads of the log.
+func (c *Consumer) Filter() eventlog.Filter { return eventlog.Filter{Types: c.Types, Kinds: c.kinds()} }
+
+// kinds are the kinds of stream that Types stand in; nil for all.
+func (c *Consumer) kinds() []events.Kind {
+	var kinds []events.Kind
+	for _, t := range c.Types {
+		if d, ok := events.Lookup(t); ok && !slices.Contains(kinds, d.Kind) {
+			kinds = append(kinds, d.Kind)
+		}
+	}
+	return kinds
+}
+
+// lock makes the checkpoint where it is missing and locks it. held: another replica has it.
+func (c *Consumer) lock(ctx context.Context, tx pgx.Tx) (at events.Position, held bool, err error) {
+	const query = `select epoch, position from eventlog.checkpoints where consumer = $1 and tenant = $2 for update skip locked`
+	for range 2 {
+		err = tx.QueryRow(ctx, query, c.Name, events.AllTenants).Scan(&at.Epoch, &at.N)
+		if !errors.Is(err, pgx.ErrNoRows) {
+			return at, false, pg.Err(err)
+		}
+		tag, err := tx.Exec(ctx, `insert into eventlog.checkpoints (consumer, tenant, epoch, position)
+			values ($1, $2, 1, 0) on conflict do nothing`, c.Name, events.AllTenants)
+		if err != nil {
+			return at, false, fmt.Errorf("make checkpoint of %s: %w", c.Name, pg.Err(err))
+		}
+		if tag.RowsAffected() == 0 {
+			return at, true, nil
+		}
+	}
+	return at, true, nil
+}
+
+func (c *Consumer) save(ctx context.Context, tx pgx.Tx, at events.Position) error {
+	_, err := tx.Exec(ctx, `update eventlog.checkpoints set epoch = $3, position = $4, updated = now()
+		where consumer = $1 and tenant = $2`, c.Name, events.AllTenants, at.Epoch, at.N)
+	if err != nil {
+		return fmt.Errorf("move checkpoint of %s: %w", c.Name, pg.Err(err))
+	}
+	return nil
+}
+
+func (c *Consumer) hints() (<-chan struct{}, func()) {
+	if c.Bus == nil {
+		return nil, func() {}
+	}
+	return c.Bus.Hints()
+}
+
+// rehint takes up hints again that were put aside after a failure.
+func (c *Consumer) rehint(hints <-chan struct{}, stop func()) (<-chan struct{}, func()) {
+	if hints != nil || c.Bus == nil {
+		return hints, stop
+	}
+	stop()
+	return c.hints()
+}
+
+func (c *Consumer) logger() *slog.Logger {
+	if c.Logger == nil {
+		return slog.Default()
+	}
+	return c.Logger
+}

@@ -1,0 +1,29 @@
+// Package bus moves news between services and hands out work (DESIGN D4).
+//
+// What is authoritative is the log in Postgres (libs/eventlog). A JetStream message is a hint that
+// says "there is news up to this position"; it may be lost, come twice, come late, or its whole
+// stream may be deleted, and that costs only time:
+//
+//   - A Consumer is a checkpoint plus a read of the log after it. Its effect and its checkpoint commit
+//     in one transaction. Hints, and Postgres' own notification, only wake it; it also looks by itself.
+//   - A Publisher is run by the leading sequencer. It publishes hints in the log's order, each naming
+//     its predecessor by Nats-Expected-Last-Msg-Id, so that a publisher that lost the lead without
+//     knowing it is refused. It notices a missing, emptied, foreign or lagging stream and refills it.
+//   - Lanes are dirty scopes in a table: marked in the transaction that makes them dirty, claimed by a
+//     short row update, worked on with no transaction open.
+//   - Serve and Ask carry pure questions; nothing depends on an answer.
+//
+// # What happens when something fails
+//
+//	handler, transient (Postgres away, deadlock)  the batch is rolled back and tried again, with back-off
+//	handler, anything else                        the event's stream is parked at this version; the
+//	                                              stream's later events wait behind it, others go on;
+//	                                              tried again with back-off and by hand (RetryParked)
+//	event type unknown to this binary             the consumer stops at that position, says so
+//	                                              (Status, readiness, gauge) and tries again later
+//	NATS away                                     consumers go on by Postgres alone; hints follow later
+//	a worker dies with a claimed scope            the claim expires and another takes it
+//
+// It must not hold state that cannot be rebuilt from the log, and must not be the only way in which
+// anybody learns something.
+package bus

@@ -1,0 +1,261 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/libs/telemetry"
+)
+
+// Bounds of the work on dirty scopes.
+const (
+	// claimFor is how long a claim holds without being renewed: long enough for a slow disk or a paused
+	// machine of a few seconds, short enough that a killed worker's scope is taken up soon.
+	claimFor = 15 * time.Second
+	// renewEvery leaves two more tries before a claim expires.
+	renewEvery = claimFor / 3
+	// lookEvery is how often an idle worker looks without being woken: marks by another process.
+	lookEvery = 250 * time.Millisecond
+	// drainFor is how long work under way may go on after Work was asked to end.
+	drainFor = 10 * time.Second
+	// retryFirst and retryMax bound the pause before a failed scope is tried again; it doubles.
+	retryFirst = 500 * time.Millisecond
+	retryMax   = time.Minute
+)
+
+// LanesDDL is the table that Lanes works on; migrations of the services that use lanes hold it with
+// their own names. A partial copy is not enough: every column is used.
+const LanesDDL = `
+create table %[1]s (
+  tenant      text        not null,
+  cluster     text        not null,
+  namespace   text        not null,
+  lane        smallint    not null,
+  generation  bigint      not null default 1,
+  owner       text,
+  until       timestamptz,
+  attempts    integer     not null default 0,
+  not_before  timestamptz not null default now(),
+  marked      timestamptz not null default now(),
+  cause       text        not null default '',
+  traceparent text        not null default '',
+  reason      text        not null default '',
+  primary key (tenant, cluster, namespace)
+);
+create index on %[1]s (lane, tenant, cluster, marked);`
+
+// Lanes is the set of dirty scopes of one service. Marks happen inside the transaction that makes a
+// scope dirty; workers of any number of replicas share the table. Turns go round tenants, and within a
+// tenant round its clusters, so that a large fleet does not hold up a small one (DESIGN D4).
+type Lanes struct {
+	pool  *pg.Pool
+	table string
+	owner string
+	log   *slog.Logger
+	wake  chan struct{}
+
+	// Claim is how long a claim holds without renewal; claimFor where it is 0. Tests shorten it.
+	Claim time.Duration
+
+	mu    sync.Mutex
+	turns map[Lane]*turn
+	mine  map[Scope]context.CancelCauseFunc
+	// trouble is the text of the last failure to claim.
+	trouble string
+}
+
+// turn remembers who was served last in a lane: the next tenant after it, and within each tenant the
+// next cluster, is served next.
+type turn struct {
+	tenant   string
+	clusters map[string]string
+}
+
+// NewLanes returns the lanes held in table, a schema-qualified name such as "resolver.dirty" that is
+// made by LanesDDL. log is where failures of work are told; nil is slog.Default.
+func NewLanes(pool *pg.Pool, table string, log *slog.Logger) *Lanes {
+	if log == nil {
+		log = slog.Default()
+	}
+	return &Lanes{
+		pool: pool, table: table, owner: uuid.NewString(), log: log, wake: make(chan struct{}, 1),
+		turns: map[Lane]*turn{}, mine: map[Scope]context.CancelCauseFunc{},
+	}
+}
+
+// Mark makes scopes dirty when tx commits. A scope that is dirty already moves to the lower of both lanes
+// and gets a new generation: if it is being worked on, it will be worked on again. A failed one is
+// tried at once. The trace context of ctx is kept where a scope brings none.
+func (l *Lanes) Mark(ctx context.Context, tx pgx.Tx, lane Lane, scopes ...Scope) error {
+	if len(scopes) == 0 {
+		return nil
+	}
+	sorted := sortScopes(scopes)
+	n := len(sorted)
+	tenants, clusters, namespaces := make([]string, n), make([]string, n), make([]string, n)
+	causes, traces := make([]string, n), make([]string, n)
+	for i, s := range sorted {
+		tenants[i], clusters[i], namespaces[i] = s.Tenant, s.Cluster, s.Namespace
+		causes[i], traces[i] = s.Cause, s.TraceParent
+		if traces[i] == "" {
+			traces[i] = telemetry.TraceParent(ctx)
+		}
+	}
+	_, err := tx.Exec(ctx, `insert into `+l.table+` as d (tenant, cluster, namespace, lane, cause, traceparent)
+		select t, c, n, $6, x, p from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[]) as u(t, c, n, x, p)
+		on conflict (tenant, cluster, namespace) do update set
+		  lane = least(d.lane, excluded.lane), generation = d.generation + 1,
+		  attempts = 0, not_before = now(),
+		  cause = excluded.cause, traceparent = excluded.traceparent`,
+		tenants, clusters, namespaces, causes, traces, int16(lane))
+	if err != nil {
+		return fmt.Errorf("mark %d scopes dirty in %s: %w", n, l.table, pg.Err(err))
+	}
+	return nil
+}
+
+// Wake says that marks were committed; a worker looks at once. Without it one looks within lookEvery.
+func (l *Lanes) Wake() { signal(l.wake) }
+
+// Work runs fn on dirty scopes, at most workers at a time, until ctx ends; then it lets what is under
+// way finish, for at most drainFor, and returns nil. fn runs with no transaction open. If it fails the
+// scope is tried again later, the pause doubling; if the scope was marked meanwhile it is worked on
+// again. The context that fn gets ends when the claim is lost.
+func (l *Lanes) Work(ctx context.Context, workers int, fn func(ctx context.Context, s Scope) error) error {
+	if workers < 1 {
+		return errs.New(errs.Invalid, "lanes %s: %d workers", l.table, workers)
+	}
+	work, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer stop(nil)
+	var wg sync.WaitGroup
+	wg.Go(func() { l.renew(work) })
+	free := make(chan struct{}, workers)
+	var busy sync.WaitGroup
+	for l.slot(ctx, free) {
+		s, ok, err := l.claim(ctx)
+		if err != nil || !ok {
+			<-free
+			l.idle(ctx, err)
+			continue
+		}
+		busy.Go(func() {
+			defer func() { <-free }()
+			l.do(work, s, fn)
+		})
+	}
+	l.drain(&busy, stop)
+	stop(nil)
+	wg.Wait()
+	return nil
+}
+
+// slot waits for a free worker; false means that ctx has ended.
+func (l *Lanes) slot(ctx context.Context, free chan<- struct{}) bool {
+	if ctx.Err() != nil {
+		return false
+	}
+	select {
+	case free <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// idle waits until there may be something to do.
+func (l *Lanes) idle(ctx context.Context, err error) {
+	l.tell(ctx, err)
+	t := time.NewTimer(lookEvery)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	case <-l.wake:
+	}
+}
+
+// tell logs trouble with claiming when it begins, changes or ends.
+func (l *Lanes) tell(ctx context.Context, err error) {
+	text := fmtErr(err)
+	l.mu.Lock()
+	was := l.trouble
+	l.trouble = text
+	l.mu.Unlock()
+	switch {
+	case text == was || ctx.Err() != nil:
+	case text == "":
+		l.log.InfoContext(ctx, "claiming dirty scopes again", "table", l.table)
+	default:
+		l.log.WarnContext(ctx, "cannot claim dirty scopes; trying again", "table", l.table, "error", err)
+	}
+}
+
+func (l *Lanes) drain(busy *sync.WaitGroup, stop context.CancelCauseFunc) {
+	done := make(chan struct{})
+	go func() { busy.Wait(); close(done) }()
+	t := time.NewTimer(drainFor)
+	defer t.Stop()
+	select {
+	case <-done:
+	case <-t.C:
+		stop(errors.New("the service is stopping"))
+		<-done
+	}
+}
+
+// do works on one claimed scope and gives it back.
+func (l *Lanes) do(ctx context.Context, s Scope, fn func(context.Context, Scope) error) {
+	ctx, cancel := context.WithCancelCause(telemetry.WithTraceParent(ctx, s.TraceParent))
+	defer cancel(nil)
+	l.hold(s, cancel)
+	err := protect(ctx, s, fn)
+	l.letGo(s)
+	// The claim is given back even while stopping, so that another replica need not wait for it to expire.
+	back, stop := context.WithTimeout(context.WithoutCancel(ctx), claimFor)
+	defer stop()
+	if err == nil {
+		err = l.finish(back, s)
+	} else {
+		if !errors.Is(err, context.Canceled) {
+			l.log.Warn("work on a scope failed; trying again", "table", l.table, "tenant", s.Tenant,
+				"cluster", s.Cluster, "namespace", s.Namespace, "attempt", s.Attempts+1, "error", err)
+		}
+		err = l.fail(back, s, err)
+	}
+	if err != nil {
+		l.log.Warn("could not give a scope back; its claim will expire", "table", l.table,
+			"cluster", s.Cluster, "namespace", s.Namespace, "error", err)
+	}
+	signal(l.wake)
+}
+
+// protect turns a panic in fn into an error: one scope must not stop the work on all others.
+func protect(ctx context.Context, s Scope, fn func(context.Context, Scope) error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = errs.New(errs.Internal, "panic: %v", r)
+		}
+	}()
+	return fn(ctx, s)
+}
+
+func (l *Lanes) hold(s Scope, cancel context.CancelCauseFunc) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mine[s.Key()] = cancel
+}
+
+func (l *Lanes) letGo(s Scope) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.mine, s.Key())
+}

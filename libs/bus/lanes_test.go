@@ -1,0 +1,308 @@
+package bus_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/chandler-fleet/chandler/libs/bus"
+	"github.com/chandler-fleet/chandler/libs/bus/bustest"
+	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
+	"github.com/chandler-fleet/chandler/libs/telemetry"
+)
+
+// dirty is the table of a service that works with lanes.
+const dirty = "installer.dirty"
+
+type lanesEnv struct {
+	t    *testing.T
+	pool *pg.Pool
+}
+
+func setupLanes(t *testing.T) *lanesEnv {
+	t.Helper()
+	return &lanesEnv{t: t, pool: pgtest.DB(t).Pool(t, "installer")}
+}
+
+func (e *lanesEnv) lanes() *bus.Lanes { return bus.NewLanes(e.pool, dirty, bustest.Log(e.t)) }
+
+func (e *lanesEnv) mark(l *bus.Lanes, lane bus.Lane, scopes ...bus.Scope) {
+	e.t.Helper()
+	if err := e.pool.Tx(e.t.Context(), func(tx pgx.Tx) error { return l.Mark(e.t.Context(), tx, lane, scopes...) }); err != nil {
+		e.t.Fatal(err)
+	}
+	l.Wake()
+}
+
+// work runs workers and returns a channel of the scopes as they are taken.
+func (e *lanesEnv) work(l *bus.Lanes, workers int, fn func(context.Context, bus.Scope) error) (stop func()) {
+	e.t.Helper()
+	ctx, cancel := context.WithCancel(e.t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := l.Work(ctx, workers, fn); err != nil {
+			e.t.Errorf("Work = %v", err)
+		}
+	}()
+	stop = sync.OnceFunc(func() { cancel(); <-done })
+	e.t.Cleanup(stop)
+	return stop
+}
+
+func (e *lanesEnv) depth() bus.Depth {
+	e.t.Helper()
+	d, err := e.lanes().Depth(e.t.Context())
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	return d
+}
+
+func (e *lanesEnv) empty() {
+	e.t.Helper()
+	ctx, cancel := context.WithTimeout(e.t.Context(), patience)
+	defer cancel()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for d := e.depth(); d.Interactive+d.FanOut > 0; d = e.depth() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			e.t.Fatalf("still dirty: %+v", d)
+		}
+	}
+}
+
+func scope(tenant, cluster, namespace string) bus.Scope {
+	return bus.Scope{Tenant: tenant, Cluster: cluster, Namespace: namespace}
+}
+
+func get[T any](t *testing.T, c <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-time.After(patience):
+		t.Fatalf("nothing within %s", patience)
+		panic("unreachable")
+	}
+}
+
+func TestLanesInteractiveBeforeFanOut(t *testing.T) {
+	t.Parallel()
+	e := setupLanes(t)
+	l := e.lanes()
+	for i := range 5 {
+		e.mark(l, bus.FanOut, scope("t", "c", fmt.Sprintf("fan-%d", i)))
+	}
+	e.mark(l, bus.Interactive, scope("t", "c", "asked"), scope("t", "c", "fan-4"))
+	taken := make(chan bus.Scope, 10)
+	e.work(l, 1, func(_ context.Context, s bus.Scope) error { taken <- s; return nil })
+	e.empty()
+	first := []string{get(t, taken).Namespace, get(t, taken).Namespace}
+	slices.Sort(first)
+	if !slices.Equal(first, []string{"asked", "fan-4"}) {
+		t.Errorf("the first two taken are %v, want those in the interactive lane", first)
+	}
+}
+
+// Turns go round tenants and, within a tenant, round clusters (DESIGN D4).
+func TestLanesTakeTurns(t *testing.T) {
+	t.Parallel()
+	e := setupLanes(t)
+	l := e.lanes()
+	var scopes []bus.Scope
+	for i := range 20 {
+		scopes = append(scopes, scope("big", "huge", fmt.Sprint(i)))
+	}
+	scopes = append(scopes, scope("big", "small", "x"), scope("other", "only", "x"))
+	e.mark(l, bus.FanOut, scopes...)
+	taken := make(chan bus.Scope, len(scopes))
+	e.work(l, 1, func(_ context.Context, s bus.Scope) error { taken <- s; return nil })
+	e.empty()
+	var order []string
+	for range 4 {
+		s := get(t, taken)
+		order = append(order, s.Tenant+"/"+s.Cluster)
+	}
+	want := []string{"big/huge", "other/only", "big/small", "big/huge"}
+	if !slices.Equal(order, want) {
+		t.Errorf("turns are %v, want %v", order, want)
+	}
+}
+
+// A mark during the work means that the work is done again.
+func TestLanesWorkAgainWhenMarkedMeanwhile(t *testing.T) {
+	t.Parallel()
+	e := setupLanes(t)
+	l := e.lanes()
+	begun, release := make(chan bus.Scope, 4), make(chan struct{}, 4)
+	e.work(l, 2, func(_ context.Context, s bus.Scope) error { begun <- s; <-release; return nil })
+	e.mark(l, bus.FanOut, scope("t", "c", "n"))
+	first := get(t, begun)
+	e.mark(l, bus.FanOut, scope("t", "c", "n"))
+	if d := e.depth(); d.FanOut != 1 {
+		t.Errorf("depth is %+v while one scope is worked on", d)
+	}
+	release <- struct{}{}
+	second := get(t, begun)
+	if second.Generation <= first.Generation {
+		t.Errorf("generation %d after %d", second.Generation, first.Generation)
+	}
+	release <- struct{}{}
+	e.empty()
+	if len(begun) > 0 {
+		t.Error("worked once too often")
+	}
+}
+
+func TestLanesTryFailedScopesAgainLater(t *testing.T) {
+	t.Parallel()
+	e := setupLanes(t)
+	l := e.lanes()
+	attempts := make(chan int, 10)
+	e.work(l, 1, func(_ context.Context, s bus.Scope) error {
+		attempts <- s.Attempts
+		if s.Attempts == 0 {
+			return errors.New("broken")
+		}
+		if s.Attempts == 1 {
+			panic("broken worse")
+		}
+		return nil
+	})
+	e.mark(l, bus.Interactive, scope("t", "c", "n"))
+	for want := range 3 {
+		if got := get(t, attempts); got != want {
+			t.Errorf("attempt %d, want %d", got, want)
+		}
+	}
+	e.empty()
+}
+
+// The claim of a worker that died expires, and another process takes the scope.
+func TestLanesClaimOfADeadWorkerExpires(t *testing.T) {
+	t.Parallel()
+	e := setupLanes(t)
+	dead := e.lanes()
+	e.mark(dead, bus.Interactive, scope("t", "c", "n"))
+	if _, err := e.pool.Exec(t.Context(), `update installer.dirty set owner = 'dead', until = now() + interval '700 milliseconds'`); err != nil {
+		t.Fatal(err)
+	}
+	taken := make(chan time.Time, 1)
+	begin := time.Now()
+	e.work(e.lanes(), 1, func(context.Context, bus.Scope) error { taken <- time.Now(); return nil })
+	if at := get(t, taken); at.Sub(begin) < 300*time.Millisecond {
+		t.Error("taken while the claim held")
+	}
+	e.empty()
+}
+
+// A living worker keeps its claim however long it works; one whose claim was taken over is told.
+func TestLanesClaimIsRenewedAndItsLossIsTold(t *testing.T) {
+	t.Parallel()
+	e := setupLanes(t)
+	l := e.lanes()
+	l.Claim = 300 * time.Millisecond
+	begun, told := make(chan struct{}), make(chan error, 1)
+	e.work(l, 1, func(ctx context.Context, _ bus.Scope) error {
+		close(begun)
+		<-ctx.Done()
+		told <- context.Cause(ctx)
+		return nil
+	})
+	e.mark(l, bus.Interactive, scope("t", "c", "n"))
+	get(t, begun)
+	other := make(chan struct{}, 1)
+	stop := e.work(e.lanes(), 1, func(context.Context, bus.Scope) error { other <- struct{}{}; return nil })
+	select {
+	case <-other:
+		t.Error("a scope was taken from a worker that lives")
+	case err := <-told:
+		t.Errorf("the work was ended: %v", err)
+	case <-time.After(1200 * time.Millisecond): // four times the claim
+	}
+	stop()
+	if _, err := e.pool.Exec(t.Context(), `update installer.dirty set owner = 'somebody else', until = now() + interval '1 hour'`); err != nil {
+		t.Fatal(err)
+	}
+	if err := get(t, told); err == nil || errors.Is(err, context.Canceled) {
+		t.Errorf("told %v", err)
+	}
+}
+
+func TestLanesSharedByProcessesWorkEachScopeOnce(t *testing.T) {
+	t.Parallel()
+	e := setupLanes(t)
+	var scopes []bus.Scope
+	for i := range 200 {
+		scopes = append(scopes, scope("t", fmt.Sprint(i%7), fmt.Sprint(i)))
+	}
+	e.mark(e.lanes(), bus.FanOut, scopes...)
+	taken := make(chan bus.Scope, 400)
+	for range 3 {
+		e.work(e.lanes(), 3, func(_ context.Context, s bus.Scope) error { taken <- s.Key(); return nil })
+	}
+	e.empty()
+	seen := map[bus.Scope]int{}
+	for len(taken) > 0 {
+		seen[<-taken]++
+	}
+	if len(seen) != len(scopes) {
+		t.Errorf("%d scopes worked on, want %d", len(seen), len(scopes))
+	}
+	for s, n := range seen {
+		if n != 1 {
+			t.Errorf("%v worked on %d times", s, n)
+		}
+	}
+}
+
+// Stopping lets what is under way finish and takes nothing new.
+func TestLanesDrain(t *testing.T) {
+	t.Parallel()
+	e := setupLanes(t)
+	l := e.lanes()
+	begun, release := make(chan struct{}, 2), make(chan struct{})
+	stop := e.work(l, 1, func(ctx context.Context, _ bus.Scope) error {
+		begun <- struct{}{}
+		<-release
+		return ctx.Err()
+	})
+	e.mark(l, bus.Interactive, scope("t", "c", "a"), scope("t", "c", "b"))
+	get(t, begun)
+	stopped := make(chan struct{})
+	go func() { stop(); close(stopped) }()
+	release <- struct{}{}
+	get(t, stopped)
+	if d := e.depth(); d.Interactive != 1 || d.Failing != 0 {
+		t.Errorf("depth after the drain is %+v, want the one scope that was not begun", d)
+	}
+}
+
+// The trace of the cause reaches the work.
+func TestLanesCarryTheTrace(t *testing.T) {
+	t.Parallel()
+	e := setupLanes(t)
+	l := e.lanes()
+	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	got := make(chan string, 1)
+	e.work(l, 1, func(ctx context.Context, s bus.Scope) error {
+		got <- telemetry.TraceParent(ctx) + " " + s.Cause
+		return nil
+	})
+	s := scope("t", "c", "n")
+	s.TraceParent, s.Cause = parent, "event-1"
+	e.mark(l, bus.Interactive, s)
+	if g := get(t, got); g != parent+" event-1" {
+		t.Errorf("the work has the trace %q", g)
+	}
+}

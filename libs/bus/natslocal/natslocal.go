@@ -1,0 +1,112 @@
+// Package natslocal runs a NATS server with JetStream inside the process, on loopback, for
+// `chandler dev` and for tests. It is the real server as a library, not a stand-in.
+package natslocal
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+)
+
+// readyIn bounds the start; recovery of a large store is the slow part.
+const readyIn = 30 * time.Second
+
+// loopback is the only address that it listens on.
+const loopback = "127.0.0.1"
+
+// Options say where the server keeps its data.
+type Options struct {
+	// Dir holds JetStream's store; it is made where it is missing.
+	Dir string
+	// Port to listen on; 0 is a free one.
+	Port int
+	// Log receives the server's warnings and errors; nil is silence.
+	Log *slog.Logger
+}
+
+// Server is a running server.
+type Server struct {
+	srv  *server.Server
+	dir  string
+	port int
+	log  *slog.Logger
+}
+
+// Start starts a server and returns when it takes connections.
+func Start(ctx context.Context, o Options) (*Server, error) {
+	if o.Dir == "" {
+		return nil, errs.New(errs.Invalid, "natslocal: Dir is empty")
+	}
+	if o.Port == 0 {
+		o.Port = server.RANDOM_PORT
+	}
+	s := &Server{dir: o.Dir, port: o.Port, log: o.Log}
+	if err := s.start(ctx); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Server) start(ctx context.Context) error {
+	srv, err := server.NewServer(&server.Options{
+		ServerName: "chandler", Host: loopback, Port: s.port,
+		JetStream: true, StoreDir: s.dir, NoSigs: true, NoLog: s.log == nil,
+	})
+	if err != nil {
+		return fmt.Errorf("configure the NATS server: %w", err)
+	}
+	if s.log != nil {
+		srv.SetLoggerV2(logger{s.log}, false, false, false)
+	}
+	srv.Start()
+	wait := readyIn
+	if d, ok := ctx.Deadline(); ok {
+		wait = min(wait, time.Until(d))
+	}
+	if !srv.ReadyForConnections(wait) {
+		srv.Shutdown()
+		return errs.New(errs.Unavailable, "the NATS server in %s was not ready within %s", s.dir, wait)
+	}
+	addr, ok := srv.Addr().(*net.TCPAddr)
+	if !ok {
+		srv.Shutdown()
+		return errs.New(errs.Internal, "the NATS server has no TCP address")
+	}
+	s.srv, s.port = srv, addr.Port
+	return nil
+}
+
+// URL is where to connect; it stays the same over Restart.
+func (s *Server) URL() string { return "nats://" + net.JoinHostPort(loopback, strconv.Itoa(s.port)) }
+
+// Stop ends the server and waits until it has written everything. It may be called twice.
+func (s *Server) Stop() {
+	s.srv.Shutdown()
+	s.srv.WaitForShutdown()
+}
+
+// Restart starts a stopped server again on the same port and data.
+func (s *Server) Restart(ctx context.Context) error { return s.start(ctx) }
+
+// logger hands warnings and errors of the server on; its notices would only repeat its configuration.
+type logger struct{ log *slog.Logger }
+
+func (logger) Noticef(string, ...any) {}
+func (logger) Debugf(string, ...any)  {}
+func (logger) Tracef(string, ...any)  {}
+func (l logger) Warnf(format string, v ...any) {
+	l.log.Warn("nats-server: " + fmt.Sprintf(format, v...))
+}
+func (l logger) Errorf(format string, v ...any) {
+	l.log.Error("nats-server: " + fmt.Sprintf(format, v...))
+}
+func (l logger) Fatalf(format string, v ...any) {
+	l.log.Error("nats-server: " + fmt.Sprintf(format, v...))
+}

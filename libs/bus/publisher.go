@@ -1,0 +1,250 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/eventlog"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/pg"
+)
+
+// Headers of a hint beside Nats-Msg-Id, which is the event's position.
+const (
+	HeaderType    = "Chandler-Type"    // event type
+	HeaderSubject = "Chandler-Subject" // natural key of the event's stream
+	HeaderVersion = "Chandler-Version" // of the event in its stream
+	HeaderHash    = "Chandler-Hash"    // digest of the event's bytes
+	HeaderOmitted = "Chandler-Omitted" // set where the event is too large for a message; read it from the log
+	headerTrace   = "traceparent"
+)
+
+const (
+	// publishBatch is how many hints are on their way at once: enough to fill the round trip.
+	publishBatch = 512
+	// ackTimeout is when a hint without an answer counts as lost; then the stream is looked at again. Where
+	// the stream is missing there is no answer, as consumers listen on the same subjects.
+	ackTimeout = 2 * time.Second
+	// checkEvery is how often an idle publisher looks whether the stream is still as it left it.
+	checkEvery = 2 * time.Second
+	// publishPause is the wait after a failure of NATS or Postgres.
+	publishPause = 500 * time.Millisecond
+	// hintBytes is the largest event that travels inside its hint: half of NATS' default limit.
+	hintBytes = 512 << 10
+)
+
+// Publisher keeps EVENTS equal to the end of the log. Give Lead to the options of a sequencer's
+// candidate: it runs while that candidate leads.
+type Publisher struct {
+	bus  *Bus
+	log  *eventlog.Log
+	pool *pg.Pool
+	say  *slog.Logger
+
+	mu    sync.Mutex
+	state string
+}
+
+// Publisher returns the publisher of hints for a log. pool is any pool that may read the log.
+func (b *Bus) Publisher(log *eventlog.Log, pool *pg.Pool) *Publisher {
+	return &Publisher{bus: b, log: log, pool: pool, say: b.log}
+}
+
+// Lead publishes while its candidate leads, and returns nil when ctx ends. Failures of NATS are told once
+// per change, and waited out.
+func (p *Publisher) Lead(ctx context.Context) error {
+	for ctx.Err() == nil {
+		at, err := p.sync(ctx)
+		if err == nil {
+			p.tell("")
+			err = p.follow(ctx, at)
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		if !errors.Is(err, errResync) && !errors.Is(err, errEmptyLog) {
+			p.tell(fmtErr(err))
+		}
+		p.pause(ctx)
+	}
+	return nil
+}
+
+// errResync means that the stream is not where we left it: look again, and go on from what is there.
+var errResync = errors.New("EVENTS is not as this publisher left it")
+
+// tell logs a trouble when it begins, changes or ends.
+func (p *Publisher) tell(state string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if state == p.state {
+		return
+	}
+	p.state = state
+	if state == "" {
+		p.say.Info("publishing hints again")
+		return
+	}
+	p.say.Warn("cannot publish hints; consumers go on from Postgres", "error", state)
+}
+
+func (p *Publisher) pause(ctx context.Context) {
+	t := time.NewTimer(publishPause)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}
+
+// cursor is where the stream ends.
+type cursor struct {
+	pos     events.Position // of the last hint; zero for an empty stream
+	start   events.Position // where an empty stream begins: everything up to here is left out
+	seq     uint64          // sequence of the last message, also of one that is gone
+	first   uint64          // sequence of the first message, unless it grew too old
+	created time.Time       // of the stream
+}
+
+// follow publishes everything after at, and then what comes, until the stream is not as it should be.
+func (p *Publisher) follow(ctx context.Context, at cursor) error {
+	js, err := jetstream.New(p.bus.conn, jetstream.WithPublishAsyncMaxPending(2*publishBatch),
+		jetstream.WithPublishAsyncTimeout(ackTimeout))
+	if err != nil {
+		return errs.Wrap(errs.Internal, err, "open JetStream")
+	}
+	defer js.CleanupPublisher()
+	ctx, unwatch, err := p.watchDeletion(ctx)
+	if err != nil {
+		return err
+	}
+	defer unwatch()
+	tick := time.NewTicker(checkEvery)
+	defer tick.Stop()
+	for {
+		// The channel is taken before the read, so that news in between is not missed.
+		changed := p.log.Changed()
+		if at, err = p.publishAll(ctx, js, at); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-changed:
+		case <-tick.C:
+			if err := p.check(ctx, at); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// deletedAdvisory is what the server says when EVENTS is deleted.
+const deletedAdvisory = "$JS.EVENT.ADVISORY.STREAM.DELETED." + StreamEvents
+
+// watchDeletion ends the context with errResync when the server says that the stream was deleted. An
+// advisory may be lost, or not be allowed to us: check and the missing answers tell as well, later.
+func (p *Publisher) watchDeletion(ctx context.Context) (context.Context, func(), error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	sub, err := p.bus.conn.Subscribe(deletedAdvisory, func(*nats.Msg) { cancel(errResync) })
+	if err != nil {
+		cancel(nil)
+		return ctx, nil, errs.Wrap(errs.Unavailable, err, "listen for advisories")
+	}
+	return ctx, func() {
+		cancel(nil)
+		// The connection may be closed already; then so is the subscription.
+		if err := sub.Unsubscribe(); err != nil && !errors.Is(err, nats.ErrConnectionClosed) {
+			p.say.Debug("unsubscribe", "error", err)
+		}
+	}, nil
+}
+
+// publishAll publishes up to the head of the log.
+func (p *Publisher) publishAll(ctx context.Context, js jetstream.JetStream, at cursor) (cursor, error) {
+	for {
+		after := at.pos
+		if after.IsZero() {
+			after = at.start
+		}
+		recs, _, err := p.log.ReadAfter(ctx, p.pool, after, eventlog.Filter{Raw: true}, publishBatch)
+		if err != nil || len(recs) == 0 {
+			return at, err
+		}
+		if at, err = p.publish(ctx, js, at, recs); err != nil {
+			return at, err
+		}
+	}
+}
+
+// publish sends a batch, each hint naming its predecessor: were one lost or refused, all behind it are.
+func (p *Publisher) publish(ctx context.Context, js jetstream.JetStream, at cursor, recs []eventlog.Recorded) (cursor, error) {
+	acks := make([]jetstream.PubAckFuture, 0, len(recs))
+	prev := at
+	for i := range recs {
+		f, err := js.PublishMsgAsync(hint(&recs[i], prev), jetstream.WithRetryAttempts(0))
+		if err != nil {
+			return at, errs.Wrap(errs.Unavailable, err, "publish hint %s", recs[i].Position)
+		}
+		acks = append(acks, f)
+		prev.pos = recs[i].Position
+	}
+	for i, f := range acks {
+		seq, err := await(ctx, f)
+		if err != nil {
+			return at, err
+		}
+		at.pos, at.seq = recs[i].Position, seq
+	}
+	published.Add(ctx, int64(len(recs)))
+	return at, nil
+}
+
+func await(ctx context.Context, f jetstream.PubAckFuture) (uint64, error) {
+	select {
+	case <-ctx.Done():
+		return 0, context.Cause(ctx)
+	case err := <-f.Err():
+		return 0, refused(err)
+	case ack := <-f.Ok():
+		if ack.Duplicate { // the server remembers an id whose message is gone: the stream was emptied
+			return 0, errResync
+		}
+		return ack.Sequence, nil
+	}
+}
+
+// refused tells a stream that has changed from a server that is away.
+func refused(err error) error {
+	var api *jetstream.APIError
+	if errors.As(err, &api) || errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, nats.ErrNoResponders) {
+		return errors.Join(errResync, err)
+	}
+	return errs.Wrap(errs.Unavailable, err, "publish a hint")
+}
+
+// check compares the stream with what this publisher left.
+func (p *Publisher) check(ctx context.Context, at cursor) error {
+	ctx, cancel := context.WithTimeout(ctx, ackTimeout)
+	defer cancel()
+	s, err := p.bus.js.Stream(ctx, StreamEvents)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return errResync
+	}
+	if err != nil {
+		return unavailable(err, "look at stream %s", StreamEvents)
+	}
+	info := s.CachedInfo()
+	deleted := at.seq >= at.first && info.State.FirstSeq > at.first && info.State.Msgs < HintsKept
+	if deleted || info.State.NumDeleted > 0 || info.State.LastSeq != at.seq || !info.Created.Equal(at.created) {
+		return errResync
+	}
+	return nil
+}

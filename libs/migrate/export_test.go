@@ -1,0 +1,4 @@
+package migrate
+
+// UpFolder migrates one schema from any folder.
+var UpFolder = upFolder

@@ -1,0 +1,258 @@
+package pglocal_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/pg/pglocal"
+)
+
+// ownerEnv makes the test binary a process that starts an instance, prints its process id and waits.
+const ownerEnv = "CHANDLER_TEST_OWNS_POSTGRES"
+
+// patience bounds every wait.
+const patience = time.Minute
+
+var quiet = slog.New(slog.DiscardHandler)
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(ownerEnv); dir != "" {
+		os.Exit(own(dir))
+	}
+	os.Exit(m.Run())
+}
+
+func own(dir string) int {
+	s, err := pglocal.Start(context.Background(), pglocal.Options{Dir: strings.TrimPrefix(dir, "temporary"), Log: quiet})
+	if err != nil {
+		panic(err)
+	}
+	if _, err := fmt.Fprintln(os.Stdout, s.PID(), s.DataDir()); err != nil {
+		panic(err)
+	}
+	select {}
+}
+
+// owner runs such a process until it is killed.
+func owner(t *testing.T, dir string) (kill func(), pid int, data string) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), ownerEnv+"="+dir)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	kill = func() {
+		_ = cmd.Process.Kill() // it may be dead already
+		_ = cmd.Wait()         // by that signal
+	}
+	t.Cleanup(kill)
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatalf("the owner said %q: %v", line, err)
+	}
+	first, data, _ := strings.Cut(strings.TrimSpace(line), " ")
+	pid, err = strconv.Atoi(first)
+	if err != nil {
+		t.Fatalf("the owner said %q", line)
+	}
+	return kill, pid, data
+}
+
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	limit := time.NewTimer(patience)
+	defer limit.Stop()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-limit.C:
+			t.Fatalf("waited in vain for: %s", what)
+		}
+	}
+}
+
+// gone reports whether a process has ended, waited for or not.
+func gone(pid int) bool {
+	if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+		return true
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return errors.Is(err, fs.ErrNotExist) || strings.Contains(string(stat), ") Z ")
+}
+
+func exec1(t *testing.T, url, sql string) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(t.Context())) }() // the statement is done
+	if _, err := conn.Exec(t.Context(), sql); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The data of a directory survives a stop; a temporary instance leaves nothing behind.
+func TestStartAndStop(t *testing.T) {
+	t.Parallel()
+	for name, o := range map[string]pglocal.Options{
+		"temporary": {Log: quiet},
+		"kept":      {Dir: filepath.Join(t.TempDir(), "data"), Durable: true, Log: quiet},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, err := pglocal.Start(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			exec1(t, s.AdminURL(), "create table t (n int)")
+			if err := s.Stop(); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "the end of the process", func() bool { return gone(s.PID()) })
+			if err := s.Stop(); err != nil {
+				t.Errorf("stop again: %v", err)
+			}
+			_, err = os.Stat(s.DataDir())
+			if o.Dir == "" {
+				if !errors.Is(err, fs.ErrNotExist) {
+					t.Errorf("its data is left: %v", err)
+				}
+				return
+			}
+			again, err := pglocal.Start(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			exec1(t, again.AdminURL(), "select * from t")
+			if err := pglocal.Remove(o.Dir); err != nil {
+				t.Error(err)
+			}
+			if _, err := os.Stat(s.DataDir()); !errors.Is(err, fs.ErrNotExist) || !gone(again.PID()) {
+				t.Errorf("after Remove: %v, process gone: %v", err, gone(again.PID()))
+			}
+		})
+	}
+}
+
+// The instance ends with its owner, even if the owner is killed, and its leavings are cleared away.
+func TestInstanceEndsWithItsOwner(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "data")
+	t.Cleanup(func() {
+		if err := pglocal.Remove(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	killKept, kept, _ := owner(t, dir)
+	if _, err := pglocal.Start(t.Context(), pglocal.Options{Dir: dir, Log: quiet}); !errs.Is(err, errs.Unavailable) {
+		t.Errorf("a second owner: %v", err)
+	}
+	killTemp, temp, tempData := owner(t, "temporary")
+	killKept()
+	killTemp()
+	eventually(t, "the end of both instances", func() bool { return gone(kept) && gone(temp) })
+	s, err := pglocal.Start(t.Context(), pglocal.Options{Dir: dir, Log: quiet})
+	if err != nil {
+		t.Fatalf("after the owner was killed: %v", err)
+	}
+	exec1(t, s.AdminURL(), "select 1")
+	other, err := pglocal.Start(t.Context(), pglocal.Options{Log: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Stop(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(tempData); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what the killed owner's temporary instance left is still there: %v", err)
+	}
+}
+
+// The demo leaves its database running; whoever comes later finds it by its directory.
+func TestOutliveAndAttach(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "data")
+	if _, err := pglocal.Attach(t.Context(), dir); !errs.Is(err, errs.NotFound) {
+		t.Errorf("attach to nothing: %v", err)
+	}
+	s, err := pglocal.Start(t.Context(), pglocal.Options{Dir: dir, Outlive: true, Log: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := pglocal.Attach(t.Context(), dir)
+	if err != nil || found.PID() != s.PID() || found.AdminURL() != s.AdminURL() {
+		t.Fatalf("attached to %v, %v", found, err)
+	}
+	if err := found.Stop(); err != nil {
+		t.Error(err)
+	}
+	eventually(t, "the end of the process", func() bool { return gone(s.PID()) })
+	if err := errors.Join(pglocal.Remove(dir), pglocal.Remove(dir)); err != nil {
+		t.Errorf("remove, and again: %v", err)
+	}
+}
+
+// As root the instance runs as another account, which may not be able to enter the directory.
+func TestDirectoryOfRoot(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("only root has directories that its PostgreSQL cannot enter")
+	}
+	closed := filepath.Join(t.TempDir(), "closed")
+	if err := os.Mkdir(closed, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(closed, "data")
+	s, err := pglocal.Start(t.Context(), pglocal.Options{Dir: dir, Log: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.HasPrefix(s.DataDir(), closed) {
+		t.Errorf("its data is in %s", s.DataDir())
+	}
+	if err := pglocal.Remove(dir); err != nil || !gone(s.PID()) {
+		t.Errorf("remove: %v", err)
+	}
+	if _, err := os.Stat(s.DataDir()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("after Remove: %v", err)
+	}
+}
+
+// All processes of the machine find the same shared instance.
+func TestShared(t *testing.T) {
+	t.Parallel()
+	a, err := pglocal.Shared(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := pglocal.Shared(t.Context())
+	if err != nil || a.AdminURL() != b.AdminURL() {
+		t.Errorf("%s and %s: %v", a.AdminURL(), b.AdminURL(), err)
+	}
+	if err := a.Stop(); err != nil {
+		t.Error(err)
+	}
+	exec1(t, b.AdminURL(), "select 1") // Stop has no power over it
+}

@@ -1,0 +1,242 @@
+package projection
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/chandler-fleet/chandler/libs/bus"
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/eventlog"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/pg"
+)
+
+// prefix marks the checkpoints of projections.
+const prefix = "projection/"
+
+// Projection is a fold over the log into tables.
+type Projection struct {
+	Name    string // such as "gateway.subscriptions"; names the checkpoint
+	Version int    // 1 or more; raised when Apply changes what it makes of the same events
+	Schema  string // of the tables
+	// Tables are the names of all tables that Apply writes. They must have no generated or identity
+	// columns, and nothing else may write them.
+	Tables []string
+	Types  []events.Type // nil is all
+	// Apply folds one event. It names tables by t only.
+	Apply func(ctx context.Context, tx pgx.Tx, t Tables, e eventlog.Recorded) error
+}
+
+// Tables gives the tables that a fold is to write: the live ones, or those beside them.
+type Tables struct {
+	schema string
+	known  map[string]bool
+}
+
+// Name is a table's qualified and quoted name, for use in SQL. An unknown table panics: it is a fault
+// of the projection that its first event shows.
+func (t Tables) Name(table string) string {
+	if !t.known[table] {
+		panic(fmt.Sprintf("projection names table %q, which it does not declare", table))
+	}
+	return pgx.Identifier{t.schema, table}.Sanitize()
+}
+
+func (p Projection) tables(schema string) Tables {
+	t := Tables{schema: schema, known: map[string]bool{}}
+	for _, name := range p.Tables {
+		t.known[name] = true
+	}
+	return t
+}
+
+func (p Projection) consumer() string { return fmt.Sprintf("%s%s/v%d", prefix, p.Name, p.Version) }
+
+func (p Projection) check() error {
+	switch {
+	case p.Name == "" || p.Schema == "" || len(p.Tables) == 0 || p.Apply == nil:
+		return errs.New(errs.Invalid, "projection %q needs a name, a schema, tables and Apply", p.Name)
+	case strings.Contains(p.Name, "/"):
+		return errs.New(errs.Invalid, "projection %q: a name must not hold /", p.Name)
+	case p.Version < 1:
+		return errs.New(errs.Invalid, "projection %q: version %d, want 1 or more", p.Name, p.Version)
+	}
+	return nil
+}
+
+// Deps are what a projection runs on. Bus may be nil: then only Postgres wakes it.
+type Deps struct {
+	Log    *eventlog.Log
+	Pool   *pg.Pool
+	Bus    *bus.Bus
+	Logger *slog.Logger // slog.Default where nil
+}
+
+// Runner keeps one projection up to date.
+type Runner struct {
+	p        Projection
+	d        Deps
+	consumer *bus.Consumer
+
+	mu      sync.Mutex
+	at      events.Position
+	changed chan struct{} // closed and replaced when at moves
+}
+
+// New checks a projection and returns its runner.
+func New(p Projection, d Deps) (*Runner, error) {
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	if d.Logger == nil {
+		d.Logger = slog.Default()
+	}
+	r := &Runner{p: p, d: d, changed: make(chan struct{})}
+	live := p.tables(p.Schema)
+	r.consumer = &bus.Consumer{
+		Name: p.consumer(), Log: d.Log, Pool: d.Pool, Bus: d.Bus, Types: p.Types, Logger: d.Logger,
+		Begin:     r.refuseOld,
+		Committed: r.moved,
+		Handle: func(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+			return p.Apply(ctx, tx, live, e)
+		},
+	}
+	return r, nil
+}
+
+// Name is the projection's name.
+func (r *Runner) Name() string { return r.p.Name }
+
+// Status says where the projection stands.
+func (r *Runner) Status() bus.Status { return r.consumer.Status() }
+
+// Check is nil unless the projection stopped at an event type unknown to this binary; for readiness.
+func (r *Runner) Check(ctx context.Context) error { return r.consumer.Check(ctx) }
+
+// Run keeps the projection up to date until ctx ends, and returns nil then. The first start of a new
+// version rebuilds.
+func (r *Runner) Run(ctx context.Context) error {
+	if err := r.prepare(ctx); err != nil || ctx.Err() != nil {
+		return err
+	}
+	return r.consumer.Run(ctx)
+}
+
+// CatchUp folds everything up to the head of the log as it is now, or returns the first error.
+func (r *Runner) CatchUp(ctx context.Context) error {
+	if err := r.prepare(ctx); err != nil || ctx.Err() != nil {
+		return err
+	}
+	return r.consumer.CatchUp(ctx)
+}
+
+// preparePause is the wait before a failed start of a new version is tried again.
+const preparePause = 2 * time.Second
+
+// prepare rebuilds where the tables hold what an older version made of the log.
+func (r *Runner) prepare(ctx context.Context) error {
+	for {
+		other, err := r.otherVersion(ctx)
+		if err == nil && other {
+			r.d.Logger.InfoContext(ctx, "read model has another version; rebuilding it", "projection", r.p.Name, "version", r.p.Version)
+			err = r.Rebuild(ctx)
+		}
+		if err == nil || ctx.Err() != nil {
+			return nil
+		}
+		r.d.Logger.ErrorContext(ctx, "cannot start read model; trying again", "projection", r.p.Name, "error", err)
+		pause(ctx, preparePause)
+	}
+}
+
+// otherVersion reports whether the tables were made by an older version and not yet by this one.
+func (r *Runner) otherVersion(ctx context.Context) (bool, error) {
+	var mine, others int
+	err := r.d.Pool.QueryRow(ctx, `select count(*) filter (where consumer = $1), count(*) filter (where consumer <> $1)
+		from eventlog.checkpoints where consumer = $1 or starts_with(consumer, $2)`,
+		r.p.consumer(), prefix+r.p.Name+"/v").Scan(&mine, &others)
+	return mine == 0 && others > 0, pg.Err(err)
+}
+
+// refuseOld stops a replica whose version another has overtaken: both would write the same tables.
+func (r *Runner) refuseOld(ctx context.Context, tx pgx.Tx) error {
+	var newer int
+	err := tx.QueryRow(ctx, `select coalesce(max(substring(consumer from '/v([0-9]+)$')::int), 0)
+		from eventlog.checkpoints where starts_with(consumer, $1)`, prefix+r.p.Name+"/v").Scan(&newer)
+	if err != nil {
+		return pg.Err(err)
+	}
+	if newer > r.p.Version {
+		return errs.New(errs.Unavailable, "read model %s is kept by version %d now; this binary has version %d", r.p.Name, newer, r.p.Version)
+	}
+	return nil
+}
+
+func (r *Runner) moved(at events.Position) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.at = at
+	close(r.changed)
+	r.changed = make(chan struct{})
+}
+
+// lookEvery is how often Wait looks at the checkpoint in case another replica moves it.
+const lookEvery = 20 * time.Millisecond
+
+// Wait returns when the read model holds everything up to min, or errs.Unavailable after the timeout.
+func (r *Runner) Wait(ctx context.Context, atLeast events.Position, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	t := time.NewTicker(lookEvery)
+	defer t.Stop()
+	for {
+		r.mu.Lock()
+		at, changed := r.at, r.changed
+		r.mu.Unlock()
+		if !at.Less(atLeast) {
+			return nil
+		}
+		select {
+		case <-changed:
+			continue
+		case <-t.C:
+		case <-ctx.Done():
+			return errs.New(errs.Unavailable, "read model %s is at position %s, not yet at %s", r.p.Name, at, atLeast)
+		}
+		at, err := r.checkpoint(ctx)
+		if err != nil {
+			continue // the wait is bounded; a database that is away is told by whoever reads next
+		}
+		r.seen(at)
+	}
+}
+
+// seen keeps a position that was read; another replica may have moved the checkpoint.
+func (r *Runner) seen(at events.Position) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.at.Less(at) {
+		r.at = at
+	}
+}
+
+func (r *Runner) checkpoint(ctx context.Context) (at events.Position, err error) {
+	err = r.d.Pool.QueryRow(ctx, `select epoch, position from eventlog.checkpoints where consumer = $1 and tenant = $2`,
+		r.p.consumer(), events.AllTenants).Scan(&at.Epoch, &at.N)
+	return at, pg.Err(err)
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}

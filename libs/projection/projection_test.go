@@ -1,0 +1,286 @@
+package projection_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"go.uber.org/goleak"
+
+	"github.com/chandler-fleet/chandler/libs/bus/bustest"
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/eventlog"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
+	"github.com/chandler-fleet/chandler/libs/projection"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// patience bounds every wait of these tests.
+const patience = 60 * time.Second
+
+type env struct {
+	t    *testing.T
+	pool *pg.Pool
+	log  *eventlog.Log
+}
+
+func setup(t *testing.T) *env {
+	t.Helper()
+	d := pgtest.DB(t)
+	if _, err := d.Pool(t, "admin").Exec(t.Context(), `create table public.catalogs (tenant text, name text, refreshes int not null, primary key (tenant, name));
+		create table public.totals (tenant text primary key, n int not null);
+		grant select, insert, update, delete on public.catalogs, public.totals to public`); err != nil {
+		t.Fatal(err)
+	}
+	e := &env{t: t, pool: d.Pool(t, "gateway")}
+	e.log = eventlog.New(e.pool)
+	s := eventlog.NewSequencer(e.log, eventlog.Options{ID: "a", Log: bustest.Log(t)})
+	e.run(s.Run, e.log.Listen)
+	return e
+}
+
+func (e *env) run(parts ...func(context.Context) error) (stop func()) {
+	ctx, cancel := context.WithCancel(e.t.Context())
+	var wg sync.WaitGroup
+	for _, p := range parts {
+		wg.Go(func() {
+			if err := p(ctx); err != nil {
+				e.t.Errorf("a part ended: %v", err)
+			}
+		})
+	}
+	stop = sync.OnceFunc(func() { cancel(); wg.Wait() })
+	e.t.Cleanup(stop)
+	return stop
+}
+
+// refresh adds a catalog with n-1 refreshes to the log.
+func (e *env) refresh(name string, n int) events.Position {
+	e.t.Helper()
+	id := events.StreamID{Kind: events.KindCatalog, Key: events.Key(events.DefaultTenant, events.KindCatalog, name), Incarnation: 1}
+	var last eventlog.Appended
+	for range n {
+		head, err := e.log.Latest(e.t.Context(), e.pool, events.DefaultTenant, events.KindCatalog, name)
+		if err != nil {
+			e.t.Fatal(err)
+		}
+		var p events.Payload = events.CatalogRefreshRequested{}
+		if head.Version == 0 {
+			p = events.CatalogAdded{Name: name}
+		}
+		m := events.Meta{Tenant: events.DefaultTenant, Source: events.Gateway, Command: uuid.New(), Time: time.Now()}
+		err = e.pool.Tx(e.t.Context(), func(tx pgx.Tx) (err error) {
+			last, err = e.log.Append(e.t.Context(), tx, m, id, name, head.Version, p)
+			return err
+		})
+		if err != nil {
+			e.t.Fatal(err)
+		}
+	}
+	pos, ok, err := e.log.Wait(e.t.Context(), last, patience)
+	if err != nil || !ok {
+		e.t.Fatalf("no position: %v", err)
+	}
+	return pos
+}
+
+// catalogs counts refreshes by catalog and in all; step is what each counts.
+func catalogs(version, step int) projection.Projection {
+	return projection.Projection{
+		Name: "test.catalogs", Version: version, Schema: "public", Tables: []string{"catalogs", "totals"},
+		Apply: func(ctx context.Context, tx pgx.Tx, t projection.Tables, e eventlog.Recorded) error {
+			if e.Envelope.Subject == "bad" {
+				return errors.New("cannot be folded")
+			}
+			_, err := tx.Exec(ctx, `insert into `+t.Name("catalogs")+` as c values ($1, $2, $3)
+				on conflict (tenant, name) do update set refreshes = c.refreshes + $3`, e.Tenant, e.Envelope.Subject, step)
+			if err == nil {
+				_, err = tx.Exec(ctx, `insert into `+t.Name("totals")+` as c values ($1, $2)
+					on conflict (tenant) do update set n = c.n + $2`, e.Tenant, step)
+			}
+			return err
+		},
+	}
+}
+
+func (e *env) runner(p projection.Projection) *projection.Runner {
+	e.t.Helper()
+	r, err := projection.New(p, projection.Deps{Log: e.log, Pool: e.pool, Logger: bustest.Log(e.t)})
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	return r
+}
+
+// content is both tables as text, read in one snapshot.
+func (e *env) content() string {
+	e.t.Helper()
+	var s string
+	err := e.pool.QueryRow(e.t.Context(), `select coalesce((select string_agg(name || '=' || refreshes, ' ' order by name) from public.catalogs), '')
+		|| ' total=' || coalesce((select sum(n) from public.totals), 0)`).Scan(&s)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	return s
+}
+
+func TestProjectionFollowsTheLog(t *testing.T) {
+	t.Parallel()
+	e := setup(t)
+	r := e.runner(catalogs(1, 1))
+	e.run(r.Run)
+	e.refresh("one", 3)
+	pos := e.refresh("two", 2)
+	if err := r.Wait(t.Context(), pos, patience); err != nil {
+		t.Fatal(err)
+	}
+	if got := e.content(); got != "one=3 two=2 total=5" {
+		t.Errorf("read model is %q", got)
+	}
+	if s := r.Status(); s.Lag != 0 || s.Position != pos {
+		t.Errorf("status is %+v at %s", s, pos)
+	}
+}
+
+// Another replica moves the checkpoint; a reader here still gets its minimum position.
+func TestWaitSeesAnotherReplica(t *testing.T) {
+	t.Parallel()
+	e := setup(t)
+	e.run(e.runner(catalogs(1, 1)).Run)
+	reader := e.runner(catalogs(1, 1))
+	if err := reader.Wait(t.Context(), e.refresh("one", 2), patience); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWaitEndsWithItsTimeout(t *testing.T) {
+	t.Parallel()
+	e := setup(t)
+	r := e.runner(catalogs(1, 1))
+	pos := e.refresh("one", 1)
+	err := r.Wait(t.Context(), pos, 50*time.Millisecond)
+	if !errs.Is(err, errs.Unavailable) || !strings.Contains(err.Error(), pos.String()) {
+		t.Errorf("Wait = %v", err)
+	}
+}
+
+// A rebuilt read model equals the live one, while the live one goes on, and no reader sees half (D9).
+func TestRebuildEqualsLive(t *testing.T) {
+	t.Parallel()
+	e := setup(t)
+	r := e.runner(catalogs(1, 1))
+	e.run(r.Run)
+	if err := r.Wait(t.Context(), e.refresh("one", 30), patience); err != nil {
+		t.Fatal(err)
+	}
+	live := e.content()
+	if err := r.Rebuild(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := e.content(); got != live {
+		t.Errorf("rebuilt %q, live %q", got, live)
+	}
+
+	ended := make(chan struct{})
+	e.run(func(ctx context.Context) error { // no reader may see a total that is not the sum of its parts, or less than before
+		least := 30
+		for {
+			var sum, total int
+			err := e.pool.QueryRow(ctx, `select (select coalesce(sum(refreshes), 0) from public.catalogs), (select coalesce(sum(n), 0) from public.totals)`).Scan(&sum, &total)
+			if err == nil && (sum != total || total < least) {
+				t.Errorf("a reader saw %d in parts and %d in all, after %d", sum, total, least)
+			}
+			least = max(least, total)
+			select {
+			case <-ended:
+				return nil
+			case <-ctx.Done():
+				return nil
+			default:
+			}
+		}
+	})
+	for i := range 5 {
+		e.refresh(fmt.Sprint("more", i), 5)
+		if err := r.Rebuild(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.Wait(t.Context(), e.refresh("last", 1), patience); err != nil {
+		t.Fatal(err)
+	}
+	close(ended)
+	if got := e.content(); got != "last=1 more0=5 more1=5 more2=5 more3=5 more4=5 one=30 total=56" {
+		t.Errorf("read model is %q", got)
+	}
+}
+
+// A fold that changes its meaning rebuilds at its first start, and an older binary stops writing.
+func TestNewVersionRebuildsAndTheOldOneStops(t *testing.T) {
+	t.Parallel()
+	e := setup(t)
+	old := e.runner(catalogs(1, 1))
+	e.run(old.Run)
+	if err := old.Wait(t.Context(), e.refresh("one", 4), patience); err != nil {
+		t.Fatal(err)
+	}
+	next := e.runner(catalogs(2, 10))
+	e.run(next.Run)
+	if err := next.Wait(t.Context(), e.refresh("one", 1), patience); err != nil {
+		t.Fatal(err)
+	}
+	if got := e.content(); got != "one=50 total=50" {
+		t.Errorf("read model is %q", got)
+	}
+	waitFor(t, "the old version says that it stopped", func() bool { return strings.Contains(old.Status().Failing, "version 2") })
+}
+
+func waitFor(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	end := time.After(patience)
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-end:
+			t.Fatalf("not within %s: %s", patience, what)
+		}
+	}
+}
+
+// An event that the new fold cannot take leaves the live tables as they are.
+func TestFailedRebuildChangesNothing(t *testing.T) {
+	t.Parallel()
+	e := setup(t)
+	r := e.runner(catalogs(1, 1))
+	e.run(r.Run)
+	e.refresh("bad", 2)
+	if err := r.Wait(t.Context(), e.refresh("one", 2), patience); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Rebuild(t.Context()); err == nil || !strings.Contains(err.Error(), "cannot be folded") {
+		t.Errorf("Rebuild = %v", err)
+	}
+	if got := e.content(); got != "one=2 total=2" {
+		t.Errorf("read model is %q", got)
+	}
+}
+
+func TestProjectionIsChecked(t *testing.T) {
+	t.Parallel()
+	for _, p := range []projection.Projection{{}, {Name: "a/b", Version: 1, Schema: "s", Tables: []string{"t"}, Apply: catalogs(1, 1).Apply}, catalogs(0, 1)} {
+		if _, err := projection.New(p, projection.Deps{}); !errs.Is(err, errs.Invalid) {
+			t.Errorf("New(%+v) = %v", p.Name, err)
+		}
+	}
+}

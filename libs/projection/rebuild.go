@@ -1,0 +1,137 @@
+package projection
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/pg"
+)
+
+// rebuildBatch is how many events one transaction of a rebuild folds: nobody waits for it, so it is
+// larger than a live batch.
+const rebuildBatch = 2000
+
+// beside is the schema of a session's temporary tables.
+const beside = "pg_temp"
+
+// Rebuild folds the log from its beginning beside the live tables and puts the result in place. The live
+// projection goes on meanwhile, and is held up only by the last step. Any event that Apply cannot take
+// is an error that names it; the live tables then stay as they are.
+func (r *Runner) Rebuild(ctx context.Context) error {
+	conn, err := r.d.Pool.Acquire(ctx)
+	if err != nil {
+		return fmt.Errorf("rebuild %s: %w", r.p.Name, pg.Err(err))
+	}
+	defer conn.Release()
+	if err := r.rebuildOn(ctx, conn); err != nil {
+		return fmt.Errorf("rebuild %s: %w", r.p.Name, pg.Err(err))
+	}
+	return nil
+}
+
+func (r *Runner) rebuildOn(ctx context.Context, conn *pgxpool.Conn) error {
+	defer r.dropBeside(context.WithoutCancel(ctx), conn)
+	if err := r.makeBeside(ctx, conn); err != nil {
+		return err
+	}
+	at := events.Position{Epoch: 1}
+	for {
+		var n int
+		err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) (err error) {
+			at, n, err = r.fold(ctx, tx, at)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			break
+		}
+	}
+	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error { return r.swap(ctx, tx, at) })
+}
+
+func (r *Runner) makeBeside(ctx context.Context, conn *pgxpool.Conn) error {
+	r.dropBeside(ctx, conn)
+	side := r.p.tables(beside)
+	for _, t := range r.p.Tables {
+		_, err := conn.Exec(ctx, fmt.Sprintf(`create temporary table %s (like %s including all)`,
+			side.Name(t), pgx.Identifier{r.p.Schema, t}.Sanitize()))
+		if err != nil {
+			return fmt.Errorf("make a table beside %s: %w", t, err)
+		}
+	}
+	return nil
+}
+
+func (r *Runner) dropBeside(ctx context.Context, conn *pgxpool.Conn) {
+	side := r.p.tables(beside)
+	for _, t := range r.p.Tables {
+		if _, err := conn.Exec(ctx, `drop table if exists `+side.Name(t)); err != nil {
+			r.d.Logger.DebugContext(ctx, "a temporary table stays until its session ends", "table", t, "error", err)
+		}
+	}
+}
+
+// fold folds one batch beside; n is how many positions it moved.
+func (r *Runner) fold(ctx context.Context, tx pgx.Tx, at events.Position) (events.Position, int, error) {
+	recs, upTo, err := r.d.Log.ReadAfter(ctx, tx, at, r.consumer.Filter(), rebuildBatch)
+	if err != nil {
+		return at, 0, err
+	}
+	side := r.p.tables(beside)
+	for _, e := range recs {
+		if err := r.p.Apply(ctx, tx, side, e); err != nil {
+			return at, 0, fmt.Errorf("event %s (%s): %w", e.Position, e.Type, err)
+		}
+	}
+	if !at.Less(upTo) {
+		return at, 0, nil
+	}
+	return upTo, int(upTo.N - at.N), nil
+}
+
+// swap locks out the live projection, folds what came meanwhile and replaces the contents of the live
+// tables. Readers go on with the old contents until it commits.
+func (r *Runner) swap(ctx context.Context, tx pgx.Tx, at events.Position) error {
+	if err := r.lockLive(ctx, tx); err != nil {
+		return err
+	}
+	for n := 1; n > 0; {
+		var err error
+		if at, n, err = r.fold(ctx, tx, at); err != nil {
+			return err
+		}
+	}
+	for _, t := range r.p.Tables {
+		live, side := pgx.Identifier{r.p.Schema, t}.Sanitize(), pgx.Identifier{beside, t}.Sanitize()
+		if _, err := tx.Exec(ctx, `delete from `+live); err != nil {
+			return fmt.Errorf("empty %s: %w", t, err)
+		}
+		if _, err := tx.Exec(ctx, `insert into `+live+` select * from `+side); err != nil {
+			return fmt.Errorf("fill %s: %w", t, err)
+		}
+	}
+	if _, err := tx.Exec(ctx, `delete from eventlog.parked where consumer = $1`, r.p.consumer()); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, `update eventlog.checkpoints set epoch = $3, position = $4, updated = now()
+		where consumer = $1 and tenant = $2`, r.p.consumer(), events.AllTenants, at.Epoch, at.N)
+	return err
+}
+
+// lockLive waits for the transaction that the live projection has open, of this version and of older
+// ones, and keeps the next from beginning.
+func (r *Runner) lockLive(ctx context.Context, tx pgx.Tx) error {
+	if _, err := tx.Exec(ctx, `insert into eventlog.checkpoints (consumer, tenant, epoch, position)
+		values ($1, $2, 1, 0) on conflict do nothing`, r.p.consumer(), events.AllTenants); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, `select from eventlog.checkpoints where consumer = $1 or starts_with(consumer, $2)
+		order by consumer for update`, r.p.consumer(), prefix+r.p.Name+"/v")
+	return err
+}

@@ -1,0 +1,251 @@
+package render_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/chandler-fleet/chandler/libs/bundle"
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/render"
+)
+
+// update writes the golden files anew: go test ./libs/render -run TestGolden -update
+var update = flag.Bool("update", false, "write golden files anew") //nolint:gochecknoglobals // a flag of the test binary
+
+func load(t testing.TB) bundle.Content {
+	t.Helper()
+	text, err := os.ReadFile("testdata/tide.yaml")
+	fatal(t, err)
+	var raw [][]byte
+	for _, doc := range bytes.Split(text, []byte("\n---\n")) {
+		raw = append(raw, doc)
+	}
+	c, err := bundle.FromManifests(raw)
+	fatal(t, err)
+	return c
+}
+
+func fatal(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func group(targets ...string) render.OperatorGroup {
+	return render.OperatorGroup{Name: "coast", Namespace: "coast-ops", Targets: targets}
+}
+
+// golden compares the objects, as YAML in order, with a file.
+func golden(t *testing.T, name string, objects []render.Object) {
+	t.Helper()
+	var out bytes.Buffer
+	for _, o := range objects {
+		d, err := o.Digest()
+		fatal(t, err)
+		body, err := yaml.Marshal(o.Body)
+		fatal(t, err)
+		out.WriteString("# " + o.String() + " " + string(d) + "\n---\n")
+		out.Write(body)
+	}
+	path := filepath.Join("testdata", name+".golden.yaml")
+	if *update {
+		fatal(t, os.WriteFile(path, out.Bytes(), 0o644)) //nolint:gosec // a file of the repository
+	}
+	want, err := os.ReadFile(path)
+	fatal(t, err)
+	if diff := cmp.Diff(string(want), out.String()); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", path, diff)
+	}
+}
+
+// TestGolden: R-IP-20, R-CSV-20, R-CSV-21, R-OG-15, R-OG-44, R-SUB-11, R-SUB-14, R-COND-1.
+func TestGolden(t *testing.T) {
+	t.Parallel()
+	config, err := os.ReadFile("testdata/config.json")
+	fatal(t, err)
+	for name, in := range map[string]render.Input{
+		"own":    {Group: group("coast-ops")},
+		"global": {Group: group()},
+		"multi":  {Group: group("b", "coast-ops", "a", "b")},
+		"config": {Group: group("coast-ops"), Config: config},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in.Content, in.Namespace = load(t), "coast-ops"
+			objects, err := render.Render(in)
+			fatal(t, err)
+			golden(t, name, objects)
+		})
+	}
+}
+
+// TestDeterministic: the same input gives the same digests, in any number of runs, and config only
+// changes what it concerns.
+func TestDeterministic(t *testing.T) {
+	t.Parallel()
+	digests := func(config string) map[string]string {
+		objects, err := render.Render(render.Input{Content: load(t), Namespace: "coast-ops", Group: group("coast-ops"), Config: json.RawMessage(config)})
+		fatal(t, err)
+		out := map[string]string{}
+		for _, o := range objects {
+			d, err := o.Digest()
+			fatal(t, err)
+			out[o.String()] = string(d)
+		}
+		return out
+	}
+	first := digests("")
+	for range 20 {
+		if diff := cmp.Diff(first, digests("null")); diff != "" {
+			t.Fatalf("digests differ between runs:\n%s", diff)
+		}
+	}
+	changed := digests(`{"env":[{"name":"X","value":"y"}]}`)
+	for name, d := range first {
+		if isDeployment := strings.HasPrefix(name, "Deployment "); (changed[name] != d) != isDeployment {
+			t.Errorf("%s: changed by config: %v", name, changed[name] != d)
+		}
+	}
+}
+
+// TestInstallModes is the table of R-CSV-31, with R-CSV-30.
+func TestInstallModes(t *testing.T) {
+	t.Parallel()
+	own, single, multi, all := render.ModeOwn, render.ModeSingle, render.ModeMulti, render.ModeAll
+	for name, c := range map[string]struct {
+		targets   []string
+		supported []string
+		want      string
+	}{
+		"empty list":            {nil, []string{own, single, multi, all}, "operatorgroup has invalid selected namespaces, cannot configure to watch zero namespaces"},
+		"all":                   {[]string{""}, []string{all}, ""},
+		"all unsupported":       {[]string{""}, []string{own, single, multi}, "AllNamespaces InstallModeType not supported, cannot configure to watch all namespaces"},
+		"own":                   {[]string{"own"}, []string{own}, ""},
+		"own unsupported":       {[]string{"own"}, []string{single, multi, all}, "OwnNamespace InstallModeType not supported, cannot configure to watch own namespace"},
+		"one":                   {[]string{"x"}, []string{single}, ""},
+		"one unsupported":       {[]string{"x"}, []string{own, multi, all}, "SingleNamespace InstallModeType not supported, cannot configure to watch one namespace"},
+		"several":               {[]string{"a", "b"}, []string{multi}, ""},
+		"several unsupported":   {[]string{"a", "b", "c"}, []string{own, single, all}, "MultiNamespace InstallModeType not supported, cannot configure to watch 3 namespaces"},
+		"own and others":        {[]string{"own", "b"}, []string{multi, own}, ""},
+		"own and others, multi": {[]string{"own", "b"}, []string{multi}, "OwnNamespace InstallModeType not supported, cannot configure to watch own namespace"},
+		"all and others":        {[]string{"", "b"}, []string{multi, all}, "operatorgroup has invalid selected namespaces, NamespaceAll found when |selected namespaces| > 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var modes []bundle.InstallMode
+			for _, m := range []string{own, single, multi, all} {
+				for _, s := range c.supported {
+					if m == s {
+						modes = append(modes, bundle.InstallMode{Type: m, Supported: true})
+					}
+				}
+			}
+			err := render.CheckInstallModes(modes, "own", c.targets)
+			if got := text(err); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+			if err != nil && !errs.Is(err, errs.Unprocessable) {
+				t.Errorf("kind %s", errs.KindOf(err))
+			}
+		})
+	}
+	if got := render.DuplicateMode([]bundle.InstallMode{{Type: own}, {Type: all}, {Type: own}}); got != own {
+		t.Errorf("duplicate mode %q, want %q", got, own)
+	}
+}
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// TestRefusals: a bundle that cannot be rendered is refused with the rule that it breaks.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	csv := func(strategy, deployments string) string {
+		return `{"apiVersion":"operators.coreos.com/v1alpha1","kind":"ClusterServiceVersion","metadata":{"name":"a.v1"},"spec":{"installModes":[{"type":"OwnNamespace","supported":true}],"install":{"strategy":"` +
+			strategy + `","spec":{"deployments":` + deployments + `}}}}`
+	}
+	for name, c := range map[string]struct {
+		manifests []string
+		config    string
+		rule      string
+	}{
+		"strategy":          {[]string{csv("helm", "[]")}, "", "R-CSV-2"},
+		"deployment twice":  {[]string{csv("deployment", `[{"name":"a","spec":{}},{"name":"a","spec":{}}]`)}, "", "R-CSV-20"},
+		"deployment type":   {[]string{csv("deployment", `[{"name":"a","spec":{"replicas":"many"}}]`)}, "", "R-CSV-20"},
+		"kind":              {[]string{csv("deployment", "[]"), `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"}}`}, "", "R-CAT-53"},
+		"pod monitor":       {[]string{csv("deployment", "[]"), `{"apiVersion":"monitoring.coreos.com/v1","kind":"PodMonitor","metadata":{"name":"p"}}`}, "", "R-CAT-53"},
+		"crd v1beta1":       {[]string{csv("deployment", "[]"), `{"apiVersion":"apiextensions.k8s.io/v1beta1","kind":"CustomResourceDefinition","metadata":{"name":"p"}}`}, "", "R-CAT-59"},
+		"config":            {[]string{csv("deployment", "[]")}, `{"env":"LOG=debug"}`, "R-SUB-14"},
+		"mount of a nobody": {[]string{csv("deployment", `[{"name":"a","spec":{}}]`)}, `{"volumeMounts":[{"name":"v","mountPath":"/v"}]}`, "R-SUB-14"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var raw [][]byte
+			for _, m := range c.manifests {
+				raw = append(raw, []byte(m))
+			}
+			content, err := bundle.FromManifests(raw)
+			fatal(t, err)
+			_, err = render.Render(render.Input{Content: content, Namespace: "ops", Group: group("ops"), Config: json.RawMessage(c.config)})
+			if !errs.Is(err, errs.Invalid) || !hasRule(err, c.rule) {
+				t.Errorf("got %v (%s), want rule %s", err, errs.KindOf(err), c.rule)
+			}
+		})
+	}
+}
+
+func hasRule(err error, rule string) bool {
+	for err != nil {
+		if e, ok := err.(*errs.Error); ok { //nolint:errorlint // each link of the chain is looked at
+			if e.Rule == rule {
+				return true
+			}
+			err = e.Unwrap()
+			continue
+		}
+		return false
+	}
+	return false
+}
+
+// TestNames: R-CSV-21: generated names fit a label and differ between namespaces for cluster roles.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	names := func(ns string) map[string]bool {
+		out := map[string]bool{}
+		objects, err := render.Render(render.Input{Content: load(t), Namespace: ns, Group: render.OperatorGroup{Name: "g", Namespace: ns}})
+		fatal(t, err)
+		for _, o := range objects {
+			if o.GVK.Kind == "ClusterRole" && o.Name != "tide-metrics-reader" {
+				out[o.Name] = true
+				if len(o.Name) > 63 {
+					t.Errorf("%s has %d characters", o.Name, len(o.Name))
+				}
+			}
+		}
+		return out
+	}
+	a := names("a")
+	for n := range names("b") {
+		if a[n] {
+			t.Errorf("cluster role %s is in both namespaces", n)
+		}
+	}
+	long := strings.Repeat("x", 100)
+	if got := render.OwnerLabelValue(long); len(got) > 63 || got == render.OwnerLabelValue(long+"y") {
+		t.Errorf("owner label %s", got)
+	}
+}

@@ -1,0 +1,184 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/chandler-fleet/chandler/libs/bus/bustest"
+	"github.com/chandler-fleet/chandler/libs/catalog/catalogtest"
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/eventlog"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
+	"github.com/chandler-fleet/chandler/libs/service"
+	"github.com/chandler-fleet/chandler/libs/telemetry"
+	"github.com/chandler-fleet/chandler/services/catalog-indexer/internal/store"
+)
+
+// TestEndedAnywhere proves that a look which ends between any two writes leaves nothing that is told
+// or served, and that the next look comes to the same end as one that was never interrupted.
+func TestEndedAnywhere(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	stream := b.add("examples", examples(t))
+	c, err := b.store.Get(t.Context(), events.DefaultTenant, stream)
+	b.must(err)
+	src, fingerprint, err := b.open(t.Context(), c)
+	b.must(err)
+	out := store.Look{Catalog: c, Wanted: c.Wanted, Fingerprint: fingerprint, Meta: events.Meta{Tenant: c.Tenant, Source: events.Indexer, Time: time.Now()}}
+
+	// Ended before anything: the content writer is given a context that has ended.
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	early := out
+	if err := b.load(ended, src, &early); err == nil {
+		t.Error("a load went on though its context has ended")
+	}
+	b.nothingTold(stream)
+	// Ended behind the content and the documents, before the outcome.
+	b.must(b.load(t.Context(), src, &out))
+	b.nothingTold(stream)
+	before := b.rows()
+	// Ended inside the last transaction: it rolls back as a whole.
+	failing := errors.New("power is gone")
+	err = b.pool.Tx(t.Context(), func(tx pgx.Tx) error {
+		if _, err := tx.Exec(t.Context(), `update catalog.catalogs set revision = 'half' where stream = $1`, stream); err != nil {
+			return err
+		}
+		return failing
+	})
+	if !errors.Is(err, failing) {
+		t.Fatal(err)
+	}
+	b.nothingTold(stream)
+	b.must(src.Close())
+
+	b.must(b.lookAt(stream))
+	facts := b.facts(stream)
+	if len(facts) != 1 || facts[0].(events.CatalogRevisionPublished).Revision != string(out.Published.Revision) {
+		t.Errorf("facts: %v, want the revision %s", facts, out.Published.Revision)
+	}
+	if after := b.rows(); after.contents != before.contents || after.packages != before.packages || after.contents == 0 {
+		t.Errorf("content was stored twice: %+v, then %+v", before, after)
+	}
+	// The outcome of the look that was interrupted comes late: it finds another state and writes nothing.
+	written, err := b.store.Finish(t.Context(), out)
+	if err != nil || written || len(b.facts(stream)) != 1 {
+		t.Errorf("a late outcome was written (%v, %v)", written, err)
+	}
+}
+
+// TestIntentBetween proves that an intent which comes while a source is looked at makes the look begin
+// again where it matters, and is no obstacle where it does not.
+func TestIntentBetween(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	dir := t.TempDir()
+	write(t, dir, "catalog.yaml", good)
+	stream := b.add("harbour", dir)
+	c, err := b.store.Get(t.Context(), events.DefaultTenant, stream)
+	b.must(err)
+	src, fingerprint, err := b.open(t.Context(), c)
+	b.must(err)
+	defer func() { b.must(src.Close()) }()
+	out := store.Look{Catalog: c, Wanted: c.Wanted, Fingerprint: fingerprint, Meta: events.Meta{Tenant: c.Tenant, Source: events.Indexer, Time: time.Now()}}
+	b.must(b.load(t.Context(), src, &out))
+
+	b.intent("harbour", events.CatalogRefreshRequested{})
+	b.must(b.finish(t.Context(), out))
+	b.positioned()
+	now, err := b.store.Get(t.Context(), events.DefaultTenant, stream)
+	b.must(err)
+	if now.Revision == "" || now.Looked >= now.Wanted {
+		t.Errorf("the refresh that came in between is lost: %+v", now)
+	}
+
+	out.Catalog = now
+	b.intent("harbour", events.CatalogChanged{SourceType: "directory", Spec: b.body(t.TempDir())})
+	if err := b.finish(t.Context(), out); !errs.Is(err, errs.Conflict) {
+		t.Errorf("the outcome of another source was taken: %v", err)
+	}
+	b.must(b.lookAt(stream))
+	facts := b.facts(stream)
+	if f, failed := facts[len(facts)-1].(events.CatalogLoadFailed); !failed || f.Rule != "R-CAT-1" {
+		t.Errorf("facts: %v", facts)
+	}
+}
+
+// TestRun proves the whole service: an intent appended by the gateway ends in a published revision, a
+// change of the files in another one, without a word in between.
+func TestRun(t *testing.T) {
+	t.Parallel()
+	d := pgtest.DB(t)
+	nats := bustest.Start(t)
+	tel, err := telemetry.Start(t.Context(), telemetry.Options{Service: "catalog-indexer"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := Config{Config: service.Config{DatabaseURL: d.URL("catalog-indexer"), NATSURL: nats.Server.URL(), OpsListen: "127.0.0.1:0", Drain: 5 * time.Second}, Poll: 20 * time.Millisecond}
+	a, err := New(t.Context(), cfg, tel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- a.Run(ctx) }()
+	defer func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}()
+	b := &bench{App: assemble(cfg, tel, d.Pool(t, "catalog-indexer"), nil), t: t, gateway: d.Pool(t, "gateway")}
+	b.log = eventlog.New(b.gateway)
+	dir := examples(t)
+	stream := b.append("examples", events.CatalogAdded{Name: "examples", SourceType: "directory", Spec: b.body(dir)})
+	first := b.await(stream, func(events.CatalogRevisionPublished) bool { return true })
+	if first.Packages != 6 || first.Bundles != 15 {
+		t.Errorf("first revision: %d packages, %d bundles", first.Packages, first.Bundles)
+	}
+	overlay(t, "../../../examples/catalog-next", dir)
+	second := b.await(stream, func(p events.CatalogRevisionPublished) bool { return p.Bundles == 17 })
+	heads := map[string]string{}
+	for _, c := range second.Changes {
+		for _, h := range c.Heads {
+			heads[c.Package+"/"+h.Channel] = h.To
+		}
+	}
+	if second.Previous == "" || heads["lighthouse/steady"] != "lighthouse.v1.3.0" && len(heads) != 3 {
+		t.Errorf("second revision: %+v", second)
+	}
+}
+
+// TestRealCatalog indexes a whole published catalog, and measures it.
+func TestRealCatalog(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	dir := catalogtest.Unpack(t, catalogtest.CertifiedFBC414, nil)
+	stream := b.add("certified", dir)
+	began := time.Now()
+	b.must(b.lookAt(stream))
+	took := time.Since(began)
+	r := b.facts(stream)[0].(events.CatalogRevisionPublished)
+	if r.Packages != 40 || r.Bundles != 369 {
+		t.Errorf("%d packages, %d bundles", r.Packages, r.Bundles)
+	}
+	var raw, packed, documents int64
+	b.must(b.pool.QueryRow(t.Context(), `select sum(size), sum(length(pack)), (select sum(length(document)) from catalog.packages) from catalog.contents`).Scan(&raw, &packed, &documents))
+	began = time.Now()
+	b.intent("certified", events.CatalogRefreshRequested{})
+	b.must(b.lookAt(stream))
+	t.Logf("indexed in %s, again in %s; %d MB of manifests are stored in %d KB, documents in %d KB", took.Round(time.Millisecond), time.Since(began).Round(time.Millisecond), raw>>20, packed>>10, documents>>10)
+	if n := len(b.facts(stream)); n != 1 {
+		t.Errorf("%d facts after a second look", n)
+	}
+	var broken int
+	b.must(b.pool.QueryRow(t.Context(), `select count(*) from catalog.contents where digest !~ '^sha256:[0-9a-f]{64}$'`).Scan(&broken))
+	if broken > 0 {
+		t.Errorf("%d contents without a digest", broken)
+	}
+}

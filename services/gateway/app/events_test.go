@@ -1,0 +1,189 @@
+package app_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+)
+
+// until polls until ok; it is for what has no signal.
+func (b *bench) until(ok func() bool) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.t.Context(), 20*time.Second)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			b.t.Fatal("it did not come true in time")
+		}
+	}
+}
+
+func TestEventsAreListedAndFiltered(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.cluster("spoke")
+	b.cluster("other")
+	b.catalog("fleet")
+	must[model.OperatorGroup](b, 201, b.do("POST", "/api/v1/clusters/spoke/namespaces/ops/operatorgroups", model.CreateOperatorGroup{Name: "g"}))
+	last := must[model.Subscription](b, 201, b.do("POST", subscriptions, subscribe("tidegauge", "tidegauge")))
+	b.until(func() bool {
+		return strings.Contains(string(b.do("GET", "/api/v1/events", nil).body), "subscription.created.v1")
+	})
+	type page struct {
+		Items []model.Event
+		Next  string
+		Done  bool
+	}
+	all := must[page](b, 200, b.do("GET", "/api/v1/events", nil))
+	if len(all.Items) != 6 || !all.Done {
+		t.Fatalf("got %+v", all)
+	}
+	for i, e := range all.Items {
+		if e.Sequence != fmt.Sprintf("1-%d", i+1) || e.SpecVersion != "1.0" || e.Hash == "" || e.ID == "" {
+			t.Errorf("got %+v", e)
+		}
+	}
+	if e := all.Items[0]; e.Actor != "token-admin" || e.TraceParent == "" && e.Correlation == "" {
+		t.Errorf("got %+v", e)
+	}
+	count := func(query string, want int) {
+		t.Helper()
+		if got := must[page](b, 200, b.do("GET", "/api/v1/events?"+query, nil)); len(got.Items) != want {
+			t.Errorf("%s: %d events, want %d: %+v", query, len(got.Items), want, got.Items)
+		}
+	}
+	count("type=cluster.registered.v1", 2)
+	count("type=cluster.*&type=subscription.created.v1", 3)
+	count("cluster=spoke", 3)
+	count("subject=spoke/ops/tidegauge", 1)
+	count("stream="+last.Stream, 1)
+	count("after=1-4", 2)
+	first := must[page](b, 200, b.do("GET", "/api/v1/events?limit=4", nil))
+	rest := must[page](b, 200, b.do("GET", "/api/v1/events?limit=4&after="+first.Next, nil))
+	if len(first.Items) != 4 || first.Done || len(rest.Items) != 2 || !rest.Done || rest.Next != "1-6" {
+		t.Errorf("got %+v then %+v", first, rest)
+	}
+}
+
+// sse is one open stream.
+type sse struct {
+	lines *bufio.Scanner
+	close func()
+	res   *http.Response
+}
+
+func (b *bench) stream(query, lastID string) sse {
+	b.t.Helper()
+	ctx, cancel := context.WithCancel(b.t.Context())
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, b.url+"/api/v1/events/stream?"+query, http.NoBody)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	if lastID != "" {
+		req.Header.Set("Last-Event-ID", lastID)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if res.StatusCode != http.StatusOK || res.Header.Get("Content-Type") != "text/event-stream" {
+		b.t.Fatalf("stream: %d %v", res.StatusCode, res.Header)
+	}
+	s := sse{lines: bufio.NewScanner(res.Body), res: res}
+	s.close = func() {
+		cancel()
+		if err := res.Body.Close(); err != nil {
+			b.t.Errorf("close the stream: %v", err)
+		}
+	}
+	return s
+}
+
+// next returns id and type of the next event, false at the end of the stream.
+func (s sse) next() (id, typ string, ok bool) {
+	for s.lines.Scan() {
+		line := s.lines.Text()
+		switch {
+		case strings.HasPrefix(line, "id: "):
+			id = line[4:]
+		case strings.HasPrefix(line, "event: "):
+			typ = line[7:]
+		case line == "" && typ != "":
+			return id, typ, true
+		}
+	}
+	return "", "", false
+}
+
+// TestStreamResumesWithoutGaps: a client that is cut off again and again, and goes on with
+// Last-Event-ID, sees every event once and in order, while events are appended.
+func TestStreamResumesWithoutGaps(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	const total = 60
+	appended := make(chan struct{})
+	go func() {
+		defer close(appended)
+		for i := range total {
+			b.do("POST", "/api/v1/clusters", model.RegisterCluster{Name: fmt.Sprintf("spoke-%d", i), Kubeconfig: kubeconfig})
+		}
+	}()
+	last, seen := "1-0", 0
+	for seen < total {
+		s := b.stream("type=cluster.registered.v1", last)
+		for range 7 { // then the connection breaks
+			id, typ, ok := s.next()
+			if !ok {
+				t.Fatal("the stream ended by itself")
+			}
+			seen++
+			if want := fmt.Sprintf("1-%d", seen); id != want || typ != "cluster.registered.v1" {
+				t.Fatalf("got %s %s, want %s", id, typ, want)
+			}
+			if last = id; seen == total {
+				break
+			}
+		}
+		s.close()
+	}
+	<-appended
+}
+
+// TestStreamBeginsNowAndEndsWithTheServer: without a position only news comes, and a stop of the
+// gateway ends the stream in good order.
+func TestStreamBeginsNowAndEndsWithTheServer(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.cluster("before")
+	b.until(func() bool { return b.count(`select count(*) from eventlog.events`) == 1 })
+	s := b.stream("", "")
+	defer s.close()
+	b.fact(events.Installer, events.KindCluster, "before", "before", events.ClusterObserved{State: "Connected"})
+	if id, typ, ok := s.next(); !ok || id != "1-2" || typ != "cluster.observed.v1" {
+		t.Errorf("got %s %s %v", id, typ, ok)
+	}
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		b.stop()
+	}()
+	if _, _, ok := s.next(); ok {
+		t.Error("an event after the end")
+	}
+	if err := s.lines.Err(); err != nil {
+		t.Errorf("the stream was cut off: %v", err)
+	}
+	<-stopped
+}

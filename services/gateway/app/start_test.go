@@ -1,0 +1,210 @@
+package app_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"filippo.io/age"
+	"github.com/jackc/pgx/v5"
+	"go.opentelemetry.io/otel"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/chandler-fleet/chandler/libs/bus/bustest"
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/eventlog"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
+	"github.com/chandler-fleet/chandler/libs/projection"
+	"github.com/chandler-fleet/chandler/libs/service"
+	"github.com/chandler-fleet/chandler/libs/telemetry"
+	"github.com/chandler-fleet/chandler/services/gateway/app"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+)
+
+func config(t *testing.T, url, nats, adminToken string, tokenTo io.Writer) app.Config {
+	t.Helper()
+	id, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return app.Config{
+		Config: service.Config{DatabaseURL: url, NATSURL: nats, OpsListen: "127.0.0.1:0", Drain: 10 * time.Second},
+		Listen: "127.0.0.1:0", AdminToken: adminToken, CredentialsRecipient: id.Recipient().String(), TokenTo: tokenTo,
+	}
+}
+
+func quiet() *telemetry.Telemetry { return &telemetry.Telemetry{Log: slog.New(slog.DiscardHandler)} }
+
+// run runs a gateway until the test ends and returns its address.
+func run(t *testing.T, cfg app.Config) string {
+	t.Helper()
+	a, err := app.New(t.Context(), cfg, quiet())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- a.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("gateway: %v", err)
+		}
+	})
+	return "http://" + a.Addr()
+}
+
+// TestFirstTokenIsToldOnce: an installation without a given token makes one, tells it once and keeps
+// its hash only; a given token replaces it.
+func TestFirstTokenIsToldOnce(t *testing.T) {
+	t.Parallel()
+	d, nats := pgtest.DB(t), bustest.Start(t)
+	var told, again bytes.Buffer
+	b := &bench{t: t, db: d, pools: map[string]*pg.Pool{}, url: run(t, config(t, d.URL("gateway"), nats.Server.URL(), "", &told))}
+	m := regexp.MustCompile(`^admin token \(shown once\): ([A-Z0-9]{52})\n$`).FindStringSubmatch(told.String())
+	if m == nil {
+		t.Fatalf("told %q", told.String())
+	}
+	if a := b.as(m[1], "GET", "/api/v1/clusters", nil); a.status != 200 {
+		t.Errorf("the token that was told does not work: %d", a.status)
+	}
+	if n := b.count(fmt.Sprintf(`select count(*) from gateway.tokens where convert_from(hash, 'LATIN1') like '%%%s%%'`, m[1])); n != 0 {
+		t.Error("the token is stored in the clear")
+	}
+	run(t, config(t, d.URL("gateway"), nats.Server.URL(), "", &again))
+	if again.Len() != 0 {
+		t.Errorf("told again: %q", again.String())
+	}
+	run(t, config(t, d.URL("gateway"), nats.Server.URL(), token, io.Discard))
+	if a := b.as(m[1], "GET", "/api/v1/clusters", nil); a.status != 401 {
+		t.Errorf("the replaced token still works: %d", a.status)
+	}
+	if a := b.do("GET", "/api/v1/clusters", nil); a.status != 200 {
+		t.Errorf("the given token does not work: %d", a.status)
+	}
+}
+
+func TestStartIsRefused(t *testing.T) {
+	t.Parallel()
+	nats := bustest.Start(t)
+	d := pgtest.DB(t)
+	short := config(t, d.URL("gateway"), nats.Server.URL(), "short", io.Discard)
+	if _, err := app.New(t.Context(), short, quiet()); !errs.Is(err, errs.Invalid) || !strings.Contains(err.Error(), "16") {
+		t.Errorf("a short token: %v", err)
+	}
+	noKey := config(t, d.URL("gateway"), nats.Server.URL(), token, io.Discard)
+	noKey.CredentialsRecipient = ""
+	if _, err := app.New(t.Context(), noKey, quiet()); !errs.Is(err, errs.Invalid) {
+		t.Errorf("no recipient: %v", err)
+	}
+	empty := config(t, pgtest.Empty(t).URL(pgtest.Admin), nats.Server.URL(), token, io.Discard)
+	if _, err := app.New(t.Context(), empty, quiet()); err == nil || !strings.Contains(err.Error(), "migrat") {
+		t.Errorf("a database without a schema: %v", err)
+	}
+}
+
+// TestStartWaitsForNATS: without NATS the gateway waits and ends when it is told to.
+func TestStartWaitsForNATS(t *testing.T) {
+	t.Parallel()
+	d := pgtest.DB(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	_, err := app.New(ctx, config(t, d.URL("gateway"), "nats://127.0.0.1:1", token, io.Discard), quiet())
+	if !errs.Is(err, errs.Unavailable) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestTraceGoesIntoEvents: the trace of a request is that of its event.
+func TestTraceGoesIntoEvents(t *testing.T) { //nolint:paralleltest // the tracer is the process's
+	old := otel.GetTracerProvider()
+	tracer := sdktrace.NewTracerProvider()
+	otel.SetTracerProvider(tracer)
+	t.Cleanup(func() {
+		otel.SetTracerProvider(old)
+		if err := tracer.Shutdown(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	b := setup(t)
+	b.cluster("spoke")
+	b.until(func() bool {
+		var page struct{ Items []model.Event }
+		page = must[struct{ Items []model.Event }](b, http.StatusOK, b.do("GET", "/api/v1/events", nil))
+		return len(page.Items) == 1 && regexp.MustCompile(`^00-[0-9a-f]{32}-[0-9a-f]{16}-01$`).MatchString(page.Items[0].TraceParent)
+	})
+}
+
+// TestRebuiltViewsAreEqual proves DESIGN D9: every read model, made again from the log, is what it was.
+func TestRebuiltViewsAreEqual(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.cluster("spoke")
+	b.catalog("fleet")
+	must[model.OperatorGroup](b, 201, b.do("POST", "/api/v1/clusters/spoke/namespaces/ops/operatorgroups", model.CreateOperatorGroup{Name: "g"}))
+	for i := range 5 {
+		name := fmt.Sprintf("s%d", i)
+		must[model.Subscription](b, 201, b.do("POST", subscriptions, subscribe(name, "tidegauge")))
+		plan := fmt.Sprintf("00000000-0000-0000-0000-00000000000%d", i)
+		subject := fmt.Sprintf("spoke/ops/install-%d", i)
+		b.fact(events.Resolver, events.KindInstallPlan, plan, subject, proposed(plan, fmt.Sprintf("install-%d", i), fmt.Sprintf("tidegauge.v%d.0.0", i), name))
+		csv := fmt.Sprintf("spoke/ops/tidegauge.v%d.0.0", i)
+		b.fact(events.Installer, events.KindCSV, csv, csv, events.CSVPhaseChanged{Phase: "Pending"}, events.CSVPhaseChanged{Phase: "Succeeded"})
+		if i%2 == 0 {
+			b.fact(events.Installer, events.KindCSV, csv, csv, events.CSVRemoved{Reason: "Deleted"})
+		}
+	}
+	must[model.Removed](b, 200, b.do("DELETE", subscriptions+"/s3", nil))
+	b.position = must[model.Removed](b, 200, b.do("DELETE", "/api/v1/clusters/spoke", nil)).Position
+	for _, path := range []string{"clusters", "catalogs", "operatorgroups", "subscriptions", "installplans", "operators"} {
+		b.do("GET", b.seen("/api/v1/"+path), nil)
+	}
+	b.stop()
+
+	pool := b.pool("gateway")
+	log := eventlog.New(pool)
+	for _, p := range view.Projections() {
+		before := b.contents(p)
+		r, err := projection.New(p, projection.Deps{Log: log, Pool: pool, Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Rebuild(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		after := b.contents(p)
+		if before != after || p.Name != view.Clusters && before == "" {
+			t.Errorf("%s:\n%s\nmade again:\n%s", p.Name, before, after)
+		}
+	}
+}
+
+// contents is every row of a projection's tables.
+func (b *bench) contents(p projection.Projection) string {
+	b.t.Helper()
+	var all strings.Builder
+	for _, table := range p.Tables {
+		rows, err := b.pool("admin").Query(b.t.Context(), `select t::text from gateway.`+pgx.Identifier{table}.Sanitize()+` t order by 1`)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		for _, l := range lines {
+			all.WriteString(table + " " + l + "\n")
+		}
+	}
+	return all.String()
+}

@@ -1,0 +1,180 @@
+package csv_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/chandler-fleet/chandler/services/installer/csv"
+)
+
+var (
+	noon = time.Date(2031, 2, 3, 12, 0, 0, 0, time.UTC)
+	met  = []csv.Requirement{{Name: "tides.sea.test", Status: csv.Present}}
+	open = []csv.Requirement{{Name: "tides.sea.test", Status: csv.NotPresent}}
+)
+
+// good is an observation in which nothing is in the way.
+func good() csv.Observation {
+	return csv.Observation{
+		Now: noon, OperatorGroups: 1, TargetsKnown: true, Requirements: met,
+		Components: csv.Components{Applied: true, Healthy: true},
+	}
+}
+
+func in(p csv.Phase, r csv.Reason) csv.Status {
+	return csv.Status{Phase: p, Reason: r, LastTransitionTime: noon.Add(-time.Minute)}
+}
+
+// row is one row of the table in R-CSV §6.3.
+type row struct {
+	name   string
+	from   csv.Status
+	change func(*csv.Observation)
+	want   string // "Phase Reason", "" for no change
+}
+
+// TestTable proves R-CSV-10 and R-CSV-11, row by row.
+func TestTable(t *testing.T) {
+	t.Parallel()
+	same := func(*csv.Observation) {}
+	rows := []row{
+		{"any: no operator group", in(csv.PhaseSucceeded, csv.ReasonInstallSucceeded), func(o *csv.Observation) { o.OperatorGroups = 0 }, "Failed NoOperatorGroup"},
+		{"any: several operator groups", in(csv.PhasePending, csv.ReasonRequirementsUnknown), func(o *csv.Observation) { o.OperatorGroups = 2 }, "Failed TooManyOperatorGroups"},
+		{"any: duplicate install modes", in(csv.PhasePending, csv.ReasonRequirementsUnknown), func(o *csv.Observation) { o.DuplicateMode = "OwnNamespace" }, "Failed InvalidInstallModes"},
+		{"any: unsupported targets", in(csv.PhaseInstalling, csv.ReasonInstallSucceeded), func(o *csv.Observation) { o.ModesError = "no" }, "Failed UnsupportedOperatorGroup"},
+		{"any: no target annotation", in(csv.PhaseInstallReady, csv.ReasonAllRequirementsMet), func(o *csv.Observation) { o.TargetsKnown = false }, "Failed NoTargetNamespaces"},
+		{"new", csv.Status{}, same, "Pending RequirementsUnknown"},
+		{"new, even without a group", csv.Status{}, func(o *csv.Observation) { o.OperatorGroups = 0 }, "Pending RequirementsUnknown"},
+		{"Pending: strategy cannot be read", in(csv.PhasePending, csv.ReasonRequirementsUnknown), func(o *csv.Observation) { o.StrategyError = "helm" }, "Failed InvalidInstallStrategy"},
+		{"Pending: requirement unmet", in(csv.PhasePending, csv.ReasonRequirementsUnknown), func(o *csv.Observation) { o.Requirements = open }, "Pending RequirementsNotMet"},
+		{"Pending: owner conflict", in(csv.PhasePending, csv.ReasonRequirementsUnknown), func(o *csv.Observation) { o.OwnerConflict = "x" }, "Failed OwnerConflict"},
+		{"Pending: predecessor not yet Replacing", in(csv.PhasePending, csv.ReasonRequirementsUnknown), func(o *csv.Observation) {
+			o.Predecessor = &csv.Neighbour{Name: "old", Phase: csv.PhaseSucceeded}
+		}, ""},
+		{"Pending: predecessor Replacing", in(csv.PhasePending, csv.ReasonRequirementsUnknown), func(o *csv.Observation) {
+			o.Predecessor = &csv.Neighbour{Name: "old", Phase: csv.PhaseReplacing}
+		}, "InstallReady AllRequirementsMet"},
+		{"Pending: all met", in(csv.PhasePending, csv.ReasonRequirementsNotMet), same, "InstallReady AllRequirementsMet"},
+		{"InstallReady: creating failed", in(csv.PhaseInstallReady, csv.ReasonAllRequirementsMet), func(o *csv.Observation) { o.InstallError = "no" }, "Failed InstallComponentFailed"},
+		{"InstallReady: created", in(csv.PhaseInstallReady, csv.ReasonAllRequirementsMet), same, "Installing InstallSucceeded"},
+		{"InstallReady: not yet created", in(csv.PhaseInstallReady, csv.ReasonAllRequirementsMet), func(o *csv.Observation) { o.Components = csv.Components{} }, ""},
+		{"Installing: not yet healthy", in(csv.PhaseInstalling, csv.ReasonInstallSucceeded), unhealthy, "Installing InstallWaiting"},
+		{"Installing: progress deadline", in(csv.PhaseInstalling, csv.ReasonInstallSucceeded), func(o *csv.Observation) {
+			o.Components = csv.Components{Applied: true, DeadlineExceeded: true}
+		}, "Failed InstallCheckFailed"},
+		{"Installing: five minutes", in(csv.PhaseInstalling, csv.ReasonInstallWaiting), func(o *csv.Observation) {
+			unhealthy(o)
+			o.Now = noon.Add(csv.InstallTimeout - time.Minute)
+		}, "Failed InstallCheckFailed"},
+		{"Installing: healthy", in(csv.PhaseInstalling, csv.ReasonInstallWaiting), same, "Succeeded InstallSucceeded"},
+		{"Succeeded: replaced", in(csv.PhaseSucceeded, csv.ReasonInstallSucceeded), func(o *csv.Observation) {
+			o.Successor = &csv.Neighbour{Name: "new", Phase: csv.PhasePending}
+		}, "Replacing BeingReplaced"},
+		{"Succeeded: requirement vanished", in(csv.PhaseSucceeded, csv.ReasonInstallSucceeded), func(o *csv.Observation) { o.Requirements = open }, "Failed RequirementsNotMet"},
+		{"Succeeded: deployment differs", in(csv.PhaseSucceeded, csv.ReasonInstallSucceeded), func(o *csv.Observation) { o.Components = csv.Components{} }, "InstallReady ComponentUnhealthy"},
+		{"Succeeded: unhealthy", in(csv.PhaseSucceeded, csv.ReasonInstallSucceeded), unhealthy, "Failed ComponentUnhealthy"},
+		{"Succeeded: nothing new", in(csv.PhaseSucceeded, csv.ReasonInstallSucceeded), same, ""},
+		{"Failed: fail-forward", in(csv.PhaseFailed, csv.ReasonInstallCheckFailed), func(o *csv.Observation) {
+			unhealthy(o)
+			o.FailForward, o.Successor = true, &csv.Neighbour{Name: "new"}
+		}, "Replacing BeingReplaced"},
+		{"Failed: replaced without fail-forward", in(csv.PhaseFailed, csv.ReasonInstallCheckFailed), func(o *csv.Observation) {
+			unhealthy(o)
+			o.Successor = &csv.Neighbour{Name: "new"}
+		}, ""},
+		{"Failed: group's cause gone", in(csv.PhaseFailed, csv.ReasonNoOperatorGroup), same, "Pending RequirementsUnknown"},
+		{"Failed: group's cause remains", csv.Status{
+			Phase: csv.PhaseFailed, Reason: csv.ReasonNoOperatorGroup, Message: "csv in namespace with no operatorgroups", LastTransitionTime: noon,
+		}, func(o *csv.Observation) { o.OperatorGroups = 0 }, ""},
+		{"Failed: requirements unmet", in(csv.PhaseFailed, csv.ReasonComponentUnhealthy), func(o *csv.Observation) { o.Requirements = open }, "Pending RequirementsNotMet"},
+		{"Failed: component lost", in(csv.PhaseFailed, csv.ReasonComponentUnhealthy), func(o *csv.Observation) { o.Components = csv.Components{} }, "Pending NeedsReinstall"},
+		{"Failed: unhealthy, just now", in(csv.PhaseFailed, csv.ReasonComponentUnhealthy), unhealthy, ""},
+		{"Failed: unhealthy for long", in(csv.PhaseFailed, csv.ReasonComponentUnhealthy), func(o *csv.Observation) {
+			unhealthy(o)
+			o.Now = noon.Add(csv.ReinstallInterval)
+		}, "Pending NeedsReinstall"},
+		{"Failed: healthy", in(csv.PhaseFailed, csv.ReasonComponentUnhealthy), same, "Succeeded InstallSucceeded"},
+		{"Replacing: replaces one that exists", in(csv.PhaseReplacing, csv.ReasonBeingReplaced), func(o *csv.Observation) {
+			o.Predecessor, o.Successor = &csv.Neighbour{Name: "older"}, &csv.Neighbour{Name: "new", Phase: csv.PhaseSucceeded}
+		}, ""},
+		{"Replacing: replacement not yet Succeeded", in(csv.PhaseReplacing, csv.ReasonBeingReplaced), func(o *csv.Observation) {
+			o.Successor = &csv.Neighbour{Name: "new", Phase: csv.PhaseInstalling}
+		}, ""},
+		{"Replacing: replacement Succeeded", in(csv.PhaseReplacing, csv.ReasonBeingReplaced), func(o *csv.Observation) {
+			o.Successor = &csv.Neighbour{Name: "new", Phase: csv.PhaseSucceeded}
+		}, "Deleting Replaced"},
+		{"Deleting", in(csv.PhaseDeleting, csv.ReasonReplaced), same, ""},
+	}
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) {
+			t.Parallel()
+			o := good()
+			r.change(&o)
+			got := ""
+			if next, ok := csv.Next(r.from, o); ok {
+				got = string(next.Phase) + " " + string(next.Reason)
+			}
+			if got != r.want {
+				t.Errorf("got %q, want %q", got, r.want)
+			}
+		})
+	}
+}
+
+func unhealthy(o *csv.Observation) {
+	o.Components = csv.Components{Applied: true, Message: "waiting"}
+}
+
+// TestHistory: R-CSV-5: the newest 20 transitions are kept and the others counted; what only says that one
+// still waits is none.
+func TestHistory(t *testing.T) {
+	t.Parallel()
+	var s csv.Status
+	s = s.Apply(csv.Transition{Phase: csv.PhaseInstalling, Reason: csv.ReasonInstallSucceeded}, noon)
+	s = s.Apply(csv.Transition{Phase: csv.PhaseInstalling, Reason: csv.ReasonInstallWaiting, Message: "a"}, noon.Add(time.Minute))
+	if len(s.Conditions) != 1 || s.Reason != csv.ReasonInstallWaiting || !s.LastTransitionTime.Equal(noon) {
+		t.Errorf("after waiting: %+v", s)
+	}
+	for i := range 30 {
+		phase := []csv.Phase{csv.PhaseFailed, csv.PhaseSucceeded}[i%2]
+		s = s.Apply(csv.Transition{Phase: phase}, noon.Add(time.Duration(i)*time.Second))
+	}
+	if len(s.Conditions) != csv.MaxConditions || s.ConditionsDropped != 31-csv.MaxConditions {
+		t.Errorf("%d kept and %d dropped, want %d and %d", len(s.Conditions), s.ConditionsDropped, csv.MaxConditions, 31-csv.MaxConditions)
+	}
+	if last := s.Conditions[csv.MaxConditions-1]; last.Phase != csv.PhaseSucceeded || last.LastTransitionTime != noon.Add(29*time.Second) {
+		t.Errorf("the last one is %+v", last)
+	}
+}
+
+// TestApplyLeavesTheOld: a status that was applied to is still what it was.
+func TestApplyLeavesTheOld(t *testing.T) {
+	t.Parallel()
+	s := csv.Status{}.Apply(csv.Transition{Phase: csv.PhasePending}, noon)
+	before := csv.Status{Phase: s.Phase, Conditions: append([]csv.Condition(nil), s.Conditions...)}
+	s.Apply(csv.Transition{Phase: csv.PhaseFailed}, noon)
+	if diff := cmp.Diff(before.Conditions, s.Conditions); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestWake: the clock alone moves an install that waits, and a failure that is to be tried again.
+func TestWake(t *testing.T) {
+	t.Parallel()
+	o := good()
+	for _, c := range []struct {
+		status csv.Status
+		want   time.Duration
+	}{
+		{in(csv.PhaseInstalling, csv.ReasonInstallWaiting), csv.InstallTimeout - time.Minute},
+		{in(csv.PhaseFailed, csv.ReasonComponentUnhealthy), csv.ReinstallInterval - time.Minute},
+		{in(csv.PhaseFailed, csv.ReasonNoOperatorGroup), 0},
+		{in(csv.PhaseSucceeded, csv.ReasonInstallSucceeded), 0},
+	} {
+		if got := csv.Wake(c.status, o); got != c.want {
+			t.Errorf("%s: %s, want %s", c.status.Phase, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,152 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/url"
+	"strings"
+	"syscall"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+)
+
+// Classes of failure (DESIGN D7).
+const (
+	classTransient = "transient"
+	classConflict  = "conflict"
+	classPermanent = "permanent"
+	classExpired   = "expired"
+	classStopped   = "stopped"
+)
+
+// Reasons of blocks and failures.
+const (
+	reasonForbidden        = "Forbidden"
+	reasonUnreachable      = "ClusterUnreachable"
+	reasonTimeout          = "Timeout"
+	reasonNamespace        = "NamespaceNotFound"
+	reasonNotServed        = "APINotServed"
+	reasonServer           = "ServerError"
+	reasonManager          = "FieldManagerConflict"
+	reasonInvalid          = "Invalid"
+	reasonTooLarge         = "TooLarge"
+	reasonDigest           = "DigestMismatch"
+	reasonGrant            = "GrantInvalid"
+	reasonExpired          = "GrantExpired"
+	reasonStopped          = "EffectsStopped"
+	reasonBehind           = "RecordBehind"
+	reasonNoGroup          = "NoOperatorGroup"
+	reasonManyGroups       = "TooManyOperatorGroups"
+	reasonBase             = "BaseChanged"
+	reasonContent          = "ContentUnavailable"
+	reasonUnsupported      = "UnsupportedBundle"
+	reasonPredecessor      = "PredecessorNotReplaced"
+	reasonUnauthorized     = "Unauthorized"
+	reasonRefused          = "ConnectionRefused"
+	reasonUnknownHost      = "UnknownHost"
+	reasonCertificate      = "CertificateInvalid"
+	reasonRightsOfExecutor = "InsufficientRights"
+)
+
+// failure is why a plan does not go on.
+type failure struct {
+	class   string
+	reason  string
+	message string
+	// quick is set where a hint will tell when to look again, so that no back-off is needed.
+	quick bool
+}
+
+// classify reads an error of the Kubernetes API or of the hub.
+//
+//  1. The API server calls the object wrong, or too large: permanent.
+//  2. Another field manager has the fields: conflict.
+//  3. Forbidden: transient, since granting the right lets the plan go on (R-IP-40).
+//  4. Not found: the namespace, or an API that is not served (yet): transient.
+//  5. Everything else is an API server that is away, overloaded or slow: transient.
+func classify(err error) failure {
+	f := failure{class: classTransient, message: err.Error()}
+	switch {
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsMethodNotSupported(err), apierrors.IsNotAcceptable(err):
+		f.class, f.reason = classPermanent, reasonInvalid
+	case apierrors.IsRequestEntityTooLargeError(err):
+		f.class, f.reason = classPermanent, reasonTooLarge
+	case apierrors.IsConflict(err):
+		f.class, f.reason = classConflict, reasonManager
+	case apierrors.IsForbidden(err):
+		f.reason = reasonForbidden
+	case apierrors.IsNotFound(err):
+		f.reason = reasonNotServed
+		if ofNamespace(err) {
+			f.reason = reasonNamespace
+		}
+	case apierrors.IsUnauthorized(err):
+		f.reason = reasonUnauthorized
+	case isTimeout(err):
+		f.reason = reasonTimeout
+	case isNetwork(err):
+		f.reason = reasonUnreachable
+	default:
+		f.reason = reasonServer
+	}
+	return f
+}
+
+// transient reads an error about Chandler's own objects: no step is to blame, so it is tried again
+// whatever it is.
+func transient(err error) failure {
+	f := classify(err)
+	f.class = classTransient
+	return f
+}
+
+// classifyContent reads an error of fetching or rendering.
+func classifyContent(err error) failure {
+	if k := errs.KindOf(err); k == errs.Invalid || k == errs.TooLarge || k == errs.Unprocessable {
+		return failure{class: classPermanent, reason: reasonUnsupported, message: err.Error()}
+	}
+	return failure{class: classTransient, reason: reasonContent, message: err.Error()}
+}
+
+func ofNamespace(err error) bool {
+	status, ok := errors.AsType[*apierrors.StatusError](err)
+	return ok && status.Status().Details != nil && status.Status().Details.Kind == "namespaces"
+}
+
+func isTimeout(err error) bool {
+	n, ok := errors.AsType[net.Error](err)
+	return apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || errors.Is(err, context.DeadlineExceeded) || ok && n.Timeout()
+}
+
+func isNetwork(err error) bool {
+	_, isURL := errors.AsType[*url.Error](err)
+	_, isOp := errors.AsType[*net.OpError](err)
+	return isURL || isOp
+}
+
+// trouble says how a cluster is to be reported that cannot be served; "" when the error says nothing
+// about the cluster, such as a race with another candidate.
+func trouble(err error) (state, reason string) {
+	const unreachable, unauthorized = "Unreachable", "Unauthorized"
+	_, isDNS := errors.AsType[*net.DNSError](err)
+	switch {
+	case errs.Is(err, errs.Conflict), apierrors.IsConflict(err):
+		return "", ""
+	case apierrors.IsUnauthorized(err):
+		return unauthorized, reasonUnauthorized
+	case apierrors.IsForbidden(err):
+		return unauthorized, reasonRightsOfExecutor
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return unreachable, reasonRefused
+	case isDNS:
+		return unreachable, reasonUnknownHost
+	case strings.Contains(err.Error(), "x509:"), strings.Contains(err.Error(), "tls:"):
+		return unreachable, reasonCertificate
+	case isTimeout(err):
+		return unreachable, reasonTimeout
+	}
+	return unreachable, reasonServer
+}

@@ -1,0 +1,263 @@
+package executor
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/chandler-fleet/chandler/libs/bundle"
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/libs/render"
+	"github.com/chandler-fleet/chandler/services/installer/csv"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+)
+
+// maxTransitions bounds one look: a chain of ClusterServiceVersions makes a handful, and a machine that
+// went round must not hold a worker.
+const maxTransitions = 50
+
+var gvkDeployment = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
+
+// selectManaged selects what Chandler wrote.
+const selectManaged = cluster.LabelManaged + "=true"
+
+// member is one ClusterServiceVersion of the namespace that Chandler wrote.
+type member struct {
+	object *unstructured.Unstructured
+	csv    bundle.CSV
+	status csv.Status
+	plan   string
+}
+
+func parseMember(o *unstructured.Unstructured) (*member, error) {
+	raw, err := o.MarshalJSON()
+	if err != nil {
+		return nil, errs.Wrap(errs.Internal, err, "ClusterServiceVersion %s", o.GetName())
+	}
+	m := &member{object: o, plan: o.GetAnnotations()[annotationPlan]}
+	if m.csv, err = bundle.ParseCSV(raw); err != nil {
+		return nil, err
+	}
+	var s struct {
+		Status csv.Status `json:"status"`
+	}
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return nil, errs.Wrap(errs.Invalid, err, "status of ClusterServiceVersion %s", o.GetName())
+	}
+	m.status = s.Status
+	return m, nil
+}
+
+func (m *member) name() string { return m.object.GetName() }
+
+// report is what the hub is told of a ClusterServiceVersion.
+func (m *member) report() protocol.CSVReport {
+	a := m.object.GetAnnotations()
+	r := protocol.CSVReport{
+		Name: m.name(), Package: a[annotationPackage], Version: m.csv.Spec.Version, Content: a[annotationContent], Plan: m.plan,
+		UID: string(m.object.GetUID()), Dropped: m.status.ConditionsDropped, TraceParent: a[annotationTraceParent],
+	}
+	for _, c := range m.status.Conditions {
+		r.History = append(r.History, protocol.Transition{
+			Phase: string(c.Phase), Reason: string(c.Reason), Message: c.Message, Time: c.LastTransitionTime.UTC(),
+		})
+	}
+	return r
+}
+
+// follow moves every ClusterServiceVersion of the namespace as far as it goes now, one written transition at a
+// time; repairs what lost a Deployment; removes what was replaced.
+func (w *work) follow(ctx context.Context) error {
+	if err := w.load(ctx); err != nil {
+		return err
+	}
+	if w.refused {
+		return nil
+	}
+	for range maxTransitions {
+		moved, err := w.advance(ctx)
+		if err != nil {
+			return err
+		}
+		if moved {
+			continue
+		}
+		acted, err := w.act(ctx)
+		if err != nil {
+			return err
+		}
+		if !acted {
+			break
+		}
+		if err := w.load(ctx); err != nil {
+			return err
+		}
+	}
+	return w.findGone(ctx)
+}
+
+func (w *work) load(ctx context.Context) error {
+	list, err := w.client.List(ctx, cluster.GVKCSV, w.ns, selectManaged)
+	if err != nil {
+		return err
+	}
+	w.members = w.members[:0]
+	for i := range list {
+		m, err := parseMember(&list[i])
+		if err != nil {
+			w.cfg.Log.WarnContext(ctx, "ClusterServiceVersion is not followed", "name", list[i].GetName(), "namespace", w.ns, "error", err)
+			continue
+		}
+		w.members = append(w.members, m)
+	}
+	slices.SortFunc(w.members, func(a, b *member) int { return strings.Compare(a.name(), b.name()) })
+	return nil
+}
+
+// advance makes at most one transition of each member.
+func (w *work) advance(ctx context.Context) (moved bool, err error) {
+	if len(w.members) == 0 {
+		return false, nil
+	}
+	deployments, err := w.deployments(ctx)
+	if err != nil {
+		return false, err
+	}
+	for _, m := range w.members {
+		o, err := w.observe(ctx, m, deployments)
+		if err != nil {
+			return moved, err
+		}
+		t, ok := csv.Next(m.status, o)
+		w.soon(csv.Wake(m.status, o))
+		if !ok {
+			continue
+		}
+		if err := w.write(ctx, m, t, o); err != nil {
+			return moved, err
+		}
+		moved = moved || t.Reason != csv.ReasonInstallWaiting
+	}
+	return moved, nil
+}
+
+// write puts one transition into the object's status, by compare-and-set.
+func (w *work) write(ctx context.Context, m *member, t csv.Transition, o csv.Observation) error {
+	if err := w.at("before phase"); err != nil {
+		return err
+	}
+	next := m.status.Apply(t, o.Now)
+	next.RequirementStatus = o.Requirements
+	body, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&struct {
+		Status csv.Status `json:"status"`
+	}{next})
+	if err != nil {
+		return errs.Wrap(errs.Internal, err, "encode status of %s", m.name())
+	}
+	object := m.object.DeepCopy()
+	object.Object["status"] = body["status"]
+	written, err := w.client.UpdateStatus(ctx, object)
+	if err != nil {
+		return err
+	}
+	w.cfg.Log.InfoContext(ctx, "phase changed", "csv", m.name(), "namespace", w.ns, "phase", t.Phase, "reason", t.Reason, "message", t.Message)
+	m.object, m.status = written, next
+	return w.at("phase")
+}
+
+func (w *work) deployments(ctx context.Context) ([]appsv1.Deployment, error) {
+	list, err := w.client.List(ctx, gvkDeployment, w.ns, selectManaged)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]appsv1.Deployment, len(list))
+	for i := range list {
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(list[i].Object, &out[i]); err != nil {
+			return nil, errs.Wrap(errs.Internal, err, "decode deployment %s", list[i].GetName())
+		}
+	}
+	return out, nil
+}
+
+// act does what a phase asks for beside being written: an install again, or a removal.
+func (w *work) act(ctx context.Context) (acted bool, err error) {
+	if w.stopped() != nil {
+		return false, nil
+	}
+	for _, m := range w.members {
+		switch m.status.Phase {
+		case csv.PhaseInstallReady:
+			if _, planned := w.wanted[m.name()]; planned {
+				continue // its plan is about to write the Deployments
+			}
+			done, err := w.repair(ctx, m)
+			if err != nil {
+				return acted, err
+			}
+			acted = acted || done
+		case csv.PhaseDeleting:
+			if err := w.remove(ctx, m); err != nil {
+				return acted, err
+			}
+			acted = true
+		default:
+		}
+	}
+	return acted, nil
+}
+
+// repair renders the Deployments of a ClusterServiceVersion again, as its plan had them, and applies those
+// that are not as they should be. False means that it cannot be done now.
+func (w *work) repair(ctx context.Context, m *member) (bool, error) {
+	x := w.execution(m.plan)
+	a := m.object.GetAnnotations()
+	if x == nil || !ended(x) {
+		return false, nil // a plan is under way, or what it was made with is not known any more
+	}
+	group := render.OperatorGroup{Name: a[render.AnnotationOperatorGroup], Namespace: w.ns, Targets: strings.Split(a[render.AnnotationTargetNamespaces], ",")}
+	objects, f := w.render(ctx, events.PlannedBundle{CSV: m.name(), Content: a[annotationContent]}, x.Spec.Configs[m.name()], group)
+	if f != nil {
+		w.cfg.Log.WarnContext(ctx, "deployments cannot be repaired", "csv", m.name(), "namespace", w.ns, "reason", f.reason, "message", f.message)
+		w.soon(gatePause)
+		return false, nil
+	}
+	for _, o := range objects {
+		if o.GVK.Kind == cluster.GVKCSV.Kind || o.GVK.Kind == "CustomResourceDefinition" {
+			continue
+		}
+		if err := w.reapply(ctx, m, x, o); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+func (w *work) reapply(ctx context.Context, m *member, x *cluster.Execution, o render.Object) error {
+	d, err := o.Digest()
+	if err != nil {
+		return err
+	}
+	body := &unstructured.Unstructured{Object: o.Clone().Body}
+	labels := body.GetLabels()
+	labels[cluster.LabelManaged] = "true"
+	body.SetLabels(labels)
+	annotations := body.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[annotationDigest], annotations[annotationPlan], annotations[annotationComponent] = string(d), m.plan, x.Spec.Component
+	body.SetAnnotations(annotations)
+	if o.Namespace == w.ns {
+		setOwner(body, m.name(), string(m.object.GetUID()))
+	}
+	_, err = w.client.Apply(ctx, body, managerOf(x.Spec.Component))
+	return err
+}

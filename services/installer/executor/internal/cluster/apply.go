@@ -1,0 +1,159 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// crdTimeout bounds the wait of a CRD step; past it the step is tried again with back-off.
+const crdTimeout = 30 * time.Second
+
+// Apply writes an object by server-side apply under a field manager and returns what the cluster
+// holds now.
+//
+// Fields of other managers are taken over only in objects that Chandler wrote before (LabelManaged):
+// there a person's edit is reverted (R-CSV-24) and the newest component's version of a shared object
+// wins. In anybody else's object they are a conflict that names the other manager.
+func (e *Epoch) Apply(ctx context.Context, body *unstructured.Unstructured, manager string) (*unstructured.Unstructured, error) {
+	client := e.objects(body.GroupVersionKind(), body.GetNamespace())
+	applied, err := client.Apply(ctx, body.GetName(), body, metav1.ApplyOptions{FieldManager: manager})
+	if !isManagerConflict(err) {
+		return applied, err
+	}
+	live, getErr := client.Get(ctx, body.GetName(), metav1.GetOptions{})
+	if getErr != nil {
+		return nil, getErr
+	}
+	if live.GetLabels()[LabelManaged] != "true" {
+		return nil, err
+	}
+	return client.Apply(ctx, body.GetName(), body, metav1.ApplyOptions{FieldManager: manager, Force: true})
+}
+
+func isManagerConflict(err error) bool {
+	return apierrors.IsConflict(err) && apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict)
+}
+
+// Get returns an object, nil when it does not exist.
+func (e *Epoch) Get(ctx context.Context, gvk schema.GroupVersionKind, namespace, name string) (*unstructured.Unstructured, error) {
+	o, err := e.objects(gvk, namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // absence is an answer here, not an error
+	}
+	return o, err
+}
+
+// List returns the objects of a kind that bear the labels; an API that is not served has none.
+func (e *Epoch) List(ctx context.Context, gvk schema.GroupVersionKind, namespace, selector string) ([]unstructured.Unstructured, error) {
+	l, err := e.objects(gvk, namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return l.Items, nil
+}
+
+// Delete removes exactly the object that was looked at: a namesake made since stays.
+func (e *Epoch) Delete(ctx context.Context, o *unstructured.Unstructured) error {
+	uid := o.GetUID()
+	background := metav1.DeletePropagationBackground
+	err := e.objects(o.GroupVersionKind(), o.GetNamespace()).Delete(ctx, o.GetName(), metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &background,
+	})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil // gone, or another object by now
+	}
+	return err
+}
+
+// UpdateStatus writes status if the object is still the one that was read.
+func (e *Epoch) UpdateStatus(ctx context.Context, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	return e.objects(o.GroupVersionKind(), o.GetNamespace()).UpdateStatus(ctx, o, metav1.UpdateOptions{})
+}
+
+// EnsureNamespace creates a namespace that is missing.
+func (e *Epoch) EnsureNamespace(ctx context.Context, name string) error {
+	gvk := schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
+	found, err := e.Get(ctx, gvk, "", name)
+	if err != nil || found != nil {
+		return err
+	}
+	ns := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name},
+	}}
+	_, err = e.objects(gvk, "").Create(ctx, ns, metav1.CreateOptions{})
+	return existing(err)
+}
+
+// AwaitEstablished waits until a CRD is served under its names (R-IP-20).
+func (e *Epoch) AwaitEstablished(ctx context.Context, crd *unstructured.Unstructured) error {
+	ctx, cancel := context.WithTimeout(ctx, crdTimeout)
+	defer cancel()
+	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
+		if established(crd) {
+			return true, nil
+		}
+		next, err := e.objects(gvkCRD, "").Get(ctx, crd.GetName(), metav1.GetOptions{})
+		if err == nil {
+			crd = next
+		}
+		return false, err
+	})
+	if err != nil {
+		return fmt.Errorf("CustomResourceDefinition %s is not established: %w", crd.GetName(), err)
+	}
+	return nil
+}
+
+// Established reports what a requirement check needs of a CRD: whether it is established, and the
+// versions that it serves.
+func Established(crd *unstructured.Unstructured) (bool, []string) {
+	versions, _, err := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	if err != nil {
+		return false, nil
+	}
+	var served []string
+	for _, v := range versions {
+		m, ok := v.(map[string]any)
+		if !ok || m["served"] != true {
+			continue
+		}
+		if name, ok := m["name"].(string); ok {
+			served = append(served, name)
+		}
+	}
+	return established(crd), served
+}
+
+// Serves reports whether the cluster serves a kind.
+func (e *Epoch) Serves(gvk schema.GroupVersionKind) (bool, error) {
+	list, err := e.discovery.ServerResourcesForGroupVersion(gvk.GroupVersion().String())
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	for _, r := range list.APIResources {
+		if r.Kind == gvk.Kind {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// mergePatch changes metadata or data of one object.
+func (e *Epoch) mergePatch(ctx context.Context, gvk schema.GroupVersionKind, namespace, name string, patch []byte) error {
+	_, err := e.objects(gvk, namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
+	return err
+}

@@ -1,0 +1,141 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/version"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+)
+
+// establishTimeout bounds the wait for one of Chandler's own CRDs to be served.
+const establishTimeout = 30 * time.Second
+
+// pollInterval is how often a condition in the cluster is asked for where there is nothing to watch.
+const pollInterval = 50 * time.Millisecond
+
+func parseVersion(raw []byte) (string, error) {
+	var v version.Info
+	if err := json.Unmarshal(raw, &v); err != nil || v.GitVersion == "" {
+		return "", errs.New(errs.Unavailable, "the server's answer about its version is not one of a Kubernetes API")
+	}
+	return v.GitVersion, nil
+}
+
+// Bootstrap makes what the executor needs, with the kubeconfig's own identity. Everything is created
+// where it is missing; a CRD that exists is never changed, whoever made it (DESIGN §1).
+func (b *Base) Bootstrap(ctx context.Context) error {
+	steps := []struct {
+		what string
+		do   func(context.Context) error
+	}{
+		{"namespace " + SystemNamespace, b.ensureNamespace},
+		{"service account " + ExecutorAccount, b.ensureAccount},
+		{"cluster role binding " + ExecutorAccount, b.ensureBinding},
+		{"custom resource definitions", b.ensureCRDs},
+		{"config map " + seenConfigMap, b.ensureSeen},
+	}
+	for _, s := range steps {
+		if err := s.do(ctx); err != nil {
+			return fmt.Errorf("bootstrap %s: %w", s.what, err)
+		}
+	}
+	return nil
+}
+
+func (b *Base) ensureNamespace(ctx context.Context) error {
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: SystemNamespace, Labels: ownLabels()}}
+	_, err := b.Kube.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{})
+	return existing(err)
+}
+
+func (b *Base) ensureAccount(ctx context.Context) error {
+	sa := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: ExecutorAccount, Labels: ownLabels()}}
+	_, err := b.Kube.CoreV1().ServiceAccounts(SystemNamespace).Create(ctx, sa, metav1.CreateOptions{})
+	return existing(err)
+}
+
+func (b *Base) ensureBinding(ctx context.Context) error {
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: ExecutorAccount, Labels: ownLabels()},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: ExecutorAccount, Namespace: SystemNamespace}},
+	}
+	_, err := b.Kube.RbacV1().ClusterRoleBindings().Create(ctx, binding, metav1.CreateOptions{})
+	return existing(err)
+}
+
+func (b *Base) ensureCRDs(ctx context.Context) error {
+	for _, crd := range ownCRDs() {
+		if err := b.ensureCRD(ctx, crd); err != nil {
+			return fmt.Errorf("%s: %w", crd.Name, err)
+		}
+	}
+	return nil
+}
+
+func (b *Base) ensureCRD(ctx context.Context, crd crdSpec) error {
+	client := b.Dynamic.Resource(Resource(gvkCRD))
+	body, err := runtime.DefaultUnstructuredConverter.ToUnstructured(crd.object())
+	if err != nil {
+		return errs.Wrap(errs.Internal, err, "encode")
+	}
+	found, err := client.Get(ctx, crd.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		found, err = client.Create(ctx, &unstructured.Unstructured{Object: body}, metav1.CreateOptions{})
+		if apierrors.IsAlreadyExists(err) {
+			found, err = client.Get(ctx, crd.Name, metav1.GetOptions{})
+		}
+	}
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, establishTimeout)
+	defer cancel()
+	return wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
+		if established(found) {
+			return true, nil
+		}
+		found, err = client.Get(ctx, crd.Name, metav1.GetOptions{})
+		return false, err
+	})
+}
+
+// established reports whether a CRD is Established with accepted names (R-IP-20).
+func established(crd *unstructured.Unstructured) bool {
+	conditions, _, err := unstructured.NestedSlice(crd.Object, "status", "conditions")
+	if err != nil {
+		return false
+	}
+	met := map[string]bool{}
+	for _, c := range conditions {
+		if m, ok := c.(map[string]any); ok {
+			typ, isType := m["type"].(string)
+			met[typ] = isType && m["status"] == "True"
+		}
+	}
+	return met["Established"] && met["NamesAccepted"]
+}
+
+func existing(err error) error {
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
+}
+
+// LabelManaged marks every object that Chandler writes; watches select by it. OLM's own label
+// olm.managed is there, too, but an OLM in the same cluster uses that as well.
+const LabelManaged = "chandler-fleet.io/managed"
+
+func ownLabels() map[string]string { return map[string]string{LabelManaged: "true"} }

@@ -1,0 +1,90 @@
+package cluster
+
+import (
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Kinds that the executor itself reads and writes.
+var (
+	GVKCSV       = schema.GroupVersionKind{Group: "operators.coreos.com", Version: "v1alpha1", Kind: "ClusterServiceVersion"}
+	gvkCRD       = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
+	gvkExecution = schema.GroupVersionKind{Group: "chandler-fleet.io", Version: "v1", Kind: "PlanExecution"}
+)
+
+// crdSpec describes one of the minimal CRDs that Chandler brings.
+type crdSpec struct {
+	Name      string
+	kind      schema.GroupVersionKind
+	plural    string
+	short     []string
+	category  []string
+	columns   []apiextensionsv1.CustomResourceColumnDefinition
+	specDoc   string
+	statusDoc string
+}
+
+func column(name, path, description string) apiextensionsv1.CustomResourceColumnDefinition {
+	return apiextensionsv1.CustomResourceColumnDefinition{Name: name, Type: "string", JSONPath: path, Description: description}
+}
+
+// ownCRDs are the minimal definitions. Both keep unknown fields: of ClusterServiceVersion only what
+// Chandler reads has a meaning here, and a step log must outlive the version that wrote it.
+func ownCRDs() []crdSpec {
+	return []crdSpec{
+		{
+			Name: "clusterserviceversions.operators.coreos.com", kind: GVKCSV, plural: "clusterserviceversions",
+			short: []string{"csv", "csvs"}, category: []string{"olm"},
+			columns: []apiextensionsv1.CustomResourceColumnDefinition{
+				column("Display", ".spec.displayName", "The name to show"),
+				column("Version", ".spec.version", "The version of the operator"),
+				column("Release", ".spec.release", "The release of the version"),
+				column("Replaces", ".spec.replaces", "The ClusterServiceVersion that this one follows"),
+				column("Phase", ".status.phase", "Where it is in its life"),
+			},
+			specDoc: "What the bundle's author wrote.", statusDoc: "Phase, reason and the history of transitions.",
+		},
+		{
+			Name: "planexecutions.chandler-fleet.io", kind: gvkExecution, plural: "planexecutions",
+			short: []string{"planexec"}, category: []string{"chandler"},
+			columns: []apiextensionsv1.CustomResourceColumnDefinition{
+				column("Plan", ".spec.name", "The install plan"),
+				column("Component", ".spec.component", "The operators planned together"),
+				column("Phase", ".status.phase", "How far it is"),
+				column("Reason", ".status.reason", "Why it waits or failed"),
+			},
+			specDoc: "The plan that is carried out.", statusDoc: "The step log.",
+		},
+	}
+}
+
+func (c crdSpec) object() *apiextensionsv1.CustomResourceDefinition {
+	keep, atomic := true, "atomic"
+	open := func(doc string) apiextensionsv1.JSONSchemaProps {
+		return apiextensionsv1.JSONSchemaProps{Type: "object", Description: doc, XPreserveUnknownFields: &keep, XMapType: &atomic}
+	}
+	return &apiextensionsv1.CustomResourceDefinition{
+		TypeMeta:   metav1.TypeMeta{APIVersion: gvkCRD.GroupVersion().String(), Kind: gvkCRD.Kind},
+		ObjectMeta: metav1.ObjectMeta{Name: c.Name, Labels: ownLabels()},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: c.kind.Group,
+			Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{
+				Plural: c.plural, Kind: c.kind.Kind, ListKind: c.kind.Kind + "List", ShortNames: c.short, Categories: c.category,
+			},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: c.kind.Version, Served: true, Storage: true,
+				Subresources:             &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},
+				AdditionalPrinterColumns: c.columns,
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
+					Type: "object",
+					Properties: map[string]apiextensionsv1.JSONSchemaProps{
+						"apiVersion": {Type: "string"}, "kind": {Type: "string"}, "metadata": {Type: "object"},
+						"spec": open(c.specDoc), "status": open(c.statusDoc),
+					},
+				}},
+			}},
+		},
+	}
+}

@@ -1,0 +1,77 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
+)
+
+// seenConfigMap holds, for each namespace, the highest position of the record that was acted on
+// there. It is what tells a record that lost commits from the one that it was (DESIGN D1).
+const seenConfigMap = "chandler-seen"
+
+var gvkConfigMap = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+
+func (b *Base) ensureSeen(ctx context.Context) error {
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: seenConfigMap, Labels: ownLabels()}}
+	_, err := b.Kube.CoreV1().ConfigMaps(SystemNamespace).Create(ctx, cm, metav1.CreateOptions{})
+	return existing(err)
+}
+
+// Seen returns the positions by namespace.
+func (b *Base) Seen(ctx context.Context) (map[string]events.Position, error) {
+	cm, err := b.Kube.CoreV1().ConfigMaps(SystemNamespace).Get(ctx, seenConfigMap, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return map[string]events.Position{}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", seenConfigMap, err)
+	}
+	out := make(map[string]events.Position, len(cm.Data))
+	for ns, text := range cm.Data {
+		p, err := events.ParsePosition(text)
+		if err != nil {
+			return nil, errs.Wrap(errs.Invalid, err, "%s/%s: namespace %s", SystemNamespace, seenConfigMap, ns)
+		}
+		out[ns] = p
+	}
+	return out, nil
+}
+
+// SetSeen notes a position before anything is done because of it.
+func (e *Epoch) SetSeen(ctx context.Context, namespace string, p events.Position) error {
+	patch, err := json.Marshal(map[string]any{"data": map[string]string{namespace: p.String()}})
+	if err != nil {
+		return errs.Wrap(errs.Internal, err, "encode position")
+	}
+	if err := e.mergePatch(ctx, gvkConfigMap, SystemNamespace, seenConfigMap, patch); err != nil {
+		return fmt.Errorf("note position %s of %s: %w", p, namespace, err)
+	}
+	return nil
+}
+
+func toMap(v any) (map[string]any, error) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	var m map[string]any
+	err = unmarshal(raw, &m)
+	return m, err
+}
+
+func fromMap(m map[string]any, into any) error {
+	raw, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(raw, into)
+}

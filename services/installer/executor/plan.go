@@ -1,0 +1,302 @@
+package executor
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/chandler-fleet/chandler/libs/digest"
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/libs/telemetry"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+)
+
+// stepLogType is the type prefix of a step log's digest.
+const stepLogType = "chandler.steplog.v1"
+
+// plan carries one plan as far as it goes now and notes the outcome.
+func (w *work) plan(ctx context.Context, p protocol.Plan) (err error) {
+	x := w.execution(p.ID)
+	if x != nil && ended(x) {
+		w.outcome(p, x, nil)
+		return nil
+	}
+	ctx, end := telemetry.Span(telemetry.WithTraceParent(ctx, p.TraceParent), "execute install plan")
+	defer func() { end(err) }()
+	begun := x != nil && x.Status.Begun
+	if f := w.admit(p, begun); f != nil {
+		return w.blocked(ctx, p, x, f)
+	}
+	if wait, f := w.notYet(p.ID, x); wait {
+		w.outcome(p, x, f)
+		return nil
+	}
+	r, f := w.open(ctx, p)
+	if f == nil && !begun {
+		f, err = w.checkBase(ctx, r)
+		if err != nil {
+			return err
+		}
+	}
+	if f != nil && (f.class != classPermanent || x == nil && !w.mayFail(f)) {
+		return w.blocked(ctx, p, x, f)
+	}
+	if x, err = w.begin(ctx, p, x); err != nil {
+		return w.interrupted(ctx, p, x, err)
+	}
+	if f != nil {
+		return w.fail(ctx, p, x, f)
+	}
+	w.want(r)
+	f, err = w.steps(ctx, r, x)
+	switch {
+	case err != nil:
+		return w.interrupted(ctx, p, x, err)
+	case f != nil && f.class == classPermanent:
+		return w.fail(ctx, p, x, f)
+	case f != nil:
+		return w.blocked(ctx, p, x, f)
+	}
+	return w.finish(ctx, p, x)
+}
+
+// mayFail reports whether a plan may be failed for good before it is begun: only what no retry can
+// change, and only under a grant that was checked.
+func (w *work) mayFail(f *failure) bool {
+	return f.reason == reasonDigest || f.reason == reasonUnsupported
+}
+
+// admit asks what needs neither cluster nor content (DESIGN D6, R-IP-42):
+//
+//  1. a record that has gone back: nothing is done at all
+//  2. the stop switch: no further step
+//  3. a grant that is not the hub's, or about something else
+//  4. before the first step: a grant that has run out; no operator group, or several
+func (w *work) admit(p protocol.Plan, begun bool) *failure {
+	if w.refused {
+		return &failure{
+			class: classStopped, reason: reasonBehind, quick: true,
+			message: fmt.Sprintf("the record stands at %s, this cluster has acted on %s", w.plans.Position, w.seenAt(w.ns)),
+		}
+	}
+	if w.plans.Stopped {
+		return &failure{class: classStopped, reason: reasonStopped, quick: true, message: "effects are stopped"}
+	}
+	g := p.Grant
+	if err := g.Verify(w.cfg.GrantKey); err != nil {
+		return &failure{class: classConflict, reason: reasonGrant, quick: true, message: err.Error()}
+	}
+	if g.Plan != p.ID || g.Digest != p.Digest || g.Cluster != w.cfg.ClusterID || g.Namespace != w.ns {
+		return &failure{class: classConflict, reason: reasonGrant, quick: true, message: "the grant is for another plan, digest, cluster or namespace"}
+	}
+	if begun {
+		return nil
+	}
+	switch {
+	case g.Expired(w.cfg.Now()):
+		return &failure{class: classExpired, reason: reasonExpired, quick: true, message: "the grant expired at " + g.Expires.UTC().Format("2006-01-02T15:04:05Z")}
+	case w.plans.OperatorGroups == 0:
+		return &failure{
+			class: classConflict, reason: reasonNoGroup, quick: true,
+			message: "attenuated service account query failed - no operator group found that is managing this namespace",
+		}
+	case w.plans.OperatorGroups > 1:
+		return &failure{
+			class: classConflict, reason: reasonManyGroups, quick: true,
+			message: fmt.Sprintf("attenuated service account query failed - more than one operator group(s) are managing this namespace count=%d", w.plans.OperatorGroups),
+		}
+	}
+	return nil
+}
+
+// checkBase compares what the plan stands on with the cluster, before the first step (DESIGN D6).
+func (w *work) checkBase(ctx context.Context, r ready) (*failure, error) {
+	for _, b := range r.document.Bundles {
+		if b.Replaces == "" {
+			continue
+		}
+		found, err := w.client.Get(ctx, cluster.GVKCSV, w.ns, b.Replaces)
+		if err != nil {
+			return nil, err
+		}
+		if found == nil {
+			return &failure{class: classConflict, reason: reasonBase, message: b.CSV + " is to follow " + b.Replaces + ", which is not installed"}, nil
+		}
+	}
+	return nil, nil //nolint:nilnil // neither a failure nor an error: the base is as it was
+}
+
+// notYet reports a plan whose back-off still runs, and why it waits.
+func (w *work) notYet(id string, x *cluster.Execution) (bool, *failure) {
+	now := w.cfg.Now()
+	if x == nil {
+		w.mu.Lock()
+		note, ok := w.retry[id]
+		w.mu.Unlock()
+		if ok && now.Before(note.after) {
+			w.soon(note.after.Sub(now))
+			return true, &note.failure
+		}
+		return false, nil
+	}
+	if now.Before(x.Status.NotBefore) {
+		w.soon(x.Status.NotBefore.Sub(now))
+		return true, nil
+	}
+	return false, nil
+}
+
+// begin makes sure of the namespace and of the execution.
+func (w *work) begin(ctx context.Context, p protocol.Plan, x *cluster.Execution) (*cluster.Execution, error) {
+	if x != nil {
+		return x, nil
+	}
+	if err := w.client.EnsureNamespace(ctx, w.ns); err != nil {
+		return nil, err
+	}
+	if err := w.at("begin"); err != nil {
+		return nil, err
+	}
+	spec := cluster.ExecutionSpec{Plan: p.ID, Name: p.Name, Digest: p.Digest, Component: p.Component, Configs: p.Configs}
+	spec.Steps = countSteps(p)
+	x, err := w.client.Open(ctx, w.ns, spec)
+	if err != nil {
+		return nil, err
+	}
+	w.executions = append(w.executions, x)
+	w.mu.Lock()
+	delete(w.retry, p.ID)
+	w.mu.Unlock()
+	return x, w.at("opened")
+}
+
+// interrupted turns an error of the API into a block of the plan; a crash, a lost fence and the end of
+// the session pass through.
+func (w *work) interrupted(ctx context.Context, p protocol.Plan, x *cluster.Execution, err error) error {
+	if ctx.Err() != nil || cluster.IsFenced(err) || isCrash(err) {
+		return err
+	}
+	f := transient(err)
+	return w.blocked(ctx, p, x, &f)
+}
+
+// blocked notes why a plan waits. The log keeps it, with the back-off, once there is a log.
+func (w *work) blocked(ctx context.Context, p protocol.Plan, x *cluster.Execution, f *failure) error {
+	w.cfg.Log.InfoContext(ctx, "plan waits", "plan", p.Name, "namespace", w.ns, "class", f.class, "reason", f.reason, "message", f.message)
+	defer func() { w.outcome(p, x, f) }()
+	if f.quick {
+		w.soon(gatePause)
+	}
+	if x == nil {
+		if !f.quick {
+			w.noteRetry(p.ID, *f)
+		}
+		return nil
+	}
+	s := &x.Status
+	same := s.Phase == protocol.PlanBlocked && s.Reason == f.reason
+	if f.quick && same && s.Message == f.message {
+		return nil
+	}
+	if !same {
+		s.Since = w.cfg.Now().UTC()
+	}
+	s.Phase, s.Class, s.Reason, s.Message = protocol.PlanBlocked, f.class, f.reason, f.message
+	if !f.quick {
+		s.Attempts++
+		wait := w.backoff(s.Attempts)
+		s.NotBefore = w.cfg.Now().UTC().Add(wait)
+		w.soon(wait)
+	}
+	return w.client.Save(ctx, x)
+}
+
+func (w *work) noteRetry(id string, f failure) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	note, ok := w.retry[id]
+	if !ok {
+		note.since = w.cfg.Now()
+	}
+	note.attempts++
+	wait := w.backoff(note.attempts)
+	note.after, note.failure = w.cfg.Now().Add(wait), f
+	w.retry[id] = note
+	w.soon(wait)
+}
+
+func (w *work) fail(ctx context.Context, p protocol.Plan, x *cluster.Execution, f *failure) error {
+	w.cfg.Log.WarnContext(ctx, "plan failed", "plan", p.Name, "namespace", w.ns, "reason", f.reason, "message", f.message)
+	s := &x.Status
+	s.Phase, s.Class, s.Reason, s.Message, s.Ended = protocol.PlanFailed, f.class, f.reason, f.message, w.cfg.Now().UTC()
+	if err := w.client.Save(ctx, x); err != nil {
+		return err
+	}
+	w.outcome(p, x, nil)
+	return nil
+}
+
+func (w *work) finish(ctx context.Context, p protocol.Plan, x *cluster.Execution) error {
+	w.cfg.Log.InfoContext(ctx, "plan finished", "plan", p.Name, "namespace", w.ns, "steps", len(x.Status.Steps))
+	w.outcome(p, x, nil)
+	return nil
+}
+
+// outcome notes what the report says of a plan. f is a block that no log holds. A transient failure is
+// told when it has lasted for a while: what is over by itself is no fact worth recording.
+func (w *work) outcome(p protocol.Plan, x *cluster.Execution, f *failure) {
+	r := protocol.PlanReport{ID: p.ID, Phase: protocol.PlanBlocked, Steps: countSteps(p), TraceParent: p.TraceParent}
+	if x != nil {
+		s := x.Status
+		r.Begun, r.Done, r.Class, r.Reason, r.Message = s.Begun, s.Done(), s.Class, s.Reason, s.Message
+		if s.Phase != "" {
+			r.Phase = s.Phase
+		}
+		if ended(x) {
+			r.StepLog = w.stepLog(x)
+		}
+	}
+	if f != nil {
+		r.Phase, r.Class, r.Reason, r.Message = protocol.PlanBlocked, f.class, f.reason, f.message
+	}
+	if r.Phase == protocol.PlanBlocked && w.young(p.ID, r.Class, x) {
+		if !r.Begun {
+			return
+		}
+		r.Phase, r.Class, r.Reason, r.Message = protocol.PlanStarted, "", "", ""
+	}
+	w.outcomes[p.ID] = r
+}
+
+// young reports a transient block that is not told yet, and sees to it that it will be.
+func (w *work) young(id, class string, x *cluster.Execution) bool {
+	if class == "" {
+		return true // opened, and nothing has happened yet
+	}
+	if class != classTransient {
+		return false
+	}
+	since := w.cfg.Now()
+	if x != nil {
+		since = x.Status.Since
+	} else {
+		w.mu.Lock()
+		if note, ok := w.retry[id]; ok {
+			since = note.since
+		}
+		w.mu.Unlock()
+	}
+	left := w.cfg.Timing.Grace - w.cfg.Now().Sub(since)
+	w.soon(left)
+	return left > 0
+}
+
+// stepLog is the log as canonical JSON.
+func (w *work) stepLog(x *cluster.Execution) []byte {
+	log, err := digest.Canonical(map[string]any{"type": stepLogType, "plan": x.Spec.Plan, "digest": x.Spec.Digest, "steps": x.Status.Steps})
+	if err != nil {
+		w.cfg.Log.Error("step log cannot be encoded", "plan", x.Spec.Name, "error", errs.Wrap(errs.Internal, err, "encode"))
+		return nil
+	}
+	return log
+}

@@ -1,0 +1,173 @@
+package executor
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/hub"
+)
+
+const (
+	// reportTimeout bounds one write, so that a hub that is away does not hold up the rest.
+	reportTimeout = 5 * time.Second
+	// reportRetry is the wait after a write that failed.
+	reportRetry = time.Second
+)
+
+// reporter writes reports beside the work: on each change, again every so often, and until they are
+// accepted. Only the newest of each subject counts.
+type reporter struct {
+	hub    *hub.Hub
+	log    *slog.Logger
+	resend time.Duration
+	now    func() time.Time
+
+	mu      sync.Mutex
+	scopes  map[string]protocol.ScopeReport // by namespace
+	whole   *protocol.ClusterReport
+	said    map[string]string // what was last accepted, by key, without its time
+	changed chan struct{}
+}
+
+// clusterKey is the key of the cluster's own report; no namespace has a slash.
+const clusterKey = "/cluster"
+
+func newReporter(h *hub.Hub, log *slog.Logger, resend time.Duration, now func() time.Time) *reporter {
+	return &reporter{
+		hub: h, log: log, resend: resend, now: now,
+		scopes: map[string]protocol.ScopeReport{}, said: map[string]string{}, changed: make(chan struct{}, 1),
+	}
+}
+
+func (r *reporter) scope(report protocol.ScopeReport) {
+	r.mu.Lock()
+	r.scopes[report.Scope.Namespace] = report
+	r.mu.Unlock()
+	r.wake()
+}
+
+func (r *reporter) cluster(report protocol.ClusterReport) {
+	r.mu.Lock()
+	r.whole = &report
+	r.mu.Unlock()
+	r.wake()
+}
+
+// blocked changes in the last report of a scope only what cannot be known now: plans that have not
+// ended wait for f. What was told of ClusterServiceVersions stays true as far as anybody knows.
+func (r *reporter) blocked(p protocol.ScopePlans, f failure) {
+	r.mu.Lock()
+	report, ok := r.scopes[p.Scope.Namespace]
+	if !ok {
+		report = protocol.ScopeReport{Scope: p.Scope}
+	}
+	told := report.Plans
+	report.Plans = nil
+	for _, plan := range p.Plans {
+		one := protocol.PlanReport{ID: plan.ID, Steps: countSteps(plan), TraceParent: plan.TraceParent}
+		if i := slices.IndexFunc(told, func(t protocol.PlanReport) bool { return t.ID == plan.ID }); i >= 0 {
+			one = told[i]
+		}
+		if one.Phase != protocol.PlanFinished && one.Phase != protocol.PlanFailed {
+			one.Phase, one.Class, one.Reason, one.Message = protocol.PlanBlocked, f.class, f.reason, f.message
+		}
+		report.Plans = append(report.Plans, one)
+	}
+	r.scopes[p.Scope.Namespace] = report
+	r.mu.Unlock()
+	r.wake()
+}
+
+func (r *reporter) wake() {
+	select {
+	case r.changed <- struct{}{}:
+	default: // it will look anyway
+	}
+}
+
+func (r *reporter) run(ctx context.Context) {
+	again := time.NewTicker(r.resend)
+	defer again.Stop()
+	for {
+		all := false
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.changed:
+		case <-again.C:
+			all = true
+		}
+		if !r.flush(ctx, all) {
+			pause(ctx, reportRetry)
+			r.wake()
+		}
+	}
+}
+
+// silence forgets every report: somebody else holds the cluster and speaks for it.
+func (r *reporter) silence() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	clear(r.scopes)
+	clear(r.said)
+	r.whole = nil
+}
+
+// flush writes what changed, or all; false when something was not accepted.
+func (r *reporter) flush(ctx context.Context, all bool) bool {
+	r.mu.Lock()
+	scopes := make([]protocol.ScopeReport, 0, len(r.scopes))
+	for _, ns := range slices.Sorted(maps.Keys(r.scopes)) {
+		scopes = append(scopes, r.scopes[ns])
+	}
+	whole := r.whole
+	r.mu.Unlock()
+	ok := true
+	if whole != nil {
+		report := *whole
+		ok = r.say(ctx, all, clusterKey, report, func(ctx context.Context) error {
+			report.Reported = r.now().UTC()
+			return r.hub.ReportCluster(ctx, report)
+		})
+	}
+	for _, report := range scopes {
+		ok = r.say(ctx, all, report.Scope.Namespace, report, func(ctx context.Context) error {
+			report.Reported = r.now().UTC()
+			return r.hub.ReportScope(ctx, report)
+		}) && ok
+	}
+	return ok
+}
+
+func (r *reporter) say(ctx context.Context, all bool, key string, report any, send func(context.Context) error) bool {
+	text, err := json.Marshal(report)
+	if err != nil {
+		r.log.ErrorContext(ctx, "report cannot be encoded", "of", key, "error", err)
+		return true
+	}
+	r.mu.Lock()
+	same := r.said[key] == string(text)
+	r.mu.Unlock()
+	if same && !all || ctx.Err() != nil {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
+	defer cancel()
+	if err := send(ctx); err != nil {
+		r.log.DebugContext(ctx, "report was not accepted", "of", key, "error", err)
+		r.mu.Lock()
+		delete(r.said, key)
+		r.mu.Unlock()
+		return false
+	}
+	r.mu.Lock()
+	r.said[key] = string(text)
+	r.mu.Unlock()
+	return true
+}

@@ -1,0 +1,331 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/services/installer/csv"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+)
+
+const (
+	// workers is how many namespaces are worked on at a time. Work waits for the API server, not for us.
+	workers = 6
+	// releaseTimeout bounds the hand-over of the lease at an orderly stop.
+	releaseTimeout = 5 * time.Second
+	// errorPause is the wait after work on a scope ended in an error that has no place in a step log.
+	errorPause = 2 * time.Second
+)
+
+// session is one time of holding the cluster: from the lease to its loss.
+type session struct {
+	*Executor
+	client  *cluster.Epoch
+	lease   *cluster.Lease
+	version string
+	queue   workqueue.TypedRateLimitingInterface[string]
+	end     context.CancelCauseFunc
+	facts   *facts
+
+	mu      sync.Mutex
+	seen    map[string]events.Position
+	scopes  map[string]bool      // every namespace that was worked on
+	waiting map[string]bool      // those that wait for an API to appear
+	retry   map[string]retryNote // plans not begun that failed for now, by plan id
+	errors  map[string]time.Time // namespaces of which the last look ended in an error, since when
+}
+
+// retryNote is the back-off of a plan that has no step log yet.
+type retryNote struct {
+	attempts int
+	since    time.Time
+	after    time.Time
+	failure  failure
+}
+
+func newSession(e *Executor, client *cluster.Epoch, lease *cluster.Lease, version string, seen map[string]events.Position) *session {
+	return &session{
+		Executor: e, client: client, lease: lease, version: version, facts: newFacts(client, e.cfg.Now),
+		queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]()),
+		seen:  seen, scopes: map[string]bool{}, waiting: map[string]bool{}, retry: map[string]retryNote{}, errors: map[string]time.Time{},
+	}
+}
+
+// run works until the lease is lost (nil), ctx ends (nil), or a Hook crashes.
+func (s *session) run(ctx context.Context) error {
+	within, end := context.WithCancelCause(ctx)
+	s.end = end
+	var running sync.WaitGroup
+	running.Go(func() { s.renew(within) })
+	running.Go(func() { s.watch(within) })
+	for range workers {
+		running.Go(func() { s.work(within) })
+	}
+	s.reportCluster()
+	select {
+	case <-within.Done():
+	case <-s.inbox.first:
+		for _, ns := range s.inbox.listenWith(s.queue.Add) {
+			s.queue.Add(ns)
+		}
+	}
+	<-within.Done()
+	s.inbox.listenWith(func(string) {})
+	s.queue.ShutDown()
+	running.Wait()
+	return s.ended(ctx, context.Cause(within))
+}
+
+// ended makes of the cause what Run is to know, and hands the lease over at an orderly stop.
+func (s *session) ended(ctx context.Context, cause error) error {
+	if c, ok := errors.AsType[crash](cause); ok {
+		return c
+	}
+	if ctx.Err() == nil {
+		s.cfg.Log.WarnContext(ctx, "executor no longer holds the cluster", "epoch", s.client.Number, "cause", cause)
+		if errs.Is(cause, errs.Conflict) {
+			s.reporter.silence()
+			return nil
+		}
+		return cause
+	}
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
+	defer cancel()
+	if err := s.lease.Release(stop); err != nil {
+		s.cfg.Log.WarnContext(stop, "lease was not released; another executor waits until it runs out", "error", err)
+	}
+	return nil
+}
+
+// renew keeps the lease. Without contact for two thirds of its time the session ends: before anybody
+// else may take it.
+func (s *session) renew(ctx context.Context) {
+	heard, troubled := s.cfg.Now(), false
+	limit := s.lease.Duration * 2 / 3
+	for ctx.Err() == nil {
+		pause(ctx, s.cfg.Timing.Renew)
+		attempt, cancel := context.WithTimeout(ctx, limit/2)
+		err := s.lease.Renew(attempt)
+		cancel()
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil:
+			heard = s.cfg.Now()
+			s.reportCluster()
+			if troubled { // plans were reported as blocked: look at them again
+				troubled = false
+				for _, p := range s.inbox.all() {
+					s.queue.Add(p.Scope.Namespace)
+				}
+			}
+		case errs.Is(err, errs.Conflict):
+			s.end(err)
+		case s.cfg.Now().Sub(heard) >= limit:
+			s.end(err)
+		default:
+			troubled = true
+			s.reportTrouble(err)
+		}
+	}
+}
+
+func (s *session) watch(ctx context.Context) {
+	err := s.client.Watch(ctx, func(c cluster.Changed) {
+		if c.Namespace != "" {
+			s.queue.Add(c.Namespace)
+			return
+		}
+		s.facts.forget(c.Name)
+		for _, ns := range s.waitingScopes() {
+			s.queue.Add(ns)
+		}
+	})
+	if err != nil {
+		s.end(err)
+	}
+}
+
+func (s *session) work(ctx context.Context) {
+	for {
+		ns, shutdown := s.queue.Get()
+		if shutdown {
+			return
+		}
+		if ctx.Err() == nil {
+			s.one(ctx, ns)
+		}
+		s.queue.Done(ns)
+	}
+}
+
+// one works on a namespace and says when to look again.
+func (s *session) one(ctx context.Context, namespace string) {
+	again, err := s.reconcile(ctx, namespace)
+	switch {
+	case isCrash(err):
+		s.end(err)
+		return
+	case cluster.IsFenced(err):
+		s.end(errs.Wrap(errs.Conflict, err, "a write was refused"))
+		return
+	case ctx.Err() != nil:
+		return
+	case err != nil:
+		s.cfg.Log.InfoContext(ctx, "work on a namespace is tried again", "namespace", namespace, "error", err)
+		if plans, _, known := s.inbox.get(namespace); known && s.lasting(namespace) {
+			s.reporter.blocked(plans, transient(err))
+		}
+		again = errorPause
+	default:
+		s.mu.Lock()
+		delete(s.errors, namespace)
+		s.mu.Unlock()
+	}
+	s.queue.AddAfter(namespace, again)
+}
+
+// lasting notes an error of a look, and reports whether looks have ended in errors for long enough to be told.
+func (s *session) lasting(namespace string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	since, ok := s.errors[namespace]
+	if !ok {
+		since = s.cfg.Now()
+		s.errors[namespace] = since
+	}
+	return s.cfg.Now().Sub(since) >= s.cfg.Timing.Grace
+}
+
+// at is a point between two effects.
+func (s *session) at(point string) error {
+	if s.cfg.Hook == nil {
+		return nil
+	}
+	if err := s.cfg.Hook(point); err != nil {
+		return crash{err}
+	}
+	return nil
+}
+
+// reconcile does everything that can be done for one namespace now.
+func (s *session) reconcile(ctx context.Context, namespace string) (again time.Duration, err error) {
+	plans, behind, known := s.inbox.get(namespace)
+	if !known {
+		return s.cfg.Timing.Resync, nil // nobody has said yet what is wanted; a phase depends on it
+	}
+	w := &work{session: s, ns: namespace, plans: plans, wanted: map[string]map[string]string{}, outcomes: map[string]protocol.PlanReport{}, again: s.cfg.Timing.Resync}
+	if w.refused, err = s.note(ctx, plans, behind); err != nil {
+		return 0, err
+	}
+	if w.executions, err = s.client.Executions(ctx, namespace); err != nil {
+		return 0, err
+	}
+	w.collectWanted(ctx)
+	for _, p := range plans.Plans {
+		if err := w.plan(ctx, p); err != nil {
+			return 0, err
+		}
+	}
+	if err := w.follow(ctx); err != nil {
+		return 0, err
+	}
+	if err := w.prune(ctx); err != nil {
+		return 0, err
+	}
+	w.report()
+	return w.again, nil
+}
+
+// note compares the message with what was acted on, and writes its position down before anything is
+// done because of it. refused reports a record that has gone back.
+func (s *session) note(ctx context.Context, p protocol.ScopePlans, behind bool) (refused bool, err error) {
+	ns := p.Scope.Namespace
+	s.mu.Lock()
+	seen := s.seen[ns]
+	s.scopes[ns] = true
+	s.mu.Unlock()
+	if behind || p.Position.Less(seen) {
+		return true, nil
+	}
+	if p.Position == seen || len(p.Plans) == 0 && len(p.Installed) == 0 && seen.IsZero() {
+		return false, nil // nothing new, or nothing here that could be acted on
+	}
+	if err := s.client.SetSeen(ctx, ns, p.Position); err != nil {
+		return false, err
+	}
+	s.mu.Lock()
+	s.seen[ns] = p.Position
+	s.mu.Unlock()
+	return false, nil
+}
+
+func (s *session) seenAt(namespace string) events.Position {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.seen[namespace]
+}
+
+func (s *session) seenHighest() events.Position {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var top events.Position
+	for p := range maps.Values(s.seen) {
+		if top.Less(p) {
+			top = p
+		}
+	}
+	return top
+}
+
+func (s *session) setWaiting(namespace string, waits bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if waits {
+		s.waiting[namespace] = true
+		return
+	}
+	delete(s.waiting, namespace)
+}
+
+func (s *session) waitingScopes() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := make([]string, 0, len(s.waiting))
+	for ns := range s.waiting {
+		out = append(out, ns)
+	}
+	return out
+}
+
+func (s *session) reportCluster() {
+	s.reporter.cluster(protocol.ClusterReport{
+		Tenant: s.cfg.Tenant, Cluster: s.cfg.Cluster, ClusterID: s.cfg.ClusterID,
+		State: "Connected", KubernetesVersion: s.version, HolderEpoch: s.client.Number, Seen: s.seenHighest(),
+	})
+}
+
+// backoff is the wait after the n-th failure in a row.
+func (s *session) backoff(n int) time.Duration {
+	const longest = time.Minute
+	d := s.cfg.Timing.Backoff
+	for range n - 1 {
+		if d *= 2; d >= longest {
+			return longest
+		}
+	}
+	return d
+}
+
+// settled reports phases in which a Deployment of the ClusterServiceVersion may be written (R-CSV-20).
+func settled(p csv.Phase) bool {
+	return p == csv.PhaseInstallReady || p == csv.PhaseInstalling || p == csv.PhaseSucceeded
+}

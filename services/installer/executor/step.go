@@ -1,0 +1,286 @@
+package executor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/libs/render"
+	"github.com/chandler-fleet/chandler/services/installer/csv"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+)
+
+// Annotations that Chandler puts on what it applies.
+const (
+	annotationDigest      = "chandler-fleet.io/applied-digest"
+	annotationPlan        = "chandler-fleet.io/plan"
+	annotationComponent   = "chandler-fleet.io/component"
+	annotationContent     = "chandler-fleet.io/content"
+	annotationPackage     = "chandler-fleet.io/package"
+	annotationTraceParent = "chandler-fleet.io/traceparent"
+)
+
+// managerPrefix begins every field manager: one for each component (DESIGN D7).
+const managerPrefix = "chandler/"
+
+// maxManager is what the API allows for the name of a field manager.
+const maxManager = 128
+
+// steps carries out what is not Done, in order. It returns a failure that stands in the way of a
+// step, or an error that concerns the log or the session.
+func (w *work) steps(ctx context.Context, r ready, x *cluster.Execution) (*failure, error) {
+	s := &x.Status
+	passed := map[string]bool{} // gates, by ClusterServiceVersion
+	resumed := len(s.Steps) > s.Done()
+	if !resumed {
+		if err := w.take(ctx, r, x, s.Done()); err != nil {
+			return nil, err
+		}
+	}
+	for i := s.Done(); i < len(r.objects); i++ {
+		if f, err := w.pass(ctx, r.objects[i], passed); f != nil || err != nil {
+			return f, err
+		}
+		if f, err := w.step(ctx, r, x, i, resumed); f != nil || err != nil {
+			return f, err
+		}
+		resumed = false
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if f := w.stopped(); f != nil && i+1 < len(r.objects) {
+			return f, w.save(ctx, x, "stopped")
+		}
+		if err := w.take(ctx, r, x, i+1); err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil //nolint:nilnil // nothing is in the way: every step is done
+}
+
+// stopped looks at the stop switch as it is now, not as it was when the work began.
+func (w *work) stopped() *failure {
+	p, _, _ := w.inbox.get(w.ns)
+	if !p.Stopped {
+		return nil
+	}
+	return &failure{class: classStopped, reason: reasonStopped, quick: true, message: "effects are stopped"}
+}
+
+// take writes into the log that step i is set about, and with it that those before are done; past the
+// last step it ends the plan. Objects come with the log's order, so an entry is only ever appended.
+func (w *work) take(ctx context.Context, r ready, x *cluster.Execution, i int) error {
+	s := &x.Status
+	now := w.cfg.Now().UTC()
+	s.Phase, s.Class, s.Reason, s.Message, s.Attempts = protocol.PlanStarted, "", "", "", 0
+	if !s.Begun {
+		s.Begun, s.Started = true, now
+	}
+	if i == len(r.objects) {
+		s.Phase, s.Ended = protocol.PlanFinished, now
+		return w.save(ctx, x, "finished")
+	}
+	o := r.objects[i]
+	s.Steps = append(s.Steps, cluster.Step{
+		Index: i + 1, Group: o.GVK.Group, Kind: o.GVK.Kind, Namespace: o.Namespace, Name: o.Name,
+		Digest: string(r.document.Steps[i].Digest), State: cluster.StepTaken, Epoch: w.client.Number, Time: now,
+	})
+	return w.save(ctx, x, "taken")
+}
+
+func (w *work) save(ctx context.Context, x *cluster.Execution, point string) error {
+	if err := w.at("before " + point); err != nil {
+		return err
+	}
+	if err := w.client.Save(ctx, x); err != nil {
+		return err
+	}
+	return w.at(point)
+}
+
+// step applies one object and notes in memory that it is done; the next write of the log says so.
+func (w *work) step(ctx context.Context, r ready, x *cluster.Execution, i int, resumed bool) (*failure, error) {
+	o := r.objects[i]
+	entry := &x.Status.Steps[i]
+	body, err := w.dress(r, x, o, entry.Digest)
+	if err != nil {
+		return asFailure(o, err)
+	}
+	applied, found, err := w.put(ctx, body, managerOf(r.Component), resumed)
+	if err == nil && o.GVK.Kind == "CustomResourceDefinition" {
+		err = w.client.AwaitEstablished(ctx, applied)
+		w.facts.forget(o.Name)
+	}
+	if err != nil {
+		return asFailure(o, err)
+	}
+	entry.State, entry.UID, entry.Found, entry.Epoch, entry.Time = cluster.StepDone, string(applied.GetUID()), found, w.client.Number, w.cfg.Now().UTC()
+	return nil, nil //nolint:nilnil // done
+}
+
+// put applies an object. After a crash it looks first: what already carries the step's digest is not
+// written again.
+func (w *work) put(ctx context.Context, body *unstructured.Unstructured, manager string, resumed bool) (applied *unstructured.Unstructured, found bool, err error) {
+	if resumed {
+		live, err := w.client.Get(ctx, body.GroupVersionKind(), body.GetNamespace(), body.GetName())
+		if err != nil {
+			return nil, false, err
+		}
+		if live != nil && live.GetAnnotations()[annotationDigest] == body.GetAnnotations()[annotationDigest] &&
+			live.GetAnnotations()[annotationPlan] == body.GetAnnotations()[annotationPlan] {
+			return live, true, nil
+		}
+	}
+	if err := w.at("before apply"); err != nil {
+		return nil, false, err
+	}
+	applied, err = w.client.Apply(ctx, body, manager)
+	if err != nil {
+		return nil, false, err
+	}
+	return applied, false, w.at("applied")
+}
+
+// dress adds to a rendered object what only the cluster and the plan know.
+func (w *work) dress(r ready, x *cluster.Execution, o render.Object, stepDigest string) (*unstructured.Unstructured, error) {
+	body := &unstructured.Unstructured{Object: o.Clone().Body}
+	labels := body.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[cluster.LabelManaged] = "true"
+	body.SetLabels(labels)
+	extra := map[string]string{annotationDigest: stepDigest, annotationPlan: r.ID, annotationComponent: r.Component}
+	if o.GVK.Kind == cluster.GVKCSV.Kind {
+		i := slices.IndexFunc(r.document.Bundles, func(b events.PlannedBundle) bool { return b.CSV == o.Name })
+		if i < 0 {
+			return nil, fmt.Errorf("plan %s has no bundle %s", r.Name, o.Name)
+		}
+		b := r.document.Bundles[i]
+		extra[annotationContent], extra[annotationPackage], extra[annotationTraceParent] = b.Content, b.Package, r.TraceParent
+		if err := setReplaces(body, b.Replaces); err != nil {
+			return nil, err
+		}
+	}
+	annotations := body.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	for k, v := range extra {
+		if v != "" {
+			annotations[k] = v
+		}
+	}
+	body.SetAnnotations(annotations)
+	return body, w.own(x, o, body)
+}
+
+// setReplaces makes spec.replaces what the plan decided: the installed one, which a range may have
+// skipped to, or nothing on a first install.
+func setReplaces(body *unstructured.Unstructured, replaces string) error {
+	if replaces == "" {
+		return nil
+	}
+	return unstructured.SetNestedField(body.Object, replaces, "spec", "replaces")
+}
+
+// own makes the ClusterServiceVersion the owner of what lies in its namespace, so that the cluster removes
+// it with it, even without Chandler (R-IP-23, R-CSV-52).
+func (w *work) own(x *cluster.Execution, o render.Object, body *unstructured.Unstructured) error {
+	if o.Namespace != w.ns || o.GVK.Kind == cluster.GVKCSV.Kind {
+		return nil
+	}
+	uid := ""
+	for _, s := range x.Status.Steps {
+		if s.Kind == cluster.GVKCSV.Kind && s.Name == o.Resolving && s.State == cluster.StepDone {
+			uid = s.UID
+		}
+	}
+	if uid == "" {
+		return fmt.Errorf("%s comes before its ClusterServiceVersion %s", o, o.Resolving)
+	}
+	setOwner(body, o.Resolving, uid)
+	return nil
+}
+
+func setOwner(body *unstructured.Unstructured, csvName, uid string) {
+	meta, ok := body.Object["metadata"].(map[string]any)
+	if !ok {
+		return
+	}
+	meta["ownerReferences"] = []any{map[string]any{
+		"apiVersion": cluster.GVKCSV.GroupVersion().String(), "kind": cluster.GVKCSV.Kind, "name": csvName, "uid": uid,
+		"blockOwnerDeletion": false, "controller": false,
+	}}
+}
+
+// pass asks the gate once for each ClusterServiceVersion.
+func (w *work) pass(ctx context.Context, o render.Object, passed map[string]bool) (*failure, error) {
+	if o.GVK.Kind != "Deployment" || passed[o.Resolving] {
+		return nil, nil //nolint:nilnil // nothing is in the way
+	}
+	passed[o.Resolving] = true
+	return w.gate(ctx, o.Resolving)
+}
+
+// gate holds the Deployments back until the ClusterServiceVersion's requirements are met (R-CSV-20) and the
+// one that it replaces has stepped back (R-CSV-51).
+func (w *work) gate(ctx context.Context, name string) (*failure, error) {
+	if err := w.follow(ctx); err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(w.members, func(m *member) bool { return m.object.GetName() == name })
+	if i < 0 {
+		return &failure{class: classConflict, reason: reasonBase, message: "ClusterServiceVersion " + name + " was removed while its plan runs"}, nil
+	}
+	m := w.members[i]
+	w.setWaiting(w.ns, !settled(m.status.Phase))
+	if settled(m.status.Phase) {
+		return nil, nil //nolint:nilnil // the way is free
+	}
+	f := &failure{class: classTransient, reason: string(m.status.Reason), message: m.status.Message, quick: true}
+	if m.status.Phase == csv.PhasePending && m.status.Reason == csv.ReasonRequirementsUnknown {
+		f.reason, f.message = reasonPredecessor, name+" waits for the ClusterServiceVersion that it replaces"
+	}
+	return f, nil
+}
+
+func managerOf(component string) string {
+	m := managerPrefix + component
+	if len(m) > maxManager {
+		m = m[:maxManager]
+	}
+	return m
+}
+
+// asFailure sorts an error of a step: what ends the session stays an error.
+func asFailure(o render.Object, err error) (*failure, error) {
+	if isCrash(err) || cluster.IsFenced(err) || errors.Is(err, context.Canceled) {
+		return nil, err
+	}
+	f := classify(err)
+	f.message = o.String() + ": " + f.message
+	return &f, nil
+}
+
+func isCrash(err error) bool {
+	_, ok := errors.AsType[crash](err)
+	return ok
+}
+
+// countSteps reads the number of steps without reading them all.
+func countSteps(p protocol.Plan) int {
+	var d struct {
+		Steps []json.RawMessage `json:"steps"`
+	}
+	if json.Unmarshal(p.Document, &d) != nil {
+		return 0
+	}
+	return len(d.Steps)
+}

@@ -1,0 +1,276 @@
+package host
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"log/slog"
+	"sync"
+	"time"
+
+	"filippo.io/age"
+	"github.com/jackc/pgx/v5"
+	"github.com/nats-io/nats.go"
+	"k8s.io/client-go/rest"
+
+	"github.com/chandler-fleet/chandler/libs/bus"
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/libs/protocol"
+)
+
+const (
+	// compareEvery is how often what runs is compared with what should; the hub's consumer also wakes it.
+	compareEvery = 2 * time.Second
+	// reportEvery is how often a kubeconfig that cannot be used is reported, as executors report.
+	reportEvery = 15 * time.Second
+	// restartPause is the wait before an executor that ended by itself is started again.
+	restartPause = 5 * time.Second
+	// publishTimeout bounds one report.
+	publishTimeout = 5 * time.Second
+)
+
+// Target is a cluster that an executor is to serve.
+type Target struct {
+	Tenant    string
+	Cluster   string
+	ClusterID string
+	REST      *rest.Config
+}
+
+// Config is what a host needs; Now and Log may be left out.
+type Config struct {
+	Pool     *pg.Pool
+	Bus      *bus.Bus
+	Identity age.Identity
+	// Execute serves a cluster until ctx ends.
+	Execute func(ctx context.Context, t Target) error
+	Now     func() time.Time
+	Log     *slog.Logger
+}
+
+// Host keeps executors running.
+type Host struct {
+	c    Config
+	wake chan struct{}
+
+	mu      sync.Mutex
+	running map[string]*hosted // by cluster id
+	broken  map[string]broken
+}
+
+// hosted is one executor.
+type hosted struct {
+	key    [sha256.Size]byte // of the kubeconfig, as it is stored
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+// broken is a kubeconfig that cannot be used.
+type broken struct {
+	key  [sha256.Size]byte
+	told time.Time
+}
+
+// New returns a host.
+func New(c Config) *Host {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	return &Host{c: c, wake: make(chan struct{}, 1), running: map[string]*hosted{}, broken: map[string]broken{}}
+}
+
+// Wake has the clusters compared at once.
+func (h *Host) Wake() {
+	select {
+	case h.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Clusters is how many executors run.
+func (h *Host) Clusters() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.running)
+}
+
+// Run hosts until ctx ends, then stops all executors and waits for them.
+func (h *Host) Run(ctx context.Context) error {
+	defer h.stopAll()
+	t := time.NewTicker(compareEvery)
+	defer t.Stop()
+	for {
+		// A database that is away changes nothing: what runs goes on.
+		if wanted, err := h.wanted(ctx); err == nil {
+			h.compare(ctx, wanted)
+		} else if ctx.Err() == nil {
+			h.c.Log.DebugContext(ctx, "cannot read the clusters; what runs goes on", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-t.C:
+		case <-h.wake:
+		}
+	}
+}
+
+// stored is a registered cluster with its kubeconfig as it is stored.
+type stored struct {
+	tenant, name, id string
+	ciphertext       []byte
+}
+
+func (h *Host) wanted(ctx context.Context) ([]stored, error) {
+	rows, err := h.c.Pool.Query(ctx, `select c.tenant, c.name, c.cluster_id::text, k.ciphertext
+		from installer.clusters c join gateway_api.cluster_credentials k on k.tenant = c.tenant and k.name = c.name
+		where not c.removed order by c.tenant, c.name`)
+	if err != nil {
+		return nil, pg.Err(err)
+	}
+	list, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (s stored, err error) {
+		return s, r.Scan(&s.tenant, &s.name, &s.id, &s.ciphertext)
+	})
+	return list, pg.Err(err)
+}
+
+// compare stops what should not run as it does, and starts what should.
+func (h *Host) compare(ctx context.Context, wanted []stored) {
+	keep := map[string]bool{}
+	for _, s := range wanted {
+		keep[s.id] = true
+		key := sha256.Sum256(s.ciphertext)
+		h.mu.Lock()
+		r := h.running[s.id]
+		h.mu.Unlock()
+		switch {
+		case r != nil && r.key == key:
+			continue
+		case r != nil:
+			h.c.Log.InfoContext(ctx, "the kubeconfig was replaced", "cluster", s.name)
+			h.stop(s.id)
+		}
+		h.start(ctx, s, key)
+	}
+	h.mu.Lock()
+	var gone []string
+	for id := range h.running {
+		if !keep[id] {
+			gone = append(gone, id)
+		}
+	}
+	for id := range h.broken {
+		if !keep[id] {
+			delete(h.broken, id)
+		}
+	}
+	h.mu.Unlock()
+	for _, id := range gone {
+		h.stop(id)
+	}
+}
+
+func (h *Host) start(ctx context.Context, s stored, key [sha256.Size]byte) {
+	cfg, err := open(s.ciphertext, h.c.Identity)
+	if err != nil {
+		h.trouble(ctx, s, key, err)
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.broken, s.id)
+	own, cancel := context.WithCancel(ctx)
+	r := &hosted{key: key, cancel: cancel, done: make(chan struct{})}
+	h.running[s.id] = r
+	go func() {
+		defer close(r.done)
+		h.serve(own, Target{Tenant: s.tenant, Cluster: s.name, ClusterID: s.id, REST: cfg})
+	}()
+	h.c.Log.InfoContext(ctx, "hosting an executor", "cluster", s.name)
+}
+
+// serve runs an executor again when it ends by itself.
+func (h *Host) serve(ctx context.Context, t Target) {
+	for ctx.Err() == nil {
+		err := h.execute(ctx, t)
+		if ctx.Err() != nil {
+			return
+		}
+		h.c.Log.ErrorContext(ctx, "an executor ended; starting it again", "cluster", t.Cluster, "error", err)
+		timer := time.NewTimer(restartPause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+		case <-timer.C:
+		}
+	}
+}
+
+// execute keeps a panic over one cluster from ending the others.
+func (h *Host) execute(ctx context.Context, t Target) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = errs.New(errs.Internal, "panic: %v", r)
+		}
+	}()
+	return h.c.Execute(ctx, t)
+}
+
+// trouble reports a kubeconfig that cannot be used, as an executor would report what it meets.
+func (h *Host) trouble(ctx context.Context, s stored, key [sha256.Size]byte, err error) {
+	h.mu.Lock()
+	last, again := h.broken[s.id]
+	again = again && last.key == key
+	if again && h.c.Now().Sub(last.told) < reportEvery {
+		h.mu.Unlock()
+		return
+	}
+	h.broken[s.id] = broken{key: key, told: h.c.Now()}
+	h.mu.Unlock()
+	if !again {
+		h.c.Log.ErrorContext(ctx, "a kubeconfig cannot be used", "cluster", s.name, "error", err)
+	}
+	body, encErr := json.Marshal(protocol.ClusterReport{
+		Tenant: s.tenant, Cluster: s.name, ClusterID: s.id, State: "Unauthorized", Reason: "CredentialUnusable",
+		Message: err.Error(), Reported: h.c.Now().UTC(),
+	})
+	if encErr != nil {
+		h.c.Log.ErrorContext(ctx, "cannot encode a report", "error", encErr)
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
+	defer cancel()
+	m := &nats.Msg{Subject: protocol.ClusterReportSubject(s.tenant, s.id), Data: body}
+	if _, err := h.c.Bus.JetStream().PublishMsg(ctx, m); err != nil {
+		h.c.Log.DebugContext(ctx, "a report was not taken; it will be repeated", "cluster", s.name, "error", err)
+	}
+}
+
+func (h *Host) stop(id string) {
+	h.mu.Lock()
+	r := h.running[id]
+	delete(h.running, id)
+	h.mu.Unlock()
+	if r != nil {
+		r.cancel()
+		<-r.done
+	}
+}
+
+func (h *Host) stopAll() {
+	h.mu.Lock()
+	all := make([]*hosted, 0, len(h.running))
+	for _, r := range h.running {
+		all = append(all, r)
+		r.cancel()
+	}
+	clear(h.running)
+	h.mu.Unlock()
+	for _, r := range all {
+		<-r.done
+	}
+}

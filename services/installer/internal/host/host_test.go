@@ -1,0 +1,197 @@
+package host_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"filippo.io/age"
+	"github.com/google/uuid"
+
+	"github.com/chandler-fleet/chandler/libs/bus/bustest"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
+	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/services/installer/internal/host"
+)
+
+const patience = 60 * time.Second
+
+// env is a host whose executors only tell that they began and ended.
+type env struct {
+	t        *testing.T
+	gateway  *pg.Pool
+	own      *pg.Pool
+	nats     *bustest.Env
+	identity *age.X25519Identity
+	host     *host.Host
+	told     chan string
+}
+
+func setup(t *testing.T) *env {
+	t.Helper()
+	d := pgtest.DB(t)
+	id, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &env{t: t, gateway: d.Pool(t, "gateway"), own: d.Pool(t, "installer"), nats: bustest.Start(t), identity: id, told: make(chan string, 100)}
+	e.host = host.New(host.Config{
+		Pool: e.own, Bus: e.nats.Bus, Identity: id, Log: bustest.Log(t),
+		Execute: func(ctx context.Context, tg host.Target) error {
+			e.told <- "begin " + tg.Cluster + " " + tg.REST.BearerToken
+			<-ctx.Done()
+			e.told <- "end " + tg.Cluster + " " + tg.REST.BearerToken
+			return nil
+		},
+	})
+	return e
+}
+
+func (e *env) run() {
+	ctx, cancel := context.WithCancel(e.t.Context())
+	done := make(chan error, 1)
+	go func() { done <- e.host.Run(ctx) }()
+	e.t.Cleanup(sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			e.t.Errorf("Run = %v", err)
+		}
+	}))
+}
+
+func (e *env) next(want string) {
+	e.t.Helper()
+	select {
+	case got := <-e.told:
+		if got != want {
+			e.t.Fatalf("an executor told %q, want %q", got, want)
+		}
+	case <-time.After(patience):
+		e.t.Fatalf("nothing told; want %q", want)
+	}
+}
+
+func kubeconfig(token, extra string) []byte {
+	return fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Config","current-context":"c","contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}],
+		"clusters":[{"name":"c","cluster":{"server":"https://127.0.0.1:1"}}],"users":[{"name":"u","user":{"token":%q%s}}]}`, token, extra)
+}
+
+func (e *env) seal(to age.Recipient, plain []byte) []byte {
+	e.t.Helper()
+	var b bytes.Buffer
+	w, err := age.Encrypt(&b, to)
+	if err == nil {
+		_, err = w.Write(plain)
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// register puts a cluster where the hub's consumer puts it.
+func (e *env) register(name string) (id string) {
+	e.t.Helper()
+	stream := events.StreamID{Kind: events.KindCluster, Key: events.Key(events.DefaultTenant, events.KindCluster, name), Incarnation: 1}
+	id = stream.UUID().String()
+	e.exec(e.own, `insert into installer.clusters (tenant, name, cluster_id, stream, credential) values ($1, $2, $3, $4, '')`, events.DefaultTenant, name, id, stream.String())
+	return id
+}
+
+// credential stores a kubeconfig as the gateway does.
+func (e *env) credential(name string, ciphertext []byte) {
+	e.t.Helper()
+	e.exec(e.gateway, `insert into gateway.credentials (tenant, cluster_key, name, commitment, salt, ciphertext) values ($1, $2, $3, $4, '', $5)
+		on conflict (tenant, cluster_key) do update set ciphertext = excluded.ciphertext, commitment = excluded.commitment`,
+		events.DefaultTenant, events.Key(events.DefaultTenant, events.KindCluster, name), name, uuid.NewString(), ciphertext)
+	e.host.Wake()
+}
+
+func (e *env) exec(p *pg.Pool, sql string, args ...any) {
+	e.t.Helper()
+	if _, err := p.Exec(e.t.Context(), sql, args...); err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+func TestHostFollowsTheClusters(t *testing.T) {
+	t.Parallel()
+	e := setup(t)
+	e.run()
+	id := e.register("east")
+	e.credential("east", e.seal(e.identity.Recipient(), kubeconfig("one", "")))
+	e.next("begin east one")
+	e.credential("east", e.seal(e.identity.Recipient(), kubeconfig("two", ""))) // replaced
+	e.next("end east one")
+	e.next("begin east two")
+	e.register("west")
+	e.credential("west", e.seal(e.identity.Recipient(), kubeconfig("three", "")))
+	e.next("begin west three")
+	if n := e.host.Clusters(); n != 2 {
+		t.Errorf("%d executors run", n)
+	}
+	e.exec(e.own, `update installer.clusters set removed = true where cluster_id = $1`, id)
+	e.host.Wake()
+	e.next("end east two")
+}
+
+// A kubeconfig that cannot be used is reported like other trouble with the cluster, never quoted, and its
+// replacement is picked up.
+func TestUnusableKubeconfigIsReported(t *testing.T) {
+	t.Parallel()
+	stranger, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]func(e *env) []byte{
+		"another key": func(e *env) []byte { return e.seal(stranger.Recipient(), kubeconfig("secret", "")) },
+		"garbage":     func(*env) []byte { return []byte("secret") },
+		"no config":   func(e *env) []byte { return e.seal(e.identity.Recipient(), []byte("secret: [")) },
+		"exec": func(e *env) []byte {
+			return e.seal(e.identity.Recipient(), kubeconfig("secret", `,"exec":{"apiVersion":"client.authentication.k8s.io/v1","command":"/bin/secret","interactiveMode":"Never"}`))
+		},
+		"file": func(e *env) []byte {
+			return e.seal(e.identity.Recipient(), kubeconfig("secret", `,"tokenFile":"/etc/secret"`))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := setup(t)
+			if _, err := e.nats.Bus.Ensure(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			id := e.register("east")
+			sub, err := e.nats.Bus.Conn().SubscribeSync(protocol.ClusterReportSubject(events.DefaultTenant, id))
+			if err != nil {
+				t.Fatal(err)
+			}
+			e.credential("east", c(e))
+			e.run()
+			m, err := sub.NextMsg(patience)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var r protocol.ClusterReport
+			if err := json.Unmarshal(m.Data, &r); err != nil {
+				t.Fatal(err)
+			}
+			if r.State != "Unauthorized" || r.Reason != "CredentialUnusable" || r.Message == "" || r.Cluster != "east" {
+				t.Errorf("reported %+v", r)
+			}
+			if bytes.Contains(m.Data, []byte("secret")) {
+				t.Errorf("the report quotes the kubeconfig: %s", m.Data)
+			}
+			e.credential("east", e.seal(e.identity.Recipient(), kubeconfig("good", "")))
+			e.next("begin east good")
+		})
+	}
+}

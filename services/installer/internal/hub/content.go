@@ -1,0 +1,120 @@
+package hub
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/chandler-fleet/chandler/libs/bus"
+	"github.com/chandler-fleet/chandler/libs/digest"
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/libs/protocol"
+)
+
+// knownLimit bounds how many digests are remembered as present; beyond it all are forgotten, which costs
+// one look at the stream each.
+const knownLimit = 50_000
+
+// contents puts bundles into CONTENT.
+type contents struct {
+	pool *pg.Pool
+	bus  *bus.Bus
+
+	mu    sync.Mutex
+	known map[string]bool
+}
+
+func newContents(pool *pg.Pool, b *bus.Bus) *contents {
+	return &contents{pool: pool, bus: b, known: map[string]bool{}}
+}
+
+// forget is called when the stream may have lost messages.
+func (c *contents) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	clear(c.known)
+}
+
+// ensure returns when every chunk of a bundle is in CONTENT. A bundle that the catalog schema does not
+// hold is errs.NotFound.
+func (c *contents) ensure(ctx context.Context, tenant string, d digest.Digest) error {
+	key := tenant + " " + string(d)
+	c.mu.Lock()
+	known := c.known[key]
+	c.mu.Unlock()
+	if known {
+		return nil
+	}
+	var pack []byte
+	err := c.pool.QueryRow(ctx, `select pack from catalog_api.contents where tenant = $1 and digest = $2`, tenant, string(d)).Scan(&pack)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return errs.New(errs.NotFound, "content %s is not stored", d)
+	}
+	if err != nil {
+		return pg.Err(err)
+	}
+	if err := c.put(ctx, tenant, d, pack); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.known) >= knownLimit {
+		clear(c.known)
+	}
+	c.known[key] = true
+	return nil
+}
+
+// put publishes the chunks that are not there as they should be.
+func (c *contents) put(ctx context.Context, tenant string, d digest.Digest, pack []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
+	defer cancel()
+	stream, err := c.bus.JetStream().Stream(ctx, protocol.StreamContent)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		if _, err := c.bus.Ensure(ctx); err != nil {
+			return err
+		}
+		stream, err = c.bus.JetStream().Stream(ctx, protocol.StreamContent)
+	}
+	if err != nil {
+		return errs.Wrap(errs.Unavailable, err, "look at stream %s", protocol.StreamContent)
+	}
+	chunks := split(pack)
+	for n, data := range chunks {
+		subject := protocol.ContentSubject(tenant, d, n)
+		if has(ctx, stream, subject, data) {
+			continue
+		}
+		m := nats.NewMsg(subject)
+		m.Header.Set(protocol.HeaderChunks, strconv.Itoa(len(chunks)))
+		m.Header.Set(protocol.HeaderDigest, string(d))
+		m.Data = data
+		if _, err := c.bus.JetStream().PublishMsg(ctx, m); err != nil {
+			return errs.Wrap(errs.Unavailable, err, "publish content %s", d)
+		}
+	}
+	return nil
+}
+
+// has compares what the stream holds; any doubt is settled by publishing.
+func has(ctx context.Context, s jetstream.Stream, subject string, data []byte) bool {
+	m, err := s.GetLastMsgForSubject(ctx, subject)
+	return err == nil && bytes.Equal(m.Data, data)
+}
+
+// split cuts a pack into chunks; an empty pack is one empty chunk.
+func split(pack []byte) [][]byte {
+	chunks := [][]byte{}
+	for len(pack) > protocol.ContentChunkBytes {
+		chunks = append(chunks, pack[:protocol.ContentChunkBytes])
+		pack = pack[protocol.ContentChunkBytes:]
+	}
+	return append(chunks, pack)
+}

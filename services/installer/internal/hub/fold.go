@@ -1,0 +1,307 @@
+package hub
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/chandler-fleet/chandler/libs/bus"
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/eventlog"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/installplan"
+)
+
+// handle folds one event into the tables and marks what it touches.
+func (h *Hub) handle(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+	switch e.StreamID.Kind {
+	case events.KindCluster:
+		return h.foldCluster(ctx, tx, e)
+	case events.KindOperatorGroup:
+		return h.foldGroup(ctx, tx, e)
+	case events.KindSubscription:
+		return foldSubscription(ctx, tx, e)
+	case events.KindInstallPlan:
+		return h.foldPlan(ctx, tx, e)
+	case events.KindCSV:
+		return h.foldCSV(ctx, tx, e)
+	case events.KindAccess:
+		return h.foldStop(ctx, tx, e)
+	}
+	return errs.New(errs.Internal, "the hub does not fold events of kind %s", e.StreamID.Kind)
+}
+
+// subject is a natural key of the form cluster/namespace/name.
+type subject struct{ cluster, namespace, name string }
+
+func parseSubject(s string) (subject, error) {
+	p := strings.Split(s, "/")
+	if len(p) != 3 || p[0] == "" || p[1] == "" || p[2] == "" {
+		return subject{}, errs.New(errs.Invalid, "subject %q: want cluster/namespace/name", s)
+	}
+	return subject{p[0], p[1], p[2]}, nil
+}
+
+func (h *Hub) mark(ctx context.Context, tx pgx.Tx, lane bus.Lane, e eventlog.Recorded, cluster, namespace string) error {
+	return h.lanes.Mark(ctx, tx, lane, bus.Scope{
+		Tenant: e.Tenant, Cluster: cluster, Namespace: namespace, Cause: e.ID, TraceParent: e.TraceParent,
+	})
+}
+
+func (h *Hub) foldCluster(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+	id := e.StreamID.UUID()
+	switch p := e.Payload.(type) {
+	case events.ClusterRegistered:
+		if _, err := tx.Exec(ctx, `insert into installer.clusters (tenant, name, cluster_id, stream, credential) values ($1, $2, $3, $4, $5)`,
+			e.Tenant, p.Name, id, e.StreamID.String(), p.Credential); err != nil {
+			return err
+		}
+		return h.markCluster(ctx, tx, e, p.Name)
+	case events.ClusterCredentialReplaced:
+		_, err := tx.Exec(ctx, `update installer.clusters set credential = $3 where tenant = $1 and cluster_id = $2`, e.Tenant, id, p.Credential)
+		return err
+	case events.ClusterRemoved:
+		if _, err := tx.Exec(ctx, `update installer.clusters set removed = true where tenant = $1 and cluster_id = $2`, e.Tenant, id); err != nil {
+			return err
+		}
+		return h.mark(ctx, tx, bus.FanOut, e, e.Envelope.Subject, "")
+	}
+	return nil
+}
+
+// markCluster marks all scopes that the tables know of a cluster: one that is registered again has them
+// from before.
+func (h *Hub) markCluster(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, cluster string) error {
+	rows, err := tx.Query(ctx, `select namespace from installer.plans where tenant = $1 and cluster = $2 and phase = 'Installing'
+		union select namespace from installer.csvs where tenant = $1 and cluster = $2
+		union select namespace from installer.operatorgroups where tenant = $1 and cluster = $2`, e.Tenant, cluster)
+	if err != nil {
+		return err
+	}
+	namespaces, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return err
+	}
+	scopes := make([]bus.Scope, len(namespaces))
+	for i, n := range namespaces {
+		scopes[i] = bus.Scope{Tenant: e.Tenant, Cluster: cluster, Namespace: n, Cause: e.ID, TraceParent: e.TraceParent}
+	}
+	return h.lanes.Mark(ctx, tx, bus.FanOut, scopes...)
+}
+
+func (h *Hub) foldGroup(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+	s, err := parseSubject(e.Envelope.Subject)
+	if err != nil {
+		return err
+	}
+	var spec any
+	switch p := e.Payload.(type) {
+	case events.OperatorGroupCreated:
+		spec = p.Spec
+	case events.OperatorGroupChanged:
+		spec = p.Spec
+	}
+	if spec == nil {
+		_, err = tx.Exec(ctx, `delete from installer.operatorgroups where tenant = $1 and cluster = $2 and namespace = $3 and name = $4`,
+			e.Tenant, s.cluster, s.namespace, s.name)
+	} else {
+		_, err = tx.Exec(ctx, `insert into installer.operatorgroups values ($1, $2, $3, $4, $5)
+			on conflict (tenant, cluster, namespace, name) do update set spec = excluded.spec`,
+			e.Tenant, s.cluster, s.namespace, s.name, spec)
+	}
+	if err != nil {
+		return err
+	}
+	return h.mark(ctx, tx, bus.Interactive, e, s.cluster, s.namespace)
+}
+
+// foldSubscription keeps which configuration a subscription has. It touches no scope: a plan carries the
+// configuration that it was proposed with.
+func foldSubscription(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+	s, err := parseSubject(e.Envelope.Subject)
+	if err != nil {
+		return err
+	}
+	var spec events.SubscriptionSpec
+	switch p := e.Payload.(type) {
+	case events.SubscriptionCreated:
+		spec = p.Spec
+	case events.SubscriptionGenerated:
+		spec = p.Spec
+	case events.SubscriptionChanged:
+		spec = p.Spec
+	case events.SubscriptionDeleted:
+		_, err := tx.Exec(ctx, `delete from installer.subscriptions where tenant = $1 and cluster = $2 and namespace = $3 and name = $4`,
+			e.Tenant, s.cluster, s.namespace, s.name)
+		return err
+	default: // resolution.* stands in the same stream and says nothing about the configuration
+		return nil
+	}
+	_, err = tx.Exec(ctx, `insert into installer.subscriptions values ($1, $2, $3, $4, $5)
+		on conflict (tenant, cluster, namespace, name) do update set config = excluded.config`,
+		e.Tenant, s.cluster, s.namespace, s.name, spec.Config)
+	return err
+}
+
+func (h *Hub) foldPlan(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+	if p, ok := e.Payload.(events.InstallPlanProposed); ok {
+		return h.insertPlan(ctx, tx, e, p)
+	}
+	var (
+		plan, cluster, namespace string
+		raw                      []byte
+		before                   installplan.State
+	)
+	err := tx.QueryRow(ctx, `select plan, cluster, namespace, state from installer.plans where tenant = $1 and stream = $2`,
+		e.Tenant, e.StreamID.String()).Scan(&plan, &cluster, &namespace, &raw)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return errs.New(errs.Internal, "%s of plan stream %s that was never proposed", e.Type, e.StreamID)
+	}
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(raw, &before); err != nil {
+		return fmt.Errorf("state of plan %s: %w", plan, err)
+	}
+	after, err := installplan.Evolve(before, e.Payload)
+	if err != nil {
+		return err
+	}
+	if err := savePlan(ctx, tx, e, plan, after); err != nil {
+		return err
+	}
+	if before.Phase == after.Phase && before.Approval == after.Approval {
+		return nil
+	}
+	return h.mark(ctx, tx, bus.Interactive, e, cluster, namespace)
+}
+
+func savePlan(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, plan string, s installplan.State) error {
+	state, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `update installer.plans set phase = $3, state = $4,
+		traceparent = case when $5 = '' then traceparent else $5 end where tenant = $1 and plan = $2`,
+		e.Tenant, plan, string(s.Phase), state, e.TraceParent)
+	return err
+}
+
+func (h *Hub) insertPlan(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.InstallPlanProposed) error {
+	id, err := uuid.Parse(p.Plan)
+	if err != nil {
+		return errs.Wrap(errs.Invalid, err, "plan id of %s", p.Name)
+	}
+	s, err := installplan.Evolve(installplan.State{}, p)
+	if err != nil {
+		return err
+	}
+	configs, err := configsOf(ctx, tx, e.Tenant, p)
+	if err != nil {
+		return err
+	}
+	state, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, `insert into installer.plans (tenant, plan, stream, cluster, namespace, name, phase, state, configs, epoch, position, traceparent)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+		e.Tenant, id, e.StreamID.String(), p.Cluster, p.Namespace, p.Name, string(s.Phase), state, configs,
+		e.Position.Epoch, e.Position.N, e.TraceParent); err != nil {
+		return err
+	}
+	if s.Phase != installplan.Installing {
+		return nil
+	}
+	return h.mark(ctx, tx, laneOf(p), e, p.Cluster, p.Namespace)
+}
+
+// laneOf puts what somebody asked for before what a new catalog revision touched in many places.
+func laneOf(p events.InstallPlanProposed) bus.Lane {
+	for _, b := range p.Bundles {
+		if b.Reason == "Subscribed" || b.Reason == "StartingCSV" {
+			return bus.Interactive
+		}
+	}
+	return bus.FanOut
+}
+
+// configsOf is the configuration's commitment for each CSV of a plan.
+func configsOf(ctx context.Context, tx pgx.Tx, tenant string, p events.InstallPlanProposed) (map[string]string, error) {
+	configs := map[string]string{}
+	for _, b := range p.Bundles {
+		for _, name := range b.Subscriptions {
+			var config string
+			err := tx.QueryRow(ctx, `select config from installer.subscriptions where tenant = $1 and cluster = $2 and namespace = $3 and name = $4`,
+				tenant, p.Cluster, p.Namespace, name).Scan(&config)
+			if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+				return nil, err
+			}
+			if config != "" {
+				configs[b.CSV] = config
+			}
+		}
+	}
+	return configs, nil
+}
+
+func (h *Hub) foldCSV(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+	s, err := parseSubject(e.Envelope.Subject)
+	if err != nil {
+		return err
+	}
+	switch p := e.Payload.(type) {
+	case events.CSVPhaseChanged:
+		var followed bool
+		err := tx.QueryRow(ctx, `select exists (select from installer.csvs where tenant = $1 and cluster = $2 and namespace = $3 and name = $4
+			and content = $5 and plan = $6)`, e.Tenant, s.cluster, s.namespace, s.name, p.Content, p.Plan).Scan(&followed)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `insert into installer.csvs values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+			on conflict (tenant, cluster, namespace, name) do update set stream = excluded.stream, phase = excluded.phase, reason = excluded.reason,
+			  package = excluded.package, version = excluded.version, content = excluded.content, plan = excluded.plan`,
+			e.Tenant, s.cluster, s.namespace, s.name, e.StreamID.String(), p.Phase, p.Reason, p.Package, p.Version, p.Content, p.Plan); err != nil {
+			return err
+		}
+		if followed { // only what is to be followed travels to the executor, not how it is
+			return nil
+		}
+	case events.CSVRemoved:
+		if _, err := tx.Exec(ctx, `delete from installer.csvs where tenant = $1 and cluster = $2 and namespace = $3 and name = $4`,
+			e.Tenant, s.cluster, s.namespace, s.name); err != nil {
+			return err
+		}
+	default:
+		return nil
+	}
+	return h.mark(ctx, tx, bus.FanOut, e, s.cluster, s.namespace)
+}
+
+// fleet is the subject of a stop that holds for all clusters of a tenant.
+const fleet = "fleet"
+
+func (h *Hub) foldStop(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+	var err error
+	switch p := e.Payload.(type) {
+	case events.EffectsStopped:
+		_, err = tx.Exec(ctx, `insert into installer.stops values ($1, $2, $3) on conflict (tenant, subject) do update set reason = excluded.reason`,
+			e.Tenant, e.Envelope.Subject, p.Reason)
+	case events.EffectsResumed:
+		_, err = tx.Exec(ctx, `delete from installer.stops where tenant = $1 and subject = $2`, e.Tenant, e.Envelope.Subject)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `insert into installer.dirty as d (tenant, cluster, namespace, lane, cause)
+		select tenant, cluster, namespace, 0, $3 from installer.published
+		where tenant = $1 and ($2 = 'fleet' or $2 = 'cluster/' || cluster) order by tenant, cluster, namespace
+		on conflict (tenant, cluster, namespace) do update set generation = d.generation + 1, lane = 0, not_before = now(), attempts = 0`,
+		e.Tenant, e.Envelope.Subject, e.ID)
+	return err
+}

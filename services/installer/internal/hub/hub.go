@@ -1,0 +1,90 @@
+package hub
+
+import (
+	"crypto/ed25519"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/chandler-fleet/chandler/libs/bus"
+	"github.com/chandler-fleet/chandler/libs/eventlog"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/pg"
+)
+
+// Consumer is the name of the hub's checkpoint.
+const Consumer = "installer.hub"
+
+// Dirty is the table of dirty scopes.
+const Dirty = "installer.dirty"
+
+// GrantTTL is how long a grant lets a plan begin. It is signed again when half of it is over, so that an
+// executor which the hub reaches always has at least half of it left, and one that was cut off by the hub
+// on purpose stops beginning plans within this time.
+const GrantTTL = 30 * time.Minute
+
+// Config is what a hub needs; every field but Log and Now is required.
+type Config struct {
+	Pool     *pg.Pool
+	EventLog *eventlog.Log
+	Bus      *bus.Bus
+	Key      ed25519.PrivateKey // signs grants
+	Now      func() time.Time   // time.Now where nil
+	Log      *slog.Logger       // slog.Default where nil
+	// Changed is called when clusters may have changed.
+	Changed func()
+}
+
+// Hub keeps PLANS equal to what the log wants.
+type Hub struct {
+	c        Config
+	lanes    *bus.Lanes
+	consumer *bus.Consumer
+	content  *contents
+
+	mu    sync.Mutex
+	stuck map[string]string // what is withheld and why, so that it is told once
+}
+
+// New returns a hub; its parts are run by Consume, Work and Guard.
+func New(c Config) *Hub {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	if c.Changed == nil {
+		c.Changed = func() {}
+	}
+	h := &Hub{c: c, lanes: bus.NewLanes(c.Pool, Dirty, c.Log), content: newContents(c.Pool, c.Bus), stuck: map[string]string{}}
+	h.consumer = &bus.Consumer{
+		Name: Consumer, Log: c.EventLog, Pool: c.Pool, Bus: c.Bus, Types: types(), Handle: h.handle, Logger: c.Log,
+		Committed: func(events.Position) {
+			h.lanes.Wake()
+			c.Changed()
+		},
+	}
+	return h
+}
+
+// Consumer is the part that follows the log.
+func (h *Hub) Consumer() *bus.Consumer { return h.consumer }
+
+// Lanes are the dirty scopes.
+func (h *Hub) Lanes() *bus.Lanes { return h.lanes }
+
+// types are the event types that the hub's tables depend on.
+func types() []events.Type {
+	return []events.Type{
+		events.ClusterRegistered{}.EventType(), events.ClusterCredentialReplaced{}.EventType(), events.ClusterRemoved{}.EventType(),
+		events.OperatorGroupCreated{}.EventType(), events.OperatorGroupChanged{}.EventType(), events.OperatorGroupDeleted{}.EventType(),
+		events.SubscriptionCreated{}.EventType(), events.SubscriptionGenerated{}.EventType(),
+		events.SubscriptionChanged{}.EventType(), events.SubscriptionDeleted{}.EventType(),
+		events.InstallPlanProposed{}.EventType(), events.InstallPlanSuperseded{}.EventType(), events.InstallPlanApproved{}.EventType(),
+		events.InstallPlanRejected{}.EventType(), events.InstallPlanStarted{}.EventType(), events.InstallPlanBlocked{}.EventType(),
+		events.InstallPlanFinished{}.EventType(), events.InstallPlanFailed{}.EventType(),
+		events.CSVPhaseChanged{}.EventType(), events.CSVRemoved{}.EventType(), events.CSVFlapping{}.EventType(),
+		events.EffectsStopped{}.EventType(), events.EffectsResumed{}.EventType(),
+	}
+}

@@ -1,0 +1,257 @@
+package hub
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/chandler-fleet/chandler/libs/bus"
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/libs/protocol"
+)
+
+const (
+	// workers publish scopes: each waits mostly for Postgres and NATS.
+	workers = 4
+	// publishTimeout bounds one publish; the scope is tried again.
+	publishTimeout = 5 * time.Second
+	// messageSlack is kept free of the server's limit for headers and subject.
+	messageSlack = 4 << 10
+)
+
+// Work publishes dirty scopes until ctx ends.
+func (h *Hub) Work(ctx context.Context) error { return h.lanes.Work(ctx, workers, h.publish) }
+
+// publish brings one scope's message up to date.
+func (h *Hub) publish(ctx context.Context, s bus.Scope) error {
+	if s.Namespace == "" {
+		return h.clear(ctx, s)
+	}
+	cluster, ok, err := h.clusterID(ctx, s)
+	if err != nil || !ok {
+		return err
+	}
+	// Taken before the tables are read: a worker that was paused behind this and is overtaken is refused.
+	last, err := h.lastSequence(ctx, protocol.PlansSubject(protocol.Scope{Tenant: s.Tenant, ClusterID: cluster, Namespace: s.Namespace}))
+	if err != nil {
+		return err
+	}
+	w, ok, err := h.read(ctx, s)
+	if err != nil || !ok {
+		return err
+	}
+	if w.cluster.String() != cluster {
+		return errs.New(errs.Conflict, "cluster %s was registered again meanwhile", s.Cluster)
+	}
+	h.tellWithheld(ctx, s, w.withheld)
+	if err := h.keepContents(ctx, &w); err != nil {
+		return err
+	}
+	sum, err := fingerprint(w.message)
+	if err != nil {
+		return errs.Wrap(errs.Internal, err, "fingerprint of %s/%s", s.Cluster, s.Namespace)
+	}
+	current, err := h.current(ctx, w, string(sum), last > 0)
+	if err != nil || current {
+		return err
+	}
+	if err := h.send(ctx, &w, last); err != nil {
+		return err
+	}
+	return h.note(ctx, w, string(sum))
+}
+
+// clusterID is the id under which a cluster is registered now.
+func (h *Hub) clusterID(ctx context.Context, s bus.Scope) (id string, ok bool, err error) {
+	err = h.c.Pool.QueryRow(ctx, `select cluster_id::text from installer.clusters where tenant = $1 and name = $2 and not removed`, s.Tenant, s.Cluster).Scan(&id)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return "", false, nil
+	}
+	return id, err == nil, pg.Err(err)
+}
+
+// lastSequence is the sequence of the scope's message in PLANS, 0 where there is none.
+func (h *Hub) lastSequence(ctx context.Context, subject string) (uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
+	defer cancel()
+	stream, err := h.c.Bus.JetStream().Stream(ctx, protocol.StreamPlans)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		if _, err := h.c.Bus.Ensure(ctx); err != nil {
+			return 0, err
+		}
+		return 0, nil
+	}
+	if err != nil {
+		return 0, errs.Wrap(errs.Unavailable, err, "look at stream %s", protocol.StreamPlans)
+	}
+	m, err := stream.GetLastMsgForSubject(ctx, subject)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, errs.Wrap(errs.Unavailable, err, "read the last message of %s", subject)
+	}
+	return m.Sequence, nil
+}
+
+// keepContents makes sure that what the plans name is in CONTENT. Content of what is installed already is
+// offered where it can be: nothing waits for it.
+func (h *Hub) keepContents(ctx context.Context, w *wanted) error {
+	for _, d := range w.contents {
+		err := h.content.ensure(ctx, w.message.Scope.Tenant, d)
+		if errs.Is(err, errs.NotFound) && !needed(w.message, string(d)) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// needed reports whether a plan still to be executed names a content.
+func needed(m protocol.ScopePlans, content string) bool {
+	for _, i := range m.Installed {
+		if i.Content == content {
+			return false
+		}
+	}
+	return true
+}
+
+// current reports whether the last message is there, says the same and has grants that are good for long
+// enough.
+func (h *Hub) current(ctx context.Context, w wanted, sum string, there bool) (bool, error) {
+	var last string
+	var renew *time.Time
+	err := h.c.Pool.QueryRow(ctx, `select digest, renew from installer.published where tenant = $1 and cluster_id = $2 and namespace = $3`,
+		w.message.Scope.Tenant, w.cluster, w.message.Scope.Namespace).Scan(&last, &renew)
+	if errors.Is(err, pgx.ErrNoRows) {
+		// Nothing was ever wanted of this scope, and nothing is.
+		return len(w.message.Plans) == 0 && len(w.message.Installed) == 0 && w.message.OperatorGroups == 0, nil
+	}
+	if err != nil {
+		return false, pg.Err(err)
+	}
+	return there && last == sum && (renew == nil || h.c.Now().Before(*renew)), nil
+}
+
+// send publishes the message behind the one that was there when the tables were read. Plans that do not
+// fit into one message wait until older ones are finished.
+func (h *Hub) send(ctx context.Context, w *wanted, last uint64) error {
+	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
+	defer cancel()
+	body, err := h.encode(w)
+	if err != nil {
+		return err
+	}
+	_, err = h.c.Bus.JetStream().PublishMsg(ctx, &nats.Msg{Subject: protocol.PlansSubject(w.message.Scope), Data: body},
+		jetstream.WithExpectLastSequencePerSubject(last))
+	return errs.Wrap(errs.Unavailable, err, "publish the plans of %s/%s", w.message.Scope.Cluster, w.message.Scope.Namespace)
+}
+
+func (h *Hub) encode(w *wanted) ([]byte, error) {
+	limit := h.c.Bus.Conn().MaxPayload() - messageSlack
+	for {
+		body, err := json.Marshal(w.message)
+		if err != nil {
+			return nil, errs.Wrap(errs.Internal, err, "encode plans")
+		}
+		if int64(len(body)) <= limit {
+			return body, nil
+		}
+		n := len(w.message.Plans)
+		if n <= 1 {
+			return nil, errs.New(errs.TooLarge, "the plans of %s/%s have %d bytes, a message takes %d",
+				w.message.Scope.Cluster, w.message.Scope.Namespace, len(body), limit)
+		}
+		w.message.Plans = w.message.Plans[:n-1]
+	}
+}
+
+func (h *Hub) note(ctx context.Context, w wanted, sum string) error {
+	var renew *time.Time
+	if !w.renew.IsZero() {
+		renew = &w.renew
+	}
+	_, err := h.c.Pool.Exec(ctx, `insert into installer.published as p (tenant, cluster_id, namespace, cluster, digest, stopped, published, renew)
+		values ($1, $2, $3, $4, $5, $6, now(), $7)
+		on conflict (tenant, cluster_id, namespace) do update set cluster = excluded.cluster, digest = excluded.digest,
+		  stopped = excluded.stopped, published = excluded.published, renew = excluded.renew`,
+		w.message.Scope.Tenant, w.cluster, w.message.Scope.Namespace, w.message.Scope.Cluster, sum, w.message.Stopped, renew)
+	return pg.Err(err)
+}
+
+// clear removes the subjects of clusters that were removed, and what is kept of them.
+func (h *Hub) clear(ctx context.Context, s bus.Scope) error {
+	rows, err := h.c.Pool.Query(ctx, `select cluster_id::text from installer.clusters where tenant = $1 and name = $2 and removed`, s.Tenant, s.Cluster)
+	if err != nil {
+		return pg.Err(err)
+	}
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return pg.Err(err)
+	}
+	for _, id := range ids {
+		if err := h.purge(ctx, protocol.StreamPlans, protocol.PlansFilter(s.Tenant, id)); err != nil {
+			return err
+		}
+		if err := h.purge(ctx, protocol.StreamReports, protocol.SubjectReport+"."+s.Tenant+"."+id+".>"); err != nil {
+			return err
+		}
+		if err := h.forget(ctx, s.Tenant, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (h *Hub) purge(ctx context.Context, stream, filter string) error {
+	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
+	defer cancel()
+	st, err := h.c.Bus.JetStream().Stream(ctx, stream)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil
+	}
+	if err == nil {
+		err = st.Purge(ctx, jetstream.WithPurgeSubject(filter))
+	}
+	return errs.Wrap(errs.Unavailable, err, "clear %s", filter)
+}
+
+// forget drops what is kept of a registration that has ended. Its events stay in the log.
+func (h *Hub) forget(ctx context.Context, tenant, id string) error {
+	return h.c.Pool.Tx(ctx, func(tx pgx.Tx) error {
+		for _, table := range []string{"published", "reports", "holders", "csv_lives", "observations", "clusters"} {
+			if _, err := tx.Exec(ctx, `delete from installer.`+table+` where tenant = $1 and cluster_id = $2`, tenant, id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// tellWithheld logs what keeps a plan back, once per change, and keeps the sentence for people.
+func (h *Hub) tellWithheld(ctx context.Context, s bus.Scope, list []withheld) {
+	for _, w := range list {
+		h.mu.Lock()
+		told := h.stuck[w.plan] == w.why
+		h.stuck[w.plan] = w.why
+		h.mu.Unlock()
+		if told {
+			continue
+		}
+		h.c.Log.ErrorContext(ctx, "a plan cannot be handed to its executor", "cluster", s.Cluster, "namespace", s.Namespace, "plan", w.name, "reason", w.why)
+		if _, err := h.c.Pool.Exec(ctx, `insert into installer.messages (tenant, kind, subject, message) values ($1, 'installplan', $2, $3)
+			on conflict (tenant, kind, subject) do update set message = excluded.message, updated = now()`,
+			s.Tenant, s.Cluster+"/"+s.Namespace+"/"+w.name, w.why); err != nil {
+			h.c.Log.WarnContext(ctx, "cannot keep a message", "error", err)
+		}
+	}
+}

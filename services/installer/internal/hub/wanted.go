@@ -1,0 +1,228 @@
+package hub
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/chandler-fleet/chandler/libs/bus"
+	"github.com/chandler-fleet/chandler/libs/digest"
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/installplan"
+	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/libs/protocol"
+)
+
+// wanted is what a scope's message is made of, read in one snapshot.
+type wanted struct {
+	cluster  uuid.UUID
+	message  protocol.ScopePlans
+	withheld []withheld
+	contents []digest.Digest // that must be in CONTENT first
+	renew    time.Time       // when the message must be looked at again; zero for never
+}
+
+// withheld is a plan that cannot be published as it is.
+type withheld struct{ plan, name, why string }
+
+// planRow is a live plan as it stands in the tables.
+type planRow struct {
+	id       string
+	name     string
+	state    installplan.State
+	document []byte
+	configs  map[string]string
+	trace    string
+}
+
+// read computes what is wanted of a scope. ok is false where its cluster is not registered.
+func (h *Hub) read(ctx context.Context, s bus.Scope) (w wanted, ok bool, err error) {
+	err = h.c.Pool.Snapshot(ctx, func(tx pgx.Tx) error {
+		err := tx.QueryRow(ctx, `select cluster_id from installer.clusters where tenant = $1 and name = $2 and not removed`,
+			s.Tenant, s.Cluster).Scan(&w.cluster)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		ok = true
+		w.message.Scope = protocol.Scope{Tenant: s.Tenant, Cluster: s.Cluster, ClusterID: w.cluster.String(), Namespace: s.Namespace}
+		return h.fill(ctx, tx, &w)
+	})
+	return w, ok, pg.Err(err)
+}
+
+func (h *Hub) fill(ctx context.Context, tx pgx.Tx, w *wanted) error {
+	m := &w.message
+	err := tx.QueryRow(ctx, `select epoch, position from eventlog.checkpoints where consumer = $1 and tenant = $2`,
+		Consumer, events.AllTenants).Scan(&m.Position.Epoch, &m.Position.N)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return err
+	}
+	if m.Stopped, err = stopped(ctx, tx, m.Scope); err != nil {
+		return err
+	}
+	if err := fillGroup(ctx, tx, m); err != nil {
+		return err
+	}
+	if err := fillInstalled(ctx, tx, m); err != nil {
+		return err
+	}
+	return h.fillPlans(ctx, tx, w)
+}
+
+// stopped: by a loss of commits for everybody, or by a person for the fleet or the cluster.
+func stopped(ctx context.Context, tx pgx.Tx, s protocol.Scope) (is bool, err error) {
+	err = tx.QueryRow(ctx, `select exists (select from eventlog.stops where resumed is null and tenant in ('*', $1))
+		or exists (select from installer.stops where tenant = $1 and subject in ($2, 'cluster/' || $3))`,
+		s.Tenant, fleet, s.Cluster).Scan(&is)
+	return is, err
+}
+
+func fillGroup(ctx context.Context, tx pgx.Tx, m *protocol.ScopePlans) error {
+	rows, err := tx.Query(ctx, `select name, spec from installer.operatorgroups where tenant = $1 and cluster = $2 and namespace = $3 order by name`,
+		m.Scope.Tenant, m.Scope.Cluster, m.Scope.Namespace)
+	if err != nil {
+		return err
+	}
+	groups, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (g protocol.OperatorGroup, err error) {
+		return g, r.Scan(&g.Name, &g.Spec)
+	})
+	m.OperatorGroups = len(groups)
+	if len(groups) == 1 {
+		m.OperatorGroup = groups[0]
+	}
+	return err
+}
+
+func fillInstalled(ctx context.Context, tx pgx.Tx, m *protocol.ScopePlans) error {
+	rows, err := tx.Query(ctx, `select name, content, plan from installer.csvs where tenant = $1 and cluster = $2 and namespace = $3 order by name`,
+		m.Scope.Tenant, m.Scope.Cluster, m.Scope.Namespace)
+	if err != nil {
+		return err
+	}
+	m.Installed, err = pgx.CollectRows(rows, func(r pgx.CollectableRow) (i protocol.Installed, err error) {
+		return i, r.Scan(&i.CSV, &i.Content, &i.Plan)
+	})
+	return err
+}
+
+func (h *Hub) fillPlans(ctx context.Context, tx pgx.Tx, w *wanted) error {
+	now := h.c.Now()
+	plans, err := livePlans(ctx, tx, w.message.Scope)
+	if err != nil {
+		return err
+	}
+	w.message.Plans = []protocol.Plan{}
+	for _, p := range plans {
+		if !p.state.Executable(now) {
+			continue
+		}
+		out, why, err := h.plan(ctx, tx, w, p, now)
+		if err != nil {
+			return err
+		}
+		if why != "" {
+			w.withheld = append(w.withheld, withheld{plan: p.id, name: p.name, why: why})
+			continue
+		}
+		w.message.Plans = append(w.message.Plans, out)
+	}
+	for _, i := range w.message.Installed {
+		w.contents = append(w.contents, digest.Digest(i.Content))
+	}
+	return nil
+}
+
+func livePlans(ctx context.Context, tx pgx.Tx, s protocol.Scope) ([]planRow, error) {
+	rows, err := tx.Query(ctx, `select p.plan::text, p.name, p.state, coalesce(d.document, ''::bytea), p.configs, p.traceparent
+		from installer.plans p left join resolver_api.plan_documents d on d.tenant = p.tenant and d.plan = p.plan::text
+		where p.tenant = $1 and p.cluster = $2 and p.namespace = $3 and p.phase = 'Installing'
+		order by p.epoch, p.position`, s.Tenant, s.Cluster, s.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(r pgx.CollectableRow) (p planRow, err error) {
+		return p, r.Scan(&p.id, &p.name, &p.state, &p.document, &p.configs, &p.trace)
+	})
+}
+
+// plan makes the message of one plan; why says what keeps it back.
+func (h *Hub) plan(ctx context.Context, tx pgx.Tx, w *wanted, p planRow, now time.Time) (out protocol.Plan, why string, err error) {
+	if len(p.document) == 0 {
+		return out, "its document is not stored", nil
+	}
+	out = protocol.Plan{
+		ID: p.id, Name: p.name, Digest: p.state.Proposed.Digest, Component: p.state.Proposed.Component,
+		Document: json.RawMessage(p.document), TraceParent: p.trace,
+	}
+	for csv, commitment := range p.configs {
+		body, err := openBody(ctx, tx, w.message.Scope.Tenant, commitment)
+		if err != nil {
+			return out, "", err
+		}
+		if body == nil {
+			return out, fmt.Sprintf("the configuration of %s was erased", csv), nil
+		}
+		if out.Configs == nil {
+			out.Configs = map[string]json.RawMessage{}
+		}
+		out.Configs[csv] = body
+	}
+	for _, b := range p.state.Proposed.Bundles {
+		w.contents = append(w.contents, digest.Digest(b.Content))
+	}
+	out.Grant, err = h.grant(w, p, now)
+	return out, "", err
+}
+
+// openBody returns an erasable body, nil where it was erased.
+func openBody(ctx context.Context, tx pgx.Tx, tenant, commitment string) (json.RawMessage, error) {
+	var body []byte
+	err := tx.QueryRow(ctx, `select body from gateway_api.bodies where tenant = $1 and commitment = $2`, tenant, commitment).Scan(&body)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil
+	}
+	return body, err
+}
+
+// grant signs the permission to execute a plan. It ends with the approval that it rests on, unless the
+// plan has begun: such a plan is brought to its end.
+func (h *Hub) grant(w *wanted, p planRow, now time.Time) (protocol.Grant, error) {
+	expires := now.Add(GrantTTL)
+	renew := now.Add(GrantTTL / 2)
+	if a := p.state.Approval; !p.state.Begun && p.state.Proposed.Approval == installplan.Manual && a.Expires.Before(expires) {
+		expires, renew = a.Expires, a.Expires
+	}
+	if w.renew.IsZero() || renew.Before(w.renew) {
+		w.renew = renew
+	}
+	g, err := protocol.Grant{
+		Plan: p.id, Digest: p.state.Proposed.Digest, Cluster: w.cluster.String(),
+		Namespace: w.message.Scope.Namespace, Expires: expires.UTC().Truncate(time.Second),
+	}.Sign(h.c.Key)
+	return g, errs.Wrap(errs.Internal, err, "sign the grant of plan %s", p.name)
+}
+
+// sameType is the type prefix of the digest that tells whether a message says anything new.
+const sameType = "chandler.scope-plans.v1"
+
+// fingerprint is the digest of a message without its position and grants, which say nothing new by themselves.
+func fingerprint(m protocol.ScopePlans) (digest.Digest, error) {
+	m.Position = events.Position{}
+	plans := make([]protocol.Plan, len(m.Plans))
+	for i, p := range m.Plans {
+		p.Grant = protocol.Grant{}
+		p.TraceParent = ""
+		plans[i] = p
+	}
+	m.Plans = plans
+	return digest.JSON(sameType, m)
+}

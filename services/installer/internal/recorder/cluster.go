@@ -1,0 +1,65 @@
+package recorder
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/chandler-fleet/chandler/libs/digest"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/services/installer/record"
+)
+
+// cluster records what a report says of a cluster as a whole.
+func (r *Recorder) cluster(ctx context.Context, report protocol.ClusterReport, _ digest.Digest) (settled bool, err error) {
+	if err := r.checkEpoch(ctx, report.Seen, report.Cluster); err != nil {
+		return false, err
+	}
+	err = r.c.Pool.Tx(ctx, func(tx pgx.Tx) error {
+		if err := known(ctx, tx, report.Tenant, report.ClusterID, report.Cluster); err != nil {
+			return err
+		}
+		if fresh, err := ofHolder(ctx, tx, report.Tenant, report.ClusterID, report.HolderEpoch); err != nil || !fresh {
+			settled = true
+			return err
+		}
+		var before record.Cluster
+		if _, err := tx.Exec(ctx, `insert into installer.observations (tenant, cluster_id, state) values ($1, $2, '{}') on conflict do nothing`,
+			report.Tenant, report.ClusterID); err != nil {
+			return err
+		}
+		if err := tx.QueryRow(ctx, `select state from installer.observations where tenant = $1 and cluster_id = $2 for update`,
+			report.Tenant, report.ClusterID).Scan(&before); err != nil {
+			return err
+		}
+		payloads, after := record.DecideCluster(before, report)
+		settled = after.Settled()
+		if err := r.observe(ctx, tx, report, payloads); err != nil {
+			return err
+		}
+		state, err := json.Marshal(after)
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `update installer.observations set state = $3 where tenant = $1 and cluster_id = $2`, report.Tenant, report.ClusterID, state)
+		return err
+	})
+	return settled, pg.Err(err)
+}
+
+func (r *Recorder) observe(ctx context.Context, tx pgx.Tx, report protocol.ClusterReport, payloads []events.Payload) error {
+	if err := say(ctx, tx, report.Tenant, kindCluster, report.Cluster, report.Message); err != nil || len(payloads) == 0 {
+		return err
+	}
+	head, err := r.c.EventLog.Latest(ctx, tx, report.Tenant, events.KindCluster, report.Cluster)
+	if err != nil {
+		return err
+	}
+	if !head.Exists() || head.ID.UUID().String() != report.ClusterID {
+		return nil // it was removed meanwhile
+	}
+	return r.append(ctx, tx, report.Tenant, head.ID, report.Cluster, head.Version, origin{}, payloads)
+}

@@ -1,0 +1,195 @@
+package recorder
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/chandler-fleet/chandler/libs/eventlog"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/services/installer/record"
+)
+
+// life is one object that bore a CSV's name.
+type life struct {
+	uid   string
+	state record.CSV
+}
+
+// csv records what a report says of one CSV. settled: nothing more can come of the same report later.
+func (r *Recorder) csv(ctx context.Context, tx pgx.Tx, report protocol.ScopeReport, c protocol.CSVReport) (settled bool, err error) {
+	scope := report.Scope
+	lives, err := livesOf(ctx, tx, scope, c.Name)
+	if err != nil {
+		return false, err
+	}
+	if c.UID == "" { // it vanished while it was to be followed
+		if !c.Removed {
+			return true, nil
+		}
+		return true, r.vanish(ctx, tx, scope, c.Name, lives, c.RemovedReason)
+	}
+	mine, others := pick(lives, c.UID)
+	if mine.state.Removed {
+		return true, nil // said again
+	}
+	if mine.uid == "" {
+		mine, others, err = r.adopt(ctx, tx, scope, c, others)
+		if err != nil {
+			return false, err
+		}
+	}
+	if err := r.vanish(ctx, tx, scope, c.Name, others, ""); err != nil {
+		return false, err
+	}
+	payloads, next := record.DecideCSV(mine.state, scope, c, report.Reported)
+	if err := r.appendCSV(ctx, tx, scope, c.Name, c.Plan, c.TraceParent, mine.state.Exists, payloads); err != nil {
+		return false, err
+	}
+	if err := saveLife(ctx, tx, scope, c.Name, life{c.UID, next}); err != nil {
+		return false, err
+	}
+	return next.Settled(), say(ctx, tx, scope.Tenant, kindCSV, natural(scope, c.Name), lastMessage(c))
+}
+
+func natural(s protocol.Scope, name string) string { return s.Cluster + "/" + s.Namespace + "/" + name }
+
+// lastMessage is empty for one that is gone or succeeded.
+func lastMessage(c protocol.CSVReport) string {
+	if c.Removed || len(c.History) == 0 {
+		return ""
+	}
+	return c.History[len(c.History)-1].Message
+}
+
+// livesOf are the lives known of a name: the present one, and those removed that may be reported again.
+func livesOf(ctx context.Context, tx pgx.Tx, s protocol.Scope, name string) ([]life, error) {
+	rows, err := tx.Query(ctx, `select uid, state from installer.csv_lives
+		where tenant = $1 and cluster_id = $2 and namespace = $3 and name = $4 order by uid`, s.Tenant, s.ClusterID, s.Namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (l life, err error) { return l, row.Scan(&l.uid, &l.state) })
+}
+
+// pick parts the life of a UID from others that are not known to have ended.
+func pick(lives []life, uid string) (mine life, others []life) {
+	for _, l := range lives {
+		switch {
+		case l.uid == uid:
+			mine = l
+		case !l.state.Removed:
+			others = append(others, l)
+		}
+	}
+	return mine, others
+}
+
+// adopt begins a life that is seen for the first time. Where no life of this name is known although the log
+// says that it exists (the cluster was registered again), the object goes on with the log's stream if
+// its history holds what the log says, and otherwise is another one.
+func (r *Recorder) adopt(ctx context.Context, tx pgx.Tx, scope protocol.Scope, c protocol.CSVReport, others []life) (life, []life, error) {
+	begin := life{uid: c.UID}
+	if len(others) > 0 {
+		return begin, others, nil
+	}
+	last, ok, err := r.lastPhase(ctx, tx, scope, c.Name)
+	if err != nil || !ok {
+		return begin, nil, err
+	}
+	old := record.CSV{Exists: true, Phase: last.Phase, Reason: last.Reason, SeenPhase: last.Phase, SeenReason: last.Reason}
+	for i := len(c.History) - 1; i >= 0; i-- {
+		if c.History[i].Phase == last.Phase && c.History[i].Reason == last.Reason {
+			old.Taken = c.Dropped + i + 1
+			return life{c.UID, old}, nil, nil
+		}
+	}
+	return begin, []life{{uid: unknownUID, state: old}}, nil
+}
+
+// unknownUID stands for an object that was recorded under another registration of its cluster.
+const unknownUID = "unknown"
+
+// lastPhase is the last phase that the log holds of a CSV that exists.
+func (r *Recorder) lastPhase(ctx context.Context, tx pgx.Tx, scope protocol.Scope, name string) (p events.CSVPhaseChanged, ok bool, err error) {
+	head, err := r.c.EventLog.Latest(ctx, tx, scope.Tenant, events.KindCSV, natural(scope, name))
+	if err != nil || !head.Exists() {
+		return p, false, err
+	}
+	recs, err := r.c.EventLog.ReadStream(ctx, tx, scope.Tenant, head.ID, 0)
+	for _, e := range recs {
+		if c, is := e.Payload.(events.CSVPhaseChanged); is {
+			p, ok = c, true
+		}
+	}
+	return p, ok, err
+}
+
+// vanish ends lives whose objects are gone.
+func (r *Recorder) vanish(ctx context.Context, tx pgx.Tx, scope protocol.Scope, name string, lives []life, reason string) error {
+	for _, l := range lives {
+		payloads, next := record.Vanish(l.state, reason)
+		if err := r.appendCSV(ctx, tx, scope, name, "", "", l.state.Exists, payloads); err != nil {
+			return err
+		}
+		if err := saveLife(ctx, tx, scope, name, life{l.uid, next}); err != nil {
+			return err
+		}
+		if err := say(ctx, tx, scope.Tenant, kindCSV, natural(scope, name), ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func saveLife(ctx context.Context, tx pgx.Tx, s protocol.Scope, name string, l life) error {
+	state, err := json.Marshal(l.state)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `insert into installer.csv_lives (tenant, cluster_id, namespace, name, uid, state, removed) values ($1, $2, $3, $4, $5, $6, $7)
+		on conflict (tenant, cluster_id, namespace, name, uid) do update set state = excluded.state, removed = excluded.removed`,
+		s.Tenant, s.ClusterID, s.Namespace, name, l.uid, state, l.state.Removed)
+	return err
+}
+
+// appendCSV appends to the stream of the present life, or begins the stream of a new one.
+func (r *Recorder) appendCSV(ctx context.Context, tx pgx.Tx, scope protocol.Scope, name, plan, trace string, exists bool, payloads []events.Payload) error {
+	if len(payloads) == 0 {
+		return nil
+	}
+	subject := natural(scope, name)
+	head, err := r.c.EventLog.Latest(ctx, tx, scope.Tenant, events.KindCSV, subject)
+	if err != nil {
+		return err
+	}
+	stream, version := head.Create(), int64(0)
+	if exists {
+		stream, version = head.ID, head.Version
+	}
+	o, err := r.originOf(ctx, tx, scope.Tenant, plan)
+	if err != nil {
+		return err
+	}
+	if trace != "" {
+		o.trace = trace
+	}
+	return r.append(ctx, tx, scope.Tenant, stream, subject, version, o, payloads)
+}
+
+// originOf is the last event of the plan that installed a CSV, nothing where there is none.
+func (r *Recorder) originOf(ctx context.Context, tx pgx.Tx, tenant, plan string) (origin, error) {
+	id, err := uuid.Parse(plan)
+	if err != nil { // not every CSV comes from a plan
+		return origin{}, nil
+	}
+	stream := events.StreamID{Kind: events.KindInstallPlan, Key: events.Key(tenant, events.KindInstallPlan, id.String()), Incarnation: 1}
+	var recs []eventlog.Recorded
+	if recs, err = r.c.EventLog.ReadStream(ctx, tx, tenant, stream, 0); err != nil || len(recs) == 0 {
+		return origin{}, err
+	}
+	return behind(recs[len(recs)-1]), nil
+}

@@ -1,0 +1,112 @@
+package recorder
+
+import (
+	"context"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/eventlog"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/installplan"
+	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/services/installer/record"
+)
+
+// kindPlan, kindCSV and kindCluster are the kinds of installer.messages.
+const (
+	kindPlan    = "installplan"
+	kindCSV     = "csv"
+	kindCluster = "cluster"
+)
+
+// plan records what a report says of one plan. What cannot be is told and left out: the rest of the
+// report is still true.
+func (r *Recorder) plan(ctx context.Context, tx pgx.Tx, scope protocol.Scope, p protocol.PlanReport) error {
+	id, err := uuid.Parse(p.ID)
+	if err != nil {
+		r.refuse(scope, p.ID, errs.Wrap(errs.Invalid, err, "plan id"))
+		return nil
+	}
+	stream := events.StreamID{Kind: events.KindInstallPlan, Key: events.Key(scope.Tenant, events.KindInstallPlan, id.String()), Incarnation: 1}
+	recs, err := r.c.EventLog.ReadStream(ctx, tx, scope.Tenant, stream, 0)
+	if err != nil {
+		return err
+	}
+	if len(recs) == 0 {
+		r.refuse(scope, p.ID, errs.New(errs.NotFound, "the record does not hold this plan"))
+		return nil
+	}
+	state, err := fold(recs)
+	if err != nil {
+		return err
+	}
+	if state.Proposed.Cluster != scope.Cluster || state.Proposed.Namespace != scope.Namespace {
+		r.refuse(scope, p.ID, errs.New(errs.Forbidden, "the plan belongs to %s/%s", state.Proposed.Cluster, state.Proposed.Namespace))
+		return nil
+	}
+	return r.decidePlan(ctx, tx, scope, p, recs[len(recs)-1], state)
+}
+
+func (r *Recorder) decidePlan(ctx context.Context, tx pgx.Tx, scope protocol.Scope, p protocol.PlanReport, last eventlog.Recorded, state installplan.State) error {
+	sum, body, err := record.StepLog(p)
+	if err != nil {
+		r.refuse(scope, p.ID, errs.Wrap(errs.Invalid, err, "step log"))
+		return nil
+	}
+	payloads, refusal := record.DecidePlan(state, p, sum)
+	if refusal != nil {
+		r.refuse(scope, p.ID, refusal)
+	}
+	subject := last.Envelope.Subject
+	if refusal == nil {
+		if err := say(ctx, tx, scope.Tenant, kindPlan, subject, messageOf(p)); err != nil {
+			return err
+		}
+	}
+	if len(payloads) == 0 {
+		return nil
+	}
+	if len(body) > 0 {
+		if _, err := tx.Exec(ctx, `insert into installer.step_logs (tenant, digest, body) values ($1, $2, $3) on conflict do nothing`,
+			scope.Tenant, string(sum), body); err != nil {
+			return err
+		}
+	}
+	o := behind(last)
+	if p.TraceParent != "" {
+		o.trace = p.TraceParent
+	}
+	return r.append(ctx, tx, scope.Tenant, last.StreamID, subject, last.Version, o, payloads)
+}
+
+// messageOf is empty for a plan that goes as it should.
+func messageOf(p protocol.PlanReport) string {
+	if p.Phase == protocol.PlanStarted || p.Phase == protocol.PlanFinished {
+		return ""
+	}
+	return p.Message
+}
+
+func fold(recs []eventlog.Recorded) (installplan.State, error) {
+	payloads := make([]events.Payload, len(recs))
+	for i, e := range recs {
+		payloads[i] = e.Payload
+	}
+	return installplan.Fold(payloads...)
+}
+
+// refuse tells of something in a report that cannot be, once.
+func (r *Recorder) refuse(scope protocol.Scope, what string, err error) {
+	key := strings.Join([]string{scope.ClusterID, scope.Namespace, what}, "/")
+	r.mu.Lock()
+	same := r.told[key] == err.Error()
+	r.told[key] = err.Error()
+	r.mu.Unlock()
+	if !same {
+		r.c.Log.Error("a report says what cannot be; this part of it is not recorded",
+			"cluster", scope.Cluster, "namespace", scope.Namespace, "of", what, "error", err)
+	}
+}

@@ -1,0 +1,255 @@
+package recorder
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/chandler-fleet/chandler/libs/bus"
+	"github.com/chandler-fleet/chandler/libs/digest"
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/eventlog"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/libs/protocol"
+)
+
+const (
+	// workers record reports of different scopes at once.
+	workers = 4
+	// sweepEvery is how often the last values are read again. Executors repeat their reports every 15
+	// seconds by themselves; this is for those that have gone.
+	sweepEvery = time.Minute
+	// retryFirst and retryMax bound the pause before a report is tried again; it doubles.
+	retryFirst = 200 * time.Millisecond
+	retryMax   = 10 * time.Second
+	// conflictTries is how often a report is decided again at once because another service wrote to the
+	// same stream in the same moment.
+	conflictTries = 5
+	// unknownTries is how often a report of an unknown cluster is tried again: the hub's tables may be a
+	// moment behind. The executor's next report begins anew.
+	unknownTries = 8
+	// group is the NATS queue group, so that of several replicas one takes a message.
+	group = "chandler-recorder"
+)
+
+// Config is what a recorder needs; Now and Log may be left out.
+type Config struct {
+	Pool     *pg.Pool
+	EventLog *eventlog.Log
+	Bus      *bus.Bus
+	Now      func() time.Time
+	Log      *slog.Logger
+}
+
+// Recorder appends the installer's facts.
+type Recorder struct {
+	c     Config
+	queue *queue
+
+	mu   sync.Mutex
+	done map[string]digest.Digest // by subject: the last report that is wholly recorded
+	told map[string]string        // what was logged last about a subject, so that it is told once
+	head events.Position          // of the log, as far as known
+}
+
+// New returns a recorder.
+func New(c Config) *Recorder {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	return &Recorder{c: c, queue: newQueue(), done: map[string]digest.Digest{}, told: map[string]string{}}
+}
+
+// Run records until ctx ends; what is in a transaction then is finished.
+func (r *Recorder) Run(ctx context.Context) error {
+	sub, err := r.c.Bus.Conn().QueueSubscribe(protocol.SubjectReport+".>", group, func(m *nats.Msg) {
+		r.queue.put(m.Subject, m.Data)
+	})
+	if err != nil {
+		return errs.Wrap(errs.Unavailable, err, "listen for reports")
+	}
+	var running sync.WaitGroup
+	for range workers {
+		running.Go(func() { r.work(ctx) })
+	}
+	r.sweeps(ctx)
+	// The connection may be closed already; then so is the subscription.
+	if err := sub.Unsubscribe(); err != nil && !errors.Is(err, nats.ErrConnectionClosed) {
+		r.c.Log.Debug("unsubscribe", "error", err)
+	}
+	running.Wait()
+	return nil
+}
+
+// sweeps reads all last values at the start and then now and then.
+func (r *Recorder) sweeps(ctx context.Context) {
+	t := time.NewTicker(sweepEvery)
+	defer t.Stop()
+	for {
+		if err := r.sweep(ctx); err != nil && ctx.Err() == nil {
+			r.c.Log.DebugContext(ctx, "cannot read the last reports; executors repeat them", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+	}
+}
+
+// sweep puts the last value of every subject of REPORTS into the queue.
+func (r *Recorder) sweep(ctx context.Context) error {
+	stream, err := r.c.Bus.JetStream().Stream(ctx, protocol.StreamReports)
+	if err != nil {
+		return err
+	}
+	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(protocol.SubjectReport+".>"))
+	if err != nil {
+		return err
+	}
+	for subject := range info.State.Subjects {
+		m, err := stream.GetLastMsgForSubject(ctx, subject)
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		r.queue.put(subject, m.Data)
+	}
+	return nil
+}
+
+func (r *Recorder) work(ctx context.Context) {
+	for {
+		it, ok := r.queue.take(ctx)
+		if !ok {
+			return
+		}
+		// What has begun is finished though ctx ends.
+		err := r.Record(context.WithoutCancel(ctx), it.subject, it.data)
+		r.tell(it.subject, err)
+		switch {
+		case err == nil:
+			r.queue.done(it)
+		case errs.Is(err, errs.NotFound) && it.tries >= unknownTries, errs.Is(err, errs.Invalid):
+			r.queue.done(it)
+		default:
+			r.queue.again(it)
+		}
+	}
+}
+
+// tell logs what is wrong with a report when it begins or changes.
+func (r *Recorder) tell(subject string, err error) {
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	r.mu.Lock()
+	same := r.told[subject] == text
+	if text == "" {
+		delete(r.told, subject)
+	} else {
+		r.told[subject] = text
+	}
+	r.mu.Unlock()
+	if !same && text != "" {
+		r.c.Log.Warn("cannot record a report; trying again", "subject", subject, "error", text)
+	}
+}
+
+// Record records one report. It may be called with the same report any number of times. A report that
+// cannot be read, or that speaks of what its subject does not name, is errs.Invalid; one of a cluster
+// that is not (yet) known is errs.NotFound.
+func (r *Recorder) Record(ctx context.Context, subject string, data []byte) error {
+	if strings.HasSuffix(subject, "."+protocol.ClusterToken) {
+		var report protocol.ClusterReport
+		if err := json.Unmarshal(data, &report); err != nil {
+			return errs.Wrap(errs.Invalid, err, "read the report %s", subject)
+		}
+		if protocol.ClusterReportSubject(report.Tenant, report.ClusterID) != subject {
+			return errs.New(errs.Invalid, "the report %s speaks of cluster %s", subject, report.ClusterID)
+		}
+		same := report
+		same.Reported = time.Time{}
+		return r.once(subject, same, func(sum digest.Digest) (bool, error) { return r.cluster(ctx, report, sum) })
+	}
+	var report protocol.ScopeReport
+	if err := json.Unmarshal(data, &report); err != nil {
+		return errs.Wrap(errs.Invalid, err, "read the report %s", subject)
+	}
+	if protocol.ScopeReportSubject(report.Scope) != subject {
+		return errs.New(errs.Invalid, "the report %s speaks of %s/%s", subject, report.Scope.ClusterID, report.Scope.Namespace)
+	}
+	same := report
+	same.Reported = time.Time{}
+	return r.once(subject, same, func(sum digest.Digest) (bool, error) { return r.scope(ctx, report, sum) })
+}
+
+// reportType is the type prefix of a report's digest.
+const reportType = "chandler.report.v1"
+
+// once leaves out reports that say what the last one said. fn tells whether nothing more can come of
+// the same report later.
+func (r *Recorder) once(subject string, report any, fn func(sum digest.Digest) (settled bool, err error)) error {
+	sum, err := digest.JSON(reportType, report)
+	if err != nil {
+		return errs.Wrap(errs.Invalid, err, "digest of the report %s", subject)
+	}
+	r.mu.Lock()
+	same := r.done[subject] == sum
+	r.mu.Unlock()
+	if same {
+		return nil
+	}
+	var settled bool
+	for range conflictTries {
+		if settled, err = fn(sum); !errs.Is(err, errs.Conflict) && !errs.Is(err, errs.AlreadyExists) {
+			break
+		}
+	}
+	if err != nil || !settled {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.done[subject] = sum
+	return nil
+}
+
+// checkEpoch compares what a cluster has acted on with the log. A cluster that knows more proves that the
+// record lost commits; facts are recorded all the same, effects are stopped.
+func (r *Recorder) checkEpoch(ctx context.Context, seen events.Position, cluster string) error {
+	r.mu.Lock()
+	known := r.head
+	r.mu.Unlock()
+	if seen.IsZero() || !known.Less(seen) {
+		return nil
+	}
+	head, err := r.c.EventLog.Head(ctx, r.c.Pool)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	r.head = head
+	r.mu.Unlock()
+	if !head.Less(seen) {
+		return nil
+	}
+	if err := r.c.EventLog.CheckEpoch(ctx, seen, "cluster "+cluster); err != nil {
+		r.c.Log.ErrorContext(ctx, "a cluster has acted on more than the record holds", "cluster", cluster, "error", err)
+	}
+	return nil
+}

@@ -1,0 +1,155 @@
+package recorder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/chandler-fleet/chandler/libs/digest"
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/eventlog"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/libs/protocol"
+)
+
+// namespaceCommand is the UUIDv5 namespace of the recorder's command ids. It is arbitrary and must never change.
+var namespaceCommand = uuid.MustParse("c3b3f2b2-3b1b-5a44-8c62-2f6a4be9d0c7")
+
+// scope records one report of a scope in one transaction.
+func (r *Recorder) scope(ctx context.Context, report protocol.ScopeReport, sum digest.Digest) (settled bool, err error) {
+	if err := r.checkEpoch(ctx, report.Seen, report.Scope.Cluster); err != nil {
+		return false, err
+	}
+	err = r.c.Pool.Tx(ctx, func(tx pgx.Tx) error {
+		settled = true
+		fresh, err := admit(ctx, tx, report)
+		if err != nil || !fresh {
+			return err
+		}
+		for _, p := range report.Plans {
+			if err := r.plan(ctx, tx, report.Scope, p); err != nil {
+				return err
+			}
+		}
+		for _, c := range report.CSVs {
+			ok, err := r.csv(ctx, tx, report, c)
+			if err != nil {
+				return err
+			}
+			settled = settled && ok
+		}
+		return keep(ctx, tx, report.Scope, report.Epoch, report.Reported, sum)
+	})
+	return settled, pg.Err(err)
+}
+
+// admit locks the scope's row and reports whether a report is newer than what was taken: of the present
+// holder, and not an older one of its reports.
+func admit(ctx context.Context, tx pgx.Tx, report protocol.ScopeReport) (bool, error) {
+	s := report.Scope
+	if err := known(ctx, tx, s.Tenant, s.ClusterID, s.Cluster); err != nil {
+		return false, err
+	}
+	if fresh, err := ofHolder(ctx, tx, s.Tenant, s.ClusterID, report.Epoch); err != nil || !fresh {
+		return false, err
+	}
+	if _, err := tx.Exec(ctx, `insert into installer.reports (tenant, cluster_id, namespace, epoch, reported, digest) values ($1, $2, $3, 0, '-infinity', '')
+		on conflict do nothing`, s.Tenant, s.ClusterID, s.Namespace); err != nil {
+		return false, err
+	}
+	var older bool
+	err := tx.QueryRow(ctx, `select epoch = $4 and reported > $5 from installer.reports
+		where tenant = $1 and cluster_id = $2 and namespace = $3 for update`,
+		s.Tenant, s.ClusterID, s.Namespace, report.Epoch, report.Reported).Scan(&older)
+	return !older, err
+}
+
+// ofHolder notes a holder's epoch and reports whether none higher was seen: a holder that was paused and
+// replaced may repeat its last report. Epoch 0 is of somebody who could not reach the cluster.
+func ofHolder(ctx context.Context, tx pgx.Tx, tenant, cluster string, epoch int64) (bool, error) {
+	if epoch == 0 {
+		return true, nil
+	}
+	var highest int64
+	err := tx.QueryRow(ctx, `insert into installer.holders as h (tenant, cluster_id, epoch) values ($1, $2, $3)
+		on conflict (tenant, cluster_id) do update set epoch = greatest(h.epoch, excluded.epoch) returning epoch`,
+		tenant, cluster, epoch).Scan(&highest)
+	return epoch >= highest, err
+}
+
+// known checks that the cluster is registered under this id.
+func known(ctx context.Context, tx pgx.Tx, tenant, id, name string) error {
+	if _, err := uuid.Parse(id); err != nil {
+		return errs.Wrap(errs.Invalid, err, "cluster id %q", id)
+	}
+	var is string
+	err := tx.QueryRow(ctx, `select name from installer.clusters where tenant = $1 and cluster_id = $2 and not removed`, tenant, id).Scan(&is)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return errs.New(errs.NotFound, "cluster %s (%s) is not registered", name, id)
+	}
+	if err == nil && is != name {
+		return errs.New(errs.Invalid, "cluster %s is called %q, the report calls it %q", id, is, name)
+	}
+	return err
+}
+
+func keep(ctx context.Context, tx pgx.Tx, s protocol.Scope, epoch int64, reported time.Time, sum digest.Digest) error {
+	_, err := tx.Exec(ctx, `update installer.reports set epoch = $4, reported = $5, digest = $6
+		where tenant = $1 and cluster_id = $2 and namespace = $3`, s.Tenant, s.ClusterID, s.Namespace, epoch, reported, string(sum))
+	return err
+}
+
+// origin is where an append comes from.
+type origin struct {
+	correlation, causation, trace string
+}
+
+// behind is the origin of what follows an event.
+func behind(e eventlog.Recorded) origin {
+	o := origin{correlation: e.Correlation, causation: e.ID, trace: e.TraceParent}
+	if o.correlation == "" {
+		o.correlation = e.ID
+	}
+	return o
+}
+
+// append appends facts. Their ids derive from the stream and the version behind which they stand.
+func (r *Recorder) append(ctx context.Context, tx pgx.Tx, tenant string, s events.StreamID, subject string, version int64, o origin, payloads []events.Payload) error {
+	if len(payloads) == 0 {
+		return nil
+	}
+	_, err := r.c.EventLog.Append(ctx, tx, events.Meta{
+		Tenant: tenant, Source: events.Installer, Time: r.c.Now().UTC(),
+		Command:     uuid.NewSHA1(namespaceCommand, fmt.Appendf(nil, "%s\x00%s\x00%d", tenant, s, version)),
+		Correlation: o.correlation, Causation: o.causation, TraceParent: o.trace,
+	}, s, subject, version, payloads...)
+	return err
+}
+
+// say keeps the latest message for people; an empty one removes it.
+func say(ctx context.Context, tx pgx.Tx, tenant, kind, subject, message string) error {
+	var err error
+	if message == "" {
+		_, err = tx.Exec(ctx, `delete from installer.messages where tenant = $1 and kind = $2 and subject = $3`, tenant, kind, subject)
+	} else {
+		_, err = tx.Exec(ctx, `insert into installer.messages as m (tenant, kind, subject, message) values ($1, $2, $3, $4)
+			on conflict (tenant, kind, subject) do update set message = excluded.message, updated = now() where m.message <> excluded.message`,
+			tenant, kind, subject, bounded(message))
+	}
+	return err
+}
+
+// messageBytes bounds a message: it is for a terminal, and comes from a cluster that may be hostile.
+const messageBytes = 4 << 10
+
+func bounded(s string) string {
+	if len(s) > messageBytes {
+		return s[:messageBytes]
+	}
+	return s
+}

@@ -1,0 +1,57 @@
+package record
+
+import (
+	"time"
+
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/protocol"
+)
+
+// ObserveWindow and ObserveLimit bound the observations recorded of one cluster: a network that comes and
+// goes every few seconds is recorded ten times in five minutes and then at the end of the window.
+const (
+	ObserveWindow = 5 * time.Minute
+	ObserveLimit  = 10
+)
+
+// Cluster is what was recorded last of a cluster. Its zero value is nothing.
+type Cluster struct {
+	State             string    `json:"state,omitempty"`
+	Reason            string    `json:"reason,omitempty"`
+	KubernetesVersion string    `json:"kubernetesVersion,omitempty"`
+	HolderEpoch       int64     `json:"holderEpoch,omitempty"`
+	Window            time.Time `json:"window,omitzero"`
+	Changes           int       `json:"changes,omitempty"`
+	// Withheld is set while the limit keeps a change back.
+	Withheld bool `json:"withheld,omitempty"`
+}
+
+// Settled reports whether the same report need not be looked at again as time passes.
+func (s Cluster) Settled() bool { return !s.Withheld }
+
+// DecideCluster gives the event that a report adds, if any, and the state behind it. What a report
+// leaves empty because the cluster could not be asked stays as it was recorded.
+func DecideCluster(s Cluster, r protocol.ClusterReport) ([]events.Payload, Cluster) {
+	o := events.ClusterObserved{
+		State: r.State, Reason: r.Reason, KubernetesVersion: r.KubernetesVersion, HolderEpoch: max(r.HolderEpoch, s.HolderEpoch),
+	}
+	if o.KubernetesVersion == "" {
+		o.KubernetesVersion = s.KubernetesVersion
+	}
+	same := events.ClusterObserved{State: s.State, Reason: s.Reason, KubernetesVersion: s.KubernetesVersion, HolderEpoch: s.HolderEpoch}
+	if o == same {
+		s.Withheld = false
+		return nil, s
+	}
+	if s.Window.IsZero() || r.Reported.Sub(s.Window) >= ObserveWindow {
+		s.Window, s.Changes = r.Reported, 0
+	}
+	if s.Changes >= ObserveLimit {
+		s.Withheld = true
+		return nil, s
+	}
+	return []events.Payload{o}, Cluster{
+		State: o.State, Reason: o.Reason, KubernetesVersion: o.KubernetesVersion, HolderEpoch: o.HolderEpoch,
+		Window: s.Window, Changes: s.Changes + 1,
+	}
+}

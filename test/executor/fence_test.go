@@ -1,0 +1,179 @@
+package executor_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/chandler-fleet/chandler/libs/protocol"
+)
+
+// process is an executor in a process of its own.
+type process struct {
+	cmd   *exec.Cmd
+	lines *bufio.Scanner
+	tell  func(string)
+}
+
+func (b *bed) process(t *testing.T, c childConfig) *process {
+	t.Helper()
+	c.Kubeconfig, c.NATS, c.ClusterID, c.GrantKey = string(b.cluster.Kubeconfig()), b.js.Conn().ConnectedUrl(), b.hub.cluster, b.public
+	config, err := json.Marshal(c)
+	must(t, err)
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), childEnv+"="+string(config))
+	cmd.Stderr = t.Output()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	out, err := cmd.StdoutPipe()
+	must(t, err)
+	in, err := cmd.StdinPipe()
+	must(t, err)
+	must(t, cmd.Start())
+	t.Cleanup(func() {
+		must(t, cmd.Process.Kill())
+		if err := cmd.Wait(); err == nil {
+			t.Error("the killed process ended well")
+		}
+	})
+	lines := bufio.NewScanner(out)
+	lines.Buffer(nil, 1<<20)
+	return &process{cmd: cmd, lines: lines, tell: func(s string) {
+		_, err := fmt.Fprintln(in, s)
+		must(t, err)
+	}}
+}
+
+// line waits for the next line of the process that begins with the word.
+func (p *process) line(t *testing.T, word string) string {
+	t.Helper()
+	for p.lines.Scan() {
+		if rest, ok := strings.CutPrefix(p.lines.Text(), word+" "); ok {
+			return rest
+		}
+	}
+	t.Fatalf("the process ended before it said %q: %v", word, p.lines.Err())
+	return ""
+}
+
+// TestPausedHolderIsRefused: an executor that stands still in front of a write, while another one takes
+// over and ends the plan, is refused by the API server when it wakes up (DESIGN D7).
+func TestPausedHolderIsRefused(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	one := operator{name: "tide", version: "1.0.0", group: "tide.sea.test"}
+	p := b.plan("ops", "tide", planned{content: one.content(t)})
+	paused := b.process(t, childConfig{Holder: "paused", HoldAt: 4})
+	b.want("ops", p)
+	where := paused.line(t, "holding")
+	must(t, paused.cmd.Process.Signal(syscall.SIGSTOP))
+
+	b.start(b.config("second"))
+	b.awaitPlan("ops", p.ID, phase(protocol.PlanFinished))
+	b.awaitCSV("ops", one.csv(), reached("Succeeded"))
+	before := b.versions(t)
+
+	must(t, paused.cmd.Process.Signal(syscall.SIGCONT))
+	paused.tell("go")
+	answer := paused.line(t, "answer")
+	if !strings.HasPrefix(answer, "422 ") || !strings.Contains(answer, "a newer executor holds this cluster") {
+		t.Errorf("the late write to %s was answered with %s", where, answer)
+	}
+	if after := b.versions(t); after != before {
+		t.Errorf("the late write changed an object:\nbefore %s\nafter  %s", before, after)
+	}
+	// The sleeper may have repeated its last report once; the holder's comes again.
+	await(t, "report of the holder", func(ctx context.Context) error { return b.heldIn(ctx, 2) })
+}
+
+// versions are the uid and generation of what the plan made.
+func (b *bed) versions(t *testing.T) string {
+	t.Helper()
+	dyn, err := dynamic.NewForConfig(b.cluster.RESTConfig())
+	must(t, err)
+	list, err := dyn.Resource(csvs()).List(t.Context(), metav1.ListOptions{})
+	must(t, err)
+	var out []string
+	for _, o := range list.Items {
+		out = append(out, o.GetName()+" "+string(o.GetUID())+" "+fmt.Sprint(o.GetGeneration()))
+	}
+	roles, err := b.kube.RbacV1().Roles("ops").List(t.Context(), metav1.ListOptions{})
+	must(t, err)
+	for _, o := range roles.Items {
+		out = append(out, o.Name+" "+o.ResourceVersion)
+	}
+	return strings.Join(out, ", ")
+}
+
+// TestTwoCandidates: one works and the other waits; an orderly stop hands over at once, without waiting
+// for the lease to run out, and histories go on without a gap.
+func TestTwoCandidates(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	stop := b.start(b.config("first"))
+	one := operator{name: "tide", version: "1.0.0"}
+	p := b.plan("ops", "tide", planned{content: one.content(t)})
+	b.want("ops", p)
+	b.awaitCSV("ops", one.csv(), reached("Succeeded"))
+	b.start(b.config("second"))
+	await(t, "report of the first", func(ctx context.Context) error { return b.heldIn(ctx, 1) })
+	stop()
+	await(t, "report of the second", func(ctx context.Context) error { return b.heldIn(ctx, 2) })
+	two := operator{name: "tide", version: "2.0.0", replaces: one.csv()}
+	q := b.plan("ops", "tide", planned{content: two.content(t), replaces: one.csv()})
+	b.want("ops", q)
+	b.awaitPlan("ops", q.ID, phase(protocol.PlanFinished))
+	b.awaitCSV("ops", two.csv(), reached("Succeeded"))
+}
+
+func (b *bed) heldIn(ctx context.Context, epoch int64) error {
+	r, ok, err := b.clusterReport(ctx)
+	if err != nil || !ok || r.HolderEpoch != epoch || r.State != "Connected" {
+		return fmt.Errorf("report %+v: %w", r, err)
+	}
+	return nil
+}
+
+// TestUnreachable: a cluster that is down is reported with a reason, no plan is lost, and it goes on.
+func TestUnreachable(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.start(b.config("one"))
+	await(t, "first report", func(ctx context.Context) error { return b.heldIn(ctx, 1) })
+	must(t, b.cluster.Pause())
+	one := operator{name: "tide", version: "1.0.0"}
+	p := b.plan("ops", "tide", planned{content: one.content(t)})
+	b.want("ops", p)
+	await(t, "report of trouble", func(ctx context.Context) error { return b.state(ctx, "Unreachable", "Timeout") })
+	b.awaitPlan("ops", p.ID, func(r protocol.PlanReport) bool { return r.Phase == protocol.PlanBlocked && r.Class == "transient" })
+	must(t, b.cluster.Resume())
+	b.awaitPlan("ops", p.ID, phase(protocol.PlanFinished))
+	b.awaitCSV("ops", one.csv(), reached("Succeeded"))
+	await(t, "report of the end of trouble", func(ctx context.Context) error { return b.state(ctx, "Connected", "") })
+}
+
+// TestWrongCredentials: they are told apart from a cluster that is down.
+func TestWrongCredentials(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	cfg := b.config("one")
+	cfg.REST.CertData, cfg.REST.KeyData, cfg.REST.CertFile, cfg.REST.KeyFile, cfg.REST.BearerToken = nil, nil, "", "", "nobody"
+	b.start(cfg)
+	await(t, "report of wrong credentials", func(ctx context.Context) error { return b.state(ctx, "Unauthorized", "Unauthorized") })
+}
+
+func (b *bed) state(ctx context.Context, state, reason string) error {
+	r, ok, err := b.clusterReport(ctx)
+	if err != nil || !ok || r.State != state || r.Reason != reason {
+		return fmt.Errorf("report %+v: %w", r, err)
+	}
+	return nil
+}
