@@ -26,15 +26,15 @@ spec:
 
 const crdJSON = `{"kind":"CustomResourceDefinition","apiVersion":"apiextensions.k8s.io/v1","metadata":{"name":"tides.sea.test"},"spec":{"group":"sea.test"}}`
 
-func content(t testing.TB, manifests ...string) bundle.Content {
-	t.Helper()
+func content(tb testing.TB, manifests ...string) bundle.Content {
+	tb.Helper()
 	raw := make([][]byte, len(manifests))
 	for i, m := range manifests {
 		raw[i] = []byte(m)
 	}
 	c, err := bundle.FromManifests(raw)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return c
 }

@@ -33,7 +33,7 @@ type CSVSpec struct {
 	Description string   `json:"description,omitempty"`
 	Maturity    string   `json:"maturity,omitempty"`
 	Keywords    []string `json:"keywords,omitempty"`
-	Provider    Link     `json:"provider,omitempty"`
+	Provider    Link     `json:"provider,omitzero"`
 	Links       []Link   `json:"links,omitempty"`
 	Maintainers []struct {
 		Name  string `json:"name,omitempty"`
@@ -46,8 +46,8 @@ type CSVSpec struct {
 	MinKubeVersion string            `json:"minKubeVersion,omitempty"`
 	InstallModes   []InstallMode     `json:"installModes,omitempty"`
 	Install        Install           `json:"install"`
-	CRDs           CRDDescriptions   `json:"customresourcedefinitions,omitempty"`
-	APIServices    APIDescriptions   `json:"apiservicedefinitions,omitempty"`
+	CRDs           CRDDescriptions   `json:"customresourcedefinitions,omitzero"`
+	APIServices    APIDescriptions   `json:"apiservicedefinitions,omitzero"`
 	NativeAPIs     []GVK             `json:"nativeAPIs,omitempty"`
 	Webhooks       []json.RawMessage `json:"webhookdefinitions,omitempty"`
 	RelatedImages  []RelatedImage    `json:"relatedImages,omitempty"`
@@ -81,7 +81,7 @@ type InstallMode struct {
 // Install is the install strategy.
 type Install struct {
 	Strategy string  `json:"strategy"`
-	Spec     Details `json:"spec,omitempty"`
+	Spec     Details `json:"spec,omitzero"`
 }
 
 // Details of strategy "deployment".

@@ -21,8 +21,6 @@ const (
 	// claimFor is how long a claim holds without being renewed: long enough for a slow disk or a paused
 	// machine of a few seconds, short enough that a killed worker's scope is taken up soon.
 	claimFor = 15 * time.Second
-	// renewEvery leaves two more tries before a claim expires.
-	renewEvery = claimFor / 3
 	// lookEvery is how often an idle worker looks without being woken: marks by another process.
 	lookEvery = 250 * time.Millisecond
 	// drainFor is how long work under way may go on after Work was asked to end.
@@ -67,17 +65,10 @@ type Lanes struct {
 	Claim time.Duration
 
 	mu    sync.Mutex
-	turns map[Lane]*turn
-	mine  map[Scope]context.CancelCauseFunc
+	mine  map[Scope]context.CancelCauseFunc // work under way
+	rings map[Lane]*ring                    // used by the one dispatcher of a Work
 	// trouble is the text of the last failure to claim.
 	trouble string
-}
-
-// turn remembers who was served last in a lane: the next tenant after it, and within each tenant the
-// next cluster, is served next.
-type turn struct {
-	tenant   string
-	clusters map[string]string
 }
 
 // NewLanes returns the lanes held in table, a schema-qualified name such as "resolver.dirty" that is
@@ -88,7 +79,7 @@ func NewLanes(pool *pg.Pool, table string, log *slog.Logger) *Lanes {
 	}
 	return &Lanes{
 		pool: pool, table: table, owner: uuid.NewString(), log: log, wake: make(chan struct{}, 1),
-		turns: map[Lane]*turn{}, mine: map[Scope]context.CancelCauseFunc{},
+		mine: map[Scope]context.CancelCauseFunc{}, rings: map[Lane]*ring{Interactive: {}, FanOut: {}},
 	}
 }
 
@@ -127,53 +118,60 @@ func (l *Lanes) Mark(ctx context.Context, tx pgx.Tx, lane Lane, scopes ...Scope)
 func (l *Lanes) Wake() { signal(l.wake) }
 
 // Work runs fn on dirty scopes, at most workers at a time, until ctx ends; then it lets what is under
-// way finish, for at most drainFor, and returns nil. fn runs with no transaction open. If it fails the
-// scope is tried again later, the pause doubling; if the scope was marked meanwhile it is worked on
-// again. The context that fn gets ends when the claim is lost.
+// way finish, for at most drainFor, gives back what was claimed and not begun, and returns nil. fn runs
+// with no transaction open. If it fails the scope is tried again later, the pause doubling; if the
+// scope was marked meanwhile it is worked on again. The context that fn gets ends when the claim is
+// lost. One Lanes runs one Work at a time.
 func (l *Lanes) Work(ctx context.Context, workers int, fn func(ctx context.Context, s Scope) error) error {
 	if workers < 1 {
 		return errs.New(errs.Invalid, "lanes %s: %d workers", l.table, workers)
 	}
 	work, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
-	var wg sync.WaitGroup
-	wg.Go(func() { l.renew(work) })
-	free := make(chan struct{}, workers)
-	var busy sync.WaitGroup
-	for l.slot(ctx, free) {
-		s, ok, err := l.claim(ctx)
-		if err != nil || !ok {
-			<-free
-			l.idle(ctx, err)
-			continue
-		}
+	var renewing, busy sync.WaitGroup
+	renewing.Go(func() { l.renew(work) })
+	// As many scopes are claimed ahead as there are workers, so that one statement claims several.
+	claimed := make(chan Scope, workers)
+	for range workers {
 		busy.Go(func() {
-			defer func() { <-free }()
-			l.do(work, s, fn)
+			for s := range claimed {
+				if ctx.Err() != nil {
+					l.release(work, s)
+					continue
+				}
+				l.do(work, s, fn)
+			}
 		})
 	}
+	l.dispatch(ctx, claimed)
+	close(claimed)
 	l.drain(&busy, stop)
 	stop(nil)
-	wg.Wait()
+	renewing.Wait()
 	return nil
 }
 
-// slot waits for a free worker; false means that ctx has ended.
-func (l *Lanes) slot(ctx context.Context, free chan<- struct{}) bool {
-	if ctx.Err() != nil {
-		return false
-	}
-	select {
-	case free <- struct{}{}:
-		return true
-	case <-ctx.Done():
-		return false
+// dispatch claims scopes as there is room for them.
+func (l *Lanes) dispatch(ctx context.Context, claimed chan Scope) {
+	for ctx.Err() == nil {
+		room := cap(claimed) - len(claimed)
+		if room == 0 {
+			l.idle(ctx)
+			continue
+		}
+		scopes, err := l.claim(ctx, room)
+		l.tell(ctx, err)
+		for _, s := range scopes {
+			claimed <- s
+		}
+		if len(scopes) == 0 {
+			l.idle(ctx)
+		}
 	}
 }
 
 // idle waits until there may be something to do.
-func (l *Lanes) idle(ctx context.Context, err error) {
-	l.tell(ctx, err)
+func (l *Lanes) idle(ctx context.Context) {
 	t := time.NewTimer(lookEvery)
 	defer t.Stop()
 	select {
@@ -214,6 +212,7 @@ func (l *Lanes) drain(busy *sync.WaitGroup, stop context.CancelCauseFunc) {
 
 // do works on one claimed scope and gives it back.
 func (l *Lanes) do(ctx context.Context, s Scope, fn func(context.Context, Scope) error) {
+	signal(l.wake) // there is room for another claim
 	ctx, cancel := context.WithCancelCause(telemetry.WithTraceParent(ctx, s.TraceParent))
 	defer cancel(nil)
 	l.hold(s, cancel)
@@ -226,16 +225,15 @@ func (l *Lanes) do(ctx context.Context, s Scope, fn func(context.Context, Scope)
 		err = l.finish(back, s)
 	} else {
 		if !errors.Is(err, context.Canceled) {
-			l.log.Warn("work on a scope failed; trying again", "table", l.table, "tenant", s.Tenant,
+			l.log.WarnContext(ctx, "work on a scope failed; trying again", "table", l.table, "tenant", s.Tenant,
 				"cluster", s.Cluster, "namespace", s.Namespace, "attempt", s.Attempts+1, "error", err)
 		}
 		err = l.fail(back, s, err)
 	}
 	if err != nil {
-		l.log.Warn("could not give a scope back; its claim will expire", "table", l.table,
+		l.log.WarnContext(ctx, "could not give a scope back; its claim will expire", "table", l.table,
 			"cluster", s.Cluster, "namespace", s.Namespace, "error", err)
 	}
-	signal(l.wake)
 }
 
 // protect turns a panic in fn into an error: one scope must not stop the work on all others.

@@ -1,9 +1,11 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -17,99 +19,133 @@ const maxReason = 500
 // errLostClaim is why the context of a work ends whose claim another has taken.
 var errLostClaim = errors.New("the claim on this scope expired and was taken over")
 
-// claim takes the next scope, interactive lane first. Claiming need not survive a crash of Postgres:
-// the worst is that the scope is claimed again, so the statement does not wait for the disk.
-func (l *Lanes) claim(ctx context.Context) (Scope, bool, error) {
-	for _, lane := range []Lane{Interactive, FanOut} {
-		for range claimTries {
-			s, found, err := l.claimIn(ctx, lane)
-			if s.Cluster != "" || err != nil {
-				return s, err == nil, err
-			}
-			if !found {
+// pair is a cluster of a tenant that has work in a lane.
+type pair struct{ tenant, cluster string }
+
+// ring is one round of turns in a lane: every cluster with work once, tenants alternating. It is looked
+// up again when the round is over.
+type ring struct{ pairs []pair }
+
+// rounds orders clusters so that turns go round tenants, and within a tenant round its clusters. The
+// pairs come in order of tenant and cluster.
+func rounds(pairs []pair) []pair {
+	byTenant := map[string][]pair{}
+	var tenants []string
+	for _, p := range pairs {
+		if len(byTenant[p.tenant]) == 0 {
+			tenants = append(tenants, p.tenant)
+		}
+		byTenant[p.tenant] = append(byTenant[p.tenant], p)
+	}
+	ordered := make([]pair, 0, len(pairs))
+	for i := 0; len(ordered) < len(pairs); i++ {
+		for _, t := range tenants {
+			// A tenant with fewer clusters has another turn while one with more goes on.
+			ordered = append(ordered, byTenant[t][i%len(byTenant[t])])
+			if len(ordered) == len(pairs) {
 				break
 			}
 		}
 	}
-	return Scope{}, false, nil
+	return ordered
 }
 
-// claimTries is how often another tenant is tried when others claimed all that a tenant had in the same moment.
-const claimTries = 4
+// claim takes up to n scopes, interactive lane first, in the order in which they are to be worked on.
+func (l *Lanes) claim(ctx context.Context, n int) ([]Scope, error) {
+	var all []Scope
+	for _, lane := range []Lane{Interactive, FanOut} {
+		scopes, err := l.claimIn(ctx, lane, n-len(all))
+		all = append(all, scopes...)
+		if err != nil || len(all) >= n {
+			return all, err
+		}
+	}
+	return all, nil
+}
 
-// claimIn takes the next turn in a lane. found: there was claimable work, though another may have been
-// faster, in which case the scope is empty.
-func (l *Lanes) claimIn(ctx context.Context, lane Lane) (s Scope, found bool, err error) {
-	l.mu.Lock()
-	t := l.turns[lane]
-	if t == nil {
-		t = &turn{clusters: map[string]string{}}
-		l.turns[lane] = t
+// claimIn goes on with the round of a lane, and begins another where that is over.
+func (l *Lanes) claimIn(ctx context.Context, lane Lane, n int) ([]Scope, error) {
+	r := l.rings[lane]
+	fresh := len(r.pairs) == 0
+	if fresh {
+		if err := l.turn(ctx, lane, r); err != nil || len(r.pairs) == 0 {
+			return nil, err
+		}
 	}
-	after := t.tenant
-	l.mu.Unlock()
-	tenant, ok, err := l.nextTenant(ctx, lane, after)
-	if err != nil || !ok {
-		return Scope{}, false, err
+	take := min(n, len(r.pairs))
+	pairs := r.pairs[:take]
+	r.pairs = r.pairs[take:]
+	scopes, err := l.claimPairs(ctx, lane, pairs)
+	if err == nil && len(scopes) == 0 && !fresh { // what the round promised was taken by others
+		r.pairs = nil
+		return l.claimIn(ctx, lane, n)
 	}
-	l.mu.Lock()
-	cluster := t.clusters[tenant]
-	l.mu.Unlock()
-	s, ok, err = l.claimAfter(ctx, lane, tenant, cluster)
-	if err != nil {
-		return Scope{}, false, err
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	t.tenant = tenant
-	if !ok {
-		return Scope{}, true, nil
-	}
-	t.clusters[tenant] = s.Cluster
-	return s, true, nil
+	return scopes, err
 }
 
 // free is the condition under which a row may be claimed.
 const free = ` not_before <= now() and (owner is null or until < now()) `
 
-// nextTenant is the tenant with claimable work that comes after another in their order, going round.
-func (l *Lanes) nextTenant(ctx context.Context, lane Lane, after string) (string, bool, error) {
-	var tenant string
-	err := l.pool.QueryRow(ctx, `select tenant from (
-		  (select 0 as round, tenant from `+l.table+` where lane = $1 and tenant > $2 and`+free+`order by tenant limit 1)
+// turn begins a round: it steps from cluster to cluster in the index, whatever number of scopes each has.
+func (l *Lanes) turn(ctx context.Context, lane Lane, r *ring) error {
+	rows, err := l.pool.Query(ctx, `with recursive step as (
+		  (select tenant, cluster from `+l.table+` where lane = $1 and`+free+`order by tenant, cluster limit 1)
 		  union all
-		  (select 1, tenant from `+l.table+` where lane = $1 and tenant <= $2 and`+free+`order by tenant limit 1)
-		) x order by round limit 1`, int16(lane), after).Scan(&tenant)
-	return tenant, err == nil, ignoreNoRows(err)
+		  select x.tenant, x.cluster from step, lateral (
+		    select tenant, cluster from `+l.table+` d where lane = $1 and (d.tenant, d.cluster) > (step.tenant, step.cluster) and`+free+`
+		    order by d.tenant, d.cluster limit 1) x)
+		select tenant, cluster from step`, int16(lane))
+	if err != nil {
+		return fmt.Errorf("look for dirty scopes: %w", pg.Err(err))
+	}
+	pairs, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (p pair, err error) { return p, r.Scan(&p.tenant, &p.cluster) })
+	if err != nil {
+		return fmt.Errorf("look for dirty scopes: %w", pg.Err(err))
+	}
+	r.pairs = rounds(pairs)
+	return nil
 }
 
-// claimAfter takes the oldest mark of the next cluster of a tenant, going round. A row that another claims
-// in this moment is passed over.
-func (l *Lanes) claimAfter(ctx context.Context, lane Lane, tenant, after string) (s Scope, ok bool, err error) {
-	for _, part := range []string{`cluster > $3`, `cluster <= $3`} {
-		s = Scope{Tenant: tenant, Lane: lane}
+// claimPairs takes the oldest mark of each cluster. A row that another claims in this moment is passed over.
+// Claiming need not survive a crash of Postgres: the worst is that a scope is claimed again, so the
+// statement does not wait for the disk.
+func (l *Lanes) claimPairs(ctx context.Context, lane Lane, pairs []pair) ([]Scope, error) {
+	tenants, clusters := make([]string, len(pairs)), make([]string, len(pairs))
+	for i, p := range pairs {
+		tenants[i], clusters[i] = p.tenant, p.cluster
+	}
+	rows, err := l.pool.Query(ctx, `with pick as materialized (
+		  select u.turn, d.* from unnest($2::text[], $3::text[]) with ordinality as u(t, c, turn), lateral (
+		    select tenant, cluster, namespace from `+l.table+`
+		    where lane = $1 and tenant = u.t and cluster = u.c and`+free+`
+		    order by marked limit 1 for update skip locked) d)
+		update `+l.table+` d set owner = $4, until = now() + $5::interval
+		from pick where d.tenant = pick.tenant and d.cluster = pick.cluster and d.namespace = pick.namespace and (d.owner is null or d.until < now())
+		returning pick.turn, d.tenant, d.cluster, d.namespace, d.generation, d.attempts, d.cause, d.traceparent,
+		  set_config('synchronous_commit', 'off', true)`,
+		int16(lane), tenants, clusters, l.owner, l.claimTime())
+	if err != nil {
+		return nil, fmt.Errorf("claim scopes: %w", pg.Err(err))
+	}
+	type claimed struct {
+		turn  int
+		scope Scope
+	}
+	list, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (c claimed, err error) {
 		var off string
-		err = l.pool.QueryRow(ctx, `with pick as (
-			  select tenant, cluster, namespace from `+l.table+` where lane = $1 and tenant = $2 and `+part+` and`+free+`
-			  order by cluster, marked limit 1 for update skip locked)
-			update `+l.table+` d set owner = $4, until = now() + $5::interval
-			from pick where d.tenant = pick.tenant and d.cluster = pick.cluster and d.namespace = pick.namespace
-			returning d.cluster, d.namespace, d.generation, d.attempts, d.cause, d.traceparent,
-			  set_config('synchronous_commit', 'off', true)`,
-			int16(lane), tenant, after, l.owner, l.claimTime()).
-			Scan(&s.Cluster, &s.Namespace, &s.Generation, &s.Attempts, &s.Cause, &s.TraceParent, &off)
-		if !errors.Is(err, pgx.ErrNoRows) {
-			break
-		}
+		c.scope.Lane = lane
+		return c, r.Scan(&c.turn, &c.scope.Tenant, &c.scope.Cluster, &c.scope.Namespace, &c.scope.Generation,
+			&c.scope.Attempts, &c.scope.Cause, &c.scope.TraceParent, &off)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("claim scopes: %w", pg.Err(err))
 	}
-	return s, err == nil, ignoreNoRows(err)
-}
-
-func ignoreNoRows(err error) error {
-	if err == nil || errors.Is(err, pgx.ErrNoRows) {
-		return nil
+	slices.SortFunc(list, func(a, b claimed) int { return cmp.Compare(a.turn, b.turn) })
+	scopes := make([]Scope, len(list))
+	for i, c := range list {
+		scopes[i] = c.scope
 	}
-	return fmt.Errorf("claim a scope: %w", pg.Err(err))
+	return scopes, nil
 }
 
 func (l *Lanes) claimTime() time.Duration {
@@ -119,18 +155,30 @@ func (l *Lanes) claimTime() time.Duration {
 	return claimFor
 }
 
-// finish removes the scope if no mark came since it was claimed; otherwise it is free again.
+// finish removes the scope if no mark came since it was claimed; otherwise it is free again. It need not
+// survive a crash of Postgres either: work that is done once more finds nothing to do.
 func (l *Lanes) finish(ctx context.Context, s Scope) error {
-	tag, err := l.pool.Exec(ctx, `delete from `+l.table+`
-		where tenant = $1 and cluster = $2 and namespace = $3 and generation = $4 and owner = $5`,
-		s.Tenant, s.Cluster, s.Namespace, s.Generation, l.owner)
-	if err != nil || tag.RowsAffected() == 1 {
+	var gone int
+	var off string
+	err := l.pool.QueryRow(ctx, `with gone as (delete from `+l.table+`
+		  where tenant = $1 and cluster = $2 and namespace = $3 and generation = $4 and owner = $5 returning 1)
+		select count(*), set_config('synchronous_commit', 'off', true) from gone`,
+		s.Tenant, s.Cluster, s.Namespace, s.Generation, l.owner).Scan(&gone, &off)
+	if err != nil || gone == 1 {
 		return pg.Err(err)
 	}
 	_, err = l.pool.Exec(ctx, `update `+l.table+` set owner = null, until = null, marked = now()
 		where tenant = $1 and cluster = $2 and namespace = $3 and owner = $4`,
 		s.Tenant, s.Cluster, s.Namespace, l.owner)
 	return pg.Err(err)
+}
+
+// release gives back a scope that was claimed and not begun. If that fails the claim expires.
+func (l *Lanes) release(ctx context.Context, s Scope) {
+	if _, err := l.pool.Exec(ctx, `update `+l.table+` set owner = null, until = null
+		where tenant = $1 and cluster = $2 and namespace = $3 and owner = $4`, s.Tenant, s.Cluster, s.Namespace, l.owner); err != nil {
+		l.log.WarnContext(ctx, "could not give a scope back; its claim will expire", "table", l.table, "cluster", s.Cluster, "error", err)
+	}
 }
 
 // fail frees the scope for a later try; at once, if it was marked meanwhile.
@@ -159,9 +207,9 @@ func backoff(failures int, first, limit time.Duration) time.Duration {
 	return d
 }
 
-// renew prolongs the claims of this process until ctx ends, and ends the work whose claim is lost.
+// renew prolongs the claims of this process until ctx ends, early enough for two more tries, and ends the work whose claim is lost.
 func (l *Lanes) renew(ctx context.Context) {
-	t := time.NewTicker(min(renewEvery, l.claimTime()/3))
+	t := time.NewTicker(l.claimTime() / 3)
 	defer t.Stop()
 	for {
 		select {

@@ -28,7 +28,7 @@ const (
 
 const (
 	// publishBatch is how many hints are on their way at once: enough to fill the round trip.
-	publishBatch = 512
+	publishBatch = 1024
 	// ackTimeout is when a hint without an answer counts as lost; then the stream is looked at again. Where
 	// the stream is missing there is no answer, as consumers listen on the same subjects.
 	ackTimeout = 2 * time.Second

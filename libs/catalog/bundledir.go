@@ -9,6 +9,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/catalog/internal/docs"
 )
 
@@ -44,12 +45,13 @@ func bundleDir(fsys fs.FS, dir string, keep keeper) (*bundleDraft, []Finding) {
 	if !ok {
 		return nil, r.findings
 	}
-	r.findings = append(r.findings, d.take(manifests, keep)...)
-	if d.csv == nil {
+	csv, findings := d.take(manifests, keep)
+	r.findings = append(r.findings, findings...)
+	if csv == nil {
 		return nil, r.findings
 	}
-	d.bundle.Name = d.csv.Name
-	r.render()
+	d.bundle.Name, d.csv = csv.Name, factsOf(*csv)
+	r.render(csv)
 	return d, r.findings
 }
 
@@ -156,9 +158,8 @@ func (r *dirReader) manifests() ([][]byte, bool) {
 }
 
 // render completes the bundle from its CSV and metadata files, as an image would be rendered (R-CAT-58).
-func (r *dirReader) render() {
+func (r *dirReader) render(csv *bundle.CSV) {
 	d := r.draft
-	csv := d.csv
 	d.bundle.Version, d.bundle.Release = csv.Spec.Version, csv.Spec.Release
 	props := []Property{{Type: TypePackage, Value: mustJSON(PackageProperty{d.pkg, csv.Spec.Version, csv.Spec.Release})}}
 	for _, c := range csv.Spec.CRDs.Owned {
@@ -174,7 +175,7 @@ func (r *dirReader) render() {
 		props = append(props, gvkProperty(TypeGVKRequired, a.Group, a.Version, a.Kind))
 	}
 	props = append(props, r.dependencies()...)
-	props = append(props, r.extraProperties()...)
+	props = append(props, r.extraProperties(csv)...)
 	d.bundle.Properties = sortProperties(props)
 	d.bundle.RelatedImages = relatedImages(*csv, d.bundle.Image)
 }
@@ -211,14 +212,14 @@ func (r *dirReader) dependencies() []Property {
 }
 
 // extraProperties reads metadata/properties.yaml and the CSV annotation olm.properties (R-CAT-57, R-CAT-58).
-func (r *dirReader) extraProperties() []Property {
+func (r *dirReader) extraProperties(csv *bundle.CSV) []Property {
 	var body struct {
 		Properties []Property `json:"properties"`
 	}
 	file := path.Join(r.dir, dirMetadata, fileProperties)
 	r.optional(file, &body)
 	out := body.Properties
-	if text := r.draft.csv.Annotations["olm.properties"]; text != "" {
+	if text := csv.Annotations["olm.properties"]; text != "" {
 		var more []Property
 		if err := json.Unmarshal([]byte(text), &more); err != nil {
 			r.warnf(path.Join(r.dir, dirManifests), "R-CAT-58", "the CSV annotation olm.properties is passed over: %v", err)

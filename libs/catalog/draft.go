@@ -43,11 +43,30 @@ type bundleDraft struct {
 	pkg      string
 	bundle   Bundle
 	embedded bool // manifests stood in the blob or its directory
-	csv      *bundle.CSV
+	csv      *csvFacts
 	dir      string // the bundle directory that it was read from
 	// joins and preferred are the channels that a bundle directory's annotations name (R-CAT-55).
 	joins     []string
 	preferred string
+}
+
+// csvFacts is what a package is made of beside the bundles themselves (R-GRA-3, R-CAT-55). The CSV is
+// let go: all of them together would be most of the catalog.
+type csvFacts struct {
+	replaces, skipRange, description string
+	skips                            []string
+	icon                             *iconBody
+}
+
+func factsOf(csv bundle.CSV) *csvFacts {
+	f := &csvFacts{
+		replaces: csv.Spec.Replaces, skipRange: csv.Annotations["olm.skipRange"],
+		description: csv.Spec.Description, skips: csv.Spec.Skips,
+	}
+	if len(csv.Spec.Icon) > 0 {
+		f.icon = &iconBody{Data: csv.Spec.Icon[0].Data, MediaType: csv.Spec.Icon[0].MediaType}
+	}
+	return f
 }
 
 type deprecationsDraft struct {
@@ -124,7 +143,8 @@ func draftBundle(b blob, keep keeper) (*bundleDraft, []Finding) {
 		r.property(i, propertyNode{child(n, "type"), child(n, "value"), n})
 	}
 	if len(r.manifests) > 0 {
-		r.findings = append(r.findings, d.take(r.manifests, keep)...)
+		_, findings := d.take(r.manifests, keep)
+		r.findings = append(r.findings, findings...)
 	}
 	return d, r.findings
 }
@@ -200,16 +220,12 @@ type Content struct {
 
 // take turns manifests into content. Manifests that make no bundle leave the bundle without content,
 // which a warning says: it stays in the graph and cannot be installed (R-CAT-51, R-CAT-52).
-func (d *bundleDraft) take(manifests [][]byte, keep keeper) []Finding {
+func (d *bundleDraft) take(manifests [][]byte, keep keeper) (*bundle.CSV, []Finding) {
 	csv, findings := d.content(manifests, keep)
-	if csv == nil {
-		return findings
-	}
-	d.csv = csv
-	if d.bundle.Metadata == nil {
+	if csv != nil && d.bundle.Metadata == nil {
 		d.bundle.Metadata = metadataOf(*csv)
 	}
-	return findings
+	return csv, findings
 }
 
 func (d *bundleDraft) content(manifests [][]byte, keep keeper) (*bundle.CSV, []Finding) {

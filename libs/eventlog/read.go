@@ -261,10 +261,13 @@ func (w *row) event() (Recorded, error) {
 	if w.recorded != nil {
 		e.Recorded = w.recorded.UTC()
 	}
-	if err := json.Unmarshal(w.body, &e.Envelope); err != nil {
-		return e, errs.Wrap(errs.Internal, err, "event at %s: read its bytes", w.position)
+	if !readEnvelope(w.body, &e.Envelope) {
+		e.Envelope = events.Envelope{}
+		if err := json.Unmarshal(w.body, &e.Envelope); err != nil {
+			return e, errs.Wrap(errs.Internal, err, "event at %s: read its bytes", w.position)
+		}
 	}
-	e.Tenant, e.Type, e.Version, e.Stream = w.tenant, w.typ, w.version, w.stream.String()
+	e.Tenant, e.Type, e.Version = w.tenant, w.typ, w.version
 	return e, nil
 }
 

@@ -145,16 +145,17 @@ func TestInlineCatalog(t *testing.T) {
 		t.Skip("short: the bundles of the install set stand for all")
 	}
 	o := outcome{refused: map[string]string{}}
-	files(t, sharedData(t, "certified-v4.14.fbc.tar.zst"), func(name string, body []byte) {
-		for _, doc := range strings.Split(string(body), "\n---\n") {
+	files(t, sharedData(t, "certified-v4.14.fbc.tar.zst"), func(_ string, body []byte) {
+		for doc := range strings.SplitSeq(string(body), "\n---\n") {
 			j, err := yaml.YAMLToJSON([]byte(doc))
 			check(t, err)
 			var blob struct {
-				Schema, Name string
-				Properties   []struct {
-					Type  string
-					Value json.RawMessage
-				}
+				Schema     string `json:"schema"`
+				Name       string `json:"name"`
+				Properties []struct {
+					Type  string          `json:"type"`
+					Value json.RawMessage `json:"value"`
+				} `json:"properties"`
 			}
 			check(t, json.Unmarshal(j, &blob))
 			if blob.Schema != "olm.bundle" {
@@ -163,7 +164,9 @@ func TestInlineCatalog(t *testing.T) {
 			var raw [][]byte
 			for _, p := range blob.Properties {
 				if p.Type == "olm.bundle.object" {
-					var v struct{ Data []byte }
+					var v struct {
+						Data []byte `json:"data"`
+					}
 					check(t, json.Unmarshal(p.Value, &v))
 					raw = append(raw, v.Data)
 				}

@@ -20,23 +20,23 @@ import (
 // update writes the golden files anew: go test ./libs/render -run TestGolden -update
 var update = flag.Bool("update", false, "write golden files anew") //nolint:gochecknoglobals // a flag of the test binary
 
-func load(t testing.TB) bundle.Content {
-	t.Helper()
+func load(tb testing.TB) bundle.Content {
+	tb.Helper()
 	text, err := os.ReadFile("testdata/tide.yaml")
-	fatal(t, err)
+	fatal(tb, err)
 	var raw [][]byte
-	for _, doc := range bytes.Split(text, []byte("\n---\n")) {
+	for doc := range bytes.SplitSeq(text, []byte("\n---\n")) {
 		raw = append(raw, doc)
 	}
 	c, err := bundle.FromManifests(raw)
-	fatal(t, err)
+	fatal(tb, err)
 	return c
 }
 
-func fatal(t testing.TB, err error) {
-	t.Helper()
+func fatal(tb testing.TB, err error) {
+	tb.Helper()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 }
 
@@ -58,7 +58,7 @@ func golden(t *testing.T, name string, objects []render.Object) {
 	}
 	path := filepath.Join("testdata", name+".golden.yaml")
 	if *update {
-		fatal(t, os.WriteFile(path, out.Bytes(), 0o644)) //nolint:gosec // a file of the repository
+		fatal(t, os.WriteFile(path, out.Bytes(), 0o644))
 	}
 	want, err := os.ReadFile(path)
 	fatal(t, err)

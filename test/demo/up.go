@@ -32,7 +32,7 @@ func up(ctx context.Context, s settings) (err error) {
 	if n.state, err = startKeeper(ctx, s.dir, n.say); err != nil {
 		return err
 	}
-	play := &play{narrator: n, api: stack.Client{URL: n.state.URL, Token: n.state.Token}, dir: s.dir}
+	play := &play{narrator: n, api: stack.NewClient(n.state.URL, n.state.Token), dir: s.dir}
 	if s.catalog == "" {
 		err = play.harbour(ctx)
 	} else {

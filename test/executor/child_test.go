@@ -71,24 +71,31 @@ func (g *gate) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func (g *gate) hold(r *http.Request) (*http.Response, error) {
-	fmt.Fprintf(os.Stdout, "holding %s\n", r.URL.Path)
+	say("holding %s", r.URL.Path)
 	if _, err := bufio.NewReader(os.Stdin).ReadString('\n'); err != nil {
 		return nil, err
 	}
 	// The time that the request had is over by now; a real pause does not show in it.
 	res, err := g.next.RoundTrip(r.WithContext(context.WithoutCancel(r.Context())))
 	if err != nil {
-		fmt.Fprintf(os.Stdout, "answer error %v\n", err)
+		say("answer error %v", err)
 	} else {
 		body, readErr := io.ReadAll(res.Body)
 		res.Body = io.NopCloser(strings.NewReader(string(body)))
-		fmt.Fprintf(os.Stdout, "answer %d %s %v\n", res.StatusCode, strings.ReplaceAll(string(body), "\n", " "), readErr)
+		say("answer %d %s %v", res.StatusCode, strings.ReplaceAll(string(body), "\n", " "), readErr)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	close(g.closed)
 	g.closed = nil
 	return res, err
+}
+
+// say tells the test that started this process.
+func say(format string, args ...any) {
+	if _, err := fmt.Fprintf(os.Stdout, format+"\n", args...); err != nil {
+		panic(err) // nobody listens any more
+	}
 }
 
 // child runs the executor of one process until it is killed.

@@ -7,15 +7,25 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
 )
 
 // maxAnswer bounds an answer of the API; the largest are plan documents of a few hundred kilobytes.
 const maxAnswer = 64 << 20
 
-// Client speaks to the API as a portal does.
+// Client speaks to the API as a portal does: it reads what it has written.
 type Client struct {
 	URL   string
 	Token string
+
+	written *atomic.Value // position of the last write
+}
+
+// NewClient returns a client of the API at this address.
+func NewClient(address, token string) Client {
+	return Client{URL: address, Token: token, written: &atomic.Value{}}
 }
 
 // Refused is an answer that is not a success: a problem document of RFC 9457.
@@ -49,7 +59,7 @@ func (c Client) Do(ctx context.Context, method, path string, in, out any) error 
 		}
 		body = bytes.NewReader(b)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, c.URL+path, body)
+	req, err := http.NewRequestWithContext(ctx, method, c.URL+c.reading(method, path), body)
 	if err != nil {
 		return err
 	}
@@ -66,7 +76,26 @@ func (c Client) Do(ctx context.Context, method, path string, in, out any) error 
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", method, path, err)
 	}
+	if position := resp.Header.Get(positionHeader); position != "" && method != http.MethodGet {
+		c.written.Store(position)
+	}
 	return decode(method+" "+path, resp, answer, out)
+}
+
+// positionHeader carries the position of a write.
+const positionHeader = "Chandler-Position"
+
+// reading asks a read to have seen our last write.
+func (c Client) reading(method, path string) string {
+	position, ok := c.written.Load().(string)
+	if !ok || method != http.MethodGet || strings.HasPrefix(path, "/api/v1/events") {
+		return path
+	}
+	separator := "?"
+	if strings.Contains(path, "?") {
+		separator = "&"
+	}
+	return path + separator + "minPosition=" + url.QueryEscape(position)
 }
 
 func decode(what string, resp *http.Response, answer []byte, out any) error {
@@ -97,4 +126,4 @@ func (c Client) Post(ctx context.Context, path string, in, out any) error {
 }
 
 // Client returns a client of the stack with the administrator's token.
-func (s *Stack) Client() Client { return Client{URL: s.URL(), Token: s.Token()} }
+func (s *Stack) Client() Client { return NewClient(s.URL(), s.Token()) }

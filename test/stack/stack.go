@@ -92,8 +92,7 @@ func (s *Stack) prepare(ctx context.Context) (err error) {
 		return nil
 	}
 	s.opts.Bin = s.file("bin")
-	s.opts.Tell("building the services")
-	return Build(ctx, s.opts.Bin)
+	return Build(ctx, s.opts.Bin, s.opts.Tell)
 }
 
 // takePorts chooses every address once, so that a part that is started again is found where it was.

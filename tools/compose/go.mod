@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/compose-spec/compose-go/v2 v2.16.2
 	github.com/moby/buildkit v0.30.0
+	github.com/moby/patternmatcher v0.6.1
 )
 
 require (

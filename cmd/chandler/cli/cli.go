@@ -119,11 +119,11 @@ func (a *app) say(format string, args ...any) error {
 // many is no bound of arguments.
 const many = -1
 
-// needs checks the number of arguments and shows the line of usage when it is another.
-func needs(least, most int) cobra.PositionalArgs {
+// needs wants one argument and at most so many, and shows the line of usage otherwise.
+func needs(most int) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		switch {
-		case len(args) < least:
+		case len(args) == 0:
 			return fmt.Errorf("something is missing: %s", c.UseLine())
 		case most != many && len(args) > most:
 			return fmt.Errorf("what is %q? usage: %s", args[most], c.UseLine())

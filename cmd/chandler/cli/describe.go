@@ -25,7 +25,7 @@ func (a *app) describeCommand() *cobra.Command {
 		Short: "Show everything about one thing, with its newest events",
 		Example: `  chandler describe subscription harbor-master --cluster east-1 -n ports
   chandler describe installplan/east-1/ports/install-7x2kq`,
-		Args: needs(1, many),
+		Args: needs(many),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.describe(cmd.Context(), s, args) },
 	}
 	s.flags(c)
@@ -56,7 +56,7 @@ func (a *app) describe(ctx context.Context, s scope, args []string) error {
 		}
 		p := a.page(a.Out)
 		if i > 0 {
-			p.print("\n")
+			p.printf("\n")
 		}
 		it.describe(p)
 		if err := a.describeEvents(ctx, c, p, it.subject); err != nil {

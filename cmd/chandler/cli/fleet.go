@@ -30,7 +30,7 @@ func (a *app) clusterAddCommand() *cobra.Command {
 		Use:     "add NAME --kubeconfig FILE",
 		Short:   "Register a cluster",
 		Example: "  chandler cluster add east-1 --kubeconfig east-1.kubeconfig --label region=east",
-		Args:    needs(1, 1),
+		Args:    needs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			config, err := a.kubeconfig(path)
 			if err != nil {
@@ -59,7 +59,7 @@ func kubeconfigFlag(c *cobra.Command, path *string) {
 func (a *app) clusterCredentialsCommand() *cobra.Command {
 	var path string
 	c := &cobra.Command{
-		Use: "credentials NAME --kubeconfig FILE", Short: "Use another kubeconfig for a cluster", Args: needs(1, 1),
+		Use: "credentials NAME --kubeconfig FILE", Short: "Use another kubeconfig for a cluster", Args: needs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			config, err := a.kubeconfig(path)
 			if err != nil {
@@ -81,7 +81,7 @@ func (a *app) clusterCredentialsCommand() *cobra.Command {
 
 func (a *app) clusterRemoveCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "remove NAME", Short: "Let go of a cluster; what is installed there stays", Args: needs(1, 1),
+		Use: "remove NAME", Short: "Let go of a cluster; what is installed there stays", Args: needs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.remove(cmd.Context(), a.clusters(), args[0]) },
 	}
 }
@@ -117,7 +117,7 @@ func (a *app) kubeconfig(path string) (string, error) {
 		return "", err
 	case len(raw) > maxKubeconfig:
 		return "", fmt.Errorf("the kubeconfig is larger than %d bytes", maxKubeconfig)
-	case len(strings.TrimSpace(string(raw))) == 0:
+	case strings.TrimSpace(string(raw)) == "":
 		return "", fmt.Errorf("the kubeconfig is empty")
 	}
 	return string(raw), nil
@@ -147,7 +147,7 @@ func (a *app) catalogAddCommand() *cobra.Command {
 		Use:     "add NAME --directory PATH",
 		Short:   "Offer a catalog to the fleet, or to one namespace of one cluster",
 		Example: "  chandler catalog add examples --directory /srv/catalogs/examples --priority 10",
-		Args:    needs(1, 1),
+		Args:    needs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in.Name = args[0]
 			path, err := filepath.Abs(in.Source.Path)
@@ -179,7 +179,7 @@ func (a *app) catalogAddCommand() *cobra.Command {
 
 func (a *app) catalogRefreshCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "refresh NAME", Short: "Have the indexer look at the source now", Args: needs(1, 1),
+		Use: "refresh NAME", Short: "Have the indexer look at the source now", Args: needs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ref, err := a.catalogs().ref(scope{}, args[0])
 			if err != nil {
@@ -199,7 +199,7 @@ func (a *app) catalogRefreshCommand() *cobra.Command {
 
 func (a *app) catalogRemoveCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "remove NAME", Short: "Offer a catalog no longer; what is installed from it stays", Args: needs(1, 1),
+		Use: "remove NAME", Short: "Offer a catalog no longer; what is installed from it stays", Args: needs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.remove(cmd.Context(), a.catalogs(), args[0]) },
 	}
 }
@@ -207,7 +207,7 @@ func (a *app) catalogRemoveCommand() *cobra.Command {
 func (a *app) packagesCommand() *cobra.Command {
 	var o output
 	c := &cobra.Command{
-		Use: "packages NAME", Short: "Show what a catalog offers", Args: needs(1, 1),
+		Use: "packages NAME", Short: "Show what a catalog offers", Args: needs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.packages(cmd.Context(), o, args[0]) },
 	}
 	o.flags(c)

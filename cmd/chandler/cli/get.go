@@ -23,7 +23,7 @@ installplans (ip), operators (csv).`,
 		Example: `  chandler get subscriptions
   chandler get csv --cluster east-1 -n ports -o wide
   chandler get installplan east-1/ports/install-7x2kq -o yaml`,
-		Args: needs(1, many),
+		Args: needs(many),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.get(cmd.Context(), s, sel, o, args) },
 	}
 	s.flags(c)

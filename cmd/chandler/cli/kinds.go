@@ -50,8 +50,15 @@ func (a *app) catalogs() resource {
 		names: []string{"catalog", "catalogs", "catalogsource", "catalogsources", "catsrc"},
 		mixed: true,
 		columns: []column{
-			{name: "Name"}, {name: "State"}, {name: "Packages"}, {name: "Bundles"}, {name: "Priority"}, {name: "Revision"}, {name: "Age"},
-			{name: "Reason", wide: true}, {name: "Source", wide: true},
+			{name: "Name"},
+			{name: "State"},
+			{name: "Packages"},
+			{name: "Bundles"},
+			{name: "Priority"},
+			{name: "Revision"},
+			{name: "Age"},
+			{name: "Reason", wide: true},
+			{name: "Source", wide: true},
 		},
 		list: func(ctx context.Context, c *client.Client, s client.Selection) ([]item, error) {
 			list, err := c.Catalogs(ctx, s)
@@ -108,8 +115,19 @@ func (a *app) subscriptions() resource {
 		names:  []string{"subscription", "subscriptions", "sub", "subs"},
 		scoped: true,
 		columns: []column{
-			{name: "Cluster"}, {name: "Namespace"}, {name: "Name"}, {name: "Package"}, {name: "Channel"}, {name: "Installed"}, {name: "Phase"}, {name: "State"},
-			{name: "Age"}, {name: "Catalog", wide: true}, {name: "Approval", wide: true}, {name: "Current", wide: true}, {name: "Plan", wide: true},
+			{name: "Cluster"},
+			{name: "Namespace"},
+			{name: "Name"},
+			{name: "Package"},
+			{name: "Channel"},
+			{name: "Installed"},
+			{name: "Phase"},
+			{name: "State"},
+			{name: "Age"},
+			{name: "Catalog", wide: true},
+			{name: "Approval", wide: true},
+			{name: "Current", wide: true},
+			{name: "Plan", wide: true},
 		},
 		list: func(ctx context.Context, c *client.Client, s client.Selection) ([]item, error) {
 			list, err := c.Subscriptions(ctx, s)
@@ -162,8 +180,17 @@ func (a *app) installPlans() resource {
 		names:  []string{"installplan", "installplans", "ip", "plan", "plans"},
 		scoped: true,
 		columns: []column{
-			{name: "Cluster"}, {name: "Namespace"}, {name: "Name"}, {name: "CSV"}, {name: "Approval"}, {name: "Phase"}, {name: "Age"},
-			{name: "Steps", wide: true}, {name: "Reason", wide: true}, {name: "Digest", wide: true}, {name: "ID", wide: true},
+			{name: "Cluster"},
+			{name: "Namespace"},
+			{name: "Name"},
+			{name: "CSV"},
+			{name: "Approval"},
+			{name: "Phase"},
+			{name: "Age"},
+			{name: "Steps", wide: true},
+			{name: "Reason", wide: true},
+			{name: "Digest", wide: true},
+			{name: "ID", wide: true},
 		},
 		list: func(ctx context.Context, c *client.Client, s client.Selection) ([]item, error) {
 			list, err := c.InstallPlans(ctx, s)
@@ -205,8 +232,15 @@ func (a *app) operators() resource {
 		names:  []string{"operator", "operators", "csv", "csvs", "clusterserviceversion", "clusterserviceversions"},
 		scoped: true,
 		columns: []column{
-			{name: "Cluster"}, {name: "Namespace"}, {name: "Name"}, {name: "Package"}, {name: "Version"}, {name: "Phase"}, {name: "Age"},
-			{name: "Reason", wide: true}, {name: "Message", wide: true},
+			{name: "Cluster"},
+			{name: "Namespace"},
+			{name: "Name"},
+			{name: "Package"},
+			{name: "Version"},
+			{name: "Phase"},
+			{name: "Age"},
+			{name: "Reason", wide: true},
+			{name: "Message", wide: true},
 		},
 		list: func(ctx context.Context, c *client.Client, s client.Selection) ([]item, error) {
 			list, err := c.Operators(ctx, s)

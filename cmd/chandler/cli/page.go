@@ -30,16 +30,16 @@ func (p *page) flush() error { return p.w.Flush() }
 // line writes a field; an empty value writes nothing.
 func (p *page) line(name, value string) {
 	if value != "" {
-		p.print("%s:\t%s\n", name, value)
+		p.printf("%s:\t%s\n", name, value)
 	}
 }
 
-func (p *page) section(name string) { p.print("%s:\n", name) }
+func (p *page) section(name string) { p.printf("%s:\n", name) }
 
-func (p *page) row(cells ...string) { p.print("  %s\n", strings.Join(cells, "\t")) }
+func (p *page) row(cells ...string) { p.printf("  %s\n", strings.Join(cells, "\t")) }
 
-// print writes into the tab writer, whose first error Flush returns.
-func (p *page) print(format string, args ...any) { _, _ = fmt.Fprintf(p.w, format, args...) }
+// printf writes into the tab writer, whose first error Flush returns.
+func (p *page) printf(format string, args ...any) { _, _ = fmt.Fprintf(p.w, format, args...) }
 
 func (p *page) when(name string, t time.Time) {
 	if !t.IsZero() {
@@ -74,7 +74,7 @@ func (p *page) document(name string, raw json.RawMessage) {
 		return // the server sent it; describe shows what can be shown
 	}
 	p.section(name)
-	p.print("  %s\n", b.String())
+	p.printf("  %s\n", b.String())
 }
 
 func labels(m map[string]string) string {

@@ -24,7 +24,7 @@ If anything of that changes before the first step, the approval is void and a ne
 PLAN is a name within --cluster and --namespace, cluster/namespace/name, or an id.`,
 		Example: `  chandler approve install-7x2kq --cluster east-1 -n ports
   chandler approve east-1/ports/install-7x2kq --digest sha256:3f0c…`,
-		Args: needs(1, 1),
+		Args: needs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.approve(cmd.Context(), s, args[0], digest, valid)
 		},
@@ -61,7 +61,7 @@ func (a *app) rejectCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "reject PLAN",
 		Short: "End an install plan",
-		Args:  needs(1, 1),
+		Args:  needs(1),
 		RunE:  func(cmd *cobra.Command, args []string) error { return a.reject(cmd.Context(), s, args[0], digest) },
 	}
 	s.flags(c)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -67,11 +68,9 @@ func TestTargets(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := ""
 			target, err := a.target(c.scope, c.args)
-			if err != nil {
-				got = err.Error()
-			} else {
+			got := fmt.Sprint(err)
+			if err == nil {
 				got = target.resource.singular()
 				for _, r := range target.refs {
 					got += " " + r.String()

@@ -36,7 +36,7 @@ type bench struct {
 	identity *age.X25519Identity
 	mu       sync.Mutex
 	pools    map[string]*pg.Pool // by role
-	position string // of the last event that a fact appended
+	position string              // of the last event that a fact appended
 	stop     func()
 }
 

@@ -44,6 +44,13 @@ func (b *bench) published(subject, stream, revision string, packages ...libcatal
 		events.CatalogRevisionPublished{Revision: revision, Packages: len(packages), Bundles: bundles})
 }
 
+// broken is a catalog whose source cannot be taken, as the indexer leaves it.
+func (b *bench) broken(subject string, f events.CatalogLoadFailed) {
+	b.t.Helper()
+	b.exec("catalog-indexer", `update catalog.catalogs set state = 'Failed', reason = $2 where subject = $1`, subject, f.Reason)
+	b.fact(events.Indexer, events.KindCatalog, subject, subject, f)
+}
+
 func tidegauge() libcatalog.Package {
 	return libcatalog.Package{
 		Name: "tidegauge", DefaultChannel: "stable",
@@ -89,7 +96,7 @@ func TestCatalogFromAddToRemove(t *testing.T) {
 		t.Errorf("a catalog without a revision has packages: %+v", packages)
 	}
 
-	b.fact(events.Indexer, events.KindCatalog, "fleet", "fleet", events.CatalogLoadFailed{Reason: "InvalidCatalog", Rule: "R-CAT-35", Findings: 2, Document: "sha256:f"})
+	b.broken("fleet", events.CatalogLoadFailed{Reason: "InvalidCatalog", Rule: "R-CAT-35", Findings: 2, Document: "sha256:f"})
 	b.exec("catalog-indexer", `insert into catalog.findings (tenant, document, catalog, findings) values ('default', 'sha256:f', $1, '[{"rule": "R-CAT-35"}]')`, c.Stream)
 	failed := must[model.Catalog](b, 200, b.do("GET", b.seen("/api/v1/catalogs/fleet"), nil))
 	if failed.State != "Failed" || failed.Rule != "R-CAT-35" || !strings.Contains(string(failed.Details), "R-CAT-35") || failed.Source.Path != "/catalogs/fleet" || failed.Event == "" {
@@ -100,6 +107,16 @@ func TestCatalogFromAddToRemove(t *testing.T) {
 	ready := must[struct{ Items []model.Catalog }](b, 200, b.do("GET", b.seen("/api/v1/catalogs"), nil)).Items[0]
 	if ready.State != "Ready" || ready.Revision != "sha256:r1" || ready.Packages != 2 || ready.Bundles != 4 || ready.Reason != "" {
 		t.Errorf("got %+v", ready)
+	}
+
+	// The source breaks, and is mended to what it was: no event says so, and all is well again.
+	b.broken("fleet", events.CatalogLoadFailed{Reason: "SourceUnreadable"})
+	if c := must[model.Catalog](b, 200, b.do("GET", b.seen("/api/v1/catalogs/fleet"), nil)); c.State != "Failed" || c.Revision != "sha256:r1" {
+		t.Errorf("got %+v", c)
+	}
+	b.exec("catalog-indexer", `update catalog.catalogs set state = 'Ready', reason = ''`)
+	if c := must[model.Catalog](b, 200, b.do("GET", "/api/v1/catalogs/fleet", nil)); c.State != "Ready" || c.Reason != "" {
+		t.Errorf("got %+v", c)
 	}
 
 	change := model.ChangeCatalog{Priority: 9, Source: added.Source}

@@ -115,7 +115,7 @@ func TestSubscriptionLife(t *testing.T) {
 	}
 	b.position = must[model.Subscription](b, 200, b.do("PUT", subscriptions+"/tidegauge", in.SubscriptionSpec)).Position
 
-	b.fact(events.Indexer, events.KindCatalog, "fleet", "fleet", events.CatalogLoadFailed{Reason: "InvalidCatalog"})
+	b.broken("fleet", events.CatalogLoadFailed{Reason: "InvalidCatalog"})
 	step("the catalog broke", "AtLatestKnown", "tidegauge.v1.1.0", "tidegauge.v1.1.0", "CatalogSourcesUnhealthy=True:UnhealthyCatalogSourceFound InstallPlanFailed=True:Invalid")
 
 	gone := must[model.Removed](b, 200, b.do("DELETE", subscriptions+"/tidegauge", nil))

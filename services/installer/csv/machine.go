@@ -1,6 +1,7 @@
 package csv
 
 import (
+	"slices"
 	"time"
 )
 
@@ -60,16 +61,10 @@ func Next(s Status, o Observation) (t Transition, ok bool) {
 }
 
 func decide(s Status, o Observation) next {
-	switch s.Phase {
-	case PhaseReplacing:
-		return fromReplacing(o)
-	case PhaseDeleting:
-		return next{}
-	case PhaseNone:
-		return to(PhasePending, ReasonRequirementsUnknown, "requirements not yet checked")
-	}
-	if n := membership(o); n.ok {
-		return n
+	if member := s.Phase != PhaseNone && s.Phase != PhaseReplacing && s.Phase != PhaseDeleting; member {
+		if n := membership(o); n.ok {
+			return n
+		}
 	}
 	switch s.Phase {
 	case PhasePending:
@@ -82,6 +77,11 @@ func decide(s Status, o Observation) next {
 		return fromSucceeded(o)
 	case PhaseFailed:
 		return fromFailed(s, o)
+	case PhaseReplacing:
+		return fromReplacing(o)
+	case PhaseDeleting:
+		return next{}
+	case PhaseNone:
 	}
 	return to(PhasePending, ReasonRequirementsUnknown, "requirements not yet checked")
 }
@@ -176,11 +176,9 @@ func fromFailed(s Status, o Observation) next {
 
 // ofGroup reports whether membership gave the reason.
 func ofGroup(r Reason) bool {
-	switch r {
-	case ReasonNoOperatorGroup, ReasonTooManyOperatorGroups, ReasonInvalidInstallModes, ReasonUnsupportedOperatorGroup, ReasonNoTargetNamespaces:
-		return true
-	}
-	return false
+	return slices.Contains([]Reason{
+		ReasonNoOperatorGroup, ReasonTooManyOperatorGroups, ReasonInvalidInstallModes, ReasonUnsupportedOperatorGroup, ReasonNoTargetNamespaces,
+	}, r)
 }
 
 func fromReplacing(o Observation) next {

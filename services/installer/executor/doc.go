@@ -24,7 +24,7 @@
 // # A plan
 //
 //	(not begun) ── grant, digests, operator group, predecessor, stop switch ──▶ Started
-//	Started ── step by step: Taken in the log, applied, Done in the log ──▶ Finished
+//	   the steps one by one: Taken in the log, applied, Done in the log ──▶ Finished
 //	   │ ▲
 //	   ▼ │ by itself, with back-off kept in the log
 //	Blocked (transient, conflict, expired, stopped)        Failed (permanent)

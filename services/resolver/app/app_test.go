@@ -51,8 +51,15 @@ func TestInstallAndUpgradeStepByStep(t *testing.T) {
 		f.carryOut(p)
 		f.quiet()
 	}
-	if n := len(f.plans()); n != 3 {
-		t.Errorf("%d plans, want 3", n)
+	story := []string{
+		"installplan.proposed.v1", "resolution.succeeded.v1", // planned
+		"subscription.generated.v1", "resolution.succeeded.v1", "resolution.succeeded.v1", // both at the latest known
+		"installplan.proposed.v1", "resolution.succeeded.v1", // step to 1.1.0
+		"installplan.proposed.v1", "resolution.succeeded.v1", // step to 1.2.0
+		"resolution.succeeded.v1", // at the latest known
+	}
+	if diff := cmp.Diff(story, f.decided()); diff != "" {
+		t.Errorf("decided (-want +got):\n%s", diff)
 	}
 }
 

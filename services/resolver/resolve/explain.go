@@ -199,8 +199,8 @@ func (w *world) obstacles(n *node, l *statements) []Statement {
 	if n.op.deprecated {
 		return []Statement{{Kind: BundleDeprecated, Bundle: n.id(), Package: n.op.pkg, Text: fmt.Sprintf("bundle %s is deprecated", n.id())}}
 	}
-	if n.twice != "" {
-		return []Statement{{Kind: DuplicateAPI, Bundle: n.id(), Package: n.op.pkg, Text: fmt.Sprintf("bundle %s lists %s twice and so excludes itself", n.id(), n.twice)}}
+	if n.op.twice != "" {
+		return []Statement{{Kind: DuplicateAPI, Bundle: n.id(), Package: n.op.pkg, Text: fmt.Sprintf("bundle %s lists %s twice and so excludes itself", n.id(), n.op.twice)}}
 	}
 	var out []Statement
 	for _, s := range n.slots {

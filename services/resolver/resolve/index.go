@@ -53,6 +53,9 @@ type operator struct {
 	requires   []requirement
 	deprecated bool
 	malformed  string // why a requirement cannot be read; "" where all can
+	// slots are the names of what at most one chosen operator may hold: its name, its package, its APIs.
+	slots []string
+	twice string // an API that it lists twice and thereby excludes itself (RESOLVER-NOTES 6.2)
 }
 
 type packageVersion struct {
@@ -126,7 +129,23 @@ func newOperator(name, pkg, version string, content digest.Digest, props []catal
 			op.malformed = why
 		}
 	}
+	op.occupy()
 	return op
+}
+
+// occupy names the operator's slots.
+func (op *operator) occupy() {
+	op.slots = append(op.slots, slotName+op.name)
+	if op.pkg != "" {
+		op.slots = append(op.slots, slotPackage+op.pkg)
+	}
+	for i, api := range op.provides {
+		if slices.Contains(op.provides[:i], api) {
+			op.twice = api.String()
+			continue
+		}
+		op.slots = append(op.slots, slotAPI+APIName(api))
+	}
 }
 
 // read takes one property. It returns why a requirement cannot be read; other malformed properties are

@@ -17,7 +17,6 @@ type node struct {
 	// slots are what at most one chosen node may hold: its package, its APIs, its name, and the name
 	// of the CSV that it upgrades.
 	slots []slot
-	twice string // an API that the bundle lists twice and thereby excludes itself (RESOLVER-NOTES 6.2)
 
 	chosen bool
 	why    *choice // what it was taken for
@@ -75,16 +74,9 @@ func (w *world) slot(name string) slot {
 }
 
 func (w *world) occupy(n *node) {
-	n.slots = append(n.slots, w.slot(slotName+n.op.name))
-	if n.op.pkg != "" {
-		n.slots = append(n.slots, w.slot(slotPackage+n.op.pkg))
-	}
-	for i, api := range n.op.provides {
-		if slices.Contains(n.op.provides[:i], api) {
-			n.twice = api.String()
-			continue
-		}
-		n.slots = append(n.slots, w.slot(slotAPI+APIName(api)))
+	n.slots = make([]slot, 0, len(n.op.slots)+1) // one more for what it may upgrade
+	for _, name := range n.op.slots {
+		n.slots = append(n.slots, w.slot(name))
 	}
 }
 
@@ -108,7 +100,7 @@ func (w *world) entry(c Catalog, ch *channel, e entry) *node {
 
 // fits says whether a node could be chosen beside what is chosen already.
 func (w *world) fits(n *node) bool {
-	if n.op.deprecated || n.twice != "" {
+	if n.op.deprecated || n.op.twice != "" {
 		return false
 	}
 	for _, s := range n.slots {

@@ -85,7 +85,7 @@ func (p problem) own(r *root, cands []*node, sol *solution) {
 		sol.owns[slotPackage+r.sub.Package] = true
 	}
 	if op := p.ops[r.csv]; op != nil {
-		for _, s := range slotTexts(op) {
+		for _, s := range op.slots {
 			sol.owns[s] = true
 		}
 	}
@@ -94,7 +94,7 @@ func (p problem) own(r *root, cands []*node, sol *solution) {
 			continue
 		}
 		// What candidates provide decides whom they could clash with.
-		for _, s := range slotTexts(n.op) {
+		for _, s := range n.op.slots {
 			sol.touch[s] = true
 		}
 	}
@@ -121,28 +121,16 @@ func (sol *solution) record(err error, s *search) {
 	for k, cands := range s.cache {
 		sol.all = k.req.touched(sol.touch) || sol.all
 		for _, n := range cands {
-			for _, t := range slotTexts(n.op) {
+			for _, t := range n.op.slots {
 				sol.touch[t] = true
 			}
 		}
 	}
 	for _, n := range sol.chosen {
-		for _, t := range slotTexts(n.op) {
+		for _, t := range n.op.slots {
 			sol.owns[t] = true
 		}
 	}
-}
-
-// slotTexts are the slots of an operator by name.
-func slotTexts(op *operator) []string {
-	out := []string{slotName + op.name}
-	if op.pkg != "" {
-		out = append(out, slotPackage+op.pkg)
-	}
-	for _, api := range op.provides {
-		out = append(out, slotAPI+APIName(api))
-	}
-	return out
 }
 
 // planned are the chosen nodes that are not installed, sorted by name.

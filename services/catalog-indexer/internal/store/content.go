@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 
 	"github.com/jackc/pgx/v5"
@@ -32,6 +33,7 @@ type ContentWriter struct {
 	store  *Store
 	ctx    context.Context //nolint:containedctx // the writer lives for one load, whose callback has no context
 	tenant string
+	packer *bundle.Packer
 
 	mu    sync.Mutex
 	seen  map[digest.Digest]bool
@@ -49,7 +51,7 @@ type content struct {
 
 // Contents returns a writer for one load; ctx bounds it.
 func (s *Store) Contents(ctx context.Context, tenant string) *ContentWriter {
-	return &ContentWriter{store: s, ctx: ctx, tenant: tenant, seen: map[digest.Digest]bool{}}
+	return &ContentWriter{store: s, ctx: ctx, tenant: tenant, packer: bundle.NewPacker(runtime.GOMAXPROCS(0)), seen: map[digest.Digest]bool{}}
 }
 
 // Keep stores one bundle unless it is there. It is written when enough is gathered, or by Flush.
@@ -62,7 +64,7 @@ func (w *ContentWriter) Keep(c catalog.Content) error {
 		w.count(there)
 		return err
 	}
-	return w.add(content{c.Digest, len(c.Canonical), bundle.Pack(c.Canonical)})
+	return w.add(content{c.Digest, len(c.Canonical), w.packer.Pack(c.Canonical)})
 }
 
 func (w *ContentWriter) first(d digest.Digest) bool {

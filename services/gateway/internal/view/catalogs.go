@@ -123,6 +123,9 @@ func (r *Reader) Catalogs(ctx context.Context, who model.Caller, f model.Catalog
 		if err != nil {
 			return err
 		}
+		if err := recoverCatalogs(ctx, tx, who.Tenant, rows); err != nil {
+			return err
+		}
 		return openSources(ctx, tx, who.Tenant, rows)
 	})
 	items = make([]model.Catalog, len(rows))
@@ -143,6 +146,9 @@ func (r *Reader) Catalog(ctx context.Context, who model.Caller, name catalog.Nam
 	err := r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) (err error) {
 		*c, err = one(ctx, tx, catalogColumns+` where c.tenant = $1 and c.subject = $2`, []any{who.Tenant, name.Subject()}, noCatalog(name), scanCatalog)
 		if err != nil {
+			return err
+		}
+		if err := recoverCatalogs(ctx, tx, who.Tenant, items[:]); err != nil {
 			return err
 		}
 		if c.document != "" {

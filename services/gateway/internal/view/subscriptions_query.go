@@ -65,7 +65,6 @@ func scanSubscription(row pgx.Row) (subscriptionRow, error) {
 	if s.explanation != "" {
 		s.Status.Explanation = &model.Explanation{Digest: s.explanation}
 	}
-	s.Status.Conditions = s.conditions()
 	return s, nil
 }
 
@@ -149,7 +148,10 @@ func (r *Reader) Subscriptions(ctx context.Context, who model.Caller, f model.Su
 			last := rows[len(rows)-1]
 			next = []string{last.Cluster, last.Namespace, last.Name}
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		return concludeSubscriptions(ctx, tx, who.Tenant, rows)
 	})
 	items = make([]model.Subscription, len(rows))
 	for i, s := range rows {
@@ -160,12 +162,16 @@ func (r *Reader) Subscriptions(ctx context.Context, who model.Caller, f model.Su
 
 // Subscription returns one subscription with its configuration and, where it does not resolve, why.
 func (r *Reader) Subscription(ctx context.Context, who model.Caller, cluster, namespace, name string) (model.Subscription, error) {
-	var s subscriptionRow
+	var rows [1]subscriptionRow
+	s := &rows[0]
 	err := r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) (err error) {
-		s, err = one(ctx, tx, subscriptionColumns+` where s.tenant = $1 and s.cluster = $2 and s.namespace = $3 and s.name = $4`,
+		*s, err = one(ctx, tx, subscriptionColumns+` where s.tenant = $1 and s.cluster = $2 and s.namespace = $3 and s.name = $4`,
 			[]any{who.Tenant, cluster, namespace, name},
 			errs.New(errs.NotFound, "no subscription %q exists in namespace %q of cluster %q", name, namespace, cluster), scanSubscription)
 		if err != nil {
+			return err
+		}
+		if err := concludeSubscriptions(ctx, tx, who.Tenant, rows[:]); err != nil {
 			return err
 		}
 		if s.config != "" {
@@ -180,7 +186,7 @@ func (r *Reader) Subscription(ctx context.Context, who model.Caller, cluster, na
 				return err
 			}
 		}
-		return r.deprecations(ctx, tx, who.Tenant, &s)
+		return r.deprecations(ctx, tx, who.Tenant, s)
 	})
 	return s.Subscription, err
 }

@@ -1,0 +1,257 @@
+package decide_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/chandler-fleet/chandler/libs/catalog"
+	"github.com/chandler-fleet/chandler/libs/digest"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/installplan"
+	"github.com/chandler-fleet/chandler/services/resolver/decide"
+	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+)
+
+// scene builds a state: package a of catalog fleet, with versions 2.0.0 and 1.0.0.
+type scene struct {
+	decide.State
+	rev string
+}
+
+func newScene() *scene {
+	return &scene{rev: "r1", State: decide.State{
+		Tenant: "default", Scope: resolve.Scope{Cluster: "harbour", Namespace: "ops"},
+		Groups:        []decide.Group{{Name: "og"}},
+		Catalogs:      []decide.Catalog{{Subject: "fleet", Key: resolve.CatalogKey{Name: "fleet"}, Revision: "r1"}},
+		Subscriptions: []decide.Subscription{{Name: "a", Incarnation: 1, Version: 1, Spec: events.SubscriptionSpec{Package: "a", Channel: "stable", Catalog: "fleet", Approval: "Automatic"}}},
+	}}
+}
+
+func (s *scene) Catalogs() []resolve.Catalog {
+	k := s.State.Catalogs[0]
+	return []resolve.Catalog{{Key: k.Key, Ready: k.Revision != "", Revision: s.rev}}
+}
+
+func (s *scene) Package(_ resolve.CatalogKey, name string) *resolve.Package {
+	if name != "a" {
+		return nil
+	}
+	p := catalog.Package{Name: "a", DefaultChannel: "stable", Channels: []catalog.Channel{{Name: "stable", Entries: []catalog.Entry{{Name: "a.v2", Replaces: "a.v1"}, {Name: "a.v1"}}}}}
+	for _, v := range []string{"1", "2"} {
+		p.Bundles = append(p.Bundles, catalog.Bundle{Name: "a.v" + v, Version: v + ".0.0", Content: digest.Digest("sha256:c" + v)})
+	}
+	return resolve.Index(p, "sha256:p")
+}
+
+func (s *scene) Providers(resolve.CatalogKey, catalog.GVK) []string { return nil }
+func (s *scene) Packages(resolve.CatalogKey) []string               { return []string{"a"} }
+
+func (s *scene) installed(name, version, phase string) *scene {
+	s.Installed = append(s.Installed, decide.Installed{Name: name, Package: "a", Version: version, Content: "sha256:c1", Phase: phase})
+	return s
+}
+
+// plan adds the plan that the scene would get now, and what happened to it.
+func (s *scene) plan(t *testing.T, happened ...events.Payload) *scene {
+	t.Helper()
+	d := s.decide(t)
+	if len(d.Proposals) != 1 {
+		t.Fatalf("the scene gets %d plans", len(d.Proposals))
+	}
+	p := d.Proposals[0]
+	state, err := installplan.Fold(append([]events.Payload{p.Event}, happened...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Generation = p.Event.Generation
+	s.Plans = append([]decide.Plan{{ID: p.Event.Plan, Version: int64(1 + len(happened)), Effect: p.Effect, State: state}}, s.Plans...)
+	return s
+}
+
+func (s *scene) assess(t *testing.T) []decide.Verdict {
+	t.Helper()
+	v, err := decide.Assess(s.State, resolve.Resolve(s.Input(s)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func (s *scene) decide(t *testing.T) decide.Decisions {
+	t.Helper()
+	verdicts := s.assess(t)
+	rendered := map[string]decide.Rendered{}
+	for _, v := range verdicts {
+		rendered[v.Component.Name] = decide.Rendered{
+			Steps:    []installplan.Step{{Resolving: "a", Kind: "Deployment", Name: "d"}},
+			Identity: decide.Identity{Plan: fmt.Sprintf("plan-%d", s.Generation+1), Name: "install-aaaaa"},
+		}
+	}
+	d, err := decide.Decide(s.State, verdicts, rendered)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+var (
+	started  = events.InstallPlanStarted{Steps: 1}
+	finished = events.InstallPlanFinished{Steps: 1}
+	failed   = events.InstallPlanFailed{Step: 1, Reason: "Invalid"}
+	rejected = events.InstallPlanRejected{}
+	approved = events.InstallPlanApproved{Expires: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+)
+
+// TestVerdicts walks the rules of the package comment (R-GRA-6, R-RES-44, R-RES-45, R-IP-12, R-IP-43).
+func TestVerdicts(t *testing.T) {
+	t.Parallel()
+	cases := []struct {
+		name string
+		s    func(t *testing.T) *scene
+		want decide.Kind
+		// superseded is how many plans the decision ends.
+		superseded int
+	}{
+		{"nothing there", func(*testing.T) *scene { return newScene() }, decide.Proposed, 0},
+		{"a plan waits", func(t *testing.T) *scene { return newScene().plan(t) }, decide.Kept, 0},
+		{"a plan waits, the catalog moved elsewhere", func(t *testing.T) *scene { s := newScene().plan(t); s.rev = "r2"; return s }, decide.Kept, 0},
+		{"a plan waits, its subscription is now Manual", func(t *testing.T) *scene {
+			s := newScene().plan(t)
+			s.Subscriptions[0].Spec.Approval = "Manual"
+			return s
+		}, decide.Proposed, 1},
+		{"a plan waits, the group changed", func(t *testing.T) *scene {
+			s := newScene().plan(t, approved)
+			s.Groups[0].Spec.TargetNamespaces = []string{"x"}
+			return s
+		}, decide.Proposed, 1},
+		{"a plan is begun", func(t *testing.T) *scene {
+			s := newScene().plan(t, started)
+			s.Groups[0].Spec.TargetNamespaces = []string{"x"}
+			return s
+		}, decide.Held, 0},
+		{"a plan is finished, nothing heard yet", func(t *testing.T) *scene {
+			return newScene().plan(t, started, finished).installed("a.v2", "2.0.0", "")
+		}, decide.Held, 0},
+		{"installing", func(*testing.T) *scene { return newScene().installed("a.v1", "1.0.0", "Installing") }, decide.Held, 0},
+		{"succeeded, a step ahead", func(*testing.T) *scene { return newScene().installed("a.v1", "1.0.0", "Succeeded") }, decide.Proposed, 0},
+		{"succeeded, at the head", func(*testing.T) *scene { return newScene().installed("a.v2", "2.0.0", "Succeeded") }, decide.Settled, 0},
+		{"failed", func(*testing.T) *scene { return newScene().installed("a.v1", "1.0.0", "Failed") }, decide.Held, 0},
+		{"failed, fail forward", func(*testing.T) *scene {
+			s := newScene().installed("a.v1", "1.0.0", "Failed")
+			s.Groups[0].Spec.UpgradeStrategy = "TechPreviewUnsafeFailForward"
+			return s
+		}, decide.Proposed, 0},
+		{"old and new side by side", func(*testing.T) *scene {
+			s := newScene().installed("a.v1", "1.0.0", "Replacing").installed("a.v2", "2.0.0", "Succeeded")
+			return s
+		}, decide.Held, 0},
+		{"the last plan failed", func(t *testing.T) *scene { return newScene().plan(t, started, failed) }, decide.Ended, 0},
+		{"the last plan was rejected", func(t *testing.T) *scene { return newScene().plan(t, rejected) }, decide.Ended, 0},
+		{"the operator was deleted by hand", func(t *testing.T) *scene { return newScene().plan(t, started, finished) }, decide.Proposed, 0},
+		{"no operator group", func(t *testing.T) *scene { s := newScene().plan(t); s.Groups = nil; return s }, decide.Failed, 1},
+		{"the catalog is loading", func(*testing.T) *scene { s := newScene(); s.State.Catalogs[0].Revision = ""; return s }, decide.Waiting, 0},
+		{"the catalog cannot be loaded", func(*testing.T) *scene {
+			s := newScene()
+			s.State.Catalogs[0].Revision, s.State.Catalogs[0].Failed = "", true
+			return s
+		}, decide.Failed, 0},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := c.s(t)
+			verdicts := s.assess(t)
+			if len(verdicts) != 1 || verdicts[0].Kind != c.want {
+				t.Fatalf("verdicts %+v, want %s", verdicts, c.want)
+			}
+			if n := len(s.decide(t).Superseded); n != c.superseded {
+				t.Errorf("%d plans superseded, want %d", n, c.superseded)
+			}
+		})
+	}
+}
+
+// TestDecidingAgainIsNoNews: what was told is not told again.
+func TestDecidingAgainIsNoNews(t *testing.T) {
+	t.Parallel()
+	s := newScene()
+	first := s.decide(t)
+	if len(first.Told) != 1 || first.Told[0].Outcome.Kind != decide.OutcomePlanned {
+		t.Fatalf("told %+v", first.Told)
+	}
+	s.plan(t)
+	s.Subscriptions[0].Outcome = first.Told[0].Outcome
+	if d := s.decide(t); !d.Empty() {
+		t.Errorf("the second decision is %+v", d)
+	}
+}
+
+// TestPlanDigestHoldsNoIdentity: two proposals of the same content differ in id and name, not in digest.
+func TestPlanDigestHoldsNoIdentity(t *testing.T) {
+	t.Parallel()
+	a, b := newScene(), newScene()
+	b.Generation = 7
+	first, second := a.decide(t).Proposals[0].Event, b.decide(t).Proposals[0].Event
+	if first.Plan == second.Plan || first.Digest != second.Digest || first.Base != second.Base {
+		t.Errorf("first %+v\nsecond %+v", first, second)
+	}
+}
+
+// TestFollowers: an operator belongs to the subscription that is recorded, else to the oldest of its package
+// (a subscription that was deleted and created again takes its operator up).
+func TestFollowers(t *testing.T) {
+	t.Parallel()
+	sub := func(name string, created int64, installed string) decide.Subscription {
+		return decide.Subscription{Name: name, Created: created, InstalledCSV: installed, Spec: events.SubscriptionSpec{Package: "a"}}
+	}
+	cases := map[string]struct {
+		subs []decide.Subscription
+		want string
+	}{
+		"recorded":         {[]decide.Subscription{sub("x", 1, ""), sub("y", 2, "a.v1")}, "y"},
+		"oldest":           {[]decide.Subscription{sub("x", 5, ""), sub("y", 2, "")}, "y"},
+		"recorded is gone": {[]decide.Subscription{sub("x", 5, "a.v0")}, "x"},
+		"none":             {nil, ""},
+	}
+	for name, c := range cases {
+		s := decide.State{Subscriptions: c.subs, Installed: []decide.Installed{{Name: "a.v1", Package: "a", Phase: "Succeeded"}}}
+		if diff := cmp.Diff(c.want, s.Input(nil).Installed[0].Subscription); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+// TestGenerated: dependencies get subscriptions, once, unless their package has one (R-RES-40).
+func TestGenerated(t *testing.T) {
+	t.Parallel()
+	state, err := installplan.Fold(events.InstallPlanProposed{Plan: "p", Approval: "Automatic", Bundles: []events.PlannedBundle{
+		{CSV: "a.v1", Package: "a", Channel: "stable", Catalog: "fleet", Subscriptions: []string{"a"}},
+		{CSV: "b.v1", Package: "b", Channel: "fast", Catalog: "fleet"},
+		{CSV: "c.v1", Package: "c", Channel: "fast", Catalog: "olm/local"},
+		{CSV: "d.v1", Package: "d", Channel: "fast", Catalog: "fleet"},
+	}}, started, finished)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := decide.State{
+		Subscriptions: []decide.Subscription{{Name: "d", Spec: events.SubscriptionSpec{Package: "d"}}},
+		Plans:         []decide.Plan{{ID: "p", State: state}},
+	}
+	subs, settled := decide.Generated(s)
+	var got []string
+	for _, g := range subs {
+		got = append(got, fmt.Sprintf("%s %s/%s %s %s", g.Name, g.Spec.CatalogNamespace, g.Spec.Catalog, g.Spec.StartingCSV, g.Spec.Approval))
+	}
+	want := []string{"b-fast-fleet /fleet b.v1 Automatic", "c-fast-local-olm olm/local c.v1 Automatic"}
+	if diff := cmp.Diff(want, got); diff != "" || len(settled) != 1 {
+		t.Errorf("settled %d, generated (-want +got):\n%s", len(settled), diff)
+	}
+	s.Plans[0].Settled = true
+	if subs, settled := decide.Generated(s); len(subs)+len(settled) > 0 {
+		t.Errorf("a settled plan generates %v", subs)
+	}
+}

@@ -1,0 +1,233 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/chandler-fleet/chandler/libs/bus"
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/eventlog"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
+	"github.com/chandler-fleet/chandler/services/resolver/decide"
+	"github.com/chandler-fleet/chandler/services/resolver/internal/store"
+	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+)
+
+const tenant = events.DefaultTenant
+
+// marks remembers what was made dirty.
+type marks struct{ namespaces []string }
+
+func (m *marks) Mark(_ context.Context, _ pgx.Tx, _ bus.Lane, scopes ...bus.Scope) error {
+	for _, s := range scopes {
+		m.namespaces = append(m.namespaces, s.Namespace)
+	}
+	return nil
+}
+
+// apis says that package document "gauge" provides Gauge.
+type apis struct{}
+
+func (apis) Of(_ context.Context, _ pgx.Tx, _ string, digests []string) ([]string, error) {
+	if slices.Contains(digests, "gauge") {
+		return []string{"sea.test/v1/Gauge"}, nil
+	}
+	return []string{}, nil
+}
+
+type bench struct {
+	pool  *pg.Pool
+	store *store.Store
+	marks *marks
+	log   *eventlog.Log
+}
+
+func setup(t *testing.T) *bench {
+	t.Helper()
+	pool := pgtest.DB(t).Pool(t, "resolver")
+	b := &bench{pool: pool, marks: &marks{}, log: eventlog.New(pool)}
+	b.store = store.New(pool, b.log, b.marks, apis{}, func() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) })
+	return b
+}
+
+// apply folds an event as if it stood in the log, and returns the namespaces that it made dirty.
+func (b *bench) apply(t *testing.T, subject string, version int64, p events.Payload) []string {
+	t.Helper()
+	d, _ := events.Lookup(p.EventType())
+	b.marks.namespaces = nil
+	err := b.pool.Tx(t.Context(), func(tx pgx.Tx) error {
+		return b.store.Apply(t.Context(), tx, eventlog.Recorded{
+			Envelope: events.Envelope{ID: uuid.NewString(), Tenant: tenant, Type: p.EventType(), Subject: subject, Version: version},
+			StreamID: events.StreamID{Kind: d.Kind, Key: events.Key(tenant, d.Kind, subject), Incarnation: 1},
+			Position: events.Position{Epoch: 1, N: version}, Payload: p,
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(b.marks.namespaces)
+	return slices.Compact(b.marks.namespaces)
+}
+
+func scope(namespace string) resolve.Scope {
+	return resolve.Scope{Cluster: "harbour", Namespace: namespace}
+}
+
+func (b *bench) load(t *testing.T, namespace string) store.Loaded {
+	t.Helper()
+	l, err := b.store.Load(t.Context(), tenant, scope(namespace))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// reads records what a namespace's last resolution asked.
+func (b *bench) reads(t *testing.T, namespace string, reads ...resolve.Read) {
+	t.Helper()
+	if err := b.store.Write(t.Context(), b.load(t, namespace), decide.Decisions{}, reads, store.Cause{Command: uuid.New()}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestOnlyTouchedScopesBecomeDirty: a revision makes dirty exactly those whose read set it touches, misses
+// included; an unaffected package causes no resolution (DESIGN D4, §7).
+func TestOnlyTouchedScopesBecomeDirty(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	fleet, other := resolve.CatalogKey{Name: "fleet"}, resolve.CatalogKey{Name: "other"}
+	named := resolve.Read{Kind: resolve.ReadCatalog, Catalog: fleet}
+	for _, name := range []string{"fleet", "other"} {
+		b.apply(t, name, 1, events.CatalogAdded{Name: name})
+		b.apply(t, name, 2, events.CatalogRevisionPublished{Revision: "r1"})
+	}
+	b.reads(t, "has-buoy", named, resolve.Read{Kind: resolve.ReadPackage, Catalog: fleet, Name: "buoy", Answer: "d"})
+	b.reads(t, "wants-buoy", named, resolve.Read{Kind: resolve.ReadPackage, Catalog: fleet, Name: "buoy"})
+	b.reads(t, "other-buoy", resolve.Read{Kind: resolve.ReadPackage, Catalog: other, Name: "buoy", Answer: "d"})
+	b.reads(t, "wants-gauge", named, resolve.Read{Kind: resolve.ReadVisible}, resolve.Read{Kind: resolve.ReadAPI, Catalog: fleet, Name: "sea.test/v1/Gauge"})
+	b.reads(t, "lists", named, resolve.Read{Kind: resolve.ReadNames, Catalog: fleet, Answer: "x"})
+	b.reads(t, "waits", resolve.Read{Kind: resolve.ReadCatalog, Catalog: resolve.CatalogKey{Name: "late", Namespace: "olm"}})
+	change := func(pkg, how, d string) events.CatalogRevisionPublished {
+		return events.CatalogRevisionPublished{Revision: "r2", Previous: "r1", Changes: []events.PackageChange{{Package: pkg, Change: how, Digest: d}}}
+	}
+	cases := []struct {
+		name, catalog string
+		event         events.Payload
+		want          []string
+	}{
+		{"changed package", "fleet", change("buoy", "changed", "d2"), []string{"has-buoy", "wants-buoy"}},
+		{"removed package", "fleet", change("buoy", "removed", ""), []string{"has-buoy", "lists", "wants-buoy"}},
+		{"unaffected package", "fleet", change("drift", "changed", "d3"), nil},
+		{"an API that was missed", "fleet", change("gauge", "added", "gauge"), []string{"lists", "wants-gauge"}},
+		{"the same in another catalog", "other", change("buoy", "changed", "d2"), []string{"other-buoy"}},
+		{"the first revision of a catalog that was waited for", "late", events.CatalogRevisionPublished{Revision: "r1"}, []string{"waits", "wants-gauge"}},
+		{"priority or visibility", "other", events.CatalogChanged{Priority: 3}, []string{"wants-gauge"}},
+		{"the catalog goes", "fleet", events.CatalogRemoved{}, []string{"has-buoy", "lists", "wants-buoy", "wants-gauge"}},
+	}
+	for i, c := range cases {
+		if diff := cmp.Diff(c.want, b.apply(t, c.catalog, int64(10+i), c.event)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+	}
+}
+
+// TestIntentsAndFactsMakeTheirScopeDirty, and only phases that free or hold a component do.
+func TestIntentsAndFactsMakeTheirScopeDirty(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	subject := "harbour/ops/x"
+	phase := func(p string) events.CSVPhaseChanged {
+		return events.CSVPhaseChanged{Cluster: "harbour", Namespace: "ops", Name: "x", Package: "p", Phase: p}
+	}
+	cases := []struct {
+		event events.Payload
+		dirty bool
+	}{
+		{events.SubscriptionCreated{Cluster: "harbour", Namespace: "ops", Name: "x"}, true},
+		{events.ResolutionSucceeded{Outcome: "Planned"}, false},
+		{events.SubscriptionChanged{Spec: events.SubscriptionSpec{Package: "p"}}, true},
+		{events.OperatorGroupCreated{Cluster: "harbour", Namespace: "ops", Name: "x"}, true},
+		{events.OperatorGroupChanged{}, true},
+		{phase("Pending"), false},
+		{phase("Installing"), false},
+		{phase("Succeeded"), true},
+		{phase("Failed"), true},
+		{events.CSVRemoved{Reason: "Deleted"}, true},
+		{events.OperatorGroupDeleted{}, true},
+		{events.ClusterRegistered{Name: "harbour"}, true},
+		{events.ClusterRemoved{Name: "harbour"}, false},
+		{events.SubscriptionDeleted{}, true},
+	}
+	for i, c := range cases {
+		if got := b.apply(t, subject, int64(i+1), c.event); (len(got) == 1) != c.dirty {
+			t.Errorf("%s makes dirty %v", c.event.EventType(), got)
+		}
+	}
+	l := b.load(t, "ops")
+	if len(l.Subscriptions)+len(l.Groups)+len(l.Installed) != 0 || !l.Removed {
+		t.Errorf("left over: %+v", l.State)
+	}
+}
+
+// TestOvertakenDecisionsAreRefused: another worker's decision, a catalog's change, and a stream that moved on.
+func TestOvertakenDecisionsAreRefused(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.apply(t, "fleet", 1, events.CatalogAdded{Name: "fleet"})
+	write := func(l store.Loaded, name string) error {
+		return b.store.Write(t.Context(), l, decide.Decisions{}, []resolve.Read{{Kind: resolve.ReadPackage, Catalog: resolve.CatalogKey{Name: "fleet"}, Name: name}}, store.Cause{Command: uuid.New()})
+	}
+	l := b.load(t, "ops")
+	if err := write(l, "first"); err != nil {
+		t.Fatal(err)
+	}
+	if err := write(l, "second"); !errs.Is(err, errs.Conflict) {
+		t.Errorf("a second decision on the same state gives %v", err)
+	}
+	l = b.load(t, "ops")
+	b.apply(t, "fleet", 2, events.CatalogRevisionPublished{Revision: "r1"})
+	if err := write(l, "third"); !errs.Is(err, errs.Conflict) {
+		t.Errorf("a decision on catalogs of before gives %v", err)
+	}
+	// The subscription's stream does not stand where the table says: a change is on its way.
+	b.apply(t, "harbour/ops/x", 5, events.SubscriptionCreated{Cluster: "harbour", Namespace: "ops", Name: "x"})
+	l = b.load(t, "ops")
+	told := decide.Told{Subscription: l.Subscriptions[0], Event: events.ResolutionSucceeded{Outcome: "AtLatestKnown"}, Outcome: decide.Outcome{Kind: "AtLatestKnown"}}
+	err := b.store.Write(t.Context(), l, decide.Decisions{Told: []decide.Told{told}}, nil, store.Cause{Command: uuid.New()})
+	var conflict *eventlog.ConflictError
+	if !errors.As(err, &conflict) {
+		t.Errorf("a decision on a subscription of before gives %v", err)
+	}
+	if again := b.load(t, "ops"); again.Decisions != l.Decisions {
+		t.Errorf("a refused decision left traces: %d decisions, had %d", again.Decisions, l.Decisions)
+	}
+}
+
+// TestVisibility: a scope sees the hub's catalogs and those made visible to its cluster or namespace.
+func TestVisibility(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for subject, v := range map[string]events.CatalogVisibility{
+		"everywhere": {}, "harbour/olm/here": {Cluster: "harbour"}, "reef/olm/there": {Cluster: "reef"},
+		"harbour/ops/mine": {Cluster: "harbour", Namespace: "ops"}, "harbour/dev/theirs": {Cluster: "harbour", Namespace: "dev"},
+	} {
+		b.apply(t, subject, 1, events.CatalogAdded{Name: subject, Visibility: v})
+	}
+	var got []string
+	for _, c := range b.load(t, "ops").Catalogs {
+		got = append(got, c.Subject+" as "+c.Key.String())
+	}
+	want := []string{"everywhere as everywhere", "harbour/olm/here as olm/here", "harbour/ops/mine as ops/mine"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
