@@ -45,52 +45,55 @@ CREATE FUNCTION eventlog.append(p_tenant text, p_kind text, p_key uuid, p_incarn
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 declare
-  n      int := cardinality(p_types);
-  closes boolean;
-  ended  boolean;
+  n       int := cardinality(p_types);
+  ends    boolean;
+  allowed boolean;
 begin
   repeated := false;
+  if p_tenant in ('', '*') or p_incarnation < 1 or p_expected < 0 or n < 1 then
+    raise exception 'an append needs a tenant, an incarnation from 1, a version from 0 and an event' using errcode = 'CH006';
+  end if;
   if coalesce(current_setting('chandler.tenant', true), '') not in ('*', p_tenant) then
     raise exception 'tenant % is not that of this session', p_tenant using errcode = 'CH003';
   end if;
-  closes := eventlog.may_write(p_kind, p_types);
+  select t.closes, t.kind = p_kind and pg_has_role(session_user, t.role, 'MEMBER') into ends, allowed
+    from eventlog.event_types t where t.type = p_types[n];
+  if allowed is not true or n > 1 then
+    perform eventlog.may_write(p_kind, p_types); -- looks at each type, and says what is wrong
+  end if;
   if p_once then
     version := eventlog.done(p_tenant, p_key, p_incarnation, p_ids);
     repeated := version is not null;
     if repeated then return; end if;
   end if;
 
+  -- The head is set first: ids are drawn under its lock, so that those of one stream rise with its versions.
   if p_expected = 0 then
     if p_incarnation > 1 then
-      select s.closed into ended from eventlog.streams s
-        where s.tenant = p_tenant and s.key = p_key and s.incarnation = p_incarnation - 1;
-      if ended is not true then
-        raise exception 'incarnation % of % % cannot begin: the one before has not ended', p_incarnation, p_kind, p_subject using errcode = 'CH004';
-      end if;
+      perform eventlog.may_begin(p_tenant, p_kind, p_key, p_incarnation, p_subject);
     end if;
     insert into eventlog.streams as s (tenant, kind, key, incarnation, subject, version, closed)
-      values (p_tenant, p_kind, p_key, p_incarnation, p_subject, n, closes)
-      on conflict do nothing
-      returning s.version into version;
+      values (p_tenant, p_kind, p_key, p_incarnation, p_subject, n, ends)
+      on conflict do nothing;
   else
-    update eventlog.streams as s set version = s.version + n, closed = closes
+    update eventlog.streams as s set version = s.version + n, closed = ends
       where s.tenant = p_tenant and s.key = p_key and s.incarnation = p_incarnation
-        and s.kind = p_kind and s.version = p_expected and not s.closed
-      returning s.version into version;
+        and s.kind = p_kind and s.version = p_expected and not s.closed;
   end if;
-  if version is null then
-    if p_once then -- the same command may have run beside us
-      version := eventlog.done(p_tenant, p_key, p_incarnation, p_ids);
-      repeated := version is not null;
-      if repeated then return; end if;
-    end if;
-    perform eventlog.refuse(p_tenant, p_kind, p_key, p_incarnation, p_subject, p_expected);
+  if found then
+    for i in 1..n loop
+      insert into eventlog.appended (tenant, kind, stream_key, incarnation, version, type, subject, event_id, body, hash)
+        values (p_tenant, p_kind, p_key, p_incarnation, p_expected + i, p_types[i], p_subject, p_ids[i], p_bodies[i], sha256(p_bodies[i]));
+    end loop;
+    version := p_expected + n;
+    return;
   end if;
-
-  insert into eventlog.appended (tenant, kind, stream_key, incarnation, version, type, subject, event_id, body, hash)
-    select p_tenant, p_kind, p_key, p_incarnation, p_expected + u.i, u.type, p_subject, u.id, u.body, sha256(u.body)
-    from unnest(p_types, p_ids, p_bodies) with ordinality as u (type, id, body, i)
-    order by u.i;
+  if p_once then -- the same command may have run beside us
+    version := eventlog.done(p_tenant, p_key, p_incarnation, p_ids);
+    repeated := version is not null;
+    if repeated then return; end if;
+  end if;
+  perform eventlog.refuse(p_tenant, p_kind, p_key, p_incarnation, p_subject, p_expected);
 end $$;
 
 ALTER FUNCTION eventlog.append(p_tenant text, p_kind text, p_key uuid, p_incarnation integer, p_subject text, p_expected bigint, p_once boolean, p_types text[], p_ids uuid[], p_bodies bytea[], OUT version bigint, OUT repeated boolean) OWNER TO chandler_owner;
@@ -123,7 +126,6 @@ ALTER FUNCTION eventlog.check_epoch(p_epoch bigint, p_position bigint, p_source 
 
 CREATE FUNCTION eventlog.done(p_tenant text, p_key uuid, p_incarnation integer, p_ids uuid[]) RETURNS bigint
     LANGUAGE sql STABLE
-    SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
   select max(version) from (
     select e.version from eventlog.events e
@@ -167,35 +169,43 @@ CREATE FUNCTION eventlog.lead(p_id text, p_lease interval) RETURNS bigint
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 declare
-  t bigint;
+  now timestamptz := clock_timestamp();
+  far timestamptz := now + 10 * p_lease;
+  t   bigint;
 begin
-  if exists (select from eventlog.sequencer s where s.leader <> p_id and s.until > clock_timestamp()) then
+  if exists (select from eventlog.sequencer s where s.leader <> p_id and s.until > now and s.until < far) then
     return null; -- the usual answer to a candidate takes no lock
   end if;
   update eventlog.sequencer s set
-      term = case when s.leader = p_id and s.until > clock_timestamp() then s.term else s.term + 1 end,
-      leader = p_id, until = clock_timestamp() + p_lease
-    where s.leader = p_id or s.until <= clock_timestamp()
+      term = case when s.leader = p_id and s.until > now then s.term else s.term + 1 end,
+      leader = p_id, until = now + p_lease
+    where s.leader = p_id or s.until <= now or s.until >= far
     returning s.term into t;
   return t;
 end $$;
 
 ALTER FUNCTION eventlog.lead(p_id text, p_lease interval) OWNER TO chandler_owner;
 
-CREATE FUNCTION eventlog.may_write(p_kind text, p_types text[]) RETURNS boolean
+CREATE FUNCTION eventlog.may_begin(p_tenant text, p_kind text, p_key uuid, p_incarnation integer, p_subject text) RETURNS void
     LANGUAGE plpgsql STABLE
-    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+  if not exists (select from eventlog.streams s
+      where s.tenant = p_tenant and s.key = p_key and s.incarnation = p_incarnation - 1 and s.closed) then
+    raise exception 'incarnation % of % % cannot begin: the one before has not ended', p_incarnation, p_kind, p_subject using errcode = 'CH004';
+  end if;
+end $$;
+
+ALTER FUNCTION eventlog.may_begin(p_tenant text, p_kind text, p_key uuid, p_incarnation integer, p_subject text) OWNER TO chandler_owner;
+
+CREATE FUNCTION eventlog.may_write(p_kind text, p_types text[]) RETURNS void
+    LANGUAGE plpgsql STABLE
     AS $$
 declare
-  r    record;
-  last boolean;
+  r record;
 begin
-  if cardinality(p_types) = 0 then
-    raise exception 'an append needs at least one event' using errcode = 'CH006';
-  end if;
   for r in
-    select u.type, u.i, t.kind, t.writer, t.closes,
-           'chandler_' || replace(t.writer, '-', '_') as role
+    select u.type, t.kind, t.writer, t.role
     from unnest(p_types) with ordinality as u (type, i) left join eventlog.event_types t on t.type = u.type
     order by u.i
   loop
@@ -208,9 +218,7 @@ begin
       raise exception 'role % may not write events of type %: their writer is the service %', session_user, r.type, r.writer
         using errcode = 'CH003';
     end if;
-    last := r.closes;
   end loop;
-  return last;
 end $$;
 
 ALTER FUNCTION eventlog.may_write(p_kind text, p_types text[]) OWNER TO chandler_owner;
@@ -229,7 +237,6 @@ ALTER FUNCTION eventlog.protect(target regclass) OWNER TO chandler_owner;
 
 CREATE FUNCTION eventlog.refuse(p_tenant text, p_kind text, p_key uuid, p_incarnation integer, p_subject text, p_expected bigint) RETURNS void
     LANGUAGE plpgsql
-    SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 declare
   s eventlog.streams;
@@ -250,7 +257,7 @@ CREATE FUNCTION eventlog.resign(p_term bigint) RETURNS void
     LANGUAGE sql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
-  update eventlog.sequencer set until = clock_timestamp() where term = p_term
+  update eventlog.sequencer set until = clock_timestamp(), term = term + 1, leader = '' where term = p_term
 $$;
 
 ALTER FUNCTION eventlog.resign(p_term bigint) OWNER TO chandler_owner;
@@ -357,6 +364,19 @@ ALTER TABLE ONLY catalog.contents ALTER COLUMN pack SET STORAGE EXTERNAL;
 ALTER TABLE catalog.contents OWNER TO chandler_owner;
 
 COMMENT ON TABLE catalog.contents IS 'canonical bundles by digest';
+
+CREATE TABLE catalog.decoded (
+    tenant text NOT NULL,
+    key text NOT NULL,
+    content text NOT NULL,
+    value bytea NOT NULL,
+    created timestamp with time zone DEFAULT now() NOT NULL
+);
+ALTER TABLE ONLY catalog.decoded ALTER COLUMN value SET STORAGE EXTERNAL;
+
+ALTER TABLE catalog.decoded OWNER TO chandler_owner;
+
+COMMENT ON TABLE catalog.decoded IS 'what bundles were decoded to, by digest of their text; a cache';
 
 CREATE TABLE catalog.dirty (
     tenant text NOT NULL,
@@ -636,7 +656,8 @@ CREATE TABLE eventlog.event_types (
     type text NOT NULL,
     kind text NOT NULL,
     writer text NOT NULL,
-    closes boolean NOT NULL
+    closes boolean NOT NULL,
+    role text GENERATED ALWAYS AS (('chandler_'::text || replace(writer, '-'::text, '_'::text))) STORED NOT NULL
 );
 
 ALTER TABLE eventlog.event_types OWNER TO chandler_owner;
@@ -771,10 +792,7 @@ CREATE TABLE eventlog.streams (
     incarnation integer NOT NULL,
     subject text NOT NULL,
     version bigint NOT NULL,
-    closed boolean NOT NULL,
-    CONSTRAINT streams_incarnation_check CHECK ((incarnation >= 1)),
-    CONSTRAINT streams_tenant_check CHECK ((tenant <> ALL (ARRAY[''::text, '*'::text]))),
-    CONSTRAINT streams_version_check CHECK ((version >= 1))
+    closed boolean NOT NULL
 )
 WITH (fillfactor='70');
 
@@ -1292,6 +1310,99 @@ ALTER TABLE installer_api.step_logs OWNER TO chandler_owner;
 
 COMMENT ON VIEW installer_api.step_logs IS 'step logs of ended plans, by digest';
 
+CREATE TABLE resolver.catalog_clock (
+    tenant text NOT NULL,
+    changes bigint NOT NULL
+);
+
+ALTER TABLE resolver.catalog_clock OWNER TO chandler_owner;
+
+COMMENT ON TABLE resolver.catalog_clock IS 'how often the catalogs of a tenant changed';
+
+CREATE TABLE resolver.catalogs (
+    tenant text NOT NULL,
+    subject text NOT NULL,
+    priority integer NOT NULL,
+    visibility_cluster text DEFAULT ''::text NOT NULL,
+    visibility_namespace text DEFAULT ''::text NOT NULL,
+    revision text DEFAULT ''::text NOT NULL,
+    failed boolean DEFAULT false NOT NULL
+);
+
+ALTER TABLE resolver.catalogs OWNER TO chandler_owner;
+
+COMMENT ON TABLE resolver.catalogs IS 'live catalogs and the revision in service';
+
+CREATE TABLE resolver.clusters (
+    tenant text NOT NULL,
+    name text NOT NULL,
+    removed boolean DEFAULT false NOT NULL
+);
+
+ALTER TABLE resolver.clusters OWNER TO chandler_owner;
+
+COMMENT ON TABLE resolver.clusters IS 'clusters as the log tells them; nothing is decided for a removed one';
+
+CREATE TABLE resolver.dirty (
+    tenant text NOT NULL,
+    cluster text NOT NULL,
+    namespace text NOT NULL,
+    lane smallint NOT NULL,
+    generation bigint DEFAULT 1 NOT NULL,
+    owner text,
+    until timestamp with time zone,
+    attempts integer DEFAULT 0 NOT NULL,
+    not_before timestamp with time zone DEFAULT now() NOT NULL,
+    marked timestamp with time zone DEFAULT now() NOT NULL,
+    cause text DEFAULT ''::text NOT NULL,
+    traceparent text DEFAULT ''::text NOT NULL,
+    reason text DEFAULT ''::text NOT NULL
+);
+
+ALTER TABLE resolver.dirty OWNER TO chandler_owner;
+
+COMMENT ON TABLE resolver.dirty IS 'scopes to be resolved, with their claims';
+
+CREATE TABLE resolver.explanations (
+    tenant text NOT NULL,
+    digest text NOT NULL,
+    document jsonb NOT NULL,
+    created timestamp with time zone DEFAULT now() NOT NULL
+);
+
+ALTER TABLE resolver.explanations OWNER TO chandler_owner;
+
+COMMENT ON TABLE resolver.explanations IS 'why something cannot be planned, by digest';
+
+CREATE TABLE resolver.inputs (
+    tenant text NOT NULL,
+    digest text NOT NULL,
+    document bytea NOT NULL,
+    created timestamp with time zone DEFAULT now() NOT NULL
+);
+
+ALTER TABLE resolver.inputs OWNER TO chandler_owner;
+
+COMMENT ON TABLE resolver.inputs IS 'everything that a decision consulted, to decide again and compare';
+
+CREATE TABLE resolver.installed (
+    tenant text NOT NULL,
+    cluster text NOT NULL,
+    namespace text NOT NULL,
+    name text NOT NULL,
+    package text NOT NULL,
+    version text NOT NULL,
+    content text NOT NULL,
+    plan text NOT NULL,
+    phase text NOT NULL,
+    replaces text DEFAULT ''::text NOT NULL,
+    properties jsonb DEFAULT '[]'::jsonb NOT NULL
+);
+
+ALTER TABLE resolver.installed OWNER TO chandler_owner;
+
+COMMENT ON TABLE resolver.installed IS 'ClusterServiceVersions that are in a cluster, or will be since their plan is finished';
+
 CREATE TABLE resolver.migrations_applied (
     version bigint NOT NULL,
     file text NOT NULL,
@@ -1301,6 +1412,134 @@ CREATE TABLE resolver.migrations_applied (
 
 ALTER TABLE resolver.migrations_applied OWNER TO chandler_owner;
 
+CREATE TABLE resolver.operator_groups (
+    tenant text NOT NULL,
+    cluster text NOT NULL,
+    namespace text NOT NULL,
+    name text NOT NULL,
+    version bigint NOT NULL,
+    spec jsonb NOT NULL
+);
+
+ALTER TABLE resolver.operator_groups OWNER TO chandler_owner;
+
+COMMENT ON TABLE resolver.operator_groups IS 'live operator groups';
+
+CREATE TABLE resolver.package_apis (
+    tenant text NOT NULL,
+    digest text NOT NULL,
+    apis text[] NOT NULL
+);
+
+ALTER TABLE resolver.package_apis OWNER TO chandler_owner;
+
+COMMENT ON TABLE resolver.package_apis IS 'which APIs a package document provides';
+
+CREATE TABLE resolver.plan_documents (
+    tenant text NOT NULL,
+    plan text NOT NULL,
+    digest text NOT NULL,
+    document bytea NOT NULL,
+    effect text NOT NULL,
+    properties jsonb NOT NULL,
+    created timestamp with time zone DEFAULT now() NOT NULL
+);
+
+ALTER TABLE resolver.plan_documents OWNER TO chandler_owner;
+
+COMMENT ON TABLE resolver.plan_documents IS 'what install plans do and why';
+
+CREATE TABLE resolver.plans (
+    tenant text NOT NULL,
+    plan text NOT NULL,
+    key uuid NOT NULL,
+    cluster text NOT NULL,
+    namespace text NOT NULL,
+    generation bigint NOT NULL,
+    version bigint NOT NULL,
+    live boolean NOT NULL,
+    phase text NOT NULL,
+    settled boolean DEFAULT false NOT NULL,
+    state jsonb NOT NULL
+);
+
+ALTER TABLE resolver.plans OWNER TO chandler_owner;
+
+COMMENT ON TABLE resolver.plans IS 'install plans, folded from their streams';
+
+CREATE TABLE resolver.reads (
+    tenant text NOT NULL,
+    cluster text NOT NULL,
+    namespace text NOT NULL,
+    kind text NOT NULL,
+    catalog text NOT NULL,
+    name text NOT NULL
+);
+
+ALTER TABLE resolver.reads OWNER TO chandler_owner;
+
+COMMENT ON TABLE resolver.reads IS 'what each scope''s last resolution asked of the catalogs';
+
+CREATE TABLE resolver.schema_migrations (
+    version bigint NOT NULL,
+    dirty boolean NOT NULL
+);
+
+ALTER TABLE resolver.schema_migrations OWNER TO chandler_owner;
+
+CREATE TABLE resolver.scopes (
+    tenant text NOT NULL,
+    cluster text NOT NULL,
+    namespace text NOT NULL,
+    decisions bigint DEFAULT 0 NOT NULL
+);
+
+ALTER TABLE resolver.scopes OWNER TO chandler_owner;
+
+COMMENT ON TABLE resolver.scopes IS 'namespaces for which something was decided, and how often';
+
+CREATE TABLE resolver.subscriptions (
+    tenant text NOT NULL,
+    cluster text NOT NULL,
+    namespace text NOT NULL,
+    name text NOT NULL,
+    incarnation integer NOT NULL,
+    version bigint NOT NULL,
+    spec jsonb NOT NULL,
+    generated boolean DEFAULT false NOT NULL,
+    created bigint NOT NULL,
+    correlation text DEFAULT ''::text NOT NULL,
+    installed_csv text DEFAULT ''::text NOT NULL,
+    outcome jsonb DEFAULT '{}'::jsonb NOT NULL
+);
+
+ALTER TABLE resolver.subscriptions OWNER TO chandler_owner;
+
+COMMENT ON TABLE resolver.subscriptions IS 'live subscriptions and what was last said of their resolution';
+
+CREATE VIEW resolver_api.explanations WITH (security_barrier='true') AS
+ SELECT explanations.tenant,
+    explanations.digest,
+    explanations.document
+   FROM resolver.explanations
+  WHERE ((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = explanations.tenant));
+
+ALTER TABLE resolver_api.explanations OWNER TO chandler_owner;
+
+COMMENT ON VIEW resolver_api.explanations IS 'why something cannot be planned, by digest';
+
+CREATE VIEW resolver_api.plan_documents WITH (security_barrier='true') AS
+ SELECT plan_documents.tenant,
+    plan_documents.plan,
+    plan_documents.digest,
+    plan_documents.document
+   FROM resolver.plan_documents
+  WHERE ((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = plan_documents.tenant));
+
+ALTER TABLE resolver_api.plan_documents OWNER TO chandler_owner;
+
+COMMENT ON VIEW resolver_api.plan_documents IS 'canonical JSON of install plans';
+
 ALTER TABLE ONLY eventlog.events ATTACH PARTITION eventlog.events_000000000001 FOR VALUES FROM ('1') TO ('1000001');
 
 ALTER TABLE ONLY catalog.catalogs
@@ -1308,6 +1547,9 @@ ALTER TABLE ONLY catalog.catalogs
 
 ALTER TABLE ONLY catalog.contents
     ADD CONSTRAINT contents_pkey PRIMARY KEY (tenant, digest);
+
+ALTER TABLE ONLY catalog.decoded
+    ADD CONSTRAINT decoded_pkey PRIMARY KEY (tenant, key);
 
 ALTER TABLE ONLY catalog.dirty
     ADD CONSTRAINT dirty_pkey PRIMARY KEY (tenant, cluster, namespace);
@@ -1471,8 +1713,53 @@ ALTER TABLE ONLY installer.streams
 ALTER TABLE ONLY installer.subscriptions
     ADD CONSTRAINT subscriptions_pkey PRIMARY KEY (tenant, cluster, namespace, name);
 
+ALTER TABLE ONLY resolver.catalog_clock
+    ADD CONSTRAINT catalog_clock_pkey PRIMARY KEY (tenant);
+
+ALTER TABLE ONLY resolver.catalogs
+    ADD CONSTRAINT catalogs_pkey PRIMARY KEY (tenant, subject);
+
+ALTER TABLE ONLY resolver.clusters
+    ADD CONSTRAINT clusters_pkey PRIMARY KEY (tenant, name);
+
+ALTER TABLE ONLY resolver.dirty
+    ADD CONSTRAINT dirty_pkey PRIMARY KEY (tenant, cluster, namespace);
+
+ALTER TABLE ONLY resolver.explanations
+    ADD CONSTRAINT explanations_pkey PRIMARY KEY (tenant, digest);
+
+ALTER TABLE ONLY resolver.inputs
+    ADD CONSTRAINT inputs_pkey PRIMARY KEY (tenant, digest);
+
+ALTER TABLE ONLY resolver.installed
+    ADD CONSTRAINT installed_pkey PRIMARY KEY (tenant, cluster, namespace, name);
+
 ALTER TABLE ONLY resolver.migrations_applied
     ADD CONSTRAINT migrations_applied_pkey PRIMARY KEY (version);
+
+ALTER TABLE ONLY resolver.operator_groups
+    ADD CONSTRAINT operator_groups_pkey PRIMARY KEY (tenant, cluster, namespace, name);
+
+ALTER TABLE ONLY resolver.package_apis
+    ADD CONSTRAINT package_apis_pkey PRIMARY KEY (tenant, digest);
+
+ALTER TABLE ONLY resolver.plan_documents
+    ADD CONSTRAINT plan_documents_pkey PRIMARY KEY (tenant, plan);
+
+ALTER TABLE ONLY resolver.plans
+    ADD CONSTRAINT plans_pkey PRIMARY KEY (tenant, plan);
+
+ALTER TABLE ONLY resolver.reads
+    ADD CONSTRAINT reads_pkey PRIMARY KEY (tenant, cluster, namespace, kind, catalog, name);
+
+ALTER TABLE ONLY resolver.schema_migrations
+    ADD CONSTRAINT schema_migrations_pkey PRIMARY KEY (version);
+
+ALTER TABLE ONLY resolver.scopes
+    ADD CONSTRAINT scopes_pkey PRIMARY KEY (tenant, cluster, namespace);
+
+ALTER TABLE ONLY resolver.subscriptions
+    ADD CONSTRAINT subscriptions_pkey PRIMARY KEY (tenant, cluster, namespace, name);
 
 CREATE UNIQUE INDEX catalogs_subject ON catalog.catalogs USING btree (tenant, subject) WHERE (NOT removed);
 
@@ -1484,11 +1771,17 @@ CREATE INDEX events_000000000001_stream_key_incarnation_version_idx ON eventlog.
 
 CREATE INDEX installplans_newest ON gateway.installplans USING btree (tenant, epoch DESC, "position" DESC);
 
+CREATE INDEX installplans_phase ON gateway.installplans USING btree (tenant, phase, epoch DESC, "position" DESC);
+
 CREATE INDEX installplans_scope ON gateway.installplans USING btree (tenant, cluster, namespace, epoch DESC, "position" DESC);
 
 CREATE INDEX installplans_stream ON gateway.installplans USING btree (tenant, stream);
 
 CREATE INDEX operators_package ON gateway.operators USING btree (tenant, package, cluster, namespace, name);
+
+CREATE INDEX operators_phase ON gateway.operators USING btree (tenant, phase, cluster, namespace, name);
+
+CREATE INDEX subscriptions_moving ON gateway.subscriptions USING btree (tenant, cluster, namespace, name) WHERE (current_csv <> installed_csv);
 
 CREATE INDEX subscriptions_package ON gateway.subscriptions USING btree (tenant, package, cluster, namespace, name);
 
@@ -1502,6 +1795,14 @@ CREATE INDEX plans_stream ON installer.plans USING btree (tenant, stream);
 
 CREATE INDEX published_renew ON installer.published USING btree (renew) WHERE (renew IS NOT NULL);
 
+CREATE INDEX dirty_turn ON resolver.dirty USING btree (lane, tenant, cluster, marked);
+
+CREATE UNIQUE INDEX plans_generation ON resolver.plans USING btree (tenant, cluster, namespace, generation);
+
+CREATE UNIQUE INDEX plans_key ON resolver.plans USING btree (tenant, key);
+
+CREATE INDEX reads_by_answer ON resolver.reads USING btree (tenant, kind, catalog, name);
+
 ALTER INDEX eventlog.events_pkey ATTACH PARTITION eventlog.events_000000000001_pkey;
 
 ALTER INDEX eventlog.events_stream ATTACH PARTITION eventlog.events_000000000001_stream_key_incarnation_version_idx;
@@ -1512,6 +1813,8 @@ ALTER TABLE ONLY eventlog.stops
 ALTER TABLE catalog.catalogs ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE catalog.contents ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE catalog.decoded ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE catalog.dirty ENABLE ROW LEVEL SECURITY;
 
@@ -1530,6 +1833,8 @@ ALTER TABLE catalog.revisions ENABLE ROW LEVEL SECURITY;
 CREATE POLICY tenant ON catalog.catalogs USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
 CREATE POLICY tenant ON catalog.contents USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON catalog.decoded USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
 CREATE POLICY tenant ON catalog.dirty USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
@@ -1669,6 +1974,62 @@ CREATE POLICY tenant ON installer.streams USING (((current_setting('chandler.ten
 
 CREATE POLICY tenant ON installer.subscriptions USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
+ALTER TABLE resolver.catalog_clock ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE resolver.catalogs ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE resolver.clusters ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE resolver.dirty ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE resolver.explanations ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE resolver.inputs ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE resolver.installed ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE resolver.operator_groups ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE resolver.package_apis ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE resolver.plan_documents ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE resolver.plans ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE resolver.reads ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE resolver.scopes ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE resolver.subscriptions ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY tenant ON resolver.catalog_clock USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON resolver.catalogs USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON resolver.clusters USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON resolver.dirty USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON resolver.explanations USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON resolver.inputs USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON resolver.installed USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON resolver.operator_groups USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON resolver.package_apis USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON resolver.plan_documents USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON resolver.plans USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON resolver.reads USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON resolver.scopes USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON resolver.subscriptions USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
 GRANT USAGE ON SCHEMA catalog TO chandler_catalog_indexer;
 
 GRANT USAGE ON SCHEMA catalog_api TO chandler_gateway;
@@ -1733,6 +2094,8 @@ GRANT ALL ON FUNCTION eventlog.lead(p_id text, p_lease interval) TO chandler_res
 GRANT ALL ON FUNCTION eventlog.lead(p_id text, p_lease interval) TO chandler_installer;
 GRANT ALL ON FUNCTION eventlog.lead(p_id text, p_lease interval) TO chandler_catalog_indexer;
 
+REVOKE ALL ON FUNCTION eventlog.may_begin(p_tenant text, p_kind text, p_key uuid, p_incarnation integer, p_subject text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION eventlog.may_write(p_kind text, p_types text[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION eventlog.protect(target regclass) FROM PUBLIC;
@@ -1760,6 +2123,8 @@ GRANT ALL ON FUNCTION eventlog.sequence(p_term bigint, p_max integer, p_lease in
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE catalog.catalogs TO chandler_catalog_indexer;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE catalog.contents TO chandler_catalog_indexer;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE catalog.decoded TO chandler_catalog_indexer;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE catalog.dirty TO chandler_catalog_indexer;
 
@@ -1892,10 +2257,7 @@ GRANT SELECT ON TABLE gateway_api.bodies TO chandler_resolver;
 GRANT SELECT ON TABLE gateway_api.bodies TO chandler_installer;
 GRANT SELECT ON TABLE gateway_api.bodies TO chandler_catalog_indexer;
 
-GRANT SELECT ON TABLE gateway_api.cluster_credentials TO chandler_gateway;
-GRANT SELECT ON TABLE gateway_api.cluster_credentials TO chandler_resolver;
 GRANT SELECT ON TABLE gateway_api.cluster_credentials TO chandler_installer;
-GRANT SELECT ON TABLE gateway_api.cluster_credentials TO chandler_catalog_indexer;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.clusters TO chandler_installer;
 
@@ -1936,6 +2298,44 @@ GRANT SELECT ON TABLE installer_api.step_logs TO chandler_gateway;
 GRANT SELECT ON TABLE installer_api.step_logs TO chandler_resolver;
 GRANT SELECT ON TABLE installer_api.step_logs TO chandler_installer;
 GRANT SELECT ON TABLE installer_api.step_logs TO chandler_catalog_indexer;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.catalog_clock TO chandler_resolver;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.catalogs TO chandler_resolver;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.clusters TO chandler_resolver;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.dirty TO chandler_resolver;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.explanations TO chandler_resolver;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.inputs TO chandler_resolver;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.installed TO chandler_resolver;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.operator_groups TO chandler_resolver;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.package_apis TO chandler_resolver;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.plan_documents TO chandler_resolver;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.plans TO chandler_resolver;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.reads TO chandler_resolver;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.scopes TO chandler_resolver;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.subscriptions TO chandler_resolver;
+
+GRANT SELECT ON TABLE resolver_api.explanations TO chandler_gateway;
+GRANT SELECT ON TABLE resolver_api.explanations TO chandler_resolver;
+GRANT SELECT ON TABLE resolver_api.explanations TO chandler_installer;
+GRANT SELECT ON TABLE resolver_api.explanations TO chandler_catalog_indexer;
+
+GRANT SELECT ON TABLE resolver_api.plan_documents TO chandler_gateway;
+GRANT SELECT ON TABLE resolver_api.plan_documents TO chandler_resolver;
+GRANT SELECT ON TABLE resolver_api.plan_documents TO chandler_installer;
+GRANT SELECT ON TABLE resolver_api.plan_documents TO chandler_catalog_indexer;
 
 ALTER DEFAULT PRIVILEGES FOR ROLE chandler_owner IN SCHEMA catalog GRANT USAGE ON SEQUENCES  TO chandler_catalog_indexer;
 

@@ -46,7 +46,7 @@ func probe(args []string) error {
 		return err
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	if err = errors.Join(err, resp.Body.Close()); err != nil {
+	if err := errors.Join(err, resp.Body.Close()); err != nil {
 		return err
 	}
 	if resp.StatusCode != http.StatusOK {

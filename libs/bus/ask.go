@@ -96,8 +96,7 @@ func (b *Bus) reply(ctx context.Context, m *nats.Msg, fn func(context.Context, j
 
 func errorReply(err error) *nats.Msg {
 	w := wireError{Kind: errs.KindOf(err), Message: err.Error()}
-	var e *errs.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*errs.Error](err); ok {
 		w.Field, w.Rule = e.Field, e.Rule
 	}
 	body, encErr := json.Marshal(w)

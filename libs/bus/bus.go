@@ -149,7 +149,7 @@ func (b *Bus) Conn() *nats.Conn { return b.conn }
 // JetStream is the JetStream side of the connection.
 func (b *Bus) JetStream() jetstream.JetStream { return b.js }
 
-// Check is nil while NATS is connected and otherwise says since when it is not; for readiness.
+// Check is nil while NATS is connected; for readiness.
 func (b *Bus) Check(context.Context) error {
 	if b.conn.IsConnected() {
 		return nil
@@ -170,7 +170,7 @@ func (b *Bus) Close() {
 }
 
 func (b *Bus) subscribeHints() error {
-	_, err := b.conn.Subscribe(SubjectEvents+".>", func(m *nats.Msg) { b.hints.wakeAll() })
+	_, err := b.conn.Subscribe(SubjectEvents+".>", func(*nats.Msg) { b.hints.wakeAll() })
 	return errs.Wrap(errs.Unavailable, err, "subscribe to hints")
 }
 

@@ -102,7 +102,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		// Taken before the read, so that news in between is not missed.
 		changed := c.Log.Changed()
-		more, err := c.step(ctx)
+		more, err := c.look(ctx)
 		c.tell(ctx, err)
 		if err == nil && more {
 			failures = 0
@@ -120,6 +120,17 @@ func (c *Consumer) Run(ctx context.Context) error {
 		hints, stop = c.rehint(hints, stop)
 	}
 	return nil
+}
+
+// look takes a batch where there is news; a consumer at rest costs one small read.
+func (c *Consumer) look(ctx context.Context) (more bool, err error) {
+	if s := c.Status(); s.Parked == 0 && s.Stopped == "" && s.Position.N > 0 {
+		head, err := c.Log.Head(ctx, c.Pool)
+		if err != nil || head == s.Position {
+			return false, err // tell leaves out the error of a context that has ended
+		}
+	}
+	return c.step(ctx)
 }
 
 // CatchUp processes everything up to the head of the log as it is now, or returns the first error.
@@ -146,7 +157,7 @@ func (c *Consumer) CatchUp(ctx context.Context) error {
 	}
 }
 
-func (c *Consumer) wait(ctx context.Context, d time.Duration, changed <-chan struct{}, hints <-chan struct{}) {
+func (c *Consumer) wait(ctx context.Context, d time.Duration, changed, hints <-chan struct{}) {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -227,11 +238,9 @@ func (c *Consumer) batch(ctx context.Context, tx pgx.Tx, o *outcome, parked map[
 		limit = defaultBatch
 	}
 	recs, upTo, err := c.Log.ReadAfter(ctx, tx, o.at, c.Filter(), limit)
-	var unknown *events.UnknownTypeError
-	if errors.As(err, &unknown) {
-		o.stopped, err = err, nil
-	}
-	if err != nil {
+	if _, unknown := errors.AsType[*events.UnknownTypeError](err); unknown {
+		o.stopped = err
+	} else if err != nil {
 		return err
 	}
 	before := o.at

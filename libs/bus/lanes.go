@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/pg"
@@ -216,7 +217,7 @@ func (l *Lanes) do(ctx context.Context, s Scope, fn func(context.Context, Scope)
 	ctx, cancel := context.WithCancelCause(telemetry.WithTraceParent(ctx, s.TraceParent))
 	defer cancel(nil)
 	l.hold(s, cancel)
-	err := protect(ctx, s, fn)
+	err := l.traced(ctx, s, fn)
 	l.letGo(s)
 	// The claim is given back even while stopping, so that another replica need not wait for it to expire.
 	back, stop := context.WithTimeout(context.WithoutCancel(ctx), claimFor)
@@ -224,16 +225,33 @@ func (l *Lanes) do(ctx context.Context, s Scope, fn func(context.Context, Scope)
 	if err == nil {
 		err = l.finish(back, s)
 	} else {
-		if !errors.Is(err, context.Canceled) {
-			l.log.WarnContext(ctx, "work on a scope failed; trying again", "table", l.table, "tenant", s.Tenant,
-				"cluster", s.Cluster, "namespace", s.Namespace, "attempt", s.Attempts+1, "error", err)
-		}
+		l.tellFailed(ctx, s, err)
 		err = l.fail(back, s, err)
 	}
 	if err != nil {
 		l.log.WarnContext(ctx, "could not give a scope back; its claim will expire", "table", l.table,
 			"cluster", s.Cluster, "namespace", s.Namespace, "error", err)
 	}
+}
+
+// tellFailed logs the first failure of a scope. Further ones stand in the table (reason, attempts): a part
+// that is away for an hour would otherwise fill the log with every scope that waits for it.
+func (l *Lanes) tellFailed(ctx context.Context, s Scope, err error) {
+	level := slog.LevelWarn
+	if s.Attempts > 0 || errors.Is(err, context.Canceled) {
+		level = slog.LevelDebug
+	}
+	l.log.Log(ctx, level, "work on a scope failed; trying again", "table", l.table, "tenant", s.Tenant,
+		"cluster", s.Cluster, "namespace", s.Namespace, "attempt", s.Attempts+1, "error", err)
+}
+
+// traced shows the work as a span of the trace that made the scope dirty.
+func (l *Lanes) traced(ctx context.Context, s Scope, fn func(context.Context, Scope) error) error {
+	ctx, end := telemetry.Span(ctx, "work "+l.table,
+		attribute.String("cluster", s.Cluster), attribute.String("namespace", s.Namespace))
+	err := protect(ctx, s, fn)
+	end(err)
+	return err
 }
 
 // protect turns a panic in fn into an error: one scope must not stop the work on all others.

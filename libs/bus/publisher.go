@@ -60,21 +60,37 @@ func (b *Bus) Publisher(log *eventlog.Log, pool *pg.Pool) *Publisher {
 // Lead publishes while its candidate leads, and returns nil when ctx ends. Failures of NATS are told once
 // per change, and waited out.
 func (p *Publisher) Lead(ctx context.Context) error {
+	js, err := p.bus.asyncPublisher()
+	if err != nil {
+		return err
+	}
+	defer js.CleanupPublisher()
 	for ctx.Err() == nil {
-		at, err := p.sync(ctx)
-		if err == nil {
-			p.tell("")
-			err = p.follow(ctx, at)
-		}
-		if ctx.Err() != nil {
-			return nil
-		}
-		if !errors.Is(err, errResync) && !errors.Is(err, errEmptyLog) {
+		err := p.term(ctx, js)
+		// That NATS is away was told by the connection.
+		quiet := ctx.Err() != nil || errors.Is(err, errResync) || errors.Is(err, errEmptyLog) || p.bus.Check(ctx) != nil
+		if !quiet {
 			p.tell(fmtErr(err))
 		}
 		p.pause(ctx)
 	}
 	return nil
+}
+
+// term brings the stream in order and publishes until it no longer is.
+func (p *Publisher) term(ctx context.Context, js jetstream.JetStream) error {
+	at, err := p.sync(ctx)
+	if err != nil {
+		return err
+	}
+	p.tell("")
+	return p.follow(ctx, js, at)
+}
+
+// asyncPublisher publishes without waiting for each answer; CleanupPublisher ends it.
+func (b *Bus) asyncPublisher() (jetstream.JetStream, error) {
+	js, err := jetstream.New(b.conn, jetstream.WithPublishAsyncMaxPending(2*publishBatch), jetstream.WithPublishAsyncTimeout(ackTimeout))
+	return js, errs.Wrap(errs.Internal, err, "open JetStream")
 }
 
 // errResync means that the stream is not where we left it: look again, and go on from what is there.
@@ -114,13 +130,7 @@ type cursor struct {
 }
 
 // follow publishes everything after at, and then what comes, until the stream is not as it should be.
-func (p *Publisher) follow(ctx context.Context, at cursor) error {
-	js, err := jetstream.New(p.bus.conn, jetstream.WithPublishAsyncMaxPending(2*publishBatch),
-		jetstream.WithPublishAsyncTimeout(ackTimeout))
-	if err != nil {
-		return errs.Wrap(errs.Internal, err, "open JetStream")
-	}
-	defer js.CleanupPublisher()
+func (p *Publisher) follow(ctx context.Context, js jetstream.JetStream, at cursor) error {
 	ctx, unwatch, err := p.watchDeletion(ctx)
 	if err != nil {
 		return err

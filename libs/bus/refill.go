@@ -134,8 +134,8 @@ func (p *Publisher) hintAt(ctx context.Context, seq uint64) (events.Position, di
 		return events.Position{}, "", unavailable(err, "read hint %d", seq)
 	}
 	pos, err := events.ParsePosition(m.Header.Get(jetstream.MsgIDHeader))
-	if err != nil { // not a hint at all
-		return events.Position{}, "", nil
+	if err != nil {
+		return events.Position{}, "", nil //nolint:nilerr // a message that is no hint at all: no event of this log
 	}
 	return pos, digest.Digest(m.Header.Get(HeaderHash)), nil
 }
@@ -208,9 +208,9 @@ func Rebuild(ctx context.Context, b *Bus, log *eventlog.Log, pool *pg.Pool) erro
 	if _, err := p.replace(ctx, id); err != nil {
 		return err
 	}
-	js, err := jetstream.New(b.conn, jetstream.WithPublishAsyncMaxPending(2*publishBatch), jetstream.WithPublishAsyncTimeout(ackTimeout))
+	js, err := b.asyncPublisher()
 	if err != nil {
-		return errs.Wrap(errs.Internal, err, "open JetStream")
+		return err
 	}
 	defer js.CleanupPublisher()
 	for {

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -27,7 +28,7 @@ func (g *group) addf(at place, s Severity, rule, format string, args ...any) {
 
 // assemble joins all drafts by package, checks each package, and keeps those without errors.
 func assemble(parts []part) *Catalog {
-	c := &Catalog{}
+	c := &Catalog{digests: map[string]digest.Digest{}}
 	groups := map[string]*group{}
 	of := func(name string) *group {
 		g := groups[name]
@@ -44,11 +45,11 @@ func assemble(parts []part) *Catalog {
 	c.Blobs = looseBlobs(parts, groups)
 	for _, name := range sortedKeys(groups) {
 		g := groups[name]
-		p, ok := g.build()
-		c.Findings = append(c.Findings, g.findings...)
-		if ok {
+		if p, d, ok := g.build(); ok {
 			c.Packages = append(c.Packages, p)
+			c.digests[p.Name] = d
 		}
+		c.Findings = append(c.Findings, g.findings...)
 	}
 	c.Findings = c.Findings.bounded()
 	return c
@@ -104,7 +105,7 @@ func looseBlobs(parts []part, groups map[string]*group) []Blob {
 }
 
 // build checks the group and makes the package of it. It returns false where there is none to serve.
-func (g *group) build() (Package, bool) {
+func (g *group) build() (Package, digest.Digest, bool) {
 	fbc := len(g.packages)+len(g.channels)+len(g.bundles)+len(g.deprecations) > 0
 	if fbc {
 		g.checkPackage()
@@ -113,15 +114,20 @@ func (g *group) build() (Package, bool) {
 		g.synthesise()
 	}
 	if len(g.packages) == 0 || g.packages[0].body.Name == "" {
-		return Package{}, false
+		return Package{}, "", false
 	}
 	g.checkBundles()
 	g.checkChannels()
 	g.checkDeprecations()
 	if Findings(g.findings).Errors() > 0 {
-		return Package{}, false
+		return Package{}, "", false
 	}
-	return g.document(), true
+	p := g.document()
+	d, err := p.Digest()
+	if err != nil {
+		g.addf(g.packages[0].place, SeverityError, "R-CAT-25", "package %q holds a value that has no canonical form: %v", g.name, err)
+	}
+	return p, d, err == nil
 }
 
 // document is the package as it is stored and served: everything sorted, so that the order of files
@@ -232,14 +238,32 @@ func quoted(names []string) string {
 }
 
 // Digests returns the content address of every package by its name.
-func (c *Catalog) Digests() (map[string]digest.Digest, error) {
-	out := make(map[string]digest.Digest, len(c.Packages))
-	for _, p := range c.Packages {
-		d, err := p.Digest()
-		if err != nil {
-			return nil, err
-		}
-		out[p.Name] = d
+func (c *Catalog) Digests() map[string]digest.Digest { return maps.Clone(c.digests) }
+
+// Revision is the identity of what the catalog serves: the digest of its sorted (package, digest)
+// pairs. Blobs that belong to no package count as a package without a name.
+func (c *Catalog) Revision(packages map[string]digest.Digest) (digest.Digest, error) {
+	type pair struct {
+		Package string        `json:"package"`
+		Digest  digest.Digest `json:"digest"`
 	}
-	return out, nil
+	var pairs []pair
+	for name, d := range packages {
+		pairs = append(pairs, pair{name, d})
+	}
+	var loose []digest.Digest
+	for _, b := range c.Blobs {
+		if b.Package == "" {
+			loose = append(loose, b.Digest)
+		}
+	}
+	if len(loose) > 0 {
+		d, err := digest.JSON("chandler.catalog-blobs.v1", loose)
+		if err != nil {
+			return "", err
+		}
+		pairs = append(pairs, pair{"", d})
+	}
+	slices.SortFunc(pairs, func(a, b pair) int { return cmp.Compare(a.Package, b.Package) })
+	return digest.JSON("chandler.catalog-revision.v1", pairs)
 }

@@ -107,6 +107,7 @@ func TestLeftOut(t *testing.T) {
 		{"broken manifest", directory("2.0.0", csv, channels("steady"), files{"manifests/b.yaml": "a: [\n"}), "R-CAT-51", "not YAML"},
 		{"no object", directory("2.0.0", csv, channels("steady"), files{"manifests/b.yaml": "a: b\n"}), "R-CAT-51", "lacks apiVersion"},
 		{"no channel", directory("2.0.0", csv, "", nil), "R-CAT-52", "names no channel"},
+		{"package name", tree(directory("2.0.0", csv, channels("steady"), nil), files{"buoy/2.0.0/metadata/annotations.yaml": "annotations:\n  operators.operatorframework.io.bundle.package.v1: A_B\n" + channels("steady")}), "R-CAT-20", "DNS-1123"},
 		{"no package", tree(directory("2.0.0", csv, channels("steady"), nil), files{"buoy/2.0.0/metadata/annotations.yaml": "annotations: {}\n"}), "R-CAT-55", "package.v1"},
 		{"other media type", directory("2.0.0", csv, channels("steady")+"  operators.operatorframework.io.bundle.mediatype.v1: helm+v3\n", nil), "R-CAT-55", "media type"},
 		{"broken annotations", tree(directory("2.0.0", csv, "", nil), files{"buoy/2.0.0/metadata/annotations.yaml": "a: [\n"}), "R-CAT-55", "not YAML"},

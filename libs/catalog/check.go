@@ -28,6 +28,8 @@ func (g *group) checkPackage() {
 	names := map[string]*channelDraft{}
 	for _, c := range g.channels {
 		switch first := names[c.body.Name]; {
+		case len(c.body.Name) > maxDNSName:
+			g.addf(c.place, SeverityError, "R-CAT-22", "a channel name of package %q has more than %d characters", g.name, maxDNSName)
 		case c.body.Name == "":
 			g.addf(c.place, SeverityError, "R-CAT-22", "a channel of package %q has no name", g.name)
 		case first != nil:
@@ -72,6 +74,9 @@ func (g *group) checkBundles() {
 		if name == "" {
 			g.addf(b.place, SeverityError, "R-CAT-24", "a bundle of package %q has no name", g.name)
 			continue
+		}
+		if len(name) > maxDNSName {
+			g.addf(b.place, SeverityError, "R-CAT-24", "a bundle name of package %q has more than %d characters", g.name, maxDNSName)
 		}
 		if first := names[name]; first != nil {
 			g.addf(b.place, SeverityError, "R-CAT-24", "duplicate bundle %q: the first stands at %s; keep one", name, first.text())

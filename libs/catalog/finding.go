@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 )
@@ -92,8 +93,11 @@ func (f Findings) sort() {
 	})
 }
 
-// bounded sorts, drops repetitions and keeps at most MaxFindings.
+// bounded cuts long texts, sorts, drops repetitions and keeps at most MaxFindings.
 func (f Findings) bounded() Findings {
+	for i := range f {
+		f[i].Message, f[i].Package = cut(f[i].Message), cut(f[i].Package)
+	}
 	f.sort()
 	f = slices.Compact(f)
 	if len(f) <= MaxFindings {
@@ -105,6 +109,14 @@ func (f Findings) bounded() Findings {
 		Message: fmt.Sprintf("%d more findings are not listed; mend these and look again", left),
 	}
 	return append(f[:MaxFindings-1:MaxFindings-1], last)
+}
+
+// cut bounds a text that may quote a hostile document.
+func cut(s string) string {
+	if len(s) <= MaxMessageBytes {
+		return s
+	}
+	return strings.ToValidUTF8(s[:MaxMessageBytes], "") + " …"
 }
 
 // place is where something stands in a catalog.

@@ -27,6 +27,8 @@ const (
 	MaxBundleFiles = 1_000
 	// MaxBundleBytes is the size of all manifests of one bundle; the largest real one has 6.8 MB.
 	MaxBundleBytes = 32 << 20
+	// MaxMessageBytes is the length of one finding's text; the longest honest one lists some twenty names.
+	MaxMessageBytes = 2_000
 	// MaxFindings is how many findings a report keeps; the last one then says how many were left out.
 	MaxFindings = 1_000
 )

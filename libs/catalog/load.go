@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"path"
 	"runtime"
 	"slices"
 	"sync"
@@ -21,6 +22,8 @@ type Options struct {
 	// Keep takes the content of every bundle that has manifests at hand, from several goroutines at once
 	// and before Load returns. Its first error ends the load. Nil keeps nothing.
 	Keep func(Content) error
+	// Memory, where set, spares decoding what was decoded before.
+	Memory Memory
 	// Stop ends the load early when closed.
 	Stop <-chan struct{}
 }
@@ -32,6 +35,7 @@ type Catalog struct {
 	Blobs    []Blob    // every blob of an unknown schema, sorted by package, schema, name, digest
 	Findings Findings
 	Stats    Stats
+	digests  map[string]digest.Digest // of Packages, by name
 }
 
 // Stats count what was read.
@@ -57,6 +61,7 @@ var ErrStopped = errors.New("the load was stopped")
 func Load(fsys fs.FS, o Options) (*Catalog, error) {
 	l := &loader{fs: fsys, stop: o.Stop, failed: make(chan struct{})}
 	l.keep = l.keeping(o.Keep)
+	l.memory = memory{o.Memory, l.failWith}
 	workers := o.Workers
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
@@ -80,38 +85,11 @@ func Load(fsys fs.FS, o Options) (*Catalog, error) {
 	return c, nil
 }
 
-// Revision is the identity of what the catalog serves: the digest of its sorted (package, digest)
-// pairs. Blobs that belong to no package count as a package without a name.
-func (c *Catalog) Revision(packages map[string]digest.Digest) (digest.Digest, error) {
-	type pair struct {
-		Package string        `json:"package"`
-		Digest  digest.Digest `json:"digest"`
-	}
-	var pairs []pair
-	for name, d := range packages {
-		pairs = append(pairs, pair{name, d})
-	}
-	var loose []digest.Digest
-	for _, b := range c.Blobs {
-		if b.Package == "" {
-			loose = append(loose, b.Digest)
-		}
-	}
-	if len(loose) > 0 {
-		d, err := digest.JSON("chandler.catalog-blobs.v1", loose)
-		if err != nil {
-			return "", err
-		}
-		pairs = append(pairs, pair{"", d})
-	}
-	slices.SortFunc(pairs, func(a, b pair) int { return cmp.Compare(a.Package, b.Package) })
-	return digest.JSON("chandler.catalog-revision.v1", pairs)
-}
-
 // loader spreads documents over workers. Results carry their order, so that the outcome does not
 // depend on who was first.
 type loader struct {
-	fs    fs.FS
+	fs fs.FS
+	memory
 	keep  keeper
 	stop  <-chan struct{}
 	stats Stats
@@ -122,7 +100,7 @@ type loader struct {
 }
 
 // fail ends the load with its first error.
-func (l *loader) fail(err error) {
+func (l *loader) failWith(err error) {
 	l.once.Do(func() {
 		l.err = err
 		close(l.failed)
@@ -137,7 +115,7 @@ func (l *loader) keeping(keep func(Content) error) keeper {
 		}
 		err := keep(c)
 		if err != nil {
-			l.fail(err)
+			l.failWith(err)
 		}
 		return err
 	}
@@ -202,7 +180,7 @@ func (l *loader) produce(sources []source, jobs chan<- job) []part {
 			case jobs <- j:
 				return nil
 			case <-l.stop:
-				l.fail(ErrStopped)
+				l.failWith(ErrStopped)
 			case <-l.failed:
 			}
 			return l.err
@@ -257,7 +235,7 @@ func failedFile(i int, file string, err error) part {
 		at.line, message = e.Line, e.Message
 	}
 	return part{
-		source: i, line: at.line, envelope: true,
+		source: i, line: at.line,
 		findings: []Finding{at.finding(SeverityError, "R-CAT-1", "", "the file cannot be loaded: %s; mend it, or exclude it in %s", message, ignoreFile)},
 	}
 }
@@ -265,16 +243,38 @@ func failedFile(i int, file string, err error) part {
 func (l *loader) do(j job) part {
 	if j.bundle {
 		p := part{source: j.source}
-		d, findings := bundleDir(l.fs, j.path, l.keep)
+		d, findings := bundleDir(l.fs, j.path, l.memory, l.keep)
 		if d != nil {
 			p.bundles = append(p.bundles, d)
 		}
 		p.findings = findings
 		return p
 	}
+	if !l.remembers(j.chunk) {
+		return l.document(j)
+	}
+	var other *part
+	d, findings := l.recall(digest.Bytes(j.chunk.Text()), place{file: j.path, line: j.chunk.Line()}, func() (*bundleDraft, []Finding, bool) {
+		p := l.document(j)
+		if len(p.bundles) != 1 {
+			other = &p
+			return nil, nil, false
+		}
+		return p.bundles[0], p.findings, true
+	})
+	if other != nil {
+		return *other
+	}
+	return part{source: j.source, line: j.chunk.Line(), bundles: some(d), findings: findings}
+}
+
+// document decodes one document.
+func (l *loader) document(j job) part {
 	node, err := docs.Parse(j.chunk, docLimits())
 	if err != nil {
-		return failedFile(j.source, j.path, hint(err, j.chunk))
+		p := failedFile(j.source, j.path, hint(err, j.chunk))
+		p.envelope = !looksLikeData(j.path, j.chunk)
+		return p
 	}
 	p := part{source: j.source, line: j.chunk.Line()}
 	if node == nil {
@@ -287,6 +287,16 @@ func (l *loader) do(j job) part {
 	}
 	l.decode(b, &p)
 	return p
+}
+
+// looksLikeData reports whether a document that cannot be read was meant for the catalog, so that its
+// error counts beside bundle directories too.
+func looksLikeData(file string, c docs.Chunk) bool {
+	switch path.Ext(file) {
+	case ".yaml", ".yml", ".json":
+		return bytes.Contains(c.Text(), []byte("schema"))
+	}
+	return false
 }
 
 // hint says what a file probably is, where its first bytes tell.

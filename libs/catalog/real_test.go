@@ -2,6 +2,7 @@ package catalog_test
 
 import (
 	"os"
+	"strings"
 	"sync"
 	"testing"
 
@@ -45,29 +46,41 @@ func (k *keeping) keep(c catalog.Content) error {
 func TestRealCatalogs(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		archive                              string
-		packages, bundles, content, channels int
+		archive string
+		keep    func(path string) bool // nil for the whole archive
+		want    counts
 	}{
-		{catalogtest.CertifiedFBC414, 40, 369, 369, 133},
-		{catalogtest.CertifiedFBC420, 59, 676, 0, 180},
-		{catalogtest.Okderators, 16, 25, 11, 16},
+		{catalogtest.CertifiedFBC414, nil, counts{40, 369, 369, 133}},
+		{catalogtest.CertifiedFBC420, fewPackages, counts{5, 64, 0, 18}},
+		{catalogtest.Okderators, nil, counts{16, 25, 11, 16}},
 	} {
 		t.Run(c.archive, func(t *testing.T) {
 			t.Parallel()
 			k := keeping{seen: map[digest.Digest]bool{}}
-			got, err := catalog.Load(os.DirFS(catalogtest.Unpack(t, c.archive, nil)), catalog.Options{Keep: k.keep})
+			got, err := catalog.Load(os.DirFS(catalogtest.Unpack(t, c.archive, c.keep)), catalog.Options{Keep: k.keep})
 			if err != nil || got.Findings.Errors() > 0 {
 				t.Fatalf("%v, findings:\n%s", err, lines(got))
 			}
 			n := count(t, got, k.seen)
-			if want := (counts{c.packages, c.bundles, c.content, c.channels}); n != want {
-				t.Errorf("packages, bundles, with content, channels: %v, want %v", n, want)
+			if n != c.want {
+				t.Errorf("packages, bundles, with content, channels: %v, want %v", n, c.want)
 			}
 			if len(k.bad) > 0 {
 				t.Errorf("the content of %v is not what libs/bundle makes of it", k.bad)
 			}
 		})
 	}
+}
+
+// fewPackages chooses packages of the archives of v4.20: the race detector makes decoding an order of
+// magnitude slower, and the rest shows nothing more. The benchmarks take all of them.
+func fewPackages(path string) bool {
+	for _, p := range []string{"anzo-operator", "open-liberty-certified", "kubecost-operator", "nutanixcsioperator", "stackable-hdfs-operator", "stackable-listener-operator", "k8s-triliovault"} {
+		if strings.Contains(path, "/"+p+"/") {
+			return true
+		}
+	}
+	return false
 }
 
 type counts struct{ packages, bundles, content, channels int }
@@ -103,15 +116,12 @@ func count(t *testing.T, c *catalog.Catalog, kept map[digest.Digest]bool) counts
 func TestRealBundleDirectories(t *testing.T) {
 	t.Parallel()
 	k := keeping{seen: map[digest.Digest]bool{}}
-	dir := catalogtest.Unpack(t, catalogtest.InstallSet, nil)
-	if err := os.Remove(dir + "/install-set/set.json"); err != nil { // a list for benchmarks, no catalog content
-		t.Fatal(err)
-	}
+	dir := catalogtest.Unpack(t, catalogtest.InstallSet, fewPackages)
 	alone, err := catalog.Load(os.DirFS(dir), catalog.Options{Keep: k.keep})
 	if err != nil || alone.Findings.Errors() > 0 {
 		t.Fatalf("%v, findings:\n%s", err, lines(alone))
 	}
-	if n := bundlesOf(alone); len(alone.Packages) != 50 || n != alone.Stats.BundleDirectories {
+	if n := bundlesOf(alone); len(alone.Packages) != 6 || n != alone.Stats.BundleDirectories {
 		t.Errorf("%d packages, %d bundles of %d directories; findings:\n%s", len(alone.Packages), n, alone.Stats.BundleDirectories, lines(alone))
 	}
 	for _, p := range alone.Packages { // authors leave edges to templates; what is published can be followed all the same
@@ -127,9 +137,9 @@ func TestRealBundleDirectories(t *testing.T) {
 			heads[b.Name] = true
 		}
 	}
-	overlay(t, catalogtest.Unpack(t, catalogtest.CertifiedFBC420, nil), dir)
+	overlay(t, catalogtest.Unpack(t, catalogtest.CertifiedFBC420, fewPackages), dir)
 	joined, err := catalog.Load(os.DirFS(dir), catalog.Options{Keep: k.keep})
-	if err != nil || joined.Findings.Errors() > 0 || len(joined.Packages) != 75 {
+	if err != nil || joined.Findings.Errors() > 0 || len(joined.Packages) != 7 {
 		t.Fatalf("%v, %d packages, findings:\n%s", err, len(joined.Packages), lines(joined))
 	}
 	given := 0
@@ -143,7 +153,7 @@ func TestRealBundleDirectories(t *testing.T) {
 			}
 		}
 	}
-	if given < 50 {
+	if given == 0 {
 		t.Errorf("only %d bundles got content from their directories", given)
 	}
 }

@@ -17,6 +17,10 @@ import (
 // channel is served, and a subscription to it says what is wrong (R-GRA-15).
 func (g *group) synthesise() {
 	g.severity = SeverityWarning
+	if !dnsLabel.MatchString(g.name) {
+		g.addf(g.dirs[0].place, SeverityWarning, "R-CAT-20", "bundles of package %q are left out: its name must be a DNS-1123 label", g.name)
+		return
+	}
 	byName := map[string]*bundleDraft{}
 	for _, d := range g.dirs {
 		if first, twice := byName[d.bundle.Name]; twice {

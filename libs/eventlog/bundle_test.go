@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"go.uber.org/goleak"
 
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
@@ -27,7 +28,7 @@ func TestMain(m *testing.M) {
 	if url := os.Getenv(leaderEnv); url != "" {
 		os.Exit(leadAsChild(url, os.Getenv(leaderIDEnv)))
 	}
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m)
 }
 
 // bundle is a log in a database of its own, without a sequencer.

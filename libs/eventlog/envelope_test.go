@@ -67,6 +67,7 @@ func TestReadEnvelopeForms(t *testing.T) {
 		t.Fatal(err)
 	}
 	body := string(raw)
+	head, _, _ := strings.Cut(body, `,"data"`)
 	if !readEnvelope(raw, &events.Envelope{}) {
 		t.Fatalf("it does not read %s", body)
 	}
@@ -82,7 +83,7 @@ func TestReadEnvelopeForms(t *testing.T) {
 		"a wrong time":    strings.Replace(body, `"time":"2`, `"time":"x`, 1),
 		"cut off":         body[:len(body)-1],
 		"cut in a string": body[:30],
-		"without data":    body[:strings.Index(body, `,"data"`)] + "}",
+		"without data":    head + "}",
 	} {
 		if readEnvelope([]byte(other), &events.Envelope{}) {
 			t.Errorf("%s: it reads %s", name, other)

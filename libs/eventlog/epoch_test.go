@@ -21,14 +21,10 @@ import (
 func restored(t *testing.T) (b bundle, seen events.Position) {
 	t.Helper()
 	b = newBundle(t)
-	server, err := pglocal.Shared(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
 	term := b.lead(t)
 	b.mustAppend(t, "east", 0, registered("east"))
 	b.sequenceAll(t, term)
-	dump, err := server.Dump(t.Context(), b.db.Name)
+	dump, err := pglocal.Dump(t.Context(), b.db.URL(pgtest.Admin))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +36,7 @@ func restored(t *testing.T) (b bundle, seen events.Position) {
 	}
 
 	empty := pgtest.Empty(t)
-	if err := server.Restore(t.Context(), empty.Name, dump); err != nil {
+	if err := pglocal.Restore(t.Context(), empty.URL(pgtest.Admin), dump); err != nil {
 		t.Fatal(err)
 	}
 	pool := empty.Pool(t, "gateway")

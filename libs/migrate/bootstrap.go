@@ -103,10 +103,12 @@ func makeRole(ctx context.Context, tx pgx.Tx, role, option string) error {
 // joinOwner lets an administrator who is no superuser act as the owner, which migrations need.
 func joinOwner(ctx context.Context, tx pgx.Tx) error {
 	var member bool
-	if err := tx.QueryRow(ctx, `select pg_has_role(current_user, $1, 'MEMBER')`, Owner).Scan(&member); err != nil || member {
+	err := tx.QueryRow(ctx, `select case when current_setting('server_version_num')::int >= 160000
+		then pg_has_role(current_user, $1, 'SET') else pg_has_role(current_user, $1, 'MEMBER') end`, Owner).Scan(&member)
+	if err != nil || member {
 		return err
 	}
-	_, err := tx.Exec(ctx, "grant "+Owner+" to current_user")
+	_, err = tx.Exec(ctx, "grant "+Owner+" to current_user")
 	return err
 }
 

@@ -147,8 +147,11 @@ func (r *Runner) prepare(ctx context.Context) error {
 			r.d.Logger.InfoContext(ctx, "read model has another version; rebuilding it", "projection", r.p.Name, "version", r.p.Version)
 			err = r.Rebuild(ctx)
 		}
-		if err == nil || ctx.Err() != nil {
+		if err == nil {
 			return nil
+		}
+		if ctx.Err() != nil {
+			return nil //nolint:nilerr // an ordered stop is no failure
 		}
 		r.d.Logger.ErrorContext(ctx, "cannot start read model; trying again", "projection", r.p.Name, "error", err)
 		pause(ctx, preparePause)

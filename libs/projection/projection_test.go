@@ -146,9 +146,7 @@ func TestProjectionFollowsTheLog(t *testing.T) {
 	if got := e.content(); got != "one=3 two=2 total=5" {
 		t.Errorf("read model is %q", got)
 	}
-	if s := r.Status(); s.Lag != 0 || s.Position != pos {
-		t.Errorf("status is %+v at %s", s, pos)
-	}
+	waitFor(t, "the status says where it stands", func() bool { s := r.Status(); return s.Lag == 0 && s.Position == pos })
 }
 
 // Another replica moves the checkpoint; a reader here still gets its minimum position.
@@ -241,7 +239,13 @@ func TestNewVersionRebuildsAndTheOldOneStops(t *testing.T) {
 	if got := e.content(); got != "one=50 total=50" {
 		t.Errorf("read model is %q", got)
 	}
+	if err := next.Wait(t.Context(), e.refresh("one", 1), patience); err != nil {
+		t.Fatal(err)
+	}
 	waitFor(t, "the old version says that it stopped", func() bool { return strings.Contains(old.Status().Failing, "version 2") })
+	if got := e.content(); got != "one=60 total=60" {
+		t.Errorf("read model is %q", got)
+	}
 }
 
 func waitFor(t *testing.T, what string, ok func() bool) {

@@ -147,10 +147,11 @@ begin
   return t;
 end $$;
 
--- resign ends the term of a leader that stops in good order.
+-- resign ends the term of a leader that stops in good order. The term passes to nobody, so that a move
+-- of its own that is still under way cannot prolong the lease afterwards.
 create function eventlog.resign(p_term bigint) returns void
 language sql security definer set search_path = pg_catalog, pg_temp as $$
-  update eventlog.sequencer set until = clock_timestamp() where term = p_term
+  update eventlog.sequencer set until = clock_timestamp(), term = term + 1, leader = '' where term = p_term
 $$;
 
 -- sequence moves at most p_max committed events from the inbox to the log in the order of their ids,
@@ -173,7 +174,7 @@ begin
 
   select * into s from eventlog.sequencer for update;
   if s.term <> p_term then
-    raise exception 'term % has passed to % under term %', p_term, s.leader, s.term using errcode = 'CH005';
+    raise exception 'term % has passed to % under term %', p_term, coalesce(nullif(s.leader, ''), 'nobody'), s.term using errcode = 'CH005';
   end if;
   now := greatest(s.recorded, clock_timestamp());
   with taken as (

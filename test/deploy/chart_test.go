@@ -9,127 +9,139 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-func forAllValues(t *testing.T, check func(t *testing.T, d delivery)) {
+// deliveries are the rendered charts by the name of their values.
+func deliveries(t testing.TB) map[string]delivery {
 	t.Helper()
+	all := map[string]delivery{}
 	for _, values := range allValues {
-		t.Run(values, func(t *testing.T) {
-			t.Parallel()
-			check(t, deliver(t, values))
-		})
+		all[values] = deliver(t, values)
 	}
+	return all
 }
 
 // The restricted standard is proved by an API server; these are the wishes beyond it.
 func TestPodsCanDoLittle(t *testing.T) {
 	t.Parallel()
-	forAllValues(t, func(t *testing.T, d delivery) {
-		for component, pod := range d.pods() {
-			if pod.AutomountServiceAccountToken == nil || *pod.AutomountServiceAccountToken {
-				t.Errorf("%s: pods hold a token of the cluster", component)
-			}
-			if pod.HostNetwork || pod.HostPID || pod.HostIPC {
-				t.Errorf("%s: pods share something of the node", component)
-			}
-			for _, c := range pod.Containers {
-				s := c.SecurityContext
-				if s == nil || s.ReadOnlyRootFilesystem == nil || !*s.ReadOnlyRootFilesystem {
-					t.Errorf("%s/%s: the root file system is writable", component, c.Name)
+	for values, d := range deliveries(t) {
+		t.Run(values, func(t *testing.T) {
+			t.Parallel()
+			for component, pod := range d.pods() {
+				if pod.AutomountServiceAccountToken == nil || *pod.AutomountServiceAccountToken {
+					t.Errorf("%s: pods hold a token of the cluster", component)
 				}
-				if c.Resources.Requests.Cpu().IsZero() || c.Resources.Requests.Memory().IsZero() || c.Resources.Limits.Memory().IsZero() {
-					t.Errorf("%s/%s: resources are %+v", component, c.Name, c.Resources)
+				if pod.HostNetwork || pod.HostPID || pod.HostIPC {
+					t.Errorf("%s: pods share something of the node", component)
+				}
+				for _, c := range pod.Containers {
+					s := c.SecurityContext
+					if s == nil || s.ReadOnlyRootFilesystem == nil || !*s.ReadOnlyRootFilesystem {
+						t.Errorf("%s/%s: the root file system is writable", component, c.Name)
+					}
+					if c.Resources.Requests.Cpu().IsZero() || c.Resources.Requests.Memory().IsZero() || c.Resources.Limits.Memory().IsZero() {
+						t.Errorf("%s/%s: resources are %+v", component, c.Name, c.Resources)
+					}
 				}
 			}
-		}
-		for name, account := range d.accounts {
-			if account.AutomountServiceAccountToken == nil || *account.AutomountServiceAccountToken {
-				t.Errorf("the ServiceAccount %s hands out tokens", name)
+			for name, account := range d.accounts {
+				if account.AutomountServiceAccountToken == nil || *account.AutomountServiceAccountToken {
+					t.Errorf("the ServiceAccount %s hands out tokens", name)
+				}
 			}
-		}
-	})
+		})
+	}
 }
 
 // Only an emptyDir may be written to, and only /tmp has to be.
 func TestMountsAreReadOnly(t *testing.T) {
 	t.Parallel()
-	forAllValues(t, func(t *testing.T, d delivery) {
-		for component, pod := range d.pods() {
-			volumes := map[string]corev1.Volume{}
-			for _, v := range pod.Volumes {
-				volumes[v.Name] = v
-			}
-			for _, c := range pod.Containers {
-				for _, m := range c.VolumeMounts {
-					v, ok := volumes[m.Name]
-					if !ok {
-						t.Errorf("%s mounts %s, which is no volume of the pod", component, m.Name)
-					}
-					if !m.ReadOnly && v.EmptyDir == nil {
-						t.Errorf("%s may write to %s", component, m.MountPath)
-					}
-					if v.EmptyDir != nil && v.EmptyDir.SizeLimit == nil {
-						t.Errorf("%s: the volume %s has no limit", component, m.Name)
+	for values, d := range deliveries(t) {
+		t.Run(values, func(t *testing.T) {
+			t.Parallel()
+			for component, pod := range d.pods() {
+				volumes := map[string]corev1.Volume{}
+				for _, v := range pod.Volumes {
+					volumes[v.Name] = v
+				}
+				for _, c := range pod.Containers {
+					for _, m := range c.VolumeMounts {
+						v, ok := volumes[m.Name]
+						if !ok {
+							t.Errorf("%s mounts %s, which is no volume of the pod", component, m.Name)
+						}
+						if !m.ReadOnly && v.EmptyDir == nil {
+							t.Errorf("%s may write to %s", component, m.MountPath)
+						}
+						if v.EmptyDir != nil && v.EmptyDir.SizeLimit == nil {
+							t.Errorf("%s: the volume %s has no limit", component, m.Name)
+						}
 					}
 				}
 			}
-		}
-	})
+		})
+	}
 }
 
 func TestProbesAskTheOpsPort(t *testing.T) {
 	t.Parallel()
-	forAllValues(t, func(t *testing.T, d delivery) {
-		for component, deployment := range d.deployments {
-			c := deployment.Spec.Template.Spec.Containers[0]
-			for path, probe := range map[string]*corev1.Probe{"/healthz": c.LivenessProbe, "/readyz": c.ReadinessProbe} {
-				if probe == nil || probe.HTTPGet == nil || probe.HTTPGet.Path != path || probe.HTTPGet.Port.String() != "ops" {
-					t.Errorf("%s: probe of %s is %+v", component, path, probe)
+	for values, d := range deliveries(t) {
+		t.Run(values, func(t *testing.T) {
+			t.Parallel()
+			for component, deployment := range d.deployments {
+				c := deployment.Spec.Template.Spec.Containers[0]
+				for path, probe := range map[string]*corev1.Probe{"/healthz": c.LivenessProbe, "/readyz": c.ReadinessProbe} {
+					if probe == nil || probe.HTTPGet == nil || probe.HTTPGet.Path != path || probe.HTTPGet.Port.String() != "ops" {
+						t.Errorf("%s: probe of %s is %+v", component, path, probe)
+					}
+				}
+				if c.StartupProbe == nil {
+					t.Errorf("%s: waiting for Postgres at start counts against liveness", component)
 				}
 			}
-			if c.StartupProbe == nil {
-				t.Errorf("%s: waiting for Postgres at start counts against liveness", component)
-			}
-		}
-	})
+		})
+	}
 }
 
 // What a Service selects exists and has the port; what an account, a budget and the test name, too.
 func TestNamesFitTogether(t *testing.T) {
 	t.Parallel()
-	forAllValues(t, func(t *testing.T, d delivery) {
-		for name, service := range d.services {
-			deployment, ok := d.deployments[service.Spec.Selector[componentLabel]]
-			if !ok || !selects(service.Spec.Selector, deployment.Spec.Template.Labels) {
-				t.Errorf("the Service %s selects nothing: %v", name, service.Spec.Selector)
-				continue
-			}
-			for _, p := range service.Spec.Ports {
-				if !slices.ContainsFunc(deployment.Spec.Template.Spec.Containers[0].Ports, func(c corev1.ContainerPort) bool { return c.Name == p.TargetPort.String() }) {
-					t.Errorf("the Service %s leads to the port %s, which its pods do not have", name, p.TargetPort.String())
+	for values, d := range deliveries(t) {
+		t.Run(values, func(t *testing.T) {
+			t.Parallel()
+			for name, service := range d.services {
+				deployment, ok := d.deployments[service.Spec.Selector[componentLabel]]
+				if !ok || !selects(service.Spec.Selector, deployment.Spec.Template.Labels) {
+					t.Errorf("the Service %s selects nothing: %v", name, service.Spec.Selector)
+					continue
+				}
+				for _, p := range service.Spec.Ports {
+					if !slices.ContainsFunc(deployment.Spec.Template.Spec.Containers[0].Ports, func(c corev1.ContainerPort) bool { return c.Name == p.TargetPort.String() }) {
+						t.Errorf("the Service %s leads to the port %s, which its pods do not have", name, p.TargetPort.String())
+					}
 				}
 			}
-		}
-		for component, deployment := range d.deployments {
-			if !selects(deployment.Spec.Selector.MatchLabels, deployment.Spec.Template.Labels) {
-				t.Errorf("%s does not select its own pods", component)
+			for component, deployment := range d.deployments {
+				if !selects(deployment.Spec.Selector.MatchLabels, deployment.Spec.Template.Labels) {
+					t.Errorf("%s does not select its own pods", component)
+				}
+				if account := deployment.Spec.Template.Spec.ServiceAccountName; d.accounts[account].Name == "" {
+					t.Errorf("%s runs as %q, which the chart does not make", component, account)
+				}
+				budget, ok := d.budgets[component]
+				if want := *deployment.Spec.Replicas > 1; ok != want {
+					t.Errorf("%s has %d replicas; a budget: %t", component, *deployment.Spec.Replicas, ok)
+				}
+				if ok && !selects(budget.Spec.Selector.MatchLabels, deployment.Spec.Template.Labels) {
+					t.Errorf("the budget of %s selects nothing", component)
+				}
 			}
-			if account := deployment.Spec.Template.Spec.ServiceAccountName; d.accounts[account].Name == "" {
-				t.Errorf("%s runs as %q, which the chart does not make", component, account)
+			for _, c := range d.test.Spec.Containers {
+				host, _, _ := strings.Cut(strings.TrimPrefix(c.Command[1], "http://"), ":")
+				if d.services[host].Name == "" {
+					t.Errorf("helm test asks %s, which is no Service", host)
+				}
 			}
-			budget, ok := d.budgets[component]
-			if want := *deployment.Spec.Replicas > 1; ok != want {
-				t.Errorf("%s has %d replicas; a budget: %t", component, *deployment.Spec.Replicas, ok)
-			}
-			if ok && !selects(budget.Spec.Selector.MatchLabels, deployment.Spec.Template.Labels) {
-				t.Errorf("the budget of %s selects nothing", component)
-			}
-		}
-		for _, c := range d.test.Spec.Containers {
-			host, _, _ := strings.Cut(strings.TrimPrefix(c.Command[1], "http://"), ":")
-			if d.services[host].Name == "" {
-				t.Errorf("helm test asks %s, which is no Service", host)
-			}
-		}
-	})
+		})
+	}
 }
 
 func selects(selector, labels map[string]string) bool {
@@ -192,16 +204,19 @@ func TestSecretsAreGivenOut(t *testing.T) {
 		},
 		"test": nil,
 	}
-	forAllValues(t, func(t *testing.T, d delivery) {
-		for component, pod := range d.pods() {
-			keys := secretKeys(pod)
-			delete(keys, "CHANDLER_NATS_URL") // of a Secret of its own
-			delete(keys, "root.pem")          // the certificate of Postgres
-			if got := slices.Sorted(maps.Keys(keys)); !slices.Equal(got, want[component]) {
-				t.Errorf("%s sees %v, want %v", component, got, want[component])
+	for values, d := range deliveries(t) {
+		t.Run(values, func(t *testing.T) {
+			t.Parallel()
+			for component, pod := range d.pods() {
+				keys := secretKeys(pod)
+				delete(keys, "CHANDLER_NATS_URL") // of a Secret of its own
+				delete(keys, "root.pem")          // the certificate of Postgres
+				if got := slices.Sorted(maps.Keys(keys)); !slices.Equal(got, want[component]) {
+					t.Errorf("%s sees %v, want %v", component, got, want[component])
+				}
 			}
-		}
-	})
+		})
+	}
 }
 
 // secretKeys are the keys of Secrets that a pod sees, as variables or as files.
@@ -231,15 +246,18 @@ func secretKeys(pod corev1.PodSpec) map[string]bool {
 // Labels that tell apart what belongs to which release.
 func TestEveryObjectSaysWhereItBelongs(t *testing.T) {
 	t.Parallel()
-	forAllValues(t, func(t *testing.T, d delivery) {
-		for _, o := range d.objects {
-			l := o.GetLabels()
-			if l["app.kubernetes.io/instance"] != release || l["app.kubernetes.io/part-of"] != "chandler" || l[componentLabel] == "" {
-				t.Errorf("labels of %s %s are %v", o.GetKind(), o.GetName(), l)
+	for values, d := range deliveries(t) {
+		t.Run(values, func(t *testing.T) {
+			t.Parallel()
+			for _, o := range d.objects {
+				l := o.GetLabels()
+				if l["app.kubernetes.io/instance"] != release || l["app.kubernetes.io/part-of"] != "chandler" || l[componentLabel] == "" {
+					t.Errorf("labels of %s %s are %v", o.GetKind(), o.GetName(), l)
+				}
+				if o.GetNamespace() != "control" {
+					t.Errorf("%s %s is in the namespace %q", o.GetKind(), o.GetName(), o.GetNamespace())
+				}
 			}
-			if o.GetNamespace() != "control" {
-				t.Errorf("%s %s is in the namespace %q", o.GetKind(), o.GetName(), o.GetNamespace())
-			}
-		}
-	})
+		})
+	}
 }

@@ -1,6 +1,7 @@
 package deploy_test
 
 import (
+	"maps"
 	"slices"
 	"testing"
 
@@ -89,9 +90,7 @@ func (d delivery) environment(t testing.TB, c corev1.Container, secret func(key 
 		if !ok {
 			t.Fatalf("container %s takes variables from the ConfigMap %q, which the chart does not hold", c.Name, from.ConfigMapRef.Name)
 		}
-		for name, value := range config.Data {
-			env[name] = value
-		}
+		maps.Copy(env, config.Data)
 	}
 	var names []string
 	for _, v := range c.Env {

@@ -88,17 +88,20 @@ func check(t testing.TB, name string, cfg *service.Config, env map[string]string
 
 func TestServicesTakeTheSettingsOfTheChart(t *testing.T) {
 	t.Parallel()
-	forAllValues(t, func(t *testing.T, d delivery) {
-		for name, deployment := range d.deployments {
-			pod := deployment.Spec.Template.Spec
-			env := d.environment(t, pod.Containers[0], secretValue(t))
-			cfg := load(t, name, mountFiles(t, pod, env))
-			check(t, name, cfg, env)
-			if grace := *pod.TerminationGracePeriodSeconds; cfg.Drain.Seconds() >= float64(grace) {
-				t.Errorf("%s has %d s to stop and wants %s", name, grace, cfg.Drain)
+	for values, d := range deliveries(t) {
+		t.Run(values, func(t *testing.T) {
+			t.Parallel()
+			for name, deployment := range d.deployments {
+				pod := deployment.Spec.Template.Spec
+				env := d.environment(t, pod.Containers[0], secretValue(t))
+				cfg := load(t, name, mountFiles(t, pod, env))
+				check(t, name, cfg, env)
+				if grace := *pod.TerminationGracePeriodSeconds; cfg.Drain.Seconds() >= float64(grace) {
+					t.Errorf("%s has %d s to stop and wants %s", name, grace, cfg.Drain)
+				}
 			}
-		}
-	})
+		})
+	}
 }
 
 // secretValue is what the Secret holds under a key.

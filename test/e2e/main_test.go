@@ -53,7 +53,8 @@ const spoke = "spoke"
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := newStack(t)
-	w.cluster = testcluster.New(t)
+	// Real operators ask for replicas on different nodes.
+	w.cluster = testcluster.New(t, testcluster.Options{Nodes: 3})
 	w.must(w.Post(w.ctx, "/api/v1/clusters", map[string]any{
 		"name": spoke, "kubeconfig": string(w.cluster.Kubeconfig()),
 	}, nil))

@@ -42,10 +42,14 @@ func scopePath(namespace, resource string) string {
 	return fmt.Sprintf("/api/v1/clusters/%s/namespaces/%s/%s", spoke, namespace, resource)
 }
 
-// group makes a group that serves all namespaces.
-func (w *world) group(namespace string) {
+// group makes the operator group of a namespace; without targets it serves all namespaces.
+func (w *world) group(namespace string, targets ...string) {
 	w.t.Helper()
-	w.must(w.Post(w.ctx, scopePath(namespace, "operatorgroups"), map[string]any{"name": "all"}, nil))
+	body := map[string]any{"name": "group"}
+	if len(targets) > 0 {
+		body["targetNamespaces"] = targets
+	}
+	w.must(w.Post(w.ctx, scopePath(namespace, "operatorgroups"), body, nil))
 }
 
 // subscription is the body of a create.
@@ -81,18 +85,24 @@ func (w *world) plans(namespace string) []plan {
 func (w *world) succeeded(namespace, csv string) {
 	w.t.Helper()
 	w.eventually(csv+" in "+namespace+" is Succeeded", func() (string, bool) {
-		var seen string
-		for _, o := range w.operators(namespace) {
-			if o.Name == csv && o.Phase == "Succeeded" {
-				return "", true
-			}
-			seen += fmt.Sprintf("%s %s %s %s; ", o.Name, o.Phase, o.Reason, o.Message)
-		}
-		for _, p := range w.plans(namespace) {
-			seen += fmt.Sprintf("plan %s %s %v %s; ", p.Name, p.Phase, p.Blocked, p.Message)
-		}
-		return seen, false
+		return w.healthy(namespace, func(o operator) bool { return o.Name == csv })
 	})
+}
+
+// healthy says whether a namespace has such an operator in Succeeded, and if not, what it has.
+func (w *world) healthy(namespace string, such func(operator) bool) (string, bool) {
+	w.t.Helper()
+	seen := namespace + ":"
+	for _, o := range w.operators(namespace) {
+		if such(o) && o.Phase == "Succeeded" {
+			return "", true
+		}
+		seen += fmt.Sprintf(" %s %s %s %s;", o.Name, o.Phase, o.Reason, o.Message)
+	}
+	for _, p := range w.plans(namespace) {
+		seen += fmt.Sprintf(" plan %s %s %v %s;", p.Name, p.Phase, p.Blocked, p.Message)
+	}
+	return seen, false
 }
 
 // event is an entry of the log as the API shows it.

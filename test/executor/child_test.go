@@ -71,18 +71,18 @@ func (g *gate) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func (g *gate) hold(r *http.Request) (*http.Response, error) {
-	say("holding %s", r.URL.Path)
+	sayf("holding %s", r.URL.Path)
 	if _, err := bufio.NewReader(os.Stdin).ReadString('\n'); err != nil {
 		return nil, err
 	}
 	// The time that the request had is over by now; a real pause does not show in it.
 	res, err := g.next.RoundTrip(r.WithContext(context.WithoutCancel(r.Context())))
 	if err != nil {
-		say("answer error %v", err)
+		sayf("answer error %v", err)
 	} else {
 		body, readErr := io.ReadAll(res.Body)
 		res.Body = io.NopCloser(strings.NewReader(string(body)))
-		say("answer %d %s %v", res.StatusCode, strings.ReplaceAll(string(body), "\n", " "), readErr)
+		sayf("answer %d %s %v", res.StatusCode, strings.ReplaceAll(string(body), "\n", " "), readErr)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -91,8 +91,8 @@ func (g *gate) hold(r *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// say tells the test that started this process.
-func say(format string, args ...any) {
+// sayf tells the test that started this process.
+func sayf(format string, args ...any) {
 	if _, err := fmt.Fprintf(os.Stdout, format+"\n", args...); err != nil {
 		panic(err) // nobody listens any more
 	}

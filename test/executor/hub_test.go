@@ -149,6 +149,10 @@ func (h *hub) plan(ns, component string, bundles ...planned) protocol.Plan {
 			p.Configs[csv.Name] = b.config
 		}
 	}
+	facts := installplan.BaseFacts{OperatorGroup: installplan.GroupFacts{Name: s.OperatorGroup.Name, Spec: s.OperatorGroup.Spec}}
+	var err error
+	doc.Base, err = facts.Base()
+	must(h.t, err)
 	d, err := doc.Digest()
 	must(h.t, err)
 	p.Digest = string(d)

@@ -37,7 +37,7 @@ func TestObstacles(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, *bed, string){
 		"groups": testGroups, "grant": testGrant, "digest": testDigest, "content": testContent, "requirement": testRequirement,
 		"kubernetes": testKubernetes, "foreign": testForeign, "record": testRecord, "config": testConfig, "global": testGlobal,
-		"targets": testTargets, "lost-deployment": testLostDeployment, "deleted": testDeleted, "edited": testEdited, "streams": testStreams,
+		"base": testBase, "stop": testStop, "targets": testTargets, "lost-deployment": testLostDeployment, "deleted": testDeleted, "edited": testEdited, "streams": testStreams,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, b, name) })
 	}
@@ -309,6 +309,55 @@ func testGlobal(t *testing.T, b *bed, ns string) {
 	if len(roles.Items) != 0 || len(cluster.Items) != 2 {
 		t.Errorf("%d roles and %d cluster roles, want 0 and 2", len(roles.Items), len(cluster.Items))
 	}
+}
+
+// testBase: DESIGN D6: a plan is void when what it stands on changed before it was begun, and says so.
+func testBase(t *testing.T, b *bed, ns string) {
+	t.Helper()
+	o, content := simple(t, ns)
+	p := b.plan(ns, ns, content)
+	s := b.scope(ns)
+	own := s.OperatorGroup.Spec
+	s.Plans, s.OperatorGroup.Spec = []protocol.Plan{p}, events.OperatorGroupSpec{}
+	b.publish(s)
+	if r := b.awaitPlan(ns, p.ID, blocked("BaseChanged")); r.Begun || !strings.Contains(r.Message, "operator group") {
+		t.Errorf("begun %v, message %q", r.Begun, r.Message)
+	}
+	two := operator{name: ns, version: "2.0.0", replaces: o.csv(), group: ns + ".sea.test"}
+	s.Plans, s.OperatorGroup.Spec = nil, own
+	b.publish(s)
+	q := b.plan(ns, ns, planned{content: two.content(t), replaces: o.csv()})
+	b.want(ns, q)
+	if r := b.awaitPlan(ns, q.ID, blocked("BaseChanged")); r.Begun || !strings.Contains(r.Message, o.csv()) {
+		t.Errorf("begun %v, message %q", r.Begun, r.Message)
+	}
+	b.want(ns, p)
+	b.finishes(t, ns, p, o.csv())
+}
+
+// testStop: the stop switch is honoured at the next step, and a stopped plan goes on where it was.
+func testStop(t *testing.T, b *bed, ns string) {
+	t.Helper()
+	needy := operator{name: ns, version: "1.0.0", requires: "gauges.stop-provider.sea.test"}
+	p := b.plan(ns, ns, planned{content: needy.content(t)})
+	b.want(ns, p)
+	begun := b.awaitPlan(ns, p.ID, blocked("RequirementsNotMet"))
+	s := b.scope(ns)
+	s.Stopped = true
+	b.publish(s)
+	if r := b.awaitPlan(ns, p.ID, blocked("EffectsStopped")); r.Class != "stopped" || !r.Begun || r.Done != begun.Done {
+		t.Errorf("stopped: %+v", r)
+	}
+	provider := operator{name: "stop-provider", version: "1.0.0", group: "stop-provider.sea.test"}
+	q := b.plan("stop-provider", "stop-provider", planned{content: provider.content(t)})
+	b.want("stop-provider", q)
+	b.finishes(t, "stop-provider", q, provider.csv())
+	if r := b.awaitPlan(ns, p.ID, blocked("EffectsStopped")); r.Done != begun.Done {
+		t.Errorf("%d steps are done, %d were when effects were stopped", r.Done, begun.Done)
+	}
+	s.Stopped = false
+	b.publish(s)
+	b.finishes(t, ns, p, needy.csv())
 }
 
 // testTargets: R-OG-44: roles are copied to each target, and R-OG-45: they go with the ClusterServiceVersion.

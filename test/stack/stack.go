@@ -64,7 +64,7 @@ func Start(ctx context.Context, opts Options) (*Stack, error) {
 
 func (s *Stack) start(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		s.prepare, s.startPostgres, s.migrate, s.StartNATS, s.startServices,
+		s.prepare, s.StartPostgres, s.migrate, s.StartNATS, s.startServices,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -126,9 +126,12 @@ func freePorts(n int) ([]int, error) {
 	return ports, nil
 }
 
-func (s *Stack) startPostgres(ctx context.Context) (err error) {
+// StartPostgres starts Postgres with its old data.
+func (s *Stack) StartPostgres(ctx context.Context) (err error) {
 	s.opts.Tell("starting Postgres")
-	s.postgres, err = pglocal.Start(ctx, pglocal.Options{Durable: s.opts.Durable, Log: slog.New(slog.DiscardHandler)})
+	s.postgres, err = pglocal.Start(ctx, pglocal.Options{
+		Dir: s.file("postgres"), Durable: s.opts.Durable, Log: slog.New(slog.DiscardHandler),
+	})
 	return err
 }
 
@@ -257,7 +260,7 @@ func (s *Stack) Continue(name string) error { return s.running[name].Continue() 
 // Process returns the process of a part.
 func (s *Stack) Process(name string) *proc.Process { return s.running[name] }
 
-// Stop ends everything. What Dir holds stays, so that logs can be read.
+// Stop ends everything and removes the database. Logs stay, so that they can be read.
 func (s *Stack) Stop() error {
 	var errs []error
 	names := append([]string{"nats-server"}, Services...)
@@ -267,7 +270,7 @@ func (s *Stack) Stop() error {
 		}
 	}
 	if s.postgres != nil {
-		errs = append(errs, s.postgres.Stop())
+		errs = append(errs, s.postgres.Remove())
 	}
 	return errors.Join(errs...)
 }

@@ -286,7 +286,7 @@ func TestImagesAreBuiltByTheDockerfile(t *testing.T) {
 	}
 }
 
-var natsRequirement = regexp.MustCompile(`github.com/nats-io/nats-server/v2 v([0-9.]+)`)
+var natsRequirement = regexp.MustCompile(`github\.com/nats-io/nats-server/v2 v([0-9.]+)`)
 
 func TestNATSIsTheReleaseThatIsTested(t *testing.T) {
 	t.Parallel()

@@ -50,6 +50,7 @@ func (e *Env) Connect(t testing.TB) *bus.Bus {
 
 // Log writes to the test's log.
 func Log(t testing.TB) *slog.Logger {
+	t.Helper()
 	return slog.New(slog.NewTextHandler(testWriter{t}, nil))
 }
 

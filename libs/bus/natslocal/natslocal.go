@@ -104,9 +104,11 @@ func (logger) Tracef(string, ...any)  {}
 func (l logger) Warnf(format string, v ...any) {
 	l.log.Warn("nats-server: " + fmt.Sprintf(format, v...))
 }
+
 func (l logger) Errorf(format string, v ...any) {
 	l.log.Error("nats-server: " + fmt.Sprintf(format, v...))
 }
+
 func (l logger) Fatalf(format string, v ...any) {
 	l.log.Error("nats-server: " + fmt.Sprintf(format, v...))
 }

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// DumpSchema returns the definitions of a database as pg_dump words them, and PostgreSQL's major version.
-func (s *Server) DumpSchema(ctx context.Context, database string) (version, dump string, err error) {
-	v, err := s.tool(ctx, "pg_dump", "--version")
+// DumpSchema returns the definitions of the database of a URL as pg_dump words them, and pg_dump's major version.
+func DumpSchema(ctx context.Context, url string) (version, dump string, err error) {
+	v, err := tool(ctx, "pg_dump", "--version")
 	if err != nil {
 		return "", "", err
 	}
@@ -20,22 +20,22 @@ func (s *Server) DumpSchema(ctx context.Context, database string) (version, dump
 		return "", "", fmt.Errorf("pg_dump --version says %q", v)
 	}
 	version, _, _ = strings.Cut(fields[2], ".")
-	out, err := s.tool(ctx, "pg_dump", "--schema-only", "--dbname", s.URL("postgres", database))
+	out, err := tool(ctx, "pg_dump", "--schema-only", "--dbname", url)
 	return version, string(out), err
 }
 
-// Dump returns a whole database in pg_dump's custom format, for Restore.
-func (s *Server) Dump(ctx context.Context, database string) ([]byte, error) {
-	return s.tool(ctx, "pg_dump", "--format=custom", "--dbname", s.URL("postgres", database))
+// Dump returns the whole database of a URL in pg_dump's custom format, for Restore.
+func Dump(ctx context.Context, url string) ([]byte, error) {
+	return tool(ctx, "pg_dump", "--format=custom", "--dbname", url)
 }
 
-// Restore puts a dump into an empty database.
-func (s *Server) Restore(ctx context.Context, database string, dump []byte) error {
+// Restore puts a dump into the empty database of a URL.
+func Restore(ctx context.Context, url string, dump []byte) error {
 	bin, err := binaries()
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, filepath.Join(bin, "pg_restore"), "--exit-on-error", "--dbname", s.URL("postgres", database))
+	cmd := exec.CommandContext(ctx, filepath.Join(bin, "pg_restore"), "--exit-on-error", "--dbname", url)
 	cmd.Stdin = bytes.NewReader(dump)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("pg_restore: %w: %s", err, strings.TrimSpace(string(out)))
@@ -44,7 +44,7 @@ func (s *Server) Restore(ctx context.Context, database string, dump []byte) erro
 }
 
 // tool runs one of PostgreSQL's programs and returns what it prints.
-func (s *Server) tool(ctx context.Context, name string, args ...string) ([]byte, error) {
+func tool(ctx context.Context, name string, args ...string) ([]byte, error) {
 	bin, err := binaries()
 	if err != nil {
 		return nil, err

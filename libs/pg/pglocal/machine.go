@@ -1,7 +1,9 @@
 package pglocal
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"os/user"
@@ -49,7 +51,7 @@ func (a account) attributes() *syscall.SysProcAttr {
 
 // own makes a directory that belongs to the account.
 func (a account) own(dir string, mode os.FileMode) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // the account must get through the directories above
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
 	if a.root {
@@ -58,6 +60,24 @@ func (a account) own(dir string, mode os.FileMode) error {
 		}
 	}
 	return os.Chmod(dir, mode)
+}
+
+// claimBase makes the directory for sockets. It has a name that others could guess, in a place where
+// they may write: if it is theirs, or leads elsewhere, it is not used.
+func (a account) claimBase() error {
+	dir := base()
+	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	s, ok := info.Sys().(*syscall.Stat_t)
+	if !info.IsDir() || !ok || int(s.Uid) != os.Geteuid() && int(s.Uid) != a.uid {
+		return errs.New(errs.Forbidden, "%s is not a directory of ours: remove it", dir)
+	}
+	return a.own(dir, 0o755)
 }
 
 // mayEnter reports whether the account can reach dir: each directory above must let others through.

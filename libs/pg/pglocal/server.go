@@ -65,7 +65,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := acc.own(base(), 0o755); err != nil {
+	if err := acc.claimBase(); err != nil {
 		return nil, fmt.Errorf("private PostgreSQL: %w", err)
 	}
 	s, err := place(acc, o)

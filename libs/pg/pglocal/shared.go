@@ -31,7 +31,7 @@ func Shared(ctx context.Context) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := acc.own(base(), 0o755); err != nil {
+	if err := acc.claimBase(); err != nil {
 		return nil, fmt.Errorf("shared PostgreSQL: %w", err)
 	}
 	unlock, err := lock(ctx, filepath.Join(base(), "shared.lock"))

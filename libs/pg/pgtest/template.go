@@ -40,12 +40,35 @@ func template(ctx context.Context, admin string) (string, error) {
 	if _, err := conn.Exec(ctx, "select pg_advisory_lock($1)", int64(templateLock)); err != nil {
 		return "", err
 	}
+	if err := reap(ctx, conn); err != nil {
+		return "", err
+	}
 	var there bool
 	err = conn.QueryRow(ctx, "select exists (select from pg_database where datname = $1 and datistemplate)", name).Scan(&there)
 	if err != nil || there {
 		return name, err
 	}
 	return name, makeTemplate(ctx, conn, admin, name)
+}
+
+// reap drops the databases of tests that were killed, on an instance that outlives them.
+func reap(ctx context.Context, conn *pgx.Conn) error {
+	const keep = "6 hours" // no test runs as long
+	rows, err := conn.Query(ctx, `select datname::text from pg_database where datname ~ '^test_[0-9]+_[0-9]+_[0-9]+$'
+		and to_timestamp(split_part(datname, '_', 3)::bigint / 1000) < now() - $1::text::interval`, keep)
+	if err != nil {
+		return err
+	}
+	old, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return err
+	}
+	for _, name := range old {
+		if _, err := conn.Exec(ctx, "drop database if exists "+name+" with (force)"); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func makeTemplate(ctx context.Context, conn *pgx.Conn, admin, name string) error {

@@ -28,8 +28,8 @@ import (
 
 const (
 	// looks is how many catalogs are read side by side: each decodes on all processors, so that more
-	// would only add memory.
-	looks = 1
+	// would only add memory, and a small catalog does not wait for a large one.
+	looks = 2
 	// defaultPoll is how often directories are compared by name, size and time.
 	defaultPoll = 30 * time.Second
 )
@@ -60,6 +60,7 @@ type App struct {
 	store  *store.Store
 	lanes  *bus.Lanes
 	opener source.Opener
+	count  *metrics
 	now    func() time.Time
 }
 
@@ -74,10 +75,19 @@ func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*App, error
 		pool.Close()
 		return nil, err
 	}
-	return assemble(cfg, tel, pool, b), nil
+	a, err := assemble(cfg, tel, pool, b)
+	if err != nil {
+		b.Close()
+		pool.Close()
+	}
+	return a, err
 }
 
-func assemble(cfg Config, tel *telemetry.Telemetry, pool *pg.Pool, b *bus.Bus) *App {
+func assemble(cfg Config, tel *telemetry.Telemetry, pool *pg.Pool, b *bus.Bus) (*App, error) {
+	count, err := newMetrics()
+	if err != nil {
+		return nil, err
+	}
 	log := eventlog.New(pool)
 	if cfg.Poll <= 0 {
 		cfg.Poll = defaultPoll
@@ -87,8 +97,9 @@ func assemble(cfg Config, tel *telemetry.Telemetry, pool *pg.Pool, b *bus.Bus) *
 		store:  store.New(pool, log),
 		lanes:  bus.NewLanes(pool, store.DirtyTable, tel.Log),
 		opener: source.Opener{Root: cfg.CatalogRoot},
+		count:  count,
 		now:    time.Now,
-	}
+	}, nil
 }
 
 // Run works until ctx ends, then stops in order: what takes in work first.

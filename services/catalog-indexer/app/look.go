@@ -148,14 +148,18 @@ func (a *App) refuse(ctx context.Context, out store.Look, cause error) error {
 
 // load reads the source and stores everything but the outcome.
 func (a *App) load(ctx context.Context, src *source.Source, out *store.Look) error {
-	contents := a.store.Contents(ctx, out.Catalog.Tenant)
-	c, err := catalog.Load(src.FS(), catalog.Options{Workers: a.cfg.Workers, Keep: contents.Keep, Stop: ctx.Done()})
-	if err == nil {
-		err = contents.Flush()
+	contents, err := a.store.Contents(ctx, out.Catalog.Tenant)
+	if err != nil {
+		return err
+	}
+	c, err := catalog.Load(src.FS(), catalog.Options{Workers: a.cfg.Workers, Keep: contents.Keep, Memory: contents, Stop: ctx.Done()})
+	if ferr := contents.Flush(); err == nil {
+		err = ferr
 	}
 	if err != nil {
 		return fmt.Errorf("load catalog %s: %w", out.Catalog.Subject, err)
 	}
+	a.count.stored(ctx, contents.Stored)
 	if c.Findings.Errors() > 0 {
 		return a.fail(ctx, out, reasonInvalid, c.Findings)
 	}
@@ -181,10 +185,7 @@ func (a *App) fail(ctx context.Context, out *store.Look, reason string, f catalo
 // publish stores documents and makes the outcome a revision.
 func (a *App) publish(ctx context.Context, out *store.Look, c *catalog.Catalog) error {
 	tenant := out.Catalog.Tenant
-	digests, err := c.Digests()
-	if err != nil {
-		return err
-	}
+	digests := c.Digests()
 	revision, err := c.Revision(digests)
 	if err != nil {
 		return err
@@ -255,14 +256,17 @@ func (a *App) finish(ctx context.Context, out store.Look) error {
 }
 
 func (a *App) tell(ctx context.Context, out store.Look, took time.Duration) {
-	log := a.tel.Log.With("catalog", out.Catalog.Subject, "took", took.Round(time.Millisecond))
+	log := a.tel.Log.With("catalog", out.Catalog.Subject, "took", took.Round(time.Millisecond).String())
 	switch {
 	case out.Failed != nil:
+		a.count.looked(ctx, "failed", took)
 		log.WarnContext(ctx, "catalog cannot be served; the revision before stays", "reason", out.Failed.Reason, "errors", out.Failed.Findings, "first", out.Message)
 	case out.Published.Revision != out.Catalog.Revision:
+		a.count.looked(ctx, "published", took)
 		log.InfoContext(ctx, "new catalog revision", "revision", out.Published.Revision.Short(), "packages", len(out.Published.Packages),
 			"bundles", out.Published.Bundles, "changed", len(out.Published.Event.Changes))
 	default:
+		a.count.looked(ctx, "unchanged", took)
 		log.DebugContext(ctx, "catalog is as it was", "revision", out.Published.Revision.Short())
 	}
 }

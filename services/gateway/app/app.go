@@ -44,6 +44,7 @@ type App struct {
 	log         *eventlog.Log
 	bus         *bus.Bus
 	listener    net.Listener
+	ops         net.Listener
 	projections []*projection.Runner
 	intents     *intent.Service
 	api         *api.API
@@ -80,6 +81,9 @@ func (a *App) start(ctx context.Context, credentials *store.Credentials) error {
 		return err
 	}
 	if err := a.assemble(credentials, tokens); err != nil {
+		return err
+	}
+	if a.ops, err = httpserver.Listen(ctx, a.cfg.OpsListen); err != nil {
 		return err
 	}
 	a.listener, err = httpserver.Listen(ctx, a.cfg.Listen)
@@ -141,16 +145,15 @@ func (a *App) assemble(credentials *store.Credentials, tokens *store.Tokens) err
 // Addr is where the API is served.
 func (a *App) Addr() string { return a.listener.Addr().String() }
 
+// OpsAddr is where health, readiness and metrics are served.
+func (a *App) OpsAddr() string { return a.ops.Addr().String() }
+
 // Run works until ctx ends, then stops in order: what takes in work first.
 func (a *App) Run(ctx context.Context) error {
 	defer a.close()
 	g := service.Group{Drain: a.cfg.Drain, Log: a.tel.Log}
 	g.Add("ops", func(ctx context.Context) error {
-		ln, err := httpserver.Listen(ctx, a.cfg.OpsListen)
-		if err != nil {
-			return err
-		}
-		return httpserver.Serve(ctx, ln, httpserver.Ops(a.tel.Metrics, a.checks()...), 0)
+		return httpserver.Serve(ctx, a.ops, httpserver.Ops(a.tel.Metrics, a.checks()...), 0)
 	})
 	g.Add("notices", a.log.Listen)
 	g.Add("sequencer", a.sequencer().Run)
@@ -185,9 +188,12 @@ func (a *App) checks() []httpserver.Check {
 }
 
 func (a *App) close() {
-	if a.listener != nil {
-		if err := a.listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
-			a.tel.Log.Warn("the listener did not close", "error", err)
+	for _, ln := range []net.Listener{a.listener, a.ops} {
+		if ln == nil {
+			continue
+		}
+		if err := ln.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+			a.tel.Log.Warn("a listener did not close", "error", err)
 		}
 	}
 	if a.bus != nil {

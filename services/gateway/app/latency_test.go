@@ -2,6 +2,8 @@ package app_test
 
 import (
 	_ "embed"
+	"fmt"
+	"net/http"
 	"slices"
 	"testing"
 	"time"
@@ -46,4 +48,31 @@ func BenchmarkReads(b *testing.B) {
 			b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "ms-p99")
 		})
 	}
+}
+
+// BenchmarkReadYourWrite measures a write and the read that waits for it, through HTTP.
+func BenchmarkReadYourWrite(b *testing.B) {
+	g := setup(b)
+	g.cluster("spoke")
+	var writes, reads []time.Duration
+	n := 0
+	for b.Loop() {
+		name := fmt.Sprintf("s-%d", n)
+		n++
+		begin := time.Now()
+		a := g.do("POST", subscriptions, subscribe(name, "tidegauge"))
+		written := time.Now()
+		if a.status != http.StatusCreated {
+			b.Fatalf("%d %s", a.status, a.body)
+		}
+		if a := g.do("GET", subscriptions+"/"+name+"?minPosition="+a.header.Get("Chandler-Position"), nil); a.status != http.StatusOK {
+			b.Fatalf("%d %s", a.status, a.body)
+		}
+		writes, reads = append(writes, written.Sub(begin)), append(reads, time.Since(written))
+	}
+	slices.Sort(writes)
+	slices.Sort(reads)
+	b.ReportMetric(float64(writes[len(writes)*99/100].Microseconds())/1000, "ms-write-p99")
+	b.ReportMetric(float64(writes[len(writes)/2].Microseconds())/1000, "ms-write-p50")
+	b.ReportMetric(float64(reads[len(reads)*99/100].Microseconds())/1000, "ms-read-p99")
 }

@@ -76,6 +76,19 @@ func TestBadInput(t *testing.T) {
 			t.Errorf("%s: %s", c.name, a.body)
 		}
 	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.url+groups, strings.NewReader("name: a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	req.Header.Set("Content-Type", "text/yaml")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := res.Body.Close(); err != nil || res.StatusCode != http.StatusUnsupportedMediaType {
+		t.Errorf("YAML: %d, %v", res.StatusCode, err)
+	}
 	if n := b.count(`select count(*) from eventlog.streams`); n != 1 {
 		t.Errorf("bad input made %d streams", n-1)
 	}

@@ -48,6 +48,13 @@ func quiet() *telemetry.Telemetry { return &telemetry.Telemetry{Log: slog.New(sl
 // run runs a gateway until the test ends and returns its address.
 func run(t *testing.T, cfg app.Config) string {
 	t.Helper()
+	url, _ := runBoth(t, cfg)
+	return url
+}
+
+// runBoth returns the address of the operators' listener, too.
+func runBoth(t *testing.T, cfg app.Config) (url, ops string) {
+	t.Helper()
 	a, err := app.New(t.Context(), cfg, quiet())
 	if err != nil {
 		t.Fatal(err)
@@ -61,7 +68,7 @@ func run(t *testing.T, cfg app.Config) string {
 			t.Errorf("gateway: %v", err)
 		}
 	})
-	return "http://" + a.Addr()
+	return "http://" + a.Addr(), "http://" + a.OpsAddr()
 }
 
 // TestFirstTokenIsToldOnce: an installation without a given token makes one, tells it once and keeps
@@ -139,8 +146,7 @@ func TestTraceGoesIntoEvents(t *testing.T) { //nolint:paralleltest // the tracer
 	b := setup(t)
 	b.cluster("spoke")
 	b.until(func() bool {
-		var page struct{ Items []model.Event }
-		page = must[struct{ Items []model.Event }](b, http.StatusOK, b.do("GET", "/api/v1/events", nil))
+		page := must[struct{ Items []model.Event }](b, http.StatusOK, b.do("GET", "/api/v1/events", nil))
 		return len(page.Items) == 1 && regexp.MustCompile(`^00-[0-9a-f]{32}-[0-9a-f]{16}-01$`).MatchString(page.Items[0].TraceParent)
 	})
 }

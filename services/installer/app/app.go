@@ -71,7 +71,10 @@ func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (_ *App, err
 	if a.ops, err = httpserver.Listen(ctx, cfg.OpsListen); err != nil {
 		return nil, err
 	}
-	return a, a.wire(identity, key)
+	if err := a.wire(identity, key); err != nil {
+		return nil, err
+	}
+	return a, nil
 }
 
 // wire makes the parts from what is open.

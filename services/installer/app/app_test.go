@@ -91,10 +91,11 @@ func TestManualPlanWaitsForApproval(t *testing.T) {
 	s := e.cluster("east")
 	id := e.propose(s, "etcd.v1.0.0", "Manual")
 	other := e.propose(s, "prom.v1.0.0", "Automatic")
-	p := e.planned(s, other)
+	e.planned(s, other)
 	e.append(events.KindInstallPlan, id, s.Cluster+"/ns/install-"+id[:5], events.InstallPlanApproved{
-		Digest: "sha256:whatever", Expires: time.Now().Add(5 * time.Minute)})
-	p = e.planned(s, id, other)
+		Digest: "sha256:whatever", Expires: time.Now().Add(5 * time.Minute),
+	})
+	p := e.planned(s, id, other)
 	if d := time.Until(p.Plans[0].Grant.Expires); d > 6*time.Minute {
 		t.Errorf("the grant outlives the approval: %s", d)
 	}
@@ -189,7 +190,8 @@ func TestReportsWrittenWhileTheInstallerIsAway(t *testing.T) {
 	e.report(s, r)
 	e.one(events.KindSubscription, "east/ns/x", events.SubscriptionCreated{Cluster: "east", Namespace: "ns", Name: "x"})
 	e.report(protocol.Scope{Tenant: s.Tenant, Cluster: s.Cluster, ClusterID: s.ClusterID, Namespace: "other"}, protocol.ScopeReport{
-		CSVs: []protocol.CSVReport{{Name: "last", UID: "u9", History: history(1)}}})
+		CSVs: []protocol.CSVReport{{Name: "last", UID: "u9", History: history(1)}},
+	})
 	e.eventually("what came behind it recorded", func() bool { return len(e.facts(events.KindCSV)) == 5 })
 	if n := len(e.facts(events.KindInstallPlan)); n != 3 {
 		t.Errorf("%d plan events after the same reports came again", n)

@@ -114,8 +114,7 @@ func (e *env) append(kind events.Kind, natural, subject string, payloads ...even
 			_, err := log.Append(e.t.Context(), tx, m, stream, subject, version, payloads...)
 			return err
 		})
-		var conflict *eventlog.ConflictError
-		if errors.As(err, &conflict) { // the recorder wrote in the same moment
+		if _, conflict := errors.AsType[*eventlog.ConflictError](err); conflict { // the recorder wrote in the same moment
 			continue
 		}
 		if err != nil {
@@ -303,8 +302,10 @@ func (e *env) eventually(what string, ok func() bool) {
 // history is a CSV's way to Succeeded, or the first n steps of it.
 func history(n int) []protocol.Transition {
 	all := []protocol.Transition{
-		{Phase: "Pending", Reason: "RequirementsUnknown"}, {Phase: "InstallReady", Reason: "AllRequirementsMet"},
-		{Phase: "Installing", Reason: "InstallSucceeded"}, {Phase: "Succeeded", Reason: "InstallSucceeded"},
+		{Phase: "Pending", Reason: "RequirementsUnknown"},
+		{Phase: "InstallReady", Reason: "AllRequirementsMet"},
+		{Phase: "Installing", Reason: "InstallSucceeded"},
+		{Phase: "Succeeded", Reason: "InstallSucceeded"},
 	}
 	for i := range all {
 		all[i].Time = time.Date(2026, 1, 1, 0, 0, i, 0, time.UTC)

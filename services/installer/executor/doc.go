@@ -34,11 +34,11 @@
 // the log ends a step and takes the next. Expiry of the grant and the base count before the first
 // step only: once begun, a plan is finished or aborted by name (DESIGN D6).
 //
-// Objects go in by server-side apply, under one field manager for each component. Added to what was
-// rendered are only Chandler's own label and annotations, an owner reference to the
-// ClusterServiceVersion for objects in its namespace (R-IP-23), and in the
-// ClusterServiceVersion the spec.replaces that the plan decided. Fields of other managers are taken over only in
-// objects that Chandler wrote before; in anybody else's they block the plan as a conflict. A namespace that is
+// Objects go in by server-side apply, under one field manager for each operator (package and namespace).
+// Added to what was rendered are only Chandler's own label and annotations, an owner reference to the
+// ClusterServiceVersion for objects in its namespace (R-IP-23), and in the ClusterServiceVersion the
+// spec.replaces that the plan decided. Fields of other managers are taken over only in objects that
+// Chandler wrote before; in anybody else's they block the plan as a conflict. A namespace that is
 // missing is created: it is the subscription's own.
 //
 // # Failures

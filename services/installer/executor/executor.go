@@ -70,8 +70,11 @@ func (e *Executor) Run(ctx context.Context) error {
 			e.cfg.Log.WarnContext(ctx, "executor waits", "error", err, "wait", wait)
 			e.reportTrouble(err)
 		}
-		if err == nil || held {
+		switch {
+		case held:
 			wait = e.cfg.Timing.Backoff
+		case err == nil:
+			wait = e.cfg.Timing.Renew // somebody else holds it, and is heard of as often
 		}
 		pause(ctx, wait)
 		if err != nil {
@@ -87,8 +90,10 @@ func (e *Executor) serve(ctx context.Context, base *cluster.Base, lease *cluster
 	if err != nil {
 		return false, err
 	}
-	if err := base.Bootstrap(ctx); err != nil {
-		return false, err
+	if !e.standby.Load() { // one that waits does not make again and again what the holder made
+		if err := base.Bootstrap(ctx); err != nil {
+			return false, err
+		}
 	}
 	epoch, err := lease.Acquire(ctx)
 	e.standby.Store(err == nil && epoch == 0)

@@ -258,6 +258,6 @@ func (w *work) reapply(ctx context.Context, m *member, x *cluster.Execution, o r
 	if o.Namespace == w.ns {
 		setOwner(body, m.name(), string(m.object.GetUID()))
 	}
-	_, err = w.client.Apply(ctx, body, managerOf(x.Spec.Component))
+	_, err = w.client.Apply(ctx, body, w.manager(m.object.GetAnnotations()[annotationPackage]))
 	return err
 }

@@ -16,9 +16,10 @@ import (
 )
 
 const (
-	// factsFor is how long a CRD that is as required is not asked for again. CRDs that Chandler wrote
-	// are forgotten at once when they change; this bounds the others.
+	// factsFor is how long a CRD of somebody else that is as required is not asked for again.
 	factsFor = 30 * time.Second
+	// managedFactsFor is the same for CRDs that Chandler wrote: a watch says when one changes.
+	managedFactsFor = time.Hour
 
 	failForward = "TechPreviewUnsafeFailForward"
 )
@@ -226,8 +227,12 @@ func (f *facts) crd(ctx context.Context, d bundle.CRDDescription) (csv.CRDFact, 
 	fact := csv.CRDFact{UID: string(o.GetUID())}
 	fact.Established, fact.Served = cluster.Established(o)
 	if fact.Established && slices.Contains(fact.Served, d.Version) {
+		keep := factsFor
+		if o.GetLabels()[cluster.LabelManaged] == "true" {
+			keep = managedFactsFor
+		}
 		f.mu.Lock()
-		f.crds[d.Name] = crdNote{CRDFact: fact, until: f.now().Add(factsFor)}
+		f.crds[d.Name] = crdNote{CRDFact: fact, until: f.now().Add(keep)}
 		f.mu.Unlock()
 	}
 	return fact, true, nil

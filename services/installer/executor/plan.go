@@ -31,7 +31,7 @@ func (w *work) plan(ctx context.Context, p protocol.Plan) (err error) {
 		w.outcome(p, x, f)
 		return nil
 	}
-	r, f := w.open(ctx, p)
+	r, f := w.open(ctx, p, x)
 	if f == nil && !begun {
 		f, err = w.checkBase(ctx, r)
 		if err != nil {
@@ -158,7 +158,7 @@ func (w *work) begin(ctx context.Context, p protocol.Plan, x *cluster.Execution)
 		return nil, err
 	}
 	spec := cluster.ExecutionSpec{Plan: p.ID, Name: p.Name, Digest: p.Digest, Component: p.Component, Configs: p.Configs}
-	spec.Steps = countSteps(p)
+	spec.Steps, spec.Group, spec.Targets = countSteps(p), w.plans.OperatorGroup.Name, w.plans.OperatorGroup.Spec.TargetNamespaces
 	x, err := w.client.Open(ctx, w.ns, spec)
 	if err != nil {
 		return nil, err

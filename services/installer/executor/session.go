@@ -222,7 +222,7 @@ func (s *session) reconcile(ctx context.Context, namespace string) (again time.D
 	if !known {
 		return s.cfg.Timing.Resync, nil // nobody has said yet what is wanted; a phase depends on it
 	}
-	w := &work{session: s, ns: namespace, plans: plans, wanted: map[string]map[string]string{}, outcomes: map[string]protocol.PlanReport{}, again: s.cfg.Timing.Resync}
+	w := &work{session: s, ns: namespace, plans: plans, wanted: map[string]map[string]string{}, opened: map[string]ready{}, outcomes: map[string]protocol.PlanReport{}, again: s.cfg.Timing.Resync}
 	if w.refused, err = s.note(ctx, plans, behind); err != nil {
 		return 0, err
 	}

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
@@ -24,9 +26,10 @@ const (
 	annotationContent     = "chandler-fleet.io/content"
 	annotationPackage     = "chandler-fleet.io/package"
 	annotationTraceParent = "chandler-fleet.io/traceparent"
+	annotationUnserved    = "chandler-fleet.io/not-served" // what the bundle declares and does not get
 )
 
-// managerPrefix begins every field manager: one for each component (DESIGN D7).
+// managerPrefix begins every field manager: one for each operator (DESIGN D7).
 const managerPrefix = "chandler/"
 
 // maxManager is what the API allows for the name of a field manager.
@@ -112,7 +115,7 @@ func (w *work) step(ctx context.Context, r ready, x *cluster.Execution, i int, r
 	if err != nil {
 		return asFailure(o, err)
 	}
-	applied, found, err := w.put(ctx, body, managerOf(r.Component), resumed)
+	applied, found, err := w.put(ctx, body, w.manager(r.packageOf(o.Resolving)), resumed)
 	if err == nil && o.GVK.Kind == "CustomResourceDefinition" {
 		err = w.client.AwaitEstablished(ctx, applied)
 		w.facts.forget(o.Name)
@@ -158,13 +161,7 @@ func (w *work) dress(r ready, x *cluster.Execution, o render.Object, stepDigest 
 	body.SetLabels(labels)
 	extra := map[string]string{annotationDigest: stepDigest, annotationPlan: r.ID, annotationComponent: r.Component}
 	if o.GVK.Kind == cluster.GVKCSV.Kind {
-		i := slices.IndexFunc(r.document.Bundles, func(b events.PlannedBundle) bool { return b.CSV == o.Name })
-		if i < 0 {
-			return nil, fmt.Errorf("plan %s has no bundle %s", r.Name, o.Name)
-		}
-		b := r.document.Bundles[i]
-		extra[annotationContent], extra[annotationPackage], extra[annotationTraceParent] = b.Content, b.Package, r.TraceParent
-		if err := setReplaces(body, b.Replaces); err != nil {
+		if err := r.dressCSV(body, extra); err != nil {
 			return nil, err
 		}
 	}
@@ -181,13 +178,24 @@ func (w *work) dress(r ready, x *cluster.Execution, o render.Object, stepDigest 
 	return body, w.own(x, o, body)
 }
 
-// setReplaces makes spec.replaces what the plan decided: the installed one, which a range may have
-// skipped to, or nothing on a first install.
-func setReplaces(body *unstructured.Unstructured, replaces string) error {
-	if replaces == "" {
+// dressCSV says in a ClusterServiceVersion where it comes from and what it does not get, and makes
+// spec.replaces the installed one that the plan follows, from which a range may have skipped.
+func (r ready) dressCSV(body *unstructured.Unstructured, annotations map[string]string) error {
+	i := slices.IndexFunc(r.document.Bundles, func(b events.PlannedBundle) bool { return b.CSV == body.GetName() })
+	if i < 0 {
+		return fmt.Errorf("plan %s has no bundle %s", r.Name, body.GetName())
+	}
+	m, err := parseMember(body)
+	if err != nil {
+		return err
+	}
+	b := r.document.Bundles[i]
+	annotations[annotationContent], annotations[annotationPackage], annotations[annotationTraceParent] = b.Content, b.Package, r.TraceParent
+	annotations[annotationUnserved] = strings.Join(render.Unserved(m.csv), ", ")
+	if b.Replaces == "" {
 		return nil
 	}
-	return unstructured.SetNestedField(body.Object, replaces, "spec", "replaces")
+	return unstructured.SetNestedField(body.Object, b.Replaces, "spec", "replaces")
 }
 
 // own makes the ClusterServiceVersion the owner of what lies in its namespace, so that the cluster removes
@@ -251,12 +259,26 @@ func (w *work) gate(ctx context.Context, name string) (*failure, error) {
 	return f, nil
 }
 
-func managerOf(component string) string {
-	m := managerPrefix + component
+// manager names the field manager of an operator: its package in its namespace. Both stay the same from
+// version to version; the set of operators that are planned together does not, and two namespaces
+// under one name would take the fields of shared objects from each other.
+func (w *work) manager(packageName string) string {
+	m := managerPrefix + w.ns + "/" + packageName
 	if len(m) > maxManager {
-		m = m[:maxManager]
+		short := digest.Bytes([]byte(m)).Short()
+		m = m[:maxManager-len(short)] + short
 	}
 	return m
+}
+
+// packageOf is the package of one of the plan's ClusterServiceVersions.
+func (r ready) packageOf(csvName string) string {
+	for _, b := range r.document.Bundles {
+		if b.CSV == csvName {
+			return b.Package
+		}
+	}
+	return ""
 }
 
 // asFailure sorts an error of a step: what ends the session stays an error.

@@ -32,6 +32,7 @@ type work struct {
 	plans      protocol.ScopePlans
 	refused    bool // the message comes from a record that has gone back
 	executions []*cluster.Execution
+	opened     map[string]ready               // by plan id
 	outcomes   map[string]protocol.PlanReport // by plan id
 	// wanted are the hashes of the Deployments that begun plans are about to write, by ClusterServiceVersion.
 	wanted  map[string]map[string]string
@@ -61,8 +62,49 @@ type ready struct {
 	objects  []render.Object
 }
 
-// open reads and checks a plan: its digest, then what rendering gives against its steps.
-func (w *work) open(ctx context.Context, p protocol.Plan) (ready, *failure) {
+// open reads and checks a plan, once for a look: its digest, before it is begun the operator group that it
+// stands on, then what rendering gives against its steps. A plan that was begun goes on with the
+// group and the configurations that it was begun with.
+func (w *work) open(ctx context.Context, p protocol.Plan, x *cluster.Execution) (ready, *failure) {
+	if r, ok := w.opened[p.ID]; ok {
+		return r, nil
+	}
+	r, f := w.parse(p)
+	if f != nil {
+		return r, f
+	}
+	group := w.group()
+	switch {
+	case x != nil:
+		group.Name, group.Targets, r.Configs = x.Spec.Group, x.Spec.Targets, x.Spec.Configs
+	case !w.standsOn(r.document.Base.OperatorGroup):
+		return r, &failure{class: classConflict, reason: reasonBase, quick: true, message: "the operator group is another one than the plan was made for"}
+	}
+	for _, b := range r.document.Bundles {
+		objects, f := w.render(ctx, b, r.Configs[b.CSV], group)
+		if f != nil {
+			return r, f
+		}
+		r.objects = append(r.objects, objects...)
+	}
+	if f := r.compare(); f != nil {
+		return r, f
+	}
+	w.opened[p.ID] = r
+	return r, nil
+}
+
+// standsOn compares the operator group with the one of a plan's base; a plan that names none stands on any.
+func (w *work) standsOn(want string) bool {
+	if want == "" {
+		return true
+	}
+	g := w.plans.OperatorGroup
+	have, err := installplan.BaseFacts{OperatorGroup: installplan.GroupFacts{Name: g.Name, Spec: g.Spec}}.Base()
+	return err == nil && have.OperatorGroup == want
+}
+
+func (w *work) parse(p protocol.Plan) (ready, *failure) {
 	r := ready{Plan: p}
 	got, err := digest.JSON(installplan.DocumentType, p.Document)
 	if err != nil || string(got) != p.Digest {
@@ -71,14 +113,7 @@ func (w *work) open(ctx context.Context, p protocol.Plan) (ready, *failure) {
 	if err := json.Unmarshal(p.Document, &r.document); err != nil {
 		return r, &failure{class: classPermanent, reason: reasonDigest, message: err.Error()}
 	}
-	for _, b := range r.document.Bundles {
-		objects, f := w.render(ctx, b, p.Configs[b.CSV], w.group())
-		if f != nil {
-			return r, f
-		}
-		r.objects = append(r.objects, objects...)
-	}
-	return r, r.compare()
+	return r, nil
 }
 
 func (w *work) group() render.OperatorGroup {
@@ -127,7 +162,7 @@ func (w *work) collectWanted(ctx context.Context) {
 		if x == nil || !x.Status.Begun || ended(x) {
 			continue
 		}
-		if r, f := w.open(ctx, p); f == nil {
+		if r, f := w.open(ctx, p, x); f == nil {
 			w.want(r)
 		}
 	}

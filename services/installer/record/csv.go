@@ -12,7 +12,8 @@ const (
 	// five and a replacement two more, so that twenty in five minutes is nobody's plan, while an
 	// operator that restarts every few seconds would write a thousand.
 	FlapWindow = 5 * time.Minute
-	FlapLimit  = 20
+	// FlapLimit is the number of phases in a window.
+	FlapLimit = 20
 	// reasonWaiting only repeats the phase with another message (R-CSV §6.3).
 	reasonWaiting = "InstallWaiting"
 	// Removed reasons.

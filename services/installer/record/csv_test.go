@@ -53,8 +53,10 @@ func csv(history ...protocol.Transition) protocol.CSVReport {
 // R-CSV §6.2: the phases of an install, each once however often and in whatever pieces they are reported.
 func TestInstallIsRecordedOnce(t *testing.T) {
 	t.Parallel()
-	all := []protocol.Transition{at(0, "Pending/RequirementsUnknown"), at(1, "Pending/RequirementsNotMet"), at(2, "InstallReady/AllRequirementsMet"),
-		at(3, "Installing/InstallSucceeded"), at(4, "Installing/InstallWaiting"), at(5, "Succeeded/InstallSucceeded")}
+	all := []protocol.Transition{
+		at(0, "Pending/RequirementsUnknown"), at(1, "Pending/RequirementsNotMet"), at(2, "InstallReady/AllRequirementsMet"),
+		at(3, "Installing/InstallSucceeded"), at(4, "Installing/InstallWaiting"), at(5, "Succeeded/InstallSucceeded"),
+	}
 	first, s := record.DecideCSV(record.CSV{}, scope, csv(all[:2]...), start)
 	equal(t, first, "Pending/RequirementsUnknown", "Pending/RequirementsNotMet")
 	again, s := record.DecideCSV(s, scope, csv(all[:2]...), start)
@@ -62,8 +64,10 @@ func TestInstallIsRecordedOnce(t *testing.T) {
 	rest, s := record.DecideCSV(s, scope, csv(all...), start)
 	equal(t, rest, "InstallReady/AllRequirementsMet", "Installing/InstallSucceeded", "Succeeded/InstallSucceeded")
 	p, ok := rest[0].(events.CSVPhaseChanged)
-	want := events.CSVPhaseChanged{Cluster: "east", Namespace: "ns", Name: "etcd.v1", Package: "etcd", Version: "1.0.0", Content: "sha256:c", Plan: "p",
-		Phase: "InstallReady", Reason: "AllRequirementsMet"}
+	want := events.CSVPhaseChanged{
+		Cluster: "east", Namespace: "ns", Name: "etcd.v1", Package: "etcd", Version: "1.0.0", Content: "sha256:c", Plan: "p",
+		Phase: "InstallReady", Reason: "AllRequirementsMet",
+	}
 	if !ok || p != want {
 		t.Errorf("recorded %+v", rest[0])
 	}

@@ -202,7 +202,8 @@ func TestRejectedPlanIsNotProposedAgain(t *testing.T) {
 	}
 }
 
-// TestDeletedSubscriptionTakesItsPlanAlong.
+// TestDeletedSubscriptionTakesItsPlanAlong: a plan that nobody asks for any more ends; a new life of the same
+// name gets its own.
 func TestDeletedSubscriptionTakesItsPlanAlong(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)

@@ -2,7 +2,6 @@ package app_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"testing"
@@ -12,7 +11,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/bus/bustest"
 	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/digest"
@@ -185,88 +183,6 @@ func (f *fleet) publish(name, before string, packages ...catalog.Package) (revis
 	}
 	f.append(events.Indexer, events.KindCatalog, name, name, published)
 	return revision
-}
-
-// version is one bundle of a test package.
-type version struct {
-	v        string
-	replaces string
-	provides []string // kinds in group sea.test
-	requires []string // kinds in group sea.test
-	modes    []string // install modes; all where empty
-	bare     bool     // its manifests are not in the catalog
-}
-
-// pkg makes a package with one channel "stable", head first, and stores the bundles' content.
-func (f *fleet) pkg(name string, versions ...version) catalog.Package {
-	f.t.Helper()
-	p := catalog.Package{Name: name, DefaultChannel: "stable", Channels: []catalog.Channel{{Name: "stable"}}}
-	for _, v := range versions {
-		csv := name + ".v" + v.v
-		e := catalog.Entry{Name: csv}
-		if v.replaces != "" {
-			e.Replaces = name + ".v" + v.replaces
-		}
-		p.Channels[0].Entries = append(p.Channels[0].Entries, e)
-		b := catalog.Bundle{Name: csv, Version: v.v}
-		b.Properties = append(b.Properties, property(f.t, catalog.TypePackage, catalog.PackageProperty{PackageName: name, Version: v.v}))
-		for _, k := range v.provides {
-			b.Properties = append(b.Properties, property(f.t, catalog.TypeGVK, catalog.GVK{Group: "sea.test", Version: "v1", Kind: k}))
-		}
-		for _, k := range v.requires {
-			b.Properties = append(b.Properties, property(f.t, catalog.TypeGVKRequired, catalog.GVK{Group: "sea.test", Version: "v1", Kind: k}))
-		}
-		if !v.bare {
-			b.Content = f.content(csv, v)
-		}
-		p.Bundles = append(p.Bundles, b)
-	}
-	return p
-}
-
-func property(t *testing.T, typ string, v any) catalog.Property {
-	t.Helper()
-	raw, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return catalog.Property{Type: typ, Value: raw}
-}
-
-// content stores a bundle of one ClusterServiceVersion with one Deployment.
-func (f *fleet) content(csv string, v version) digest.Digest {
-	f.t.Helper()
-	modes := v.modes
-	if len(modes) == 0 {
-		modes = []string{"OwnNamespace", "SingleNamespace", "MultiNamespace", "AllNamespaces"}
-	}
-	var installModes []map[string]any
-	for _, m := range modes {
-		installModes = append(installModes, map[string]any{"type": m, "supported": true})
-	}
-	raw, err := json.Marshal(map[string]any{
-		"apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion", "metadata": map[string]any{"name": csv},
-		"spec": map[string]any{
-			"version": v.v, "displayName": csv, "installModes": installModes,
-			"install": map[string]any{"strategy": "deployment", "spec": map[string]any{"deployments": []map[string]any{{
-				"name": "controller", "spec": map[string]any{
-					"replicas": 1, "selector": map[string]any{"matchLabels": map[string]any{"app": csv}},
-					"template": map[string]any{"metadata": map[string]any{"labels": map[string]any{"app": csv}}, "spec": map[string]any{
-						"containers": []map[string]any{{"name": "main", "image": "registry.example/" + csv}},
-					}},
-				},
-			}}}},
-		},
-	})
-	f.must(err)
-	content, err := bundle.FromManifests([][]byte{raw})
-	f.must(err)
-	canonical, d, err := content.Canonical()
-	f.must(err)
-	_, err = f.pools[events.Indexer].Exec(f.ctx, `insert into catalog.contents (tenant, digest, size, pack) values ($1, $2, $3, $4) on conflict do nothing`,
-		tenant, string(d), len(canonical), bundle.Pack(canonical))
-	f.must(err)
-	return d
 }
 
 // recorded is the whole log.

@@ -178,7 +178,7 @@ func (w *worker) render(ctx context.Context, l store.Loaded, v decide.Verdict) (
 }
 
 func (w *worker) bundleSteps(ctx context.Context, l store.Loaded, b resolve.Planned, group render.OperatorGroup) ([]installplan.Step, error) {
-	content, err := w.store.Content(ctx, l.Tenant, string(b.Content))
+	content, err := w.views.Content(ctx, l.Tenant, string(b.Content))
 	if err != nil {
 		return nil, err
 	}

@@ -146,7 +146,8 @@ const effectType = "chandler.plan-effect.v1"
 
 // effect names what a plan would do and stand on: bundles by content, not the revision that they were
 // found in nor the input, so that a catalog that moved elsewhere does not replace a plan that people
-// have looked at.
+// have looked at. The lives of the subscriptions count: who deletes one and creates it again asks for
+// another try of a plan that failed or was rejected.
 func (s State) effect(v Verdict) (string, error) {
 	bundles := planned(v.Component.Bundles)
 	for i := range bundles {
@@ -156,13 +157,20 @@ func (s State) effect(v Verdict) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	lives := map[string]int{}
+	for _, name := range v.Component.Subscriptions {
+		if sub := s.subscription(name); sub != nil {
+			lives[name] = sub.Incarnation
+		}
+	}
 	d, err := digest.JSON(effectType, struct {
 		Namespace string                 `json:"namespace"`
 		Component string                 `json:"component"`
 		Approval  string                 `json:"approval"`
 		Bundles   []events.PlannedBundle `json:"bundles"`
 		Base      events.PlanBase        `json:"base"`
-	}{s.Scope.Namespace, v.Component.Name, v.Component.Approval, bundles, base})
+		Lives     map[string]int         `json:"lives"`
+	}{s.Scope.Namespace, v.Component.Name, v.Component.Approval, bundles, base, lives})
 	return string(d), err
 }
 

@@ -55,16 +55,15 @@ func (s *scene) installed(name, version, phase string) *scene {
 }
 
 // plan adds the plan that the scene would get now, and what happened to it.
-func (s *scene) plan(t *testing.T, happened ...events.Payload) *scene {
-	t.Helper()
-	d := s.decide(t)
-	if len(d.Proposals) != 1 {
-		t.Fatalf("the scene gets %d plans", len(d.Proposals))
+func (s *scene) plan(happened ...events.Payload) *scene {
+	d, err := s.tryDecide()
+	if err != nil || len(d.Proposals) != 1 {
+		panic(fmt.Sprintf("the scene gets %d plans, %v", len(d.Proposals), err))
 	}
 	p := d.Proposals[0]
 	state, err := installplan.Fold(append([]events.Payload{p.Event}, happened...)...)
 	if err != nil {
-		t.Fatal(err)
+		panic(err)
 	}
 	s.Generation = p.Event.Generation
 	s.Plans = append([]decide.Plan{{ID: p.Event.Plan, Version: int64(1 + len(happened)), Effect: p.Effect, State: state}}, s.Plans...)
@@ -82,7 +81,18 @@ func (s *scene) assess(t *testing.T) []decide.Verdict {
 
 func (s *scene) decide(t *testing.T) decide.Decisions {
 	t.Helper()
-	verdicts := s.assess(t)
+	d, err := s.tryDecide()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func (s *scene) tryDecide() (decide.Decisions, error) {
+	verdicts, err := decide.Assess(s.State, resolve.Resolve(s.Input(s)))
+	if err != nil {
+		return decide.Decisions{}, err
+	}
 	rendered := map[string]decide.Rendered{}
 	for _, v := range verdicts {
 		rendered[v.Component.Name] = decide.Rendered{
@@ -90,11 +100,7 @@ func (s *scene) decide(t *testing.T) decide.Decisions {
 			Identity: decide.Identity{Plan: fmt.Sprintf("plan-%d", s.Generation+1), Name: "install-aaaaa"},
 		}
 	}
-	d, err := decide.Decide(s.State, verdicts, rendered)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
+	return decide.Decide(s.State, verdicts, rendered)
 }
 
 var (
@@ -105,56 +111,81 @@ var (
 	approved = events.InstallPlanApproved{Expires: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 )
 
+func mustEvolve(s installplan.State, happened ...events.Payload) installplan.State {
+	for _, e := range happened {
+		next, err := installplan.Evolve(s, e)
+		if err != nil {
+			panic(err)
+		}
+		s = next
+	}
+	return s
+}
+
 // TestVerdicts walks the rules of the package comment (R-GRA-6, R-RES-44, R-RES-45, R-IP-12, R-IP-43).
 func TestVerdicts(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
 		name string
-		s    func(t *testing.T) *scene
+		s    func() *scene
 		want decide.Kind
 		// superseded is how many plans the decision ends.
 		superseded int
 	}{
-		{"nothing there", func(*testing.T) *scene { return newScene() }, decide.Proposed, 0},
-		{"a plan waits", func(t *testing.T) *scene { return newScene().plan(t) }, decide.Kept, 0},
-		{"a plan waits, the catalog moved elsewhere", func(t *testing.T) *scene { s := newScene().plan(t); s.rev = "r2"; return s }, decide.Kept, 0},
-		{"a plan waits, its subscription is now Manual", func(t *testing.T) *scene {
-			s := newScene().plan(t)
+		{"nothing there", newScene, decide.Proposed, 0},
+		{"a plan waits", func() *scene { return newScene().plan() }, decide.Kept, 0},
+		{"a plan waits, the catalog moved elsewhere", func() *scene { s := newScene().plan(); s.rev = "r2"; return s }, decide.Kept, 0},
+		{"a plan waits, its subscription is now Manual", func() *scene {
+			s := newScene().plan()
 			s.Subscriptions[0].Spec.Approval = "Manual"
 			return s
 		}, decide.Proposed, 1},
-		{"a plan waits, the group changed", func(t *testing.T) *scene {
-			s := newScene().plan(t, approved)
+		{"a plan waits, the group changed", func() *scene {
+			s := newScene().plan(approved)
 			s.Groups[0].Spec.TargetNamespaces = []string{"x"}
 			return s
 		}, decide.Proposed, 1},
-		{"a plan is begun", func(t *testing.T) *scene {
-			s := newScene().plan(t, started)
+		{"a plan is begun", func() *scene {
+			s := newScene().plan(started)
 			s.Groups[0].Spec.TargetNamespaces = []string{"x"}
 			return s
 		}, decide.Held, 0},
-		{"a plan is finished, nothing heard yet", func(t *testing.T) *scene {
-			return newScene().plan(t, started, finished).installed("a.v2", "2.0.0", "")
+		{"a plan is finished, nothing heard yet", func() *scene {
+			return newScene().plan(started, finished).installed("a.v2", "2.0.0", "")
 		}, decide.Held, 0},
-		{"installing", func(*testing.T) *scene { return newScene().installed("a.v1", "1.0.0", "Installing") }, decide.Held, 0},
-		{"succeeded, a step ahead", func(*testing.T) *scene { return newScene().installed("a.v1", "1.0.0", "Succeeded") }, decide.Proposed, 0},
-		{"succeeded, at the head", func(*testing.T) *scene { return newScene().installed("a.v2", "2.0.0", "Succeeded") }, decide.Settled, 0},
-		{"failed", func(*testing.T) *scene { return newScene().installed("a.v1", "1.0.0", "Failed") }, decide.Held, 0},
-		{"failed, fail forward", func(*testing.T) *scene {
+		{"installing", func() *scene { return newScene().installed("a.v1", "1.0.0", "Installing") }, decide.Held, 0},
+		{"succeeded, a step ahead", func() *scene { return newScene().installed("a.v1", "1.0.0", "Succeeded") }, decide.Proposed, 0},
+		{"succeeded, at the head", func() *scene { return newScene().installed("a.v2", "2.0.0", "Succeeded") }, decide.Settled, 0},
+		{"failed", func() *scene { return newScene().installed("a.v1", "1.0.0", "Failed") }, decide.Held, 0},
+		{"failed, fail forward", func() *scene {
 			s := newScene().installed("a.v1", "1.0.0", "Failed")
 			s.Groups[0].Spec.UpgradeStrategy = "TechPreviewUnsafeFailForward"
 			return s
 		}, decide.Proposed, 0},
-		{"old and new side by side", func(*testing.T) *scene {
+		{"old and new side by side", func() *scene {
 			s := newScene().installed("a.v1", "1.0.0", "Replacing").installed("a.v2", "2.0.0", "Succeeded")
 			return s
 		}, decide.Held, 0},
-		{"the last plan failed", func(t *testing.T) *scene { return newScene().plan(t, started, failed) }, decide.Ended, 0},
-		{"the last plan was rejected", func(t *testing.T) *scene { return newScene().plan(t, rejected) }, decide.Ended, 0},
-		{"the operator was deleted by hand", func(t *testing.T) *scene { return newScene().plan(t, started, finished) }, decide.Proposed, 0},
-		{"no operator group", func(t *testing.T) *scene { s := newScene().plan(t); s.Groups = nil; return s }, decide.Failed, 1},
-		{"the catalog is loading", func(*testing.T) *scene { s := newScene(); s.State.Catalogs[0].Revision = ""; return s }, decide.Waiting, 0},
-		{"the catalog cannot be loaded", func(*testing.T) *scene {
+		{"the last plan failed", func() *scene { return newScene().plan(started, failed) }, decide.Ended, 0},
+		{"the last plan was rejected", func() *scene { return newScene().plan(rejected) }, decide.Ended, 0},
+		{"the operator was deleted by hand", func() *scene { return newScene().plan(started, finished) }, decide.Proposed, 0},
+		{"rejected, and the subscription was created again", func() *scene {
+			s := newScene().plan(rejected)
+			s.Subscriptions[0].Incarnation = 2
+			return s
+		}, decide.Proposed, 0},
+		{"a plan began while it was being superseded", func() *scene {
+			s := newScene().plan()
+			first := s.Plans[0]
+			s.Groups[0].Spec.TargetNamespaces = []string{"x"}
+			s.plan()
+			first.State = mustEvolve(first.State, events.InstallPlanSuperseded{By: s.Plans[0].ID}, started)
+			s.Plans[1] = first
+			return s
+		}, decide.Held, 1},
+		{"no operator group", func() *scene { s := newScene().plan(); s.Groups = nil; return s }, decide.Failed, 1},
+		{"the catalog is loading", func() *scene { s := newScene(); s.State.Catalogs[0].Revision = ""; return s }, decide.Waiting, 0},
+		{"the catalog cannot be loaded", func() *scene {
 			s := newScene()
 			s.State.Catalogs[0].Revision, s.State.Catalogs[0].Failed = "", true
 			return s
@@ -163,7 +194,7 @@ func TestVerdicts(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			s := c.s(t)
+			s := c.s()
 			verdicts := s.assess(t)
 			if len(verdicts) != 1 || verdicts[0].Kind != c.want {
 				t.Fatalf("verdicts %+v, want %s", verdicts, c.want)
@@ -183,7 +214,7 @@ func TestDecidingAgainIsNoNews(t *testing.T) {
 	if len(first.Told) != 1 || first.Told[0].Outcome.Kind != decide.OutcomePlanned {
 		t.Fatalf("told %+v", first.Told)
 	}
-	s.plan(t)
+	s.plan()
 	s.Subscriptions[0].Outcome = first.Told[0].Outcome
 	if d := s.decide(t); !d.Empty() {
 		t.Errorf("the second decision is %+v", d)

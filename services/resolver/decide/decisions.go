@@ -128,22 +128,13 @@ func (s State) propose(v Verdict, r Rendered, before int64) (Proposal, error) {
 	return p, err
 }
 
-// supersede ends live plans that were not begun and that no verdict leaves alone.
+// supersede ends live plans that were not begun and that nothing keeps.
 func (s State) supersede(d *Decisions, verdicts []Verdict, by map[string]string) error {
 	for _, p := range s.Plans {
 		if !p.State.Live() || p.State.Begun {
 			continue
 		}
-		successor, keep := "", false
-		for _, v := range verdicts {
-			if !shares(p.packages(), v.Component.Packages) {
-				continue
-			}
-			keep = keep || v.Kind == Waiting || v.Kind == Held || v.Plan != nil && v.Plan.ID == p.ID
-			if successor == "" {
-				successor = by[v.Component.Name]
-			}
-		}
+		successor, keep := s.fate(p, verdicts, by)
 		if keep {
 			continue
 		}
@@ -154,6 +145,33 @@ func (s State) supersede(d *Decisions, verdicts []Verdict, by map[string]string)
 		d.Superseded = append(d.Superseded, Supersession{Plan: p, Events: payloads})
 	}
 	return nil
+}
+
+// fate says whether a plan that was not begun stays, and if not, which one takes its place.
+//
+//	another plan of its operators is begun   → that one: it was superseded by this, but began in that moment
+//	its component waits or is held           → it stays
+//	the verdict keeps it                     → it stays
+//	a plan is proposed for its operators     → that one
+//	otherwise                                → none
+func (s State) fate(p Plan, verdicts []Verdict, by map[string]string) (successor string, keep bool) {
+	for _, q := range s.Plans {
+		if q.State.Live() && q.State.Begun && shares(p.packages(), q.packages()) {
+			return q.ID, false
+		}
+	}
+	for _, v := range verdicts {
+		if !shares(p.packages(), v.Component.Packages) {
+			continue
+		}
+		if v.Kind == Waiting || v.Kind == Held || v.Plan != nil && v.Plan.ID == p.ID {
+			return "", true
+		}
+		if successor == "" {
+			successor = by[v.Component.Name]
+		}
+	}
+	return successor, false
 }
 
 // tell records what became of the component's subscriptions where it is news.

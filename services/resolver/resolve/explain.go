@@ -208,7 +208,7 @@ func (w *world) obstacles(n *node, l *statements) []Statement {
 		if h == nil || h == n {
 			continue
 		}
-		out = append(out, w.clash(n, h, w.names[s]))
+		out = append(out, w.clash(n, h, w.table.names[s]))
 		l.because(h)
 	}
 	return out

@@ -56,21 +56,21 @@ func (r *resolution) split(roots []root) []*group {
 // joinTouching joins groups of which one depends on what another one holds, or that hold the same.
 func joinTouching(groups []*group) []*group {
 	sets := newSets(len(groups))
-	owner := map[string]int{}
+	owner := map[slot]int{}
 	for i, g := range groups {
-		for k := range g.sol.owns {
-			if j, ok := owner[k]; ok {
+		g.sol.owns.each(func(x slot) {
+			if j, ok := owner[x]; ok {
 				sets.unite(i, j)
 			}
-			owner[k] = i
-		}
+			owner[x] = i
+		})
 	}
 	for i, g := range groups {
-		for k := range g.sol.touch {
-			if j, ok := owner[k]; ok {
+		g.sol.touch.each(func(x slot) {
+			if j, ok := owner[x]; ok {
 				sets.unite(i, j)
 			}
-		}
+		})
 		if g.sol.all {
 			for j := range groups {
 				sets.unite(i, j)
@@ -133,38 +133,25 @@ func (r *resolution) initial(roots []root) []*group {
 // joinDependent joins the roots of installed operators of which one meets a requirement of the other: an
 // upgrade of one must look at the other (R-RES-2, R-RES-60, R-RES-61).
 func (r *resolution) joinDependent(groups []*group) []*group {
-	for i := 0; i < len(groups); i++ {
-		for j := i + 1; j < len(groups); {
-			if !r.dependent(groups[i], groups[j]) {
-				j++
-				continue
-			}
-			groups[i] = join(groups[i], groups[j])
-			groups = slices.Delete(groups, j, j+1)
-			j = i + 1 // the larger set may depend on more
-		}
-	}
-	return groups
-}
-
-func (r *resolution) dependent(a, b *group) bool {
-	for _, x := range a.roots {
-		for _, y := range b.roots {
-			if r.requires(x.csv, y.csv) || r.requires(y.csv, x.csv) {
-				return true
+	sets := newSets(len(groups))
+	of := map[*operator]int{}
+	for i, g := range groups {
+		for _, rt := range g.roots {
+			if op := r.ops[rt.csv]; op != nil {
+				of[op] = i
 			}
 		}
 	}
-	return false
-}
-
-// requires says whether one installed CSV meets a requirement of the other.
-func (r *resolution) requires(asker, provider string) bool {
-	a, p := r.ops[asker], r.ops[provider]
-	if a == nil || p == nil || a == p {
-		return false
+	for asker, i := range of {
+		for k := range asker.requires {
+			for provider, j := range of {
+				if provider != asker && asker.requires[k].matches(provider) {
+					sets.unite(i, j)
+				}
+			}
+		}
 	}
-	return slices.ContainsFunc(a.requires, func(q requirement) bool { return q.matches(p) })
+	return sets.join(groups)
 }
 
 func join(a, b *group) *group {

@@ -22,8 +22,6 @@ type node struct {
 	why    *choice // what it was taken for
 }
 
-type slot int32
-
 // id is how explanations name a node: catalog/channel/name, or "installed name".
 func (n *node) id() string {
 	if n.installed {
@@ -39,44 +37,30 @@ type nodeKey struct {
 	name    string
 }
 
-// world holds the nodes of one component while it is solved. Slots are numbered, so that looking whether
-// a node fits is a few array reads.
+// world holds the nodes of one component while it is solved.
 type world struct {
 	ask       *asker
 	namespace string
+	table     *slotTable
 	nodes     map[nodeKey]*node
-	slots     map[string]slot
-	names     []string // of slots
-	holder    []*node  // by slot; nil is free
-	installed []*node  // by name
+	holder    []*node // by slot; nil is free
+	installed []*node // by name
 }
 
-func newWorld(ask *asker, namespace string) *world {
-	return &world{ask: ask, namespace: namespace, nodes: map[nodeKey]*node{}, slots: map[string]slot{}}
+func newWorld(ask *asker, namespace string, table *slotTable) *world {
+	return &world{ask: ask, namespace: namespace, table: table, nodes: map[nodeKey]*node{}, holder: make([]*node, len(table.names))}
 }
 
-// Prefixes of slot names.
-const (
-	slotPackage = "p:"
-	slotAPI     = "a:"
-	slotName    = "n:"
-)
-
-func (w *world) slot(name string) slot {
-	if s, ok := w.slots[name]; ok {
-		return s
-	}
-	s := slot(len(w.names))
-	w.slots[name] = s
-	w.names = append(w.names, name)
-	w.holder = append(w.holder, nil)
-	return s
-}
-
+// occupy gives a node the slots of its operator.
 func (w *world) occupy(n *node) {
-	n.slots = make([]slot, 0, len(n.op.slots)+1) // one more for what it may upgrade
-	for _, name := range n.op.slots {
-		n.slots = append(n.slots, w.slot(name))
+	n.slots = w.table.slots(n.op)
+	w.grow()
+}
+
+// grow makes room for slots that were numbered since.
+func (w *world) grow() {
+	for len(w.holder) < len(w.table.names) {
+		w.holder = append(w.holder, nil)
 	}
 }
 
@@ -212,13 +196,13 @@ func (w *world) packages(r *requirement, c CatalogKey) []string {
 
 // touched notes what a requirement's answer depends on beside catalogs; all is true where any bundle
 // may matter.
-func (r *requirement) touched(into map[string]bool) (all bool) {
+func (r *requirement) touched(t *slotTable, into *slotSet) (all bool) {
 	apis, names, ok := r.anchors()
 	for _, api := range apis {
-		into[slotAPI+APIName(api)] = true
+		into.add(t.id(slotAPI + APIName(api)))
 	}
 	for _, p := range names {
-		into[slotPackage+p] = true
+		into.add(t.id(slotPackage + p))
 	}
 	return !ok
 }

@@ -15,13 +15,18 @@ type resolution struct {
 	group    OperatorGroup
 	catalogs []Catalog
 	ops      map[string]*operator // installed, by CSV
+	table    *slotTable
+	solved   map[string]*solution // by the roots: a component that stays the same is solved once
 }
 
 // Resolve decides what a namespace should run. It is deterministic: the same input gives the same bytes
 // (R-RES-7). It never fails as a whole: what cannot be planned is a component with a Failure.
 func Resolve(in Input) Result {
 	in = in.canonical()
-	r := &resolution{in: in, ops: map[string]*operator{}, catalogs: slices.Clone(in.View.Catalogs())}
+	r := &resolution{
+		in: in, catalogs: slices.Clone(in.View.Catalogs()), ops: map[string]*operator{},
+		table: newSlotTable(), solved: map[string]*solution{},
+	}
 	slices.SortFunc(r.catalogs, func(a, b Catalog) int { return compareKeys(a.Key, b.Key) })
 	if s, class := r.prevented(); s != nil {
 		return r.refuse(*s, class)
@@ -102,7 +107,7 @@ func (r *resolution) roots() []root {
 }
 
 func (r *resolution) problem(roots []root) problem {
-	p := problem{in: &r.in, catalogs: r.catalogs, roots: roots, ops: r.ops}
+	p := problem{in: &r.in, catalogs: r.catalogs, roots: roots, ops: r.ops, table: r.table}
 	for _, i := range r.in.Installed {
 		if !slices.ContainsFunc(roots, func(rt root) bool { return rt.csv == i.CSV }) {
 			p.fixed = append(p.fixed, i.CSV)
@@ -111,8 +116,18 @@ func (r *resolution) problem(roots []root) problem {
 	return p
 }
 
+// solve gives the solution of a set of roots. What other roots come to does not matter to it: all that is
+// installed and followed by none of these stays as it is.
 func (r *resolution) solve(roots []root) *solution {
+	var key strings.Builder
+	for _, rt := range roots {
+		fmt.Fprintf(&key, "%s %t\n", rt.name(), rt.held)
+	}
+	if sol := r.solved[key.String()]; sol != nil {
+		return sol
+	}
 	sol := r.problem(roots).solve(nil)
+	r.solved[key.String()] = &sol
 	return &sol
 }
 

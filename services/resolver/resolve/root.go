@@ -155,8 +155,9 @@ func (r root) installedVersion() semver.Version {
 
 // upgrades makes a node exclude the CSV that it takes the place of.
 func (w *world) upgrades(n *node, csv string) {
-	if s := w.slot(slotName + csv); !slices.Contains(n.slots, s) {
-		n.slots = append(n.slots, s)
+	if s := w.table.id(slotName + csv); !slices.Contains(n.slots, s) {
+		n.slots = append(slices.Clone(n.slots), s) // the operator's list is shared
+		w.grow()
 	}
 }
 

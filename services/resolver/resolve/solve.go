@@ -9,10 +9,10 @@ import (
 type solution struct {
 	chosen []*node // by the search, in the order of taking; what is fixed is not among them
 	queue  []*choice
-	touch  map[string]bool // slots whose answer it depends on
-	all    bool            // it depends on everything
-	owns   map[string]bool // slots that its roots or its choice hold
-	fail   *failure        // a fault in catalog content
+	touch  slotSet  // slots whose answer it depends on
+	all    bool     // it depends on everything
+	owns   slotSet  // slots that its roots or its choice hold
+	fail   *failure // a fault in catalog content
 	ok     bool
 	reads  *asker
 }
@@ -25,12 +25,13 @@ type problem struct {
 	// fixed are installed CSVs that no root of this component may move.
 	fixed []string
 	ops   map[string]*operator // installed, by CSV
+	table *slotTable
 }
 
 // solve runs the search for a component. explain, where given, hears why choices had no candidate left.
 func (p problem) solve(explain func(*world, *choice)) solution {
 	ask := newAsker(p.in.View, p.catalogs)
-	w := newWorld(ask, p.in.Scope.Namespace)
+	w := newWorld(ask, p.in.Scope.Namespace, p.table)
 	for _, inst := range p.in.Installed {
 		w.addInstalled(p.ops[inst.CSV], inst.Subscription)
 	}
@@ -42,7 +43,7 @@ func (p problem) solve(explain func(*world, *choice)) solution {
 	if explain != nil {
 		s.dead = func(c *choice) { explain(w, c) }
 	}
-	sol := solution{touch: map[string]bool{}, owns: map[string]bool{}, reads: ask}
+	sol := solution{reads: ask}
 	sol.record(p.start(s, &sol), s)
 	return sol
 }
@@ -79,23 +80,18 @@ func (p problem) start(s *search, sol *solution) error {
 	return err
 }
 
-// own notes what a root has a claim on, whatever comes of it.
+// own notes what a root has a claim on, whatever comes of it; what its candidates provide decides whom they
+// could clash with.
 func (p problem) own(r *root, cands []*node, sol *solution) {
 	if r.sub != nil {
-		sol.owns[slotPackage+r.sub.Package] = true
+		sol.owns.add(p.table.id(slotPackage + r.sub.Package))
 	}
 	if op := p.ops[r.csv]; op != nil {
-		for _, s := range op.slots {
-			sol.owns[s] = true
-		}
+		sol.owns.add(p.table.slots(op)...)
 	}
 	for _, n := range cands {
-		if n.installed {
-			continue
-		}
-		// What candidates provide decides whom they could clash with.
-		for _, s := range n.op.slots {
-			sol.touch[s] = true
+		if !n.installed {
+			sol.touch.add(p.table.slots(n.op)...)
 		}
 	}
 }
@@ -110,26 +106,23 @@ func (sol *solution) record(err error, s *search) {
 	case err != nil:
 		sol.fail = &failure{class: ClassTooComplex, statement: tooComplex(s.max)}
 	}
+	t := s.w.table
 	for r := range s.asked {
-		r.touched(sol.touch)
+		r.touched(t, &sol.touch)
 	}
 	for _, c := range s.queue {
 		if c.met != nil {
-			sol.touch[slotName+c.met.op.name] = true
+			sol.touch.add(t.id(slotName + c.met.op.name))
 		}
 	}
 	for k, cands := range s.cache {
-		sol.all = k.req.touched(sol.touch) || sol.all
+		sol.all = k.req.touched(t, &sol.touch) || sol.all
 		for _, n := range cands {
-			for _, t := range n.op.slots {
-				sol.touch[t] = true
-			}
+			sol.touch.add(t.slots(n.op)...)
 		}
 	}
 	for _, n := range sol.chosen {
-		for _, t := range n.op.slots {
-			sol.owns[t] = true
-		}
+		sol.owns.add(t.slots(n.op)...)
 	}
 }
 

@@ -133,6 +133,9 @@ func (c Chunk) Line() int { return c.line }
 // Text is the chunk as it was read; it must not be changed.
 func (c Chunk) Text() []byte { return c.data }
 
+// StartsLine reports whether nothing stands before the chunk on its first line.
+func (c Chunk) StartsLine() bool { return c.column == 1 }
+
 // Size is the length of its text in bytes.
 func (c Chunk) Size() int { return len(c.data) }
 

@@ -44,7 +44,7 @@ func run(ctx context.Context, out string) (err error) {
 	if err := migrate.Up(ctx, s.AdminURL(), migrate.Options{Log: slog.New(slog.DiscardHandler)}); err != nil {
 		return err
 	}
-	version, dump, err := s.DumpSchema(ctx, "postgres")
+	version, dump, err := pglocal.DumpSchema(ctx, s.AdminURL())
 	if err != nil {
 		return err
 	}

@@ -30,16 +30,18 @@ const (
 
 // ContentWriter stores the content of one load. Its methods may be called from several goroutines.
 type ContentWriter struct {
-	store  *Store
-	ctx    context.Context //nolint:containedctx // the writer lives for one load, whose callback has no context
-	tenant string
-	packer *bundle.Packer
+	store    *Store
+	ctx      context.Context //nolint:containedctx // the writer lives for one load, whose callback has no context
+	tenant   string
+	packer   *bundle.Packer
+	unpacker *zstd.Decoder
 
-	mu    sync.Mutex
-	seen  map[digest.Digest]bool
-	batch []content
-	bytes int
-	// Stored and Known count bundles that were written and that were there already.
+	mu      sync.Mutex
+	seen    map[digest.Digest]bool
+	batch   []content
+	decoded []decoded
+	bytes   int
+	// Stored and Known count bundles that were written, and that were there already or remembered.
 	Stored, Known int
 }
 
@@ -49,9 +51,18 @@ type content struct {
 	pack   []byte
 }
 
+type decoded struct {
+	key, content digest.Digest
+	value        []byte
+}
+
 // Contents returns a writer for one load; ctx bounds it.
-func (s *Store) Contents(ctx context.Context, tenant string) *ContentWriter {
-	return &ContentWriter{store: s, ctx: ctx, tenant: tenant, packer: bundle.NewPacker(runtime.GOMAXPROCS(0)), seen: map[digest.Digest]bool{}}
+func (s *Store) Contents(ctx context.Context, tenant string) (*ContentWriter, error) {
+	unpacker, err := zstd.NewReader(nil, zstd.WithDecoderMaxMemory(MaxDocumentBytes))
+	if err != nil {
+		return nil, errs.Wrap(errs.Internal, err, "zstd")
+	}
+	return &ContentWriter{store: s, ctx: ctx, tenant: tenant, unpacker: unpacker, packer: bundle.NewPacker(runtime.GOMAXPROCS(0)), seen: map[digest.Digest]bool{}}, nil
 }
 
 // Keep stores one bundle unless it is there. It is written when enough is gathered, or by Flush.
@@ -90,27 +101,64 @@ func (w *ContentWriter) add(c content) error {
 	w.Stored++
 	w.batch = append(w.batch, c)
 	w.bytes += len(c.pack)
-	if w.bytes < batchBytes && len(w.batch) < batchRows {
-		w.mu.Unlock()
-		return nil
-	}
-	batch := w.take()
 	w.mu.Unlock()
-	return w.store.putContents(w.ctx, w.tenant, batch)
+	return w.flush(false)
 }
 
-func (w *ContentWriter) take() []content {
-	b := w.batch
-	w.batch, w.bytes = nil, 0
-	return b
+// Recall implements catalog.Memory. What names content that is not stored is as if forgotten.
+func (w *ContentWriter) Recall(key digest.Digest) ([]byte, error) {
+	var packed []byte
+	err := w.store.pool.QueryRow(w.ctx, `select value from catalog.decoded d where tenant = $1 and key = $2
+		and (content = '' or exists (select from catalog.contents c where c.tenant = d.tenant and c.digest = d.content))`, w.tenant, key).Scan(&packed)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, pg.Err(err)
+	}
+	w.count(true)
+	return w.unpacker.DecodeAll(packed, nil)
+}
+
+// Remember implements catalog.Memory. The value is written with the content that it names.
+func (w *ContentWriter) Remember(key, content digest.Digest, value []byte) error {
+	packed := w.packer.Pack(value)
+	w.mu.Lock()
+	w.decoded = append(w.decoded, decoded{key, content, packed})
+	w.bytes += len(packed)
+	w.mu.Unlock()
+	return w.flush(false)
 }
 
 // Flush writes what is gathered. After it everything that Keep took is stored.
 func (w *ContentWriter) Flush() error {
+	defer w.unpacker.Close()
+	return w.flush(true)
+}
+
+// flush writes what is gathered if it is enough for a transaction, or all of it.
+func (w *ContentWriter) flush(all bool) error {
 	w.mu.Lock()
-	batch := w.take()
+	if !all && w.bytes < batchBytes && len(w.batch)+len(w.decoded) < batchRows {
+		w.mu.Unlock()
+		return nil
+	}
+	contents, values := w.batch, w.decoded
+	w.batch, w.decoded, w.bytes = nil, nil, 0
 	w.mu.Unlock()
-	return w.store.putContents(w.ctx, w.tenant, batch)
+	if len(contents)+len(values) == 0 {
+		return nil
+	}
+	err := w.store.pool.Tx(w.ctx, func(tx pgx.Tx) error {
+		if err := putContents(w.ctx, tx, w.tenant, contents); err != nil {
+			return err
+		}
+		return putDecoded(w.ctx, tx, w.tenant, values)
+	})
+	if err != nil {
+		return fmt.Errorf("store %d bundles: %w", len(contents), err)
+	}
+	return nil
 }
 
 func (s *Store) hasContent(ctx context.Context, tenant string, d digest.Digest) (bool, error) {
@@ -119,21 +167,26 @@ func (s *Store) hasContent(ctx context.Context, tenant string, d digest.Digest) 
 	return there, pg.Err(err)
 }
 
-func (s *Store) putContents(ctx context.Context, tenant string, batch []content) error {
-	if len(batch) == 0 {
-		return nil
-	}
+func putContents(ctx context.Context, tx pgx.Tx, tenant string, batch []content) error {
 	digests, sizes, packs := make([]string, len(batch)), make([]int64, len(batch)), make([][]byte, len(batch))
 	for i, c := range batch {
 		digests[i], sizes[i], packs[i] = string(c.digest), int64(c.size), c.pack
 	}
-	_, err := s.pool.Exec(ctx, `insert into catalog.contents (tenant, digest, size, pack)
+	_, err := tx.Exec(ctx, `insert into catalog.contents (tenant, digest, size, pack)
 		select $1, d, s, p from unnest($2::text[], $3::bigint[], $4::bytea[]) as u(d, s, p)
 		order by d on conflict do nothing`, tenant, digests, sizes, packs)
-	if err != nil {
-		return fmt.Errorf("store %d bundles: %w", len(batch), pg.Err(err))
+	return err
+}
+
+func putDecoded(ctx context.Context, tx pgx.Tx, tenant string, batch []decoded) error {
+	keys, contents, values := make([]string, len(batch)), make([]string, len(batch)), make([][]byte, len(batch))
+	for i, d := range batch {
+		keys[i], contents[i], values[i] = string(d.key), string(d.content), d.value
 	}
-	return nil
+	_, err := tx.Exec(ctx, `insert into catalog.decoded (tenant, key, content, value)
+		select $1, k, c, v from unnest($2::text[], $3::text[], $4::bytea[]) as u(k, c, v)
+		order by k on conflict do nothing`, tenant, keys, contents, values)
+	return err
 }
 
 // PutPackages stores package documents by digest; those that are there are left alone.

@@ -25,7 +25,8 @@ func (a *API) authenticate(next http.Handler) http.Handler {
 		}
 		who, err := a.d.Tokens.Caller(r.Context(), token)
 		if err != nil {
-			httpserver.Problem(w, r, err)
+			httpserver.Problem(w, r, public(err))
+			httpserver.NoteError(r.Context(), err)
 			return
 		}
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, who)))

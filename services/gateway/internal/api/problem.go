@@ -42,10 +42,7 @@ func (p *Problem) ContentType(string) string { return httpserver.ProblemType }
 // problemOf turns an error of the field into a problem, and lets the access log know the error itself.
 func problemOf(ctx context.Context, err error) *Problem {
 	httpserver.NoteError(ctx, err)
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = errs.Wrap(errs.Unavailable, err, "the request took longer than %s", requestTimeout)
-	}
-	p := newProblem(ctx, httpserver.Details(err))
+	p := newProblem(ctx, httpserver.Details(public(err)))
 	var late interface{ Timeout() bool }
 	if errors.As(err, &late) && late.Timeout() && errs.Is(err, errs.Unavailable) {
 		p.Status, p.Title = http.StatusGatewayTimeout, http.StatusText(http.StatusGatewayTimeout)
@@ -54,6 +51,19 @@ func problemOf(ctx context.Context, err error) *Problem {
 		p.Errors[i].Location = location(p.Errors[i].Location)
 	}
 	return p
+}
+
+// public is what a caller may read of an error. What a driver says of a part that is away names hosts,
+// ports and roles; the log has it.
+func public(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return errs.New(errs.Unavailable, "the request took longer than %s", requestTimeout)
+	}
+	e, ok := errors.AsType[*errs.Error](err)
+	if ok && e.Kind == errs.Unavailable && errors.Unwrap(e) != nil {
+		return errs.New(errs.Unavailable, "a part that this request needs is away; try again in a moment")
+	}
+	return err
 }
 
 func newProblem(ctx context.Context, d httpserver.ProblemDetails) *Problem {
@@ -110,7 +120,7 @@ func problems(ctx huma.Context, _ string, v any) (any, error) {
 	}
 	kind := kindOf(e.Status)
 	status := e.Status
-	if kind == errs.Invalid {
+	if status == http.StatusUnprocessableEntity {
 		status = httpserver.Status(errs.Invalid)
 	}
 	d := httpserver.ProblemDetails{Title: http.StatusText(status), Status: status, Kind: string(kind), Detail: e.Detail}

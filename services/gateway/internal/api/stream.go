@@ -106,7 +106,9 @@ func (s *stream) run(ctx context.Context) error {
 	s.w.Header().Set("Cache-Control", "no-store")
 	s.w.Header().Set("X-Accel-Buffering", "no")
 	s.w.WriteHeader(http.StatusOK)
-	if err := s.write([]byte("retry: 1000\n\n")); err != nil {
+	// The position goes first, so that a client that began now and is cut off before the first event
+	// misses nothing.
+	if err := s.write(fmt.Appendf(nil, "retry: 1000\nid: %s\n\n", s.filter.After)); err != nil {
 		return nil // the client went: nothing failed here
 	}
 	look, beat := time.NewTicker(lookEvery), time.NewTicker(heartbeatEvery)

@@ -18,6 +18,9 @@ import (
 // then says from where to go on.
 const maxScans = 20
 
+// scanBatch is how many events are read at a time where most are not wanted: about a megabyte.
+const scanBatch = 1000
+
 // selection is an event filter, made ready.
 type selection struct {
 	log     eventlog.Filter
@@ -98,6 +101,10 @@ func (r *Reader) Events(ctx context.Context, who model.Caller, f model.EventFilt
 		}
 	}
 	items = []model.Event{}
+	batch := f.Limit
+	if s.cluster != "" {
+		batch = max(batch, scanBatch)
+	}
 	for range maxScans {
 		var recorded []eventlog.Recorded
 		from := next
@@ -105,7 +112,7 @@ func (r *Reader) Events(ctx context.Context, who model.Caller, f model.EventFilt
 		err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) (err error) {
 			// The head first: what comes after it is not the end that was reached.
 			if head, err = r.Log.Head(ctx, tx); err == nil {
-				recorded, next, err = r.Log.ReadAfter(ctx, tx, from, s.log, f.Limit)
+				recorded, next, err = r.Log.ReadAfter(ctx, tx, from, s.log, batch)
 			}
 			return err
 		})

@@ -70,6 +70,9 @@ func (h *Hub) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
 	err := errors.Join(h.renew(ctx), h.switches(ctx))
+	if h.c.Bus.Check(ctx) != nil { // the connection has told so; its return wakes nobody here, the ticker does
+		return err
+	}
 	infos, streamErr := h.c.Bus.Ensure(ctx)
 	if streamErr == nil {
 		streamErr = h.refill(ctx, infos)

@@ -3,6 +3,7 @@ package recorder
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -101,8 +102,8 @@ func (r *Recorder) adopt(ctx context.Context, tx pgx.Tx, scope protocol.Scope, c
 		return begin, nil, err
 	}
 	old := record.CSV{Exists: true, Phase: last.Phase, Reason: last.Reason, SeenPhase: last.Phase, SeenReason: last.Reason}
-	for i := len(c.History) - 1; i >= 0; i-- {
-		if c.History[i].Phase == last.Phase && c.History[i].Reason == last.Reason {
+	for i, t := range slices.Backward(c.History) {
+		if t.Phase == last.Phase && t.Reason == last.Reason {
 			old.Taken = c.Dropped + i + 1
 			return life{c.UID, old}, nil, nil
 		}
@@ -183,8 +184,8 @@ func (r *Recorder) appendCSV(ctx context.Context, tx pgx.Tx, scope protocol.Scop
 // originOf is the last event of the plan that installed a CSV, nothing where there is none.
 func (r *Recorder) originOf(ctx context.Context, tx pgx.Tx, tenant, plan string) (origin, error) {
 	id, err := uuid.Parse(plan)
-	if err != nil { // not every CSV comes from a plan
-		return origin{}, nil
+	if err != nil {
+		return origin{}, nil //nolint:nilerr // not every CSV comes from a plan
 	}
 	stream := events.StreamID{Kind: events.KindInstallPlan, Key: events.Key(tenant, events.KindInstallPlan, id.String()), Incarnation: 1}
 	var recs []eventlog.Recorded

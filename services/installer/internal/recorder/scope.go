@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/errs"
@@ -15,6 +16,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/libs/telemetry"
 )
 
 // namespaceCommand is the UUIDv5 namespace of the recorder's command ids. It is arbitrary and must never change.
@@ -118,16 +120,19 @@ func behind(e eventlog.Recorded) origin {
 	return o
 }
 
-// append appends facts. Their ids derive from the stream and the version behind which they stand.
+// append appends facts, as a span of the trace that they belong to. Their ids derive from the stream and
+// the version behind which they stand.
 func (r *Recorder) append(ctx context.Context, tx pgx.Tx, tenant string, s events.StreamID, subject string, version int64, o origin, payloads []events.Payload) error {
 	if len(payloads) == 0 {
 		return nil
 	}
+	ctx, end := telemetry.Span(telemetry.WithTraceParent(ctx, o.trace), "record "+string(s.Kind), attribute.String("subject", subject))
 	_, err := r.c.EventLog.Append(ctx, tx, events.Meta{
 		Tenant: tenant, Source: events.Installer, Time: r.c.Now().UTC(),
 		Command:     uuid.NewSHA1(namespaceCommand, fmt.Appendf(nil, "%s\x00%s\x00%d", tenant, s, version)),
-		Correlation: o.correlation, Causation: o.causation, TraceParent: o.trace,
+		Correlation: o.correlation, Causation: o.causation, TraceParent: telemetry.TraceParent(ctx),
 	}, s, subject, version, payloads...)
+	end(err)
 	return err
 }
 

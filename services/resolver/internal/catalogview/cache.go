@@ -57,7 +57,7 @@ func (c *cache[K, V]) entry(key K) *cached[K, V] {
 func (c *cache[K, V]) add(e *cached[K, V], weight int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.entries[e.key] == nil { // evicted while it was loaded
+	if el := c.entries[e.key]; el == nil || el.Value != any(e) { // evicted while it was loaded
 		return
 	}
 	e.weight = weight

@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/errs"
@@ -38,6 +39,7 @@ type Views struct {
 	pool      *pg.Pool
 	packages  *cache[key, *resolve.Package]
 	revisions *cache[key, *revision]
+	contents  *cache[key, bundle.Content]
 }
 
 type key struct{ tenant, digest string }
@@ -56,6 +58,7 @@ func New(pool *pg.Pool) *Views {
 		pool:      pool,
 		packages:  newCache[key](packageBytes, func(p *resolve.Package) int { return p.Weight() }),
 		revisions: newCache[key](revisionBytes, func(r *revision) int { return r.weight }),
+		contents:  newCache[key](contentBytes, contentWeight),
 	}
 }
 
@@ -246,7 +249,7 @@ func learn(ctx context.Context, tx pgx.Tx, tenant, d string) ([]string, error) {
 	}
 	apis := []string{}
 	for _, api := range resolve.Index(p, digest.Digest(d)).APIs() {
-		apis = append(apis, resolve.APIName(api))
+		apis = append(apis, strings.ReplaceAll(resolve.APIName(api), "\x00", "\ufffd")) // PostgreSQL takes no NUL in text
 	}
 	_, err = tx.Exec(ctx, `insert into resolver.package_apis (tenant, digest, apis) values ($1, $2, $3) on conflict do nothing`, tenant, d, apis)
 	if err != nil {

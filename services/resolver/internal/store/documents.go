@@ -4,12 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/pg"
@@ -54,23 +52,6 @@ func (s *Store) Record(ctx context.Context, tenant, d string) (resolve.Record, e
 	}
 	err = json.Unmarshal(raw, &r)
 	return r, errs.Wrap(errs.Internal, err, "read input %s", d)
-}
-
-// Content reads the manifests of a bundle; errs.NotFound where they are not stored.
-func (s *Store) Content(ctx context.Context, tenant, d string) (bundle.Content, error) {
-	var pack []byte
-	err := s.pool.QueryRow(ctx, `select pack from catalog_api.contents where tenant = $1 and digest = $2`, tenant, d).Scan(&pack)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return bundle.Content{}, errs.New(errs.NotFound, "the manifests of bundle %s are not stored", d)
-	}
-	if err != nil {
-		return bundle.Content{}, fmt.Errorf("read bundle %s: %w", d, pg.Err(err))
-	}
-	c, got, err := bundle.Unpack(pack)
-	if err == nil && string(got) != d {
-		err = errs.New(errs.Internal, "the content stored as %s has the digest %s", d, got)
-	}
-	return c, err
 }
 
 // Config reads a subscription's configuration by its commitment; nil without one. One that was erased

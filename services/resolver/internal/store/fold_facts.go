@@ -34,6 +34,7 @@ func (s *Store) applyPlan(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) e
 	if p, ok := e.Payload.(events.InstallPlanProposed); ok {
 		row.id = p.Plan
 	}
+	revived := row.state.Exists() && !row.state.Live()
 	if e.Version > row.version {
 		if row.state, err = installplan.Evolve(row.state, e.Payload); err != nil {
 			return errs.Wrap(errs.Internal, err, "fold %s of %s", e.Type, e.Subject)
@@ -50,6 +51,10 @@ func (s *Store) applyPlan(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) e
 		return errors.Join(s.expect(ctx, tx, e, row), s.marks.Mark(ctx, tx, bus.Interactive, scope))
 	case events.InstallPlanFailed, events.InstallPlanRejected:
 		return s.marks.Mark(ctx, tx, bus.Interactive, scope)
+	case events.InstallPlanStarted:
+		if revived { // it began while it was being superseded: what took its place has to go
+			return s.marks.Mark(ctx, tx, bus.Interactive, scope)
+		}
 	}
 	return nil
 }

@@ -171,9 +171,9 @@ func storedReads(cluster string, reads []resolve.Read) map[resolve.Read]bool {
 		case resolve.ReadVisible:
 			out[resolve.Read{Kind: r.Kind}] = true
 		case resolve.ReadCatalog:
-			out[resolve.Read{Kind: r.Kind, Name: r.Catalog.Name}] = true
+			out[resolve.Read{Kind: r.Kind, Name: storable(r.Catalog.Name)}] = true
 		default:
-			out[resolve.Read{Kind: r.Kind, Catalog: resolve.CatalogKey{Name: catalogSubject(cluster, r.Catalog)}, Name: r.Name}] = true
+			out[resolve.Read{Kind: r.Kind, Catalog: resolve.CatalogKey{Name: catalogSubject(cluster, r.Catalog)}, Name: storable(r.Name)}] = true
 		}
 	}
 	return out

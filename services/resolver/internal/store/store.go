@@ -4,6 +4,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"strings"
@@ -71,10 +72,15 @@ func catalogSubject(cluster string, k resolve.CatalogKey) string {
 	return cluster + "/" + k.Namespace + "/" + k.Name
 }
 
+// encode makes JSON for a jsonb column. PostgreSQL takes no NUL there, nor in text: catalogs are made by
+// others, and one with such a name must not hold up a scope.
 func encode(v any) (json.RawMessage, error) {
 	b, err := json.Marshal(v)
-	return b, errs.Wrap(errs.Internal, err, "encode %T", v)
+	return bytes.ReplaceAll(b, []byte(`\u0000`), []byte(`\ufffd`)), errs.Wrap(errs.Internal, err, "encode %T", v)
 }
+
+// storable is a text for a column.
+func storable(s string) string { return strings.ReplaceAll(s, "\x00", "\ufffd") }
 
 // scopeOf names the scope of an event as dirty because of it.
 func scopeOf(e eventlog.Recorded, cluster, namespace string) bus.Scope {

@@ -203,8 +203,7 @@ func TestOvertakenDecisionsAreRefused(t *testing.T) {
 	l = b.load(t, "ops")
 	told := decide.Told{Subscription: l.Subscriptions[0], Event: events.ResolutionSucceeded{Outcome: "AtLatestKnown"}, Outcome: decide.Outcome{Kind: "AtLatestKnown"}}
 	err := b.store.Write(t.Context(), l, decide.Decisions{Told: []decide.Told{told}}, nil, store.Cause{Command: uuid.New()})
-	var conflict *eventlog.ConflictError
-	if !errors.As(err, &conflict) {
+	if _, ok := errors.AsType[*eventlog.ConflictError](err); !ok {
 		t.Errorf("a decision on a subscription of before gives %v", err)
 	}
 	if again := b.load(t, "ops"); again.Decisions != l.Decisions {

@@ -29,6 +29,9 @@ type ExecutionSpec struct {
 	Digest    string `json:"digest"`
 	Component string `json:"component"`
 	Steps     int    `json:"steps"`
+	// Group and Targets are the operator group that the plan was begun with.
+	Group   string   `json:"group,omitempty"`
+	Targets []string `json:"targets,omitempty"`
 	// Configs are the subscriptions' configurations by ClusterServiceVersion, to render its Deployments
 	// again when one is lost; they show nothing that the Deployments do not.
 	Configs map[string]json.RawMessage `json:"configs,omitempty"`

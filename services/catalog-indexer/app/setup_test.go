@@ -24,13 +24,13 @@ import (
 // bench is an indexer over a database of its own, driven step by step.
 type bench struct {
 	*App
-	t        *testing.T
+	t        testing.TB
 	gateway  *pg.Pool
 	log      *eventlog.Log // as the gateway appends
 	consumer *bus.Consumer
 }
 
-func setup(t *testing.T) *bench {
+func setup(t testing.TB) *bench {
 	t.Helper()
 	d := pgtest.DB(t)
 	pool := d.Pool(t, "catalog-indexer")
@@ -38,7 +38,11 @@ func setup(t *testing.T) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{App: assemble(Config{}, tel, pool, nil), t: t, gateway: d.Pool(t, "gateway")}
+	a, err := assemble(Config{}, tel, pool, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{App: a, t: t, gateway: d.Pool(t, "gateway")}
 	b.log = eventlog.New(b.gateway)
 	b.consumer = b.App.consumer()
 	seq := eventlog.NewSequencer(b.App.log, eventlog.Options{ID: "test"})
@@ -169,7 +173,7 @@ func (b *bench) state(stream string) (state, reason, message string) {
 	return state, reason, message
 }
 
-func write(t *testing.T, dir, name, text string) {
+func write(t testing.TB, dir, name, text string) {
 	t.Helper()
 	file := filepath.Join(dir, name)
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
@@ -254,7 +258,7 @@ func (b *bench) nothingTold(stream string) {
 }
 
 // examples copies the catalog that ships with the project.
-func examples(t *testing.T) string {
+func examples(t testing.TB) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "catalog")
 	if err := os.CopyFS(dir, os.DirFS("../../../examples/catalog")); err != nil {
@@ -264,7 +268,7 @@ func examples(t *testing.T) string {
 }
 
 // overlay writes the files of one directory over those of another.
-func overlay(t *testing.T, from, to string) {
+func overlay(t testing.TB, from, to string) {
 	t.Helper()
 	fsys := os.DirFS(from)
 	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {

@@ -1,0 +1,41 @@
+package app
+
+import (
+	"context"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+)
+
+// metrics is what the indexer counts.
+type metrics struct {
+	looks    metric.Float64Histogram
+	contents metric.Int64Counter
+}
+
+func newMetrics() (*metrics, error) {
+	m := otel.Meter("github.com/chandler-fleet/chandler/services/catalog-indexer")
+	looks, err := m.Float64Histogram("chandler.catalog.look.duration", metric.WithUnit("s"),
+		metric.WithDescription("time to look at one catalog, by outcome"),
+		metric.WithExplicitBucketBoundaries(.01, .05, .1, .5, 1, 2.5, 5, 10, 30, 60, 120))
+	if err != nil {
+		return nil, errs.Wrap(errs.Internal, err, "make metrics")
+	}
+	contents, err := m.Int64Counter("chandler.catalog.contents.stored", metric.WithDescription("bundles stored, each content once"))
+	if err != nil {
+		return nil, errs.Wrap(errs.Internal, err, "make metrics")
+	}
+	return &metrics{looks: looks, contents: contents}, nil
+}
+
+// looked counts a look that came to an outcome.
+func (m *metrics) looked(ctx context.Context, outcome string, took time.Duration) {
+	m.looks.Record(ctx, took.Seconds(), metric.WithAttributes(attribute.String("outcome", outcome)))
+}
+
+// stored counts content that was written.
+func (m *metrics) stored(ctx context.Context, n int) { m.contents.Add(ctx, int64(n)) }
