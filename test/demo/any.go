@@ -66,7 +66,7 @@ func (p *play) pick(ctx context.Context, n int) ([]candidate, error) {
 			Items []struct{ Name, DefaultChannel string }
 			Next  string
 		}
-		if err := p.api.Get(ctx, "/api/v1/catalogs/"+given+"/packages?after="+url.QueryEscape(cursor), &page); err != nil {
+		if err := p.api.Get(ctx, "/api/v1/catalogs/"+given+"/packages"+behind(cursor), &page); err != nil {
 			return nil, err
 		}
 		for _, item := range page.Items {
@@ -168,4 +168,12 @@ spec: {name: %[3]s, channel: %[4]q, source: %[5]s, sourceNamespace: catalogs, in
 	}
 	_, err := p.run(ctx, "apply", "-f", file, "--cluster", cluster)
 	return err
+}
+
+// behind asks for the page behind a cursor; the first one has none.
+func behind(cursor string) string {
+	if cursor == "" {
+		return ""
+	}
+	return "?cursor=" + url.QueryEscape(cursor)
 }

@@ -8,6 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -45,7 +46,17 @@ func newNode(name string) *corev1.Node {
 			"type":                           "kwok",
 		},
 		Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"},
-	}}
+	}, Status: corev1.NodeStatus{Capacity: plenty(), Allocatable: plenty()}}
+}
+
+// plenty is more of everything than any operator asks for; what kwok gives by itself has no ephemeral storage.
+func plenty() corev1.ResourceList {
+	return corev1.ResourceList{
+		corev1.ResourceCPU:              resource.MustParse("1k"),
+		corev1.ResourceMemory:           resource.MustParse("1Ti"),
+		corev1.ResourceEphemeralStorage: resource.MustParse("1Ti"),
+		corev1.ResourcePods:             resource.MustParse("100k"),
+	}
 }
 
 func (p *plane) nodesReady(ctx context.Context) error {
