@@ -15,7 +15,7 @@ HELM_VERSION := $(call tool_version,tools/helm,helm.sh/helm/v3)
 LINT := $(TOOLS)/golangci-lint-$(LINT_VERSION)
 HELM := $(TOOLS)/helm-$(HELM_VERSION)
 TESTRUN := $(TOOLS)/testrun
-export HELM
+export HELM TESTRUN
 export GOLANGCI_LINT_CACHE := $(CACHE)/golangci
 
 # Modules of the workspace as patterns for tools that do not know the pattern `work`.
@@ -26,12 +26,6 @@ PATTERNS := $(addsuffix /...,$(MODULES))
 PURE := ./libs/archtest/... ./libs/errs/... ./libs/digest/... ./libs/events/... ./libs/protocol/... ./libs/catalog/... \
 	./libs/installplan/... ./libs/bundle/... ./libs/render/... ./libs/service/... ./libs/telemetry/... ./libs/httpserver/...
 
-# All of `make test` has 40 minutes on two cores; check and verify take the rest. One package may
-# take 15: the longest installs operators on real API servers.
-TEST_BUDGET ?= 34m
-TEST_TIMEOUT ?= 15m
-# Packages at a time: they share the machine with the API servers that they start.
-TEST_PACKAGES ?= 2
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
 .PHONY: help
@@ -46,11 +40,8 @@ verify: $(HELM) prepare ## generate everything again and fail on a difference
 	@tools/verify.sh
 
 .PHONY: test
-test: prepare ## check, verify and every test with the race detector; installs or builds what is missing
-	@$(MAKE) check
-	@$(MAKE) verify
-	@$(MAKE) testrun clusters
-	@CGO_ENABLED=1 $(TESTRUN) -budget $(TEST_BUDGET) -- -race -shuffle=on -timeout $(TEST_TIMEOUT) -p $(TEST_PACKAGES) work
+test: ## check, verify and every test with the race detector; installs or builds what is missing
+	@tools/test.sh
 
 .PHONY: bench
 bench: prepare ## run the benchmarks
@@ -103,7 +94,7 @@ lint: $(LINT)
 
 .PHONY: archtest-pure
 archtest-pure:
-	@go test $(PURE)
+	@go test -short $(PURE)
 
 .PHONY: chart
 chart: $(HELM)

@@ -301,7 +301,7 @@ begin
 
   select * into s from eventlog.sequencer for update;
   if s.term <> p_term then
-    raise exception 'term % has passed to % under term %', p_term, s.leader, s.term using errcode = 'CH005';
+    raise exception 'term % has passed to % under term %', p_term, coalesce(nullif(s.leader, ''), 'nobody'), s.term using errcode = 'CH005';
   end if;
   now := greatest(s.recorded, clock_timestamp());
   with taken as (

@@ -2,7 +2,6 @@ package eventlog_test
 
 import (
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
@@ -63,7 +62,7 @@ func TestDatabaseAwayInMidRun(t *testing.T) {
 		t.Errorf("position %d, want 2", n)
 	}
 	list, err := b.log.ReadStream(t.Context(), pool, events.DefaultTenant, clusterStream("east"), 0)
-	if err != nil || len(list) != 2 || strings.Join(subjects(list), " ") != "east east" {
+	if err != nil || len(list) != 2 || list[1].Payload != replaced(1) {
 		t.Errorf("stream: %d events, %v", len(list), err)
 	}
 }

@@ -2,6 +2,7 @@ package render
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -120,13 +121,12 @@ func sortedTargets(targets []string) []string {
 func (r *renderer) add(gvk schema.GroupVersionKind, namespace, name string, body map[string]any) {
 	body["apiVersion"], body["kind"] = gvk.GroupVersion().String(), gvk.Kind
 	meta := child(body, "metadata")
+	// The rest is a cluster's own notes on another object, or fields that Kubernetes does not know: published bundles
+	// have them, OLM's create drops them, and server-side apply would refuse the object for them.
+	maps.DeleteFunc(meta, func(field string, _ any) bool { return field != "labels" && field != "annotations" })
 	meta["name"] = name
-	delete(meta, "namespace")
 	if namespace != "" {
 		meta["namespace"] = namespace
-	}
-	for _, k := range []string{"creationTimestamp", "resourceVersion", "uid", "generation", "managedFields", "ownerReferences", "selfLink", "finalizers"} {
-		delete(meta, k) // a cluster's own notes on another object
 	}
 	delete(body, "status")
 	r.out = append(r.out, Object{GVK: gvk, Namespace: namespace, Name: name, Resolving: r.csv.Name, Body: body})

@@ -40,25 +40,34 @@ func newConfig(t testing.TB, name string) service.Configurable {
 
 var variable = regexp.MustCompile(`CHANDLER_[A-Z_]+`)
 
-// load gives the variables to the service as its process would get them, and refuses those that it does not know.
-func load(t testing.TB, name string, env map[string]string) *service.Config {
+// known are the variables that a service reads.
+func known(t testing.TB, name string, cfg service.Configurable) map[string]bool {
 	t.Helper()
-	cfg := newConfig(t, name)
 	settings := service.NewSettings(name)
 	cfg.Settings(settings)
 	var usage strings.Builder
 	if err := settings.Usage(&usage); err != nil {
 		t.Fatal(err)
 	}
-	known := map[string]bool{}
+	all := map[string]bool{}
 	for _, v := range variable.FindAllString(usage.String(), -1) {
-		known[v], known[v+"_FILE"] = true, true
+		all[v], all[v+"_FILE"] = true, true
 	}
+	return all
+}
+
+// load gives the variables to the service as its process would get them, and refuses those that it does not know.
+func load(t testing.TB, name string, env map[string]string) *service.Config {
+	t.Helper()
+	cfg := newConfig(t, name)
+	all := known(t, name, cfg)
 	for v := range env {
-		if strings.HasPrefix(v, "CHANDLER_") && !known[v] {
+		if strings.HasPrefix(v, "CHANDLER_") && !all[v] {
 			t.Errorf("%s does not know the variable %s", name, v)
 		}
 	}
+	settings := service.NewSettings(name)
+	cfg.Settings(settings)
 	if err := settings.Load(nil, func(v string) (string, bool) { value, ok := env[v]; return value, ok }); err != nil {
 		t.Errorf("%s refuses its settings: %v", name, err)
 	}
@@ -187,5 +196,22 @@ func TestServicesTakeTheSettingsOfCompose(t *testing.T) {
 	for _, name := range services {
 		env := file.Services[name].Environment
 		check(t, name, load(t, name, env), env)
+	}
+}
+
+// docs/deploy.md names every setting, beside the services that have it.
+func TestEverySettingIsDocumented(t *testing.T) {
+	t.Parallel()
+	document, err := os.ReadFile(filepath.Join(root(t), "docs", "deploy.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range services {
+		for v := range known(t, name, newConfig(t, name)) {
+			row := regexp.MustCompile("(?m)^\\|[^|]*`" + v + "`[^|]*\\| (all|" + name + ") \\|")
+			if !strings.HasSuffix(v, "_FILE") && v != "CHANDLER_CONFIG" && !row.Match(document) {
+				t.Errorf("docs/deploy.md has no row for %s of the service %s", v, name)
+			}
+		}
 	}
 }

@@ -17,6 +17,7 @@ type operator struct {
 	deployments   []string // default: <name>-controller
 	minKube       string
 	configMap     string // an optional object
+	slip          bool   // fields that Kubernetes does not know
 }
 
 func (o operator) csv() string { return o.name + ".v" + o.version }
@@ -62,6 +63,9 @@ func (o operator) manifest() string {
 	}
 	for _, d := range deployments {
 		fmt.Fprintf(&b, deploymentManifest, d, d, d, o.name, o.version)
+		if o.slip {
+			b.WriteString("              restartPolcy: Always\n")
+		}
 	}
 	return b.String()
 }

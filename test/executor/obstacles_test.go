@@ -37,7 +37,7 @@ func TestObstacles(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, *bed, string){
 		"groups": testGroups, "grant": testGrant, "digest": testDigest, "content": testContent, "requirement": testRequirement,
 		"kubernetes": testKubernetes, "foreign": testForeign, "record": testRecord, "config": testConfig, "global": testGlobal,
-		"base": testBase, "stop": testStop, "targets": testTargets, "lost-deployment": testLostDeployment, "deleted": testDeleted, "edited": testEdited, "streams": testStreams,
+		"base": testBase, "stop": testStop, "slip": testSlip, "targets": testTargets, "lost-deployment": testLostDeployment, "deleted": testDeleted, "edited": testEdited, "streams": testStreams,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, b, name) })
 	}
@@ -333,6 +333,19 @@ func testBase(t *testing.T, b *bed, ns string) {
 	}
 	b.want(ns, p)
 	b.finishes(t, ns, p, o.csv())
+}
+
+// testSlip: published bundles hold fields that Kubernetes does not know; it drops them, and so do we.
+func testSlip(t *testing.T, b *bed, ns string) {
+	t.Helper()
+	o := operator{name: ns, version: "1.0.0", slip: true}
+	p := b.plan(ns, ns, planned{content: o.content(t)})
+	b.want(ns, p)
+	b.finishes(t, ns, p, o.csv())
+	two := operator{name: ns, version: "2.0.0", replaces: o.csv(), slip: true}
+	q := b.plan(ns, ns, planned{content: two.content(t), replaces: o.csv()})
+	b.want(ns, q)
+	b.finishes(t, ns, q, two.csv())
 }
 
 // testStop: the stop switch is honoured at the next step, and a stopped plan goes on where it was.

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -195,9 +196,7 @@ func (s *stack) env(name string) service.LookupEnv {
 		values["CHANDLER_CREDENTIALS_IDENTITY"] = s.keys.Identity
 		values["CHANDLER_GRANT_KEY"] = s.keys.GrantKey
 	}
-	for k, v := range s.o.Env {
-		values[k] = v
-	}
+	maps.Copy(values, s.o.Env)
 	return func(k string) (string, bool) { v, ok := values[k]; return v, ok }
 }
 

@@ -100,17 +100,32 @@ func Remove(dir string) error {
 			return err
 		}
 	}
-	return errors.Join(os.RemoveAll(s.dir), os.RemoveAll(s.socket))
+	return errors.Join(os.RemoveAll(s.dir), os.RemoveAll(s.socket), os.RemoveAll(s.origin))
 }
 
-// reapTemporary removes temporary instances whose owner has been killed. Their PostgreSQL has ended
-// with the owner where the kernel sees to that, and is stopped here where it does not.
-func reapTemporary() {
-	dirs, err := filepath.Glob(filepath.Join(base(), "own-*"))
-	if err != nil {
-		return // the pattern is a constant
+// markOrigin notes for which directory the instance is. The directory is made even if the data cannot
+// lie in it: once it is gone, nobody wants the data any more.
+func (s *Server) markOrigin() error {
+	if s.temp {
+		return nil
 	}
-	for _, dir := range dirs {
+	if err := os.MkdirAll(s.origin, 0o755); err != nil {
+		return err
+	}
+	if s.origin != s.dir {
+		note := "The database lies in " + s.dir + ", since the account that runs PostgreSQL cannot enter this directory.\n"
+		if err := os.WriteFile(filepath.Join(s.origin, "LOCATION"), []byte(note), 0o644); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(filepath.Join(s.socket, "origin"), []byte(s.origin), 0o644)
+}
+
+// reap clears away what killed processes have left: temporary instances whose owner is dead, and
+// sockets (with the data, where it lies there) of directories that have been removed. A PostgreSQL has
+// ended with its owner where the kernel sees to that, and is stopped here where it does not.
+func reap() {
+	for _, dir := range glob("own-*") {
 		pid, err := strconv.Atoi(strings.Split(filepath.Base(dir), "-")[1])
 		if err != nil || alive(pid) {
 			continue
@@ -121,4 +136,34 @@ func reapTemporary() {
 		}
 		_ = s.Stop() // a leftover that cannot be removed disturbs nobody
 	}
+	for _, dir := range glob("kept-*") {
+		origin, err := os.ReadFile(filepath.Join(dir, "origin"))
+		if err != nil {
+			continue // being made
+		}
+		if _, err := os.Lstat(string(origin)); !errors.Is(err, fs.ErrNotExist) || socketInUse(dir) {
+			continue
+		}
+		_ = os.RemoveAll(dir) // as above
+	}
+}
+
+// glob lists directories below base.
+func glob(pattern string) []string {
+	dirs, err := filepath.Glob(filepath.Join(base(), pattern))
+	if err != nil {
+		return nil // the patterns are constants
+	}
+	return dirs
+}
+
+// socketInUse reads the process id that PostgreSQL notes beside its socket.
+func socketInUse(dir string) bool {
+	data, err := os.ReadFile(filepath.Join(dir, ".s.PGSQL.5432.lock"))
+	if err != nil {
+		return false
+	}
+	first, _, _ := strings.Cut(string(data), "\n")
+	pid, err := strconv.Atoi(strings.TrimSpace(first))
+	return err == nil && alive(pid) && isPostgres(pid)
 }

@@ -232,11 +232,43 @@ func TestDirectoryOfRoot(t *testing.T) {
 	if strings.HasPrefix(s.DataDir(), closed) {
 		t.Errorf("its data is in %s", s.DataDir())
 	}
+	if note, err := os.ReadFile(filepath.Join(dir, "LOCATION")); err != nil || !strings.Contains(string(note), s.DataDir()) {
+		t.Errorf("where it is: %q %v", note, err)
+	}
 	if err := pglocal.Remove(dir); err != nil || !gone(s.PID()) {
 		t.Errorf("remove: %v", err)
 	}
+	for _, left := range []string{s.DataDir(), dir} {
+		if _, err := os.Stat(left); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("after Remove %s: %v", left, err)
+		}
+	}
+
+	// Who removes the directory alone has its data cleared away by the next one who starts an instance.
+	s, err = pglocal.Start(t.Context(), pglocal.Options{Dir: dir, Log: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	startAndStop := func() {
+		other, err := pglocal.Start(t.Context(), pglocal.Options{Log: quiet})
+		if err == nil {
+			err = other.Stop()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	startAndStop()
+	exec1(t, s.AdminURL(), "select 1") // not while it runs
+	if err := s.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	startAndStop()
 	if _, err := os.Stat(s.DataDir()); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("after Remove: %v", err)
+		t.Errorf("the data of a removed directory: %v", err)
 	}
 }
 

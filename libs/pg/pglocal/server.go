@@ -45,6 +45,7 @@ type Options struct {
 // Server is a running instance.
 type Server struct {
 	dir    string // data
+	origin string // the directory that was asked for; "" for a temporary instance
 	socket string // directory of the unix socket
 	temp   bool
 	pid    int
@@ -87,8 +88,8 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 
 // place decides where data and socket lie.
 func place(acc account, o Options) (*Server, error) {
+	reap()
 	if o.Dir == "" {
-		reapTemporary()
 		dir, err := os.MkdirTemp(base(), fmt.Sprintf("own-%d-", os.Getpid()))
 		if err != nil {
 			return nil, fmt.Errorf("private PostgreSQL: %w", err)
@@ -108,16 +109,19 @@ func located(acc account, dir string) (*Server, error) {
 		return nil, fmt.Errorf("private PostgreSQL: %w", err)
 	}
 	sum := sha256.Sum256([]byte(abs))
-	socket := filepath.Join(base(), "kept-"+hex.EncodeToString(sum[:6]))
+	s := &Server{dir: abs, origin: abs, socket: filepath.Join(base(), "kept-"+hex.EncodeToString(sum[:6]))}
 	if !acc.mayEnter(abs) {
-		abs = filepath.Join(socket, "data")
+		s.dir = filepath.Join(s.socket, "data")
 	}
-	return &Server{dir: abs, socket: socket}, nil
+	return s, nil
 }
 
 // prepare makes the data directory, or sees to it that nobody else runs on it.
 func (s *Server) prepare(ctx context.Context, acc account, bin string, o Options) error {
 	if err := acc.own(s.socket, 0o700); err != nil {
+		return err
+	}
+	if err := s.markOrigin(); err != nil {
 		return err
 	}
 	if pid, running := s.running(); running {

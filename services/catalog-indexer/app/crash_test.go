@@ -201,13 +201,10 @@ func TestRealCatalog(t *testing.T) {
 	if decoded < r.Bundles*9/10 { // small bundles are not worth remembering
 		t.Errorf("%d of %d bundles are remembered", decoded, r.Bundles)
 	}
-	found, err := filepath.Glob(filepath.Join(dir, "*", "*", "hulft", "catalog.yaml"))
-	if err != nil || len(found) != 1 {
-		t.Fatal(found, err)
-	}
-	text, err := os.ReadFile(found[0])
+	file := find(t, dir, "hulft/catalog.yaml")
+	text, err := os.ReadFile(file)
 	b.must(err)
-	write(t, filepath.Dir(found[0]), "catalog.yaml", string(text)+"---\nschema: olm.deprecations\npackage: hulft\nentries: [{reference: {schema: olm.package}, message: at its end}]\n")
+	write(t, filepath.Dir(file), "catalog.yaml", string(text)+"---\nschema: olm.deprecations\npackage: hulft\nentries: [{reference: {schema: olm.package}, message: at its end}]\n")
 	b.must(b.lookAt(stream))
 	second := b.facts(stream)[1].(events.CatalogRevisionPublished)
 	if len(second.Changes) != 1 || second.Changes[0].Package != "hulft" || len(second.Changes[0].Heads) != 0 || b.rows() != (rows{stored.contents, stored.packages + 1}) {

@@ -2,7 +2,6 @@ package app
 
 import (
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -47,14 +46,7 @@ func (b *bench) timed(stream string) time.Duration {
 // touch gives one file of a tree another time.
 func touch(b *testing.B, dir string) {
 	b.Helper()
-	found, err := filepath.Glob(filepath.Join(dir, "*", "*", "*", "*.yaml"))
-	if err != nil || len(found) == 0 {
-		found, err = filepath.Glob(filepath.Join(dir, "*", "*", "metadata", "*.yaml"))
-	}
-	if err != nil || len(found) == 0 {
-		b.Fatal("no file to touch", err)
-	}
-	if err := os.Chtimes(found[0], time.Time{}, time.Now()); err != nil {
+	if err := os.Chtimes(find(b, dir, ".yaml"), time.Time{}, time.Now()); err != nil {
 		b.Fatal(err)
 	}
 }

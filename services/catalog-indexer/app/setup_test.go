@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -284,4 +285,21 @@ func overlay(t testing.TB, from, to string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// find returns the first file of a tree whose path ends so.
+func find(tb testing.TB, dir, end string) string {
+	tb.Helper()
+	found := ""
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && strings.HasSuffix(path, end) {
+			found = path
+			return fs.SkipAll
+		}
+		return err
+	})
+	if err != nil || found == "" {
+		tb.Fatalf("no file %s below %s (%v)", end, dir, err)
+	}
+	return found
 }

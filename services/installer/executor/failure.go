@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
 )
 
 // Classes of failure (DESIGN D7).
@@ -70,7 +71,7 @@ type failure struct {
 func classify(err error) failure {
 	f := failure{class: classTransient, message: err.Error()}
 	switch {
-	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsMethodNotSupported(err), apierrors.IsNotAcceptable(err):
+	case cluster.IsUntypable(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsMethodNotSupported(err), apierrors.IsNotAcceptable(err):
 		f.class, f.reason = classPermanent, reasonInvalid
 	case apierrors.IsRequestEntityTooLargeError(err):
 		f.class, f.reason = classPermanent, reasonTooLarge

@@ -94,11 +94,11 @@ func TestTrouble(t *testing.T) {
 func TestFailureOfStep(t *testing.T) {
 	t.Parallel()
 	for _, err := range []error{crash{errors.New("x")}, context.Canceled} {
-		if f, got := asFailure(render.Object{}, err); f != nil || got == nil {
+		if _, f, got := blame(render.Object{}, err); f != nil || got == nil {
 			t.Errorf("%v became %+v, %v", err, f, got)
 		}
 	}
-	if f, err := asFailure(render.Object{Name: "x"}, apierrors.NewBadRequest("no")); err != nil || f.class != classPermanent {
+	if _, f, err := blame(render.Object{Name: "x"}, apierrors.NewBadRequest("no")); err != nil || f.class != classPermanent {
 		t.Errorf("got %+v, %v", f, err)
 	}
 }

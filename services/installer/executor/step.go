@@ -1,12 +1,14 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -35,36 +37,94 @@ const managerPrefix = "chandler/"
 // maxManager is what the API allows for the name of a field manager.
 const maxManager = 128
 
-// steps carries out what is not Done, in order. It returns a failure that stands in the way of a
-// step, or an error that concerns the log or the session.
-func (w *work) steps(ctx context.Context, r ready, x *cluster.Execution) (*failure, error) {
-	s := &x.Status
+// maxBatch is how many steps are set about at a time. Most of a step is waiting for the API server's
+// disk; a few at a time hide that, and keep what a stop switch still lets through small.
+const maxBatch = 8
+
+// steps carries out what is not Done, in order, batch by batch. It returns a failure that stands in the
+// way of a step, or an error that concerns the log or the session.
+func (w *work) steps(ctx context.Context, r ready, x *cluster.Execution) (f *failure, err error) {
 	passed := map[string]bool{} // gates, by ClusterServiceVersion
-	resumed := len(s.Steps) > s.Done()
-	if !resumed {
-		if err := w.take(ctx, r, x, s.Done()); err != nil {
+	batch, resumed := x.Status.Taken(), true
+	if len(batch) == 0 {
+		if batch, err = w.take(ctx, r, x); err != nil {
 			return nil, err
 		}
-	}
-	for i := s.Done(); i < len(r.objects); i++ {
-		if f, err := w.pass(ctx, r.objects[i], passed); f != nil || err != nil {
-			return f, err
-		}
-		if f, err := w.step(ctx, r, x, i, resumed); f != nil || err != nil {
-			return f, err
-		}
 		resumed = false
+	}
+	for len(batch) > 0 {
+		if f, err = w.pass(ctx, r.objects[batch[0]], passed); f != nil || err != nil {
+			return f, err
+		}
+		if f, err = w.batch(ctx, r, x, batch, resumed); f != nil || err != nil {
+			return f, err
+		}
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		if f := w.stopped(); f != nil && i+1 < len(r.objects) {
+		if f = w.stopped(); f != nil && len(x.Status.Steps) < len(r.objects) {
 			return f, w.save(ctx, x, "stopped")
 		}
-		if err := w.take(ctx, r, x, i+1); err != nil {
+		if batch, err = w.take(ctx, r, x); err != nil {
 			return nil, err
 		}
+		resumed = false
 	}
 	return nil, nil //nolint:nilnil // nothing is in the way: every step is done
+}
+
+// following returns how many steps from i on may be set about together: neighbours of one kind of work, of
+// one ClusterServiceVersion. That one goes alone, since the others name it as their owner; CRDs come before
+// what may need them, Deployments after all (R-IP-20).
+func following(objects []render.Object, i int) int {
+	n := i
+	for n < len(objects) && n-i < maxBatch && objects[n].Resolving == objects[i].Resolving && sortOf(objects[n]) == sortOf(objects[i]) {
+		n++
+		if objects[i].GVK.Kind == cluster.GVKCSV.Kind {
+			break
+		}
+	}
+	return n - i
+}
+
+// sortOf tells apart what must not be set about together.
+func sortOf(o render.Object) string {
+	switch o.GVK.Kind {
+	case cluster.GVKCSV.Kind, gvkCRD.Kind, gvkDeployment.Kind:
+		return o.GVK.Kind
+	}
+	return ""
+}
+
+// batch carries out steps side by side and notes those that are done in memory; the next write of the log
+// says so. Of several failures the worst is returned: an error, then what is permanent, then the first.
+func (w *work) batch(ctx context.Context, r ready, x *cluster.Execution, batch []int, resumed bool) (*failure, error) {
+	type result struct {
+		entry   cluster.Step
+		failure *failure
+		err     error
+	}
+	results := make([]result, len(batch))
+	var running sync.WaitGroup
+	for n, i := range batch {
+		running.Go(func() {
+			results[n].entry, results[n].failure, results[n].err = w.step(ctx, r, x, i, resumed)
+		})
+	}
+	running.Wait()
+	var worst *failure
+	var err error
+	for n, i := range batch {
+		switch res := results[n]; {
+		case res.err != nil:
+			err = cmp.Or(err, res.err)
+		case res.failure == nil:
+			x.Status.Steps[i] = res.entry
+		case worst == nil, worst.class != classPermanent && res.failure.class == classPermanent:
+			worst = res.failure
+		}
+	}
+	return worst, err
 }
 
 // stopped looks at the stop switch as it is now, not as it was when the work began.
@@ -76,25 +136,29 @@ func (w *work) stopped() *failure {
 	return &failure{class: classStopped, reason: reasonStopped, quick: true, message: "effects are stopped"}
 }
 
-// take writes into the log that step i is set about, and with it that those before are done; past the
-// last step it ends the plan. Objects come with the log's order, so an entry is only ever appended.
-func (w *work) take(ctx context.Context, r ready, x *cluster.Execution, i int) error {
+// take writes into the log that the next batch is set about, and with it that those before are done; past
+// the last step it ends the plan. Entries come with the plan's order, so they are only ever appended.
+func (w *work) take(ctx context.Context, r ready, x *cluster.Execution) (batch []int, err error) {
 	s := &x.Status
 	now := w.cfg.Now().UTC()
 	s.Phase, s.Class, s.Reason, s.Message, s.Attempts = protocol.PlanStarted, "", "", "", 0
 	if !s.Begun {
 		s.Begun, s.Started = true, now
 	}
-	if i == len(r.objects) {
+	from := len(s.Steps)
+	if from == len(r.objects) {
 		s.Phase, s.Ended = protocol.PlanFinished, now
-		return w.save(ctx, x, "finished")
+		return nil, w.save(ctx, x, "finished")
 	}
-	o := r.objects[i]
-	s.Steps = append(s.Steps, cluster.Step{
-		Index: i + 1, Group: o.GVK.Group, Kind: o.GVK.Kind, Namespace: o.Namespace, Name: o.Name,
-		Digest: string(r.document.Steps[i].Digest), State: cluster.StepTaken, Epoch: w.client.Number, Time: now,
-	})
-	return w.save(ctx, x, "taken")
+	for i := from; i < from+following(r.objects, from); i++ {
+		o := r.objects[i]
+		batch = append(batch, i)
+		s.Steps = append(s.Steps, cluster.Step{
+			Index: i + 1, Group: o.GVK.Group, Kind: o.GVK.Kind, Namespace: o.Namespace, Name: o.Name,
+			Digest: string(r.document.Steps[i].Digest), State: cluster.StepTaken, Epoch: w.client.Number, Time: now,
+		})
+	}
+	return batch, w.save(ctx, x, "taken")
 }
 
 func (w *work) save(ctx context.Context, x *cluster.Execution, point string) error {
@@ -107,24 +171,23 @@ func (w *work) save(ctx context.Context, x *cluster.Execution, point string) err
 	return w.at(point)
 }
 
-// step applies one object and notes in memory that it is done; the next write of the log says so.
-func (w *work) step(ctx context.Context, r ready, x *cluster.Execution, i int, resumed bool) (*failure, error) {
-	o := r.objects[i]
-	entry := &x.Status.Steps[i]
+// step applies one object and returns its entry of the log as done.
+func (w *work) step(ctx context.Context, r ready, x *cluster.Execution, i int, resumed bool) (cluster.Step, *failure, error) {
+	o, entry := r.objects[i], x.Status.Steps[i]
 	body, err := w.dress(r, x, o, entry.Digest)
 	if err != nil {
-		return asFailure(o, err)
+		return blame(o, err)
 	}
 	applied, found, err := w.put(ctx, body, w.manager(r.packageOf(o.Resolving)), resumed)
-	if err == nil && o.GVK.Kind == "CustomResourceDefinition" {
+	if err == nil && o.GVK.Kind == gvkCRD.Kind {
 		err = w.client.AwaitEstablished(ctx, applied)
 		w.facts.forget(o.Name)
 	}
 	if err != nil {
-		return asFailure(o, err)
+		return blame(o, err)
 	}
 	entry.State, entry.UID, entry.Found, entry.Epoch, entry.Time = cluster.StepDone, string(applied.GetUID()), found, w.client.Number, w.cfg.Now().UTC()
-	return nil, nil //nolint:nilnil // done
+	return entry, nil, nil
 }
 
 // put applies an object. After a crash it looks first: what already carries the step's digest is not
@@ -281,14 +344,14 @@ func (r ready) packageOf(csvName string) string {
 	return ""
 }
 
-// asFailure sorts an error of a step: what ends the session stays an error.
-func asFailure(o render.Object, err error) (*failure, error) {
+// blame sorts an error of a step: what ends the session stays an error.
+func blame(o render.Object, err error) (cluster.Step, *failure, error) {
 	if isCrash(err) || cluster.IsFenced(err) || errors.Is(err, context.Canceled) {
-		return nil, err
+		return cluster.Step{}, nil, err
 	}
 	f := classify(err)
 	f.message = o.String() + ": " + f.message
-	return &f, nil
+	return cluster.Step{}, &f, nil
 }
 
 func isCrash(err error) bool {

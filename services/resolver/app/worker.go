@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/big"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -202,6 +203,14 @@ func (w *worker) config(ctx context.Context, l store.Loaded, b resolve.Planned) 
 }
 
 func stepsOf(c bundle.Content, namespace string, group render.OperatorGroup, config json.RawMessage) ([]installplan.Step, error) {
+	csv, err := c.CSV()
+	if err != nil {
+		return nil, err
+	}
+	// An operator without the webhooks or API services that it declares would be installed by halves.
+	if missing := render.Unserved(csv); len(missing) > 0 {
+		return nil, errs.New(errs.Unprocessable, "it declares %s, which this version of Chandler does not serve", strings.Join(missing, " and "))
+	}
 	objects, err := render.Render(render.Input{Content: c, Namespace: namespace, Group: group, Config: config})
 	if err != nil {
 		return nil, err

@@ -18,16 +18,12 @@ import (
 // maxRecordBytes bounds an unpacked input: the properties of some hundred operators.
 const maxRecordBytes = 64 << 20
 
-func packRecord(r resolve.Record) ([]byte, error) {
+func (s *Store) packRecord(r resolve.Record) ([]byte, error) {
 	raw, err := digest.Canonical(r)
 	if err != nil {
 		return nil, errs.Wrap(errs.Internal, err, "encode the input")
 	}
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
-	if err != nil {
-		return nil, errs.Wrap(errs.Internal, err, "zstd")
-	}
-	return enc.EncodeAll(raw, nil), nil
+	return s.pack.EncodeAll(raw, nil), nil
 }
 
 // Record reads the input of a decision; errs.NotFound where it is not kept.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/errs"
@@ -40,11 +41,16 @@ type Store struct {
 	marks Marker
 	apis  APIs
 	now   func() time.Time
+	pack  *zstd.Encoder // for EncodeAll alone, which may be called at once
 }
 
 // New returns the store on a pool of the resolver's role. now is the clock of decisions.
 func New(pool *pg.Pool, log *eventlog.Log, marks Marker, apis APIs, now func() time.Time) *Store {
-	return &Store{log: log, pool: pool, marks: marks, apis: apis, now: now}
+	pack, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest))
+	if err != nil {
+		panic("zstd options are constants: " + err.Error())
+	}
+	return &Store{log: log, pool: pool, marks: marks, apis: apis, now: now, pack: pack}
 }
 
 // splitSubject takes "cluster/namespace/name" apart.

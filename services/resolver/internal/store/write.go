@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/installplan"
@@ -35,7 +36,7 @@ func (s *Store) Write(ctx context.Context, l Loaded, d decide.Decisions, reads [
 		if err := s.guard(ctx, tx, l); err != nil {
 			return err
 		}
-		w := writer{s: s, tx: tx, l: l, c: c}
+		w := writer{s: s, tx: tx, l: l, c: c, kept: map[digest.Digest]bool{}}
 		if err := w.reads(ctx, now); err != nil {
 			return err
 		}
@@ -65,7 +66,7 @@ func (s *Store) Settle(ctx context.Context, l Loaded, subs []events.Subscription
 		if err := s.guard(ctx, tx, l); err != nil {
 			return err
 		}
-		w := writer{s: s, tx: tx, l: l, c: c}
+		w := writer{s: s, tx: tx, l: l, c: c, kept: map[digest.Digest]bool{}}
 		for _, g := range subs {
 			if err := w.generate(ctx, g); err != nil {
 				return err
@@ -121,6 +122,8 @@ type writer struct {
 	tx pgx.Tx
 	l  Loaded
 	c  Cause
+	// kept are the inputs that this transaction wrote: a plan and what is told of it share theirs.
+	kept map[digest.Digest]bool
 }
 
 func (w writer) meta(correlation string) events.Meta {
@@ -258,7 +261,11 @@ func (w writer) input(ctx context.Context, r resolve.Record) error {
 	if err != nil {
 		return err
 	}
-	body, err := packRecord(r)
+	if w.kept[d] {
+		return nil
+	}
+	w.kept[d] = true
+	body, err := w.s.packRecord(r)
 	if err != nil {
 		return fmt.Errorf("keep input %s: %w", d.Short(), err)
 	}

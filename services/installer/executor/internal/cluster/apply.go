@@ -22,7 +22,22 @@ const crdTimeout = 30 * time.Second
 // Fields of other managers are taken over only in objects that Chandler wrote before (LabelManaged):
 // there a person's edit is reverted (R-CSV-24) and the newest component's version of a shared object
 // wins. In anybody else's object they are a conflict that names the other manager.
+//
+// Published bundles hold fields that Kubernetes does not know. It drops them from what is created or
+// updated, but refuses to apply them; so they are dropped here as it would have done.
 func (e *Epoch) Apply(ctx context.Context, body *unstructured.Unstructured, manager string) (*unstructured.Unstructured, error) {
+	applied, err := e.apply(ctx, body, manager)
+	if !isUnknownField(err) {
+		return applied, err
+	}
+	known, pruneErr := e.prune(ctx, body)
+	if pruneErr != nil {
+		return nil, fmt.Errorf("%w (and what the API server would keep of it cannot be known: %w)", err, pruneErr)
+	}
+	return e.apply(ctx, known, manager)
+}
+
+func (e *Epoch) apply(ctx context.Context, body *unstructured.Unstructured, manager string) (*unstructured.Unstructured, error) {
 	client := e.objects(body.GroupVersionKind(), body.GetNamespace())
 	applied, err := client.Apply(ctx, body.GetName(), body, metav1.ApplyOptions{FieldManager: manager})
 	if !isManagerConflict(err) {

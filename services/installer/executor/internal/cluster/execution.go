@@ -89,6 +89,17 @@ func (s ExecutionStatus) Done() int {
 	return n
 }
 
+// Taken are the places of steps that were set about and are not known to be done.
+func (s ExecutionStatus) Taken() []int {
+	var out []int
+	for i, step := range s.Steps {
+		if step.State == StepTaken {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
 // Execution reads the execution of a plan, nil when there is none.
 func (e *Epoch) Execution(ctx context.Context, namespace, plan string) (*Execution, error) {
 	o, err := e.Get(ctx, gvkExecution, namespace, plan)

@@ -1,0 +1,74 @@
+package cluster
+
+import (
+	"context"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// untypable is how the API server says that an object does not fit the schema of its kind; it comes as an
+// internal error.
+const untypable = "failed to create typed patch object"
+
+// IsUntypable reports an object that cannot be applied whatever is retried.
+func IsUntypable(err error) bool {
+	return err != nil && strings.Contains(err.Error(), untypable)
+}
+
+func isUnknownField(err error) bool {
+	return IsUntypable(err) && strings.Contains(err.Error(), "field not declared in schema")
+}
+
+// prune returns the object without the fields that the API server does not know: it has the server say,
+// by a trial that changes nothing, what it would keep.
+func (e *Epoch) prune(ctx context.Context, body *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	client := e.objects(body.GroupVersionKind(), body.GetNamespace())
+	trial := []string{metav1.DryRunAll}
+	kept, err := client.Create(ctx, body, metav1.CreateOptions{DryRun: trial, FieldValidation: metav1.FieldValidationIgnore})
+	if apierrors.IsAlreadyExists(err) {
+		live, getErr := client.Get(ctx, body.GetName(), metav1.GetOptions{})
+		if getErr != nil {
+			return nil, getErr
+		}
+		next := body.DeepCopy()
+		next.SetResourceVersion(live.GetResourceVersion())
+		kept, err = client.Update(ctx, next, metav1.UpdateOptions{DryRun: trial, FieldValidation: metav1.FieldValidationIgnore})
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := body.DeepCopy()
+	intersect(out.Object, kept.Object)
+	return out, nil
+}
+
+// intersect removes from have what is not in kept, and adds nothing.
+func intersect(have, kept map[string]any) {
+	for k, v := range have {
+		other, ok := kept[k]
+		if !ok {
+			delete(have, k)
+			continue
+		}
+		intersectValue(v, other)
+	}
+}
+
+func intersectValue(have, kept any) {
+	switch h := have.(type) {
+	case map[string]any:
+		if k, ok := kept.(map[string]any); ok {
+			intersect(h, k)
+		}
+	case []any:
+		k, ok := kept.([]any)
+		for i := range h {
+			if ok && i < len(k) {
+				intersectValue(h[i], k[i])
+			}
+		}
+	}
+}

@@ -1,0 +1,45 @@
+package cluster
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestIntersect: what the server dropped goes, at any depth; what it added does not come.
+func TestIntersect(t *testing.T) {
+	t.Parallel()
+	have := map[string]any{
+		"a": "x", "slip": int64(1),
+		"list": []any{map[string]any{"name": "n", "slip": true}, "text"},
+		"map":  map[string]any{"in": map[string]any{"slip": nil, "out": "y"}},
+	}
+	kept := map[string]any{
+		"a": "changed", "added": "z",
+		"list": []any{map[string]any{"name": "n", "default": "d"}, "text", "more"},
+		"map":  map[string]any{"in": map[string]any{"out": "y"}},
+	}
+	intersect(have, kept)
+	want := map[string]any{
+		"a":    "x",
+		"list": []any{map[string]any{"name": "n"}, "text"},
+		"map":  map[string]any{"in": map[string]any{"out": "y"}},
+	}
+	if diff := cmp.Diff(want, have); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestUntypable: an internal error of this kind is not one that passes.
+func TestUntypable(t *testing.T) {
+	t.Parallel()
+	unknown := errors.New("failed to create typed patch object (a/b; apps/v1, Kind=Deployment): .spec.slip: field not declared in schema")
+	twice := errors.New(`failed to create typed patch object (a/b; v1, Kind=Service): .spec.ports: duplicate entries for key [port=1,protocol="TCP"]`)
+	if !isUnknownField(unknown) || isUnknownField(twice) || isUnknownField(nil) {
+		t.Error("unknown fields are not told apart")
+	}
+	if !IsUntypable(unknown) || !IsUntypable(twice) || IsUntypable(errors.New("etcd is slow")) {
+		t.Error("untypable objects are not told apart")
+	}
+}
