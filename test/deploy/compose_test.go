@@ -84,7 +84,7 @@ func TestProbe(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/readyz" {
 			w.WriteHeader(http.StatusServiceUnavailable)
-			fmt.Fprint(w, "the database is away") //nolint:errcheck // the client shows what came
+			fmt.Fprint(w, "the database is away")
 		}
 	}))
 	t.Cleanup(server.Close)

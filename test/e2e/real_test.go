@@ -17,7 +17,7 @@ var realOperators = []struct {
 	{pkg: "stackable-commons-operator"},
 	{pkg: "tigera-operator"},
 	{pkg: "trident-operator"},
-	{pkg: "operator-certification-operator"},
+	{pkg: "scaleops-operator"},
 	{pkg: "visionone-containersecurity", own: true},
 }
 
