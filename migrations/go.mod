@@ -1,5 +1,3 @@
 module github.com/chandler-fleet/chandler/migrations
 
 go 1.26.0
-
-

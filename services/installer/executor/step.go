@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -178,7 +179,10 @@ func (w *work) step(ctx context.Context, r ready, x *cluster.Execution, i int, r
 	if err != nil {
 		return blame(o, err)
 	}
+	t1 := time.Now()
 	applied, found, err := w.put(ctx, body, w.manager(r.packageOf(o.Resolving)), resumed)
+	t2 := time.Now()
+	defer func() { fmt.Println("TIMING", o.GVK.Kind, t2.Sub(t1).Milliseconds(), time.Since(t2).Milliseconds()) }()
 	if err == nil && o.GVK.Kind == gvkCRD.Kind {
 		err = w.client.AwaitEstablished(ctx, applied)
 		w.facts.forget(o.Name)

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -114,20 +115,30 @@ func (e *Epoch) EnsureNamespace(ctx context.Context, name string) error {
 func (e *Epoch) AwaitEstablished(ctx context.Context, crd *unstructured.Unstructured) error {
 	ctx, cancel := context.WithTimeout(ctx, crdTimeout)
 	defer cancel()
-	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
+	// A CRD can be large and is served in some 100 ms, longer when many come at once: ask less and less often.
+	often := wait.Backoff{Duration: pollInterval, Factor: 2, Cap: time.Second, Steps: math.MaxInt32}
+	err := wait.ExponentialBackoffWithContext(ctx, often, func(ctx context.Context) (bool, error) {
 		if established(crd) {
 			return true, nil
 		}
-		next, err := e.objects(gvkCRD, "").Get(ctx, crd.GetName(), metav1.GetOptions{})
+		next, err := e.objects(gvkCRD, "").Get(ctx, crd.GetName(), metav1.GetOptions{ResourceVersion: "0"})
 		if err == nil {
 			crd = next
 		}
-		return false, err
+		return established(crd), ignoreNotFound(err)
 	})
 	if err != nil {
 		return fmt.Errorf("CustomResourceDefinition %s is not established: %w", crd.GetName(), err)
 	}
 	return nil
+}
+
+// ignoreNotFound is for reads that the API server answers from its cache, which may be behind.
+func ignoreNotFound(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
 }
 
 // Established reports what a requirement check needs of a CRD: whether it is established, and the
