@@ -24,7 +24,9 @@ PATTERNS := $(addsuffix /...,$(MODULES))
 
 # Packages without I/O, whose tests need nothing and take seconds.
 PURE := ./libs/archtest/... ./libs/errs/... ./libs/digest/... ./libs/events/... ./libs/protocol/... ./libs/catalog/... \
-	./libs/installplan/... ./libs/bundle/... ./libs/render/... ./libs/service/... ./libs/telemetry/... ./libs/httpserver/...
+	./libs/installplan/... ./libs/bundle/... ./libs/render/... ./libs/service/... ./libs/telemetry/... ./libs/httpserver/... \
+	./services/catalog-indexer/index/... ./services/resolver/resolve/... ./services/resolver/decide/... ./services/installer/csv/... \
+	./services/installer/record/... ./cmd/chandler/client/... ./cmd/chandler/olm/... ./cmd/chandler/story/...
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
@@ -86,7 +88,7 @@ prepare:
 
 .PHONY: fmt-check
 fmt-check: $(LINT)
-	@difference=$$($(LINT) fmt --diff $(PATTERNS)); if [ -n "$$difference" ]; then echo "$$difference"; echo "not formatted: run make fmt"; exit 1; fi
+	@$(LINT) fmt --diff $(PATTERNS) || { echo "not formatted as above: run make fmt" >&2; exit 1; }
 
 .PHONY: lint
 lint: $(LINT)

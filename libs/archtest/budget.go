@@ -13,13 +13,13 @@ type Budget struct {
 func Budgets() []Budget {
 	return []Budget{
 		{Module: "migrations", Direct: 0},
-		{Module: "libs", Direct: 40},
-		{Module: "services/catalog-indexer", Direct: 16, Linked: 420},
-		{Module: "services/resolver", Direct: 16, Linked: 420},
-		{Module: "services/installer", Direct: 24, Linked: 1100},
-		{Module: "services/gateway", Direct: 20, Linked: 700},
-		{Module: "cmd/chandler", Direct: 20, Linked: 1600},
-		{Module: "test", Direct: 16},
+		{Module: "libs", Direct: 28},
+		{Module: "services/catalog-indexer", Direct: 8, Linked: 390},
+		{Module: "services/resolver", Direct: 8, Linked: 400},
+		{Module: "services/installer", Direct: 14, Linked: 860},
+		{Module: "services/gateway", Direct: 10, Linked: 440},
+		{Module: "cmd/chandler", Direct: 10, Linked: 950},
+		{Module: "test", Direct: 10},
 	}
 }
 

@@ -163,7 +163,7 @@ spec: {name: %[3]s, channel: %[4]q, source: %[5]s, sourceNamespace: catalogs, in
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return err
 	}
-	for _, line := range strings.Split(strings.TrimSpace(text), "\n") {
+	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
 		p.say("  " + line)
 	}
 	_, err := p.run(ctx, "apply", "-f", file, "--cluster", cluster)

@@ -66,7 +66,7 @@ func (p *play) seenOn(ctx context.Context, cluster string) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	for _, line := range strings.Split(strings.TrimSpace(table.String()), "\n") {
+	for line := range strings.SplitSeq(strings.TrimSpace(table.String()), "\n") {
 		p.say(line)
 	}
 	return nil

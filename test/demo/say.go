@@ -40,7 +40,7 @@ func (n *narrator) since() string { return time.Since(n.begin).Round(100 * time.
 func (n *narrator) run(ctx context.Context, args ...string) (string, error) {
 	fmt.Fprintf(n.out, "   \033[2m$ chandler %s\033[0m\n", quote(args))
 	out, err := n.quiet(ctx, args...)
-	for _, line := range strings.Split(strings.TrimRight(out, "\n"), "\n") {
+	for line := range strings.SplitSeq(strings.TrimRight(out, "\n"), "\n") {
 		if line != "" {
 			n.say(line)
 		}

@@ -36,8 +36,7 @@ func TestAway(t *testing.T) {
 	t.Run("Postgres goes away and comes back", func(t *testing.T) {
 		w := w.in(t)
 		w.must(w.Postgres().Stop())
-		err := w.Get(w.ctx, "/api/v1/operators", nil)
-		w.refused(err, http.StatusServiceUnavailable)
+		w.refused(w.Get(w.ctx, "/api/v1/operators", nil), http.StatusServiceUnavailable)
 		w.must(w.StartPostgres(w.ctx))
 		w.readyAgain()
 		w.group("postgres")

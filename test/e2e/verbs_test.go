@@ -138,15 +138,14 @@ func (w *world) events(filter string) []event {
 	}
 }
 
-// refused returns the problem of an error, and fails if it is none or has another status.
-func (w *world) refused(err error, status int) *stack.Refused {
+// refused fails if the error is no problem document, or one with another status.
+func (w *world) refused(err error, status int) {
 	w.t.Helper()
-	var problem *stack.Refused
+	var problem *stack.RefusedError
 	if !errors.As(err, &problem) {
 		w.t.Fatalf("got %v, want a problem with status %d", err, status)
 	}
 	if problem.Status != status {
 		w.t.Fatalf("got status %d (%v), want %d %s", problem.Status, problem, status, http.StatusText(status))
 	}
-	return problem
 }

@@ -35,7 +35,8 @@ func Build(ctx context.Context, dir string, tell func(line string)) error {
 	}
 	cmd := exec.CommandContext(ctx, "go", append([]string{"build", "-o", dir + string(filepath.Separator)}, packages...)...)
 	cmd.Dir = root
-	defer tellWhile(tell, "building the services")()
+	done := tellWhile(tell, "building the services")
+	defer done()
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("build the services: %w\n%s", err, bytes.TrimSpace(out))

@@ -28,8 +28,8 @@ func NewClient(address, token string) Client {
 	return Client{URL: address, Token: token, written: &atomic.Value{}}
 }
 
-// Refused is an answer that is not a success: a problem document of RFC 9457.
-type Refused struct {
+// RefusedError is an answer that is not a success: a problem document of RFC 9457.
+type RefusedError struct {
 	Status int    `json:"status"`
 	Title  string `json:"title"`
 	Detail string `json:"detail"`
@@ -41,15 +41,16 @@ type Refused struct {
 	ContentType string `json:"-"`
 }
 
-func (r *Refused) Error() string {
-	text := fmt.Sprintf("%d %s: %s", r.Status, r.Title, r.Detail)
+func (r *RefusedError) Error() string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%d %s: %s", r.Status, r.Title, r.Detail)
 	for _, e := range r.Errors {
-		text += fmt.Sprintf("; %s: %s (%s)", e.Location, e.Message, e.Rule)
+		fmt.Fprintf(&text, "; %s: %s (%s)", e.Location, e.Message, e.Rule)
 	}
-	return text
+	return text.String()
 }
 
-// Do sends in, if any, as JSON and decodes the answer into out, if any. An answer that is no success is a *Refused.
+// Do sends in, if any, as JSON and decodes the answer into out, if any. An answer that is no success is a *RefusedError.
 func (c Client) Do(ctx context.Context, method, path string, in, out any) error {
 	var body io.Reader = http.NoBody
 	if in != nil {
@@ -100,7 +101,7 @@ func (c Client) reading(method, path string) string {
 
 func decode(what string, resp *http.Response, answer []byte, out any) error {
 	if resp.StatusCode >= http.StatusBadRequest {
-		refused := &Refused{Status: resp.StatusCode, ContentType: resp.Header.Get("Content-Type")}
+		refused := &RefusedError{Status: resp.StatusCode, ContentType: resp.Header.Get("Content-Type")}
 		if err := json.Unmarshal(answer, refused); err != nil {
 			return fmt.Errorf("%s: %s: %s", what, resp.Status, answer)
 		}

@@ -114,16 +114,16 @@ func (s *Stack) takePorts() error {
 
 // freePorts holds all of them before it lets any go, so that they differ.
 func freePorts(n int) ([]int, error) {
-	ports := make([]int, 0, n)
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, fmt.Errorf("find a free port: %w", err)
-		}
-		defer l.Close() //nolint:errcheck // nothing was sent or received
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+	if n == 0 {
+		return nil, nil
 	}
-	return ports, nil
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("find a free port: %w", err)
+	}
+	defer l.Close() //nolint:errcheck // nothing was sent or received
+	ports, err := freePorts(n - 1)
+	return append(ports, l.Addr().(*net.TCPAddr).Port), err
 }
 
 // StartPostgres starts Postgres with its old data.

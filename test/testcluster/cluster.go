@@ -11,9 +11,9 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/chandler-fleet/chandler/test/internal/proc"
 	"github.com/chandler-fleet/chandler/test/testcluster/internal/binaries"
 	"github.com/chandler-fleet/chandler/test/testcluster/internal/pool"
-	"github.com/chandler-fleet/chandler/test/internal/proc"
 )
 
 // startTimeout bounds a start once the programs are built: it takes five seconds on two idle cores, and several

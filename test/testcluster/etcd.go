@@ -14,10 +14,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/chandler-fleet/chandler/test/internal/proc"
 	"github.com/chandler-fleet/chandler/test/testcluster/internal/binaries"
 	"github.com/chandler-fleet/chandler/test/testcluster/internal/pki"
 	"github.com/chandler-fleet/chandler/test/testcluster/internal/pool"
-	"github.com/chandler-fleet/chandler/test/internal/proc"
 )
 
 // Files of etcd. It trusts an authority of its own, so that the users of a cluster cannot reach around the API server.
@@ -163,7 +163,7 @@ func (e *etcd) args() []string {
 func (e *etcd) file(name string) string { return filepath.Join(e.member.Dir, name) }
 
 func (e *etcd) healthy(ctx context.Context) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, e.url+"/health", nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, e.url+"/health", http.NoBody)
 	if err != nil {
 		return err
 	}

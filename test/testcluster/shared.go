@@ -174,7 +174,7 @@ func refused(ctx context.Context, user *access) error {
 	if apierrors.IsForbidden(err) && strings.Contains(err.Error(), sharedRefusal) {
 		return nil
 	}
-	return fmt.Errorf("writing a CRD is not refused as it should be, but answered with: %v", err)
+	return fmt.Errorf("writing a CRD is not refused as it should be, but answered with: %w", err)
 }
 
 // newNamespace makes a namespace named after a test and waits until pods can be created in it.

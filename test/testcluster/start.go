@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/chandler-fleet/chandler/test/internal/proc"
 	"github.com/chandler-fleet/chandler/test/testcluster/internal/binaries"
 	"github.com/chandler-fleet/chandler/test/testcluster/internal/pool"
-	"github.com/chandler-fleet/chandler/test/internal/proc"
 )
 
 // step is one part of a start.

@@ -48,7 +48,7 @@ const (
 	PatternDNSSubdomain = `^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	// PatternToken is printable ASCII without space and slash: channel and CSV names go into event
 	// subjects and lists, where a slash or a control character would be read as something else.
-	PatternToken      = `^[^\x00-\x20/\x7f-\x{10FFFF}]+$` //nolint:gosec // a pattern, no credential
+	PatternToken      = `^[^\x00-\x20/\x7f-\x{10FFFF}]+$`
 	patternLabelValue = `^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$`
 )
 

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/chandler-fleet/chandler/test/testcluster"
 	"github.com/chandler-fleet/chandler/test/internal/proc"
+	"github.com/chandler-fleet/chandler/test/testcluster"
 )
 
 // daemonCommand is how up runs this program in the background.
@@ -40,7 +40,7 @@ func serve(ctx context.Context, s settings) error {
 		return errors.Join(err, d.stop())
 	}
 	<-ctx.Done()
-	return errors.Join(d.stop(), clear(d.dir))
+	return errors.Join(d.stop(), remove(d.dir))
 }
 
 // start starts all clusters side by side: a start mostly waits.

@@ -35,7 +35,7 @@ func down(ctx context.Context, s settings) error {
 	if err := reap(ctx); err != nil {
 		return fmt.Errorf("down: %w", err)
 	}
-	return clear(s.dir)
+	return remove(s.dir)
 }
 
 // endOwner asks the daemon to end, and does not ask for long.

@@ -28,8 +28,7 @@ import (
 const usage = `usage: cmd build
        cmd up [n] [--dir d] [--nodes n] [--json]
        cmd status [--dir d] [--json]
-       cmd down   [--dir d]
-`
+       cmd down   [--dir d]`
 
 // settings are what the command line says.
 type settings struct {
@@ -92,7 +91,8 @@ func parse(args []string) (settings, error) {
 			words, args = append(words, args[0]), args[1:]
 		}
 	}
-	return s, s.take(words)
+	err := s.take(words)
+	return s, err
 }
 
 func (s *settings) take(words []string) (err error) {

@@ -81,8 +81,8 @@ func write(dir string, s state) error {
 	return os.Rename(temporary, filepath.Join(dir, stateFile))
 }
 
-// clear removes our files, and the directory if nothing of others is in it.
-func clear(dir string) error {
+// remove removes our files, and the directory if nothing of others is in it.
+func remove(dir string) error {
 	for _, name := range []string{logFile, stateFile + ".new", stateFile} {
 		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err

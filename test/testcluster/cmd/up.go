@@ -12,8 +12,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/chandler-fleet/chandler/test/testcluster/internal/binaries"
 	"github.com/chandler-fleet/chandler/test/internal/proc"
+	"github.com/chandler-fleet/chandler/test/testcluster/internal/binaries"
 )
 
 const (
@@ -35,11 +35,11 @@ func up(ctx context.Context, s settings, out io.Writer) error {
 	}
 	daemon, err := startDaemon(s)
 	if err != nil {
-		return errors.Join(fmt.Errorf("start daemon: %w", err), clear(s.dir))
+		return errors.Join(fmt.Errorf("start daemon: %w", err), remove(s.dir))
 	}
 	done, err := daemon.waitReady(ctx, s)
 	if err != nil {
-		return errors.Join(err, daemon.end(), clear(s.dir))
+		return errors.Join(err, daemon.end(), remove(s.dir))
 	}
 	return show(out, done.Clusters, s.json)
 }
@@ -113,7 +113,7 @@ func (d *daemon) waitReady(ctx context.Context, s settings) (*state, error) {
 			return nil, errors.New("interrupted; nothing is left running")
 		case err := <-d.ended:
 			d.ended <- err
-			return nil, fmt.Errorf("daemon ended: %v; %s", err, proc.Tail(filepath.Join(s.dir, logFile)))
+			return nil, fmt.Errorf("daemon ended: %w; %s", err, proc.Tail(filepath.Join(s.dir, logFile)))
 		case <-poll.C:
 		}
 	}
@@ -124,7 +124,7 @@ func (d *daemon) end() error {
 	if err := d.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
-	<-d.ended
+	_ = <-d.ended // how it ended is of no interest: it was asked to
 	return nil
 }
 

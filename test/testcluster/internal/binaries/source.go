@@ -44,7 +44,8 @@ func findSource() (source, error) {
 			return source{}, err
 		}
 	}
-	return s, s.readPins()
+	err = s.readPins()
+	return s, err
 }
 
 // findRoot walks up from the working directory: tests run in the directory of their package.
