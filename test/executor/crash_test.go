@@ -27,10 +27,10 @@ import (
 var errCrash = errors.New("crash of the test")
 
 // The distance between the points at which executors die: in a short run, else, and as
-// CHANDLER_CRASH_EVERY says (1 takes each of the 111 points, in about four minutes).
+// CHANDLER_CRASH_EVERY says (1 takes each of some 90 points, in about four minutes).
 const (
 	crashEveryShort = 13
-	crashEvery      = 3
+	crashEvery      = 5
 	crashEveryEnv   = "CHANDLER_CRASH_EVERY"
 )
 

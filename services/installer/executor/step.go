@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -38,9 +37,13 @@ const managerPrefix = "chandler/"
 // maxManager is what the API allows for the name of a field manager.
 const maxManager = 128
 
-// maxBatch is how many steps are set about at a time. Most of a step is waiting for the API server's
-// disk; a few at a time hide that, and keep what a stop switch still lets through small.
-const maxBatch = 8
+const (
+	// maxBatch is how many steps one write of the log sets about.
+	maxBatch = 64
+	// parallelWrites is how many of them are written at a time. Most of a write is waiting for the API
+	// server's disk; the wait for a CRD to be established is not counted.
+	parallelWrites = 4
+)
 
 // steps carries out what is not Done, in order, batch by batch. It returns a failure that stands in the
 // way of a step, or an error that concerns the log or the session.
@@ -74,9 +77,8 @@ func (w *work) steps(ctx context.Context, r ready, x *cluster.Execution) (f *fai
 	return nil, nil //nolint:nilnil // nothing is in the way: every step is done
 }
 
-// following returns how many steps from i on may be set about together: neighbours of one kind of work, of
-// one ClusterServiceVersion. That one goes alone, since the others name it as their owner; CRDs come before
-// what may need them, Deployments after all (R-IP-20).
+// following returns how many steps from i on may be set about together: neighbours of one sort, of one
+// ClusterServiceVersion.
 func following(objects []render.Object, i int) int {
 	n := i
 	for n < len(objects) && n-i < maxBatch && objects[n].Resolving == objects[i].Resolving && sortOf(objects[n]) == sortOf(objects[i]) {
@@ -88,10 +90,14 @@ func following(objects []render.Object, i int) int {
 	return n - i
 }
 
-// sortOf tells apart what must not be set about together.
+// sortOf tells apart what must not be set about together (R-IP-20): the ClusterServiceVersion goes alone, since
+// the others name it as their owner; accounts and rights need no CRD, so they do not wait for the API
+// server to establish one; other kinds may need one; Deployments come after all.
 func sortOf(o render.Object) string {
 	switch o.GVK.Kind {
-	case cluster.GVKCSV.Kind, gvkCRD.Kind, gvkDeployment.Kind:
+	case gvkCRD.Kind, gvkAccount.Kind, "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding":
+		return gvkCRD.Kind
+	case cluster.GVKCSV.Kind, gvkDeployment.Kind:
 		return o.GVK.Kind
 	}
 	return ""
@@ -106,10 +112,11 @@ func (w *work) batch(ctx context.Context, r ready, x *cluster.Execution, batch [
 		err     error
 	}
 	results := make([]result, len(batch))
+	turns := make(chan struct{}, parallelWrites)
 	var running sync.WaitGroup
 	for n, i := range batch {
 		running.Go(func() {
-			results[n].entry, results[n].failure, results[n].err = w.step(ctx, r, x, i, resumed)
+			results[n].entry, results[n].failure, results[n].err = w.step(ctx, r, x, i, resumed, turns)
 		})
 	}
 	running.Wait()
@@ -172,17 +179,20 @@ func (w *work) save(ctx context.Context, x *cluster.Execution, point string) err
 	return w.at(point)
 }
 
-// step applies one object and returns its entry of the log as done.
-func (w *work) step(ctx context.Context, r ready, x *cluster.Execution, i int, resumed bool) (cluster.Step, *failure, error) {
+// step applies one object in its turn and returns its entry of the log as done.
+func (w *work) step(ctx context.Context, r ready, x *cluster.Execution, i int, resumed bool, turns chan struct{}) (cluster.Step, *failure, error) {
 	o, entry := r.objects[i], x.Status.Steps[i]
 	body, err := w.dress(r, x, o, entry.Digest)
 	if err != nil {
 		return blame(o, err)
 	}
-	t1 := time.Now()
+	turns <- struct{}{}
+	if f := w.stopped(); f != nil {
+		<-turns
+		return entry, f, nil
+	}
 	applied, found, err := w.put(ctx, body, w.manager(r.packageOf(o.Resolving)), resumed)
-	t2 := time.Now()
-	defer func() { fmt.Println("TIMING", o.GVK.Kind, t2.Sub(t1).Milliseconds(), time.Since(t2).Milliseconds()) }()
+	<-turns
 	if err == nil && o.GVK.Kind == gvkCRD.Kind {
 		err = w.client.AwaitEstablished(ctx, applied)
 		w.facts.forget(o.Name)
