@@ -124,8 +124,11 @@ func (d *daemon) end() error {
 	if err := d.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
-	_ = <-d.ended // how it ended is of no interest: it was asked to
-	return nil
+	var exit *exec.ExitError
+	if err := <-d.ended; !errors.As(err, &exit) {
+		return err
+	}
+	return nil // with which status it ended is of no interest: it was asked to
 }
 
 // progress prints how many clusters work, at every change and every few seconds.

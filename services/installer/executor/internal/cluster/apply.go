@@ -3,7 +3,6 @@ package cluster
 import (
 	"context"
 	"fmt"
-	"math"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -11,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // crdTimeout bounds the wait of a CRD step; past it the step is tried again with back-off.
@@ -115,30 +113,23 @@ func (e *Epoch) EnsureNamespace(ctx context.Context, name string) error {
 func (e *Epoch) AwaitEstablished(ctx context.Context, crd *unstructured.Unstructured) error {
 	ctx, cancel := context.WithTimeout(ctx, crdTimeout)
 	defer cancel()
-	// A CRD can be large and is served in some 100 ms, longer when many come at once: ask less and less often.
-	often := wait.Backoff{Duration: pollInterval, Factor: 2, Cap: time.Second, Steps: math.MaxInt32}
-	err := wait.ExponentialBackoffWithContext(ctx, often, func(ctx context.Context) (bool, error) {
-		if established(crd) {
-			return true, nil
+	// A CRD can be large, and is served in some 100 ms, later when many come at once: ask less and less often.
+	for wait := pollInterval; !established(crd); wait = min(2*wait, time.Second) {
+		t := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return fmt.Errorf("CustomResourceDefinition %s is not established: %w", crd.GetName(), ctx.Err())
+		case <-t.C:
 		}
 		next, err := e.objects(gvkCRD, "").Get(ctx, crd.GetName(), metav1.GetOptions{ResourceVersion: "0"})
 		if err == nil {
 			crd = next
+		} else if !apierrors.IsNotFound(err) { // what the API server reads from its cache may be behind
+			return fmt.Errorf("CustomResourceDefinition %s: %w", crd.GetName(), err)
 		}
-		return established(crd), ignoreNotFound(err)
-	})
-	if err != nil {
-		return fmt.Errorf("CustomResourceDefinition %s is not established: %w", crd.GetName(), err)
 	}
 	return nil
-}
-
-// ignoreNotFound is for reads that the API server answers from its cache, which may be behind.
-func ignoreNotFound(err error) error {
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
 }
 
 // Established reports what a requirement check needs of a CRD: whether it is established, and the
