@@ -25,16 +25,16 @@ const (
 
 // Parked is an event that a consumer could not take, or one that waits behind such an event.
 type Parked struct {
-	Consumer  string
-	Tenant    string
-	Stream    string // events.StreamID.String
-	Version   int64
-	Position  events.Position
-	Type      events.Type
-	Reason    string // text of the handler's error
-	Attempts  int    // 0 for an event that waits behind another
-	Since     time.Time
-	NextRetry time.Time
+	Consumer  string          `json:"consumer"`
+	Tenant    string          `json:"tenant"`
+	Stream    string          `json:"stream"` // events.StreamID.String
+	Version   int64           `json:"version"`
+	Position  events.Position `json:"position"`
+	Type      events.Type     `json:"type"`
+	Reason    string          `json:"reason"`   // text of the handler's error
+	Attempts  int             `json:"attempts"` // 0 for an event that waits behind another
+	Since     time.Time       `json:"since"`
+	NextRetry time.Time       `json:"nextRetry"`
 }
 
 // ListParked returns what is parked, by consumer, stream and version; consumer "" is all of them.

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/zstd"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/events"
@@ -47,6 +49,7 @@ func TestRealOperators(t *testing.T) {
 	set, contents := installSet(t)
 	set = set[:min(len(set), wanted(t))]
 	b := newBed(t)
+	b.masters(t)
 	b.start(b.config("one"))
 	await(t, "the executor", func(ctx context.Context) error { return b.heldIn(ctx, 1) })
 	first := func(e setEntry) string {
@@ -76,6 +79,18 @@ func TestRealOperators(t *testing.T) {
 		b.awaitCSV(ns, installed[ns], func(r protocol.CSVReport) bool { return r.Removed })
 	}
 	t.Logf("%d operators upgraded in %s", len(upgraded), time.Since(started).Round(time.Millisecond))
+}
+
+// masters gives the nodes the label by which one of the operators chooses them.
+func (b *bed) masters(t *testing.T) {
+	t.Helper()
+	nodes, err := b.kube.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+	must(t, err)
+	patch := []byte(`{"metadata":{"labels":{"node-role.kubernetes.io/master":""}}}`)
+	for _, n := range nodes.Items {
+		_, err := b.kube.CoreV1().Nodes().Patch(t.Context(), n.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+		must(t, err)
+	}
 }
 
 func wanted(t *testing.T) int {

@@ -135,7 +135,7 @@ func (a *app) busCommand() *cobra.Command {
 		},
 	}
 	a.connectionFlags(rebuild, &conn, true)
-	c.AddCommand(rebuild)
+	c.AddCommand(rebuild, a.parkedCommand(), a.retryCommand())
 	return c
 }
 
