@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -84,12 +85,24 @@ func startClusters(ctx context.Context, dir string, out io.Writer) ([]*testclust
 	for i, name := range clusterNames {
 		group.Go(func() (err error) {
 			clusters[i], err = testcluster.Start(ctx, testcluster.Options{
-				Name: name, Dir: filepath.Join(dir, "clusters", name), Log: out,
+				Name: name, Dir: filepath.Join(dir, "clusters", name), Log: milestones{out},
 			})
 			return err
 		})
 	}
 	return clusters, group.Wait()
+}
+
+// milestones passes on what a person wants to know of a starting cluster: how a build goes on, and when it works.
+type milestones struct{ out io.Writer }
+
+func (m milestones) Write(p []byte) (int, error) {
+	for _, detail := range []string{"place", "etcd", "certificates", "controllers", "nodes"} {
+		if bytes.Contains(p, []byte(": "+detail+" done")) {
+			return len(p), nil
+		}
+	}
+	return m.out.Write(p)
 }
 
 // startKeeper starts the keeper and passes on what it says until everything is up.
