@@ -23,32 +23,83 @@ func (p *play) any(ctx context.Context, dir string) error {
 	if err := p.catalog(ctx, given, dir); err != nil {
 		return err
 	}
-	picks, err := p.pick(ctx, len(clusterNames))
+	picks, err := p.pick(ctx, mostCandidates)
 	if err != nil {
 		return err
 	}
-	first, last := picks[0], picks[len(picks)-1]
 	return p.scenes(ctx, []func(context.Context) error{
 		func(ctx context.Context) error {
-			p.title("East subscribes to %s, Automatic", first.pkg)
-			if err := p.subscribe(ctx, "east", first, "Automatic"); err != nil {
+			p.title("East subscribes, Automatic")
+			taken, rest, err := p.firstOf(ctx, "east", picks, "Automatic")
+			if err != nil {
 				return err
 			}
-			return p.succeeded(ctx, "east", first.pkg)
+			if len(rest) > 0 {
+				picks = rest // west takes another one
+			}
+			return p.succeeded(ctx, "east", taken.pkg)
 		},
 		func(ctx context.Context) error {
-			p.title("West subscribes to %s, Manual", last.pkg)
-			if err := p.subscribe(ctx, "west", last, "Manual"); err != nil {
+			p.title("West subscribes, Manual")
+			taken, _, err := p.firstOf(ctx, "west", picks, "Manual")
+			if err != nil {
 				return err
 			}
 			if err := p.approve(ctx, "west"); err != nil {
 				return err
 			}
-			return p.succeeded(ctx, "west", last.pkg)
+			return p.succeeded(ctx, "west", taken.pkg)
 		},
 		func(ctx context.Context) error { return p.seen(ctx, clusterNames...) },
 		func(ctx context.Context) error { return p.story(ctx, "west") },
 	})
+}
+
+// mostCandidates bounds how many packages are tried: a person watches.
+const mostCandidates = 12
+
+// firstOf subscribes to one candidate after the other until one resolves, and shows why the others do not.
+func (p *play) firstOf(ctx context.Context, cluster string, list []candidate, approval string) (candidate, []candidate, error) {
+	for i, c := range list {
+		if err := p.subscribe(ctx, cluster, c, approval); err != nil {
+			return candidate{}, nil, err
+		}
+		why, err := p.resolved(ctx, cluster, c.pkg)
+		if err != nil {
+			return candidate{}, nil, err
+		}
+		if why == "" {
+			return c, list[i+1:], nil
+		}
+		p.say(c.pkg + " cannot be installed here: " + why)
+		if _, err := p.run(ctx, "delete", "subscription", c.pkg, "--cluster", cluster, "-n", namespace); err != nil {
+			return candidate{}, nil, err
+		}
+	}
+	return candidate{}, nil, fmt.Errorf("none of the first %d packages can be installed on %s; the reasons stand above", len(list), cluster)
+}
+
+// resolved waits until the subscription has a plan, or says why it cannot have one.
+func (p *play) resolved(ctx context.Context, cluster, name string) (why string, err error) {
+	path := "/api/v1/clusters/" + cluster + "/namespaces/" + namespace + "/subscriptions/" + name
+	err = p.await(ctx, name+" resolves", installBound, func(ctx context.Context) (string, bool, error) {
+		var s struct {
+			Status struct {
+				InstallPlan *struct{}
+				Conditions  []struct{ Type, Status, Message string }
+			}
+		}
+		if err := p.api.Get(ctx, path, &s); err != nil {
+			return "", false, err
+		}
+		for _, c := range s.Status.Conditions {
+			if c.Type == "ResolutionFailed" && c.Status == "True" {
+				why = c.Message
+			}
+		}
+		return why, s.Status.InstallPlan != nil || why != "", nil
+	})
+	return why, err
 }
 
 // candidate is a package whose head can be installed.

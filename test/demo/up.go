@@ -11,6 +11,9 @@ import (
 	"github.com/chandler-fleet/chandler/test/stack"
 )
 
+// errInterrupted is what somebody reads who pressed Ctrl-C.
+var errInterrupted = errors.New("interrupted; nothing is left running")
+
 // up sets everything up afresh and plays the scenes. When it is interrupted or fails it leaves nothing behind.
 func up(ctx context.Context, s settings) (err error) {
 	n := newNarrator()
@@ -26,6 +29,10 @@ func up(ctx context.Context, s settings) (err error) {
 		}
 		n.say("")
 		n.say("cleaning up …")
+		if ctx.Err() != nil {
+			err = errors.Join(errInterrupted, down(ctx, s.dir))
+			return
+		}
 		err = errors.Join(err, saveLogs(s.dir), down(ctx, s.dir))
 	}()
 	n.title("Real clusters and four services")
