@@ -144,7 +144,10 @@ func (p *page) subscription(s model.Subscription) {
 	p.document("Config", s.Spec.Config)
 	p.conditions(s.Status.Conditions)
 	if s.Status.Explanation != nil {
-		p.document("Explanation", s.Status.Explanation.Document)
+		p.section("Why it does not resolve")
+		for _, sentence := range s.Status.Explanation.Sentences() {
+			p.row(sentence)
+		}
 	}
 }
 

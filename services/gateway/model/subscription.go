@@ -54,6 +54,21 @@ type Explanation struct {
 	Document json.RawMessage `json:"document,omitempty"`
 }
 
+// Sentences are the explanation's statements for people; none where the document is not given.
+func (e Explanation) Sentences() []string {
+	var document struct {
+		Statements []struct{ Text string }
+	}
+	if json.Unmarshal(e.Document, &document) != nil {
+		return nil // a document of a later form is still shown whole
+	}
+	texts := make([]string, 0, len(document.Statements))
+	for _, s := range document.Statements {
+		texts = append(texts, s.Text)
+	}
+	return texts
+}
+
 // PlanRef points to an install plan.
 type PlanRef struct {
 	ID         string `json:"id"`

@@ -2,6 +2,7 @@ package view
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -9,6 +10,9 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
+
+// conditionResolutionFailed says that nothing can be planned (R-RES-41).
+const conditionResolutionFailed = "ResolutionFailed"
 
 // shownState is the table of R-SUB §4.3 in SQL.
 const shownState = `case
@@ -73,7 +77,7 @@ func (s subscriptionRow) conditions() []model.Condition {
 	list := []model.Condition{s.catalogCondition()}
 	if s.failed != "" {
 		list = append(list, model.Condition{
-			Type: "ResolutionFailed", Status: "True", Reason: s.failed,
+			Type: conditionResolutionFailed, Status: "True", Reason: s.failed,
 			Message: "the subscription does not resolve; its explanation says why", Since: at(s.failedSince, s.UpdatedAt), Event: s.failedEvent,
 		})
 	}
@@ -185,8 +189,22 @@ func (r *Reader) Subscription(ctx context.Context, who model.Caller, cluster, na
 			if err != nil {
 				return err
 			}
+			explain(&s.Status)
 		}
 		return r.deprecations(ctx, tx, who.Tenant, s)
 	})
 	return s.Subscription, err
+}
+
+// explain puts the sentences of the explanation into the condition, where people look first.
+func explain(status *model.SubscriptionStatus) {
+	sentences := strings.Join(status.Explanation.Sentences(), "; ")
+	if sentences == "" {
+		return
+	}
+	for i := range status.Conditions {
+		if status.Conditions[i].Type == conditionResolutionFailed {
+			status.Conditions[i].Message = sentences
+		}
+	}
 }
