@@ -124,6 +124,32 @@ end $$;
 
 ALTER FUNCTION eventlog.check_epoch(p_epoch bigint, p_position bigint, p_source text) OWNER TO chandler_owner;
 
+CREATE FUNCTION eventlog.check_event(p_epoch bigint, p_position bigint, p_hash bytea, p_source text) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+  s eventlog.sequencer;
+  e bigint;
+begin
+  if exists (select from eventlog.events v where v.position = p_position and v.epoch = p_epoch and v.hash = p_hash) then
+    return null; -- the usual answer takes no lock
+  end if;
+  select * into s from eventlog.sequencer for update;
+  if p_epoch < s.epoch
+      or exists (select from eventlog.events v where v.position = p_position and v.epoch = p_epoch and v.hash = p_hash) then
+    return null;
+  end if;
+  e := greatest(s.epoch, p_epoch) + 1;
+  insert into eventlog.epochs values (e, s.position + 1, clock_timestamp(), p_source, p_epoch, p_position);
+  insert into eventlog.stops (epoch, reason, source, since, seen_epoch, seen_position, head_epoch, head_position)
+    values (e, 'RecordLostCommits', p_source, clock_timestamp(), p_epoch, p_position, s.epoch, s.position);
+  update eventlog.sequencer set epoch = e;
+  return e;
+end $$;
+
+ALTER FUNCTION eventlog.check_event(p_epoch bigint, p_position bigint, p_hash bytea, p_source text) OWNER TO chandler_owner;
+
 CREATE FUNCTION eventlog.done(p_tenant text, p_key uuid, p_incarnation integer, p_ids uuid[]) RETURNS bigint
     LANGUAGE sql STABLE
     AS $$
@@ -1139,7 +1165,8 @@ COMMENT ON TABLE installer.dirty IS 'scopes to be published, with their claims';
 CREATE TABLE installer.holders (
     tenant text NOT NULL,
     cluster_id uuid NOT NULL,
-    epoch bigint NOT NULL
+    epoch bigint NOT NULL,
+    heard timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL
 );
 
 ALTER TABLE installer.holders OWNER TO chandler_owner;
@@ -1267,7 +1294,9 @@ COMMENT ON TABLE installer.stops IS 'where a person has stopped effects';
 CREATE TABLE installer.streams (
     tenant text DEFAULT '*'::text NOT NULL,
     name text NOT NULL,
-    created timestamp with time zone NOT NULL
+    created timestamp with time zone NOT NULL,
+    messages bigint DEFAULT 0 NOT NULL,
+    fills bigint DEFAULT 0 NOT NULL
 );
 
 ALTER TABLE installer.streams OWNER TO chandler_owner;
@@ -2079,6 +2108,12 @@ GRANT ALL ON FUNCTION eventlog.check_epoch(p_epoch bigint, p_position bigint, p_
 GRANT ALL ON FUNCTION eventlog.check_epoch(p_epoch bigint, p_position bigint, p_source text) TO chandler_resolver;
 GRANT ALL ON FUNCTION eventlog.check_epoch(p_epoch bigint, p_position bigint, p_source text) TO chandler_installer;
 GRANT ALL ON FUNCTION eventlog.check_epoch(p_epoch bigint, p_position bigint, p_source text) TO chandler_catalog_indexer;
+
+REVOKE ALL ON FUNCTION eventlog.check_event(p_epoch bigint, p_position bigint, p_hash bytea, p_source text) FROM PUBLIC;
+GRANT ALL ON FUNCTION eventlog.check_event(p_epoch bigint, p_position bigint, p_hash bytea, p_source text) TO chandler_gateway;
+GRANT ALL ON FUNCTION eventlog.check_event(p_epoch bigint, p_position bigint, p_hash bytea, p_source text) TO chandler_resolver;
+GRANT ALL ON FUNCTION eventlog.check_event(p_epoch bigint, p_position bigint, p_hash bytea, p_source text) TO chandler_installer;
+GRANT ALL ON FUNCTION eventlog.check_event(p_epoch bigint, p_position bigint, p_hash bytea, p_source text) TO chandler_catalog_indexer;
 
 REVOKE ALL ON FUNCTION eventlog.done(p_tenant text, p_key uuid, p_incarnation integer, p_ids uuid[]) FROM PUBLIC;
 

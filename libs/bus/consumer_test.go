@@ -218,6 +218,22 @@ func (e *env) forge(typ string, position int64) {
 	}
 }
 
+// A failover that lost commits takes the checkpoint back, and the log may have come to the same head again
+// before the consumer looks: what the memory of the process says is not believed (DESIGN D1).
+func TestConsumerBelievesTheStoredCheckpoint(t *testing.T) {
+	t.Parallel()
+	e := setup(t)
+	e.sequence("a", nil)
+	c := e.consumer("c", nil)
+	e.run(c.Run)
+	e.catalog("one").append(10)
+	e.eventually("all taken", func() bool { return len(e.effects("c")) == 10 })
+	if _, err := e.db.Pool(t, "admin").Exec(t.Context(), `update eventlog.checkpoints set position = 6 where consumer = 'c'`); err != nil {
+		t.Fatal(err)
+	}
+	e.eventually("taken again from the stored checkpoint", func() bool { return len(e.effects("c")) == 14 })
+}
+
 // Stopping finishes the transaction that has begun.
 func TestConsumerDrains(t *testing.T) {
 	t.Parallel()

@@ -29,6 +29,9 @@ const (
 	// retryFirst and retryMax bound the pause before a failed scope is tried again; it doubles.
 	retryFirst = 500 * time.Millisecond
 	retryMax   = time.Minute
+	// backFirst and backMax bound the pause before giving back a claim is tried again; it doubles.
+	backFirst = 20 * time.Millisecond
+	backMax   = time.Second
 )
 
 // LanesDDL is the table that Lanes works on; migrations of the services that use lanes hold it with
@@ -52,6 +55,9 @@ create table %[1]s (
 );
 create index on %[1]s (lane, tenant, cluster, marked);`
 
+// claim is a scope that this process holds. cancel ends the work on it, nil before that begins.
+type claim struct{ cancel context.CancelCauseFunc }
+
 // Lanes is the set of dirty scopes of one service. Marks happen inside the transaction that makes a
 // scope dirty; workers of any number of replicas share the table. Turns go round tenants, and within a
 // tenant round its clusters, so that a large fleet does not hold up a small one (DESIGN D4).
@@ -66,8 +72,8 @@ type Lanes struct {
 	Claim time.Duration
 
 	mu    sync.Mutex
-	mine  map[Scope]context.CancelCauseFunc // work under way
-	rings map[Lane]*ring                    // used by the one dispatcher of a Work
+	mine  map[Scope]*claim // by key: claimed and not yet to be given back
+	rings map[Lane]*ring   // used by the one dispatcher of a Work
 	// trouble is the text of the last failure to claim.
 	trouble string
 }
@@ -80,7 +86,7 @@ func NewLanes(pool *pg.Pool, table string, log *slog.Logger) *Lanes {
 	}
 	return &Lanes{
 		pool: pool, table: table, owner: uuid.NewString(), log: log, wake: make(chan struct{}, 1),
-		mine: map[Scope]context.CancelCauseFunc{}, rings: map[Lane]*ring{Interactive: {}, FanOut: {}},
+		mine: map[Scope]*claim{}, rings: map[Lane]*ring{Interactive: {}, FanOut: {}},
 	}
 }
 
@@ -162,6 +168,7 @@ func (l *Lanes) dispatch(ctx context.Context, claimed chan Scope) {
 		}
 		scopes, err := l.claim(ctx, room)
 		l.tell(ctx, err)
+		l.taken(scopes)
 		for _, s := range scopes {
 			claimed <- s
 		}
@@ -216,21 +223,40 @@ func (l *Lanes) do(ctx context.Context, s Scope, fn func(context.Context, Scope)
 	signal(l.wake) // there is room for another claim
 	ctx, cancel := context.WithCancelCause(telemetry.WithTraceParent(ctx, s.TraceParent))
 	defer cancel(nil)
-	l.hold(s, cancel)
-	err := l.traced(ctx, s, fn)
-	l.letGo(s)
-	// The claim is given back even while stopping, so that another replica need not wait for it to expire.
-	back, stop := context.WithTimeout(context.WithoutCancel(ctx), claimFor)
-	defer stop()
-	if err == nil {
-		err = l.finish(back, s)
-	} else {
-		l.tellFailed(ctx, s, err)
-		err = l.fail(back, s, err)
+	held := l.hold(s, cancel)
+	failure := l.traced(ctx, s, fn)
+	l.letGo(s, held)
+	if failure != nil {
+		l.tellFailed(ctx, s, failure)
 	}
-	if err != nil {
-		l.log.WarnContext(ctx, "could not give a scope back; its claim will expire", "table", l.table,
-			"cluster", s.Cluster, "namespace", s.Namespace, "error", err)
+	l.giveBack(ctx, s, func(ctx context.Context) error {
+		if failure == nil {
+			return l.finish(ctx, s)
+		}
+		return l.fail(ctx, s, failure)
+	})
+}
+
+// giveBack tries to give back a claim that is renewed no more, for as long as nobody else can have it: also
+// while stopping, so that another replica need not wait for it to expire.
+func (l *Lanes) giveBack(ctx context.Context, s Scope, back func(context.Context) error) {
+	// The last renewal was at most a third of the claim ago.
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), l.claimTime()/2)
+	defer stop()
+	for failures := 0; ; failures++ {
+		err := back(ctx)
+		if err == nil {
+			return
+		}
+		t := time.NewTimer(backoff(failures, backFirst, backMax))
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			l.log.WarnContext(ctx, "could not give a scope back; its claim will expire", "table", l.table,
+				"cluster", s.Cluster, "namespace", s.Namespace, "error", err)
+			return
+		}
 	}
 }
 
@@ -264,14 +290,33 @@ func protect(ctx context.Context, s Scope, fn func(context.Context, Scope) error
 	return fn(ctx, s)
 }
 
-func (l *Lanes) hold(s Scope, cancel context.CancelCauseFunc) {
+// taken notes claimed scopes, which are renewed from now on. Work that still goes on under an older claim on
+// one of them has lost it.
+func (l *Lanes) taken(scopes []Scope) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.mine[s.Key()] = cancel
+	for _, s := range scopes {
+		if old := l.mine[s.Key()]; old != nil && old.cancel != nil {
+			old.cancel(errLostClaim)
+		}
+		l.mine[s.Key()] = &claim{}
+	}
 }
 
-func (l *Lanes) letGo(s Scope) {
+// hold notes that the work on a claimed scope begins.
+func (l *Lanes) hold(s Scope, cancel context.CancelCauseFunc) *claim {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.mine, s.Key())
+	held := &claim{cancel: cancel}
+	l.mine[s.Key()] = held
+	return held
+}
+
+// letGo ends the renewal of a claim, before it is given back: one that cannot be given back must expire.
+func (l *Lanes) letGo(s Scope, held *claim) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if held == nil || l.mine[s.Key()] == held {
+		delete(l.mine, s.Key())
+	}
 }

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -13,8 +15,18 @@ import (
 	"github.com/chandler-fleet/chandler/libs/pg"
 )
 
-// maxReason bounds the text of a failure kept beside a scope.
+// maxReason bounds the text of a failure kept beside a scope or a parked event.
 const maxReason = 500
+
+// Storable makes text of any origin fit for a text column: at most limit bytes, cut between characters, and
+// without what Postgres refuses (SQLSTATE 22021), which is NUL and bytes that are not UTF-8.
+func Storable(s string, limit int) string {
+	s = strings.ReplaceAll(s, "\x00", "")
+	if len(s) > limit {
+		s = s[:limit]
+	}
+	return strings.ToValidUTF8(s, "")
+}
 
 // errLostClaim is why the context of a work ends whose claim another has taken.
 var errLostClaim = errors.New("the claim on this scope expired and was taken over")
@@ -173,26 +185,24 @@ func (l *Lanes) finish(ctx context.Context, s Scope) error {
 	return pg.Err(err)
 }
 
-// release gives back a scope that was claimed and not begun. If that fails the claim expires.
+// release gives back a scope that was claimed and not begun.
 func (l *Lanes) release(ctx context.Context, s Scope) {
-	if _, err := l.pool.Exec(ctx, `update `+l.table+` set owner = null, until = null
-		where tenant = $1 and cluster = $2 and namespace = $3 and owner = $4`, s.Tenant, s.Cluster, s.Namespace, l.owner); err != nil {
-		l.log.WarnContext(ctx, "could not give a scope back; its claim will expire", "table", l.table, "cluster", s.Cluster, "error", err)
-	}
+	l.letGo(s, nil)
+	l.giveBack(ctx, s, func(ctx context.Context) error {
+		_, err := l.pool.Exec(ctx, `update `+l.table+` set owner = null, until = null
+			where tenant = $1 and cluster = $2 and namespace = $3 and owner = $4`, s.Tenant, s.Cluster, s.Namespace, l.owner)
+		return pg.Err(err)
+	})
 }
 
 // fail frees the scope for a later try; at once, if it was marked meanwhile.
 func (l *Lanes) fail(ctx context.Context, s Scope, cause error) error {
-	reason := cause.Error()
-	if len(reason) > maxReason {
-		reason = reason[:maxReason]
-	}
 	_, err := l.pool.Exec(ctx, `update `+l.table+` set owner = null, until = null,
 		  attempts = case when generation = $4 then attempts + 1 else attempts end,
 		  not_before = case when generation = $4 then now() + $6::interval else not_before end,
 		  reason = $7
 		where tenant = $1 and cluster = $2 and namespace = $3 and owner = $5`,
-		s.Tenant, s.Cluster, s.Namespace, s.Generation, l.owner, backoff(s.Attempts, retryFirst, retryMax), reason)
+		s.Tenant, s.Cluster, s.Namespace, s.Generation, l.owner, backoff(s.Attempts, retryFirst, retryMax), Storable(cause.Error(), maxReason))
 	return pg.Err(err)
 }
 
@@ -221,18 +231,21 @@ func (l *Lanes) renew(ctx context.Context) {
 	}
 }
 
+// renewOnce leaves out what was given back, or should have been.
 func (l *Lanes) renewOnce(ctx context.Context) {
 	l.mu.Lock()
-	before := make([]Scope, 0, len(l.mine))
-	for s := range l.mine {
-		before = append(before, s)
-	}
+	before := maps.Clone(l.mine)
 	l.mu.Unlock()
 	if len(before) == 0 {
 		return
 	}
+	var tenants, clusters, namespaces []string
+	for _, s := range sortScopes(slices.Collect(maps.Keys(before))) {
+		tenants, clusters, namespaces = append(tenants, s.Tenant), append(clusters, s.Cluster), append(namespaces, s.Namespace)
+	}
 	rows, err := l.pool.Query(ctx, `update `+l.table+` set until = now() + $2::interval
-		where owner = $1 returning tenant, cluster, namespace`, l.owner, l.claimTime())
+		where owner = $1 and (tenant, cluster, namespace) in (select t, c, n from unnest($3::text[], $4::text[], $5::text[]) as u(t, c, n))
+		returning tenant, cluster, namespace`, l.owner, l.claimTime(), tenants, clusters, namespaces)
 	if err != nil {
 		return // a claim that cannot be renewed expires by itself, and effects are fenced where they happen
 	}
@@ -242,19 +255,18 @@ func (l *Lanes) renewOnce(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	l.cancelLost(before, held)
+	for _, s := range held {
+		delete(before, s)
+	}
+	l.cancelLost(before)
 }
 
-func (l *Lanes) cancelLost(before, held []Scope) {
-	have := map[Scope]bool{}
-	for _, s := range held {
-		have[s] = true
-	}
+func (l *Lanes) cancelLost(lost map[Scope]*claim) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, s := range before {
-		if cancel := l.mine[s]; cancel != nil && !have[s] {
-			cancel(errLostClaim)
+	for s, c := range lost {
+		if l.mine[s] == c && c.cancel != nil { // and not given back, or claimed again, meanwhile
+			c.cancel(errLostClaim)
 		}
 	}
 }

@@ -306,3 +306,79 @@ func TestLanesCarryTheTrace(t *testing.T) {
 		t.Errorf("the work has the trace %q", g)
 	}
 }
+
+// refuseDeletes has the scopes of a namespace not given back until allow is called.
+func refuseDeletes(t *testing.T, d *pgtest.Database, namespace string) (allow func()) {
+	t.Helper()
+	admin := d.Pool(t, "admin")
+	exec := func(sql string) {
+		t.Helper()
+		if _, err := admin.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exec(`create function public.refuse() returns trigger language plpgsql as $$ begin raise exception 'refused'; end $$`)
+	exec(`create trigger refuse before delete on ` + dirty + ` for each row when (old.namespace = '` + namespace + `') execute function public.refuse()`)
+	return func() { t.Helper(); exec(`drop trigger refuse on ` + dirty) }
+}
+
+// A claim that could not be given back expires although its owner lives and works on.
+func TestLanesClaimThatCannotBeGivenBackExpires(t *testing.T) {
+	t.Parallel()
+	d := pgtest.DB(t)
+	e := &lanesEnv{t: t, pool: d.Pool(t, "installer")}
+	allow := refuseDeletes(t, d, "n")
+	l := e.lanes()
+	l.Claim = 300 * time.Millisecond
+	long, release, taken := make(chan struct{}), make(chan struct{}), make(chan struct{}, 100)
+	e.work(l, 2, func(ctx context.Context, s bus.Scope) error {
+		if s.Namespace == "long" {
+			close(long)
+			select {
+			case <-release:
+			case <-ctx.Done():
+			}
+			return nil
+		}
+		taken <- struct{}{}
+		return nil
+	})
+	e.mark(l, bus.Interactive, scope("t", "c", "long"))
+	get(t, long) // so that there is something to renew
+	e.mark(l, bus.Interactive, scope("t", "c", "n"))
+	get(t, taken)
+	get(t, taken) // taken up again
+	allow()
+	close(release)
+	e.empty()
+}
+
+// Giving back is tried again, so that the work need not be done again.
+func TestLanesGiveBackIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	d := pgtest.DB(t)
+	e := &lanesEnv{t: t, pool: d.Pool(t, "installer")}
+	allow := refuseDeletes(t, d, "n")
+	l := e.lanes()
+	taken := make(chan struct{}, 100)
+	e.work(l, 1, func(context.Context, bus.Scope) error { taken <- struct{}{}; return nil })
+	e.mark(l, bus.Interactive, scope("t", "c", "n"))
+	get(t, taken)
+	allow()
+	e.empty()
+	if len(taken) > 0 {
+		t.Error("worked on again")
+	}
+}
+
+// Text that a text column takes, whatever was given.
+func TestStorable(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"": "", "short": "short", "abcdefgh": "abcdef", "abcdeé": "abcde", "a\x00b\x00": "ab", "a\xffb": "ab", "\x00\x00abcdef": "abcdef",
+	} {
+		if got := bus.Storable(in, 6); got != want {
+			t.Errorf("Storable(%q) = %q, want %q", in, got, want)
+		}
+	}
+}

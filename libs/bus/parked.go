@@ -106,7 +106,7 @@ func (c *Consumer) park(ctx context.Context, tx pgx.Tx, e *eventlog.Recorded, re
 		(tenant, consumer, stream, version, epoch, position, type, reason, attempts, next_retry)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, now() + $10::interval)
 		on conflict do nothing`,
-		e.Tenant, c.Name, e.StreamID.String(), e.Version, e.Position.Epoch, e.Position.N, string(e.Type), reason, attempts, parkedFirst)
+		e.Tenant, c.Name, e.StreamID.String(), e.Version, e.Position.Epoch, e.Position.N, string(e.Type), Storable(reason, maxReason), attempts, parkedFirst)
 	if err != nil {
 		return fmt.Errorf("park event %s: %w", e.Position, pg.Err(err))
 	}
@@ -184,6 +184,6 @@ func (c *Consumer) parkAgain(ctx context.Context, tx pgx.Tx, w waiting, e *event
 		    reason = case when version = $3 then $5 else reason end,
 		    next_retry = now() + $6::interval
 		where consumer = $1 and stream = $2`,
-		c.Name, w.stream, e.Version, w.attempts+1, failure.Error(), backoff(w.attempts, parkedFirst, parkedMax))
+		c.Name, w.stream, e.Version, w.attempts+1, Storable(failure.Error(), maxReason), backoff(w.attempts, parkedFirst, parkedMax))
 	return pg.Err(err)
 }

@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -10,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
@@ -123,6 +125,7 @@ func (p *Publisher) pause(ctx context.Context) {
 // cursor is where the stream ends.
 type cursor struct {
 	pos     events.Position // of the last hint; zero for an empty stream
+	hash    digest.Digest   // of the last hint's event
 	start   events.Position // where an empty stream begins: everything up to here is left out
 	seq     uint64          // sequence of the last message, also of one that is gone
 	first   uint64          // sequence of the first message, unless it grew too old
@@ -180,11 +183,7 @@ func (p *Publisher) watchDeletion(ctx context.Context) (context.Context, func(),
 // publishAll publishes up to the head of the log.
 func (p *Publisher) publishAll(ctx context.Context, js jetstream.JetStream, at cursor) (cursor, error) {
 	for {
-		after := at.pos
-		if after.IsZero() {
-			after = at.start
-		}
-		recs, _, err := p.log.ReadAfter(ctx, p.pool, after, eventlog.Filter{Raw: true}, publishBatch)
+		recs, err := p.next(ctx, at)
 		if err != nil || len(recs) == 0 {
 			return at, err
 		}
@@ -192,6 +191,33 @@ func (p *Publisher) publishAll(ctx context.Context, js jetstream.JetStream, at c
 			return at, err
 		}
 	}
+}
+
+// next reads what follows the last hint, together with the last hint's own event: where the log does not
+// hold that any more, the record has lost commits while we were at work, even if it has gone on since.
+func (p *Publisher) next(ctx context.Context, at cursor) ([]eventlog.Recorded, error) {
+	if at.pos.IsZero() {
+		recs, _, err := p.log.ReadAfter(ctx, p.pool, at.start, eventlog.Filter{Raw: true}, publishBatch)
+		return recs, err
+	}
+	recs, _, err := p.log.ReadAfter(ctx, p.pool, before(at.pos), eventlog.Filter{Raw: true}, publishBatch+1)
+	if err != nil {
+		return nil, err
+	}
+	if !begins(recs, at.pos, at.hash) {
+		return nil, cmp.Or(p.lost(ctx, at.pos, at.hash), errResync)
+	}
+	return recs[1:], nil
+}
+
+// before is the position from which a read begins with pos.
+func before(pos events.Position) events.Position {
+	return events.Position{Epoch: pos.Epoch, N: pos.N - 1}
+}
+
+// begins reports whether the first of recs is the event that a hint claims.
+func begins(recs []eventlog.Recorded, pos events.Position, hash digest.Digest) bool {
+	return len(recs) > 0 && recs[0].Position == pos && recs[0].Hash == hash
 }
 
 // publish sends a batch, each hint naming its predecessor: were one lost or refused, all behind it are.
@@ -211,7 +237,7 @@ func (p *Publisher) publish(ctx context.Context, js jetstream.JetStream, at curs
 		if err != nil {
 			return at, err
 		}
-		at.pos, at.seq = recs[i].Position, seq
+		at.pos, at.hash, at.seq = recs[i].Position, recs[i].Hash, seq
 	}
 	published.Add(ctx, int64(len(recs)))
 	return at, nil

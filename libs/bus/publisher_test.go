@@ -3,7 +3,6 @@ package bus_test
 import (
 	"context"
 	"errors"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -224,54 +223,6 @@ func TestRebuildEqualsLive(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.eventually("rebuilt beside a running publisher", e.full)
-}
-
-// The record lost commits that the bus knows: effects stop, and the hints stay as evidence until a
-// person resumes (DESIGN D1).
-func TestHintBeyondTheLogStopsEffects(t *testing.T) {
-	t.Parallel()
-	e := setup(t)
-	stop := e.sequence("a", e.nats.Bus.Publisher(e.log, e.pool).Lead)
-	c := e.catalog("one")
-	c.append(10)
-	c.sequenced()
-	e.eventually("all hints there", e.full)
-	stop()
-	e.loseCommits(6)
-	c.version = 6
-	e.sequence("b", e.nats.Bus.Publisher(e.log, e.pool).Lead)
-	e.eventually("effects stopped", func() bool {
-		s, stopped, err := e.log.EffectsStopped(t.Context())
-		return err == nil && stopped && s.Seen == events.Position{Epoch: 1, N: 10} && s.Head.N == 6
-	})
-	c.append(1)
-	if n := len(e.hints()); n != 10 {
-		t.Errorf("%d hints: the evidence is gone", n)
-	}
-	s, _, err := e.log.EffectsStopped(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := e.log.Resume(t.Context(), s.Epoch, "person"); err != nil {
-		t.Fatal(err)
-	}
-	e.eventually("refilled after a person resumed", e.full)
-	if p := e.head(); p.Epoch != 2 || p.N != 7 {
-		t.Errorf("head is %s, want 2-7", p)
-	}
-}
-
-// loseCommits takes the record back to a position, as a restored older backup would.
-func (e *env) loseCommits(to int64) {
-	e.t.Helper()
-	_, err := e.db.Pool(e.t, "admin").Exec(e.t.Context(), `with gone as (delete from eventlog.events where position > `+strconv.FormatInt(to, 10)+` returning 1)
-		update eventlog.sequencer set position = `+strconv.FormatInt(to, 10)+`, until = '-infinity' where (select count(*) from gone) > 0`)
-	if err == nil {
-		_, err = e.db.Pool(e.t, "admin").Exec(e.t.Context(), `update eventlog.streams set version = `+strconv.FormatInt(to, 10))
-	}
-	if err != nil {
-		e.t.Fatal(err)
-	}
 }
 
 // Hints that come never, twice, late or in the wrong order change nothing but time.

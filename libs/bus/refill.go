@@ -22,9 +22,10 @@ import (
 //	empty                                         filled from its start
 //	hints are missing in it                       replaced, filled from its start
 //	its last hint is in the log                   filled from there
-//	its last hint is beyond the log's head        the record lost commits: effects are stopped (D1), and
-//	                                              the stream is left alone, as evidence, until a person resumes
-//	its last hint is no event of the log          replaced, filled from its start
+//	its last hint is an event that the log        the record lost commits, whether or not it has gone on since:
+//	does not hold                                 effects are stopped (D1), and the stream is left alone, as
+//	                                              evidence, until a person resumes; then replaced
+//	its last message is no hint                   replaced, filled from its start
 //
 // The start is HintsKept before the head.
 func (p *Publisher) sync(ctx context.Context) (cursor, error) {
@@ -64,7 +65,7 @@ func (p *Publisher) sync(ctx context.Context) (cursor, error) {
 		p.say.Warn("replacing EVENTS: hints were deleted from it", "messages", info.State.Msgs)
 		return p.replace(ctx, id)
 	}
-	return cursor{pos: last, seq: info.State.LastSeq, first: info.State.FirstSeq, created: info.Created}, nil
+	return cursor{pos: last, hash: hash, seq: info.State.LastSeq, first: info.State.FirstSeq, created: info.Created}, nil
 }
 
 // whole reports whether nothing but the oldest beyond HintsKept is missing.
@@ -140,42 +141,30 @@ func (p *Publisher) hintAt(ctx context.Context, seq uint64) (events.Position, di
 	return pos, digest.Digest(m.Header.Get(HeaderHash)), nil
 }
 
-// ours reports whether the log holds the event that a hint claims. A hint beyond the head is evidence
-// that the record lost commits, if the stream is known to be filled from this log.
+// ours reports whether the log holds the event that a hint claims. If the stream is known to be filled
+// from this log, a hint of an event that the log does not hold is evidence that the record lost commits.
 func (p *Publisher) ours(ctx context.Context, last events.Position, hash digest.Digest, known bool) (bool, error) {
-	if last.IsZero() {
-		return false, nil
+	if _, err := digest.Parse(string(hash)); err != nil || last.IsZero() {
+		return false, nil //nolint:nilerr // no publisher wrote this message: it is no hint
 	}
-	head, err := p.log.Head(ctx, p.pool)
-	if err != nil {
-		return false, err
-	}
-	if known && head.Less(last) {
-		return false, p.lostCommits(ctx, last)
+	recs, _, err := p.log.ReadAfter(ctx, p.pool, before(last), eventlog.Filter{Raw: true}, 1)
+	if err != nil || begins(recs, last, hash) {
+		return err == nil, err
 	}
 	if known {
-		if err := p.waitResumed(ctx, last); err != nil {
-			return false, err
-		}
+		return false, p.lost(ctx, last, hash)
 	}
-	recs, _, err := p.log.ReadAfter(ctx, p.pool, events.Position{Epoch: last.Epoch, N: last.N - 1}, eventlog.Filter{Raw: true}, 1)
-	if err != nil {
-		return false, err
-	}
-	return len(recs) == 1 && recs[0].Position == last && recs[0].Hash == hash, nil
+	return false, nil
 }
 
-func (p *Publisher) lostCommits(ctx context.Context, last events.Position) error {
-	if err := p.log.CheckEpoch(ctx, last, "stream "+StreamEvents); err != nil {
-		return fmt.Errorf("hint %s is beyond the log: %w", last, err)
+// lost stops effects because the log does not hold the event of a hint that was filled from it, and is
+// nil once a person has resumed them: until then the stream is kept as it is.
+func (p *Publisher) lost(ctx context.Context, last events.Position, hash digest.Digest) error {
+	if err := p.log.CheckEvent(ctx, last, hash, "stream "+StreamEvents); err != nil {
+		return fmt.Errorf("the record does not hold the event of hint %s: %w", last, err)
 	}
-	return errs.New(errs.Unavailable, "stream %s knows position %s, which the record does not hold; effects are stopped", StreamEvents, last)
-}
-
-// waitResumed keeps a stream that holds lost events as it is until a person has resumed effects.
-func (p *Publisher) waitResumed(ctx context.Context, last events.Position) error {
 	stop, stopped, err := p.log.EffectsStopped(ctx)
-	if err != nil || !stopped || stop.Epoch == 0 || last.Epoch >= stop.Epoch || last.N <= stop.Head.N {
+	if err != nil || !stopped || last.Epoch >= stop.Epoch {
 		return err
 	}
 	return errs.New(errs.Unavailable, "stream %s holds hints of events that the record lost; it is kept until effects are resumed", StreamEvents)

@@ -2,12 +2,14 @@ package eventlog
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
@@ -25,9 +27,13 @@ type Stop struct {
 
 // String says it to a person, and how to go on.
 func (s Stop) String() string {
-	return fmt.Sprintf("effects are stopped since %s: %s has seen the log up to %s, the record ended at %s, so that it has lost commits "+
+	known := fmt.Sprintf("has seen the log up to %s, the record ended at %s", s.Seen, s.Head)
+	if !s.Head.Less(s.Seen) {
+		known = fmt.Sprintf("has seen an event at %s that the record, which had come to %s, does not hold", s.Seen, s.Head)
+	}
+	return fmt.Sprintf("effects are stopped since %s: %s %s, so that it has lost commits "+
 		"(a failover or a restored backup). Compare the clusters with the record, then resume with epoch %d.",
-		s.Since.UTC().Format(time.RFC3339), s.Source, s.Seen, s.Head, s.Epoch)
+		s.Since.UTC().Format(time.RFC3339), s.Source, known, s.Epoch)
 }
 
 // CheckEpoch compares a position that source has seen (a consumer's or cluster's checkpoint, the bus)
@@ -40,6 +46,26 @@ func (l *Log) CheckEpoch(ctx context.Context, seen events.Position, source strin
 	if err := l.pool.QueryRow(ctx, `select eventlog.check_epoch($1, $2, $3)`, seen.Epoch, seen.N, source).Scan(&epoch); err != nil {
 		return fmt.Errorf("compare position %s of %s with the log: %w", seen, source, pg.Err(err))
 	}
+	return l.raised(ctx, epoch)
+}
+
+// CheckEvent is CheckEpoch for who knows the hash of the event seen: it also notices a record that lost
+// commits and has gone on since, so that it holds another event at that position. It is nil for a
+// position of an epoch before the current one, whose losses were noticed when that was raised.
+func (l *Log) CheckEvent(ctx context.Context, seen events.Position, hash digest.Digest, source string) error {
+	sum, err := hex.DecodeString(hash.Hex())
+	if err != nil {
+		return errs.Wrap(errs.Invalid, err, "compare event %s of %s with the log: its hash %q", seen, source, hash)
+	}
+	var epoch *int64
+	if err := l.pool.QueryRow(ctx, `select eventlog.check_event($1, $2, $3, $4)`, seen.Epoch, seen.N, sum, source).Scan(&epoch); err != nil {
+		return fmt.Errorf("compare event %s of %s with the log: %w", seen, source, pg.Err(err))
+	}
+	return l.raised(ctx, epoch)
+}
+
+// raised tells why effects are stopped if a check has just raised the epoch.
+func (l *Log) raised(ctx context.Context, epoch *int64) error {
 	if epoch == nil {
 		return nil
 	}

@@ -143,6 +143,53 @@ func TestEpochRisesAboveWhatWasSeen(t *testing.T) {
 	}
 }
 
+// A record that lost commits and has gone on holds other events at the same positions: who knows the hash
+// notices, at a position that is not beyond the head too, once however many notice (D1).
+func TestRecordThatWentOnAfterALoss(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	ctx := t.Context()
+	b.mustAppend(t, "east", 0, registered("east"), replaced(1), replaced(2))
+	b.sequenceAll(t, b.lead(t))
+	list := b.readAll(t)
+	for _, r := range list {
+		if err := b.log.CheckEvent(ctx, r.Position, r.Hash, "bus"); err != nil {
+			t.Errorf("an event that the record holds: %v", err)
+		}
+	}
+	seen := list[1].Position
+	if err := b.log.CheckEvent(ctx, seen, "sha256:xyz", "bus"); !errs.Is(err, errs.Invalid) {
+		t.Errorf("what is no hash: %v", err)
+	}
+	said := make([]error, 6)
+	var wg sync.WaitGroup
+	for i, role := range []string{"gateway", "resolver", "installer", "catalog-indexer", "gateway", "resolver"} {
+		l := eventlog.New(b.db.Pool(t, role))
+		wg.Go(func() { said[i] = l.CheckEvent(ctx, seen, list[0].Hash, "bus") })
+	}
+	wg.Wait()
+	noticed := 0
+	for _, err := range said {
+		if err == nil {
+			continue
+		}
+		noticed++
+		if !errs.Is(err, errs.Unavailable) || !strings.Contains(err.Error(), "has seen an event at 1-2 that the record, which had come to 1-3, does not hold") {
+			t.Errorf("what is said: %v", err)
+		}
+	}
+	if noticed != 1 {
+		t.Errorf("the epoch was raised %d times, want once", noticed)
+	}
+	stop, stopped, err := b.log.EffectsStopped(ctx)
+	if err != nil || !stopped || stop.Epoch != 2 || stop.Seen != seen || stop.Head != list[2].Position || stop.Reason != "RecordLostCommits" {
+		t.Errorf("stop %+v %v %v", stop, stopped, err)
+	}
+	if err := b.log.CheckEvent(ctx, events.Position{Epoch: 2, N: 9}, list[0].Hash, "bus"); !errs.Is(err, errs.Unavailable) {
+		t.Errorf("an event beyond the head: %v", err)
+	}
+}
+
 // Every service may notice a loss.
 func TestEveryRoleMayCheck(t *testing.T) {
 	t.Parallel()

@@ -163,7 +163,7 @@ func TestCheck(t *testing.T) {
 		"built from source":           {"update eventlog.schema_info set oldest_binary = '99.0.0'", "dev", "", ""},
 		"the schema is newer, fits":   {"update eventlog.schema_info set version = version + 5, oldest_binary = '0.2.0'", "0.2.0", "", ""},
 		"the schema has left it":      {"update eventlog.schema_info set oldest_binary = '0.2.0' where schema = 'gateway'", "0.1.9", `the schema "gateway" of the database serves release 0.2.0 and newer, this program is release 0.1.9: upgrade it`, errs.Unavailable},
-		"the schema is older":         {"update eventlog.schema_info set version = 1 where schema = 'eventlog'", "0.1.0", "this program needs version 2: run the migration command of this release first", errs.Unavailable},
+		"the schema is older":         {"update eventlog.schema_info set version = 1 where schema = 'eventlog'", "0.1.0", "run the migration command of this release first", errs.Unavailable},
 		"a schema is missing":         {"delete from eventlog.schema_info where schema = 'eventlog'", "0.1.0", `the schema "eventlog" of the database is at version 0`, errs.Unavailable},
 		"never migrated":              {"drop schema eventlog cascade", "0.1.0", "run the migration command first", errs.Unavailable},
 		"a release that is no number": {"select 1", "newest", `release "newest": want major.minor.patch`, errs.Internal},

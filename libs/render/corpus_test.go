@@ -149,7 +149,8 @@ func TestInlineCatalog(t *testing.T) {
 	documents := 0
 	files(t, sharedData(t, "certified-v4.14.fbc.tar.zst"), func(_ string, body []byte) {
 		for doc := range strings.SplitSeq(string(body), "\n---\n") {
-			if documents++; documents%oneOf != 0 {
+			documents++
+			if documents%oneOf != 0 {
 				continue
 			}
 			j, err := yaml.YAMLToJSON([]byte(doc))

@@ -33,11 +33,14 @@ func csvs() schema.GroupVersionResource {
 func TestObstacles(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
-	b.start(b.config("one"))
+	cfg := b.config("one")
+	cfg.Hook = b.trap.point
+	b.start(cfg)
 	for name, test := range map[string]func(*testing.T, *bed, string){
 		"groups": testGroups, "grant": testGrant, "digest": testDigest, "content": testContent, "requirement": testRequirement,
 		"kubernetes": testKubernetes, "foreign": testForeign, "record": testRecord, "config": testConfig, "global": testGlobal,
 		"base": testBase, "stop": testStop, "slip": testSlip, "targets": testTargets, "lost-deployment": testLostDeployment, "deleted": testDeleted, "edited": testEdited, "streams": testStreams,
+		"unread": testUnread, "superseded": testSuperseded, "panic": testPanic, "panic-begun": testPanicBegun,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, b, name) })
 	}

@@ -28,6 +28,7 @@ type bed struct {
 	*hub
 	cluster *testcluster.Cluster
 	kube    kubernetes.Interface
+	trap    trap
 }
 
 func newBed(tb testing.TB) *bed {

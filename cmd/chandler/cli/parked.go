@@ -97,6 +97,12 @@ func (a *app) showParked(ctx context.Context, pool *pg.Pool, o *output, consumer
 }
 
 var parkedColumns = []column{
-	{name: "CONSUMER"}, {name: "STREAM"}, {name: "VERSION"}, {name: "TYPE"}, {name: "ATTEMPTS"}, {name: "NEXT"}, {name: "AGE"},
+	{name: "CONSUMER"},
+	{name: "STREAM"},
+	{name: "VERSION"},
+	{name: "TYPE"},
+	{name: "ATTEMPTS"},
+	{name: "NEXT"},
+	{name: "AGE"},
 	{name: "REASON"},
 }

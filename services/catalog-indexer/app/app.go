@@ -169,14 +169,22 @@ func (a *App) poll(ctx context.Context) error {
 	}
 }
 
-// compare marks catalogs whose files are not those of the last look.
+// compare marks catalogs whose files are not those of the last look. One that is dirty already will be
+// looked at anyway, and another mark would forget how often that was tried in vain.
 func (a *App) compare(ctx context.Context) error {
 	live, err := a.store.Live(ctx)
 	if err != nil {
 		return err
 	}
+	dirty, err := a.store.Dirty(ctx)
+	if err != nil {
+		return err
+	}
 	var changed []bus.Scope
 	for _, c := range live {
+		if dirty[[2]string{c.Tenant, c.Stream}] {
+			continue
+		}
 		now, err := a.fingerprint(ctx, c)
 		if err != nil {
 			return err

@@ -137,6 +137,24 @@ func TestUnreadableSource(t *testing.T) {
 	}
 }
 
+// TestPollLeavesAttempts proves that the poll does not mark a catalog again that waits for another look:
+// otherwise a directory that never rests would never come to the attempt at which it is taken as it is.
+func TestPollLeavesAttempts(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	dir := t.TempDir()
+	write(t, dir, "catalog.yaml", good)
+	stream := b.add("restless", dir)
+	_, err := b.pool.Exec(t.Context(), `update catalog.dirty set attempts = 3, generation = 5 where cluster = $1`, stream)
+	b.must(err)
+	b.must(b.compare(t.Context()))
+	var attempts, generation int
+	b.must(b.pool.QueryRow(t.Context(), `select attempts, generation from catalog.dirty where cluster = $1`, stream).Scan(&attempts, &generation))
+	if attempts != 3 || generation != 5 {
+		t.Errorf("the poll marked a dirty catalog again: attempts %d, generation %d", attempts, generation)
+	}
+}
+
 // TestRemovedAndAddedAgain proves that a removed catalog is left alone and a new one of its name begins anew.
 func TestRemovedAndAddedAgain(t *testing.T) {
 	t.Parallel()

@@ -57,7 +57,9 @@ type Explanation struct {
 // Sentences are the explanation's statements for people; none where the document is not given.
 func (e Explanation) Sentences() []string {
 	var document struct {
-		Statements []struct{ Text string }
+		Statements []struct {
+			Text string `json:"text"`
+		} `json:"statements"`
 	}
 	if json.Unmarshal(e.Document, &document) != nil {
 		return nil // a document of a later form is still shown whole

@@ -119,6 +119,44 @@ func TestPlanCarriesTheConfigurationItWasProposedWith(t *testing.T) {
 	if got := string(p.Plans[0].Configs["etcd.v1.0.0"]); got != `{"env":"one"}` {
 		t.Errorf("the configuration is %s", got)
 	}
+	// Of several subscriptions to a bundle the first one counts, as where the plan was rendered; one without.
+	e.one(events.KindSubscription, "east/ns/plain", events.SubscriptionCreated{Cluster: "east", Namespace: "ns", Name: "plain"})
+	both := e.propose(s, "prom.v1.0.0", "Automatic", "gone", "plain", "etcd")
+	other := e.propose(s, "loki.v1.0.0", "Automatic", "gone", "etcd", "plain")
+	p = e.planned(s, id, both, other)
+	if got := p.Plans[1].Configs; len(got) != 0 {
+		t.Errorf("the configurations are %s", got)
+	}
+	if got := string(p.Plans[2].Configs["loki.v1.0.0"]); got != `{"env":"two"}` {
+		t.Errorf("the configuration is %s", got)
+	}
+}
+
+// CONTENT emptied under two replicas that both remember what it held is filled again.
+func TestContentEmptied(t *testing.T) {
+	t.Parallel()
+	e := setup(t)
+	e.start() // another replica
+	s := e.cluster("east")
+	id := e.propose(s, "etcd.v1.0.0", "Automatic")
+	p := e.planned(s, id)
+	stream, err := e.nats.Bus.JetStream().Stream(t.Context(), protocol.StreamContent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.eventually("the replicas know how much CONTENT holds", func() bool {
+		var messages uint64
+		err := e.pools[events.Installer].QueryRow(t.Context(), `select messages from installer.streams where name = $1`, protocol.StreamContent).Scan(&messages)
+		return err == nil && messages == 2
+	})
+	if err := stream.Purge(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	e.eventually("CONTENT filled again", func() bool {
+		info, err := stream.Info(t.Context())
+		return err == nil && info.State.Msgs == 2
+	})
+	e.hasContent(p.Plans[0])
 }
 
 // Deleting every stream in mid-run changes nothing but time.

@@ -47,6 +47,10 @@
 // an API not served, a namespace missing. Conflict: another manager's fields, another base, no or
 // several operator groups (R-IP-42). Permanent: the API server calls the object invalid, or the digests do
 // not agree. Deployments wait until the ClusterServiceVersion's requirements are met (R-CSV-20).
+// A panic is transient for the plan, or the namespace, that it met; the others go on.
+//
+// A plan that was begun is reported as long as its log is kept, whether the hub still names it or not: to the
+// hub, one that was superseded while its first step was on the way was never begun until it is told.
 //
 // # A ClusterServiceVersion
 //

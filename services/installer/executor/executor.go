@@ -52,8 +52,8 @@ func (e *Executor) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer cancel()
-	running.Go(func() { e.listen(ctx) })
-	running.Go(func() { e.reporter.run(ctx) })
+	running.Go(func() { e.keep(ctx, "listener", e.listen) })
+	running.Go(func() { e.keep(ctx, "reporter", e.reporter.run) })
 
 	base, err := cluster.NewBase(e.cfg.REST)
 	if err != nil {
@@ -62,7 +62,11 @@ func (e *Executor) Run(ctx context.Context) error {
 	lease := cluster.NewLease(base, e.cfg.Holder, e.cfg.Timing.Lease, e.cfg.Now)
 	wait := e.cfg.Timing.Backoff
 	for ctx.Err() == nil {
-		held, err := e.serve(ctx, base, lease)
+		var held bool
+		err := guard(ctx, e.cfg.Log, "session", func() (err error) {
+			held, err = e.serve(ctx, base, lease)
+			return err
+		})
 		if c, ok := errors.AsType[crash](err); ok {
 			return c.error
 		}
@@ -119,7 +123,11 @@ func (e *Executor) serve(ctx context.Context, base *cluster.Base, lease *cluster
 // listen keeps the inbox true: news as they come, and the last values at the start and again and again.
 func (e *Executor) listen(ctx context.Context) {
 	refused := func(err error) { e.cfg.Log.WarnContext(ctx, "plans refused", "error", err) }
-	stop, err := e.hub.Follow(e.inbox.offer, refused)
+	stop, err := e.hub.Follow(func(p protocol.ScopePlans) {
+		if err := guard(ctx, e.cfg.Log, "news", func() error { e.inbox.offer(p); return nil }); err != nil {
+			refused(err)
+		}
+	}, refused)
 	if err != nil {
 		refused(err)
 	} else {
@@ -130,7 +138,7 @@ func (e *Executor) listen(ctx context.Context) {
 		}()
 	}
 	for ctx.Err() == nil {
-		plans, err := e.hub.Plans(ctx)
+		plans, err := e.hub.Plans(ctx, refused)
 		wait := e.cfg.Timing.Reread
 		switch {
 		case err != nil:

@@ -31,6 +31,7 @@ const (
 	reasonNamespace        = "NamespaceNotFound"
 	reasonNotServed        = "APINotServed"
 	reasonServer           = "ServerError"
+	reasonInternal         = "InternalError"
 	reasonManager          = "FieldManagerConflict"
 	reasonInvalid          = "Invalid"
 	reasonTooLarge         = "TooLarge"
@@ -67,10 +68,13 @@ type failure struct {
 //  2. Another field manager has the fields: conflict.
 //  3. Forbidden: transient, since granting the right lets the plan go on (R-IP-40).
 //  4. Not found: the namespace, or an API that is not served (yet): transient.
-//  5. Everything else is an API server that is away, overloaded or slow: transient.
+//  5. A panic of our own is transient: another try may pass, and nothing says that the object is wrong.
+//  6. Everything else is an API server that is away, overloaded or slow: transient.
 func classify(err error) failure {
 	f := failure{class: classTransient, message: err.Error()}
 	switch {
+	case isPanic(err):
+		f.reason = reasonInternal
 	case cluster.IsUntypable(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsMethodNotSupported(err), apierrors.IsNotAcceptable(err):
 		f.class, f.reason = classPermanent, reasonInvalid
 	case apierrors.IsRequestEntityTooLargeError(err):
@@ -108,6 +112,9 @@ func transient(err error) failure {
 func classifyContent(err error) failure {
 	if k := errs.KindOf(err); k == errs.Invalid || k == errs.TooLarge || k == errs.Unprocessable {
 		return failure{class: classPermanent, reason: reasonUnsupported, message: err.Error()}
+	}
+	if isPanic(err) {
+		return classify(err)
 	}
 	return failure{class: classTransient, reason: reasonContent, message: err.Error()}
 }

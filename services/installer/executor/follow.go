@@ -109,10 +109,11 @@ func (w *work) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.members = w.members[:0]
+	w.members, w.unread = w.members[:0], map[string]string{}
 	for i := range list {
 		m, err := parseMember(&list[i])
 		if err != nil {
+			w.unread[list[i].GetName()] = list[i].GetAnnotations()[annotationPlan]
 			w.cfg.Log.WarnContext(ctx, "ClusterServiceVersion is not followed", "name", list[i].GetName(), "namespace", w.ns, "error", err)
 			continue
 		}

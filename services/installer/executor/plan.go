@@ -4,18 +4,22 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/chandler-fleet/chandler/libs/digest"
-	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
 )
 
-// stepLogType is the type prefix of a step log's digest.
-const stepLogType = "chandler.steplog.v1"
+// plan carries one plan as far as it goes now and notes the outcome. A panic blocks this plan alone.
+func (w *work) plan(ctx context.Context, p protocol.Plan) error {
+	err := guard(ctx, w.cfg.Log, "plan "+p.Name, func() error { return w.carry(ctx, p) })
+	if isPanic(err) {
+		f := transient(err)
+		return w.blocked(ctx, p, w.execution(p.ID), &f)
+	}
+	return err
+}
 
-// plan carries one plan as far as it goes now and notes the outcome.
-func (w *work) plan(ctx context.Context, p protocol.Plan) (err error) {
+func (w *work) carry(ctx context.Context, p protocol.Plan) (err error) {
 	x := w.execution(p.ID)
 	if x != nil && ended(x) {
 		w.outcome(p, x, nil)
@@ -170,10 +174,15 @@ func (w *work) begin(ctx context.Context, p protocol.Plan, x *cluster.Execution)
 	return x, w.at("opened")
 }
 
+// final reports an error that ends the session.
+func final(ctx context.Context, err error) bool {
+	return ctx.Err() != nil || cluster.IsFenced(err) || isCrash(err)
+}
+
 // interrupted turns an error of the API into a block of the plan; a crash, a lost fence and the end of
 // the session pass through.
 func (w *work) interrupted(ctx context.Context, p protocol.Plan, x *cluster.Execution, err error) error {
-	if ctx.Err() != nil || cluster.IsFenced(err) || isCrash(err) {
+	if final(ctx, err) {
 		return err
 	}
 	f := transient(err)
@@ -240,63 +249,4 @@ func (w *work) finish(ctx context.Context, p protocol.Plan, x *cluster.Execution
 	w.cfg.Log.InfoContext(ctx, "plan finished", "plan", p.Name, "namespace", w.ns, "steps", len(x.Status.Steps))
 	w.outcome(p, x, nil)
 	return nil
-}
-
-// outcome notes what the report says of a plan. f is a block that no log holds. A transient failure is
-// told when it has lasted for a while: what is over by itself is no fact worth recording.
-func (w *work) outcome(p protocol.Plan, x *cluster.Execution, f *failure) {
-	r := protocol.PlanReport{ID: p.ID, Phase: protocol.PlanBlocked, Steps: countSteps(p), TraceParent: p.TraceParent}
-	if x != nil {
-		s := x.Status
-		r.Begun, r.Done, r.Class, r.Reason, r.Message = s.Begun, s.Done(), s.Class, s.Reason, s.Message
-		if s.Phase != "" {
-			r.Phase = s.Phase
-		}
-		if ended(x) {
-			r.StepLog = w.stepLog(x)
-		}
-	}
-	if f != nil {
-		r.Phase, r.Class, r.Reason, r.Message = protocol.PlanBlocked, f.class, f.reason, f.message
-	}
-	if r.Phase == protocol.PlanBlocked && w.young(p.ID, r.Class, x) {
-		if !r.Begun {
-			return
-		}
-		r.Phase, r.Class, r.Reason, r.Message = protocol.PlanStarted, "", "", ""
-	}
-	w.outcomes[p.ID] = r
-}
-
-// young reports a transient block that is not told yet, and sees to it that it will be.
-func (w *work) young(id, class string, x *cluster.Execution) bool {
-	if class == "" {
-		return true // opened, and nothing has happened yet
-	}
-	if class != classTransient {
-		return false
-	}
-	since := w.cfg.Now()
-	if x != nil {
-		since = x.Status.Since
-	} else {
-		w.mu.Lock()
-		if note, ok := w.retry[id]; ok {
-			since = note.since
-		}
-		w.mu.Unlock()
-	}
-	left := w.cfg.Timing.Grace - w.cfg.Now().Sub(since)
-	w.soon(left)
-	return left > 0
-}
-
-// stepLog is the log as canonical JSON.
-func (w *work) stepLog(x *cluster.Execution) []byte {
-	log, err := digest.Canonical(map[string]any{"type": stepLogType, "plan": x.Spec.Plan, "digest": x.Spec.Digest, "steps": x.Status.Steps})
-	if err != nil {
-		w.cfg.Log.Error("step log cannot be encoded", "plan", x.Spec.Name, "error", errs.Wrap(errs.Internal, err, "encode"))
-		return nil
-	}
-	return log
 }

@@ -102,6 +102,15 @@ func (w *work) findGone(ctx context.Context) error {
 		if w.lives(i.CSV) || w.planned(i.CSV) || w.hasWords(i) {
 			continue
 		}
+		// What it owns goes only when the object itself is gone: one that lost Chandler's label is not.
+		found, err := w.client.Get(ctx, cluster.GVKCSV, w.ns, i.CSV)
+		if err != nil {
+			return err
+		}
+		if found != nil {
+			w.cfg.Log.WarnContext(ctx, "ClusterServiceVersion is not followed: it lacks Chandler's label", "name", i.CSV, "namespace", w.ns)
+			continue
+		}
 		if w.stopped() == nil {
 			if err := w.removeOwned(ctx, i.CSV); err != nil {
 				return err
@@ -112,7 +121,11 @@ func (w *work) findGone(ctx context.Context) error {
 	return nil
 }
 
+// lives reports a ClusterServiceVersion that is there, whether it can be read or not.
 func (w *work) lives(name string) bool {
+	if _, ok := w.unread[name]; ok {
+		return true
+	}
 	return slices.ContainsFunc(w.members, func(m *member) bool { return m.name() == name })
 }
 

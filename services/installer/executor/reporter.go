@@ -59,8 +59,24 @@ func (r *reporter) cluster(report protocol.ClusterReport) {
 	r.wake()
 }
 
+// begun puts what is certain of plans that are begun into the last report of a scope; the rest of it stays
+// until the next whole report.
+func (r *reporter) begun(fresh protocol.ScopeReport) {
+	r.mu.Lock()
+	last := r.scopes[fresh.Scope.Namespace]
+	for _, told := range last.Plans {
+		if !slices.ContainsFunc(fresh.Plans, func(p protocol.PlanReport) bool { return p.ID == told.ID }) {
+			fresh.Plans = append(fresh.Plans, told)
+		}
+	}
+	fresh.CSVs = last.CSVs
+	r.scopes[fresh.Scope.Namespace] = fresh
+	r.mu.Unlock()
+	r.wake()
+}
+
 // blocked changes in the last report of a scope only what cannot be known now: plans that have not
-// ended wait for f. What was told of ClusterServiceVersions stays true as far as anybody knows.
+// ended wait for f. Plans that were begun and are not asked for stay as they were told. What was told of ClusterServiceVersions stays true as far as anybody knows.
 func (r *reporter) blocked(p protocol.ScopePlans, f failure) {
 	r.mu.Lock()
 	report, ok := r.scopes[p.Scope.Namespace]
@@ -78,6 +94,11 @@ func (r *reporter) blocked(p protocol.ScopePlans, f failure) {
 			one.Phase, one.Class, one.Reason, one.Message = protocol.PlanBlocked, f.class, f.reason, f.message
 		}
 		report.Plans = append(report.Plans, one)
+	}
+	for _, one := range told {
+		if one.Begun && !slices.ContainsFunc(p.Plans, func(plan protocol.Plan) bool { return plan.ID == one.ID }) {
+			report.Plans = append(report.Plans, one)
+		}
 	}
 	r.scopes[p.Scope.Namespace] = report
 	r.mu.Unlock()

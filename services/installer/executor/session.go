@@ -64,10 +64,17 @@ func (s *session) run(ctx context.Context) error {
 	within, end := context.WithCancelCause(ctx)
 	s.end = end
 	var running sync.WaitGroup
-	running.Go(func() { s.renew(within) })
-	running.Go(func() { s.watch(within) })
+	aside := func(where string, do func(context.Context)) {
+		running.Go(func() {
+			if err := guard(within, s.cfg.Log, where, func() error { do(within); return nil }); err != nil {
+				end(err)
+			}
+		})
+	}
+	aside("renewal of the lease", s.renew)
+	aside("watch", s.watch)
 	for range workers {
-		running.Go(func() { s.work(within) })
+		aside("worker", s.work)
 	}
 	s.reportCluster()
 	select {
@@ -169,7 +176,11 @@ func (s *session) work(ctx context.Context) {
 
 // one works on a namespace and says when to look again.
 func (s *session) one(ctx context.Context, namespace string) {
-	again, err := s.reconcile(ctx, namespace)
+	var again time.Duration
+	err := guard(ctx, s.cfg.Log, "namespace "+namespace, func() (err error) {
+		again, err = s.reconcile(ctx, namespace)
+		return err
+	})
 	switch {
 	case isCrash(err):
 		s.end(err)
@@ -229,20 +240,28 @@ func (s *session) reconcile(ctx context.Context, namespace string) (again time.D
 	if w.executions, err = s.client.Executions(ctx, namespace); err != nil {
 		return 0, err
 	}
+	err = guard(ctx, s.cfg.Log, "namespace "+namespace, func() error { return w.all(ctx) })
+	switch {
+	case err == nil:
+		w.report()
+	case !final(ctx, err):
+		w.reportBegun(ctx)
+	}
+	return w.again, err
+}
+
+// all makes one look: every plan, every ClusterServiceVersion, and what is left of both.
+func (w *work) all(ctx context.Context) error {
 	w.collectWanted(ctx)
-	for _, p := range plans.Plans {
+	for _, p := range w.plans.Plans {
 		if err := w.plan(ctx, p); err != nil {
-			return 0, err
+			return err
 		}
 	}
 	if err := w.follow(ctx); err != nil {
-		return 0, err
+		return err
 	}
-	if err := w.prune(ctx); err != nil {
-		return 0, err
-	}
-	w.report()
-	return w.again, nil
+	return w.prune(ctx)
 }
 
 // note compares the message with what was acted on, and writes its position down before anything is

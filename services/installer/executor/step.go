@@ -3,7 +3,6 @@ package executor
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -116,7 +115,13 @@ func (w *work) batch(ctx context.Context, r ready, x *cluster.Execution, batch [
 	var running sync.WaitGroup
 	for n, i := range batch {
 		running.Go(func() {
-			results[n].entry, results[n].failure, results[n].err = w.step(ctx, r, x, i, resumed, turns)
+			err := guard(ctx, w.cfg.Log, "step of plan "+r.Name, func() error {
+				results[n].entry, results[n].failure, results[n].err = w.step(ctx, r, x, i, resumed, turns)
+				return nil
+			})
+			if err != nil {
+				results[n].entry, results[n].failure, results[n].err = blame(r.objects[i], err)
+			}
 		})
 	}
 	running.Wait()
@@ -186,13 +191,10 @@ func (w *work) step(ctx context.Context, r ready, x *cluster.Execution, i int, r
 	if err != nil {
 		return blame(o, err)
 	}
-	turns <- struct{}{}
-	if f := w.stopped(); f != nil {
-		<-turns
+	applied, found, f, err := w.turn(ctx, body, w.manager(r.packageOf(o.Resolving)), resumed, turns)
+	if f != nil {
 		return entry, f, nil
 	}
-	applied, found, err := w.put(ctx, body, w.manager(r.packageOf(o.Resolving)), resumed)
-	<-turns
 	if err == nil && o.GVK.Kind == gvkCRD.Kind {
 		err = w.client.AwaitEstablished(ctx, applied)
 		w.facts.forget(o.Name)
@@ -202,6 +204,17 @@ func (w *work) step(ctx context.Context, r ready, x *cluster.Execution, i int, r
 	}
 	entry.State, entry.UID, entry.Found, entry.Epoch, entry.Time = cluster.StepDone, string(applied.GetUID()), found, w.client.Number, w.cfg.Now().UTC()
 	return entry, nil, nil
+}
+
+// turn waits for the step's turn, honours the stop switch, and puts the object.
+func (w *work) turn(ctx context.Context, body *unstructured.Unstructured, manager string, resumed bool, turns chan struct{}) (applied *unstructured.Unstructured, found bool, f *failure, err error) {
+	turns <- struct{}{}
+	defer func() { <-turns }()
+	if f := w.stopped(); f != nil {
+		return nil, false, f, nil
+	}
+	applied, found, err = w.put(ctx, body, manager, resumed)
+	return applied, found, nil, err
 }
 
 // put applies an object. After a crash it looks first: what already carries the step's digest is not
@@ -321,6 +334,9 @@ func (w *work) gate(ctx context.Context, name string) (*failure, error) {
 		return nil, err
 	}
 	i := slices.IndexFunc(w.members, func(m *member) bool { return m.object.GetName() == name })
+	if i < 0 && w.lives(name) {
+		return &failure{class: classConflict, reason: reasonBase, message: "ClusterServiceVersion " + name + " was changed and cannot be read any more"}, nil
+	}
 	if i < 0 {
 		return &failure{class: classConflict, reason: reasonBase, message: "ClusterServiceVersion " + name + " was removed while its plan runs"}, nil
 	}
@@ -366,20 +382,4 @@ func blame(o render.Object, err error) (cluster.Step, *failure, error) {
 	f := classify(err)
 	f.message = o.String() + ": " + f.message
 	return cluster.Step{}, &f, nil
-}
-
-func isCrash(err error) bool {
-	_, ok := errors.AsType[crash](err)
-	return ok
-}
-
-// countSteps reads the number of steps without reading them all.
-func countSteps(p protocol.Plan) int {
-	var d struct {
-		Steps []json.RawMessage `json:"steps"`
-	}
-	if json.Unmarshal(p.Document, &d) != nil {
-		return 0
-	}
-	return len(d.Steps)
 }

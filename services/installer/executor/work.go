@@ -3,6 +3,7 @@ package executor
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -37,8 +38,10 @@ type work struct {
 	// wanted are the hashes of the Deployments that begun plans are about to write, by ClusterServiceVersion.
 	wanted  map[string]map[string]string
 	members []*member
-	gone    []protocol.CSVReport
-	again   time.Duration
+	// unread are the ClusterServiceVersions that exist and cannot be read, with their plans.
+	unread map[string]string
+	gone   []protocol.CSVReport
+	again  time.Duration
 }
 
 func (w *work) soon(d time.Duration) {
@@ -121,13 +124,17 @@ func (w *work) group() render.OperatorGroup {
 }
 
 func (w *work) render(ctx context.Context, b events.PlannedBundle, config json.RawMessage, group render.OperatorGroup) ([]render.Object, *failure) {
-	content, err := w.contents.Get(ctx, digest.Digest(b.Content))
-	if err == nil {
-		var objects []render.Object
-		objects, err = render.Render(render.Input{Content: content, Namespace: w.ns, Group: group, Config: config})
-		if err == nil {
-			return objects, nil
+	var objects []render.Object
+	err := guard(ctx, w.cfg.Log, "render of "+b.CSV, func() error {
+		content, err := w.contents.Get(ctx, digest.Digest(b.Content))
+		if err != nil {
+			return err
 		}
+		objects, err = render.Render(render.Input{Content: content, Namespace: w.ns, Group: group, Config: config})
+		return err
+	})
+	if err == nil {
+		return objects, nil
 	}
 	f := classifyContent(errs.Wrap(errs.KindOf(err), err, "bundle %s", b.CSV))
 	return nil, &f
@@ -205,6 +212,7 @@ func (w *work) prune(ctx context.Context) error {
 	var old []*cluster.Execution
 	for _, x := range w.executions {
 		referred := slices.ContainsFunc(w.members, func(m *member) bool { return m.plan == x.Spec.Plan }) ||
+			slices.Contains(slices.Collect(maps.Values(w.unread)), x.Spec.Plan) ||
 			slices.ContainsFunc(w.plans.Plans, func(p protocol.Plan) bool { return p.ID == x.Spec.Plan })
 		if ended(x) && !referred {
 			old = append(old, x)
@@ -225,37 +233,4 @@ func (w *work) prune(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// report hands everything that is known of the namespace to the reporter.
-func (w *work) report() {
-	r := protocol.ScopeReport{Scope: w.plans.Scope, Epoch: w.client.Number, Seen: w.seenAt(w.ns)}
-	for _, p := range w.plans.Plans {
-		if o, ok := w.outcomes[p.ID]; ok {
-			r.Plans = append(r.Plans, o)
-		}
-	}
-	r.CSVs = append(w.removed(), w.gone...)
-	for _, m := range w.members {
-		r.CSVs = append(r.CSVs, m.report())
-	}
-	w.reporter.scope(r)
-}
-
-// removed are the last words of replaced ClusterServiceVersions: as long as the hub still holds them as
-// installed, and for a while in any case.
-func (w *work) removed() []protocol.CSVReport {
-	var out []protocol.CSVReport
-	for _, x := range w.executions {
-		for _, c := range x.Status.Removed {
-			listed := slices.ContainsFunc(w.plans.Installed, func(i protocol.Installed) bool { return i.CSV == c.Name })
-			alive := slices.ContainsFunc(w.members, func(m *member) bool { return string(m.object.GetUID()) == c.UID })
-			fresh := len(c.History) > 0 && w.cfg.Now().Sub(c.History[len(c.History)-1].Time) < removedFor
-			if !alive && (listed || fresh) {
-				out = append(out, c)
-			}
-		}
-	}
-	slices.SortFunc(out, func(a, b protocol.CSVReport) int { return strings.Compare(a.Name+a.UID, b.Name+b.UID) })
-	return out
 }

@@ -76,6 +76,21 @@ func (s *Store) Live(ctx context.Context) ([]Catalog, error) {
 	return out, pg.Err(err)
 }
 
+// Dirty returns the catalogs that wait for a look, or are being looked at, by tenant and stream.
+func (s *Store) Dirty(ctx context.Context) (map[[2]string]bool, error) {
+	rows, err := s.pool.Query(ctx, `select tenant, cluster from `+DirtyTable)
+	if err != nil {
+		return nil, pg.Err(err)
+	}
+	dirty := map[[2]string]bool{}
+	var tenant, stream string
+	_, err = pgx.ForEachRow(rows, []any{&tenant, &stream}, func() error {
+		dirty[[2]string{tenant, stream}] = true
+		return nil
+	})
+	return dirty, pg.Err(err)
+}
+
 // Settings returns the body of the catalog's source; errs.NotFound where it was erased.
 func (s *Store) Settings(ctx context.Context, c Catalog) (json.RawMessage, error) {
 	var body []byte

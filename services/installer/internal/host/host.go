@@ -119,14 +119,15 @@ func (h *Host) Run(ctx context.Context) error {
 	}
 }
 
-// stored is a registered cluster with its kubeconfig as it is stored.
+// stored is a registered cluster with its kubeconfig as it is stored. ciphertext is nil where what is
+// stored belongs to another registration, or to a replacement, that the hub has not seen yet.
 type stored struct {
 	tenant, name, id string
 	ciphertext       []byte
 }
 
 func (h *Host) wanted(ctx context.Context) ([]stored, error) {
-	rows, err := h.c.Pool.Query(ctx, `select c.tenant, c.name, c.cluster_id::text, k.ciphertext
+	rows, err := h.c.Pool.Query(ctx, `select c.tenant, c.name, c.cluster_id::text, case when k.commitment = c.credential then k.ciphertext end
 		from installer.clusters c join gateway_api.cluster_credentials k on k.tenant = c.tenant and k.name = c.name
 		where not c.removed order by c.tenant, c.name`)
 	if err != nil {
@@ -143,6 +144,9 @@ func (h *Host) compare(ctx context.Context, wanted []stored) {
 	keep := map[string]bool{}
 	for _, s := range wanted {
 		keep[s.id] = true
+		if s.ciphertext == nil {
+			continue
+		}
 		key := sha256.Sum256(s.ciphertext)
 		h.mu.Lock()
 		r := h.running[s.id]

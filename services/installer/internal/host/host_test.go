@@ -107,13 +107,23 @@ func (e *env) register(name string) (id string) {
 	return id
 }
 
-// credential stores a kubeconfig as the gateway does.
+// credential stores a kubeconfig as the gateway does, and its commitment as the hub's consumer does.
 func (e *env) credential(name string, ciphertext []byte) {
 	e.t.Helper()
+	commitment := e.stored(name, ciphertext)
+	e.exec(e.own, `update installer.clusters set credential = $2 where name = $1`, name, commitment)
+	e.host.Wake()
+}
+
+// stored stores a kubeconfig as the gateway does.
+func (e *env) stored(name string, ciphertext []byte) (commitment string) {
+	e.t.Helper()
+	commitment = uuid.NewString()
 	e.exec(e.gateway, `insert into gateway.credentials (tenant, cluster_key, name, commitment, salt, ciphertext) values ($1, $2, $3, $4, '', $5)
 		on conflict (tenant, cluster_key) do update set ciphertext = excluded.ciphertext, commitment = excluded.commitment`,
-		events.DefaultTenant, events.Key(events.DefaultTenant, events.KindCluster, name), name, uuid.NewString(), ciphertext)
+		events.DefaultTenant, events.Key(events.DefaultTenant, events.KindCluster, name), name, commitment, ciphertext)
 	e.host.Wake()
+	return commitment
 }
 
 func (e *env) exec(p *pg.Pool, sql string, args ...any) {
@@ -142,6 +152,36 @@ func TestHostFollowsTheClusters(t *testing.T) {
 	e.exec(e.own, `update installer.clusters set removed = true where cluster_id = $1`, id)
 	e.host.Wake()
 	e.next("end east two")
+}
+
+// A cluster that was removed and registered again under its name is another one: the executor of the old
+// registration never gets the new kubeconfig, whatever the order in which both become known.
+func TestKubeconfigBelongsToARegistration(t *testing.T) {
+	t.Parallel()
+	e := setup(t)
+	old := e.register("east")
+	e.credential("east", e.seal(e.identity.Recipient(), kubeconfig("one", "")))
+	e.run()
+	e.next("begin east one")
+	commitment := e.stored("east", e.seal(e.identity.Recipient(), kubeconfig("two", "")))
+	e.register("west") // a round of the host that sees this one has seen the above
+	e.credential("west", e.seal(e.identity.Recipient(), kubeconfig("three", "")))
+	e.next("begin west three")
+	e.exec(e.own, `update installer.clusters set removed = true where cluster_id = $1`, old)
+	e.exec(e.own, `insert into installer.clusters (tenant, name, cluster_id, stream, credential) values ($1, 'east', $2, '', $3)`,
+		events.DefaultTenant, uuid.NewString(), commitment)
+	e.host.Wake()
+	told := map[string]bool{}
+	for range 2 { // two executors of two clusters: in any order
+		select {
+		case got := <-e.told:
+			told[got] = true
+		case <-time.After(patience):
+		}
+	}
+	if !told["end east one"] || !told["begin east two"] {
+		t.Errorf("executors told %v", told)
+	}
 }
 
 // A kubeconfig that cannot be used is reported like other trouble with the cluster, never quoted, and its

@@ -14,6 +14,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 )
@@ -28,6 +29,7 @@ type contents struct {
 	bus  *bus.Bus
 
 	mu    sync.Mutex
+	fill  int64 // of CONTENT, for which known holds
 	known map[string]bool
 }
 
@@ -35,21 +37,40 @@ func newContents(pool *pg.Pool, b *bus.Bus) *contents {
 	return &contents{pool: pool, bus: b, known: map[string]bool{}}
 }
 
-// forget is called when the stream may have lost messages.
-func (c *contents) forget() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	clear(c.known)
+// filling is how often CONTENT was to be filled again until now, by whichever replica noticed.
+func (c *contents) filling(ctx context.Context) (fill int64, err error) {
+	err = c.pool.QueryRow(ctx, `select coalesce(max(fills), 0) from installer.streams where tenant = $1 and name = $2`,
+		events.AllTenants, protocol.StreamContent).Scan(&fill)
+	return fill, pg.Err(err)
 }
 
-// ensure returns when every chunk of a bundle is in CONTENT. A bundle that the catalog schema does not
-// hold is errs.NotFound.
-func (c *contents) ensure(ctx context.Context, tenant string, d digest.Digest) error {
-	key := tenant + " " + string(d)
+// has reports whether a bundle is known to have been put since a filling began.
+func (c *contents) has(fill int64, key string) bool {
 	c.mu.Lock()
-	known := c.known[key]
-	c.mu.Unlock()
-	if known {
+	defer c.mu.Unlock()
+	return c.fill == fill && c.known[key]
+}
+
+// note remembers that a bundle was put after a filling had begun. It forgets what was put before that one,
+// and what was put before a later one it does not learn.
+func (c *contents) note(fill int64, key string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if fill < c.fill {
+		return
+	}
+	if fill > c.fill || len(c.known) >= knownLimit {
+		clear(c.known)
+	}
+	c.fill = fill
+	c.known[key] = true
+}
+
+// ensure returns when every chunk of a bundle is in CONTENT, which is in the given filling. A bundle that
+// the catalog schema does not hold is errs.NotFound.
+func (c *contents) ensure(ctx context.Context, fill int64, tenant string, d digest.Digest) error {
+	key := tenant + " " + string(d)
+	if c.has(fill, key) {
 		return nil
 	}
 	var pack []byte
@@ -63,12 +84,7 @@ func (c *contents) ensure(ctx context.Context, tenant string, d digest.Digest) e
 	if err := c.put(ctx, tenant, d, pack); err != nil {
 		return err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.known) >= knownLimit {
-		clear(c.known)
-	}
-	c.known[key] = true
+	c.note(fill, key)
 	return nil
 }
 
@@ -89,7 +105,7 @@ func (c *contents) put(ctx context.Context, tenant string, d digest.Digest, pack
 	chunks := split(pack)
 	for n, data := range chunks {
 		subject := protocol.ContentSubject(tenant, d, n)
-		if has(ctx, stream, subject, data) {
+		if holds(ctx, stream, subject, data) {
 			continue
 		}
 		m := nats.NewMsg(subject)
@@ -103,8 +119,8 @@ func (c *contents) put(ctx context.Context, tenant string, d digest.Digest, pack
 	return nil
 }
 
-// has compares what the stream holds; any doubt is settled by publishing.
-func has(ctx context.Context, s jetstream.Stream, subject string, data []byte) bool {
+// holds compares what the stream holds; any doubt is settled by publishing.
+func holds(ctx context.Context, s jetstream.Stream, subject string, data []byte) bool {
 	m, err := s.GetLastMsgForSubject(ctx, subject)
 	return err == nil && bytes.Equal(m.Data, data)
 }

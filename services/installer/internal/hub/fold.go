@@ -232,7 +232,8 @@ func laneOf(p events.InstallPlanProposed) bus.Lane {
 	return bus.FanOut
 }
 
-// configsOf is the configuration's commitment for each CSV of a plan.
+// configsOf is the configuration's commitment for each CSV of a plan: that of the first of its subscriptions
+// that there is, with which the resolver rendered it.
 func configsOf(ctx context.Context, tx pgx.Tx, tenant string, p events.InstallPlanProposed) (map[string]string, error) {
 	configs := map[string]string{}
 	for _, b := range p.Bundles {
@@ -240,12 +241,16 @@ func configsOf(ctx context.Context, tx pgx.Tx, tenant string, p events.InstallPl
 			var config string
 			err := tx.QueryRow(ctx, `select config from installer.subscriptions where tenant = $1 and cluster = $2 and namespace = $3 and name = $4`,
 				tenant, p.Cluster, p.Namespace, name).Scan(&config)
-			if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+			if errors.Is(err, pgx.ErrNoRows) {
+				continue
+			}
+			if err != nil {
 				return nil, err
 			}
 			if config != "" {
 				configs[b.CSV] = config
 			}
+			break
 		}
 	}
 	return configs, nil

@@ -73,45 +73,74 @@ func (h *Hub) look(ctx context.Context) error {
 	if h.c.Bus.Check(ctx) != nil { // the connection has told so; its return wakes nobody here, the ticker does
 		return err
 	}
-	infos, streamErr := h.c.Bus.Ensure(ctx)
-	if streamErr == nil {
-		streamErr = h.refill(ctx, infos)
-	}
+	streamErr := h.streams(ctx)
 	h.lanes.Wake()
 	return errors.Join(err, streamErr)
 }
 
+// streams keeps the streams there and filled.
+func (h *Hub) streams(ctx context.Context) error {
+	// Read first: another replica may note more messages while this one looks, never fewer.
+	known, err := h.filled(ctx)
+	if err != nil {
+		return err
+	}
+	infos, err := h.c.Bus.Ensure(ctx)
+	if err != nil {
+		return err
+	}
+	return h.refill(ctx, known, infos)
+}
+
+// incarnation is what is known of a stream that was filled.
+type incarnation struct {
+	created  time.Time
+	messages uint64 // that it held at least
+}
+
+// filled is what is known of the streams that were filled, by name.
+func (h *Hub) filled(ctx context.Context) (map[string]incarnation, error) {
+	rows, err := h.c.Pool.Query(ctx, `select name, created, messages from installer.streams where tenant = $1`, events.AllTenants)
+	if err != nil {
+		return nil, pg.Err(err)
+	}
+	known := map[string]incarnation{}
+	var name string
+	var i incarnation
+	_, err = pgx.ForEachRow(rows, []any{&name, &i.created, &i.messages}, func() error {
+		known[name] = i
+		return nil
+	})
+	return known, pg.Err(err)
+}
+
 // refill marks everything dirty where PLANS or CONTENT is another stream than the one that was filled, or
-// has lost messages.
-func (h *Hub) refill(ctx context.Context, infos map[string]*jetstream.StreamInfo) error {
+// has lost messages. PLANS holds at least what is published; from CONTENT nothing is taken on purpose.
+func (h *Hub) refill(ctx context.Context, known map[string]incarnation, infos map[string]*jetstream.StreamInfo) error {
 	plans, content := infos[protocol.StreamPlans], infos[protocol.StreamContent]
 	var published uint64
 	if err := h.c.Pool.QueryRow(ctx, `select count(*) from installer.published where digest <> ''`).Scan(&published); err != nil {
 		return pg.Err(err)
 	}
-	lost := plans.State.Msgs < published
+	lost := plans.State.Msgs < published || content.State.Msgs < known[protocol.StreamContent].messages
 	for _, info := range []*jetstream.StreamInfo{plans, content} {
-		same, err := h.filled(ctx, info)
-		if err != nil {
-			return err
-		}
-		lost = lost || !same
+		lost = lost || !known[info.Config.Name].created.Equal(stamp(info))
 	}
 	if !lost {
-		return nil
+		return h.grown(ctx, known[protocol.StreamContent], content)
 	}
 	h.c.Log.InfoContext(ctx, "filling streams again", "scopes", published)
-	h.content.forget()
 	return h.c.Pool.Tx(ctx, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `update installer.published set digest = ''`); err != nil {
 			return err
 		}
-		if err := h.markPublished(ctx, tx, bus.FanOut, `true`); err != nil {
+		if err := h.markAll(ctx, tx); err != nil {
 			return err
 		}
 		for _, info := range []*jetstream.StreamInfo{plans, content} {
-			if _, err := tx.Exec(ctx, `insert into installer.streams (tenant, name, created) values ($1, $2, $3)
-				on conflict (tenant, name) do update set created = excluded.created`, events.AllTenants, info.Config.Name, stamp(info)); err != nil {
+			if _, err := tx.Exec(ctx, `insert into installer.streams as s (tenant, name, created, fills) values ($1, $2, $3, 1)
+				on conflict (tenant, name) do update set created = excluded.created, messages = 0, fills = s.fills + 1`,
+				events.AllTenants, info.Config.Name, stamp(info)); err != nil {
 				return err
 			}
 		}
@@ -119,14 +148,14 @@ func (h *Hub) refill(ctx context.Context, infos map[string]*jetstream.StreamInfo
 	})
 }
 
-// filled reports whether a stream is the one that was filled last.
-func (h *Hub) filled(ctx context.Context, info *jetstream.StreamInfo) (bool, error) {
-	var created time.Time
-	err := h.c.Pool.QueryRow(ctx, `select created from installer.streams where tenant = $1 and name = $2`, events.AllTenants, info.Config.Name).Scan(&created)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return false, nil
+// grown notes how much a stream holds, so that a loss is seen.
+func (h *Hub) grown(ctx context.Context, known incarnation, info *jetstream.StreamInfo) error {
+	if info.State.Msgs <= known.messages {
+		return nil
 	}
-	return created.Equal(stamp(info)), pg.Err(err)
+	_, err := h.c.Pool.Exec(ctx, `update installer.streams set messages = greatest(messages, $4) where tenant = $1 and name = $2 and created = $3`,
+		events.AllTenants, info.Config.Name, stamp(info), info.State.Msgs)
+	return pg.Err(err)
 }
 
 // stamp is when a stream was made, as precisely as Postgres keeps it.
@@ -146,6 +175,16 @@ func (h *Hub) switches(ctx context.Context) error {
 			exists (select from eventlog.stops x where x.resumed is null and x.tenant in ('*', p.tenant))
 			or exists (select from installer.stops x where x.tenant = p.tenant and x.subject in ('fleet', 'cluster/' || p.cluster)))`)
 	})
+}
+
+// markAll marks all published scopes, also those that are being worked on: what they have sent may be lost.
+func (h *Hub) markAll(ctx context.Context, tx pgx.Tx) error {
+	_, err := tx.Exec(ctx, `insert into installer.dirty as d (tenant, cluster, namespace, lane)
+		select p.tenant, p.cluster, p.namespace, $1 from installer.published p
+		  join installer.clusters c on c.tenant = p.tenant and c.cluster_id = p.cluster_id and not c.removed
+		order by p.tenant, p.cluster, p.namespace
+		on conflict (tenant, cluster, namespace) do update set generation = d.generation + 1`, int16(bus.FanOut))
+	return pg.Err(err)
 }
 
 // markPublished marks published scopes that fulfil a condition and are not dirty already: those have their

@@ -103,8 +103,15 @@ func (h *Hub) lastSequence(ctx context.Context, subject string) (uint64, error) 
 // keepContents makes sure that what the plans name is in CONTENT. Content of what is installed already is
 // offered where it can be: nothing waits for it.
 func (h *Hub) keepContents(ctx context.Context, w *wanted) error {
+	if len(w.contents) == 0 {
+		return nil
+	}
+	fill, err := h.content.filling(ctx)
+	if err != nil {
+		return err
+	}
 	for _, d := range w.contents {
-		err := h.content.ensure(ctx, w.message.Scope.Tenant, d)
+		err := h.content.ensure(ctx, fill, w.message.Scope.Tenant, d)
 		if errs.Is(err, errs.NotFound) && !needed(w.message, string(d)) {
 			continue
 		}

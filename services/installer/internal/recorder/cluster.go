@@ -22,8 +22,9 @@ func (r *Recorder) cluster(ctx context.Context, report protocol.ClusterReport, _
 		if err := known(ctx, tx, report.Tenant, report.ClusterID, report.Cluster); err != nil {
 			return err
 		}
-		if fresh, err := ofHolder(ctx, tx, report.Tenant, report.ClusterID, report.HolderEpoch); err != nil || !fresh {
-			settled = true
+		fresh, final, err := ofHolder(ctx, tx, report.Tenant, report.ClusterID, report.HolderEpoch)
+		if err != nil || !fresh {
+			settled = final
 			return err
 		}
 		var before record.Cluster

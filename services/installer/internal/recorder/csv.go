@@ -31,6 +31,11 @@ func (r *Recorder) csv(ctx context.Context, tx pgx.Tx, report protocol.ScopeRepo
 		if !c.Removed {
 			return true, nil
 		}
+		if len(lives) == 0 {
+			if lives, err = r.unknown(ctx, tx, scope, c.Name); err != nil {
+				return false, err
+			}
+		}
 		return true, r.vanish(ctx, tx, scope, c.Name, lives, c.RemovedReason)
 	}
 	mine, others := pick(lives, c.UID)
@@ -101,7 +106,7 @@ func (r *Recorder) adopt(ctx context.Context, tx pgx.Tx, scope protocol.Scope, c
 	if err != nil || !ok {
 		return begin, nil, err
 	}
-	old := record.CSV{Exists: true, Phase: last.Phase, Reason: last.Reason, SeenPhase: last.Phase, SeenReason: last.Reason}
+	old := recordedAs(last)
 	for i, t := range slices.Backward(c.History) {
 		if t.Phase == last.Phase && t.Reason == last.Reason {
 			old.Taken = c.Dropped + i + 1
@@ -113,6 +118,21 @@ func (r *Recorder) adopt(ctx context.Context, tx pgx.Tx, scope protocol.Scope, c
 
 // unknownUID stands for an object that was recorded under another registration of its cluster.
 const unknownUID = "unknown"
+
+// unknown is the life that the log holds of an object whose cluster was registered again, none where the
+// log does not say that it exists.
+func (r *Recorder) unknown(ctx context.Context, tx pgx.Tx, scope protocol.Scope, name string) ([]life, error) {
+	last, ok, err := r.lastPhase(ctx, tx, scope, name)
+	if err != nil || !ok {
+		return nil, err
+	}
+	return []life{{uid: unknownUID, state: recordedAs(last)}}, nil
+}
+
+// recordedAs is the state of a life of which only the log knows.
+func recordedAs(last events.CSVPhaseChanged) record.CSV {
+	return record.CSV{Exists: true, Phase: last.Phase, Reason: last.Reason, SeenPhase: last.Phase, SeenReason: last.Reason}
+}
 
 // lastPhase is the last phase that the log holds of a CSV that exists.
 func (r *Recorder) lastPhase(ctx context.Context, tx pgx.Tx, scope protocol.Scope, name string) (p events.CSVPhaseChanged, ok bool, err error) {

@@ -184,7 +184,9 @@ func (r *Recorder) Record(ctx context.Context, subject string, data []byte) erro
 		}
 		same := report
 		same.Reported = time.Time{}
-		return r.once(subject, same, func(sum digest.Digest) (bool, error) { return r.cluster(ctx, report, sum) })
+		return r.once(subject, same,
+			func() error { return r.heard(ctx, report) },
+			func(sum digest.Digest) (bool, error) { return r.cluster(ctx, report, sum) })
 	}
 	var report protocol.ScopeReport
 	if err := json.Unmarshal(data, &report); err != nil {
@@ -195,15 +197,17 @@ func (r *Recorder) Record(ctx context.Context, subject string, data []byte) erro
 	}
 	same := report
 	same.Reported = time.Time{}
-	return r.once(subject, same, func(sum digest.Digest) (bool, error) { return r.scope(ctx, report, sum) })
+	return r.once(subject, same,
+		func() error { return nil }, // that it was heard, the report of its cluster tells
+		func(sum digest.Digest) (bool, error) { return r.scope(ctx, report, sum) })
 }
 
 // reportType is the type prefix of a report's digest.
 const reportType = "chandler.report.v1"
 
-// once leaves out reports that say what the last one said. fn tells whether nothing more can come of
+// once calls again for reports that say what the last one said, and fn for others. fn tells whether nothing more can come of
 // the same report later.
-func (r *Recorder) once(subject string, report any, fn func(sum digest.Digest) (settled bool, err error)) error {
+func (r *Recorder) once(subject string, report any, again func() error, fn func(sum digest.Digest) (settled bool, err error)) error {
 	sum, err := digest.JSON(reportType, report)
 	if err != nil {
 		return errs.Wrap(errs.Invalid, err, "digest of the report %s", subject)
@@ -212,7 +216,7 @@ func (r *Recorder) once(subject string, report any, fn func(sum digest.Digest) (
 	same := r.done[subject] == sum
 	r.mu.Unlock()
 	if same {
-		return nil
+		return again()
 	}
 	var settled bool
 	for range conflictTries {

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"go.opentelemetry.io/otel/attribute"
 
+	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
@@ -29,8 +30,9 @@ func (r *Recorder) scope(ctx context.Context, report protocol.ScopeReport, sum d
 	}
 	err = r.c.Pool.Tx(ctx, func(tx pgx.Tx) error {
 		settled = true
-		fresh, err := admit(ctx, tx, report)
+		fresh, final, err := admit(ctx, tx, report)
 		if err != nil || !fresh {
+			settled = final
 			return err
 		}
 		for _, p := range report.Plans {
@@ -51,37 +53,31 @@ func (r *Recorder) scope(ctx context.Context, report protocol.ScopeReport, sum d
 }
 
 // admit locks the scope's row and reports whether a report is newer than what was taken: of the present
-// holder, and not an older one of its reports.
-func admit(ctx context.Context, tx pgx.Tx, report protocol.ScopeReport) (bool, error) {
+// holder, and not an older one of its reports. final: the same report will not be admitted later either.
+func admit(ctx context.Context, tx pgx.Tx, report protocol.ScopeReport) (fresh, final bool, err error) {
 	s := report.Scope
 	if err := known(ctx, tx, s.Tenant, s.ClusterID, s.Cluster); err != nil {
-		return false, err
+		return false, false, err
 	}
-	if fresh, err := ofHolder(ctx, tx, s.Tenant, s.ClusterID, report.Epoch); err != nil || !fresh {
-		return false, err
+	if fresh, final, err = ofHolder(ctx, tx, s.Tenant, s.ClusterID, report.Epoch); err != nil || !fresh {
+		return false, final, err
 	}
 	if _, err := tx.Exec(ctx, `insert into installer.reports (tenant, cluster_id, namespace, epoch, reported, digest) values ($1, $2, $3, 0, '-infinity', '')
 		on conflict do nothing`, s.Tenant, s.ClusterID, s.Namespace); err != nil {
-		return false, err
+		return false, false, err
 	}
 	var older bool
-	err := tx.QueryRow(ctx, `select epoch = $4 and reported > $5 from installer.reports
+	err = tx.QueryRow(ctx, `select epoch = $4 and reported > $5 from installer.reports
 		where tenant = $1 and cluster_id = $2 and namespace = $3 for update`,
 		s.Tenant, s.ClusterID, s.Namespace, report.Epoch, report.Reported).Scan(&older)
-	return !older, err
+	return !older, true, err
 }
 
-// ofHolder notes a holder's epoch and reports whether none higher was seen: a holder that was paused and
-// replaced may repeat its last report. Epoch 0 is of somebody who could not reach the cluster.
-func ofHolder(ctx context.Context, tx pgx.Tx, tenant, cluster string, epoch int64) (bool, error) {
-	if epoch == 0 {
-		return true, nil
-	}
-	var highest int64
-	err := tx.QueryRow(ctx, `insert into installer.holders as h (tenant, cluster_id, epoch) values ($1, $2, $3)
-		on conflict (tenant, cluster_id) do update set epoch = greatest(h.epoch, excluded.epoch) returning epoch`,
-		tenant, cluster, epoch).Scan(&highest)
-	return epoch >= highest, err
+// keep notes the report that was taken last. One of epoch 0 does not stand in the place of a holder's.
+func keep(ctx context.Context, tx pgx.Tx, s protocol.Scope, epoch int64, reported time.Time, sum digest.Digest) error {
+	_, err := tx.Exec(ctx, `update installer.reports set epoch = $4, reported = $5, digest = $6
+		where tenant = $1 and cluster_id = $2 and namespace = $3 and epoch <= $4`, s.Tenant, s.ClusterID, s.Namespace, epoch, reported, string(sum))
+	return err
 }
 
 // known checks that the cluster is registered under this id.
@@ -97,12 +93,6 @@ func known(ctx context.Context, tx pgx.Tx, tenant, id, name string) error {
 	if err == nil && is != name {
 		return errs.New(errs.Invalid, "cluster %s is called %q, the report calls it %q", id, is, name)
 	}
-	return err
-}
-
-func keep(ctx context.Context, tx pgx.Tx, s protocol.Scope, epoch int64, reported time.Time, sum digest.Digest) error {
-	_, err := tx.Exec(ctx, `update installer.reports set epoch = $4, reported = $5, digest = $6
-		where tenant = $1 and cluster_id = $2 and namespace = $3`, s.Tenant, s.ClusterID, s.Namespace, epoch, reported, string(sum))
 	return err
 }
 
@@ -139,22 +129,16 @@ func (r *Recorder) append(ctx context.Context, tx pgx.Tx, tenant string, s event
 // say keeps the latest message for people; an empty one removes it.
 func say(ctx context.Context, tx pgx.Tx, tenant, kind, subject, message string) error {
 	var err error
-	if message == "" {
+	text := bus.Storable(message, messageBytes)
+	if text == "" {
 		_, err = tx.Exec(ctx, `delete from installer.messages where tenant = $1 and kind = $2 and subject = $3`, tenant, kind, subject)
 	} else {
 		_, err = tx.Exec(ctx, `insert into installer.messages as m (tenant, kind, subject, message) values ($1, $2, $3, $4)
 			on conflict (tenant, kind, subject) do update set message = excluded.message, updated = now() where m.message <> excluded.message`,
-			tenant, kind, subject, bounded(message))
+			tenant, kind, subject, text)
 	}
 	return err
 }
 
 // messageBytes bounds a message: it is for a terminal, and comes from a cluster that may be hostile.
 const messageBytes = 4 << 10
-
-func bounded(s string) string {
-	if len(s) > messageBytes {
-		return s[:messageBytes]
-	}
-	return s
-}

@@ -211,6 +211,26 @@ func TestOvertakenDecisionsAreRefused(t *testing.T) {
 	}
 }
 
+// TestFirstCatalogIsNotMissed: a tenant without a catalog has a clock to lock as well, so that the first
+// catalog waits for a decision made without it, and then finds its read set.
+func TestFirstCatalogIsNotMissed(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	missed := resolve.Read{Kind: resolve.ReadPackage, Catalog: resolve.CatalogKey{Name: "fleet"}, Name: "buoy"}
+	before := b.load(t, "watch")
+	b.reads(t, "ops", missed)
+	var clock int64
+	if err := b.pool.QueryRow(t.Context(), `select changes from resolver.catalog_clock where tenant = $1`, tenant).Scan(&clock); err != nil || clock != 0 {
+		t.Errorf("the clock to lock: %d, %v", clock, err)
+	}
+	b.reads(t, "ops", missed, resolve.Read{Kind: resolve.ReadPackage, Catalog: missed.Catalog, Name: "gauge"}) // the row is there now
+	b.apply(t, "fleet", 1, events.CatalogAdded{Name: "fleet"})
+	err := b.store.Write(t.Context(), before, decide.Decisions{}, []resolve.Read{missed}, store.Cause{Command: uuid.New()})
+	if !errs.Is(err, errs.Conflict) {
+		t.Errorf("a decision on no catalogs beside the first one gives %v", err)
+	}
+}
+
 // TestVisibility: a scope sees the hub's catalogs and those made visible to its cluster or namespace.
 func TestVisibility(t *testing.T) {
 	t.Parallel()

@@ -93,15 +93,29 @@ func (s *Store) guard(ctx context.Context, tx pgx.Tx, l Loaded) error {
 	if tag.RowsAffected() == 0 {
 		return errs.New(errs.Conflict, "another worker decided for %s/%s meanwhile", l.Scope.Cluster, l.Scope.Namespace)
 	}
-	var clock int64
-	err = tx.QueryRow(ctx, `select changes from resolver.catalog_clock where tenant = $1 for share`, l.Tenant).Scan(&clock)
-	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-		return pg.Err(err)
+	clock, err := s.holdClock(ctx, tx, l.Tenant)
+	if err != nil {
+		return err
 	}
 	if clock != l.clock {
 		return errs.New(errs.Conflict, "a catalog changed while %s/%s was resolved", l.Scope.Cluster, l.Scope.Namespace)
 	}
 	return nil
+}
+
+// holdClock returns how often the tenant's catalogs have changed, and lets none change until tx ends. A
+// tenant without a row, whose first catalog may be on its way, gets one: there must be something to lock.
+func (s *Store) holdClock(ctx context.Context, tx pgx.Tx, tenant string) (int64, error) {
+	const hold = `select changes from resolver.catalog_clock where tenant = $1 for share`
+	var clock int64
+	err := tx.QueryRow(ctx, hold, tenant).Scan(&clock)
+	if errors.Is(err, pgx.ErrNoRows) {
+		if err := exec(ctx, tx, `insert into resolver.catalog_clock (tenant, changes) values ($1, 0) on conflict do nothing`, tenant); err != nil {
+			return 0, err
+		}
+		err = tx.QueryRow(ctx, hold, tenant).Scan(&clock)
+	}
+	return clock, pg.Err(err)
 }
 
 func sameReads(a, b map[resolve.Read]bool) bool {

@@ -164,6 +164,9 @@ func (e *Epoch) Save(ctx context.Context, x *Execution) error {
 	return nil
 }
 
+// Stored returns the execution as it was last read or written: what is noted since may be lost.
+func (x *Execution) Stored() (*Execution, error) { return parseExecution(x.raw) }
+
 // Discard removes an execution that nobody needs any more.
 func (e *Epoch) Discard(ctx context.Context, x *Execution) error { return e.Delete(ctx, x.raw) }
 

@@ -33,8 +33,9 @@ func New(js jetstream.JetStream, tenant, clusterID string) *Hub {
 }
 
 // Plans reads what is wanted of every scope of the cluster now. A stream that is missing is
-// errs.Unavailable: the caller keeps what it knows and asks again.
-func (h *Hub) Plans(ctx context.Context) ([]protocol.ScopePlans, error) {
+// errs.Unavailable: the caller keeps what it knows and asks again. A message that cannot be read is left out
+// and told to refused, one at a time: it says nothing about the other scopes.
+func (h *Hub) Plans(ctx context.Context, refused func(error)) ([]protocol.ScopePlans, error) {
 	filter := protocol.PlansFilter(h.tenant, h.cluster)
 	stream, err := h.js.Stream(ctx, protocol.StreamPlans)
 	if err != nil {
@@ -50,32 +51,25 @@ func (h *Hub) Plans(ctx context.Context) ([]protocol.ScopePlans, error) {
 	g.SetLimit(parallelGets)
 	for subject := range info.State.Subjects {
 		g.Go(func() error {
-			p, err := h.plans(ctx, stream, subject)
-			if err != nil || p == nil {
-				return err
+			m, err := stream.GetLastMsgForSubject(ctx, subject)
+			if errors.Is(err, jetstream.ErrMsgNotFound) {
+				return nil // it went between the list and the read
 			}
+			if err != nil {
+				return away(err, protocol.StreamPlans)
+			}
+			p, err := h.decode(subject, m.Data)
 			mu.Lock()
 			defer mu.Unlock()
-			out = append(out, *p)
+			if err != nil {
+				refused(err)
+				return nil
+			}
+			out = append(out, p)
 			return nil
 		})
 	}
 	return out, g.Wait()
-}
-
-func (h *Hub) plans(ctx context.Context, stream jetstream.Stream, subject string) (*protocol.ScopePlans, error) {
-	m, err := stream.GetLastMsgForSubject(ctx, subject)
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return nil, nil //nolint:nilnil // it went between the list and the read
-	}
-	if err != nil {
-		return nil, away(err, protocol.StreamPlans)
-	}
-	p, err := h.decode(subject, m.Data)
-	if err != nil {
-		return nil, err
-	}
-	return &p, nil
 }
 
 func (h *Hub) decode(subject string, data []byte) (protocol.ScopePlans, error) {

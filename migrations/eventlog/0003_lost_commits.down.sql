@@ -1,0 +1,1 @@
+drop function eventlog.check_event(bigint, bigint, bytea, text);

@@ -1,0 +1,192 @@
+package executor
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/chandler-fleet/chandler/libs/digest"
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+)
+
+// stepLogType is the type prefix of a step log's digest.
+const stepLogType = "chandler.steplog.v1"
+
+// maxUnlistedLogs bounds the bytes of the step logs of plans that the hub does not ask for: a quarter of a
+// NATS message, so that they never crowd out what it asks for.
+const maxUnlistedLogs = 256 << 10
+
+// report hands everything that is known of the namespace to the reporter.
+func (w *work) report() {
+	r := protocol.ScopeReport{Scope: w.plans.Scope, Epoch: w.client.Number, Seen: w.seenAt(w.ns)}
+	for _, p := range w.plans.Plans {
+		if o, ok := w.outcomes[p.ID]; ok {
+			r.Plans = append(r.Plans, o)
+		}
+	}
+	r.Plans = append(r.Plans, w.unlisted()...)
+	r.CSVs = append(w.removed(), w.gone...)
+	for _, m := range w.members {
+		r.CSVs = append(r.CSVs, m.report())
+	}
+	w.reporter.scope(r)
+}
+
+// removed are the last words of replaced ClusterServiceVersions: as long as the hub still holds them as
+// installed, and for a while in any case.
+func (w *work) removed() []protocol.CSVReport {
+	var out []protocol.CSVReport
+	for _, x := range w.executions {
+		for _, c := range x.Status.Removed {
+			listed := slices.ContainsFunc(w.plans.Installed, func(i protocol.Installed) bool { return i.CSV == c.Name })
+			alive := slices.ContainsFunc(w.members, func(m *member) bool { return string(m.object.GetUID()) == c.UID })
+			fresh := len(c.History) > 0 && w.cfg.Now().Sub(c.History[len(c.History)-1].Time) < removedFor
+			if !alive && (listed || fresh) {
+				out = append(out, c)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b protocol.CSVReport) int { return strings.Compare(a.Name+a.UID, b.Name+b.UID) })
+	return out
+}
+
+// outcome notes what the report says of a plan. f is a block that no log holds. A transient failure is
+// told when it has lasted for a while: what is over by itself is no fact worth recording.
+func (w *work) outcome(p protocol.Plan, x *cluster.Execution, f *failure) {
+	r := protocol.PlanReport{ID: p.ID, Steps: countSteps(p), TraceParent: p.TraceParent}
+	if w.tell(&r, x, f) {
+		w.outcomes[p.ID] = r
+	}
+}
+
+// tell fills in what the execution and the block say, and reports whether there is anything to be told.
+func (w *work) tell(r *protocol.PlanReport, x *cluster.Execution, f *failure) bool {
+	r.Phase = protocol.PlanBlocked
+	if x != nil {
+		s := x.Status
+		r.Begun, r.Done, r.Class, r.Reason, r.Message = s.Begun, s.Done(), s.Class, s.Reason, s.Message
+		if s.Phase != "" {
+			r.Phase = s.Phase
+		}
+		if ended(x) {
+			r.StepLog = w.stepLog(x)
+		}
+	}
+	if f != nil {
+		r.Phase, r.Class, r.Reason, r.Message = protocol.PlanBlocked, f.class, f.reason, f.message
+	}
+	if r.Phase == protocol.PlanBlocked && w.young(r.ID, r.Class, x) {
+		if !r.Begun {
+			return false
+		}
+		r.Phase, r.Class, r.Reason, r.Message = protocol.PlanStarted, "", "", ""
+	}
+	return true
+}
+
+// young reports a transient block that is not told yet, and sees to it that it will be.
+func (w *work) young(id, class string, x *cluster.Execution) bool {
+	if class == "" {
+		return true // opened, and nothing has happened yet
+	}
+	if class != classTransient {
+		return false
+	}
+	since := w.cfg.Now()
+	if x != nil {
+		since = x.Status.Since
+	} else {
+		w.mu.Lock()
+		if note, ok := w.retry[id]; ok {
+			since = note.since
+		}
+		w.mu.Unlock()
+	}
+	left := w.cfg.Timing.Grace - w.cfg.Now().Sub(since)
+	w.soon(left)
+	return left > 0
+}
+
+// stepLog is the log as canonical JSON.
+func (w *work) stepLog(x *cluster.Execution) []byte {
+	log, err := digest.Canonical(map[string]any{"type": stepLogType, "plan": x.Spec.Plan, "digest": x.Spec.Digest, "steps": x.Status.Steps})
+	if err != nil {
+		w.cfg.Log.Error("step log cannot be encoded", "plan", x.Spec.Name, "error", errs.Wrap(errs.Internal, err, "encode"))
+		return nil
+	}
+	return log
+}
+
+// unlisted are the reports of plans that were begun and that the hub does not name (any more): one that was
+// superseded while its first step was on the way here is known to the hub as never begun until it is told.
+// Those under way come first, then the ended ones as long as they are kept, newest first, within a bound.
+func (w *work) unlisted() []protocol.PlanReport {
+	var out []protocol.PlanReport
+	logs := 0
+	for _, x := range newestFirst(w.executions) {
+		if !x.Status.Begun || slices.ContainsFunc(w.plans.Plans, func(p protocol.Plan) bool { return p.ID == x.Spec.Plan }) {
+			continue
+		}
+		r := protocol.PlanReport{ID: x.Spec.Plan, Steps: x.Spec.Steps}
+		if !w.tell(&r, x, nil) {
+			continue
+		}
+		if logs += len(r.StepLog); logs > maxUnlistedLogs {
+			break
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// newestFirst sorts those that are under way before all, then by their end.
+func newestFirst(all []*cluster.Execution) []*cluster.Execution {
+	return slices.SortedFunc(slices.Values(all), func(a, b *cluster.Execution) int {
+		under := func(x *cluster.Execution) int {
+			if ended(x) {
+				return 1
+			}
+			return 0
+		}
+		return cmp.Or(under(a)-under(b), b.Status.Ended.Compare(a.Status.Ended), strings.Compare(a.Spec.Plan, b.Spec.Plan))
+	})
+}
+
+// reportBegun tells after a look that ended in an error what is certain all the same: the plans that are
+// begun, as their logs in the cluster say. What was noted since and not written is left out.
+func (w *work) reportBegun(ctx context.Context) {
+	stored := &work{session: w.session, ns: w.ns, outcomes: map[string]protocol.PlanReport{}, again: w.again}
+	for _, x := range w.executions {
+		s, err := x.Stored()
+		if err != nil {
+			w.cfg.Log.WarnContext(ctx, "a step log is not reported", "plan", x.Spec.Name, "namespace", w.ns, "error", err)
+			continue
+		}
+		stored.executions = append(stored.executions, s)
+	}
+	r := protocol.ScopeReport{Scope: w.plans.Scope, Epoch: w.client.Number, Seen: w.seenAt(w.ns)}
+	for _, p := range w.plans.Plans {
+		if x := stored.execution(p.ID); x != nil && x.Status.Begun {
+			stored.outcome(p, x, nil)
+			r.Plans = append(r.Plans, stored.outcomes[p.ID])
+		}
+	}
+	stored.plans = w.plans
+	r.Plans = append(r.Plans, stored.unlisted()...)
+	w.reporter.begun(r)
+}
+
+// countSteps reads the number of steps without reading them all.
+func countSteps(p protocol.Plan) int {
+	var d struct {
+		Steps []json.RawMessage `json:"steps"`
+	}
+	if json.Unmarshal(p.Document, &d) != nil {
+		return 0
+	}
+	return len(d.Steps)
+}

@@ -1,0 +1,173 @@
+package recorder_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/chandler-fleet/chandler/libs/bus/bustest"
+	"github.com/chandler-fleet/chandler/libs/eventlog"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
+	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/services/installer/internal/recorder"
+)
+
+// env is a recorder that is given reports one by one, of one registered cluster.
+type env struct {
+	t        *testing.T
+	own      *pg.Pool
+	log      *eventlog.Log
+	recorder *recorder.Recorder
+	scope    protocol.Scope
+}
+
+func setup(t *testing.T) *env {
+	t.Helper()
+	d := pgtest.DB(t)
+	gateway, own := d.Pool(t, "gateway"), d.Pool(t, "installer")
+	stream := events.StreamID{Kind: events.KindCluster, Key: events.Key(events.DefaultTenant, events.KindCluster, "east"), Incarnation: 1}
+	id := stream.UUID().String()
+	m := events.Meta{Tenant: events.DefaultTenant, Source: events.Gateway, Command: uuid.New(), Time: time.Now()}
+	if err := gateway.Tx(t.Context(), func(tx pgx.Tx) error {
+		_, err := eventlog.New(gateway).Append(t.Context(), tx, m, stream, "east", 0, events.ClusterRegistered{Name: "east", Credential: "c1:none"})
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	e := &env{t: t, own: own, log: eventlog.New(own), scope: protocol.Scope{Tenant: events.DefaultTenant, Cluster: "east", ClusterID: id, Namespace: "ns"}}
+	e.exec(`insert into installer.clusters (tenant, name, cluster_id, stream, credential) values ($1, 'east', $2, $3, '')`, events.DefaultTenant, id, stream.String())
+	e.recorder = recorder.New(recorder.Config{Pool: own, EventLog: e.log, Log: bustest.Log(t)})
+	return e
+}
+
+func (e *env) exec(sql string, args ...any) {
+	e.t.Helper()
+	if _, err := e.own.Exec(e.t.Context(), sql, args...); err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+func (e *env) record(subject string, report any) {
+	e.t.Helper()
+	data, err := json.Marshal(report)
+	if err == nil {
+		err = e.recorder.Record(e.t.Context(), subject, data)
+	}
+	if err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+// csvs records a report about CSVs by a holder.
+func (e *env) csvs(epoch int64, list ...protocol.CSVReport) {
+	e.t.Helper()
+	e.record(protocol.ScopeReportSubject(e.scope), protocol.ScopeReport{Scope: e.scope, Epoch: epoch, Reported: time.Now().UTC(), CSVs: list})
+}
+
+// observed records a report about the cluster.
+func (e *env) observed(epoch int64, state string) {
+	e.t.Helper()
+	e.record(protocol.ClusterReportSubject(e.scope.Tenant, e.scope.ClusterID), protocol.ClusterReport{
+		Tenant: e.scope.Tenant, Cluster: e.scope.Cluster, ClusterID: e.scope.ClusterID, State: state, HolderEpoch: epoch, Reported: time.Now().UTC(),
+	})
+}
+
+// facts checks what the last stream of a subject holds.
+func (e *env) facts(kind events.Kind, subject string, want ...string) {
+	e.t.Helper()
+	head, err := e.log.Latest(e.t.Context(), e.own, e.scope.Tenant, kind, subject)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	recs, err := e.log.ReadStream(e.t.Context(), e.own, e.scope.Tenant, head.ID, 0)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	got := make([]string, len(recs))
+	for i, r := range recs {
+		got[i] = string(r.Type)
+		if o, ok := r.Payload.(events.ClusterObserved); ok {
+			got[i] += " " + o.State
+		}
+	}
+	if !slices.Equal(got, want) {
+		e.t.Errorf("the facts of %s are %q, want %q", subject, got, want)
+	}
+}
+
+func pending(uid, message string) protocol.CSVReport {
+	return protocol.CSVReport{Name: "etcd.v1", UID: uid, History: []protocol.Transition{
+		{Phase: "Pending", Reason: "RequirementsUnknown", Message: message, Time: time.Now().UTC()},
+	}}
+}
+
+// Text from a cluster that Postgres would refuse does not hold up the facts that come with it.
+func TestMessagesThatPostgresWouldRefuse(t *testing.T) {
+	t.Parallel()
+	for name, message := range map[string]string{
+		"cut inside a character": "x" + strings.Repeat("é", 1<<12),
+		"NUL":                    "a\x00b",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := setup(t)
+			e.csvs(1, pending("u1", message))
+			e.facts(events.KindCSV, "east/ns/etcd.v1", "csv.phase-changed.v1")
+			var kept string
+			if err := e.own.QueryRow(t.Context(), `select message from installer.messages where kind = 'csv'`).Scan(&kept); err != nil {
+				t.Fatal(err)
+			}
+			if kept == "" || len(kept) > 4<<10 || !utf8.ValidString(kept) || strings.Contains(kept, "\x00") {
+				t.Errorf("kept %d bytes: %.20q", len(kept), kept)
+			}
+		})
+	}
+}
+
+// A cluster was registered again under its name, so that only the log knows the CSV whose end is reported.
+func TestRemovalOfACSVThatOnlyTheLogKnows(t *testing.T) {
+	t.Parallel()
+	e := setup(t)
+	e.csvs(1, pending("u1", ""))
+	e.exec(`delete from installer.csv_lives`) // with the registration
+	gone := protocol.CSVReport{Name: "etcd.v1", Removed: true, RemovedReason: "Deleted"}
+	e.csvs(1, gone)
+	e.facts(events.KindCSV, "east/ns/etcd.v1", "csv.phase-changed.v1", "csv.removed.v1")
+	e.csvs(2, gone) // said again
+	e.facts(events.KindCSV, "east/ns/etcd.v1", "csv.phase-changed.v1", "csv.removed.v1")
+	e.csvs(2, pending("u2", ""))
+	e.facts(events.KindCSV, "east/ns/etcd.v1", "csv.phase-changed.v1")
+}
+
+// Who cannot reach the cluster and does not hold it is not believed while its holder speaks, and is when
+// the holder was not heard any more.
+func TestNobodySpeaksBesideTheHolder(t *testing.T) {
+	t.Parallel()
+	e := setup(t)
+	e.observed(3, "Connected")
+	connected := []string{"cluster.registered.v1", "cluster.observed.v1 Connected"}
+	e.observed(0, "Unreachable")
+	e.facts(events.KindCluster, "east", connected...)
+	e.exec(`update installer.holders set heard = now() - interval '31 seconds'`)
+	e.observed(3, "Connected") // the same again: heard
+	e.observed(0, "Unreachable")
+	e.facts(events.KindCluster, "east", connected...)
+	e.csvs(3, pending("u1", ""))
+	e.exec(`update installer.holders set heard = now() - interval '31 seconds'`)
+	e.observed(0, "Unreachable") // the same as before, which was not believed
+	e.facts(events.KindCluster, "east", append(connected, "cluster.observed.v1 Unreachable")...)
+
+	e.csvs(0, pending("u1", ""))
+	var epoch int64
+	if err := e.own.QueryRow(t.Context(), `select epoch from installer.reports`).Scan(&epoch); err != nil || epoch != 3 {
+		t.Errorf("the report's epoch is %d after one without an epoch: %v", epoch, err)
+	}
+}
