@@ -23,7 +23,8 @@ type Executor struct {
 	contents *hub.Contents
 	inbox    *inbox
 	reporter *reporter
-	standby  atomic.Bool // somebody else held the cluster when we looked last
+	standby  atomic.Bool  // somebody else held the cluster when we looked last
+	held     atomic.Int64 // our last epoch: who held the cluster speaks for it until another one does
 }
 
 // New returns an executor that does nothing yet.
@@ -104,6 +105,7 @@ func (e *Executor) serve(ctx context.Context, base *cluster.Base, lease *cluster
 	if err != nil || epoch == 0 {
 		return false, err
 	}
+	e.held.Store(epoch)
 	if err := base.Fence(ctx, epoch); err != nil {
 		return false, fmt.Errorf("epoch %d: %w", epoch, err)
 	}
@@ -162,13 +164,13 @@ func (e *Executor) reportTrouble(err error) {
 	}
 	e.reporter.cluster(protocol.ClusterReport{
 		Tenant: e.cfg.Tenant, Cluster: e.cfg.Cluster, ClusterID: e.cfg.ClusterID,
-		State: state, Reason: reason, Message: err.Error(), Seen: e.inbox.highest(),
+		State: state, Reason: reason, Message: err.Error(), HolderEpoch: e.held.Load(), Seen: e.inbox.highest(),
 	})
 	if e.standby.Load() {
 		return // the holder speaks for the scopes
 	}
 	for _, p := range e.inbox.all() {
-		e.reporter.blocked(p, failure{class: classTransient, reason: "Cluster" + state, message: err.Error()})
+		e.reporter.blocked(p, e.held.Load(), failure{class: classTransient, reason: "Cluster" + state, message: err.Error()})
 	}
 }
 

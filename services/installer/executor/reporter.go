@@ -77,11 +77,11 @@ func (r *reporter) begun(fresh protocol.ScopeReport) {
 
 // blocked changes in the last report of a scope only what cannot be known now: plans that have not
 // ended wait for f. Plans that were begun and are not asked for stay as they were told. What was told of ClusterServiceVersions stays true as far as anybody knows.
-func (r *reporter) blocked(p protocol.ScopePlans, f failure) {
+func (r *reporter) blocked(p protocol.ScopePlans, epoch int64, f failure) {
 	r.mu.Lock()
 	report, ok := r.scopes[p.Scope.Namespace]
 	if !ok {
-		report = protocol.ScopeReport{Scope: p.Scope}
+		report = protocol.ScopeReport{Scope: p.Scope, Epoch: epoch}
 	}
 	told := report.Plans
 	report.Plans = nil

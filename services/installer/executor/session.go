@@ -193,7 +193,7 @@ func (s *session) one(ctx context.Context, namespace string) {
 	case err != nil:
 		s.cfg.Log.InfoContext(ctx, "work on a namespace is tried again", "namespace", namespace, "error", err)
 		if plans, _, known := s.inbox.get(namespace); known && s.lasting(namespace) {
-			s.reporter.blocked(plans, transient(err))
+			s.reporter.blocked(plans, s.client.Number, transient(err))
 		}
 		again = errorPause
 	default:

@@ -67,7 +67,7 @@ func TestReportsOfBegunPlansStay(t *testing.T) {
 	if got := r.scopes["ops"]; ids(got.Plans) != "a Finished, b Blocked" || len(got.CSVs) != 1 || got.Epoch != 2 {
 		t.Errorf("after an error: %+v", got)
 	}
-	r.blocked(protocol.ScopePlans{Scope: scope, Plans: []protocol.Plan{{ID: "c", Document: json.RawMessage(`{}`)}}}, failure{class: classTransient, reason: reasonUnreachable})
+	r.blocked(protocol.ScopePlans{Scope: scope, Plans: []protocol.Plan{{ID: "c", Document: json.RawMessage(`{}`)}}}, 1, failure{class: classTransient, reason: reasonUnreachable})
 	got := r.scopes["ops"].Plans
 	if ids(got) != "c Blocked, a Finished" || !slices.ContainsFunc(got, func(p protocol.PlanReport) bool { return p.Reason == reasonUnreachable }) {
 		t.Errorf("while the cluster is away: %+v", got)
