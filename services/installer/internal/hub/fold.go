@@ -64,7 +64,11 @@ func (h *Hub) foldCluster(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) e
 		}
 		return h.markCluster(ctx, tx, e, p.Name)
 	case events.ClusterCredentialReplaced:
-		_, err := tx.Exec(ctx, `update installer.clusters set credential = $3 where tenant = $1 and cluster_id = $2`, e.Tenant, id, p.Credential)
+		if _, err := tx.Exec(ctx, `update installer.clusters set credential = $3 where tenant = $1 and cluster_id = $2`, e.Tenant, id, p.Credential); err != nil {
+			return err
+		}
+		// What was heard of the holder was heard with the credential before: that the new one does not work shows at once.
+		_, err := tx.Exec(ctx, `update installer.holders set heard = '-infinity' where tenant = $1 and cluster_id = $2`, e.Tenant, id)
 		return err
 	case events.ClusterRemoved:
 		if _, err := tx.Exec(ctx, `update installer.clusters set removed = true where tenant = $1 and cluster_id = $2`, e.Tenant, id); err != nil {
