@@ -76,8 +76,14 @@ func (s *Sequencer) Run(ctx context.Context) error {
 	return nil
 }
 
+// answerBound is how long a stopping candidate waits for the answer of a busy database.
+const answerBound = 5 * time.Second
+
 // stand asks to be the leader.
 func (s *Sequencer) stand(ctx context.Context) (int64, bool, error) {
+	// The end of ctx does not cut this short: a term that was given and not heard of could not be resigned.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerBound)
+	defer cancel()
 	var term *int64
 	if err := s.log.pool.QueryRow(ctx, `select eventlog.lead($1, $2)`, s.o.ID, lease).Scan(&term); err != nil {
 		return 0, false, fmt.Errorf("stand for sequencer: %w", pg.Err(err))
@@ -121,7 +127,7 @@ func (s *Sequencer) beside(ctx context.Context) {
 
 // resign lets the next candidate begin at once.
 func (s *Sequencer) resign(ctx context.Context, term int64) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerBound)
 	defer cancel()
 	if _, err := s.log.pool.Exec(ctx, `select eventlog.resign($1)`, term); err != nil {
 		s.trouble(ctx, fmt.Errorf("resign as sequencer: %w", pg.Err(err)))
