@@ -11,10 +11,12 @@ type CatalogVisibility struct {
 // one that is visible in a single cluster only.
 type CatalogAdded struct {
 	Name       string            `json:"name"`
-	SourceType string            `json:"sourceType"` // directory
+	SourceType string            `json:"sourceType"` // see libs/source: directory, archive, git, image, grpc, configmap, sqlite
 	Spec       string            `json:"spec"`       // commitment of the source's settings (such as its path)
 	Priority   int32             `json:"priority"`
 	Visibility CatalogVisibility `json:"visibility"`
+	// Disabled catalogs are kept and not offered, as OperatorHub does with default ones (R-CFG-10).
+	Disabled bool `json:"disabled,omitempty"`
 }
 
 // EventType implements Payload.
@@ -26,6 +28,7 @@ type CatalogChanged struct {
 	Spec       string            `json:"spec"`
 	Priority   int32             `json:"priority"`
 	Visibility CatalogVisibility `json:"visibility"`
+	Disabled   bool              `json:"disabled,omitempty"`
 }
 
 // EventType implements Payload.
@@ -62,15 +65,35 @@ type PackageChange struct {
 	BundlesAdded   []string `json:"bundlesAdded,omitempty"`
 	BundlesRemoved []string `json:"bundlesRemoved,omitempty"`
 	BundlesMutated []string `json:"bundlesMutated,omitempty"`
+	// DefaultChannel is set where the default channel is another one than before.
+	DefaultChannel *DefaultChannelMove `json:"defaultChannel,omitempty"`
+	// Deprecated and Undeprecated name what is deprecated now and was not, and the other way round
+	// (R-CAT-13): "olm.package", "olm.channel <name>" or "olm.bundle <name>". Messages are content.
+	Deprecated   []string `json:"deprecated,omitempty"`
+	Undeprecated []string `json:"undeprecated,omitempty"`
 }
 
-// CatalogRevisionPublished says that a complete revision is being served, and what differs from the one before.
+// DefaultChannelMove is a package whose default channel changed.
+type DefaultChannelMove struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
+// CatalogRevisionPublished says that a complete revision is being served, and what differs from the one
+// before. Revision equals Previous, with no changes, where the same content is served again after a failure.
 type CatalogRevisionPublished struct {
 	Revision string          `json:"revision"`
 	Previous string          `json:"previous,omitempty"`
 	Packages int             `json:"packages"`
 	Bundles  int             `json:"bundles"`
 	Changes  []PackageChange `json:"changes"`
+	// Variant is the Kubernetes minor version, such as "1.34", for which a templated reference was
+	// resolved (R-CAT-92); "" for a catalog that is the same everywhere.
+	Variant string `json:"variant,omitempty"`
+	// Resolved is what the source's reference stood for: an image digest or a commit.
+	Resolved string `json:"resolved,omitempty"`
+	// Quarantined names the packages that a lenient catalog leaves out because they are sick.
+	Quarantined []string `json:"quarantined,omitempty"`
 }
 
 // EventType implements Payload.
@@ -78,12 +101,64 @@ func (CatalogRevisionPublished) EventType() Type { return "catalog.revision-publ
 
 // CatalogLoadFailed says that the source could not be taken; the revision before stays in service.
 type CatalogLoadFailed struct {
-	Reason   string `json:"reason"`   // SourceUnreadable, InvalidCatalog, TooLarge
+	Reason   string `json:"reason"`   // SourceUnreadable, InvalidCatalog, TooLarge, TemplateUnresolved
 	Rule     string `json:"rule"`     // of the first finding, such as R-CAT-35
 	Findings int    `json:"findings"` // how many
 	Document string `json:"document"` // digest of the findings, in the catalog schema
 	Input    string `json:"input"`    // digest of what was looked at, so that the same failure is said once
+	Variant  string `json:"variant,omitempty"`
 }
 
 // EventType implements Payload.
 func (CatalogLoadFailed) EventType() Type { return "catalog.load-failed.v1" }
+
+// FetchedBundle is the outcome of fetching one bundle image.
+type FetchedBundle struct {
+	Package string `json:"package"`
+	Bundle  string `json:"bundle"`
+	Image   string `json:"image"`
+	// Content is the digest of the canonical bundle; "" where Reason says why there is none.
+	Content string `json:"content,omitempty"`
+	Reason  string `json:"reason,omitempty"` // Unreachable, Unauthorized, NotFound, DigestMismatch, InvalidBundle, TooLarge
+}
+
+// CatalogBundlesFetched says that bundle images which a catalog names were fetched, or why not: from now
+// on the bundles can be planned. At most MaxFetchedBundles in one event.
+type CatalogBundlesFetched struct {
+	Bundles []FetchedBundle `json:"bundles"`
+}
+
+// MaxFetchedBundles bounds one catalog.bundles-fetched event to well below what a message may have.
+const MaxFetchedBundles = 200
+
+// EventType implements Payload.
+func (CatalogBundlesFetched) EventType() Type { return "catalog.bundles-fetched.v1" }
+
+// CatalogSecretSet says that a credential for catalog sources was given or replaced. Subject: its name.
+type CatalogSecretSet struct {
+	Name string `json:"name"`
+	Kind string `json:"kind"` // see libs/source: dockerconfigjson, basic, token, ssh, ca, kubeconfig
+	// Credential is the commitment of the encrypted value in the gateway's erasable store.
+	Credential string `json:"credential"`
+}
+
+// EventType implements Payload.
+func (CatalogSecretSet) EventType() Type { return "catalogsecret.set.v1" }
+
+// CatalogSecretDeleted says that a credential is no longer to be used.
+type CatalogSecretDeleted struct{}
+
+// EventType implements Payload.
+func (CatalogSecretDeleted) EventType() Type { return "catalogsecret.deleted.v1" }
+
+// CatalogHealthSet says what an unhealthy catalog does to those who see it but do not need it, for all
+// catalogs of one catalog namespace (R-CAT-99). Subject: "catalog-health" for hub catalogs,
+// "catalog-health/cluster/namespace" for those of a namespace.
+type CatalogHealthSet struct {
+	Cluster   string `json:"cluster,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
+	Mode      string `json:"mode"` // Independent (nothing, the default), Strict (blocks them as OLM does)
+}
+
+// EventType implements Payload.
+func (CatalogHealthSet) EventType() Type { return "policy.catalog-health-set.v1" }

@@ -35,6 +35,8 @@ const (
 	KindInstallPlan   Kind = "installplan"
 	KindCSV           Kind = "csv"
 	KindAccess        Kind = "access"
+	KindCatalogSecret Kind = "catalogsecret"
+	KindPolicy        Kind = "policy"
 )
 
 // namespaceStream is the UUIDv5 namespace of stream ids. It is arbitrary and must never change.
