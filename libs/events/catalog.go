@@ -65,18 +65,13 @@ type PackageChange struct {
 	BundlesAdded   []string `json:"bundlesAdded,omitempty"`
 	BundlesRemoved []string `json:"bundlesRemoved,omitempty"`
 	BundlesMutated []string `json:"bundlesMutated,omitempty"`
-	// DefaultChannel is set where the default channel is another one than before.
-	DefaultChannel *DefaultChannelMove `json:"defaultChannel,omitempty"`
+	// DefaultChannelFrom and DefaultChannelTo are set where the default channel is another one than before.
+	DefaultChannelFrom string `json:"defaultChannelFrom,omitempty"`
+	DefaultChannelTo   string `json:"defaultChannelTo,omitempty"`
 	// Deprecated and Undeprecated name what is deprecated now and was not, and the other way round
-	// (R-CAT-13): "olm.package", "olm.channel <name>" or "olm.bundle <name>". Messages are content.
+	// (R-CAT-13): "olm.package", "olm.channel/<name>" or "olm.bundle/<name>". Messages are content.
 	Deprecated   []string `json:"deprecated,omitempty"`
 	Undeprecated []string `json:"undeprecated,omitempty"`
-}
-
-// DefaultChannelMove is a package whose default channel changed.
-type DefaultChannelMove struct {
-	From string `json:"from"`
-	To   string `json:"to"`
 }
 
 // CatalogRevisionPublished says that a complete revision is being served, and what differs from the one
