@@ -80,18 +80,31 @@ func at(err error, i int) error {
 }
 
 func fromObjects(objects []Object) (Content, error) {
-	slices.SortStableFunc(objects, compare)
+	objects, err := ordered(objects)
+	if err != nil {
+		return Content{}, err
+	}
 	c := Content{Manifests: make([]json.RawMessage, 0, len(objects))}
+	for _, o := range objects {
+		c.Manifests = append(c.Manifests, o.Raw)
+	}
+	return c, nil
+}
+
+// ordered puts objects in canonical order, each one once.
+func ordered(objects []Object) ([]Object, error) {
+	slices.SortStableFunc(objects, compare)
+	out := make([]Object, 0, len(objects))
 	for i, o := range objects {
 		if i > 0 && compare(objects[i-1], o) == 0 {
 			if bytes.Equal(objects[i-1].Raw, o.Raw) {
 				continue // the same object in two files says nothing more
 			}
-			return Content{}, errs.New(errs.Invalid, "bundle holds %s twice with different content", o).At("", "R-CAT-51")
+			return nil, errs.New(errs.Invalid, "bundle holds %s twice with different content", o).At("", "R-CAT-51")
 		}
-		c.Manifests = append(c.Manifests, o.Raw)
+		out = append(out, o)
 	}
-	return c, nil
+	return out, nil
 }
 
 func compare(a, b Object) int {
@@ -158,7 +171,11 @@ func depth(j []byte) int {
 	return deepest
 }
 
+// identify takes the identity of an object in canonical form.
 func identify(j []byte) (Object, error) {
+	if o, ok := identity(j); ok {
+		return o, nil
+	}
 	var m struct {
 		APIVersion string `json:"apiVersion"`
 		Kind       string `json:"kind"`

@@ -29,12 +29,17 @@ func Unpack(pack []byte) (Content, digest.Digest, error) {
 	if err != nil {
 		return Content{}, "", err
 	}
+	return FromCanonical(raw)
+}
+
+// FromCanonical reads what Canonical wrote and returns the content with its digest.
+func FromCanonical(raw []byte) (Content, digest.Digest, error) {
 	var c Content
 	if d := depth(raw); d > MaxDepth+2 {
 		return Content{}, "", errs.New(errs.TooLarge, "bundle is nested %d deep, more than %d", d, MaxDepth).At("", "bundle.MaxDepth")
 	}
 	if err := json.Unmarshal(raw, &c); err != nil {
-		return Content{}, "", errs.New(errs.Invalid, "pack does not hold a canonical bundle: %v", err).At("", "R-CAT-51")
+		return Content{}, "", errs.New(errs.Invalid, "these are not the bytes of a canonical bundle: %v", err).At("", "R-CAT-51")
 	}
 	if len(c.Manifests) > MaxManifests {
 		return Content{}, "", errs.New(errs.TooLarge, "bundle has %d manifests, more than %d", len(c.Manifests), MaxManifests).At("", "bundle.MaxManifests")

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/chandler-fleet/chandler/libs/digest"
 )
@@ -20,6 +22,7 @@ type group struct {
 	others       []OtherBlob
 	findings     []Finding
 	severity     Severity // of what is wrong with the graph
+	notes        *notes
 }
 
 func (g *group) addf(at place, s Severity, rule, format string, args ...any) {
@@ -27,13 +30,14 @@ func (g *group) addf(at place, s Severity, rule, format string, args ...any) {
 }
 
 // assemble joins all drafts by package, checks each package, and keeps those without errors.
-func assemble(parts []part) *Catalog {
-	c := &Catalog{digests: map[string]digest.Digest{}}
+func assemble(parts []part, o Options) *Catalog {
+	c := &Catalog{digests: map[string]digest.Digest{}, lenient: o.Lenient}
 	groups := map[string]*group{}
+	beside := &notes{}
 	of := func(name string) *group {
 		g := groups[name]
 		if g == nil {
-			g = &group{name: name, severity: SeverityError}
+			g = &group{name: name, severity: SeverityError, notes: beside}
 			groups[name] = g
 		}
 		return g
@@ -41,18 +45,50 @@ func assemble(parts []part) *Catalog {
 	for _, p := range parts {
 		c.Findings = append(c.Findings, p.findings...)
 		p.file(of)
+		if p.notes != nil {
+			*beside = *p.notes
+		}
 	}
-	c.Blobs = looseBlobs(parts, groups)
-	for _, name := range sortedKeys(groups) {
-		g := groups[name]
-		if p, d, ok := g.build(); ok {
-			c.Packages = append(c.Packages, p)
-			c.digests[p.Name] = d
+	c.Blobs = c.looseBlobs(parts, groups)
+	for _, g := range buildAll(groups, o.workers()) {
+		if g.built {
+			c.Packages = append(c.Packages, g.document)
+			c.digests[g.document.Name] = g.digest
 		}
 		c.Findings = append(c.Findings, g.findings...)
 	}
+	if o.Lenient && c.Findings.Errors() > 0 {
+		c.quarantine(parts, groups)
+	}
 	c.Findings = c.Findings.bounded()
 	return c
+}
+
+// outcome is what became of a group.
+type outcome struct {
+	document Package
+	digest   digest.Digest
+	built    bool
+	findings []Finding
+}
+
+// buildAll builds every group; no two have anything in common. The outcomes are in order of name.
+func buildAll(groups map[string]*group, workers int) []outcome {
+	names := sortedKeys(groups)
+	out := make([]outcome, len(names))
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(workers, len(names)) {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(names); i = int(next.Add(1)) - 1 {
+				g := groups[names[i]]
+				out[i].document, out[i].digest, out[i].built = g.build()
+				out[i].findings = g.findings
+			}
+		})
+	}
+	wg.Wait()
+	return out
 }
 
 // file puts the drafts of a part into the groups of their packages.
@@ -81,11 +117,15 @@ func (p part) file(of func(string) *group) {
 
 // looseBlobs gives blobs of unknown schemas to their packages and returns them all; those that name
 // no package of the catalog lose the name's meaning, not their content (R-CAT-8).
-func looseBlobs(parts []part, groups map[string]*group) []Blob {
+func (c *Catalog) looseBlobs(parts []part, groups map[string]*group) []Blob {
 	var all []Blob
 	for _, p := range parts {
 		for _, o := range p.others {
 			b := o.blob
+			if strings.HasPrefix(b.Schema, "olm.") {
+				c.Findings = append(c.Findings, o.in("schema").finding(SeverityWarning, "R-CAT-7", b.Package,
+					"schema %q is kept, but the prefix olm. is reserved and this one is not known; use a prefix that you own, such as a domain", b.Schema))
+			}
 			g := groups[b.Package]
 			if b.Package == "" || g == nil {
 				b.Package = ""
@@ -209,7 +249,7 @@ func (g *group) sameBundle(first, second *bundleDraft) {
 	if first.bundle.Content == second.bundle.Content {
 		return
 	}
-	g.addf(second.place, SeverityWarning, "R-CAT-24", "bundle %q is left out: %s holds another one of the same name", second.bundle.Name, first.file)
+	g.addf(second.in("name"), SeverityWarning, "R-CAT-24", "bundle %q is left out: %s holds another one of the same name; remove one, or name it anew", second.bundle.Name, first.file)
 }
 
 func icon(b *iconBody) *Icon {

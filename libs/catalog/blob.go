@@ -5,9 +5,8 @@ import (
 	"encoding/json"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/chandler-fleet/chandler/libs/catalog/internal/docs"
+	"github.com/chandler-fleet/chandler/libs/internal/jsontree"
 )
 
 // The schemas of a file-based catalog (§1.3). All olm.* names are reserved (R-CAT-7).
@@ -23,48 +22,47 @@ func isTemplate(schema string) bool {
 	return strings.HasPrefix(schema, "olm.template.") || schema == "olm.semver" || schema == "olm.composite"
 }
 
-// blob is one document with its envelope read (§1.2). Node is dropped once the document is decoded.
+// blob is one document with its envelope read (§1.2). Its value is gone once the next one is parsed.
 type blob struct {
 	place
 	schema, pkg, name string
-	node              *yaml.Node
+	value             docs.Value
 }
 
 // readBlob reads the envelope: the keys schema, package and name are recognised in any case, must be
 // strings and may occur once (R-CAT-6).
-func readBlob(file string, n *yaml.Node) (blob, *Finding) {
-	b := blob{place: place{file, n.Line, n.Column}, node: n}
-	if n.Kind != yaml.MappingNode {
+func readBlob(file string, v docs.Value) (blob, *Finding) {
+	b := blob{place: place{file: file, line: v.Line(), column: v.Column()}, value: v}
+	if v.Kind() != jsontree.Object {
 		f := b.finding(SeverityError, "R-CAT-6", "", "a catalog document must be an object with a schema field; exclude the file in .indexignore if it is no catalog content")
 		return b, &f
 	}
-	seen := map[string]*yaml.Node{}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		k, v := n.Content[i], n.Content[i+1]
-		key := strings.ToLower(k.Value)
+	seen := map[string]string{}
+	for k, v := range v.Members() {
+		written := k.Text()
+		key := strings.ToLower(written)
 		field := map[string]*string{"schema": &b.schema, "package": &b.pkg, "name": &b.name}[key]
 		if field == nil {
 			continue
 		}
-		at := place{file, k.Line, k.Column}
-		if first := seen[key]; first != nil {
-			f := at.finding(SeverityError, "R-CAT-6", b.pkg, "duplicate keys for key %q: %q and %q; keep one", key, first.Value, k.Value)
+		at := place{file: file, line: k.Line(), column: k.Column()}
+		if first, twice := seen[key]; twice {
+			f := at.finding(SeverityError, "R-CAT-6", b.pkg, "duplicate keys for key %q: %q and %q; keep one", key, first, written)
 			return b, &f
 		}
-		seen[key] = k
-		v = resolve(v)
-		if v.Kind != yaml.ScalarNode || v.ShortTag() != "!!str" {
-			f := at.finding(SeverityError, "R-CAT-6", b.pkg, "the value of %q must be a string; put it in quotes", k.Value)
+		seen[key] = written
+		if v.Kind() != jsontree.String {
+			f := at.finding(SeverityError, "R-CAT-6", b.pkg, "the value of %q must be a string; put it in quotes", written)
 			return b, &f
 		}
-		*field = v.Value
-		if key == "package" && v.Value == "" {
+		*field = v.Text()
+		if key == "package" && *field == "" {
 			f := at.finding(SeverityError, "R-CAT-6", "", "package must not be empty; name the package or leave the key out")
 			return b, &f
 		}
 	}
-	if b.schema == "" && child(n, "packageName") != nil && child(n, "channels") != nil {
-		f := b.finding(SeverityError, "R-CAT-76", "", "this is the package-manifest format, which is no longer supported; migrate it to a file-based catalog, or to bundle directories")
+	if b.schema == "" && v.Child("packageName").Exists() && v.Child("channels").Exists() {
+		f := b.finding(SeverityError, "R-CAT-76", "", "this is a package manifest, but no directories of its versions stand beside it; put them there, or write a file-based catalog")
 		return b, &f
 	}
 	if b.schema == "" {
@@ -82,80 +80,49 @@ func (b blob) owner() string {
 	return b.pkg
 }
 
-// resolve follows an alias to what it names.
-func resolve(n *yaml.Node) *yaml.Node {
-	for n.Kind == yaml.AliasNode {
-		n = n.Alias
-	}
-	return n
-}
-
-// child returns the value of a key of a mapping, as Go's JSON decoder finds it: exactly, else in any case.
-func child(n *yaml.Node, key string) *yaml.Node {
-	if n == nil {
-		return nil
-	}
-	n = resolve(n)
-	var loose *yaml.Node
-	if n.Kind != yaml.MappingNode {
-		return nil
-	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		switch {
-		case n.Content[i].Value == key:
-			return n.Content[i+1]
-		case loose == nil && strings.EqualFold(n.Content[i].Value, key):
-			loose = n.Content[i+1]
-		}
-	}
-	return loose
-}
-
-// items returns the elements of a list, nil for anything else.
-func items(n *yaml.Node) []*yaml.Node {
-	if n == nil {
-		return nil
-	}
-	if n = resolve(n); n.Kind != yaml.SequenceNode {
-		return nil
-	}
-	return n.Content
-}
-
-// at returns the place of a node, or the blob's own where it is nil.
-func (b blob) at(n *yaml.Node) place {
-	if n == nil {
+// at returns the place of a value, or the blob's own where there is none.
+func (b blob) at(v docs.Value) place {
+	if !v.Exists() {
 		return b.place
 	}
-	return place{b.file, n.Line, n.Column}
+	return place{file: b.file, line: v.Line(), column: v.Column()}
 }
 
-// decode reads a node into a typed value by the rules of Go's JSON decoder.
-func (b blob) decode(n *yaml.Node, into any, rule, what string) *Finding {
-	raw, derr := docs.JSON(n, docLimits())
-	if derr != nil {
-		f := place{b.file, derr.Line, derr.Column}.finding(SeverityError, "R-CAT-1", b.owner(), "%s: %s", what, derr.Message)
-		return &f
-	}
-	if err := json.Unmarshal(raw, into); err != nil {
-		f := b.at(n).finding(SeverityError, rule, b.owner(), "%s does not have the right form: %v", what, strings.TrimPrefix(err.Error(), "json: "))
+// decode reads a value into a typed one by the rules of Go's JSON decoder.
+func (b blob) decode(v docs.Value, into any, rule, what string) *Finding {
+	if err := json.Unmarshal(v.JSON(), into); err != nil {
+		f := b.at(v).finding(SeverityError, rule, b.owner(), "%s does not have the right form: %v", what, strings.TrimPrefix(err.Error(), "json: "))
 		return &f
 	}
 	return nil
 }
 
+// faulty tells what forbids to use a document that can be read: keys that occur twice, numbers out of
+// range (R-CAT-1, DESIGN D10).
+func (b blob) faulty(faults []*docs.Error) []Finding {
+	var out []Finding
+	for _, e := range faults {
+		at := place{file: b.file, line: e.Line, column: e.Column}
+		out = append(out, at.finding(SeverityError, "R-CAT-1", b.owner(), "%s; mend it, the document cannot be used as it is", e.Text()))
+	}
+	return out
+}
+
 // manifest reads the base64 text of an olm.bundle.object property.
-func manifest(n *yaml.Node) ([]byte, bool) {
-	data := child(n, "data")
-	if data == nil {
-		return nil, false
+func manifest(v docs.Value) ([]byte, bool) {
+	data := v.Child("data")
+	text, plain := data.Plain()
+	if !plain {
+		b, err := decodeBase64(data.Text())
+		return b, err == nil && len(b) > 0
 	}
-	data = resolve(data)
-	if data.Kind != yaml.ScalarNode {
-		return nil, false
+	b := make([]byte, base64.StdEncoding.DecodedLen(len(text)))
+	n, err := base64.StdEncoding.Decode(b, text)
+	if err != nil {
+		again, err := decodeBase64(string(text))
+		return again, err == nil && len(again) > 0
 	}
-	b, err := decodeBase64(data.Value)
-	return b, err == nil && len(b) > 0
+	return b[:n], n > 0
 }
 
 // decodeBase64 reads base64 that may be broken into lines.
@@ -165,3 +132,13 @@ func decodeBase64(text string) ([]byte, error) {
 	}
 	return base64.StdEncoding.DecodeString(text)
 }
+
+// propertyNode is one property as it stands in a document.
+type propertyNode struct{ typ, value, whole docs.Value }
+
+func (p propertyNode) typeName() (string, bool) {
+	name := p.typ.Text()
+	return name, name != ""
+}
+
+func (p propertyNode) at(b blob) place { return b.at(p.whole) }

@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,34 +28,52 @@ const (
 const (
 	annotationPrefix         = "operators.operatorframework.io.bundle."
 	AnnotationMediaType      = annotationPrefix + "mediatype.v1"
+	AnnotationManifests      = annotationPrefix + "manifests.v1"
+	AnnotationMetadata       = annotationPrefix + "metadata.v1"
 	AnnotationPackage        = annotationPrefix + "package.v1"
 	AnnotationChannels       = annotationPrefix + "channels.v1"
 	AnnotationDefaultChannel = annotationPrefix + "channel.default.v1"
+	// annotationSkipRange stands in a CSV (R-GRA-3).
+	annotationSkipRange = "olm.skipRange"
 	// MediaTypeRegistryV1 is the only media type whose bundles can be installed.
 	MediaTypeRegistryV1 = "registry+v1"
 )
 
 // bundleDir reads one directory {manifests,metadata} into a bundle. What makes no bundle is left out
-// of the catalog, which a warning says: one bad bundle of many does not take the others away.
-func bundleDir(fsys fs.FS, dir string, m memory, keep keeper) (*bundleDraft, []Finding) {
+// of the catalog, which a warning says: one bad bundle of many does not take the others away. pkg is the
+// package of a directory of the legacy layout, which holds manifests alone.
+func bundleDir(fsys fs.FS, dir, pkg string, k *worker, m memory, keep keeper) (*bundleDraft, []Finding) {
 	d := &bundleDraft{place: place{file: dir}, dir: dir}
-	r := &dirReader{dir: dir, draft: d}
+	r := &dirReader{dir: dir, draft: d, parser: &k.outer, space: &k.space, manifestsDir: dirManifests, metadataDir: dirMetadata}
+	if r.pkg = pkg; pkg != "" {
+		r.manifestsDir = "."
+	}
 	if !r.open(fsys) {
 		return nil, r.findings
 	}
-	return m.recall(r.key(), d.place, func() (*bundleDraft, []Finding, bool) {
+	d, findings := m.recall(r.key, d.place, func() (*bundleDraft, []Finding, bool) {
 		d, findings := r.decode(keep)
 		return d, findings, true
 	})
+	if d != nil {
+		d.packaged = pkg != ""
+	}
+	return d, findings
 }
 
 // dirReader holds the files of one bundle directory that have a meaning.
 type dirReader struct {
-	dir      string
-	draft    *bundleDraft
-	names    []string // of manifests, sorted
-	files    map[string][]byte
-	findings []Finding
+	dir    string
+	pkg    string // given, see bundleDir
+	draft  *bundleDraft
+	parser *docs.Parser
+	space  *space
+	single *single           // set where the directory is all that was asked for
+	names  []string          // of manifests, sorted
+	files  map[string][]byte // by path below dir
+	// manifestsDir and metadataDir are where the two parts lie, below dir.
+	manifestsDir, metadataDir string
+	findings                  []Finding
 }
 
 // decode makes the bundle of the files.
@@ -69,10 +86,14 @@ func (r *dirReader) decode(keep keeper) (*bundleDraft, []Finding) {
 		return nil, r.findings
 	}
 	csv, findings := r.draft.take(manifests, keep)
+	if csv == nil {
+		r.single.spoil(findings)
+	}
 	r.findings = append(r.findings, findings...)
 	if csv == nil {
 		return nil, r.findings
 	}
+	r.single.found(csv)
 	r.draft.bundle.Name, r.draft.csv = csv.Name, factsOf(*csv)
 	if !r.render(csv) {
 		return nil, r.findings
@@ -84,7 +105,16 @@ func (r *dirReader) decode(keep keeper) (*bundleDraft, []Finding) {
 // manifest), and the three of the metadata directory.
 func (r *dirReader) open(fsys fs.FS) bool {
 	r.files = map[string][]byte{}
-	manifests := path.Join(r.dir, dirManifests)
+	left := int64(MaxBundleBytes)
+	for _, n := range []string{fileAnnotations, fileDependencies, fileProperties} {
+		if optional := n != fileAnnotations || r.pkg != "" || r.single.labelled(); !r.load(fsys, path.Join(r.metadataDir, n), optional, &left) {
+			return false
+		}
+	}
+	if !r.single.place(r) {
+		return false
+	}
+	manifests := path.Join(r.dir, r.manifestsDir)
 	entries, err := fs.ReadDir(fsys, manifests)
 	if err != nil {
 		return r.leaveOut(manifests, "R-CAT-51", err)
@@ -93,33 +123,36 @@ func (r *dirReader) open(fsys fs.FS) bool {
 		return r.leaveOut(manifests, "R-CAT-51", fmt.Errorf("it has more than %d files", MaxBundleFiles))
 	}
 	for _, e := range entries {
-		if !e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
-			r.names = append(r.names, path.Join(dirManifests, e.Name()))
-		}
-	}
-	all := slices.Clone(r.names)
-	for _, n := range []string{fileAnnotations, fileDependencies, fileProperties} {
-		all = append(all, path.Join(dirMetadata, n))
-	}
-	left := int64(MaxBundleBytes)
-	for i, n := range all {
-		data, err := readFile(fsys, path.Join(r.dir, n), left)
-		if errors.Is(err, fs.ErrNotExist) && i > len(r.names) { // dependencies and properties are optional
+		if e.IsDir() || strings.HasPrefix(e.Name(), ".") {
 			continue
 		}
-		if err != nil {
-			return r.leaveOut(path.Join(r.dir, n), "R-CAT-51", err)
+		n := path.Join(r.manifestsDir, e.Name())
+		r.names = append(r.names, n)
+		if !r.load(fsys, n, false, &left) {
+			return false
 		}
-		left -= int64(len(data))
-		r.files[n] = data
 	}
+	return true
+}
+
+// load reads one file as long as all of them together stay within what is left.
+func (r *dirReader) load(fsys fs.FS, name string, optional bool, left *int64) bool {
+	data, err := r.space.readFile(fsys, path.Join(r.dir, name), *left)
+	if optional && errors.Is(err, fs.ErrNotExist) {
+		return true
+	}
+	if err != nil {
+		return r.leaveOut(path.Join(r.dir, name), "R-CAT-51", err)
+	}
+	*left -= int64(len(data))
+	r.files[name] = data
 	return true
 }
 
 // key is a digest over what decode reads.
 func (r *dirReader) key() digest.Digest {
 	var b strings.Builder
-	b.WriteString("directory\n")
+	fmt.Fprintf(&b, "directory %q\n", r.pkg)
 	for _, n := range sortedKeys(r.files) {
 		fmt.Fprintf(&b, "%q %s\n", n, digest.Bytes(r.files[n]))
 	}
@@ -128,38 +161,24 @@ func (r *dirReader) key() digest.Digest {
 
 // leaveOut tells that the directory makes no bundle.
 func (r *dirReader) leaveOut(file, rule string, err error) bool {
-	r.warnf(file, rule, "the bundle is left out: %v", err)
-	return false
-}
-
-func (r *dirReader) warnf(file, rule, format string, args ...any) {
 	at := place{file: file}
-	r.findings = append(r.findings, at.finding(SeverityWarning, rule, r.draft.pkg, format, args...))
+	r.findings = append(r.findings, at.finding(r.single.severity(), rule, r.draft.pkg, "%s: %v", r.single.verdict(), err))
+	return false
 }
 
 // annotations reads package and channels; without a package the bundle has no home (R-CAT-52, R-CAT-55).
 func (r *dirReader) annotations() bool {
-	file := path.Join(r.dir, dirMetadata, fileAnnotations)
-	var body struct {
-		Annotations map[string]any `json:"annotations"`
-	}
-	if !r.read(fileAnnotations, &body) {
+	file := path.Join(r.dir, r.metadataDir, fileAnnotations)
+	a, ok := r.annotated()
+	if !ok {
 		return false
-	}
-	a := map[string]string{}
-	for k, v := range body.Annotations {
-		if text, ok := v.(string); ok { // others, such as a bare true, are no annotations of ours
-			a[k] = text
-		}
 	}
 	r.draft.pkg = a[AnnotationPackage]
 	if r.draft.pkg == "" {
-		r.warnf(file, "R-CAT-55", "the bundle is left out: set the annotation %s to its package", AnnotationPackage)
-		return false
+		return r.leaveOut(file, "R-CAT-55", fmt.Errorf("set the annotation %s to its package", AnnotationPackage))
 	}
 	if t := a[AnnotationMediaType]; t != "" && t != MediaTypeRegistryV1 {
-		r.warnf(file, "R-CAT-55", "the bundle is left out: its media type is %q, only %s can be installed", t, MediaTypeRegistryV1)
-		return false
+		return r.leaveOut(file, "R-CAT-55", fmt.Errorf("its media type is %q, only %s can be installed", t, MediaTypeRegistryV1))
 	}
 	for c := range strings.SplitSeq(a[AnnotationChannels], ",") {
 		if c = strings.TrimSpace(c); c != "" {
@@ -170,13 +189,33 @@ func (r *dirReader) annotations() bool {
 	return true
 }
 
+// annotated returns the annotations; those of the file win over labels (R-CAT-55).
+func (r *dirReader) annotated() (map[string]string, bool) {
+	var body struct {
+		Annotations map[string]any `json:"annotations"`
+	}
+	if !r.read(fileAnnotations, &body) {
+		return nil, false
+	}
+	a := r.single.labels()
+	if r.pkg != "" {
+		a[AnnotationPackage] = r.pkg
+	}
+	for k, v := range body.Annotations {
+		if text, ok := v.(string); ok { // others, such as a bare true, are no annotations of ours
+			a[k] = text
+		}
+	}
+	return a, true
+}
+
 // read decodes one file of the metadata directory; one that is not there leaves into as it is.
 func (r *dirReader) read(name string, into any) bool {
-	data, there := r.files[path.Join(dirMetadata, name)]
+	data, there := r.files[path.Join(r.metadataDir, name)]
 	if !there {
 		return true
 	}
-	all, err := docs.Objects(data, docLimits())
+	all, err := r.parser.Objects(data, docLimits())
 	if err == nil && len(all) == 0 {
 		err = errors.New("the file is empty")
 	}
@@ -184,7 +223,7 @@ func (r *dirReader) read(name string, into any) bool {
 		err = json.Unmarshal(all[0], into)
 	}
 	if err != nil {
-		return r.leaveOut(path.Join(r.dir, dirMetadata, name), "R-CAT-55", err)
+		return r.leaveOut(path.Join(r.dir, r.metadataDir, name), "R-CAT-55", err)
 	}
 	return true
 }
@@ -193,7 +232,7 @@ func (r *dirReader) read(name string, into any) bool {
 func (r *dirReader) manifests() ([][]byte, bool) {
 	var out [][]byte
 	for _, n := range r.names {
-		objects, err := docs.Objects(r.files[n], docLimits())
+		objects, err := r.parser.Objects(r.files[n], docLimits())
 		if err != nil {
 			return nil, r.leaveOut(path.Join(r.dir, n), "R-CAT-51", err)
 		}
@@ -217,17 +256,6 @@ func (r *dirReader) render(csv *bundle.CSV) bool {
 	return ok1 && ok2
 }
 
-func apis(typ string, crds []bundle.CRDDescription, services []bundle.APIDescription) []Property {
-	var out []Property
-	for _, c := range crds {
-		out = append(out, gvkProperty(typ, groupOf(c.Name), c.Version, c.Kind))
-	}
-	for _, a := range services {
-		out = append(out, gvkProperty(typ, a.Group, a.Version, a.Kind))
-	}
-	return out
-}
-
 // dependencies maps metadata/dependencies.yaml to properties (R-CAT-56).
 func (r *dirReader) dependencies() ([]Property, bool) {
 	var body struct {
@@ -245,7 +273,7 @@ func (r *dirReader) dependencies() ([]Property, bool) {
 				Version     string `json:"version"`
 			}
 			if err := json.Unmarshal(dep.Value, &v); err != nil {
-				return nil, r.leaveOut(path.Join(r.dir, dirMetadata, fileDependencies), "R-CAT-56", err)
+				return nil, r.leaveOut(path.Join(r.dir, r.metadataDir, fileDependencies), "R-CAT-56", err)
 			}
 			out = append(out, Property{TypePackageRequired, mustJSON(PackageRequired{v.PackageName, v.Version})})
 		case TypeGVK:
@@ -269,7 +297,7 @@ func (r *dirReader) extraProperties(csv *bundle.CSV) ([]Property, bool) {
 	if text := csv.Annotations["olm.properties"]; text != "" {
 		var more []Property
 		if err := json.Unmarshal([]byte(text), &more); err != nil {
-			return nil, r.leaveOut(path.Join(r.dir, dirManifests), "R-CAT-58", fmt.Errorf("the CSV annotation olm.properties: %w", err))
+			return nil, r.leaveOut(path.Join(r.dir, r.manifestsDir), "R-CAT-58", fmt.Errorf("the CSV annotation olm.properties: %w", err))
 		}
 		out = append(out, more...)
 	}
@@ -278,111 +306,62 @@ func (r *dirReader) extraProperties(csv *bundle.CSV) ([]Property, bool) {
 
 // readFile reads a file of at most limit bytes.
 func readFile(fsys fs.FS, name string, limit int64) ([]byte, error) {
+	return new(space).readFile(fsys, name, limit)
+}
+
+// space is memory for the files of one bundle after the other.
+type space struct{ free []byte }
+
+// maxSpace is up to which size memory is used again; few bundles are larger.
+const maxSpace = 8 << 20
+
+// reset gives all that was read back.
+func (s *space) reset() {
+	if s.free = s.free[:0]; cap(s.free) > maxSpace {
+		s.free = nil
+	}
+}
+
+// readFile reads a file of at most limit bytes, also one that grows meanwhile.
+func (s *space) readFile(fsys fs.FS, name string, limit int64) (data []byte, err error) {
 	f, err := fsys.Open(name)
 	if err != nil {
 		return nil, err
 	}
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if cerr := f.Close(); err == nil {
-		err = cerr
+	defer func() {
+		if cerr := f.Close(); err == nil {
+			err = cerr
+		}
+	}()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
 	}
-	if err == nil && int64(len(data)) > limit {
+	size := max(st.Size(), 0) + 1 // one more, so that the end is seen at once
+	if size > limit+1 {
+		return nil, fmt.Errorf("%s has %d bytes, beyond the limit of %d", name, size-1, limit)
+	}
+	data = s.take(int(size))
+	n, err := io.ReadFull(f, data)
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return data[:n:n], nil
+	case err != nil:
+		return nil, err
+	}
+	rest, err := io.ReadAll(io.LimitReader(f, limit+1-size)) // it has grown since
+	if err == nil && size+int64(len(rest)) > limit {
 		err = fmt.Errorf("%s is beyond the limit of %d bytes", name, limit)
 	}
-	return data, err
+	return append(data[:size:size], rest...), err
 }
 
-// mustJSON encodes a struct of strings, which cannot fail.
-func mustJSON(v any) json.RawMessage {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		panic("a struct of strings is JSON: " + err.Error())
+// take returns n bytes that nobody else has until reset.
+func (s *space) take(n int) []byte {
+	if cap(s.free)-len(s.free) < n {
+		s.free = make([]byte, 0, max(n, 2*cap(s.free)))
 	}
-	return raw
-}
-
-func gvkProperty(typ, group, version, kind string) Property {
-	return Property{Type: typ, Value: mustJSON(GVK{group, version, kind})}
-}
-
-// groupOf takes the group out of a CRD name, plural.group.
-func groupOf(crd string) string {
-	_, group, _ := strings.Cut(crd, ".")
-	return group
-}
-
-// sortProperties orders properties by type and canonical value and drops repetitions (R-CAT-58).
-func sortProperties(props []Property) []Property {
-	canonical := func(p Property) string {
-		c, err := digest.Canonical(p.Value)
-		if err != nil {
-			return string(p.Value)
-		}
-		return string(c)
-	}
-	type keyed struct {
-		p   Property
-		key string
-	}
-	all := make([]keyed, 0, len(props))
-	for _, p := range props {
-		all = append(all, keyed{p, canonical(p)})
-	}
-	slices.SortStableFunc(all, func(a, b keyed) int {
-		return cmp.Or(cmp.Compare(a.p.Type, b.p.Type), cmp.Compare(a.key, b.key))
-	})
-	all = slices.CompactFunc(all, func(a, b keyed) bool { return a.p.Type == b.p.Type && a.key == b.key })
-	out := make([]Property, 0, len(all))
-	for _, k := range all {
-		out = append(out, k.p)
-	}
-	return out
-}
-
-// relatedImages joins the CSV's related images, the bundle image and the images of its Deployments (R-CAT-58).
-func relatedImages(csv bundle.CSV, image string) []RelatedImage {
-	seen := map[string]bool{}
-	var out []RelatedImage
-	add := func(name, img string) {
-		if img != "" && !seen[img] {
-			seen[img] = true
-			out = append(out, RelatedImage{Name: name, Image: img})
-		}
-	}
-	for _, r := range csv.Spec.RelatedImages {
-		add(r.Name, r.Image)
-	}
-	add("", image)
-	for _, d := range csv.Spec.Install.Spec.Deployments {
-		for _, img := range containerImages(d.Spec) {
-			add("", img)
-		}
-	}
-	slices.SortFunc(out, func(a, b RelatedImage) int {
-		return cmp.Or(cmp.Compare(a.Image, b.Image), cmp.Compare(a.Name, b.Name))
-	})
-	return out
-}
-
-// containerImages returns the images of a Deployment's containers, none where its form is odd.
-func containerImages(deployment json.RawMessage) []string {
-	type container struct {
-		Image string `json:"image"`
-	}
-	var s struct {
-		Template struct {
-			Spec struct {
-				Containers     []container `json:"containers"`
-				InitContainers []container `json:"initContainers"`
-			} `json:"spec"`
-		} `json:"template"`
-	}
-	if json.Unmarshal(deployment, &s) != nil {
-		return nil
-	}
-	var out []string
-	for _, c := range slices.Concat(s.Template.Spec.InitContainers, s.Template.Spec.Containers) {
-		out = append(out, c.Image)
-	}
-	return out
+	from := len(s.free)
+	s.free = s.free[:from+n]
+	return s.free[from : from+n : from+n]
 }

@@ -52,7 +52,7 @@ func TestSynthesised(t *testing.T) {
 			"{name: buoy.v1.2.0, annotations: {olm.skipRange: '<1.2.0', olm.properties: '[{\"type\":\"x.test\",\"value\":1}]'}}", 1), channels("fast")+
 			"  operators.operatorframework.io.bundle.channel.default.v1: fast\n  other: true\n",
 			files{
-				"metadata/dependencies.yaml": "dependencies:\n- {type: olm.package, value: {packageName: tide, version: '>1.0.0'}}\n- {type: olm.gvk, value: {group: sea.test, version: v1, kind: Gauge}}\n- {type: olm.constraint, value: {failureMessage: m}}\n",
+				"metadata/dependencies.yaml": "dependencies:\n- {type: olm.package, value: {packageName: tide, version: '>1.0.0'}}\n- {type: olm.gvk, value: {group: sea.test, version: v1, kind: Gauge}}\n- {type: olm.constraint, value: {gvk: {group: sea.test, version: v1, kind: Gauge}}}\n",
 				"metadata/properties.yaml":   "properties:\n- {type: sea.test/grade, value: {a: yes}}\n",
 			}),
 	))
@@ -80,7 +80,7 @@ func TestSynthesised(t *testing.T) {
 	for _, pr := range b.Properties {
 		got = append(got, pr.Type+"="+string(pr.Value))
 	}
-	want := `olm.constraint={"failureMessage":"m"} olm.gvk.required={"group":"sea.test","kind":"Gauge","version":"v1"} ` +
+	want := `olm.constraint={"gvk":{"group":"sea.test","kind":"Gauge","version":"v1"}} olm.gvk.required={"group":"sea.test","kind":"Gauge","version":"v1"} ` +
 		`olm.package={"packageName":"buoy","version":"1.2.0"} olm.package.required={"packageName":"tide","versionRange":"\u003e1.0.0"} sea.test/grade={"a":true} x.test=1`
 	if strings.Join(got, " ") != want {
 		t.Errorf("properties %s", strings.Join(got, " "))
@@ -121,6 +121,9 @@ func TestLeftOut(t *testing.T) {
 		}
 		found := false
 		for _, f := range got.Findings {
+			if f.Rule == "R-CAT-25" && f.Place() != "buoy/2.0.0/metadata/dependencies.yaml:1:23" {
+				t.Errorf("%s: told at %s", c.name, f.Place())
+			}
 			found = found || f.Severity == catalog.SeverityWarning && f.Rule == c.rule && strings.Contains(f.Message, c.says) && strings.HasPrefix(f.File, "buoy/2.0.0")
 		}
 		if !found {

@@ -11,9 +11,15 @@
 //     a channel entry that no olm.bundle describes takes the whole bundle from there.
 //   - A package of bundle directories alone is made from their annotations and CSVs: see synthesise.
 //
-// Findings tell all that is wrong, at once, each under the number of its requirement. An error forbids
-// to serve the catalog; it is kept for what later steps rely on. A warning is served without the part
-// that it names: a bundle directory that makes no bundle, manifests that cannot be installed.
+// Bundle directories come in two layouts: the community's {package/version/{manifests,metadata}}, where
+// a ci.yaml beside the versions may say that edges come from the versions instead of the CSVs, and the
+// legacy {*.package.yaml, version/ of manifests}, whose package manifest names the channels.
+//
+// Findings tell all that is wrong, at once, each under the number of its requirement and with its place
+// down to the value. An error forbids to serve the catalog; it is kept for what later steps rely on. A
+// warning is served without the part that it names: a bundle directory that makes no bundle, manifests
+// that cannot be installed. A lenient load serves the packages that no error speaks of, and lists the
+// others as quarantined: see Catalog.Err and Quarantine.
 //
 // A Package is immutable and addressed by its digest; so is the content of a bundle, which Load hands
 // out once it is canonical and lets go. A catalog's revision is the set of its packages' digests.

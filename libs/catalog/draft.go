@@ -1,14 +1,18 @@
 package catalog
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/catalog/internal/docs"
+	"github.com/chandler-fleet/chandler/libs/catalog/internal/value"
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/internal/jsontree"
 )
 
 // Drafts are blobs decoded one by one, before anything is known of the others. They keep their
@@ -45,6 +49,7 @@ type bundleDraft struct {
 	embedded bool // manifests stood in the blob or its directory
 	csv      *csvFacts
 	dir      string // the bundle directory that it was read from
+	packaged bool   // by a package manifest, beside its directory
 	// joins and preferred are the channels that a bundle directory's annotations name (R-CAT-55).
 	joins     []string
 	preferred string
@@ -60,7 +65,7 @@ type csvFacts struct {
 
 func factsOf(csv bundle.CSV) *csvFacts {
 	f := &csvFacts{
-		replaces: csv.Spec.Replaces, skipRange: csv.Annotations["olm.skipRange"],
+		replaces: csv.Spec.Replaces, skipRange: csv.Annotations[annotationSkipRange],
 		description: csv.Spec.Description, skips: csv.Spec.Skips,
 	}
 	if len(csv.Spec.Icon) > 0 {
@@ -79,7 +84,7 @@ type deprecationsDraft struct {
 // draftPackage decodes olm.package.
 func draftPackage(b blob) (*packageDraft, []Finding) {
 	d := &packageDraft{place: b.place}
-	if f := b.decode(b.node, &d.body, "R-CAT-20", "olm.package"); f != nil {
+	if f := b.decode(b.value, &d.body, "R-CAT-20", "olm.package"); f != nil {
 		return nil, []Finding{*f}
 	}
 	d.body.Name = b.name
@@ -89,18 +94,11 @@ func draftPackage(b blob) (*packageDraft, []Finding) {
 // draftChannel decodes olm.channel and notes where each entry stands.
 func draftChannel(b blob) (*channelDraft, []Finding) {
 	d := &channelDraft{place: b.place, pkg: b.pkg}
-	if f := b.decode(b.node, &d.body, "R-CAT-22", "olm.channel"); f != nil {
+	if f := b.decode(b.value, &d.body, "R-CAT-22", "olm.channel"); f != nil {
 		return nil, []Finding{*f}
 	}
 	d.body.Name = b.name
-	nodes := items(child(b.node, "entries"))
-	for i := range d.body.Entries {
-		at := b.place
-		if i < len(nodes) {
-			at = b.at(nodes[i])
-		}
-		d.entries = append(d.entries, at)
-	}
+	d.entries = b.places(len(d.body.Entries))
 	return d, nil
 }
 
@@ -115,36 +113,44 @@ func draftDeprecations(b blob) (*deprecationsDraft, []Finding) {
 			Message string `json:"message"`
 		} `json:"entries"`
 	}
-	if f := b.decode(b.node, &body, "R-CAT-32", "olm.deprecations"); f != nil {
+	if f := b.decode(b.value, &body, "R-CAT-32", "olm.deprecations"); f != nil {
 		return nil, []Finding{*f}
 	}
 	d := &deprecationsDraft{place: b.place, pkg: b.pkg}
-	nodes := items(child(b.node, "entries"))
-	for i, e := range body.Entries {
+	for _, e := range body.Entries {
 		d.entries = append(d.entries, Deprecation{Schema: e.Reference.Schema, Name: e.Reference.Name, Message: e.Message})
-		at := b.place
-		if i < len(nodes) {
-			at = b.at(nodes[i])
-		}
-		d.at = append(d.at, at)
 	}
+	d.at = b.places(len(body.Entries))
 	return d, nil
+}
+
+// places returns where each of n entries stands.
+func (b blob) places(n int) []place {
+	out := make([]place, 0, n)
+	for v := range b.value.Child("entries").Items() {
+		out = append(out, b.at(v))
+	}
+	for len(out) < n { // entries under two keys that differ in case
+		out = append(out, b.place)
+	}
+	return out
 }
 
 // draftBundle decodes olm.bundle. Inline manifests become content at once and are let go, so that
 // memory holds one bundle per worker and not the catalog.
-func draftBundle(b blob, keep keeper) (*bundleDraft, []Finding) {
+func draftBundle(b blob, parser *docs.Parser, keep keeper) (*bundleDraft, []Finding) {
 	d := &bundleDraft{place: b.place, pkg: b.pkg}
 	d.bundle.Name = b.name
 	r := bundleReader{blob: b, draft: d}
 	r.field("image", &d.bundle.Image)
 	r.field("relatedImages", &d.bundle.RelatedImages)
-	for i, n := range items(child(b.node, "properties")) {
-		r.property(i, propertyNode{child(n, "type"), child(n, "value"), n})
+	i := 0
+	for v := range b.value.Child("properties").Items() {
+		r.property(i, propertyNode{v.Child("type"), v.Child("value"), v})
+		i++
 	}
 	if len(r.manifests) > 0 {
-		_, findings := d.take(r.manifests, keep)
-		r.findings = append(r.findings, findings...)
+		r.findings = append(r.findings, d.inline(r.manifests, parser, keep)...)
 	}
 	return d, r.findings
 }
@@ -158,8 +164,8 @@ type bundleReader struct {
 }
 
 func (r *bundleReader) field(key string, into any) {
-	n := child(r.node, key)
-	if n == nil {
+	n := r.value.Child(key)
+	if !n.Exists() {
 		return
 	}
 	if f := r.decode(n, into, "R-CAT-25", "olm.bundle "+key); f != nil {
@@ -170,39 +176,46 @@ func (r *bundleReader) field(key string, into any) {
 // property files one property: manifests and display metadata have places of their own.
 func (r *bundleReader) property(i int, p propertyNode) {
 	typ, ok := p.typeName()
-	if !ok || p.value == nil {
-		r.addf(p.at(r.blob), "R-CAT-25", "property %d of bundle %q needs a type that is a non-empty string, and a value", i+1, r.name)
+	if !ok || !p.value.Exists() {
+		r.addf(p.at(r.blob), "property %d of bundle %q needs a type that is a non-empty string, and a value", i+1, r.name)
 		return
 	}
 	if typ == TypeBundleObject {
-		if r.draft.embedded = true; p.value != nil {
-			m, ok := manifest(p.value)
-			if !ok {
-				r.addf(p.at(r.blob), "R-CAT-25", "olm.bundle.object of bundle %q must hold {data: <base64 of one manifest>}", r.name)
-				return
-			}
-			r.manifests = append(r.manifests, m)
+		r.draft.embedded = true
+		m, ok := manifest(p.value)
+		if !ok {
+			r.addf(p.at(r.blob), "olm.bundle.object of bundle %q must hold {data: <base64 of one manifest>}", r.name)
+			return
 		}
+		r.manifests = append(r.manifests, m)
 		return
 	}
-	raw, derr := docs.JSON(p.value, docLimits())
-	if derr != nil {
-		r.findings = append(r.findings, place{r.file, derr.Line, derr.Column}.finding(SeverityError, "R-CAT-1", r.pkg, "property %s of bundle %q: %s", typ, r.name, derr.Message))
-		return
-	}
+	raw := bytes.Clone(p.value.Canonical())
 	if string(raw) == "null" {
-		r.addf(p.at(r.blob), "R-CAT-25", "property %s of bundle %q has no value", typ, r.name)
+		r.addf(p.at(r.blob), "property %s of bundle %q has no value", typ, r.name)
 		return
 	}
 	if typ == TypeCSVMetadata {
-		r.draft.bundle.Metadata = raw
+		r.metadata(raw, p.at(r.blob))
 		return
 	}
 	r.draft.bundle.Properties = append(r.draft.bundle.Properties, Property{Type: typ, Value: raw})
 }
 
-func (r *bundleReader) addf(at place, rule, format string, args ...any) {
-	r.findings = append(r.findings, at.finding(SeverityError, rule, r.pkg, format, args...))
+// metadata takes olm.csv.metadata; of several the last counts (R-CAT-18, R-CAT-25).
+func (r *bundleReader) metadata(raw json.RawMessage, at place) {
+	if r.draft.bundle.Metadata != nil {
+		r.findings = append(r.findings, at.finding(SeverityWarning, "R-CAT-18", r.pkg, "bundle %q has more than one olm.csv.metadata; keep one", r.name))
+	}
+	r.draft.bundle.Metadata = raw
+	for _, issue := range value.Property(TypeCSVMetadata, raw) {
+		r.addf(at, "property %s of bundle %q: %s", TypeCSVMetadata, r.name, issue.Text)
+	}
+}
+
+// addf tells of a value that does not have its form (R-CAT-25).
+func (r *bundleReader) addf(at place, format string, args ...any) {
+	r.findings = append(r.findings, at.finding(SeverityError, "R-CAT-25", r.pkg, format, args...))
 }
 
 // keeper takes the canonical content of a bundle for good. It is called from several goroutines; its
@@ -228,13 +241,26 @@ func (d *bundleDraft) take(manifests [][]byte, keep keeper) (*bundle.CSV, []Find
 	return csv, findings
 }
 
+// inline takes manifests as a document holds them, JSON or YAML.
+func (d *bundleDraft) inline(raw [][]byte, parser *docs.Parser, keep keeper) []Finding {
+	var manifests [][]byte
+	for i, r := range raw {
+		objects, err := parser.Objects(r, docLimits())
+		if err == nil && len(objects) == 0 {
+			err = errors.New("it is empty")
+		}
+		if err != nil {
+			return d.sick("R-CAT-51", errs.New(errs.Invalid, "manifest is neither YAML nor JSON that can be used: %v", err).At(fmt.Sprintf("/%d", i), ""))
+		}
+		manifests = append(manifests, objects...)
+	}
+	_, findings := d.take(manifests, keep)
+	return findings
+}
+
 func (d *bundleDraft) content(manifests [][]byte, keep keeper) (*bundle.CSV, []Finding) {
 	d.embedded = true
-	c, err := bundle.FromManifests(manifests)
-	if err != nil {
-		return nil, d.sick("R-CAT-51", err)
-	}
-	objects, err := c.Objects()
+	objects, err := bundle.Gather(manifests)
 	if err != nil {
 		return nil, d.sick("R-CAT-51", err)
 	}
@@ -242,7 +268,7 @@ func (d *bundleDraft) content(manifests [][]byte, keep keeper) (*bundle.CSV, []F
 	if err != nil {
 		return nil, d.sick("R-CAT-51", err)
 	}
-	canonical, dg := canonicalBundle(c)
+	canonical, dg := bundle.Join(objects)
 	var findings []Finding
 	if missing := missingCRDs(objects, csv); len(missing) > 0 {
 		findings = append(findings, d.finding(SeverityWarning, "R-CAT-52", d.pkg,
@@ -257,25 +283,6 @@ func (d *bundleDraft) content(manifests [][]byte, keep keeper) (*bundle.CSV, []F
 	}
 	d.bundle.Content = dg
 	return &csv, findings
-}
-
-// canonicalBundle is bundle.Content.Canonical for content whose manifests are canonical already, as
-// FromManifests makes them: joining them is all that is left to do.
-func canonicalBundle(c bundle.Content) ([]byte, digest.Digest) {
-	n := len(bundle.Type) + len("\n{\"manifests\":[]}")
-	for _, m := range c.Manifests {
-		n += len(m) + 1
-	}
-	b := make([]byte, 0, n)
-	b = append(b, bundle.Type+"\n{\"manifests\":["...)
-	for i, m := range c.Manifests {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, m...)
-	}
-	b = append(b, "]}"...)
-	return b[len(bundle.Type)+1:], digest.Bytes(b)
 }
 
 // theCSV returns the one ClusterServiceVersion (R-CAT-51).
@@ -328,37 +335,54 @@ func missingCRDs(objects []bundle.Object, csv bundle.CSV) []string {
 	return missing
 }
 
+// displayed are the fields of a CSV's spec that olm.csv.metadata has, by the names that it gives them.
+var displayed = map[string]string{
+	"apiservicedefinitions": "apiServiceDefinitions", "customresourcedefinitions": "crdDescriptions",
+	"description": "description", "displayName": "displayName", "installModes": "installModes", "keywords": "keywords",
+	"links": "links", "maintainers": "maintainers", "maturity": "maturity", "minKubeVersion": "minKubeVersion",
+	"nativeAPIs": "nativeAPIs", "provider": "provider",
+}
+
 // metadataOf takes the display part of a CSV, as olm.csv.metadata holds it (R-CAT-18).
 func metadataOf(csv bundle.CSV) json.RawMessage {
-	var m struct {
-		Metadata struct {
-			Annotations json.RawMessage `json:"annotations,omitempty"`
-			Labels      json.RawMessage `json:"labels,omitempty"`
-		} `json:"metadata"`
-		Spec map[string]json.RawMessage `json:"spec"`
-	}
-	if json.Unmarshal(csv.Raw, &m) != nil {
-		return nil
-	}
-	out := map[string]json.RawMessage{}
-	put := func(key string, v json.RawMessage) {
-		if len(v) > 0 && string(v) != "null" {
-			out[key] = v
-		}
-	}
-	put("annotations", m.Metadata.Annotations)
-	put("labels", m.Metadata.Labels)
-	put("apiServiceDefinitions", m.Spec["apiservicedefinitions"])
-	put("crdDescriptions", m.Spec["customresourcedefinitions"])
-	for _, key := range []string{
-		"description", "displayName", "installModes", "keywords", "links",
-		"maintainers", "maturity", "minKubeVersion", "nativeAPIs", "provider",
-	} {
-		put(key, m.Spec[key])
-	}
-	raw, err := json.Marshal(out)
+	canonical, err := digest.Canonical(csv.Raw)
 	if err != nil {
 		return nil
 	}
-	return raw
+	fields := map[string]json.RawMessage{}
+	put := func(key string, v []byte) {
+		if key != "" && string(v) != "null" {
+			fields[key] = v
+		}
+	}
+	jsontree.Scan(canonical, func(key, value []byte) bool {
+		switch string(key) {
+		case "metadata":
+			jsontree.Scan(value, func(key, value []byte) bool {
+				if k := string(key); k == "annotations" || k == "labels" {
+					put(k, value)
+				}
+				return true
+			})
+		case "spec":
+			jsontree.Scan(value, func(key, value []byte) bool {
+				put(displayed[string(key)], value)
+				return true
+			})
+		}
+		return true
+	})
+	return joinFields(fields)
+}
+
+// joinFields writes an object of values that are canonical.
+func joinFields(fields map[string]json.RawMessage) json.RawMessage {
+	out := []byte{'{'}
+	for i, key := range sortedKeys(fields) {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(append(append(append(out, '"'), key...), '"', ':'), fields[key]...)
+	}
+	return append(out, '}')
 }

@@ -4,6 +4,9 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/blang/semver/v4"
+
+	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/catalog"
 )
 
@@ -44,6 +47,77 @@ func FuzzLoad(f *testing.F) {
 					g.Successors("x", "1.0.0")
 				}
 			}
+		}
+	})
+}
+
+// FuzzRange feeds arbitrary text as a range of versions: parsing ends, says the same twice, and alternatives
+// hold what one of them holds (R-CAT-17).
+func FuzzRange(f *testing.F) {
+	for _, s := range []string{">=1.0.0 <2.0.0 !1.2.1", "1.0.0 || >2.0.0", "<1.x", ">1", "!=1.0.0", "= 1.2.3-rc.1+b", "||", " ", "v1.0.0", "1.0.0||", ">=1.0.0, <2", "9999999999999999999.0.0", "<=1.2.3-alpha.1 >0.0.0-0"} {
+		f.Add(s, s)
+	}
+	var versions []semver.Version
+	for _, v := range []string{"0.0.0", "0.0.0-0", "1.0.0", "1.2.3", "1.2.3-rc.1", "2.0.0+b", "18446744073709551615.0.0"} {
+		versions = append(versions, semver.MustParse(v))
+	}
+	f.Fuzz(func(t *testing.T, a, b string) {
+		first, err1 := catalog.ParseRange(a)
+		second, err2 := catalog.ParseRange(b)
+		both, err := catalog.ParseRange(a + " || " + b)
+		if err1 != nil || err2 != nil || err != nil {
+			return // a half may be too long, or end in what joins it to the other
+		}
+		again, err := catalog.ParseRange(a)
+		if err != nil {
+			t.Fatalf("%q is no range the second time: %v", a, err)
+		}
+		for _, v := range versions {
+			if first(v) != again(v) {
+				t.Errorf("%q says two things of %s", a, v)
+			}
+			if both(v) != (first(v) || second(v)) {
+				t.Errorf("%q or %q: %v, %v, together %v for %s", a, b, first(v), second(v), both(v), v)
+			}
+		}
+	})
+}
+
+// FuzzReadBundle feeds arbitrary files as one bundle: reading ends without a panic, twice with the same
+// outcome, the content is a bundle, and a load makes the same of the directory (R-CAT-50 … R-CAT-58).
+func FuzzReadBundle(f *testing.F) {
+	about := []byte("annotations: {" + annotation("package.v1") + ": buoy, " + annotation("channels.v1") + ": steady}")
+	csv := []byte(manifestCSV("buoy.v1.0.0", "1.0.0", "  relatedImages: [{name: a, image: a.test/b:1}]\n"))
+	crd := []byte("apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a.b}\n---\n{\"kind\":\"X\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"y\"}}")
+	f.Add(about, csv, crd, []byte("dependencies: [{type: olm.package, value: {packageName: x, version: '1.0.0'}}]"), "manifests/")
+	f.Add([]byte("{}"), csv, []byte(`{"a":1}{"b":2}`), []byte("properties: [{type: x, value: {a: 1.5}}]"), "/")
+	f.Add([]byte("annotations: {a: 1}"), []byte("a: &a [*a]"), []byte("--- |\n  x"), []byte("[]"), "../x")
+	f.Fuzz(func(t *testing.T, annotations, csv, manifest, metadata []byte, dir string) {
+		fsys := fstest.MapFS{
+			"manifests/a.yaml":           {Data: csv},
+			"manifests/b.yaml":           {Data: manifest},
+			"metadata/annotations.yaml":  {Data: annotations},
+			"metadata/dependencies.yaml": {Data: metadata},
+			"metadata/properties.yaml":   {Data: metadata},
+		}
+		labels := map[string]string{annotation("package.v1"): "buoy", annotation("manifests.v1"): dir}
+		one, findings := catalog.ReadBundle(fsys, labels, "a.test/b:1")
+		two, again := catalog.ReadBundle(fsys, labels, "a.test/b:1")
+		if len(findings) != len(again) || one.Content.Digest != two.Content.Digest {
+			t.Fatalf("two readings differ:\n%v\n%v", findings, again)
+		}
+		if findings.Err() != nil {
+			return
+		}
+		content, d, err := bundle.FromCanonical(one.Content.Canonical)
+		if err != nil || d != one.Content.Digest {
+			t.Fatalf("the content is no bundle: %s, want %s, %v", d, one.Content.Digest, err)
+		}
+		if _, d, err = content.Canonical(); err != nil || d != one.Content.Digest {
+			t.Fatalf("written again the content is %s, want %s, %v", d, one.Content.Digest, err)
+		}
+		if _, err := (catalog.Package{Bundles: []catalog.Bundle{one.Bundle}}).Digest(); err != nil {
+			t.Fatal(err)
 		}
 	})
 }

@@ -1,6 +1,9 @@
 package catalog
 
-import "github.com/chandler-fleet/chandler/libs/catalog/internal/docs"
+import (
+	"github.com/chandler-fleet/chandler/libs/catalog/internal/docs"
+	"github.com/chandler-fleet/chandler/libs/catalog/internal/value"
+)
 
 // Bounds on what a catalog may hold. A hostile or broken catalog meets one of them and a finding that
 // names it, never the end of the machine's memory (DESIGN D10). The largest real values seen stand beside.
@@ -22,7 +25,7 @@ const (
 	// MaxIgnoreBytes is the size of one .indexignore file.
 	MaxIgnoreBytes = 64 << 10
 	// MaxConstraintBytes is the raw size of one olm.constraint (R-RES-29).
-	MaxConstraintBytes = 64 << 10
+	MaxConstraintBytes = value.MaxConstraintBytes
 	// MaxBundleFiles is the number of files of one bundle directory; the largest real one has 60.
 	MaxBundleFiles = 1_000
 	// MaxBundleBytes is the size of all manifests of one bundle; the largest real one has 6.8 MB.

@@ -26,16 +26,29 @@ type Options struct {
 	Memory Memory
 	// Stop ends the load early when closed.
 	Stop <-chan struct{}
+	// Lenient leaves out packages with errors, whole, and serves the others: see Catalog.Quarantined.
+	Lenient bool
+}
+
+func (o Options) workers() int {
+	if o.Workers > 0 {
+		return o.Workers
+	}
+	return runtime.GOMAXPROCS(0)
 }
 
 // Catalog is what a directory tree holds: every valid package, whatever is wrong, and blobs of
-// schemas that Chandler does not know. It may be served where Findings.Err is nil.
+// schemas that Chandler does not know. It may be served where Err is nil.
 type Catalog struct {
 	Packages []Package // sorted by name
 	Blobs    []Blob    // every blob of an unknown schema, sorted by package, schema, name, digest
 	Findings Findings
-	Stats    Stats
-	digests  map[string]digest.Digest // of Packages, by name
+	// Quarantined are the packages that a lenient load left out, sorted by name.
+	Quarantined []Quarantine
+	Stats       Stats
+	digests     map[string]digest.Digest // of Packages, by name
+	lenient     bool
+	blocking    Findings // of a lenient load: errors that belong to no package
 }
 
 // Stats count what was read.
@@ -62,10 +75,6 @@ func Load(fsys fs.FS, o Options) (*Catalog, error) {
 	l := &loader{fs: fsys, stop: o.Stop, failed: make(chan struct{})}
 	l.keep = l.keeping(o.Keep)
 	l.memory = memory{o.Memory, l.failWith}
-	workers := o.Workers
-	if workers <= 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
 	w := &walker{fs: fsys}
 	if st, err := fs.Stat(fsys, "."); err != nil || !st.IsDir() {
 		w.reportf(SeverityError, ".", "R-CAT-43", "the root of a catalog must be a directory that can be read")
@@ -75,12 +84,13 @@ func Load(fsys fs.FS, o Options) (*Catalog, error) {
 	if len(w.sources) == 0 && len(w.findings) == 0 {
 		w.reportf(SeverityError, ".", "R-CAT-1", "the directory holds no catalog content")
 	}
-	parts := l.run(w.sources, workers)
+	parts := l.run(w.sources, o.workers())
 	if l.err != nil {
 		return nil, l.err
 	}
-	parts = slices.Concat(w.passOver(parts), []part{{findings: w.findings}})
-	c := assemble(parts)
+	parts = slices.Concat(w.passOver(parts), []part{{findings: w.findings, notes: &w.notes}})
+	c := assemble(parts, o)
+	c.locate(fsys)
 	c.Stats = l.stats
 	return c, nil
 }
@@ -121,11 +131,19 @@ func (l *loader) keeping(keep func(Content) error) keeper {
 	}
 }
 
+// worker is what one goroutine uses again and again.
+type worker struct {
+	outer docs.Parser // of documents and of manifests in bundle directories
+	inner docs.Parser // of manifests inside documents
+	space space       // for the files of a bundle directory
+}
+
 // job is one document or one bundle directory.
 type job struct {
 	source int
 	path   string
 	bundle bool
+	pkg    string // of a bundle directory, see source
 	chunk  docs.Chunk
 }
 
@@ -139,6 +157,7 @@ type part struct {
 	deprecations []*deprecationsDraft
 	others       []otherDraft
 	findings     []Finding
+	notes        *notes // of the walk
 }
 
 type otherDraft struct {
@@ -153,8 +172,10 @@ func (l *loader) run(sources []source, workers int) []part {
 	var wg sync.WaitGroup
 	for range workers {
 		wg.Go(func() {
+			var k worker
 			for j := range jobs {
-				p := l.do(j)
+				p := l.do(j, &k)
+				j.chunk.Release()
 				mu.Lock()
 				parts = append(parts, p)
 				mu.Unlock()
@@ -188,7 +209,7 @@ func (l *loader) produce(sources []source, jobs chan<- job) []part {
 		var err error
 		if s.bundle {
 			l.stats.BundleDirectories++
-			err = send(job{source: i, path: s.path, bundle: true})
+			err = send(job{source: i, path: s.path, bundle: true, pkg: s.pkg})
 		} else {
 			l.stats.Files++
 			l.stats.Bytes += s.size
@@ -232,7 +253,7 @@ func failedFile(i int, file string, err error) part {
 	at := place{file: file}
 	message := err.Error()
 	if e, ok := errors.AsType[*docs.Error](err); ok {
-		at.line, message = e.Line, e.Message
+		at.line, at.column, message = e.Line, e.Column, e.Text()
 	}
 	return part{
 		source: i, line: at.line,
@@ -240,10 +261,11 @@ func failedFile(i int, file string, err error) part {
 	}
 }
 
-func (l *loader) do(j job) part {
+func (l *loader) do(j job, k *worker) part {
 	if j.bundle {
 		p := part{source: j.source}
-		d, findings := bundleDir(l.fs, j.path, l.memory, l.keep)
+		k.space.reset()
+		d, findings := bundleDir(l.fs, j.path, j.pkg, k, l.memory, l.keep)
 		if d != nil {
 			p.bundles = append(p.bundles, d)
 		}
@@ -251,11 +273,11 @@ func (l *loader) do(j job) part {
 		return p
 	}
 	if !l.remembers(j.chunk) {
-		return l.document(j)
+		return l.document(j, k)
 	}
 	var other *part
-	d, findings := l.recall(digest.Bytes(j.chunk.Text()), place{file: j.path, line: j.chunk.Line()}, func() (*bundleDraft, []Finding, bool) {
-		p := l.document(j)
+	d, findings := l.recall(func() digest.Digest { return digest.Bytes(j.chunk.Text()) }, place{file: j.path, line: j.chunk.Line()}, func() (*bundleDraft, []Finding, bool) {
+		p := l.document(j, k)
 		if len(p.bundles) != 1 {
 			other = &p
 			return nil, nil, false
@@ -269,23 +291,26 @@ func (l *loader) do(j job) part {
 }
 
 // document decodes one document.
-func (l *loader) document(j job) part {
-	node, err := docs.Parse(j.chunk, docLimits())
+func (l *loader) document(j job, k *worker) part {
+	value, err := k.outer.Parse(j.chunk, docLimits())
 	if err != nil {
 		p := failedFile(j.source, j.path, hint(err, j.chunk))
 		p.envelope = !looksLikeData(j.path, j.chunk)
 		return p
 	}
 	p := part{source: j.source, line: j.chunk.Line()}
-	if node == nil {
+	if !value.Exists() {
 		return p
 	}
-	b, f := readBlob(j.path, node)
+	b, f := readBlob(j.path, value)
 	if f != nil {
 		p.envelope, p.findings = true, []Finding{*f}
 		return p
 	}
-	l.decode(b, &p)
+	if p.findings = b.faulty(k.outer.Faults()); len(p.findings) > 0 {
+		return p
+	}
+	l.decode(b, &k.inner, &p)
 	return p
 }
 
@@ -308,7 +333,7 @@ func hint(err *docs.Error, c docs.Chunk) *docs.Error {
 }
 
 // decode files a blob under its schema.
-func (l *loader) decode(b blob, p *part) {
+func (l *loader) decode(b blob, inner *docs.Parser, p *part) {
 	switch {
 	case b.schema == SchemaPackage:
 		d, f := draftPackage(b)
@@ -317,7 +342,7 @@ func (l *loader) decode(b blob, p *part) {
 		d, f := draftChannel(b)
 		p.channels, p.findings = some(d), f
 	case b.schema == SchemaBundle:
-		d, f := draftBundle(b, l.keep)
+		d, f := draftBundle(b, inner, l.keep)
 		p.bundles, p.findings = some(d), f
 	case b.schema == SchemaDeprecations:
 		d, f := draftDeprecations(b)
@@ -338,11 +363,7 @@ func some[T any](d *T) []*T {
 }
 
 func (l *loader) other(b blob, p *part) {
-	raw, err := docs.JSON(b.node, docLimits())
-	if err != nil {
-		p.findings = []Finding{place{b.file, err.Line, err.Column}.finding(SeverityError, "R-CAT-1", b.pkg, "%s", err.Message)}
-		return
-	}
+	raw := bytes.Clone(b.value.JSON())
 	p.others = []otherDraft{{b.place, Blob{Package: b.pkg, Schema: b.schema, Name: b.name, Digest: digest.Bytes(raw), Raw: raw}}}
 }
 

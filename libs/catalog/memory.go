@@ -20,10 +20,10 @@ type Memory interface {
 }
 
 // decoderVersion is part of every key: raise it with any change of what bundles are decoded to.
-const decoderVersion = "1\n"
+const decoderVersion = "2\n"
 
 // memorable is from how many bytes on a document is worth remembering: below, decoding costs no more
-// than asking.
+// than asking. Documents without manifests are decoded faster than any memory could be.
 const memorable = 16 << 10
 
 // memory adds to a Memory what a load needs; the zero value remembers nothing.
@@ -53,14 +53,15 @@ type rememberedCSV struct {
 	Icon        *iconBody `json:"icon,omitempty"`
 }
 
-// recall returns what decode returns, from memory where it is there. at is where the text stands.
+// recall returns what decode returns, from memory where it is there. keyOf digests the text, and at is
+// where it stands.
 // Decode says whether its outcome is all that there is to know of the text.
-func (m memory) recall(key digest.Digest, at place, decode func() (*bundleDraft, []Finding, bool)) (*bundleDraft, []Finding) {
+func (m memory) recall(keyOf func() digest.Digest, at place, decode func() (*bundleDraft, []Finding, bool)) (*bundleDraft, []Finding) {
 	if m.Memory == nil {
 		d, findings, _ := decode()
 		return d, findings
 	}
-	key = digest.Bytes([]byte(decoderVersion + string(key)))
+	key := digest.Bytes([]byte(decoderVersion + string(keyOf())))
 	value, err := m.Recall(key)
 	if err != nil {
 		m.fail(err)
@@ -128,5 +129,5 @@ func (r remembered) restore(at place) (*bundleDraft, []Finding) {
 
 // remembers reports whether a document of a file may be a bundle that is worth remembering.
 func (m memory) remembers(c docs.Chunk) bool {
-	return m.Memory != nil && c.Size() >= memorable && c.StartsLine() && bytes.Contains(c.Text(), []byte(SchemaBundle))
+	return m.Memory != nil && c.Size() >= memorable && c.StartsLine() && bytes.Contains(c.Text(), []byte(TypeBundleObject))
 }

@@ -2,22 +2,28 @@ package catalog
 
 import (
 	"cmp"
+	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/blang/semver/v4"
+
+	"github.com/chandler-fleet/chandler/libs/catalog/internal/layout"
+	"github.com/chandler-fleet/chandler/libs/catalog/internal/value"
 )
 
 // synthesise makes a package of bundle directories alone. A bundle joins the channels that its
 // annotations name, and so does all that it replaces, directly or not: channels share one replacement
 // graph and are entry points into it (R-GRA-4). Edges come from the CSV: replaces, skips and the
-// annotation olm.skipRange (R-GRA-3).
+// annotation olm.skipRange (R-GRA-3). Where a ci.yaml beside the directories says so, they come from the
+// versions instead: see semverEdges. In the legacy layout a package manifest names the channels.
 //
 // Nobody checked such a graph before it came here, so what is wrong with it are warnings: the
 // channel is served, and a subscription to it says what is wrong (R-GRA-15).
 func (g *group) synthesise() {
 	g.severity = SeverityWarning
-	if !dnsLabel.MatchString(g.name) {
+	if !value.Label(g.name) {
 		g.addf(g.dirs[0].place, SeverityWarning, "R-CAT-20", "bundles of package %q are left out: its name must be a DNS-1123 label", g.name)
 		return
 	}
@@ -36,22 +42,20 @@ func (g *group) synthesise() {
 			delete(byName, name)
 		}
 	}
-	members := map[string]map[string]bool{}
-	for _, d := range g.bundles {
-		for _, c := range d.joins {
-			if members[c] == nil {
-				members[c] = map[string]bool{}
-			}
-			join(members[c], byName, d)
-		}
-	}
+	g.joinByManifests(byName)
+	mode := g.mode()
+	members := g.members(byName, mode)
 	g.dropOutsiders(members)
 	if len(members) == 0 {
 		return
 	}
 	for _, name := range sortedKeys(members) {
 		c := channelOf(g.name, name, members[name], byName)
-		g.joinHeads(c, byName)
+		if mode == layout.Replaces {
+			g.joinHeads(c, byName)
+		} else {
+			g.semverEdges(c, byName, mode == layout.SemverSkipPatch)
+		}
 		g.channels = append(g.channels, c)
 	}
 	g.packages = []*packageDraft{g.describe()}
@@ -60,23 +64,143 @@ func (g *group) synthesise() {
 // usable reports whether later steps can rely on the bundle; what they cannot take is left out.
 func (g *group) usable(d *bundleDraft) bool {
 	if _, err := semver.Parse(d.bundle.Version); err != nil {
-		g.addf(d.place, SeverityWarning, "R-CAT-26", "bundle %q is left out: version %q of its CSV is no semantic version: %v", d.bundle.Name, d.bundle.Version, err)
+		g.addf(d.in("version"), SeverityWarning, "R-CAT-26", "bundle %q is left out: version %q of its CSV is no semantic version: %v", d.bundle.Name, d.bundle.Version, err)
 		return false
 	}
 	for _, p := range d.bundle.Properties {
-		if why := checkProperty(p); why != "" {
-			g.addf(d.place, SeverityWarning, "R-CAT-25", "bundle %q is left out: property %s: %s", d.bundle.Name, p.Type, why)
-			return false
+		for _, issue := range value.Property(p.Type, p.Value) {
+			if !issue.Warning {
+				g.addf(d.in(p.Type), SeverityWarning, "R-CAT-25", "bundle %q is left out: property %s: %s", d.bundle.Name, p.Type, issue.Text)
+				return false
+			}
 		}
 	}
 	return true
 }
 
-// join adds a bundle and what it replaces to a channel.
+// members returns the bundles of each channel.
+func (g *group) members(byName map[string]*bundleDraft, mode layout.Mode) map[string]map[string]bool {
+	out := map[string]map[string]bool{}
+	for _, d := range g.bundles {
+		for _, c := range d.joins {
+			if out[c] == nil {
+				out[c] = map[string]bool{}
+			}
+			if mode == layout.Replaces {
+				join(out[c], byName, d)
+			} else {
+				out[c][d.bundle.Name] = true
+			}
+		}
+	}
+	return out
+}
+
+// join adds a bundle and what it replaces to a channel; of a package manifest, whose bundles name no
+// channels of their own, also what it skips.
 func join(channel map[string]bool, byName map[string]*bundleDraft, d *bundleDraft) {
 	for d != nil && !channel[d.bundle.Name] {
 		channel[d.bundle.Name] = true
+		for _, s := range d.csv.skips {
+			if skipped := byName[s]; skipped != nil && skipped.packaged {
+				channel[s] = true
+			}
+		}
 		d = byName[d.csv.replaces]
+	}
+}
+
+// notes are what files beside bundle directories say of them.
+type notes struct {
+	modes     map[string]layout.Mode   // of ci.yaml, by directory
+	manifests map[string]manifestDraft // package manifests of the legacy layout, by directory
+}
+
+// manifestDraft is a package manifest and where it stands.
+type manifestDraft struct {
+	place
+	layout.Package
+}
+
+// mode is how the graph of the package is made (R-CAT-75). Directories of one package that say different
+// things are odd: the first by path counts.
+func (g *group) mode() layout.Mode {
+	first, mode := "", layout.Replaces
+	for _, d := range g.bundles {
+		dir := path.Dir(d.dir)
+		m := cmp.Or(g.notes.modes[dir], layout.Replaces)
+		switch {
+		case first == "":
+			first, mode = dir, m
+		case m != mode:
+			g.addf(place{file: dir}, SeverityWarning, "R-CAT-75", "bundles of package %q lie here with updateGraph %s, and in %s with %s, which counts; let %s say the same in both", g.name, m, first, mode, layout.FileCI)
+			return mode
+		}
+	}
+	return mode
+}
+
+// semverEdges gives a channel the edges of its versions; what CSVs replace and skip does not count, their
+// skipRange does (R-CAT-75):
+//
+//	semver        each version replaces the next lower one
+//	skippatch     the highest patch of a minor version skips the lower ones, and replaces the highest
+//	              patch of the minor version below: so whoever has an older patch moves at once
+func (g *group) semverEdges(c *channelDraft, byName map[string]*bundleDraft, skipPatch bool) {
+	version := func(e Entry) semver.Version { return semver.MustParse(byName[e.Name].bundle.Version) } // checked by usable
+	entries := c.body.Entries
+	slices.SortFunc(entries, func(a, b Entry) int {
+		return cmp.Or(version(b).Compare(version(a)), cmp.Compare(b.Name, a.Name))
+	})
+	for i := range entries {
+		e := &entries[i]
+		c.entries[i] = byName[e.Name].in("version")
+		e.Replaces, e.Skips = "", nil
+		if i > 0 && version(entries[i-1]).EQ(version(*e)) {
+			g.addf(c.entries[i], SeverityWarning, "R-CAT-75", "the versions of %q and %q have no order, which %s needs; give one another version", entries[i-1].Name, e.Name, layout.Semver)
+		}
+	}
+	head := 0 // of the minor version that is looked at
+	for i := 1; i < len(entries); i++ {
+		h, v := version(entries[head]), version(entries[i])
+		if skipPatch && h.Major == v.Major && h.Minor == v.Minor {
+			entries[head].Skips = append(entries[head].Skips, entries[i].Name)
+			continue
+		}
+		entries[head].Replaces = entries[i].Name
+		head = i
+	}
+}
+
+// joinByManifests gives the current CSVs of package manifests the channels that name them (R-CAT-76).
+func (g *group) joinByManifests(byName map[string]*bundleDraft) {
+	for _, dir := range sortedKeys(g.notes.manifests) {
+		m := g.notes.manifests[dir]
+		if m.Name != g.name {
+			continue
+		}
+		known := map[string]bool{}
+		for i, c := range m.Channels {
+			at := m.in("channels", "#"+strconv.Itoa(i), "currentCSV")
+			known[c.Name] = true
+			d := byName[c.CurrentCSV]
+			switch {
+			case c.Name == "":
+				g.addf(at, SeverityWarning, "R-CAT-76", "a channel of the package manifest is left out: it has no name")
+			case d == nil:
+				g.addf(at, SeverityWarning, "R-CAT-76", "channel %q of the package manifest is left out: its currentCSV %q is in no directory beside it, or is left out itself", c.Name, c.CurrentCSV)
+			default:
+				d.joins = append(d.joins, c.Name)
+			}
+		}
+		if m.DefaultChannel != "" && !known[m.DefaultChannel] {
+			g.addf(m.in("defaultChannel"), SeverityWarning, "R-CAT-31", "default channel %q of the package manifest is no channel of it; name one of: %s", m.DefaultChannel, strings.Join(sortedKeys(known), ", "))
+		}
+		for _, d := range g.dirs {
+			if path.Dir(d.dir) == dir {
+				d.preferred = m.DefaultChannel
+			}
+		}
 	}
 }
 
@@ -102,9 +226,9 @@ func channelOf(pkg, name string, members map[string]bool, byName map[string]*bun
 			Name: m, Replaces: d.csv.replaces, Skips: d.csv.skips,
 			SkipRange: d.csv.skipRange,
 		})
-		c.entries = append(c.entries, d.place)
+		c.entries = append(c.entries, d.in("replaces"))
 		if c.file == "" {
-			c.place = d.place
+			c.place = d.in("name")
 		}
 	}
 	return c
@@ -169,7 +293,7 @@ func (g *group) joinHeads(c *channelDraft, byName map[string]*bundleDraft) {
 	for _, h := range heads[1:] {
 		j.join(h)
 	}
-	g.addf(c.place, SeverityWarning, "R-CAT-35", "channel %q had several heads, which were put in order of version: %s; let the newest replace or skip the others",
+	g.addf(byName[heads[0]].in("replaces"), SeverityWarning, "R-CAT-35", "channel %q had several heads, which were put in order of version: %s; let the newest replace or skip the others",
 		c.body.Name, strings.Join(heads, ", "))
 }
 

@@ -9,6 +9,9 @@ import (
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
+
+	"github.com/chandler-fleet/chandler/libs/catalog/internal/docs"
+	"github.com/chandler-fleet/chandler/libs/catalog/internal/layout"
 )
 
 // source is one unit of work of a load: a file of documents, or a bundle directory.
@@ -18,18 +21,23 @@ type source struct {
 	// beside says that the file stands beside bundle directories, where files that are no catalog
 	// content (Makefile, ci.yaml) are usual.
 	beside bool
-	size   int64
+	// pkg is the package of a bundle directory of the legacy layout, which names none itself.
+	pkg  string
+	size int64
 }
 
 // walker finds what a tree holds. Everything is a catalog file (R-CAT-1) except:
 //   - what an .indexignore excludes (R-CAT-2);
 //   - a bundle directory, which is {manifests, metadata/annotations.yaml}: it is read as one bundle;
-//   - directories beside bundle directories, which hold build recipes and templates in practice;
+//   - directories beside bundle directories, which hold build recipes and templates in practice, and
+//     ci.yaml, which says how their update graph is made;
+//   - a package manifest and the directories beside it, which are bundles of the legacy layout;
 //   - names that begin with "..", which are a kubelet's own inside a mounted volume.
 type walker struct {
 	fs       fs.FS
 	sources  []source
 	findings []Finding
+	notes    notes
 	seen     int // files and directories met so far
 }
 
@@ -38,20 +46,26 @@ func (w *walker) reportf(s Severity, file, rule, format string, args ...any) {
 	w.findings = append(w.findings, at.finding(s, rule, "", format, args...))
 }
 
+// unread is reportf for an error that leaves a directory, or with scopeAll all that was to follow, unread.
+func (w *walker) unread(scope, file, rule, format string, args ...any) {
+	w.reportf(SeverityError, file, rule, format, args...)
+	w.findings[len(w.findings)-1].scope = scope
+}
+
 // walk reads a directory and descends. It returns false where a limit ends the whole walk.
 func (w *walker) walk(dir string, ig ignores, depth int) bool {
 	if depth > MaxDirectoryDepth {
-		w.reportf(SeverityError, dir, "R-CAT-1", "directories nest more than %d deep; flatten the tree or exclude it in %s", MaxDirectoryDepth, ignoreFile)
+		w.unread(scopeAll, dir, "R-CAT-1", "directories nest more than %d deep; flatten the tree or exclude it in %s", MaxDirectoryDepth, ignoreFile)
 		return false
 	}
 	entries, err := fs.ReadDir(w.fs, dir)
 	if err != nil {
-		w.reportf(SeverityError, dir, "R-CAT-1", "the directory cannot be read: %v", err)
+		w.unread(dir, dir, "R-CAT-1", "the directory cannot be read: %v", err)
 		return true
 	}
 	ig, err = ig.with(w.fs, dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		w.reportf(SeverityError, path.Join(dir, ignoreFile), "R-CAT-2", "the ignore file cannot be read: %v", err)
+		w.unread(dir, path.Join(dir, ignoreFile), "R-CAT-2", "the ignore file cannot be read: %v", err)
 		return true
 	}
 	var files, dirs, bundles []fs.DirEntry
@@ -59,7 +73,7 @@ func (w *walker) walk(dir string, ig ignores, depth int) bool {
 		name := path.Join(dir, e.Name())
 		w.seen++
 		if w.seen > MaxFiles {
-			w.reportf(SeverityError, name, "R-CAT-1", "the catalog has more than %d files and directories; give a directory that holds the catalog alone", MaxFiles)
+			w.unread(scopeAll, name, "R-CAT-1", "the catalog has more than %d files and directories; give a directory that holds the catalog alone", MaxFiles)
 			return false
 		}
 		switch {
@@ -78,8 +92,13 @@ func (w *walker) walk(dir string, ig ignores, depth int) bool {
 }
 
 func (w *walker) add(dir string, files, dirs, bundles []fs.DirEntry, ig ignores, depth int) bool {
+	if len(bundles) == 0 && w.legacy(dir, files, dirs, ig) {
+		return true
+	}
 	for _, e := range files {
-		w.file(path.Join(dir, e.Name()), len(bundles) > 0)
+		if len(bundles) == 0 || !w.graphMode(dir, e.Name()) {
+			w.file(path.Join(dir, e.Name()), len(bundles) > 0)
+		}
 	}
 	for _, e := range bundles {
 		w.sources = append(w.sources, source{path: path.Join(dir, e.Name()), bundle: true})
@@ -96,6 +115,72 @@ func (w *walker) add(dir string, files, dirs, bundles []fs.DirEntry, ig ignores,
 	}
 	return true
 }
+
+// graphMode takes the ci.yaml of bundle directories (R-CAT-75). It returns false for any other file.
+func (w *walker) graphMode(dir, name string) bool {
+	if name != layout.FileCI {
+		return false
+	}
+	at := place{file: path.Join(dir, name)}
+	data, err := readFile(w.fs, at.file, layout.MaxBytes)
+	mode := layout.Replaces
+	if err == nil {
+		var derr *docs.Error
+		if mode, derr = layout.ReadMode(data, docLimits()); derr != nil {
+			at.line, at.column, err = derr.Line, derr.Column, errors.New(derr.Message)
+		}
+	}
+	if err != nil {
+		w.findings = append(w.findings, at.finding(SeverityWarning, "R-CAT-75", "", "the file is left out, and edges come from the CSVs: %v", err))
+	}
+	if w.notes.modes == nil {
+		w.notes.modes = map[string]layout.Mode{}
+	}
+	w.notes.modes[dir] = mode
+	return true
+}
+
+// legacy takes a directory of the package-manifest layout: {*.package.yaml, <version>/ of manifests}.
+// It returns false for any other (R-CAT-76).
+func (w *walker) legacy(dir string, files, dirs []fs.DirEntry, ig ignores) bool {
+	manifest := ""
+	for _, e := range files {
+		name := path.Join(dir, e.Name())
+		if len(dirs) == 0 || manifest != "" || !layout.Named(e.Name()) {
+			continue
+		}
+		data, err := readFile(w.fs, name, layout.MaxBytes)
+		if err != nil {
+			continue // it is read as any other file is, which tells
+		}
+		if p := layout.ReadPackage(data, docLimits()); p != nil {
+			manifest = name
+			if w.notes.manifests == nil {
+				w.notes.manifests = map[string]manifestDraft{}
+			}
+			w.notes.manifests[dir] = manifestDraft{place{file: name, line: p.Line, column: p.Column}, *p}
+		}
+	}
+	if manifest == "" {
+		return false
+	}
+	w.reportf(SeverityInfo, manifest, "R-CAT-76", "the package-manifest format is read and converted; it is no longer in use: write bundle directories or a file-based catalog")
+	for _, e := range files {
+		if name := path.Join(dir, e.Name()); name != manifest {
+			w.file(name, true)
+		}
+	}
+	for _, e := range dirs {
+		name := path.Join(dir, e.Name())
+		if !strings.HasPrefix(e.Name(), ".") && !ig.excluded(path.Join(name, manifestOf)) {
+			w.sources = append(w.sources, source{path: name, bundle: true, pkg: w.notes.manifests[dir].Name})
+		}
+	}
+	return true
+}
+
+// manifestOf stands for any manifest of a legacy bundle directory where an ignore file is asked.
+const manifestOf = "clusterserviceversion.yaml"
 
 // isBundle reports whether a directory has the two parts of a bundle.
 func (w *walker) isBundle(dir string) bool {

@@ -11,7 +11,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/gowebpki/jcs"
+	"github.com/chandler-fleet/chandler/libs/internal/jsontree"
 )
 
 // Digest is "sha256:" and 64 lower-case hexadecimal digits.
@@ -38,7 +38,15 @@ func JSON(typ string, v any) (Digest, error) {
 	return Bytes(append([]byte(typ+"\n"), c...)), nil
 }
 
-// Canonical returns v as RFC 8785 canonical JSON.
+// The bounds of a canonical document. They are above those of all that is digested.
+const (
+	maxDepth  = 10_000 // as encoding/json has it
+	maxValues = 1 << 28
+	maxBytes  = 1 << 30
+)
+
+// Canonical returns v as RFC 8785 canonical JSON, with one difference: integers that 64 bits hold stay as
+// they are, where the RFC rounds those beyond 2^53 (see libs/internal/jsontree).
 func Canonical(v any) ([]byte, error) {
 	raw, ok := v.(json.RawMessage)
 	if !ok {
@@ -51,7 +59,16 @@ func Canonical(v any) ([]byte, error) {
 	if isCanonical(raw) {
 		return raw, nil
 	}
-	return jcs.Transform(raw)
+	var b jsontree.Builder
+	b.Reset(jsontree.Limits{Depth: maxDepth, Values: maxValues, Bytes: maxBytes})
+	b.Expect(len(raw))
+	if err := b.Read(raw); err != nil {
+		return nil, err
+	}
+	if faults := b.Tree().Faults(); len(faults) > 0 {
+		return nil, faults[0]
+	}
+	return b.Tree().Root().Canonical(), nil
 }
 
 // Parse checks that s has the form of a digest.

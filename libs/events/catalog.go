@@ -17,6 +17,8 @@ type CatalogAdded struct {
 	Visibility CatalogVisibility `json:"visibility"`
 	// Disabled catalogs are kept and not offered, as OperatorHub does with default ones (R-CFG-10).
 	Disabled bool `json:"disabled,omitempty"`
+	// Templated catalogs have a revision for each Kubernetes minor version in use (R-CAT-92).
+	Templated bool `json:"templated,omitempty"`
 }
 
 // EventType implements Payload.
@@ -29,6 +31,7 @@ type CatalogChanged struct {
 	Priority   int32             `json:"priority"`
 	Visibility CatalogVisibility `json:"visibility"`
 	Disabled   bool              `json:"disabled,omitempty"`
+	Templated  bool              `json:"templated,omitempty"`
 }
 
 // EventType implements Payload.

@@ -1,9 +1,15 @@
 // Package docs reads the documents of one catalog file: JSON or YAML, one or many, mixed (R-CAT-3).
 //
 // A file is split into documents before it is parsed, so that memory grows with the largest document
-// and not with the file. Every document comes as a tree of YAML nodes with lines and columns, for JSON
-// too, so that later findings can name a place. The tree is never expanded: aliases (YAML bombs),
-// nesting and size meet the bounds of Limits when JSON writes them out.
+// and not with the file. Every document comes as a jsontree, whose values know line and column, so that
+// later findings can name a place. Three readers make it:
+//
+//   - JSON text is read by jsontree itself;
+//   - YAML as programs write it, block by block, is read by blockReader, several times as fast as by way
+//     of the library's nodes. It gives up on all that it is not sure of, and never guesses;
+//   - what it gives up on (anchors, tags, merge keys, odd layouts) is read by the YAML library.
+//
+// Sizes, nesting, numbers of values and expanded aliases (YAML bombs) meet the bounds of Limits.
 package docs
 
 import (
@@ -11,8 +17,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
-	"go.yaml.in/yaml/v3"
+	"github.com/chandler-fleet/chandler/libs/internal/jsontree"
 )
 
 // Limits bound what one file may hold.
@@ -24,14 +31,19 @@ type Limits struct {
 	Nodes         int   // values of one document, aliases expanded
 }
 
-// Error is a document that cannot be read.
-type Error struct {
-	Line, Column int
-	Limit        string // name of the limit that was met, else empty
-	Message      string
+// expansion is how many times as large as its source a document may become as JSON: an escape of six
+// letters can stand for one, and an alias for anything.
+const expansion = 4
+
+func (l Limits) tree() jsontree.Limits {
+	return jsontree.Limits{Depth: l.Depth, Values: l.Nodes, Bytes: expansion * l.DocumentBytes}
 }
 
-func (e *Error) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Message) }
+// Error is a document that cannot be read.
+type Error = jsontree.Error
+
+// Value is a part of a document.
+type Value = jsontree.Value
 
 // Split calls each for every piece of r that may hold a document, in order, with its text and place.
 // It returns what each returns, an *Error where a limit of the whole file is met, or the reader's error.
@@ -54,70 +66,109 @@ func Split(r io.Reader, l Limits, each func(Chunk) error) error {
 	}
 }
 
-// Parse returns the root of a chunk, nil for one that holds nothing. A failure is an *Error.
-func Parse(c Chunk, l Limits) (*yaml.Node, *Error) {
-	if c.json {
-		node, jerr := parseJSON(c.data, l.Depth)
-		if jerr == nil {
-			shift(node, c)
-			return node, nil
-		}
-		// A YAML flow mapping begins like JSON; what neither reads is told in JSON's words.
-		if n, err := parseYAML(c.data, l.Depth); err == nil && n != nil {
-			shift(n, c)
-			return n, nil
-		}
-		jerr.Line, jerr.Column = moved(jerr.Line, jerr.Column, c)
-		return nil, jerr
-	}
-	node, err := parseYAML(c.data, l.Depth)
-	if err != nil {
-		err.Line += c.line - 1
-		return nil, err
-	}
-	if node != nil {
-		shift(node, c)
-	}
-	return node, nil
+// Parser reads one document after the other. What it returned is valid until the next one.
+type Parser struct {
+	builder jsontree.Builder
+	block   blockReader
 }
 
-// Objects returns every document of data as Sorted JSON; the first that cannot be read is an *Error.
-func Objects(data []byte, l Limits) ([][]byte, error) {
+// Parse returns the root of a chunk, nothing for one that holds nothing. A failure is an *Error.
+func Parse(c Chunk, l Limits) (Value, *Error) {
+	return new(Parser).Parse(c, l)
+}
+
+// Faults are what forbids to use the document that was parsed, which can be read all the same.
+func (p *Parser) Faults() []*Error { return p.builder.Tree().Faults() }
+
+// Parse is the function Parse, with memory that is used again.
+func (p *Parser) Parse(c Chunk, l Limits) (Value, *Error) {
+	if err := p.read(c, l); err != nil {
+		err.Line, err.Column = c.moved(err.Line, err.Column)
+		return Value{}, err
+	}
+	tree := p.builder.Tree()
+	if c.line > 1 || c.column > 1 {
+		tree.Move(c.moved)
+	}
+	root := tree.Root()
+	if root.Kind() == jsontree.Null {
+		return Value{}, nil
+	}
+	return root, nil
+}
+
+func (p *Parser) read(c Chunk, l Limits) *Error {
+	b := &p.builder
+	b.Reset(l.tree())
+	if c.json {
+		jerr := b.Read(c.data)
+		if jerr == nil || jerr.Limit != "" {
+			return jerr
+		}
+		// A YAML flow mapping begins like JSON; what neither reads is told in JSON's words.
+		b.Reset(l.tree())
+		if err := readYAML(c.data, b, l); err == nil && b.Tree().Root().Kind() != jsontree.Null {
+			return nil
+		}
+		return jerr
+	}
+	if c.column == 1 && p.block.read(c.data, b) {
+		return nil
+	}
+	if b.Err() != nil {
+		return b.Err()
+	}
+	b.Reset(l.tree())
+	return readYAML(c.data, b, l)
+}
+
+// Objects returns every document of data in canonical form; the first that cannot be read is an *Error.
+func (p *Parser) Objects(data []byte, l Limits) ([][]byte, error) {
 	var out [][]byte
-	err := Split(bytes.NewReader(data), l, func(c Chunk) error {
-		n, perr := Parse(c, l)
+	each := func(c Chunk) error {
+		v, perr := p.Parse(c, l)
 		if perr != nil {
 			return perr
 		}
-		if n == nil {
-			return nil
+		if faults := p.Faults(); len(faults) > 0 {
+			return faults[0]
 		}
-		raw, jerr := Sorted(n, l)
-		if jerr != nil {
-			return jerr
+		if v.Exists() {
+			out = append(out, bytes.Clone(v.Canonical()))
 		}
-		out = append(out, raw)
 		return nil
+	}
+	if c, ok := whole(data, l); ok {
+		if err := each(c); err == nil || !c.json {
+			return out, err
+		}
+		out = nil // several objects, perhaps
+	}
+	err := Split(bytes.NewReader(data), l, func(c Chunk) error {
+		defer c.Release()
+		return each(c)
 	})
 	return out, err
 }
 
-// moved turns a place in a chunk into one in the file.
-func moved(line, column int, c Chunk) (int, int) {
-	if line == 1 {
-		column += c.column - 1
+// whole returns data as one chunk, without a copy, where it looks like one document with at most a mark
+// before it. JSON may turn out to be several.
+func whole(data []byte, l Limits) (Chunk, bool) {
+	c := Chunk{data: data, line: 1, column: 1}
+	if rest, ok := bytes.CutPrefix(data, []byte("---\n")); ok {
+		c.data, c.line = rest, 2
 	}
-	return line + c.line - 1, column
-}
-
-func shift(n *yaml.Node, c Chunk) {
-	if c.line == 1 && c.column == 1 {
-		return
+	if len(c.data) == 0 || len(data) > l.DocumentBytes || isMark(c.data) || bytes.Contains(data, []byte("\n---")) || bytes.Contains(data, []byte("\n...")) {
+		return c, false
 	}
-	n.Line, n.Column = moved(n.Line, n.Column, c)
-	for _, ch := range n.Content {
-		shift(ch, c)
+	switch b := c.data[0]; {
+	case b == '{':
+		c.json = true
+		return c, true
+	case b == '#', b >= 'a' && b <= 'z', b >= 'A' && b <= 'Z':
+		return c, true
 	}
+	return c, false
 }
 
 // Chunk is the text of one document and where it begins, counted from 1.
@@ -140,3 +191,33 @@ func (c Chunk) StartsLine() bool { return c.column == 1 }
 func (c Chunk) Size() int { return len(c.data) }
 
 func (c Chunk) empty() bool { return len(bytes.TrimSpace(c.data)) == 0 }
+
+// moved turns a place in a chunk into one in the file.
+func (c Chunk) moved(line, column int) (int, int) {
+	if line == 1 && column > 0 {
+		column += c.column - 1
+	}
+	return line + c.line - 1, column
+}
+
+// buffers are texts of chunks to be used again.
+var buffers = sync.Pool{New: func() any { b := make([]byte, 0, readBuffer); return &b }}
+
+// maxKept is up to which size a text is used again: a few large documents must not stay in memory.
+const maxKept = 1 << 20
+
+func buffer() []byte {
+	b, ok := buffers.Get().(*[]byte)
+	if !ok {
+		return nil
+	}
+	return (*b)[:0]
+}
+
+// Release gives the chunk's text back for the next one. It must not be used any more.
+func (c Chunk) Release() {
+	if n := cap(c.data); n >= readBuffer && n <= maxKept {
+		b := c.data[:0]
+		buffers.Put(&b)
+	}
+}

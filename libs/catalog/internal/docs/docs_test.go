@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"go.yaml.in/yaml/v3"
 )
 
 var wide = Limits{FileBytes: 1 << 20, DocumentBytes: 1 << 16, Documents: 100, Depth: 50, Nodes: 1000}
@@ -16,21 +15,20 @@ var wide = Limits{FileBytes: 1 << 20, DocumentBytes: 1 << 16, Documents: 100, De
 func values(t *testing.T, text string, l Limits) []string {
 	t.Helper()
 	var out []string
+	var p Parser
 	err := Split(strings.NewReader(text), l, func(c Chunk) error {
-		n, perr := Parse(c, l)
+		v, perr := p.Parse(c, l)
 		if perr != nil {
 			out = append(out, fmt.Sprintf("%d %s", perr.Line, perr.Message))
 			return nil //nolint:nilerr // noted; the stream goes on
 		}
-		if n == nil {
+		if faults := p.Faults(); len(faults) > 0 {
+			out = append(out, fmt.Sprintf("%d %s", faults[0].Line, faults[0].Message))
 			return nil
 		}
-		raw, jerr := JSON(n, l)
-		if jerr != nil {
-			out = append(out, fmt.Sprintf("%d %s", jerr.Line, jerr.Message))
-			return nil //nolint:nilerr // noted; the stream goes on
+		if v.Exists() {
+			out = append(out, fmt.Sprintf("%d:%d %s", v.Line(), v.Column(), v.JSON()))
 		}
-		out = append(out, fmt.Sprintf("%d:%d %s", n.Line, n.Column, raw))
 		return nil
 	})
 	if err != nil {
@@ -87,6 +85,7 @@ func TestValues(t *testing.T) {
 		"a: +1":                                 `{"a":1}`,
 		"a: 1.50":                               `{"a":1.50}`,
 		"a: 1e3":                                `{"a":1e3}`,
+		"a: 1e999":                              `{"a":"1e999"}`, // what YAML cannot hold as a number it holds as text
 		"a: .5":                                 `{"a":0.5}`,
 		"a: 18446744073709551615":               `{"a":18446744073709551615}`,
 		"a: 2020-01-02":                         `{"a":"2020-01-02"}`,
@@ -114,21 +113,22 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestSorted proves that keys are put in order at every depth.
-func TestSorted(t *testing.T) {
+// TestObjects proves that keys are put in order at every depth, and numbers in one form.
+func TestObjects(t *testing.T) {
 	t.Parallel()
-	got, err := Objects([]byte("b: {z: 1, a: [{y: 1, x: 2}]}\na: 1\n---\nc: 3\n"), wide)
-	if err != nil || len(got) != 2 || string(got[0]) != `{"a":1,"b":{"a":[{"x":2,"y":1}],"z":1}}` {
+	var p Parser
+	got, err := p.Objects([]byte("b: {z: 1.0, a: [{y: 1, x: 9223372036854775807}]}\na: 1\n---\nc: 3\n"), wide)
+	if err != nil || len(got) != 2 || string(got[0]) != `{"a":1,"b":{"a":[{"x":9223372036854775807,"y":1}],"z":1}}` || string(got[1]) != `{"c":3}` {
 		t.Errorf("%s, %v", got, err)
 	}
-	for _, bad := range []string{"a: [", "a: {b: 1, b: 2}", strings.Repeat("a", int(wide.FileBytes)+1)} {
-		if _, err := Objects([]byte(bad), wide); err == nil {
+	for _, bad := range []string{"a: [", "a: {b: 1, b: 2}", `{"a": 1e999}`, strings.Repeat("a", int(wide.FileBytes)+1)} {
+		if _, err := p.Objects([]byte(bad), wide); err == nil {
 			t.Errorf("%.20s: no error", bad)
 		}
 	}
 }
 
-// TestLimits proves that every limit is met by name.
+// TestLimits proves that every limit of a file is met by name.
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	for want, in := range map[string]string{
@@ -147,25 +147,61 @@ func TestLimits(t *testing.T) {
 			t.Errorf("want the limit %s, got %v", want, err)
 		}
 	}
-	for want, in := range map[string]string{
-		"depth": strings.Repeat("[", wide.Depth+2) + strings.Repeat("]", wide.Depth+2),
-		"nodes": "a: &a [" + strings.Repeat("x,", 100) + "]\nb: [" + strings.Repeat("*a,", 20) + "]",
-	} {
-		n, err := Parse(Chunk{data: []byte(in), line: 1, column: 1}, wide)
-		if err == nil {
-			_, err = JSON(n, wide)
-		}
-		if err == nil || err.Limit != want {
-			t.Errorf("want the limit %s, got %v", want, err)
-		}
+}
+
+// TestHostile proves that what would take memory or time without bound is refused by the name of a limit,
+// whichever reader meets it.
+func TestHostile(t *testing.T) {
+	t.Parallel()
+	bomb := "a: &a [x,x,x,x,x,x,x,x,x]\n"
+	for c := 'b'; c < 'k'; c++ {
+		bomb += fmt.Sprintf("%c: &%c [*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c]\n", c, c, c-1, c-1, c-1, c-1, c-1, c-1, c-1, c-1, c-1)
 	}
-	if _, err := JSON(&yaml.Node{Kind: yaml.AliasNode, Alias: loop()}, wide); err == nil {
-		t.Error("an endless alias has an end")
+	for _, c := range []struct{ name, limit, in string }{
+		{"deep JSON", "depth", strings.Repeat(`{"a":`, wide.Depth+2) + "1" + strings.Repeat("}", wide.Depth+2)},
+		{"deep flow", "depth", "a: " + strings.Repeat("[", wide.Depth+2) + strings.Repeat("]", wide.Depth+2)},
+		{"deep flow with an anchor", "depth", "a: &x " + strings.Repeat("[", wide.Depth+2) + strings.Repeat("]", wide.Depth+2)},
+		{"UTF-16", "utf-8", "\xff\xfea\x00:\x00 \x00b\x00"},
+		{"deep block", "depth", deep(wide.Depth + 2)},
+		{"many values", "nodes", strings.Repeat("- a\n", wide.Nodes+1)},
+		{"many values in JSON", "nodes", `{"a":[` + strings.Repeat("1,", wide.Nodes) + "1]}"},
+		{"many values with an anchor", "nodes", "- &a b\n" + strings.Repeat("- a\n", 2*wide.Nodes)},
+		{"aliases", "nodes", "a: &a [" + strings.Repeat("x,", 100) + "x]\nb: [" + strings.Repeat("*a,", 20) + "*a]"},
+		{"aliases of aliases", "nodes", bomb},
+		{"an alias of itself", "depth", "a: &a [*a]"},
+		{"aliases of a long text", "expanded-bytes", "a: &a " + strings.Repeat("x", 40<<10) + "\nb: [" + strings.Repeat("*a,", 20) + "*a]"},
+		{"merge keys", "nodes", "a: &a {<<: *a}"},
+		{"JSON that is not UTF-8", "utf-8", "{\"a\": \"\xff\"}"},
+		{"YAML that is not UTF-8", "utf-8", "a: b\nc: \xff\n"},
+		{"half a character", "utf-8", `{"a": "\ud800"}`},
+		{"bytes", "utf-8", "a: !!binary /w=="},
+		{"a large number in JSON", "number-range", `{"a": [-1e999]}`},
+		{"no number", "number-range", "a: .inf"},
+		{"a key twice", "duplicate-key", "a: {b: {c: 1, d: 2, c: 3}}"},
+		{"a key twice in JSON", "duplicate-key", `{"a": {"b": 1, "\u0062": 2}}`},
+		{"a key twice with an anchor", "duplicate-key", "a: &x {b: 1, b: 2}"},
+	} {
+		var p Parser
+		err := Split(strings.NewReader(c.in), wide, func(ch Chunk) error {
+			_, perr := p.Parse(ch, wide)
+			if faults := p.Faults(); perr == nil && len(faults) > 0 {
+				perr = faults[0]
+			}
+			if perr == nil {
+				return nil
+			}
+			return perr
+		})
+		if e, ok := errors.AsType[*Error](err); !ok || e.Limit != c.limit || e.Line == 0 {
+			t.Errorf("%s: want the limit %s, got %+v", c.name, c.limit, err)
+		}
 	}
 }
 
-func loop() *yaml.Node {
-	n := &yaml.Node{Kind: yaml.SequenceNode}
-	n.Content = []*yaml.Node{{Kind: yaml.AliasNode, Alias: n}}
-	return n
+func deep(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "%sa:\n", strings.Repeat(" ", i))
+	}
+	return b.String()
 }

@@ -16,6 +16,7 @@ type splitter struct {
 	line  int    // of rest, or of the next line to be read
 	col   int    // of rest
 	rest  []byte // what is left of a line behind a JSON object
+	long  []byte // a line that is longer than the buffer
 	eof   bool
 	first bool
 }
@@ -45,10 +46,9 @@ func (s *splitter) next() (Chunk, error) {
 // collect gathers lines up to a document mark, or up to the end of a JSON object.
 func (s *splitter) collect() (Chunk, error) {
 	c := Chunk{line: s.line, column: s.col}
-	started := false
 	var braces balance
 	for {
-		startLine, startCol := s.line, s.col
+		line, column := s.line, s.col
 		text, err := s.nextLine()
 		if err != nil {
 			return c, err
@@ -56,23 +56,24 @@ func (s *splitter) collect() (Chunk, error) {
 		if len(text) == 0 && s.eof {
 			return c, nil
 		}
-		if startCol == 1 && isMark(text) {
-			return s.mark(c, text, started)
+		if column == 1 && isMark(text) {
+			s.mark(text)
+			return c, nil
 		}
-		if !started {
+		if c.data == nil {
 			if isBlank(text) || text[0] == '%' {
-				continue
+				continue // what stands before a document
 			}
-			started = true
-			c.line, c.column = startLine, startCol
-			c.json = bytes.TrimLeft(text, " \t")[0] == '{'
+			c = begin(text, line, column)
 		}
+		end := -1
 		if c.json {
-			if end := braces.feed(text); end >= 0 {
-				s.unread(text[end:], startLine, startCol+end)
-				c.data = append(c.data, text[:end]...)
-				return c, nil
-			}
+			end = braces.feed(text)
+		}
+		if end >= 0 {
+			c.data = append(c.data, text[:end]...)
+			s.unread(text[end:], line, column+end)
+			return c, nil
 		}
 		if len(c.data)+len(text) > s.l.DocumentBytes {
 			return c, &Error{
@@ -84,25 +85,27 @@ func (s *splitter) collect() (Chunk, error) {
 	}
 }
 
-// mark ends a chunk at a line such as "---" or "--- # text"; what stands behind the mark begins the next document.
-func (s *splitter) mark(c Chunk, text []byte, started bool) (Chunk, error) {
+// begin is a document of which the first line is known.
+func begin(text []byte, line, column int) Chunk {
+	return Chunk{line: line, column: column, data: buffer(), json: bytes.TrimLeft(text, " \t")[0] == '{'}
+}
+
+// mark goes over a line such as "---" or "--- # text", which ends a document; what stands behind the mark
+// begins the next one.
+func (s *splitter) mark(text []byte) {
 	if behind := text[3:]; text[0] == '-' && !isBlank(behind) {
 		s.unread(behind, s.line-1, 4)
 	}
-	if !started {
-		c.data = nil
-	}
-	return c, nil
 }
 
+// unread puts back what is left of a line. It is not copied: a line may hold thousands of documents.
 func (s *splitter) unread(b []byte, line, col int) {
-	if len(bytes.TrimSpace(b)) == 0 {
-		return
+	if len(bytes.TrimLeft(b, " \t\r\n")) > 0 {
+		s.rest, s.line, s.col = b, line, col
 	}
-	s.rest, s.line, s.col = bytes.Clone(b), line, col
 }
 
-// nextLine returns a line with its end, or what was put back.
+// nextLine returns a line with its end, or what was put back. It is valid until the next one.
 func (s *splitter) nextLine() ([]byte, error) {
 	if len(s.rest) > 0 {
 		b := s.rest
@@ -113,24 +116,9 @@ func (s *splitter) nextLine() ([]byte, error) {
 	if s.eof {
 		return nil, nil
 	}
-	var line []byte
-	for {
-		part, err := s.in.ReadSlice('\n')
-		line = append(line, part...)
-		s.read += int64(len(part))
-		switch {
-		case s.read > s.l.FileBytes:
-			return nil, &Error{Line: s.line, Limit: "file-bytes", Message: fmt.Sprintf("a file of more than %d bytes", s.l.FileBytes)}
-		case len(line) > s.l.DocumentBytes:
-			return nil, &Error{Line: s.line, Limit: "document-bytes", Message: fmt.Sprintf("a line of more than %d bytes", s.l.DocumentBytes)}
-		case errors.Is(err, bufio.ErrBufferFull):
-			continue
-		case err == io.EOF:
-			s.eof = true
-		case err != nil:
-			return nil, err
-		}
-		break
+	line, err := s.readLine()
+	if err != nil {
+		return nil, err
 	}
 	s.line, s.col = s.line+1, 1
 	if s.first {
@@ -138,6 +126,33 @@ func (s *splitter) nextLine() ([]byte, error) {
 		line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
 	}
 	return line, nil
+}
+
+// readLine reads up to a line's end within the limits. Only a line longer than the buffer is copied.
+func (s *splitter) readLine() ([]byte, error) {
+	s.long = s.long[:0]
+	for {
+		part, err := s.in.ReadSlice('\n')
+		s.read += int64(len(part))
+		switch {
+		case s.read > s.l.FileBytes:
+			return nil, &Error{Line: s.line, Limit: "file-bytes", Message: fmt.Sprintf("a file of more than %d bytes", s.l.FileBytes)}
+		case len(s.long)+len(part) > s.l.DocumentBytes:
+			return nil, &Error{Line: s.line, Limit: "document-bytes", Message: fmt.Sprintf("a line of more than %d bytes", s.l.DocumentBytes)}
+		case errors.Is(err, bufio.ErrBufferFull):
+			s.long = append(s.long, part...)
+			continue
+		case err == io.EOF:
+			s.eof = true
+		case err != nil:
+			return nil, err
+		}
+		if len(s.long) == 0 {
+			return part, nil
+		}
+		s.long = append(s.long, part...)
+		return s.long, nil
+	}
 }
 
 // isMark reports whether a line ends a YAML document.
@@ -150,7 +165,7 @@ func isMark(line []byte) bool {
 
 // isBlank reports whether a line holds nothing but space or a comment.
 func isBlank(line []byte) bool {
-	t := bytes.TrimSpace(line)
+	t := bytes.TrimLeft(line, " \t\r\n\v\f")
 	return len(t) == 0 || t[0] == '#'
 }
 

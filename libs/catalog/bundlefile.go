@@ -1,0 +1,267 @@
+package catalog
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/blang/semver/v4"
+
+	"github.com/chandler-fleet/chandler/libs/bundle"
+	"github.com/chandler-fleet/chandler/libs/catalog/internal/docs"
+	"github.com/chandler-fleet/chandler/libs/catalog/internal/value"
+	"github.com/chandler-fleet/chandler/libs/digest"
+)
+
+// BundleFile is one bundle as it was published: what a bundle image or a bundle directory holds.
+type BundleFile struct {
+	Package        string
+	Channels       []string // that the bundle joins, as its author wrote them
+	DefaultChannel string   // "" where the author names none
+	// Bundle is rendered as a catalog would have it (R-CAT-58); its Content is the digest of Content.
+	Bundle  Bundle
+	Content Content
+	CSV     bundle.CSV
+	// Files are the files that were read, by path below the root.
+	Files map[string][]byte
+}
+
+// SkipRange is the range of versions that the CSV says the bundle can update from (R-GRA-3).
+func (b BundleFile) SkipRange() string { return b.CSV.Annotations[annotationSkipRange] }
+
+// ReadBundle reads one bundle, whose root holds manifests and metadata (R-CAT-50). Labels are those of the
+// image that it came in; the file annotations.yaml wins over them, and either may say where the two
+// directories are (R-CAT-55). Image is the bundle's pull specification, "" where it came from no image.
+// Where Findings.Err is not nil there is no bundle.
+func ReadBundle(fsys fs.FS, labels map[string]string, image string) (BundleFile, Findings) {
+	d := &bundleDraft{place: place{file: "."}, dir: "."}
+	d.bundle.Image = image
+	one := &single{image: labels}
+	r := &dirReader{dir: ".", draft: d, parser: new(docs.Parser), space: new(space), single: one, manifestsDir: dirManifests, metadataDir: dirMetadata}
+	if !r.locate(&r.metadataDir, AnnotationMetadata, labels, ".") || !r.open(fsys) {
+		return BundleFile{}, Findings(r.findings).bounded()
+	}
+	var content Content
+	d, findings := r.decode(func(c Content) error { content = c; return nil })
+	if d == nil {
+		return BundleFile{}, Findings(findings).bounded()
+	}
+	f := BundleFile{
+		Package: d.pkg, Channels: d.joins, DefaultChannel: d.preferred, Bundle: d.bundle,
+		Content: content, Files: r.files, CSV: *one.csv,
+	}
+	return f, Findings(append(findings, d.check()...)).bounded()
+}
+
+// check tells what a catalog would refuse of a bundle that is read alone.
+func (d *bundleDraft) check() []Finding {
+	var out []Finding
+	add := func(s Severity, rule, format string, args ...any) {
+		out = append(out, d.finding(s, rule, d.pkg, format, args...))
+	}
+	if !value.Label(d.pkg) {
+		add(SeverityError, "R-CAT-20", "package name %q must be a DNS-1123 label: at most 63 lower-case letters, digits and '-'", d.pkg)
+	}
+	if _, err := semver.Parse(d.bundle.Version); err != nil {
+		add(SeverityError, "R-CAT-26", "version %q of the CSV is no semantic version (three numbers, no leading v or zeros): %v", d.bundle.Version, err)
+	}
+	for _, p := range d.bundle.Properties {
+		for _, issue := range value.Property(p.Type, p.Value) {
+			severity := SeverityError
+			if issue.Warning {
+				severity = SeverityWarning
+			}
+			add(severity, "R-CAT-25", "property %s: %s", p.Type, issue.Text)
+		}
+	}
+	for _, i := range d.bundle.RelatedImages {
+		if why := pullSpec(i.Image); why != "" {
+			add(SeverityWarning, "R-CAT-28", "image %q %s", i.Image, why)
+		}
+	}
+	if len(d.joins) == 0 {
+		add(SeverityWarning, "R-CAT-52", "the bundle names no channel; set the annotation %s", AnnotationChannels)
+	}
+	return out
+}
+
+// single is what differs where one bundle is read by itself: nil where a whole catalog is.
+type single struct {
+	image map[string]string // labels of the image
+	csv   *bundle.CSV       // set once it is read
+}
+
+func (s *single) severity() Severity {
+	if s == nil {
+		return SeverityWarning
+	}
+	return SeverityError
+}
+
+func (s *single) verdict() string {
+	if s == nil {
+		return "the bundle is left out"
+	}
+	return "the bundle cannot be used"
+}
+
+// spoil makes errors of what keeps manifests from being a bundle.
+func (s *single) spoil(findings []Finding) {
+	for i := range findings {
+		findings[i].Severity = s.severity()
+	}
+}
+
+// found notes the CSV of the bundle.
+func (s *single) found(csv *bundle.CSV) {
+	if s != nil {
+		s.csv = csv
+	}
+}
+
+// labels returns a copy of the image's labels.
+func (s *single) labels() map[string]string {
+	out := map[string]string{}
+	if s != nil {
+		maps.Copy(out, s.image)
+	}
+	return out
+}
+
+// labelled reports whether labels stand in for annotations.yaml.
+func (s *single) labelled() bool { return s != nil && s.image[AnnotationPackage] != "" }
+
+// place finds the directory of manifests that annotations or labels name.
+func (s *single) place(r *dirReader) bool {
+	if s == nil {
+		return true
+	}
+	a, ok := r.annotated()
+	return ok && r.locate(&r.manifestsDir, AnnotationManifests, a, path.Join(r.metadataDir, fileAnnotations))
+}
+
+// locate sets dir to the directory that an annotation names; file is where it stands.
+func (r *dirReader) locate(dir *string, key string, annotations map[string]string, file string) bool {
+	named := annotations[key]
+	if named == "" {
+		return true
+	}
+	if *dir = below(named); !fs.ValidPath(*dir) {
+		return r.leaveOut(file, "R-CAT-55", fmt.Errorf("%s names %q, which is no directory of the bundle", key, named))
+	}
+	return true
+}
+
+// below turns a path that may begin at the image's root into one of an fs.FS.
+func below(dir string) string { return path.Clean(strings.TrimLeft(dir, "/")) }
+
+func apis(typ string, crds []bundle.CRDDescription, services []bundle.APIDescription) []Property {
+	var out []Property
+	for _, c := range crds {
+		out = append(out, gvkProperty(typ, groupOf(c.Name), c.Version, c.Kind))
+	}
+	for _, a := range services {
+		out = append(out, gvkProperty(typ, a.Group, a.Version, a.Kind))
+	}
+	return out
+}
+
+// mustJSON encodes a struct of strings, which cannot fail.
+func mustJSON(v any) json.RawMessage {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic("a struct of strings is JSON: " + err.Error())
+	}
+	return raw
+}
+
+func gvkProperty(typ, group, version, kind string) Property {
+	return Property{Type: typ, Value: mustJSON(GVK{group, version, kind})}
+}
+
+// groupOf takes the group out of a CRD name, plural.group.
+func groupOf(crd string) string {
+	_, group, _ := strings.Cut(crd, ".")
+	return group
+}
+
+// sortProperties orders properties by type and canonical value and drops repetitions (R-CAT-58).
+func sortProperties(props []Property) []Property {
+	canonical := func(p Property) string {
+		c, err := digest.Canonical(p.Value)
+		if err != nil {
+			return string(p.Value)
+		}
+		return string(c)
+	}
+	type keyed struct {
+		p   Property
+		key string
+	}
+	all := make([]keyed, 0, len(props))
+	for _, p := range props {
+		all = append(all, keyed{p, canonical(p)})
+	}
+	slices.SortStableFunc(all, func(a, b keyed) int {
+		return cmp.Or(cmp.Compare(a.p.Type, b.p.Type), cmp.Compare(a.key, b.key))
+	})
+	all = slices.CompactFunc(all, func(a, b keyed) bool { return a.p.Type == b.p.Type && a.key == b.key })
+	out := make([]Property, 0, len(all))
+	for _, k := range all {
+		out = append(out, k.p)
+	}
+	return out
+}
+
+// relatedImages joins the CSV's related images, the bundle image and the images of its Deployments (R-CAT-58).
+func relatedImages(csv bundle.CSV, image string) []RelatedImage {
+	seen := map[string]bool{}
+	var out []RelatedImage
+	add := func(name, img string) {
+		if img != "" && !seen[img] {
+			seen[img] = true
+			out = append(out, RelatedImage{Name: name, Image: img})
+		}
+	}
+	for _, r := range csv.Spec.RelatedImages {
+		add(r.Name, r.Image)
+	}
+	add("", image)
+	for _, d := range csv.Spec.Install.Spec.Deployments {
+		for _, img := range containerImages(d.Spec) {
+			add("", img)
+		}
+	}
+	slices.SortFunc(out, func(a, b RelatedImage) int {
+		return cmp.Or(cmp.Compare(a.Image, b.Image), cmp.Compare(a.Name, b.Name))
+	})
+	return out
+}
+
+// containerImages returns the images of a Deployment's containers, none where its form is odd.
+func containerImages(deployment json.RawMessage) []string {
+	type container struct {
+		Image string `json:"image"`
+	}
+	var s struct {
+		Template struct {
+			Spec struct {
+				Containers     []container `json:"containers"`
+				InitContainers []container `json:"initContainers"`
+			} `json:"spec"`
+		} `json:"template"`
+	}
+	if json.Unmarshal(deployment, &s) != nil {
+		return nil
+	}
+	var out []string
+	for _, c := range slices.Concat(s.Template.Spec.InitContainers, s.Template.Spec.Containers) {
+		out = append(out, c.Image)
+	}
+	return out
+}

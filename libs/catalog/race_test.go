@@ -1,0 +1,14 @@
+//go:build race
+
+package catalog_test
+
+import (
+	"strings"
+
+	"github.com/chandler-fleet/chandler/libs/catalog/catalogtest"
+)
+
+// sampled takes few packages: under the race detector all would take minutes and show no more.
+func sampled(path string) bool {
+	return fewPackages("/"+path) || strings.Contains(path, catalogtest.Okderators+"/")
+}
