@@ -1,0 +1,97 @@
+package compare_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/chandler-fleet/chandler/libs/bundle"
+	"github.com/chandler-fleet/chandler/libs/catalog"
+	"github.com/chandler-fleet/chandler/libs/catalog/catalogtest"
+	"github.com/chandler-fleet/chandler/libs/catalog/compare"
+)
+
+// pair is an entry of the install set: the head of a channel and the bundle that it replaces.
+type pair struct{ Package, Head, Previous string }
+
+// installSet loads the bundles of the install set by name.
+func installSet(tb testing.TB) ([]pair, map[string]bundle.Content) {
+	tb.Helper()
+	dir := filepath.Join(catalogtest.Unpack(tb, catalogtest.InstallSet, nil), "install-set")
+	raw, err := os.ReadFile(filepath.Join(dir, "set.json"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var pairs []pair
+	if err := json.Unmarshal(raw, &pairs); err != nil {
+		tb.Fatal(err)
+	}
+	pairs = slices.DeleteFunc(pairs, func(p pair) bool { return p.Previous == "" }) // the first of its channel
+	var mu sync.Mutex
+	contents := map[string]bundle.Content{}
+	_, err = catalog.Load(os.DirFS(dir), catalog.Options{Keep: func(c catalog.Content) error {
+		var b bundle.Content
+		if err := json.Unmarshal(c.Canonical, &b); err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		contents[c.Bundle] = b
+		return nil
+	}})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return pairs, contents
+}
+
+// TestRealUpgrades compares fifty real operators with their predecessors. A bundle does not differ from
+// itself, what one way gains the other way loses, and some of them do break something: were it none, the
+// comparison would see nothing.
+func TestRealUpgrades(t *testing.T) {
+	t.Parallel()
+	pairs, contents := installSet(t)
+	breaking, more := 0, 0
+	for _, p := range pairs {
+		from, to := contents[p.Previous], contents[p.Head]
+		if from.Manifests == nil || to.Manifests == nil {
+			t.Errorf("%s: %s or %s is not there", p.Package, p.Previous, p.Head)
+			continue
+		}
+		if d := difference(t, to, to); !d.Empty() {
+			t.Errorf("%s differs from itself: %+v", p.Head, d)
+		}
+		forth, back := difference(t, from, to), difference(t, to, from)
+		if len(forth.Gained) != len(back.Lost) || len(forth.Lost) != len(back.Gained) {
+			t.Errorf("%s: %d rights gained and %d lost, on the way back %d and %d", p.Head,
+				len(forth.Gained), len(forth.Lost), len(back.Gained), len(back.Lost))
+		}
+		if forth.Breaking() {
+			breaking++
+		}
+		if len(forth.Gained) > 0 {
+			more++
+		}
+		t.Logf("%-45s crds %2d, breaking %-5v, rights +%d -%d", p.Head, len(forth.CRDs), forth.Breaking(), len(forth.Gained), len(forth.Lost))
+	}
+	if breaking < 5 || more < 5 || breaking == len(pairs) {
+		t.Errorf("of %d upgrades %d break something and %d gain rights", len(pairs), breaking, more)
+	}
+}
+
+func BenchmarkUpgrades(b *testing.B) {
+	pairs, contents := installSet(b)
+	n := 0
+	for b.Loop() {
+		for _, p := range pairs {
+			if _, err := compare.Bundles(contents[p.Previous], contents[p.Head]); err != nil {
+				b.Fatal(err)
+			}
+		}
+		n += len(pairs)
+	}
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(n), "µs/upgrade")
+}
