@@ -49,6 +49,10 @@ test: ## check, verify and every test with the race detector; installs or builds
 bench: prepare ## run the benchmarks
 	@go test -run '^$$' -bench . -benchmem -timeout 60m -p 1 work | grep -v 'no test files'
 
+.PHONY: fuzz
+fuzz: ## run every fuzz target for a minute; FUZZTIME=10s and PATTERN='catalog' shorten it
+	@tools/fuzz.sh $(PATTERN)
+
 .PHONY: demo
 demo: prepare ## bring operators from a catalog to two real API servers; CATALOG=<dir> takes another catalog
 	@go run ./test/demo up $(if $(CATALOG),--catalog '$(CATALOG)')

@@ -9,6 +9,7 @@ cd "$(dirname "$0")/.."
 generated=(
   docs/events.md
   docs/asyncapi.yaml
+  libs/registryapi
   migrations/schema.sql
   services/gateway/openapi.yaml
   deploy/helm/golden
@@ -28,6 +29,9 @@ version=$(awk '$1 == "go" { print $2 }' go.work)
 for m in $(modules); do
   grep -qx "go $version" "$m/go.mod" || (cd "$m" && GOWORK=off go mod edit -go="$version")
 done
+
+step "libs/registryapi"
+(cd tools/proto && GOWORK=off go run . -dir ../../libs/registryapi -file registry.proto)
 
 step "docs/events.md, docs/asyncapi.yaml"
 go run ./libs/events/cmd/gendocs

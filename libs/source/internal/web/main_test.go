@@ -1,0 +1,10 @@
+package web_test
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// TestMain proves that no look leaves a goroutine or a connection behind.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

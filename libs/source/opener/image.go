@@ -1,0 +1,113 @@
+package opener
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/source"
+	"github.com/chandler-fleet/chandler/libs/source/archive"
+	"github.com/chandler-fleet/chandler/libs/source/dir"
+	"github.com/chandler-fleet/chandler/libs/source/oci"
+	"github.com/chandler-fleet/chandler/libs/source/sqlite"
+)
+
+// blobCache is one for all looks: nil where there is no place for it.
+func (o *Opener) blobCache() *oci.Cache {
+	o.blobs.Do(func() {
+		if o.Cache != "" {
+			o.cache = &oci.Cache{Dir: filepath.Join(o.Cache, blobsDir)}
+		}
+	})
+	return o.cache
+}
+
+func (o *Opener) fromRegistry(at scene, image string, s source.Settings) oci.Source {
+	return oci.Source{
+		Image: image, Mirrors: [][]source.Mirror{s.Mirrors, o.Mirrors}, Credentials: at.secrets, Insecure: s.Insecure,
+		Temp: at.temp, Limits: archive.Standard(), Cache: o.blobCache(),
+	}
+}
+
+func (o *Opener) imageSource(at scene, s source.Settings) (oci.Source, error) {
+	image := s.Image
+	if s.Template != "" {
+		// Without variables it needs no cluster; with some, the caller has put what it resolved to in Image.
+		switch names, err := source.Variables(s.Template); {
+		case err == nil && len(names) == 0:
+			image = s.Template
+		case image == "":
+			return oci.Source{}, errs.New(errs.Invalid, "the template %s of the catalog image was not resolved, and there is no image to fall back to", s.Template).At("/template", source.RuleTemplate)
+		}
+	}
+	out := o.fromRegistry(at, image, s)
+	out.Layout, out.Reference, out.Subdirectory = at.path, s.Reference, s.Subdirectory
+	return out, nil
+}
+
+// image unpacks a catalog image; the database of a legacy one is read as a source of type sqlite is.
+func (o *Opener) image(ctx context.Context, at scene, s source.Settings) (*Tree, error) {
+	img, err := o.imageSource(at, s)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := oci.Open(ctx, img)
+	if err != nil {
+		return nil, err
+	}
+	out := unpacked(tree)
+	if tree.Database == "" {
+		return out, nil
+	}
+	fsys, _, end, err := sqlite.Open(ctx, sqlite.Options{Path: tree.Database, Dir: at.temp})
+	if err != nil {
+		return nil, errs.Wrap(errs.KindOf(err), errors.Join(err, out.Close()), "database of %s", Name(source.Image, s))
+	}
+	out.FS = fsys
+	out.close = append(out.close, end)
+	return out, nil
+}
+
+func unpacked(tree *oci.Tree) *Tree {
+	return &Tree{FS: tree.FS(), Fingerprint: tree.Digest, Resolved: tree.Resolved, Labels: tree.Labels, close: []func() error{tree.Close}}
+}
+
+func (o *Opener) bundle(ctx context.Context, image string, s source.Settings) (*Tree, error) {
+	ref, err := source.ParseReference(image)
+	if err != nil {
+		return nil, err
+	}
+	path := s.Path
+	s.Path = "" // of a catalog that needs not be there any more
+	at, err := o.scene(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	img := o.fromRegistry(at, image, s)
+	if path, err := dir.Resolve(o.Root, path); err == nil && isLayout(path) {
+		inLayout := img
+		inLayout.Layout, inLayout.Reference = path, image
+		if ref.Digest != "" {
+			inLayout.Reference = ref.Digest
+		}
+		tree, err := oci.Bundle(ctx, inLayout)
+		if err == nil {
+			return unpacked(tree), nil
+		}
+		if !errs.Is(err, errs.NotFound) {
+			return nil, err
+		}
+	}
+	tree, err := oci.Bundle(ctx, img)
+	if err != nil {
+		return nil, err
+	}
+	return unpacked(tree), nil
+}
+
+func isLayout(path string) bool {
+	_, err := os.Stat(filepath.Join(path, "oci-layout"))
+	return err == nil
+}
