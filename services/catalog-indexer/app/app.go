@@ -1,5 +1,5 @@
 // Package app wires the catalog-indexer: it follows catalog intents, looks at each catalog's source,
-// stores content and records revisions and failures.
+// stores content and records revisions and failures; and it fetches bundle images that somebody waits for.
 //
 // What is authoritative: the events of each catalog. The table catalog.catalogs is a fold of them
 // with the outcome of the last look beside. A look is level-triggered: an intent, a change of the
@@ -21,34 +21,11 @@ import (
 	"github.com/chandler-fleet/chandler/libs/httpserver"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/service"
+	"github.com/chandler-fleet/chandler/libs/source"
+	"github.com/chandler-fleet/chandler/libs/source/opener"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
-	"github.com/chandler-fleet/chandler/services/catalog-indexer/internal/source"
 	"github.com/chandler-fleet/chandler/services/catalog-indexer/internal/store"
 )
-
-const (
-	// looks is how many catalogs are read side by side: each decodes on all processors, so that more
-	// would only add memory, and a small catalog does not wait for a large one.
-	looks = 2
-	// defaultPoll is how often directories are compared by name, size and time.
-	defaultPoll = 30 * time.Second
-)
-
-// Config is the configuration of the catalog-indexer.
-type Config struct {
-	service.Config
-	CatalogRoot string        // where all catalog directories must lie; "" allows every absolute path
-	Poll        time.Duration // how often sources are compared
-	Workers     int           // documents decoded in parallel; 0 is one per processor
-}
-
-// Settings declares the settings of the service.
-func (c *Config) Settings(s *service.Settings) {
-	c.Config.Settings(s)
-	s.String(&c.CatalogRoot, "catalog-root", "", "directory that all catalog directories must lie in; empty allows every absolute path")
-	s.Duration(&c.Poll, "poll", defaultPoll, "how often catalog directories are looked at for changes")
-	s.Int(&c.Workers, "decode-workers", 0, "documents decoded in parallel; 0 is one per processor")
-}
 
 // App is the service.
 type App struct {
@@ -58,10 +35,20 @@ type App struct {
 	log    *eventlog.Log
 	bus    *bus.Bus
 	store  *store.Store
-	lanes  *bus.Lanes
-	opener source.Opener
+	lanes  *bus.Lanes // catalogs to be looked at
+	images *bus.Lanes // catalogs with bundle images to be fetched
+	open   func(tenant string) sources
 	count  *metrics
 	now    func() time.Time
+	// published has a word in it after a revision was published: there are upgrades to compare.
+	published chan struct{}
+}
+
+// sources is the door to what catalogs are read from, for one tenant; *opener.Opener is one.
+type sources interface {
+	Probe(ctx context.Context, t source.Type, s source.Settings) (opener.Probe, error)
+	Open(ctx context.Context, t source.Type, s source.Settings) (*opener.Tree, error)
+	Bundle(ctx context.Context, image string, s source.Settings) (*opener.Tree, error)
 }
 
 // New connects to Postgres and NATS, waiting for either while it is away.
@@ -89,17 +76,19 @@ func assemble(cfg Config, tel *telemetry.Telemetry, pool *pg.Pool, b *bus.Bus) (
 		return nil, err
 	}
 	log := eventlog.New(pool)
-	if cfg.Poll <= 0 {
-		cfg.Poll = defaultPoll
-	}
-	return &App{
+	cfg.defaults()
+	a := &App{
 		cfg: cfg, tel: tel, pool: pool, log: log, bus: b,
 		store:  store.New(pool, log),
 		lanes:  bus.NewLanes(pool, store.DirtyTable, tel.Log),
-		opener: source.Opener{Root: cfg.CatalogRoot},
+		images: bus.NewLanes(pool, store.FetchTable, tel.Log),
 		count:  count,
 		now:    time.Now,
-	}, nil
+
+		published: make(chan struct{}, 1),
+	}
+	a.open, err = a.door()
+	return a, err
 }
 
 // Run works until ctx ends, then stops in order: what takes in work first.
@@ -108,20 +97,25 @@ func (a *App) Run(ctx context.Context) error {
 	if a.bus != nil {
 		defer a.bus.Close()
 	}
-	consumer := a.consumer()
+	intents, clusters := a.intents(), a.clusters()
 	g := service.Group{Drain: a.cfg.Drain, Log: a.tel.Log}
 	g.Add("ops", func(ctx context.Context) error {
 		ln, err := httpserver.Listen(ctx, a.cfg.OpsListen)
 		if err != nil {
 			return err
 		}
-		return httpserver.Serve(ctx, ln, httpserver.Ops(a.tel.Metrics, a.checks(consumer)...), 0)
+		return httpserver.Serve(ctx, ln, httpserver.Ops(a.tel.Metrics, a.checks(intents, clusters)...), 0)
 	})
 	g.Add("notices", a.log.Listen)
 	g.Add("sequencer", a.sequencer().Run)
 	g.Add("looks", func(ctx context.Context) error { return a.lanes.Work(ctx, looks, a.look) })
+	g.Add("fetches", func(ctx context.Context) error { return a.images.Work(ctx, fetchers, a.fetch) })
 	g.Add("poll", a.poll)
-	g.Add("intents", consumer.Run)
+	g.Add("upgrades", a.compareUpgrades)
+	g.Add("collect", a.collect)
+	g.Add("search", a.fillSearch)
+	g.Add("intents", intents.Run)
+	g.Add("clusters", clusters.Run)
 	return g.Run(ctx)
 }
 
@@ -134,68 +128,51 @@ func (a *App) sequencer() *eventlog.Sequencer {
 	return eventlog.NewSequencer(a.log, o)
 }
 
-// consumer folds catalog intents and marks what is to be looked at.
-func (a *App) consumer() *bus.Consumer {
+// intents folds catalog intents and marks what is to be looked at.
+func (a *App) intents() *bus.Consumer {
 	return &bus.Consumer{
 		Name: "catalog-indexer.intents", Log: a.log, Pool: a.pool, Bus: a.bus, Logger: a.tel.Log,
 		Types: []events.Type{
 			events.CatalogAdded{}.EventType(), events.CatalogChanged{}.EventType(),
 			events.CatalogRefreshRequested{}.EventType(), events.CatalogRemoved{}.EventType(),
+			events.CatalogSecretSet{}.EventType(), events.CatalogSecretDeleted{}.EventType(),
 		},
-		Handle: func(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
-			look, err := a.store.Apply(ctx, tx, e)
-			if err != nil || !look {
-				return err
-			}
-			return a.lanes.Mark(ctx, tx, bus.Interactive, bus.Scope{Tenant: e.Tenant, Cluster: e.StreamID.String(), Cause: e.ID, TraceParent: e.TraceParent})
-		},
-		Committed: func(events.Position) { a.lanes.Wake() },
+		Handle: a.handle(a.store.Apply), Committed: func(events.Position) { a.lanes.Wake() },
 	}
 }
 
-// poll compares every directory with what the last look saw, and marks those that differ.
-func (a *App) poll(ctx context.Context) error {
-	tick := time.NewTicker(a.cfg.Poll)
-	defer tick.Stop()
-	for {
-		if err := a.compare(ctx); err != nil && ctx.Err() == nil {
-			a.tel.Log.WarnContext(ctx, "cannot compare catalog directories; trying again at the next turn", "error", err)
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
+// clusters follows which Kubernetes versions are in use. It is a consumer of its own, so that one that is new
+// in a release begins at the beginning of the log.
+func (a *App) clusters() *bus.Consumer {
+	return &bus.Consumer{
+		Name: "catalog-indexer.clusters", Log: a.log, Pool: a.pool, Bus: a.bus, Logger: a.tel.Log,
+		Types: []events.Type{
+			events.ClusterRegistered{}.EventType(), events.ClusterObserved{}.EventType(), events.ClusterRemoved{}.EventType(),
+		},
+		Handle: a.handle(a.store.ApplyCluster), Committed: func(events.Position) { a.lanes.Wake() },
 	}
 }
 
-// compare marks catalogs whose files are not those of the last look. One that is dirty already will be
-// looked at anyway, and another mark would forget how often that was tried in vain.
-func (a *App) compare(ctx context.Context) error {
-	live, err := a.store.Live(ctx)
-	if err != nil {
-		return err
-	}
-	dirty, err := a.store.Dirty(ctx)
-	if err != nil {
-		return err
-	}
-	var changed []bus.Scope
-	for _, c := range live {
-		if dirty[[2]string{c.Tenant, c.Stream}] {
-			continue
-		}
-		now, err := a.fingerprint(ctx, c)
+// handle marks in the consumer's transaction what an event makes worth a look.
+func (a *App) handle(apply func(context.Context, pgx.Tx, eventlog.Recorded) ([]store.Key, error)) func(context.Context, pgx.Tx, eventlog.Recorded) error {
+	return func(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+		keys, err := apply(ctx, tx, e)
 		if err != nil {
 			return err
 		}
-		if now != c.Fingerprint {
-			changed = append(changed, bus.Scope{Tenant: c.Tenant, Cluster: c.Stream})
-		}
+		return a.lanes.Mark(ctx, tx, bus.Interactive, scopes(keys, e.ID, e.TraceParent)...)
 	}
-	if len(changed) == 0 {
-		return nil
+}
+
+// scopes are keys as lanes take them: the stream in the place of a cluster, the variant in that of a namespace.
+func scopes(keys []store.Key, cause, traceparent string) []bus.Scope {
+	out := make([]bus.Scope, 0, len(keys))
+	for _, k := range keys {
+		out = append(out, bus.Scope{Tenant: k.Tenant, Cluster: k.Stream, Namespace: k.Variant, Cause: cause, TraceParent: traceparent})
 	}
-	defer a.lanes.Wake()
-	return a.pool.Tx(ctx, func(tx pgx.Tx) error { return a.lanes.Mark(ctx, tx, bus.FanOut, changed...) })
+	return out
+}
+
+func keyOf(s bus.Scope) store.Key {
+	return store.Key{Tenant: s.Tenant, Stream: s.Cluster, Variant: s.Namespace}
 }

@@ -106,8 +106,17 @@ func TestRevisions(t *testing.T) {
 
 	write(t, dir, "buoy/catalog.yaml", newer)
 	b.must(b.lookAt(stream))
-	if state, _, _ := b.state(stream); state != "Ready" || len(b.facts(stream)) != 3 {
-		t.Errorf("the mended catalog is %s with facts %v", state, b.facts(stream))
+	facts = b.facts(stream)
+	if state, _, _ := b.state(stream); state != "Ready" || len(facts) != 4 {
+		t.Fatalf("the mended catalog is %s with facts %v", state, facts)
+	}
+	if again := facts[3].(events.CatalogRevisionPublished); again.Revision != r2.Revision || again.Previous != r2.Revision || len(again.Changes) != 0 || again.Packages != 1 {
+		t.Errorf("the end of the failure is told as %+v", again)
+	}
+	b.intent("harbour", events.CatalogRefreshRequested{})
+	b.must(b.lookAt(stream))
+	if len(b.facts(stream)) != 4 {
+		t.Errorf("the end of the failure is told again: %v", b.facts(stream))
 	}
 }
 
@@ -123,18 +132,40 @@ func TestUnreadableSource(t *testing.T) {
 	if len(facts) != 1 || facts[0].(events.CatalogLoadFailed).Reason != "SourceUnreadable" {
 		t.Fatalf("facts: %v", facts)
 	}
-	b.must(b.compare(t.Context()))
+	b.clean(stream)
 	write(t, dir, "catalog.yaml", good)
-	b.must(b.compare(t.Context()))
-	var dirty int
-	b.must(b.pool.QueryRow(t.Context(), `select count(*) from catalog.dirty where cluster = $1`, stream).Scan(&dirty))
-	if dirty != 1 {
-		t.Errorf("the directory has appeared, but the catalog is not marked")
+	if b.dirty(stream) != 0 {
+		t.Fatal("the catalog is marked before it is due")
+	}
+	b.due(stream)
+	b.must(b.markDue(t.Context()))
+	if b.dirty(stream) != 1 {
+		t.Error("the catalog is due, but not marked")
 	}
 	b.must(b.lookAt(stream))
 	if facts := b.facts(stream); len(facts) != 2 {
 		t.Errorf("facts: %v", facts)
 	}
+}
+
+// clean does as if the work on a catalog had ended.
+func (b *bench) clean(stream string) {
+	b.t.Helper()
+	_, err := b.pool.Exec(b.t.Context(), `delete from catalog.dirty where cluster = $1`, stream)
+	b.must(err)
+}
+
+// due does as if a catalog's interval had passed.
+func (b *bench) due(stream string) {
+	b.t.Helper()
+	_, err := b.pool.Exec(b.t.Context(), `update catalog.catalogs set next_look = now() where stream = $1`, stream)
+	b.must(err)
+}
+
+func (b *bench) dirty(stream string) (n int) {
+	b.t.Helper()
+	b.must(b.pool.QueryRow(b.t.Context(), `select count(*) from catalog.dirty where cluster = $1`, stream).Scan(&n))
+	return n
 }
 
 // TestPollLeavesAttempts proves that the poll does not mark a catalog again that waits for another look:
@@ -147,7 +178,8 @@ func TestPollLeavesAttempts(t *testing.T) {
 	stream := b.add("restless", dir)
 	_, err := b.pool.Exec(t.Context(), `update catalog.dirty set attempts = 3, generation = 5 where cluster = $1`, stream)
 	b.must(err)
-	b.must(b.compare(t.Context()))
+	b.due(stream)
+	b.must(b.markDue(t.Context()))
 	var attempts, generation int
 	b.must(b.pool.QueryRow(t.Context(), `select attempts, generation from catalog.dirty where cluster = $1`, stream).Scan(&attempts, &generation))
 	if attempts != 3 || generation != 5 {

@@ -18,9 +18,26 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
 	"github.com/chandler-fleet/chandler/libs/service"
+	"github.com/chandler-fleet/chandler/libs/source/opener"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
 	"github.com/chandler-fleet/chandler/services/catalog-indexer/internal/store"
 )
+
+// begin does what a look does up to opening the source.
+func (b *bench) begin(stream string) (*looking, *opener.Tree) {
+	b.t.Helper()
+	c, err := b.store.Get(b.t.Context(), key(stream))
+	b.must(err)
+	l := &looking{catalog: c, from: b.open(c.Tenant), began: time.Now()}
+	l.out = store.Look{Catalog: c, Wanted: c.Wanted, Meta: events.Meta{Tenant: c.Tenant, Source: events.Indexer, Time: l.began}}
+	if found, err := b.prepare(b.t.Context(), l); err != nil || !found {
+		b.t.Fatalf("nothing to look at (%v)", err)
+	}
+	tree, err := l.from.Open(b.t.Context(), c.SourceType, l.settings)
+	b.must(err)
+	l.out.Fingerprint = tree.Fingerprint
+	return l, tree
+}
 
 // TestEndedAnywhere proves that a look which ends between any two writes leaves nothing that is told
 // or served, and that the next look comes to the same end as one that was never interrupted.
@@ -28,27 +45,23 @@ func TestEndedAnywhere(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	stream := b.add("examples", examples(t))
-	c, err := b.store.Get(t.Context(), events.DefaultTenant, stream)
-	b.must(err)
-	src, fingerprint, err := b.open(t.Context(), c)
-	b.must(err)
-	out := store.Look{Catalog: c, Wanted: c.Wanted, Fingerprint: fingerprint, Meta: events.Meta{Tenant: c.Tenant, Source: events.Indexer, Time: time.Now()}}
+	out, tree := b.begin(stream)
 
 	// Ended before anything: the content writer is given a context that has ended.
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	early := out
-	if err := b.load(ended, src, &early); err == nil {
+	early := *out
+	if err := b.load(ended, &early, tree.FS); err == nil {
 		t.Error("a load went on though its context has ended")
 	}
 	b.nothingTold(stream)
 	// Ended behind the content and the documents, before the outcome.
-	b.must(b.load(t.Context(), src, &out))
+	b.must(b.load(t.Context(), out, tree.FS))
 	b.nothingTold(stream)
 	before := b.rows()
 	// Ended inside the last transaction: it rolls back as a whole.
 	failing := errors.New("power is gone")
-	err = b.pool.Tx(t.Context(), func(tx pgx.Tx) error {
+	err := b.pool.Tx(t.Context(), func(tx pgx.Tx) error {
 		if _, err := tx.Exec(t.Context(), `update catalog.catalogs set revision = 'half' where stream = $1`, stream); err != nil {
 			return err
 		}
@@ -58,18 +71,18 @@ func TestEndedAnywhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.nothingTold(stream)
-	b.must(src.Close())
+	b.must(tree.Close())
 
 	b.must(b.lookAt(stream))
 	facts := b.facts(stream)
-	if len(facts) != 1 || facts[0].(events.CatalogRevisionPublished).Revision != string(out.Published.Revision) {
-		t.Errorf("facts: %v, want the revision %s", facts, out.Published.Revision)
+	if len(facts) != 1 || facts[0].(events.CatalogRevisionPublished).Revision != string(out.out.Published.Revision) {
+		t.Errorf("facts: %v, want the revision %s", facts, out.out.Published.Revision)
 	}
 	if after := b.rows(); after.contents != before.contents || after.packages != before.packages || after.contents == 0 {
 		t.Errorf("content was stored twice: %+v, then %+v", before, after)
 	}
 	// The outcome of the look that was interrupted comes late: it finds another state and writes nothing.
-	written, err := b.store.Finish(t.Context(), out)
+	written, err := b.store.Finish(t.Context(), out.out)
 	if err != nil || written || len(b.facts(stream)) != 1 {
 		t.Errorf("a late outcome was written (%v, %v)", written, err)
 	}
@@ -83,26 +96,22 @@ func TestIntentBetween(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "catalog.yaml", good)
 	stream := b.add("harbour", dir)
-	c, err := b.store.Get(t.Context(), events.DefaultTenant, stream)
-	b.must(err)
-	src, fingerprint, err := b.open(t.Context(), c)
-	b.must(err)
-	defer func() { b.must(src.Close()) }()
-	out := store.Look{Catalog: c, Wanted: c.Wanted, Fingerprint: fingerprint, Meta: events.Meta{Tenant: c.Tenant, Source: events.Indexer, Time: time.Now()}}
-	b.must(b.load(t.Context(), src, &out))
+	l, tree := b.begin(stream)
+	defer func() { b.must(tree.Close()) }()
+	b.must(b.load(t.Context(), l, tree.FS))
 
 	b.intent("harbour", events.CatalogRefreshRequested{})
-	b.must(b.finish(t.Context(), out))
+	b.must(b.finish(t.Context(), l.out))
 	b.positioned()
-	now, err := b.store.Get(t.Context(), events.DefaultTenant, stream)
+	now, err := b.store.Get(t.Context(), key(stream))
 	b.must(err)
 	if now.Revision == "" || now.Looked >= now.Wanted {
 		t.Errorf("the refresh that came in between is lost: %+v", now)
 	}
 
-	out.Catalog = now
+	l.out.Catalog = now
 	b.intent("harbour", events.CatalogChanged{SourceType: "directory", Spec: b.body(t.TempDir())})
-	if err := b.finish(t.Context(), out); !errs.Is(err, errs.Conflict) {
+	if err := b.finish(t.Context(), l.out); !errs.Is(err, errs.Conflict) {
 		t.Errorf("the outcome of another source was taken: %v", err)
 	}
 	b.must(b.lookAt(stream))
@@ -188,7 +197,7 @@ func TestRealCatalog(t *testing.T) {
 		t.Errorf("%d bundles, %d contents", r.Bundles, stored.contents)
 	}
 	var raw, packed, documents int64
-	b.must(b.pool.QueryRow(t.Context(), `select sum(size), sum(length(pack)), (select sum(length(document)) from catalog.packages) from catalog.contents`).Scan(&raw, &packed, &documents))
+	b.must(b.pool.QueryRow(t.Context(), `select sum(size), (select sum(length(data)) from catalog.packs), (select sum(length(coalesce(document, recipe))) from catalog.packages) from catalog.contents`).Scan(&raw, &packed, &documents))
 	began = time.Now()
 	b.intent("certified", events.CatalogRefreshRequested{})
 	b.must(b.lookAt(stream))

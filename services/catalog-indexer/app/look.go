@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/chandler-fleet/chandler/libs/bus"
@@ -10,9 +9,9 @@ import (
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/source"
+	"github.com/chandler-fleet/chandler/libs/source/opener"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
-	"github.com/chandler-fleet/chandler/services/catalog-indexer/index"
-	"github.com/chandler-fleet/chandler/services/catalog-indexer/internal/source"
 	"github.com/chandler-fleet/chandler/services/catalog-indexer/internal/store"
 )
 
@@ -20,20 +19,44 @@ import (
 const (
 	reasonUnreadable = "SourceUnreadable"
 	reasonInvalid    = "InvalidCatalog"
+	reasonTooLarge   = "TooLarge"
+	reasonTemplate   = "TemplateUnresolved"
 )
 
-// finishTries is how often an outcome is recorded again when intents of the same catalog come in
-// between; past it the lane's back-off takes over.
-const finishTries = 5
+// Reasons in the status of a catalog (R-CAT §1.11, status).
+const (
+	statusSpec      = "SpecInvalidError"
+	statusConfigMap = "ConfigMapError"
+	statusServer    = "RegistryServerError"
+)
 
-// restlessAttempts is after how many looks in vain, a minute in sum, a directory that is written to all
-// the time is taken as it is.
-const restlessAttempts = 7
+const (
+	// finishTries is how often an outcome is recorded again when intents of the same catalog come in
+	// between; past it the lane's back-off takes over.
+	finishTries = 5
+	// restlessAttempts is after how many looks in vain, a minute in sum, a directory that is written to all
+	// the time is taken as it is.
+	restlessAttempts = 7
+	// silentAttempts is after how many looks in vain, some seconds in sum, a catalog that has never been
+	// served is told of as failed: a registry that is being started is no news.
+	silentAttempts = 3
+)
+
+// looking is one look at one variant of a catalog.
+type looking struct {
+	catalog  store.Catalog
+	settings source.Settings // with the image that a template resolves to
+	from     sources
+	attempts int
+	lane     bus.Lane
+	began    time.Time
+	out      store.Look
+}
 
 // look looks at one catalog's source and records the outcome. It may be run again at any time.
 func (a *App) look(ctx context.Context, s bus.Scope) (err error) {
-	c, err := a.store.Get(ctx, s.Tenant, s.Cluster)
-	if errs.Is(err, errs.NotFound) || err == nil && c.Removed {
+	c, err := a.store.Get(ctx, keyOf(s))
+	if errs.Is(err, errs.NotFound) || err == nil && (c.Removed || c.Disabled) {
 		return nil
 	}
 	if err != nil {
@@ -41,203 +64,162 @@ func (a *App) look(ctx context.Context, s bus.Scope) (err error) {
 	}
 	ctx, end := telemetry.Span(telemetry.WithTraceParent(ctx, s.TraceParent), "index catalog")
 	defer func() { end(err) }()
-	began := a.now()
-	out := store.Look{Catalog: c, Wanted: c.Wanted, Meta: events.Meta{
+	l := &looking{catalog: c, from: a.open(c.Tenant), attempts: s.Attempts, lane: s.Lane, began: a.now()}
+	l.out = store.Look{Catalog: c, Wanted: c.Wanted, Meta: events.Meta{
 		Tenant: c.Tenant, Source: events.Indexer, Correlation: s.Cause, Causation: s.Cause,
-		TraceParent: telemetry.TraceParent(ctx), Time: began,
+		TraceParent: telemetry.TraceParent(ctx), Time: l.began,
 	}}
-	src, fingerprint, err := a.open(ctx, c)
-	if err != nil {
-		return a.refuse(ctx, out, err)
-	}
-	defer func() { err = closed(err, src) }()
-	if fingerprint == c.Fingerprint && c.Looked >= c.Wanted {
-		return nil
-	}
-	out.Fingerprint = fingerprint
-	if err := a.load(ctx, src, &out); err != nil {
+	found, err := a.prepare(ctx, l)
+	if err != nil || !found {
 		return err
 	}
-	if err := a.settled(ctx, src, out, s.Attempts); err != nil {
-		return err
-	}
-	if err := a.finish(ctx, out); err != nil {
-		return err
-	}
-	a.tell(ctx, out, a.now().Sub(began))
-	return nil
+	return a.visit(ctx, l)
 }
 
-// settled refuses what was read while somebody wrote to the directory: half of a new revision is
-// neither the old nor the new one. A directory that never rests is taken as it is after a few attempts.
-func (a *App) settled(ctx context.Context, src *source.Source, out store.Look, attempts int) error {
-	if attempts >= restlessAttempts {
-		return nil
+// prepare reads the settings and finds out which reference is meant. It is false where there is nothing
+// further to look at.
+func (a *App) prepare(ctx context.Context, l *looking) (bool, error) {
+	settings, err := a.store.Settings(ctx, l.catalog)
+	switch {
+	case errs.Is(err, errs.NotFound), errs.Is(err, errs.Invalid):
+		return false, a.refuse(ctx, l, reasonUnreadable, err)
+	case err != nil:
+		return false, err
 	}
-	now, err := src.Fingerprint(ctx)
-	if err != nil {
-		return err
-	}
-	if now != out.Fingerprint {
-		return errs.New(errs.Unavailable, "the files of catalog %s changed while they were read; looking again", out.Catalog.Subject)
-	}
-	return nil
+	l.settings = settings
+	a.schedule(l.catalog.SourceType, settings, &l.out.Report)
+	return a.choose(ctx, l)
 }
 
-func closed(err error, src *source.Source) error {
-	if cerr := src.Close(); err == nil {
+// visit asks the source whether there is something new, and takes it if so.
+func (a *App) visit(ctx context.Context, l *looking) error {
+	if err := a.store.Connecting(ctx, l.catalog.Key); err != nil {
+		return err
+	}
+	probe, err := l.from.Probe(ctx, l.catalog.SourceType, l.settings)
+	if err != nil {
+		return a.trouble(ctx, l, err)
+	}
+	l.out.Report.Connected = true
+	if l.seen(probe) {
+		return a.store.Seen(ctx, l.catalog.Key, l.out.Report)
+	}
+	tree, err := l.from.Open(ctx, l.catalog.SourceType, l.settings)
+	if err != nil {
+		l.out.Report.Connected = false
+		return a.trouble(ctx, l, err)
+	}
+	return closed(a.take(ctx, l, tree), tree)
+}
+
+// seen says whether the last look that came to an end found the same.
+func (l *looking) seen(p opener.Probe) bool {
+	c := l.catalog
+	return p.Fingerprint != "" && p.Fingerprint == c.Fingerprint && c.Looked >= c.Wanted
+}
+
+func closed(err error, tree *opener.Tree) error {
+	if cerr := tree.Close(); err == nil {
 		return cerr
 	}
 	return err
 }
 
-// open opens the source. Errors of kind Unavailable and Internal are the indexer's own; any other is
-// something about the source that its owner has to mend.
-func (a *App) open(ctx context.Context, c store.Catalog) (*source.Source, string, error) {
-	settings, err := a.store.Settings(ctx, c)
-	if err != nil {
-		return nil, "", err
+// take reads what the source holds and records the outcome.
+func (a *App) take(ctx context.Context, l *looking, tree *opener.Tree) error {
+	l.out.Fingerprint, l.out.Report.Resolved = tree.Fingerprint, tree.Resolved
+	if err := a.load(ctx, l, tree.FS); err != nil {
+		return err
 	}
-	src, err := a.opener.Open(c.SourceType, settings)
-	if err != nil {
-		return nil, "", err
+	// Half of a new revision is neither the old nor the new one. A directory that never rests is taken as it
+	// is after a few attempts.
+	if err := tree.Settled(ctx); err != nil && (l.attempts < restlessAttempts || !errs.Is(err, errs.Unavailable)) {
+		return err
 	}
-	fingerprint, err := src.Fingerprint(ctx)
-	if err != nil {
-		return nil, "", closed(err, src)
+	if err := a.finish(ctx, l.out); err != nil {
+		return err
 	}
-	return src, fingerprint, nil
+	a.tell(ctx, l.out, a.now().Sub(l.began))
+	a.followUp(l.out)
+	return nil
 }
 
-// fingerprint is what open says of the source now: of its files, or of why it cannot be read.
-func (a *App) fingerprint(ctx context.Context, c store.Catalog) (string, error) {
-	src, fingerprint, err := a.open(ctx, c)
+// followUp wakes what is computed from a revision that is in service already, and must not hold it up.
+func (a *App) followUp(out store.Look) {
+	if out.Published == nil {
+		return
+	}
+	select {
+	case a.published <- struct{}{}:
+	default: // awake already
+	}
+}
+
+// trouble decides what a source that cannot be read comes to:
+//
+//	no answer, or the network's or a server's own fault → seen in the status, tried again with back-off;
+//	                                                      what is in service stays, and no event tells of it
+//	nothing in service after some attempts              → told once as failed, tried again
+//	anything else                                       → its owner has to mend it: told once as failed
+func (a *App) trouble(ctx context.Context, l *looking, cause error) error {
+	if ctx.Err() != nil {
+		return cause // the service stops, or the claim is lost
+	}
+	if !transient(cause) {
+		return a.refuse(ctx, l, reasonUnreadable, cause)
+	}
+	l.out.Report.Error, l.out.Report.ErrorReason = cause.Error(), l.statusReason(cause)
+	if err := a.store.Unreachable(ctx, l.catalog.Key, l.out.Report, reasonUnreadable); err != nil {
+		return err
+	}
+	if c := l.catalog; c.Revision == "" && c.FailedInput == "" && l.attempts+1 >= silentAttempts {
+		if err := a.refuse(ctx, l, reasonUnreadable, cause); err != nil {
+			return err
+		}
+	}
+	return cause
+}
+
+// transient says whether a source may be in order without anybody mending it.
+func transient(err error) bool { return errs.Is(err, errs.Unavailable) || errs.Is(err, errs.Internal) }
+
+func (l *looking) statusReason(err error) string {
 	switch {
-	case err == nil:
-		return fingerprint, src.Close()
-	case own(err):
-		return "", err
+	case errs.Is(err, errs.Invalid):
+		return statusSpec
+	case l.catalog.SourceType == source.ConfigMap:
+		return statusConfigMap
 	default:
-		return unreadable(err), nil
+		return statusServer
 	}
 }
-
-func own(err error) bool { return errs.Is(err, errs.Unavailable) || errs.Is(err, errs.Internal) }
-
-func unreadable(err error) string { return string(digest.Bytes([]byte("unreadable: " + err.Error()))) }
 
 // refuse records that the source cannot be read at all.
-func (a *App) refuse(ctx context.Context, out store.Look, cause error) error {
-	if own(cause) {
-		return cause
+func (a *App) refuse(ctx context.Context, l *looking, reason string, cause error) error {
+	out := &l.out
+	out.Report.Connected = false
+	out.Report.Error, out.Report.ErrorReason = cause.Error(), l.statusReason(cause)
+	if errs.Is(cause, errs.TooLarge) {
+		reason = reasonTooLarge
 	}
-	out.Fingerprint = unreadable(cause)
-	if out.Fingerprint == out.Catalog.Fingerprint && out.Catalog.Looked >= out.Catalog.Wanted {
-		return nil
+	// What the attempts of an hour have in common; their texts may differ in an address or a time.
+	said := cause.Error()
+	if transient(cause) {
+		said = string(errs.Unavailable)
+	}
+	out.Fingerprint = string(digest.Bytes([]byte("unreadable: " + said)))
+	if out.Fingerprint == l.catalog.Fingerprint && l.catalog.Looked >= l.catalog.Wanted {
+		return a.store.Seen(ctx, l.catalog.Key, out.Report)
 	}
 	f := catalog.Findings{{Rule: "R-CAT-43", Severity: catalog.SeverityError, Message: cause.Error()}}
-	if err := a.fail(ctx, &out, reasonUnreadable, f); err != nil {
+	if err := a.fail(ctx, l, reason, said, f); err != nil {
 		return err
 	}
-	if err := a.finish(ctx, out); err != nil {
+	if err := a.finish(ctx, *out); err != nil {
 		return err
 	}
-	a.tell(ctx, out, 0)
+	a.tell(ctx, *out, 0)
 	return nil
-}
-
-// load reads the source and stores everything but the outcome.
-func (a *App) load(ctx context.Context, src *source.Source, out *store.Look) error {
-	contents, err := a.store.Contents(ctx, out.Catalog.Tenant)
-	if err != nil {
-		return err
-	}
-	c, err := catalog.Load(src.FS(), catalog.Options{Workers: a.cfg.Workers, Keep: contents.Keep, Memory: contents, Stop: ctx.Done()})
-	if ferr := contents.Flush(); err == nil {
-		err = ferr
-	}
-	if err != nil {
-		return fmt.Errorf("load catalog %s: %w", out.Catalog.Subject, err)
-	}
-	a.count.stored(ctx, contents.Stored)
-	if c.Findings.Errors() > 0 {
-		return a.fail(ctx, out, reasonInvalid, c.Findings)
-	}
-	return a.publish(ctx, out, c)
-}
-
-// fail makes the outcome a failure; the revision before stays.
-func (a *App) fail(ctx context.Context, out *store.Look, reason string, f catalog.Findings) error {
-	document, err := a.store.PutFindings(ctx, out.Catalog, f)
-	if err != nil {
-		return err
-	}
-	// What was looked at is told by the source's settings and all that was found in it.
-	input, err := digest.JSON("chandler.catalog-input.v1", []string{out.Catalog.Spec, string(document)})
-	if err != nil {
-		return err
-	}
-	out.Document, out.Message = document, f.Err().Error()
-	out.Failed = &events.CatalogLoadFailed{Reason: reason, Rule: f[0].Rule, Findings: f.Errors(), Document: string(document), Input: string(input)}
-	return nil
-}
-
-// publish stores documents and makes the outcome a revision.
-func (a *App) publish(ctx context.Context, out *store.Look, c *catalog.Catalog) error {
-	tenant := out.Catalog.Tenant
-	digests := c.Digests()
-	revision, err := c.Revision(digests)
-	if err != nil {
-		return err
-	}
-	if out.Document, err = a.store.PutFindings(ctx, out.Catalog, c.Findings); err != nil {
-		return err
-	}
-	out.Message = summary(c)
-	out.Published = &store.Published{Revision: revision, Packages: digests, Bundles: bundles(c)}
-	if revision == out.Catalog.Revision {
-		return nil
-	}
-	if err := a.store.PutPackages(ctx, tenant, c.Packages, digests); err != nil {
-		return err
-	}
-	if err := a.store.PutBlobs(ctx, tenant, c.Blobs); err != nil {
-		return err
-	}
-	for _, b := range c.Blobs {
-		out.Published.Blobs = append(out.Published.Blobs, store.BlobRef{Package: b.Package, Schema: b.Schema, Name: b.Name, Digest: b.Digest})
-	}
-	changes, err := a.changes(ctx, out.Catalog, c, digests)
-	if err != nil {
-		return err
-	}
-	out.Published.Event = events.CatalogRevisionPublished{
-		Revision: string(revision), Previous: string(out.Catalog.Revision),
-		Packages: len(digests), Bundles: out.Published.Bundles, Changes: changes,
-	}
-	return nil
-}
-
-// changes compares with the revision that is served.
-func (a *App) changes(ctx context.Context, was store.Catalog, c *catalog.Catalog, digests map[string]digest.Digest) ([]events.PackageChange, error) {
-	before, err := a.store.Revision(ctx, was.Tenant, was.Revision)
-	if err != nil {
-		return nil, err
-	}
-	in := index.Input{Before: before, After: digests, Old: map[string]catalog.Package{}, New: map[string]catalog.Package{}}
-	for _, p := range c.Packages {
-		in.New[p.Name] = p
-	}
-	for _, name := range index.Touched(before, digests) {
-		d, had := before[name]
-		if !had {
-			continue
-		}
-		if in.Old[name], err = a.store.Package(ctx, was.Tenant, d); err != nil {
-			return nil, err
-		}
-	}
-	return index.Changes(in)
 }
 
 // finish records the outcome, trying again where an intent of the same catalog came first.
@@ -257,6 +239,9 @@ func (a *App) finish(ctx context.Context, out store.Look) error {
 
 func (a *App) tell(ctx context.Context, out store.Look, took time.Duration) {
 	log := a.tel.Log.With("catalog", out.Catalog.Subject, "took", took.Round(time.Millisecond).String())
+	if out.Catalog.Variant != "" {
+		log = log.With("kubernetes", out.Catalog.Variant)
+	}
 	switch {
 	case out.Failed != nil:
 		a.count.looked(ctx, "failed", took)
@@ -264,31 +249,9 @@ func (a *App) tell(ctx context.Context, out store.Look, took time.Duration) {
 	case out.Published.Revision != out.Catalog.Revision:
 		a.count.looked(ctx, "published", took)
 		log.InfoContext(ctx, "new catalog revision", "revision", out.Published.Revision.Short(), "packages", len(out.Published.Packages),
-			"bundles", out.Published.Bundles, "changed", len(out.Published.Event.Changes))
+			"bundles", out.Published.Bundles, "changed", len(out.Published.Event.Changes), "quarantined", len(out.Report.Quarantined))
 	default:
 		a.count.looked(ctx, "unchanged", took)
 		log.DebugContext(ctx, "catalog is as it was", "revision", out.Published.Revision.Short())
 	}
-}
-
-func bundles(c *catalog.Catalog) int {
-	n := 0
-	for _, p := range c.Packages {
-		n += len(p.Bundles)
-	}
-	return n
-}
-
-func summary(c *catalog.Catalog) string {
-	s := fmt.Sprintf("%d packages, %d bundles", len(c.Packages), bundles(c))
-	warnings := 0
-	for _, f := range c.Findings {
-		if f.Severity == catalog.SeverityWarning {
-			warnings++
-		}
-	}
-	if warnings > 0 {
-		s += fmt.Sprintf(", %d warnings", warnings)
-	}
-	return s
 }

@@ -15,6 +15,7 @@ import (
 type metrics struct {
 	looks    metric.Float64Histogram
 	contents metric.Int64Counter
+	fetches  metric.Float64Histogram
 }
 
 func newMetrics() (*metrics, error) {
@@ -29,7 +30,13 @@ func newMetrics() (*metrics, error) {
 	if err != nil {
 		return nil, errs.Wrap(errs.Internal, err, "make metrics")
 	}
-	return &metrics{looks: looks, contents: contents}, nil
+	fetches, err := m.Float64Histogram("chandler.catalog.fetch.duration", metric.WithUnit("s"),
+		metric.WithDescription("time to fetch one bundle image, by outcome"),
+		metric.WithExplicitBucketBoundaries(.01, .05, .1, .5, 1, 2.5, 5, 10, 30, 60, 120))
+	if err != nil {
+		return nil, errs.Wrap(errs.Internal, err, "make metrics")
+	}
+	return &metrics{looks: looks, contents: contents, fetches: fetches}, nil
 }
 
 // looked counts a look that came to an outcome.
@@ -39,3 +46,8 @@ func (m *metrics) looked(ctx context.Context, outcome string, took time.Duration
 
 // stored counts content that was written.
 func (m *metrics) stored(ctx context.Context, n int) { m.contents.Add(ctx, int64(n)) }
+
+// fetched counts an attempt to fetch a bundle image.
+func (m *metrics) fetched(ctx context.Context, ok bool, took time.Duration) {
+	m.fetches.Record(ctx, took.Seconds(), metric.WithAttributes(attribute.Bool("ok", ok)))
+}

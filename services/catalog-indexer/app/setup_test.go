@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -19,16 +20,19 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
+	"github.com/chandler-fleet/chandler/libs/source"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
+	"github.com/chandler-fleet/chandler/services/catalog-indexer/internal/store"
 )
 
 // bench is an indexer over a database of its own, driven step by step.
 type bench struct {
 	*App
-	t        testing.TB
-	gateway  *pg.Pool
-	log      *eventlog.Log // as the gateway appends
-	consumer *bus.Consumer
+	t         testing.TB
+	gateway   *pg.Pool
+	log       *eventlog.Log // as the gateway appends
+	consumers []*bus.Consumer
+	db        *pgtest.Database
 }
 
 func setup(t testing.TB) *bench {
@@ -43,9 +47,9 @@ func setup(t testing.TB) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{App: a, t: t, gateway: d.Pool(t, "gateway")}
+	b := &bench{App: a, t: t, gateway: d.Pool(t, "gateway"), db: d}
 	b.log = eventlog.New(b.gateway)
-	b.consumer = b.App.consumer()
+	b.consumers = []*bus.Consumer{b.intents(), b.clusters()}
 	seq := eventlog.NewSequencer(b.App.log, eventlog.Options{ID: "test"})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -92,8 +96,8 @@ func (b *bench) append(name string, p events.Payload) string {
 func (b *bench) catchUp() {
 	b.t.Helper()
 	b.positioned()
-	if err := b.consumer.CatchUp(b.t.Context()); err != nil {
-		b.t.Fatal(err)
+	for _, c := range b.consumers {
+		b.must(c.CatchUp(b.t.Context()))
 	}
 }
 
@@ -124,22 +128,34 @@ func (b *bench) add(name, dir string) string {
 	return b.intent(name, events.CatalogAdded{Name: name, SourceType: "directory", Spec: b.body(dir)})
 }
 
-// body stores source settings as the gateway does.
+// body stores the settings of a directory as the gateway does.
 func (b *bench) body(dir string) string {
 	b.t.Helper()
+	return b.settings(source.Settings{Path: dir})
+}
+
+func (b *bench) settings(s source.Settings) string {
+	b.t.Helper()
 	commitment := "c1:" + uuid.NewString()
-	_, err := b.gateway.Exec(b.t.Context(), `insert into gateway.bodies (tenant, commitment, kind, salt, body) values ($1, $2, 'catalog-source', 'salt', $3)`,
-		events.DefaultTenant, commitment, []byte(`{"path":"`+dir+`"}`))
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	raw, err := json.Marshal(s)
+	b.must(err)
+	_, err = b.gateway.Exec(b.t.Context(), `insert into gateway.bodies (tenant, commitment, kind, salt, body) values ($1, $2, 'catalog-source', 'salt', $3)`,
+		events.DefaultTenant, commitment, raw)
+	b.must(err)
 	return commitment
 }
 
-// lookAt works on everything dirty once.
+func key(stream string) store.Key { return store.Key{Tenant: events.DefaultTenant, Stream: stream} }
+
+// lookAt looks at a catalog once.
 func (b *bench) lookAt(stream string) error {
 	b.t.Helper()
-	err := b.look(b.t.Context(), bus.Scope{Tenant: events.DefaultTenant, Cluster: stream})
+	return b.lookAtVariant(stream, "", 0)
+}
+
+func (b *bench) lookAtVariant(stream, variant string, attempts int) error {
+	b.t.Helper()
+	err := b.look(b.t.Context(), bus.Scope{Tenant: events.DefaultTenant, Cluster: stream, Namespace: variant, Attempts: attempts})
 	b.positioned()
 	return err
 }
@@ -158,7 +174,7 @@ func (b *bench) facts(stream string) []events.Payload {
 	var out []events.Payload
 	for _, r := range recs {
 		switch r.Payload.(type) {
-		case events.CatalogRevisionPublished, events.CatalogLoadFailed:
+		case events.CatalogRevisionPublished, events.CatalogLoadFailed, events.CatalogBundlesFetched:
 			out = append(out, r.Payload)
 		}
 	}

@@ -21,7 +21,8 @@ const (
 )
 
 // MaxChangesBytes bounds the changes of one event as JSON: half of what an event may have. Beyond it
-// the lists of single bundles are left out first, then the heads; which packages changed is always there.
+// the lists of single bundles and deprecations are left out first, then the heads; which packages changed,
+// and their default channels, is always there.
 const MaxChangesBytes = 256 << 10
 
 // Revision is what a revision is made of: the digest of every package by name.
@@ -55,9 +56,10 @@ type Input struct {
 //
 //	package is new        added, with the head of every channel
 //	package is gone       removed, with the head that every channel had
-//	another digest        changed, with moved heads and with bundles added, removed and mutated
+//	another digest        changed, with moved heads, another default channel, bundles added, removed and
+//	                      mutated, and what is deprecated now or no longer
 //
-// A package that is new or gone lists no bundles: all of them are meant.
+// A package that is new or gone lists no bundles and no deprecations: all of them are meant.
 func Changes(in Input) ([]events.PackageChange, error) {
 	changes := []events.PackageChange{}
 	for _, name := range Touched(in.Before, in.After) {
@@ -76,6 +78,10 @@ func Changes(in Input) ([]events.PackageChange, error) {
 			c.Change = Removed
 		default:
 			bundles(&c, old, now)
+			deprecations(&c, old, now)
+			if old.DefaultChannel != now.DefaultChannel {
+				c.DefaultChannelFrom, c.DefaultChannelTo = old.DefaultChannel, now.DefaultChannel
+			}
 		}
 		changes = append(changes, c)
 	}
@@ -135,11 +141,44 @@ func bundles(c *events.PackageChange, old, now catalog.Package) {
 	slices.Sort(c.BundlesMutated)
 }
 
+// deprecations compares what is deprecated, on all three levels (R-CAT-13); another message alone is no
+// difference here, as it is content.
+func deprecations(c *events.PackageChange, old, now catalog.Package) {
+	before, after := deprecated(old), deprecated(now)
+	for reference := range after {
+		if !before[reference] {
+			c.Deprecated = append(c.Deprecated, reference)
+		}
+	}
+	for reference := range before {
+		if !after[reference] {
+			c.Undeprecated = append(c.Undeprecated, reference)
+		}
+	}
+	slices.Sort(c.Deprecated)
+	slices.Sort(c.Undeprecated)
+}
+
+// deprecated are references as people write them: olm.package, olm.channel/steady, olm.bundle/buoy.v1.0.0.
+func deprecated(p catalog.Package) map[string]bool {
+	out := map[string]bool{}
+	for _, d := range p.Deprecations {
+		reference := d.Schema
+		if d.Name != "" {
+			reference += "/" + d.Name
+		}
+		out[reference] = true
+	}
+	return out
+}
+
 // bounded leaves out details until the changes fit into an event.
 func bounded(changes []events.PackageChange) ([]events.PackageChange, error) {
 	strip := []func(*events.PackageChange){
 		func(*events.PackageChange) {},
-		func(c *events.PackageChange) { c.BundlesAdded, c.BundlesRemoved, c.BundlesMutated = nil, nil, nil },
+		func(c *events.PackageChange) {
+			c.BundlesAdded, c.BundlesRemoved, c.BundlesMutated, c.Deprecated, c.Undeprecated = nil, nil, nil, nil, nil
+		},
 		func(c *events.PackageChange) { c.Heads = nil },
 	}
 	for _, s := range strip {

@@ -56,6 +56,12 @@ func TestChanges(t *testing.T) {
 	described.Description = "new words"
 	twoHeads := pack("p", map[string]string{"s": "b a"})
 	twoHeads.Channels[0].Entries[0].Replaces = ""
+	moved := pack("p", map[string]string{"s": "b a"})
+	moved.DefaultChannel = "s"
+	ended := pack("p", map[string]string{"s": "b a"})
+	ended.Deprecations = []catalog.Deprecation{{Schema: "olm.package", Message: "m"}, {Schema: "olm.bundle", Name: "a", Message: "m"}, {Schema: "olm.channel", Name: "s", Message: "m"}}
+	other := pack("p", map[string]string{"s": "b a"})
+	other.Deprecations = []catalog.Deprecation{{Schema: "olm.bundle", Name: "b", Message: "m"}, {Schema: "olm.channel", Name: "s", Message: "other words"}}
 	was := []catalog.Package{pack("p", map[string]string{"s": "b a"})}
 	move := func(c, from, to string) []events.HeadMove { return []events.HeadMove{{Channel: c, From: from, To: to}} }
 	for _, c := range []struct {
@@ -83,6 +89,13 @@ func TestChanges(t *testing.T) {
 		},
 		{"other content", was, []catalog.Package{mutated}, []events.PackageChange{{Package: "p", Change: "changed", BundlesMutated: []string{"b"}}}},
 		{"other words", was, []catalog.Package{described}, []events.PackageChange{{Package: "p", Change: "changed"}}},
+		{"default channel", was, []catalog.Package{moved}, []events.PackageChange{{Package: "p", Change: "changed", DefaultChannelTo: "s"}}},
+		{"deprecated", was, []catalog.Package{ended}, []events.PackageChange{
+			{Package: "p", Change: "changed", Deprecated: []string{"olm.bundle/a", "olm.channel/s", "olm.package"}},
+		}},
+		{"undeprecated", []catalog.Package{ended}, []catalog.Package{other}, []events.PackageChange{
+			{Package: "p", Change: "changed", Deprecated: []string{"olm.bundle/b"}, Undeprecated: []string{"olm.bundle/a", "olm.package"}},
+		}},
 		{"head lost", was, []catalog.Package{twoHeads}, []events.PackageChange{{Package: "p", Change: "changed", Heads: move("s", "b", "")}}},
 	} {
 		in := input(c.old, c.now)

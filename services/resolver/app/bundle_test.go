@@ -18,6 +18,7 @@ type version struct {
 	requires []string // kinds in group sea.test
 	modes    []string // install modes; all where empty
 	bare     bool     // its manifests are not in the catalog
+	image    string   // where they are, then
 }
 
 // pkg makes a package with one channel "stable", head first, and stores the bundles' content.
@@ -31,7 +32,7 @@ func (f *fleet) pkg(name string, versions ...version) catalog.Package {
 			e.Replaces = name + ".v" + v.replaces
 		}
 		p.Channels[0].Entries = append(p.Channels[0].Entries, e)
-		b := catalog.Bundle{Name: csv, Version: v.v}
+		b := catalog.Bundle{Name: csv, Version: v.v, Image: v.image}
 		b.Properties = []catalog.Property{
 			property(f.t, catalog.TypePackage, catalog.PackageProperty{PackageName: name, Version: v.v}),
 			// PostgreSQL takes no NUL in text or jsonb; what a catalog's author writes must not matter.

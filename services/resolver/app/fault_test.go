@@ -79,7 +79,8 @@ func TestRunningAgainAddsNothing(t *testing.T) {
 	stop = f.start()
 	f.quiet()
 	stop()
-	_, err := f.db.Pool(t, "admin").Exec(f.ctx, `truncate resolver.clusters, resolver.scopes, resolver.catalog_clock, resolver.catalogs,
+	_, err := f.db.Pool(t, "admin").Exec(f.ctx, `truncate resolver.clusters, resolver.scopes, resolver.catalog_clock, resolver.catalogs, resolver.catalog_revisions,
+		resolver.bundle_images, resolver.wanted_images, resolver.catalog_health,
 		resolver.subscriptions, resolver.operator_groups, resolver.installed, resolver.plans, resolver.dirty, resolver.reads`)
 	f.must(err)
 	_, err = f.pools[events.Resolver].Exec(f.ctx, `update eventlog.checkpoints set position = 0 where consumer = 'resolver.scopes'`)

@@ -133,13 +133,22 @@ func (f *fleet) subscribe(name, pkg, channel string, change ...func(*events.Subs
 
 func manual(s *events.SubscriptionSpec) { s.Approval = installplan.Manual }
 
-func (f *fleet) addCatalog(name string) {
+func (f *fleet) addCatalog(name string, change ...func(*events.CatalogAdded)) {
 	f.t.Helper()
-	f.append(events.Gateway, events.KindCatalog, name, name, events.CatalogAdded{Name: name, SourceType: "directory"})
+	added := events.CatalogAdded{Name: name, SourceType: "directory"}
+	for _, c := range change {
+		c(&added)
+	}
+	f.append(events.Gateway, events.KindCatalog, name, name, added)
 }
 
 // publish stores a revision as the indexer does and says what changed since the one before.
 func (f *fleet) publish(name, before string, packages ...catalog.Package) (revision string) {
+	f.t.Helper()
+	return f.publishVariant(name, "", before, packages...)
+}
+
+func (f *fleet) publishVariant(name, variant, before string, packages ...catalog.Package) (revision string) {
 	f.t.Helper()
 	pool := f.pools[events.Indexer]
 	digests := map[string]string{}
@@ -164,7 +173,7 @@ func (f *fleet) publish(name, before string, packages ...catalog.Package) (revis
 	var pkg, d string
 	_, err = pgx.ForEachRow(rows, []any{&pkg, &d}, func() error { previous[pkg] = d; return nil })
 	f.must(err)
-	published := events.CatalogRevisionPublished{Revision: revision, Previous: before, Packages: len(packages)}
+	published := events.CatalogRevisionPublished{Revision: revision, Previous: before, Packages: len(packages), Variant: variant}
 	for name, d := range digests {
 		_, err := pool.Exec(f.ctx, `insert into catalog.revision_packages (tenant, revision, package, digest) values ($1, $2, $3, $4) on conflict do nothing`,
 			tenant, revision, name, d)

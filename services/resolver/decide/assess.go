@@ -21,6 +21,8 @@ const (
 	Kept     Kind = "kept"
 	Ended    Kind = "ended"
 	Proposed Kind = "proposed"
+	Fetching Kind = "fetching"
+	Blocked  Kind = "blocked"
 )
 
 // Verdict is what is to be done about one component.
@@ -61,8 +63,14 @@ func (s State) assess(c resolve.Component) (Verdict, error) {
 		v.Kind = Failed
 	case len(c.Bundles) == 0:
 		v.Kind = Settled
+	case unfetched(c) != nil:
+		v.Kind, v.Failure = Fetching, unfetched(c)
 	default:
-		return s.compare(v)
+		v, err := s.compare(v)
+		if err == nil && v.Kind == Proposed {
+			s.strict(&v)
+		}
+		return v, err
 	}
 	return v, nil
 }

@@ -19,6 +19,9 @@ import (
 type scene struct {
 	decide.State
 	rev string
+	// byImage: the catalog names its bundles by image; image is what became of fetching them.
+	byImage bool
+	image   resolve.Fetched
 }
 
 func newScene() *scene {
@@ -41,13 +44,19 @@ func (s *scene) Package(_ resolve.CatalogKey, name string) *resolve.Package {
 	}
 	p := catalog.Package{Name: "a", DefaultChannel: "stable", Channels: []catalog.Channel{{Name: "stable", Entries: []catalog.Entry{{Name: "a.v2", Replaces: "a.v1"}, {Name: "a.v1"}}}}}
 	for _, v := range []string{"1", "2"} {
-		p.Bundles = append(p.Bundles, catalog.Bundle{Name: "a.v" + v, Version: v + ".0.0", Content: digest.Digest("sha256:c" + v)})
+		b := catalog.Bundle{Name: "a.v" + v, Version: v + ".0.0", Content: digest.Digest("sha256:c" + v)}
+		if s.byImage {
+			b.Content, b.Image = "", "registry.test/a:v"+v
+		}
+		p.Bundles = append(p.Bundles, b)
 	}
 	return resolve.Index(p, "sha256:p")
 }
 
 func (s *scene) Providers(resolve.CatalogKey, catalog.GVK) []string { return nil }
 func (s *scene) Packages(resolve.CatalogKey) []string               { return []string{"a"} }
+
+func (s *scene) Image(resolve.CatalogKey, string) resolve.Fetched { return s.image }
 
 func (s *scene) installed(name, version, phase string) *scene {
 	s.Installed = append(s.Installed, decide.Installed{Name: name, Package: "a", Version: version, Content: "sha256:c1", Phase: phase})

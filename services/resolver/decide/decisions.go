@@ -48,6 +48,14 @@ type Decisions struct {
 	Proposals  []Proposal
 	Superseded []Supersession
 	Told       []Told
+	// Wanted are bundle images that nobody has asked for yet, as far as the scope knows. They are no news.
+	Wanted []Wanted
+}
+
+// Wanted is a bundle image that has to be fetched.
+type Wanted struct {
+	Catalog                resolve.CatalogKey
+	Image, Package, Bundle string
 }
 
 // Empty says whether there is nothing to record.
@@ -78,12 +86,26 @@ func Decide(s State, verdicts []Verdict, rendered map[string]Rendered) (Decision
 	if err := s.supersede(&d, verdicts, by); err != nil {
 		return d, err
 	}
+	d.Wanted = wanted(verdicts)
 	for _, v := range verdicts {
 		if err := s.tell(&d, v, by[v.Component.Name]); err != nil {
 			return d, err
 		}
 	}
 	return d, nil
+}
+
+// wanted are the images of chosen bundles that were never tried, also those of steps that have to wait.
+func wanted(verdicts []Verdict) []Wanted {
+	var out []Wanted
+	for _, v := range verdicts {
+		for _, b := range v.Component.Bundles {
+			if b.Image != "" && b.Content == "" && b.Unfetched == "" {
+				out = append(out, Wanted{Catalog: b.Catalog, Image: b.Image, Package: b.Package, Bundle: b.CSV})
+			}
+		}
+	}
+	return out
 }
 
 // propose builds the document and the event of a plan; before counts proposals of the same decision.
@@ -151,6 +173,7 @@ func (s State) supersede(d *Decisions, verdicts []Verdict, by map[string]string)
 //
 //	another plan of its operators is begun   → that one: it was superseded by this, but began in that moment
 //	its component waits or is held           → it stays
+//	a bundle image or a catalog is awaited   → it stays: what comes of it is not known yet
 //	the verdict keeps it                     → it stays
 //	a plan is proposed for its operators     → that one
 //	otherwise                                → none
@@ -164,7 +187,7 @@ func (s State) fate(p Plan, verdicts []Verdict, by map[string]string) (successor
 		if !shares(p.packages(), v.Component.Packages) {
 			continue
 		}
-		if v.Kind == Waiting || v.Kind == Held || v.Plan != nil && v.Plan.ID == p.ID {
+		if v.Kind == Waiting || v.Kind == Held || v.Kind == Fetching || v.Kind == Blocked || v.Plan != nil && v.Plan.ID == p.ID {
 			return "", true
 		}
 		if successor == "" {
@@ -179,7 +202,7 @@ func (s State) tell(d *Decisions, v Verdict, plan string) error {
 	switch v.Kind {
 	case Waiting, Held:
 		return nil
-	case Failed:
+	case Failed, Fetching, Blocked:
 		return s.tellFailure(d, v)
 	case Kept, Ended:
 		plan = v.Plan.ID

@@ -8,8 +8,10 @@
 //	a plan of it is begun, or an operator of it is not Succeeded → held: one step at a time (R-GRA-6, R-RES-45)
 //	it cannot be resolved, or what it came to cannot be rendered → failed: told once, with an explanation
 //	it has nothing to do                                         → settled
+//	a bundle's manifests are in an image that is not fetched     → fetching: told once
 //	a live plan of it does the same                              → kept
 //	its last plan did the same, and failed or was rejected       → ended: not tried again until something changes
+//	a strict catalog namespace has an unhealthy catalog          → blocked: told once (R-CAT-99)
 //	otherwise                                                    → proposed
 //
 // With the operator group's upgradeStrategy TechPreviewUnsafeFailForward a Failed operator does not hold
@@ -130,6 +132,9 @@ type Catalog struct {
 	Priority int32
 	Revision string
 	Failed   bool
+	Reason   string // why it failed
+	// Strict: where it is unhealthy, nothing new is planned in any namespace that sees it (R-CAT-99).
+	Strict bool
 }
 
 // Input is the resolution's input. Operators that are being replaced are on their way out and do not count;

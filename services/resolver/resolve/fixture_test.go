@@ -14,6 +14,7 @@ import (
 type shelf struct {
 	catalogs []resolve.Catalog
 	packages map[resolve.CatalogKey]map[string]*resolve.Package
+	images   map[string]resolve.Fetched
 }
 
 func newShelf() *shelf {
@@ -59,6 +60,8 @@ func (s *shelf) Packages(c resolve.CatalogKey) []string {
 	slices.Sort(out)
 	return out
 }
+
+func (s *shelf) Image(_ resolve.CatalogKey, image string) resolve.Fetched { return s.images[image] }
 
 func api(kind string) catalog.GVK { return catalog.GVK{Group: "sea.test", Version: "v1", Kind: kind} }
 

@@ -46,6 +46,7 @@ type operator struct {
 	version    semver.Version
 	hasVersion bool
 	content    digest.Digest
+	image      string // of a bundle; where content is "", its manifests are there alone
 	properties []catalog.Property
 	packages   []packageVersion // of every olm.package property (RESOLVER-NOTES 5.5)
 	provides   []catalog.GVK
@@ -70,6 +71,7 @@ func Index(p catalog.Package, d digest.Digest) *Package {
 	bundles := make(map[string]*operator, len(p.Bundles))
 	for _, b := range p.Bundles {
 		op := newOperator(b.Name, p.Name, b.Version, b.Content, b.Properties)
+		op.image = b.Image
 		bundles[b.Name] = op
 		for _, api := range op.provides {
 			out.apis[api] = true

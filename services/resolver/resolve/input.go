@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/digest"
@@ -11,7 +12,13 @@ import (
 
 // Semantics is the version of the rules of this package. A recorded decision names the version that
 // made it; a changed rule gets a new version and the old one stays callable (DESIGN D5).
-const Semantics = "chandler.resolve.v1"
+//
+// Version 2 asks for the content of bundles that a catalog names by image alone; version 1 knew no such
+// bundles and left them without content.
+const Semantics = "chandler.resolve.v2"
+
+// semanticsV1 is still callable: decisions made by it can be made again.
+const semanticsV1 = "chandler.resolve.v1"
 
 // Approval modes (R-SUB-3).
 const (
@@ -113,6 +120,33 @@ type View interface {
 	Providers(c CatalogKey, api catalog.GVK) []string
 	// Packages are the names of all packages of a catalog, sorted.
 	Packages(c CatalogKey) []string
+	// Image is what became of fetching a bundle image that a catalog names.
+	Image(c CatalogKey, image string) Fetched
+}
+
+// Fetched is what became of fetching a bundle image; the zero value is that it is not fetched yet.
+type Fetched struct {
+	Content digest.Digest // of the canonical bundle
+	Reason  string        // why there is none
+}
+
+// failedAnswer goes before the reason in the answer of a read.
+const failedAnswer = "failed:"
+
+// answer is the form of read sets.
+func (f Fetched) answer() string {
+	if f.Reason != "" {
+		return failedAnswer + f.Reason
+	}
+	return string(f.Content)
+}
+
+// ParseFetched reads the answer of a ReadImage.
+func ParseFetched(answer string) Fetched {
+	if reason, failed := strings.CutPrefix(answer, failedAnswer); failed {
+		return Fetched{Reason: reason}
+	}
+	return Fetched{Content: digest.Digest(answer)}
 }
 
 // Read is one question asked of the View, with its answer: a digest, or names joined by ",".
@@ -133,6 +167,7 @@ const (
 	ReadPackage ReadKind = "package" // Name a package; Answer its digest
 	ReadAPI     ReadKind = "api"     // Name a GVK as APIName writes it; Answer the packages that provide it
 	ReadNames   ReadKind = "names"   // the names of all packages; Answer these
+	ReadImage   ReadKind = "image"   // Name a bundle image; Answer its content's digest, or why there is none
 )
 
 // APIName writes a GVK as group/version/kind, the form of read sets.

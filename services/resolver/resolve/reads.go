@@ -69,6 +69,12 @@ func (a *asker) names(c CatalogKey) []string {
 	return names
 }
 
+func (a *asker) image(c CatalogKey, image string) Fetched {
+	f := a.view.Image(c, image)
+	a.note(Read{Kind: ReadImage, Catalog: c, Name: image, Answer: f.answer()})
+	return f
+}
+
 func (a *asker) note(r Read) { a.reads[r] = true }
 
 func (a *asker) sorted() []Read {

@@ -53,7 +53,7 @@ func Resolve(in Input) Result {
 
 // prevented is what stops a resolution before anything is looked at.
 func (r *resolution) prevented() (*Statement, Class) {
-	if r.in.Semantics != Semantics {
+	if r.in.Semantics != Semantics && r.in.Semantics != semanticsV1 {
 		return &Statement{Kind: UnknownSemantics, Text: fmt.Sprintf("semantics %q is not known here: want %s", r.in.Semantics, Semantics)}, ClassSemantics
 	}
 	if n := len(r.in.OperatorGroups); n != 1 {
@@ -140,13 +140,18 @@ func (r *resolution) failedComponent(f failed) Component {
 
 // component tells of a solved group; ok is false for one that only holds CSVs that stay as they are.
 func (r *resolution) component(g *group) (Component, bool) {
-	c := r.frame(g.roots, g.sol.reads)
 	planned := g.sol.planned()
+	fetched := r.fetched(planned, g.sol.reads) // before the input is noted: it belongs to it
+	c := r.frame(g.roots, g.sol.reads)
 	if len(c.Subscriptions) == 0 && len(planned) == 0 {
 		return c, false
 	}
 	for _, n := range inOrder(planned, g.sol.queue) {
-		c.Bundles = append(c.Bundles, r.planned(n, g))
+		p := r.planned(n, g)
+		if f, asked := fetched[n]; asked {
+			p.Content, p.Image, p.Unfetched = f.Content, n.op.image, f.Reason
+		}
+		c.Bundles = append(c.Bundles, p)
 	}
 	for _, rt := range g.roots {
 		if rt.sub != nil {
@@ -154,6 +159,17 @@ func (r *resolution) component(g *group) (Component, bool) {
 		}
 	}
 	return c.named(planned), true
+}
+
+// fetched asks for the content of chosen bundles that their catalog names by image alone.
+func (r *resolution) fetched(planned []*node, ask *asker) map[*node]Fetched {
+	out := map[*node]Fetched{}
+	for _, n := range planned {
+		if n.op.content == "" && n.op.image != "" && r.in.Semantics != semanticsV1 {
+			out[n] = ask.image(n.catalog.Key, n.op.image)
+		}
+	}
+	return out
 }
 
 // frame fills what a component has whatever came of it.

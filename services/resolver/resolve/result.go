@@ -38,8 +38,10 @@ type Planned struct {
 	Catalog       CatalogKey    `json:"catalog"`
 	Revision      string        `json:"revision"`
 	Content       digest.Digest `json:"content"`
-	Replaces      string        `json:"replaces,omitempty"` // the installed CSV that it takes the place of
-	Reason        string        `json:"reason"`             // a Reason constant
+	Image         string        `json:"image,omitempty"`     // where the manifests have to be fetched from
+	Unfetched     string        `json:"unfetched,omitempty"` // why that failed; "" while it was not tried
+	Replaces      string        `json:"replaces,omitempty"`  // the installed CSV that it takes the place of
+	Reason        string        `json:"reason"`              // a Reason constant
 	RequiredBy    string        `json:"requiredBy,omitempty"`
 	Subscriptions []string      `json:"subscriptions,omitempty"`
 	// Properties are what the CSV will offer and ask for once it is installed.
@@ -69,6 +71,13 @@ type Outcome struct {
 const (
 	ReasonNotSatisfiable = "ConstraintsNotSatisfiable"
 	ReasonPrevented      = "ErrorPreventedResolution"
+	// ReasonUnpacking and ReasonUnpackFailed are those of conditions BundleUnpacking and BundleUnpackFailed
+	// (R-SUB-42): a chosen bundle's image is being fetched, or cannot be.
+	ReasonUnpacking    = "BundleUnpacking"
+	ReasonUnpackFailed = "BundleUnpackFailed"
+	// ReasonCatalogsUnhealthy is that of condition CatalogSourcesUnhealthy, where a catalog namespace is
+	// strict about it (R-CAT-99).
+	ReasonCatalogsUnhealthy = "CatalogSourcesUnhealthy"
 )
 
 // Class says what kind of failure it is, more finely than the reason.
@@ -87,6 +96,9 @@ const (
 	// ClassNotInstallable is for the steps after the search: a chosen bundle without manifests, or
 	// one that does not fit the operator group.
 	ClassNotInstallable Class = "not-installable"
+	// ClassBundleImage and ClassCatalogUnhealthy are for what has to come from outside first.
+	ClassBundleImage      Class = "bundle-image"
+	ClassCatalogUnhealthy Class = "catalog-unhealthy"
 )
 
 // Explanation is why a component cannot be planned, in structure and in sentences of the user's terms.
@@ -135,6 +147,9 @@ const (
 	SearchTooLong        StatementKind = "too-complex"
 	UnknownSemantics     StatementKind = "unknown-semantics"
 	NotInstallable       StatementKind = "not-installable"
+	BundleImagePending   StatementKind = "bundle-image-pending"
+	BundleImageFailed    StatementKind = "bundle-image-failed"
+	CatalogUnhealthy     StatementKind = "catalog-unhealthy"
 )
 
 // Statement is one fact of an explanation. Which fields are set depends on the kind; Text says it all.

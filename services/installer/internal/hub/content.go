@@ -11,7 +11,9 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/bus"
+	"github.com/chandler-fleet/chandler/libs/content"
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
@@ -25,8 +27,9 @@ const knownLimit = 50_000
 
 // contents puts bundles into CONTENT.
 type contents struct {
-	pool *pg.Pool
-	bus  *bus.Bus
+	pool   *pg.Pool
+	bus    *bus.Bus
+	reader *content.Reader
 
 	mu    sync.Mutex
 	fill  int64 // of CONTENT, for which known holds
@@ -34,7 +37,7 @@ type contents struct {
 }
 
 func newContents(pool *pg.Pool, b *bus.Bus) *contents {
-	return &contents{pool: pool, bus: b, known: map[string]bool{}}
+	return &contents{pool: pool, bus: b, reader: content.NewReader(), known: map[string]bool{}}
 }
 
 // filling is how often CONTENT was to be filled again until now, by whichever replica noticed.
@@ -73,19 +76,38 @@ func (c *contents) ensure(ctx context.Context, fill int64, tenant string, d dige
 	if c.has(fill, key) {
 		return nil
 	}
-	var pack []byte
-	err := c.pool.QueryRow(ctx, `select pack from catalog_api.contents where tenant = $1 and digest = $2`, tenant, string(d)).Scan(&pack)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return errs.New(errs.NotFound, "content %s is not stored", d)
-	}
+	pack, err := c.pack(ctx, tenant, d)
 	if err != nil {
-		return pg.Err(err)
+		return err
 	}
 	if err := c.put(ctx, tenant, d, pack); err != nil {
 		return err
 	}
 	c.note(fill, key)
 	return nil
+}
+
+// pack reads a bundle and packs it by itself, as executors take it: what they need of another version they
+// do not have.
+func (c *contents) pack(ctx context.Context, tenant string, d digest.Digest) ([]byte, error) {
+	var s content.Stored
+	err := c.pool.QueryRow(ctx, `select pack, recipe, packs from catalog_api.contents where tenant = $1 and digest = $2`, tenant, string(d)).
+		Scan(&s.Whole, &s.Recipe, &s.Packs)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, errs.New(errs.NotFound, "content %s is not stored", d)
+	}
+	if err != nil {
+		return nil, pg.Err(err)
+	}
+	canonical, err := c.reader.Bundle(d, s)
+	switch {
+	case err != nil:
+		return nil, err
+	case s.Recipe == nil:
+		return s.Whole, nil
+	default:
+		return bundle.Pack(canonical), nil
+	}
 }
 
 // put publishes the chunks that are not there as they should be.

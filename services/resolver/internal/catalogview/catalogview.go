@@ -14,10 +14,10 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/klauspost/compress/zstd"
 
 	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/catalog"
+	"github.com/chandler-fleet/chandler/libs/content"
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/pg"
@@ -30,8 +30,6 @@ const (
 	packageBytes = 16 << 20
 	// revisionBytes bounds revisions' lists of packages and APIs.
 	revisionBytes = 8 << 20
-	// MaxDocumentBytes bounds one unpacked package document; the largest of real catalogs has 7 MB.
-	MaxDocumentBytes = 128 << 20
 )
 
 // Views makes views of catalogs. It is safe for concurrent use.
@@ -40,6 +38,7 @@ type Views struct {
 	packages  *cache[key, *resolve.Package]
 	revisions *cache[key, *revision]
 	contents  *cache[key, bundle.Content]
+	reader    *content.Reader
 }
 
 type key struct{ tenant, digest string }
@@ -59,12 +58,14 @@ func New(pool *pg.Pool) *Views {
 		packages:  newCache[key](packageBytes, func(p *resolve.Package) int { return p.Weight() }),
 		revisions: newCache[key](revisionBytes, func(r *revision) int { return r.weight }),
 		contents:  newCache[key](contentBytes, contentWeight),
+		reader:    content.NewReader(),
 	}
 }
 
 // Catalog is one that a scope sees.
 type Catalog struct {
 	Key      resolve.CatalogKey
+	Subject  string // of its stream
 	Priority int32
 	Revision string // "" before the first
 }
@@ -131,6 +132,21 @@ func (w *View) Packages(c resolve.CatalogKey) []string {
 	return r.names
 }
 
+// Image implements resolve.View. What the log tells of images is mutable, and is not cached: a decision that
+// was made upon an older answer is refused when it is written (the clock of catalogs).
+func (w *View) Image(c resolve.CatalogKey, image string) resolve.Fetched {
+	var f resolve.Fetched
+	if w.err != nil {
+		return f
+	}
+	err := w.views.pool.QueryRow(w.ctx, `select content, reason from resolver.bundle_images where tenant = $1 and subject = $2 and image = $3`,
+		w.tenant, w.catalogs[c].Subject, image).Scan(&f.Content, &f.Reason)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		w.note(fmt.Errorf("read what became of bundle image %s: %w", image, pg.Err(err)))
+	}
+	return f
+}
+
 func (w *View) note(err error) {
 	if w.err == nil {
 		w.err = err
@@ -150,7 +166,7 @@ func (w *View) revision(c resolve.CatalogKey) *revision {
 // Package returns a package document made ready, by its digest.
 func (v *Views) Package(ctx context.Context, tenant, d string) (*resolve.Package, error) {
 	return v.packages.get(key{tenant, d}, func() (*resolve.Package, error) {
-		p, err := readPackage(ctx, v.pool, tenant, d)
+		p, err := readPackage(ctx, v.pool, v.reader, tenant, d)
 		if err != nil {
 			return nil, err
 		}
@@ -234,7 +250,7 @@ func (v *Views) apis(ctx context.Context, tx pgx.Tx, tenant string, digests []st
 		if _, known := out[d]; known {
 			continue
 		}
-		if out[d], err = learn(ctx, tx, tenant, d); err != nil {
+		if out[d], err = v.learn(ctx, tx, tenant, d); err != nil {
 			return nil, err
 		}
 	}
@@ -242,8 +258,8 @@ func (v *Views) apis(ctx context.Context, tx pgx.Tx, tenant string, digests []st
 }
 
 // learn reads a document for the APIs that it provides.
-func learn(ctx context.Context, tx pgx.Tx, tenant, d string) ([]string, error) {
-	p, err := readPackage(ctx, tx, tenant, d)
+func (v *Views) learn(ctx context.Context, tx pgx.Tx, tenant, d string) ([]string, error) {
+	p, err := readPackage(ctx, tx, v.reader, tenant, d)
 	if err != nil {
 		return nil, err
 	}
@@ -258,24 +274,20 @@ func learn(ctx context.Context, tx pgx.Tx, tenant, d string) ([]string, error) {
 	return apis, nil
 }
 
-func readPackage(ctx context.Context, q pg.Querier, tenant, d string) (catalog.Package, error) {
+func readPackage(ctx context.Context, q pg.Querier, reader *content.Reader, tenant, d string) (catalog.Package, error) {
 	var p catalog.Package
-	var document []byte
-	err := q.QueryRow(ctx, `select document from catalog_api.packages where tenant = $1 and digest = $2`, tenant, d).Scan(&document)
+	var s content.Stored
+	err := q.QueryRow(ctx, `select document, recipe, packs from catalog_api.packages where tenant = $1 and digest = $2`, tenant, d).
+		Scan(&s.Whole, &s.Recipe, &s.Packs)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return p, errs.New(errs.NotFound, "package document %s is not stored", d)
 	}
 	if err != nil {
 		return p, fmt.Errorf("read package document %s: %w", d, pg.Err(err))
 	}
-	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(MaxDocumentBytes))
+	raw, err := reader.Document(catalog.PackageType, digest.Digest(d), s)
 	if err != nil {
-		return p, errs.Wrap(errs.Internal, err, "zstd")
-	}
-	defer dec.Close()
-	raw, err := dec.DecodeAll(document, nil)
-	if err != nil {
-		return p, errs.Wrap(errs.Internal, err, "unpack package document %s", d)
+		return p, fmt.Errorf("unpack package document %s: %w", d, err)
 	}
 	if err := json.Unmarshal(raw, &p); err != nil {
 		return p, errs.Wrap(errs.Internal, err, "read package document %s", d)
@@ -335,6 +347,11 @@ func (r *Replay) Providers(c resolve.CatalogKey, api catalog.GVK) []string {
 		return nil
 	}
 	return strings.Split(a, ",")
+}
+
+// Image implements resolve.View.
+func (r *Replay) Image(c resolve.CatalogKey, image string) resolve.Fetched {
+	return resolve.ParseFetched(r.answer(resolve.ReadImage, c, image))
 }
 
 // Packages implements resolve.View.

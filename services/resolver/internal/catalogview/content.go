@@ -8,6 +8,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/chandler-fleet/chandler/libs/bundle"
+	"github.com/chandler-fleet/chandler/libs/content"
+	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/pg"
 )
@@ -27,21 +29,22 @@ func contentWeight(c bundle.Content) int {
 // Content returns the manifests of a bundle; errs.NotFound where they are not stored. It is shared and must
 // not be changed.
 func (v *Views) Content(ctx context.Context, tenant, d string) (bundle.Content, error) {
-	return v.contents.get(key{tenant, d}, func() (bundle.Content, error) { return readContent(ctx, v.pool, tenant, d) })
+	return v.contents.get(key{tenant, d}, func() (bundle.Content, error) { return readContent(ctx, v.pool, v.reader, tenant, d) })
 }
 
-func readContent(ctx context.Context, q pg.Querier, tenant, d string) (bundle.Content, error) {
-	var pack []byte
-	err := q.QueryRow(ctx, `select pack from catalog_api.contents where tenant = $1 and digest = $2`, tenant, d).Scan(&pack)
+func readContent(ctx context.Context, q pg.Querier, reader *content.Reader, tenant, d string) (bundle.Content, error) {
+	var s content.Stored
+	err := q.QueryRow(ctx, `select pack, recipe, packs from catalog_api.contents where tenant = $1 and digest = $2`, tenant, d).Scan(&s.Whole, &s.Recipe, &s.Packs)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return bundle.Content{}, errs.New(errs.NotFound, "the manifests of bundle %s are not stored", d)
 	}
 	if err != nil {
 		return bundle.Content{}, fmt.Errorf("read bundle %s: %w", d, pg.Err(err))
 	}
-	c, got, err := bundle.Unpack(pack)
-	if err == nil && string(got) != d {
-		err = errs.New(errs.Internal, "the content stored as %s has the digest %s", d, got)
+	canonical, err := reader.Bundle(digest.Digest(d), s)
+	if err != nil {
+		return bundle.Content{}, err
 	}
+	c, _, err := bundle.FromCanonical(canonical)
 	return c, err
 }

@@ -22,9 +22,13 @@ func (s *Store) Apply(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error
 	case events.ClusterRegistered:
 		return s.clusterRegistered(ctx, tx, e, p.Name)
 	case events.ClusterRemoved:
-		return exec(ctx, tx, `insert into resolver.clusters (tenant, name, removed) values ($1, $2, true)
-			on conflict (tenant, name) do update set removed = true`, e.Tenant, p.Name)
-	case events.CatalogAdded, events.CatalogChanged, events.CatalogRemoved, events.CatalogRevisionPublished, events.CatalogLoadFailed:
+		return s.clusterRemoved(ctx, tx, e, p.Name)
+	case events.ClusterObserved:
+		return s.clusterObserved(ctx, tx, e, p.KubernetesVersion)
+	case events.CatalogHealthSet:
+		return s.healthSet(ctx, tx, e, p)
+	case events.CatalogAdded, events.CatalogChanged, events.CatalogRemoved, events.CatalogRevisionPublished, events.CatalogLoadFailed,
+		events.CatalogBundlesFetched:
 		return s.applyCatalog(ctx, tx, e)
 	case events.OperatorGroupCreated, events.OperatorGroupChanged, events.OperatorGroupDeleted:
 		return s.applyGroup(ctx, tx, e)
@@ -48,15 +52,6 @@ func (s *Store) Apply(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error
 func exec(ctx context.Context, tx pgx.Tx, sql string, args ...any) error {
 	_, err := tx.Exec(ctx, sql, args...)
 	return pg.Err(err)
-}
-
-// clusterRegistered takes up work that waited while the cluster was away.
-func (s *Store) clusterRegistered(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, name string) error {
-	if err := exec(ctx, tx, `insert into resolver.clusters (tenant, name) values ($1, $2)
-		on conflict (tenant, name) do update set removed = false`, e.Tenant, name); err != nil {
-		return err
-	}
-	return s.markAll(ctx, tx, e, `select distinct cluster, namespace from resolver.subscriptions where tenant = $1 and cluster = $2`, e.Tenant, name)
 }
 
 // markAll makes dirty what a query gives as cluster and namespace: one change that touches many places.

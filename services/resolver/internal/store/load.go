@@ -49,15 +49,20 @@ func loadScope(ctx context.Context, tx pgx.Tx, l *Loaded) error {
 		l.Tenant, l.Scope.Cluster, l.Scope.Namespace).Scan(&l.Decisions, &l.clock, &l.Removed)
 }
 
+// loadCatalogs reads the catalogs that the scope sees; of a templated one, what its cluster's version of
+// Kubernetes gets (R-CAT-92). Disabled ones are not offered.
 func loadCatalogs(ctx context.Context, tx pgx.Tx, l *Loaded) error {
-	rows, err := tx.Query(ctx, `select subject, priority, revision, failed from resolver.catalogs
-		where tenant = $1 and visibility_cluster in ('', $2) and visibility_namespace in ('', $3) order by subject`,
+	rows, err := tx.Query(ctx, `select c.subject, c.priority, coalesce(r.revision, ''), coalesce(r.failed, false), coalesce(r.reason, ''), `+strictly+`
+		from resolver.catalogs c left join resolver.clusters k on k.tenant = c.tenant and k.name = $2
+		left join resolver.catalog_revisions r on r.tenant = c.tenant and r.subject = c.subject
+		  and r.variant = case when c.templated then coalesce(k.minor, '') else '' end
+		where c.tenant = $1 and not c.disabled and c.visibility_cluster in ('', $2) and c.visibility_namespace in ('', $3) order by c.subject`,
 		l.Tenant, l.Scope.Cluster, l.Scope.Namespace)
 	if err != nil {
 		return err
 	}
 	l.Catalogs, err = pgx.CollectRows(rows, func(r pgx.CollectableRow) (c decide.Catalog, err error) {
-		err = r.Scan(&c.Subject, &c.Priority, &c.Revision, &c.Failed)
+		err = r.Scan(&c.Subject, &c.Priority, &c.Revision, &c.Failed, &c.Reason, &c.Strict)
 		c.Key = catalogKey(c.Subject)
 		return c, err
 	})

@@ -116,6 +116,11 @@ func TestOnlyTouchedScopesBecomeDirty(t *testing.T) {
 	b.reads(t, "wants-gauge", named, resolve.Read{Kind: resolve.ReadVisible}, resolve.Read{Kind: resolve.ReadAPI, Catalog: fleet, Name: "sea.test/v1/Gauge"})
 	b.reads(t, "lists", named, resolve.Read{Kind: resolve.ReadNames, Catalog: fleet, Answer: "x"})
 	b.reads(t, "waits", resolve.Read{Kind: resolve.ReadCatalog, Catalog: resolve.CatalogKey{Name: "late", Namespace: "olm"}})
+	b.reads(t, "wants-image", named, resolve.Read{Kind: resolve.ReadImage, Catalog: fleet, Name: "registry.test/buoy:1"})
+	b.reads(t, "other-image", resolve.Read{Kind: resolve.ReadImage, Catalog: other, Name: "registry.test/buoy:1"})
+	fetched := func(image, reason string) events.CatalogBundlesFetched {
+		return events.CatalogBundlesFetched{Bundles: []events.FetchedBundle{{Image: "registry.test/x:1", Content: "d"}, {Image: image, Reason: reason}}}
+	}
 	change := func(pkg, how, d string) events.CatalogRevisionPublished {
 		return events.CatalogRevisionPublished{Revision: "r2", Previous: "r1", Changes: []events.PackageChange{{Package: pkg, Change: how, Digest: d}}}
 	}
@@ -129,9 +134,14 @@ func TestOnlyTouchedScopesBecomeDirty(t *testing.T) {
 		{"unaffected package", "fleet", change("drift", "changed", "d3"), nil},
 		{"an API that was missed", "fleet", change("gauge", "added", "gauge"), []string{"lists", "wants-gauge"}},
 		{"the same in another catalog", "other", change("buoy", "changed", "d2"), []string{"other-buoy"}},
+		{"a bundle image that was waited for", "fleet", fetched("registry.test/buoy:1", ""), []string{"wants-image"}},
+		{"why it cannot be had", "fleet", fetched("registry.test/buoy:1", "NotFound"), []string{"wants-image"}},
+		{"a bundle image that nobody waits for", "fleet", fetched("registry.test/kelp:1", ""), nil},
+		{"the end of a failure that hurt nobody", "fleet", events.CatalogRevisionPublished{Revision: "r2", Previous: "r2"}, nil},
+		{"a variant that no cluster has", "fleet", events.CatalogRevisionPublished{Revision: "r3", Variant: "1.99", Changes: []events.PackageChange{{Package: "buoy", Change: "changed"}}}, nil},
 		{"the first revision of a catalog that was waited for", "late", events.CatalogRevisionPublished{Revision: "r1"}, []string{"waits", "wants-gauge"}},
 		{"priority or visibility", "other", events.CatalogChanged{Priority: 3}, []string{"wants-gauge"}},
-		{"the catalog goes", "fleet", events.CatalogRemoved{}, []string{"has-buoy", "lists", "wants-buoy", "wants-gauge"}},
+		{"the catalog goes", "fleet", events.CatalogRemoved{}, []string{"has-buoy", "lists", "wants-buoy", "wants-gauge", "wants-image"}},
 	}
 	for i, c := range cases {
 		if diff := cmp.Diff(c.want, b.apply(t, c.catalog, int64(10+i), c.event)); diff != "" {

@@ -29,7 +29,7 @@ type Cause struct {
 // errs.AlreadyExists) if the scope, a subscription, a plan or the catalogs moved on since Load.
 func (s *Store) Write(ctx context.Context, l Loaded, d decide.Decisions, reads []resolve.Read, c Cause) error {
 	now := storedReads(l.Scope.Cluster, reads)
-	if d.Empty() && sameReads(l.reads, now) {
+	if d.Empty() && len(d.Wanted) == 0 && sameReads(l.reads, now) {
 		return nil
 	}
 	return s.pool.Tx(ctx, func(tx pgx.Tx) error {
@@ -40,23 +40,7 @@ func (s *Store) Write(ctx context.Context, l Loaded, d decide.Decisions, reads [
 		if err := w.reads(ctx, now); err != nil {
 			return err
 		}
-		// The order of streams is that of superseding, proposing, telling: a reader of the log meets causes first.
-		for _, x := range d.Superseded {
-			if err := w.supersede(ctx, x); err != nil {
-				return err
-			}
-		}
-		for _, p := range d.Proposals {
-			if err := w.propose(ctx, p); err != nil {
-				return err
-			}
-		}
-		for _, t := range d.Told {
-			if err := w.tell(ctx, t); err != nil {
-				return err
-			}
-		}
-		return nil
+		return w.record(ctx, d)
 	})
 }
 
@@ -140,6 +124,30 @@ type writer struct {
 	kept map[digest.Digest]bool
 }
 
+// record writes decisions. The order of streams is that of superseding, proposing, telling: a reader of the log meets
+// causes first.
+func (w writer) record(ctx context.Context, d decide.Decisions) error {
+	if err := w.want(ctx, d.Wanted); err != nil {
+		return err
+	}
+	for _, x := range d.Superseded {
+		if err := w.supersede(ctx, x); err != nil {
+			return err
+		}
+	}
+	for _, p := range d.Proposals {
+		if err := w.propose(ctx, p); err != nil {
+			return err
+		}
+	}
+	for _, t := range d.Told {
+		if err := w.tell(ctx, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (w writer) meta(correlation string) events.Meta {
 	if correlation == "" {
 		correlation = w.c.Command.String()
@@ -156,6 +164,18 @@ func (w writer) subject(name string) string {
 
 func (w writer) planStream(id string) events.StreamID {
 	return events.StreamID{Kind: events.KindInstallPlan, Key: events.Key(w.l.Tenant, events.KindInstallPlan, id), Incarnation: 1}
+}
+
+// want asks the indexer for bundle images. The rows stay until the log tells what became of them.
+func (w writer) want(ctx context.Context, list []decide.Wanted) error {
+	for _, x := range list {
+		err := exec(ctx, w.tx, `insert into resolver.wanted_images (tenant, subject, image, package, bundle) values ($1, $2, $3, $4, $5) on conflict do nothing`,
+			w.l.Tenant, catalogSubject(w.l.Scope.Cluster, x.Catalog), storable(x.Image), storable(x.Package), storable(x.Bundle))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (w writer) reads(ctx context.Context, now map[resolve.Read]bool) error {
@@ -204,6 +224,9 @@ func (w writer) propose(ctx context.Context, p decide.Proposal) error {
 		return err
 	}
 	if err := w.input(ctx, p.Input); err != nil {
+		return err
+	}
+	if err := w.refer(ctx, refContent, contentsOf(p.Event.Bundles)); err != nil {
 		return err
 	}
 	a, err := w.s.log.Append(ctx, w.tx, w.meta(p.Correlation), w.planStream(id), w.subject(p.Event.Name), 0, p.Event)
@@ -282,6 +305,9 @@ func (w writer) input(ctx context.Context, r resolve.Record) error {
 	body, err := w.s.packRecord(r)
 	if err != nil {
 		return fmt.Errorf("keep input %s: %w", d.Short(), err)
+	}
+	if err := w.refer(ctx, refPackage, packagesOf(r)); err != nil {
+		return err
 	}
 	return exec(ctx, w.tx, `insert into resolver.inputs (tenant, digest, document) values ($1, $2, $3) on conflict do nothing`, w.l.Tenant, string(d), body)
 }

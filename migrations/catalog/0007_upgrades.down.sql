@@ -1,0 +1,3 @@
+drop view catalog_api.upgrades;
+drop table catalog.compared;
+drop table catalog.upgrades;

@@ -1,0 +1,1 @@
+drop view installer_api.content_references;

@@ -1,0 +1,2 @@
+drop view resolver_api.content_references;
+drop table resolver.content_references;

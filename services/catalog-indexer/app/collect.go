@@ -1,0 +1,99 @@
+package app
+
+import (
+	"context"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/services/catalog-indexer/internal/store"
+)
+
+const (
+	// DefaultRetention is how long a revision can be browsed after another took its place: a year that an
+	// audit looks back on, and a month to do it in. A revision costs what no other one has, some
+	// kilobytes for each package that changed.
+	DefaultRetention = 400 * 24 * time.Hour
+	// collectEvery is how often the collector looks; garbage is no hurry.
+	collectEvery = time.Hour
+)
+
+// checkRetention refuses a retention that plans could not be made under.
+func checkRetention(d time.Duration) error {
+	if d < 0 || d > 0 && d < store.MinRetention {
+		return errs.New(errs.Invalid, "the catalog retention is %s; give at least %s, or 0 to keep everything", d, store.MinRetention).
+			At("catalog-retention", "")
+	}
+	return nil
+}
+
+// collect removes content that nobody refers to, at the start and then every hour (DESIGN D3). Every
+// replica may do it: a turn that finds nothing costs a few queries.
+func (a *App) collect(ctx context.Context) error {
+	if err := checkRetention(a.cfg.Retention); err != nil {
+		return err
+	}
+	if a.cfg.Retention == 0 {
+		<-ctx.Done()
+		return nil
+	}
+	count, err := newCollected()
+	if err != nil {
+		return err
+	}
+	tick := time.NewTicker(collectEvery)
+	defer tick.Stop()
+	for {
+		if err := a.collectOnce(ctx, count); err != nil && ctx.Err() == nil {
+			a.tel.Log.WarnContext(ctx, "cannot collect content that is not referred to; trying again at the next turn", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// collectOnce is one turn. What it removed before an error is counted, too.
+func (a *App) collectOnce(ctx context.Context, count *collected) error {
+	began := a.now()
+	c, err := a.store.Collect(ctx, a.cfg.Retention)
+	count.add(ctx, c)
+	if c.Total() > 0 {
+		args := []any{"bytes", c.Bytes, "took", a.now().Sub(began).Round(time.Millisecond).String()}
+		for kind, n := range c.Rows {
+			if n > 0 {
+				args = append(args, kind, n)
+			}
+		}
+		a.tel.Log.InfoContext(ctx, "collected content that nothing refers to", args...)
+	}
+	return err
+}
+
+// collected counts what the collector removed.
+type collected struct{ rows, bytes metric.Int64Counter }
+
+func newCollected() (*collected, error) {
+	m := otel.Meter("github.com/chandler-fleet/chandler/services/catalog-indexer")
+	rows, err := m.Int64Counter("chandler.catalog.collected", metric.WithDescription("rows that nothing referred to any more, by kind"))
+	if err != nil {
+		return nil, errs.Wrap(errs.Internal, err, "make metrics")
+	}
+	bytes, err := m.Int64Counter("chandler.catalog.collected.bytes", metric.WithUnit("By"), metric.WithDescription("bytes of these rows"))
+	if err != nil {
+		return nil, errs.Wrap(errs.Internal, err, "make metrics")
+	}
+	return &collected{rows, bytes}, nil
+}
+
+func (m *collected) add(ctx context.Context, c store.Collected) {
+	for kind, n := range c.Rows {
+		m.rows.Add(ctx, int64(n), metric.WithAttributes(attribute.String("kind", kind)))
+	}
+	m.bytes.Add(ctx, c.Bytes)
+}

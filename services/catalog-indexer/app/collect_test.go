@@ -1,0 +1,71 @@
+package app
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/services/catalog-indexer/internal/store"
+)
+
+// TestCollectTurn proves that a turn of the collector leaves what is served as it is, and frees what only
+// revisions beyond the retention had (DESIGN D3).
+func TestCollectTurn(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	dir := examples(t)
+	stream := b.add("examples", dir)
+	b.must(b.lookAt(stream))
+	before := b.rows()
+	overlay(t, "../../../examples/catalog-next", dir)
+	b.intent("examples", events.CatalogRefreshRequested{})
+	b.must(b.lookAt(stream))
+	facts := b.facts(stream)
+	served := facts[len(facts)-1].(events.CatalogRevisionPublished).Revision
+	b.cfg.Retention = store.MinRetention
+	count, err := newCollected()
+	b.must(err)
+	both := b.rows()
+	b.must(b.collectOnce(t.Context(), count))
+	if now := b.rows(); now != both || both.packages <= before.packages {
+		t.Errorf("a turn within the retention: %+v, before %+v", now, both)
+	}
+	for _, sql := range []string{
+		`update catalog.revisions set created = created - interval '1 year'`, `update catalog.contents set touched = touched - interval '1 year'`,
+		`update catalog.packages set touched = touched - interval '1 year'`,
+	} {
+		if _, err := b.pool.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.must(b.collectOnce(t.Context(), count))
+	b.servedIs(stream, served)
+	if now := b.rows(); now.packages != before.packages || now.contents > both.contents {
+		t.Errorf("a turn a year later: %+v, want %d packages", now, before.packages)
+	}
+	b.must(b.lookAt(stream))
+}
+
+// TestRetentionIsChecked proves that a retention under which plans would lose their content is refused,
+// and that none keeps everything.
+func TestRetentionIsChecked(t *testing.T) {
+	t.Parallel()
+	for d, ok := range map[time.Duration]bool{0: true, DefaultRetention: true, store.MinRetention: true, store.MinRetention - 1: false, -1: false} {
+		if err := checkRetention(d); (err == nil) != ok || err != nil && !errs.Is(err, errs.Invalid) {
+			t.Errorf("%s: %v", d, err)
+		}
+	}
+	a := &App{}
+	a.cfg.Retention = time.Minute
+	if err := a.collect(t.Context()); !errs.Is(err, errs.Invalid) {
+		t.Errorf("collect with a minute's retention: %v", err)
+	}
+	a.cfg.Retention = 0
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := a.collect(ctx); err != nil {
+		t.Errorf("collect that keeps everything: %v", err)
+	}
+}

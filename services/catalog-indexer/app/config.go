@@ -1,0 +1,115 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"strings"
+	"time"
+
+	"filippo.io/age"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/service"
+	"github.com/chandler-fleet/chandler/libs/source"
+	"github.com/chandler-fleet/chandler/libs/source/opener"
+)
+
+const (
+	// looks is how many catalogs are read side by side: each decodes on all processors, so that more
+	// would only add memory, and a small catalog does not wait for a large one.
+	looks = 2
+	// defaultPoll is how often what lies in a file system is looked at: names, sizes and times.
+	defaultPoll = 30 * time.Second
+	// defaultRemotePoll is how often registries, repositories and servers are asked whether there is
+	// something new; what must be seen sooner is pushed.
+	defaultRemotePoll = 15 * time.Minute
+	// maxSecretBytes bounds a decrypted credential: a bundle of certificates has some hundred kilobytes.
+	maxSecretBytes = 1 << 20
+)
+
+// Config is the configuration of the catalog-indexer.
+type Config struct {
+	service.Config
+	CatalogRoot string        // where all paths of catalogs must lie; "" allows every absolute path
+	Cache       string        // where fetched layers and unpacked files lie
+	Poll        time.Duration // how often sources in the file system are compared
+	RemotePoll  time.Duration // how often all others are asked
+	Workers     int           // documents decoded in parallel; 0 is one per processor
+	Identity    string        // age identity that opens credentials of catalog sources
+	Mirrors     string        // JSON list of mirrors for all catalogs
+	Retention   time.Duration // of revisions that are not served any more; 0 keeps everything
+}
+
+// Settings declares the settings of the service.
+func (c *Config) Settings(s *service.Settings) {
+	c.Config.Settings(s)
+	s.String(&c.CatalogRoot, "catalog-root", "", "directory that all catalog directories must lie in; empty allows every absolute path")
+	s.String(&c.Cache, "catalog-cache", "", "directory for fetched layers and unpacked files; empty is the system's for temporary files")
+	s.Duration(&c.Poll, "poll", defaultPoll, "how often catalog directories are looked at for changes")
+	s.Duration(&c.RemotePoll, "remote-poll", defaultRemotePoll, "how often other catalog sources are asked for changes, where a catalog says nothing")
+	s.Int(&c.Workers, "decode-workers", 0, "documents decoded in parallel; 0 is one per processor")
+	s.Duration(&c.Retention, "catalog-retention", DefaultRetention, "how long revisions are kept that no catalog serves any more; 0 keeps them for good")
+	s.Secret(&c.Identity, "catalog-credentials-identity", "age identity (AGE-SECRET-KEY-1…) that opens credentials of catalog sources")
+	s.String(&c.Mirrors, "catalog-mirrors", "", `mirrors for all catalogs as JSON: [{"source": "quay.test/x", "mirrors": ["local.test/x"], "neverContactSource": true}]`)
+}
+
+func (c *Config) defaults() {
+	if c.Poll <= 0 {
+		c.Poll = defaultPoll
+	}
+	if c.RemotePoll <= 0 {
+		c.RemotePoll = defaultRemotePoll
+	}
+}
+
+// door makes what opens the sources of a tenant.
+func (a *App) door() (func(tenant string) sources, error) {
+	var mirrors []source.Mirror
+	if a.cfg.Mirrors != "" {
+		if err := json.Unmarshal([]byte(a.cfg.Mirrors), &mirrors); err != nil {
+			return nil, errs.Wrap(errs.Invalid, err, "CHANDLER_CATALOG_MIRRORS is not a list of mirrors as JSON")
+		}
+	}
+	var identity age.Identity
+	if id := strings.TrimSpace(a.cfg.Identity); id != "" {
+		var err error
+		if identity, err = age.ParseX25519Identity(id); err != nil {
+			// The cause would quote the secret.
+			return nil, errs.New(errs.Invalid, "CHANDLER_CATALOG_CREDENTIALS_IDENTITY is not an age identity: want AGE-SECRET-KEY-1…")
+		}
+	}
+	// One indexer at a time uses a cache: what an end in the midst left there goes.
+	if err := (&opener.Opener{Cache: a.cfg.Cache}).Sweep(); err != nil {
+		return nil, err
+	}
+	return func(tenant string) sources {
+		return &opener.Opener{
+			Root: a.cfg.CatalogRoot, Cache: a.cfg.Cache, Mirrors: mirrors,
+			Secrets: func(ctx context.Context, name string) (source.Secret, error) {
+				return a.secret(ctx, identity, tenant, name)
+			},
+		}
+	}, nil
+}
+
+// secret finds and decrypts a credential (R-DIS-4). Errors never quote it.
+func (a *App) secret(ctx context.Context, identity age.Identity, tenant, name string) (source.Secret, error) {
+	kind, ciphertext, err := a.store.Secret(ctx, tenant, name)
+	if err != nil {
+		return source.Secret{}, err
+	}
+	if identity == nil {
+		return source.Secret{}, errs.New(errs.Forbidden, "catalog credential %q cannot be opened: the indexer has no CHANDLER_CATALOG_CREDENTIALS_IDENTITY", name)
+	}
+	r, err := age.Decrypt(bytes.NewReader(ciphertext), identity)
+	if err != nil {
+		return source.Secret{}, errs.New(errs.Forbidden, "catalog credential %q cannot be opened with the indexer's identity; give it again", name)
+	}
+	value, err := io.ReadAll(io.LimitReader(r, maxSecretBytes+1))
+	if err != nil || len(value) > maxSecretBytes {
+		return source.Secret{}, errs.New(errs.Invalid, "catalog credential %q is damaged or has more than %d bytes", name, maxSecretBytes)
+	}
+	return source.Secret{Name: name, Kind: kind, Value: value}, nil
+}

@@ -1,0 +1,183 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+
+	"github.com/chandler-fleet/chandler/libs/catalog"
+	"github.com/chandler-fleet/chandler/libs/digest"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/source"
+	"github.com/chandler-fleet/chandler/services/catalog-indexer/index"
+	"github.com/chandler-fleet/chandler/services/catalog-indexer/internal/store"
+)
+
+// load reads the source and stores everything but the outcome.
+func (a *App) load(ctx context.Context, l *looking, fsys fs.FS) error {
+	contents, err := a.store.Contents(ctx, l.catalog.Tenant)
+	if err != nil {
+		return err
+	}
+	c, err := catalog.Load(fsys, catalog.Options{
+		Workers: a.cfg.Workers, Keep: contents.Keep, Memory: contents, Stop: ctx.Done(), Lenient: l.settings.Mode == source.Lenient,
+	})
+	if ferr := contents.Flush(); err == nil {
+		err = ferr
+	}
+	if err != nil {
+		return fmt.Errorf("load catalog %s: %w", l.catalog.Subject, err)
+	}
+	a.count.stored(ctx, contents.Stored)
+	l.out.Report.Severities = severities(c.Findings)
+	if err := c.Err(); err != nil {
+		return a.fail(ctx, l, reasonInvalid, "", c.Findings)
+	}
+	return a.publish(ctx, l, c)
+}
+
+func severities(f catalog.Findings) map[catalog.Severity]int {
+	n := map[catalog.Severity]int{}
+	for _, one := range f {
+		n[one.Severity]++
+	}
+	return n
+}
+
+// fail makes the outcome a failure; the revision before stays. What was looked at is told by the source's settings
+// and by said, or all that was found where said is "".
+func (a *App) fail(ctx context.Context, l *looking, reason, said string, f catalog.Findings) error {
+	out := &l.out
+	document, err := a.store.PutFindings(ctx, out.Catalog, f)
+	if err != nil {
+		return err
+	}
+	if said == "" {
+		said = string(document)
+	}
+	of := []string{out.Catalog.Spec, said}
+	if out.Catalog.Variant != "" {
+		of = append(of, out.Catalog.Variant)
+	}
+	input, err := digest.JSON("chandler.catalog-input.v1", of)
+	if err != nil {
+		return err
+	}
+	out.Document, out.Message = document, f.Err().Error()
+	out.Failed = &events.CatalogLoadFailed{
+		Reason: reason, Rule: f[0].Rule, Findings: f.Errors(), Document: string(document), Input: string(input), Variant: out.Catalog.Variant,
+	}
+	return nil
+}
+
+// publish stores documents and makes the outcome a revision.
+func (a *App) publish(ctx context.Context, l *looking, c *catalog.Catalog) error {
+	out := &l.out
+	digests := c.Digests()
+	revision, err := c.Revision(digests)
+	if err != nil {
+		return err
+	}
+	if out.Document, err = a.store.PutFindings(ctx, out.Catalog, c.Findings); err != nil {
+		return err
+	}
+	for _, q := range c.Quarantined {
+		out.Report.Quarantined = append(out.Report.Quarantined, q.Package)
+	}
+	out.Message = summary(c)
+	out.Published = &store.Published{Revision: revision, Packages: digests, Bundles: bundles(c), Event: events.CatalogRevisionPublished{
+		Revision: string(revision), Previous: string(out.Catalog.Revision), Packages: len(digests), Bundles: bundles(c),
+		Variant: out.Catalog.Variant, Resolved: out.Report.Resolved, Quarantined: out.Report.Quarantined,
+	}}
+	images := unfetched(c)
+	out.Published.Images = make([]string, 0, len(images))
+	for _, i := range images {
+		out.Published.Images = append(out.Published.Images, i.Image)
+	}
+	if l.settings.Prefetch {
+		if err := a.store.Prefetch(ctx, out.Catalog, images); err != nil {
+			return err
+		}
+	}
+	if revision == out.Catalog.Revision {
+		return nil
+	}
+	return a.put(ctx, out, c, digests)
+}
+
+// put stores what a revision is made of, and what differs from the one that is served.
+func (a *App) put(ctx context.Context, out *store.Look, c *catalog.Catalog, digests map[string]digest.Digest) error {
+	if err := a.store.PutPackages(ctx, out.Catalog.Tenant, c.Packages, digests); err != nil {
+		return err
+	}
+	if err := a.store.PutBlobs(ctx, out.Catalog.Tenant, c.Blobs); err != nil {
+		return err
+	}
+	for _, b := range c.Blobs {
+		out.Published.Blobs = append(out.Published.Blobs, store.BlobRef{Package: b.Package, Schema: b.Schema, Name: b.Name, Digest: b.Digest})
+	}
+	before, err := a.store.Revision(ctx, out.Catalog.Tenant, out.Catalog.Revision)
+	if err != nil {
+		return err
+	}
+	for _, p := range c.Packages {
+		if before[p.Name] != digests[p.Name] {
+			out.Published.Changed = append(out.Published.Changed, p)
+		}
+	}
+	out.Published.Event.Changes, err = a.changes(ctx, out.Catalog.Tenant, before, out.Published.Changed, digests)
+	return err
+}
+
+// changes compares with the revision that is served.
+func (a *App) changes(ctx context.Context, tenant string, before map[string]digest.Digest, changed []catalog.Package, digests map[string]digest.Digest) ([]events.PackageChange, error) {
+	in := index.Input{Before: before, After: digests, Old: map[string]catalog.Package{}, New: map[string]catalog.Package{}}
+	for _, p := range changed {
+		in.New[p.Name] = p
+	}
+	for _, name := range index.Touched(before, digests) {
+		d, had := before[name]
+		if !had {
+			continue
+		}
+		var err error
+		if in.Old[name], err = a.store.Package(ctx, tenant, d); err != nil {
+			return nil, err
+		}
+	}
+	return index.Changes(in)
+}
+
+// unfetched are the bundle images that are the only place of their bundle's manifests.
+func unfetched(c *catalog.Catalog) []store.Image {
+	var out []store.Image
+	seen := map[string]bool{}
+	for _, p := range c.Packages {
+		for _, b := range p.Bundles {
+			if b.Content == "" && b.Image != "" && !seen[b.Image] {
+				seen[b.Image] = true
+				out = append(out, store.Image{Image: b.Image, Package: p.Name, Bundle: b.Name})
+			}
+		}
+	}
+	return out
+}
+
+func bundles(c *catalog.Catalog) int {
+	n := 0
+	for _, p := range c.Packages {
+		n += len(p.Bundles)
+	}
+	return n
+}
+
+func summary(c *catalog.Catalog) string {
+	s := fmt.Sprintf("%d packages, %d bundles", len(c.Packages), bundles(c))
+	if n := severities(c.Findings)[catalog.SeverityWarning]; n > 0 {
+		s += fmt.Sprintf(", %d warnings", n)
+	}
+	if n := len(c.Quarantined); n > 0 {
+		s += fmt.Sprintf(", %d packages left out because of errors", n)
+	}
+	return s
+}

@@ -1,0 +1,87 @@
+package app
+
+import (
+	"context"
+	"io/fs"
+	"sync"
+	"testing/fstest"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/source"
+	"github.com/chandler-fleet/chandler/libs/source/opener"
+)
+
+// shelf plays all sources: what stands under a name is what an image or a path of that name holds.
+type shelf struct {
+	mu     sync.Mutex
+	trees  map[string]fs.FS
+	prints map[string]string // fingerprints
+	faults map[string]error
+	calls  map[string]int // "probe x", "open x", "bundle x"
+}
+
+func newShelf() *shelf {
+	return &shelf{trees: map[string]fs.FS{}, prints: map[string]string{}, faults: map[string]error{}, calls: map[string]int{}}
+}
+
+// put makes a name hold one file, with a fingerprint.
+func (s *shelf) put(name, mark, text string) {
+	s.set(name, mark, fstest.MapFS{"catalog.yaml": {Data: []byte(text)}})
+}
+
+func (s *shelf) set(name, mark string, tree fs.FS) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.trees[name], s.prints[name] = tree, mark
+	delete(s.faults, name)
+}
+
+// fail makes a name answer with an error.
+func (s *shelf) fail(name string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults[name] = err
+}
+
+func (s *shelf) count(call string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.calls[call]
+}
+
+func (s *shelf) get(call, name string) (*opener.Tree, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls[call+" "+name]++
+	if err := s.faults[name]; err != nil {
+		return nil, err
+	}
+	tree, there := s.trees[name]
+	if !there {
+		return nil, errs.New(errs.NotFound, "nothing is called %s", name)
+	}
+	return &opener.Tree{FS: tree, Fingerprint: s.prints[name], Resolved: name + "@" + s.prints[name]}, nil
+}
+
+func nameOf(s source.Settings) string {
+	if s.Image != "" {
+		return s.Image
+	}
+	return s.Path
+}
+
+func (s *shelf) Probe(_ context.Context, _ source.Type, set source.Settings) (opener.Probe, error) {
+	t, err := s.get("probe", nameOf(set))
+	if err != nil {
+		return opener.Probe{}, err
+	}
+	return opener.Probe{Fingerprint: t.Fingerprint, Resolved: t.Resolved}, nil
+}
+
+func (s *shelf) Open(_ context.Context, _ source.Type, set source.Settings) (*opener.Tree, error) {
+	return s.get("open", nameOf(set))
+}
+
+func (s *shelf) Bundle(_ context.Context, image string, _ source.Settings) (*opener.Tree, error) {
+	return s.get("bundle", image)
+}

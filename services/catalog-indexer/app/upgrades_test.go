@@ -1,0 +1,194 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/chandler-fleet/chandler/libs/catalog/compare"
+	"github.com/chandler-fleet/chandler/libs/digest"
+	"github.com/chandler-fleet/chandler/libs/events"
+)
+
+// upgrade reads what the gateway sees of an upgrade of a package, nil where it is not compared.
+func (b *bench) upgrade(stream, pkg, from, to string) *compare.Difference {
+	b.t.Helper()
+	var d digest.Digest
+	b.must(b.gateway.QueryRow(b.t.Context(), `select r.digest from catalog_api.catalogs c join catalog_api.revision_packages r using (tenant, revision)
+		where c.stream = $1 and r.package = $2`, stream, pkg).Scan(&d))
+	p, err := b.store.Package(b.t.Context(), events.DefaultTenant, d)
+	b.must(err)
+	old, _ := p.Bundle(from)
+	now, _ := p.Bundle(to)
+	var packed []byte
+	rows, err := b.gateway.Query(b.t.Context(), `select difference from catalog_api.upgrades where from_content = $1 and to_content = $2`, old.Content, now.Content)
+	b.must(err)
+	defer rows.Close()
+	if !rows.Next() {
+		return nil
+	}
+	b.must(rows.Scan(&packed))
+	dec, err := zstd.NewReader(nil)
+	b.must(err)
+	defer dec.Close()
+	raw, err := dec.DecodeAll(packed, nil)
+	b.must(err)
+	var out compare.Difference
+	b.must(json.Unmarshal(raw, &out))
+	return &out
+}
+
+func (b *bench) count(table string) (n int) {
+	b.t.Helper()
+	b.must(b.pool.QueryRow(b.t.Context(), `select count(*) from `+table).Scan(&n))
+	return n
+}
+
+// TestUpgradesAreCompared: along the edges of what is served it is known what an upgrade changes (R-CRD-2,
+// R-CRD-8); a second run has nothing to do, and a new revision costs the new edges alone.
+func TestUpgradesAreCompared(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	dir := examples(t)
+	// The newest buoy loses a field and gains a right.
+	crd := find(t, dir, "buoy/0.9.1/manifests/buoys.sea.example.com.crd.yaml")
+	csv := find(t, dir, "buoy/0.9.1/manifests/buoy.clusterserviceversion.yaml")
+	before := edit(t, csv, "          rules:\n            - apiGroups", "          rules:\n            - {apiGroups: [''], resources: [secrets], verbs: [list]}\n            - apiGroups")
+	edit(t, crd, "scope: Namespaced", "scope: Cluster")
+	stream := b.add("examples", dir)
+	b.must(b.lookAt(stream))
+	b.must(b.compareAll(t.Context()))
+
+	d := b.upgrade(stream, "buoy", "buoy.v0.9.0", "buoy.v0.9.1")
+	if d == nil {
+		t.Fatal("the upgrade of buoy is not compared")
+	}
+	if len(d.CRDs) != 1 || d.CRDs[0].Scope == nil || !d.Breaking() {
+		t.Errorf("definitions: %+v", d.CRDs)
+	}
+	if len(d.Gained) != 1 || d.Gained[0].Sensitive != compare.ReadsSecrets {
+		t.Errorf("rights gained: %+v", d.Gained)
+	}
+	compared := b.count("catalog.upgrades")
+	if left, err := b.store.Uncompared(t.Context(), 1); err != nil || len(left) != 0 || compared < 2 {
+		t.Errorf("%d compared, left: %v (%v)", compared, left, err)
+	}
+
+	// One bundle of one package changes back: only edges of its new content come.
+	b.must(os.WriteFile(csv, []byte(before), 0o600))
+	b.must(b.lookAt(stream))
+	left, err := b.store.Uncompared(t.Context(), 10)
+	if err != nil || len(left) != 1 || left[0].Package != "buoy" {
+		t.Errorf("to compare after a change of buoy: %v (%v)", left, err)
+	}
+	b.must(b.compareAll(t.Context()))
+	if d := b.upgrade(stream, "buoy", "buoy.v0.9.0", "buoy.v0.9.1"); d == nil || len(d.Gained) != 0 || !d.Breaking() {
+		t.Errorf("after the change: %+v", d)
+	}
+}
+
+func edit(t *testing.T, file, from, to string) (before string) {
+	t.Helper()
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := strings.Replace(string(raw), from, to, 1)
+	if after == string(raw) {
+		t.Fatalf("%s does not hold %q", file, from)
+	}
+	if err := os.WriteFile(file, []byte(after), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+// TestComparingGoesOn: ended anywhere, the next run does what is left and comes to the same.
+func TestComparingGoesOn(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	stream := b.add("examples", examples(t))
+	b.must(b.lookAt(stream))
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := b.compareAll(ended); !errors.Is(err, context.Canceled) {
+		t.Fatalf("ended at once: %v", err)
+	}
+	left, err := b.store.Uncompared(t.Context(), 100)
+	b.must(err)
+	// A process that is killed between the differences and the note that all are there.
+	for _, r := range left {
+		b.must(b.comparePackage(t.Context(), r))
+		_, err := b.pool.Exec(t.Context(), `delete from catalog.compared where digest = $1`, r.Digest)
+		b.must(err)
+	}
+	was := b.count("catalog.upgrades")
+	b.must(b.compareAll(t.Context()))
+	if now := b.count("catalog.upgrades"); now != was || was == 0 {
+		t.Errorf("%d differences, after doing it again %d", was, now)
+	}
+	if left, err := b.store.Uncompared(t.Context(), 1); err != nil || len(left) != 0 {
+		t.Errorf("left: %v (%v)", left, err)
+	}
+}
+
+// TestSickBundleIsNoEnd: a bundle that cannot be compared is told as such, and the others go on.
+func TestSickBundleIsNoEnd(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	dir := examples(t)
+	edit(t, find(t, dir, "buoy/0.9.1/manifests/buoys.sea.example.com.crd.yaml"), "scope: Namespaced", "scope: 3")
+	stream := b.add("examples", dir)
+	b.must(b.lookAt(stream))
+	b.must(b.compareAll(t.Context()))
+	d := b.upgrade(stream, "buoy", "buoy.v0.9.0", "buoy.v0.9.1")
+	if d == nil || !strings.Contains(d.Problem, "buoys.sea.example.com") {
+		t.Errorf("the difference must name the definition that cannot be read: %+v", d)
+	}
+	if d := b.upgrade(stream, "tidegauge", "tidegauge.v1.0.0", "tidegauge.v1.1.0"); d == nil || d.Problem != "" {
+		t.Errorf("another package: %+v", d)
+	}
+}
+
+// TestImagesAreComparedOnceFetched: a bundle whose content comes later is compared then.
+func TestImagesAreComparedOnceFetched(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	dir := t.TempDir()
+	write(t, dir, "buoy/catalog.yaml", newer)
+	stream := b.add("harbour", dir)
+	b.must(b.lookAt(stream))
+	b.must(b.compareAll(t.Context()))
+	if n := b.count("catalog.upgrades"); n != 0 {
+		t.Fatalf("%d differences of bundles without content", n)
+	}
+	left, err := b.store.Uncompared(t.Context(), 1)
+	if err != nil || len(left) != 0 {
+		t.Fatalf("left: %v (%v)", left, err)
+	}
+	shelf := b.add("examples", examples(t))
+	b.must(b.lookAt(shelf))
+	_, err = b.pool.Exec(t.Context(), `insert into catalog.bundle_images (tenant, catalog, image, package, bundle, content)
+		select $1, $2, 'registry.example.com/harbour/buoy-bundle:1.' || (row_number() over (order by digest) - 1) || '.0', 'buoy', 'x', digest
+		from (select digest from catalog.contents order by digest limit 2) c`, events.DefaultTenant, stream)
+	b.must(err)
+	b.must(b.pool.Tx(t.Context(), func(tx pgx.Tx) error {
+		return b.store.ForgetCompared(t.Context(), tx, events.DefaultTenant, []string{"buoy"})
+	}))
+	left, err = b.store.Uncompared(t.Context(), 100)
+	b.must(err)
+	for _, r := range left {
+		if r.Package == "buoy" {
+			b.must(b.comparePackage(t.Context(), r))
+		}
+	}
+	if n := b.count("catalog.upgrades"); n == 0 {
+		t.Error("the fetched bundles are not compared")
+	}
+}

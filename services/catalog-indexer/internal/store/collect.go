@@ -1,0 +1,123 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/chandler-fleet/chandler/libs/digest"
+	"github.com/chandler-fleet/chandler/libs/pg"
+)
+
+const (
+	// Grace is how long the collector leaves alone what nothing refers to: it may be of a load that is not
+	// published yet. The longest load known takes minutes; a day also lets a catalog that fails to publish
+	// be mended without being read from its source again.
+	Grace = 24 * time.Hour
+	// MinRetention is the shortest retention: decisions are made on what is served, and write down what
+	// they refer to when they are made, so that it must outlive its service by more than the longest of them.
+	MinRetention = Grace
+	// decodedFor is how long a remembered value without content is kept unused: it is a cache.
+	decodedFor = 30 * 24 * time.Hour
+	// collectRows bounds the rows that go in one transaction, and so how long a publication waits.
+	collectRows = 1000
+	// collectWait bounds how long the collector waits for those who store, since others wait behind it.
+	collectWait = "2s"
+)
+
+// collectLock is the advisory lock of the collector: shared by those who make something refer to content,
+// alone for who removes it.
+const collectLock = `hashtext('catalog.collect')`
+
+// share keeps the collector out until the transaction has ended. What the transaction finds stored stays,
+// and what it refers to is seen by the collector's next turn.
+func share(ctx context.Context, tx pgx.Tx) error {
+	_, err := tx.Exec(ctx, `select pg_advisory_xact_lock_shared(`+collectLock+`)`)
+	return err
+}
+
+// Collected counts what a turn of the collector removed, by kind, and the bytes of it.
+type Collected struct {
+	Rows  map[string]int
+	Bytes int64
+}
+
+// Total is the sum of all rows.
+func (c Collected) Total() int {
+	n := 0
+	for _, rows := range c.Rows {
+		n += rows
+	}
+	return n
+}
+
+// Collect removes what nobody refers to (DESIGN D3). These hold what they refer to, for as long as they
+// are there:
+//
+//	revisions in service, and those that left it within the retention → package documents, blobs
+//	package documents that decisions have consulted (resolver_api.content_references) → themselves
+//	package documents that are kept → contents of their bundles
+//	plans (resolver_api), installed operators (installer_api), fetched bundle images → contents
+//	bundles and remembered values → packs
+//
+// Steps go from what refers to what is referred to, each row in one transaction with the look at who
+// refers to it, so that a process that is killed anywhere leaves only garbage for the next turn.
+func (s *Store) Collect(ctx context.Context, retention time.Duration) (Collected, error) {
+	c := Collected{Rows: map[string]int{}}
+	if err := s.noteContents(ctx); err != nil {
+		return c, err
+	}
+	for _, step := range collectSteps() {
+		if err := s.collect(ctx, step, retention, &c); err != nil {
+			return c, fmt.Errorf("collect %s: %w", step.kind, err)
+		}
+	}
+	return c, nil
+}
+
+// collect carries out one step until nothing is left of it.
+func (s *Store) collect(ctx context.Context, step collectStep, retention time.Duration, c *Collected) error {
+	for {
+		var rows int
+		var bytes int64
+		err := s.pool.Tx(ctx, func(tx pgx.Tx) error {
+			if _, err := tx.Exec(ctx, `set local lock_timeout = '`+collectWait+`'`); err != nil {
+				return err
+			}
+			if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(`+collectLock+`)`); err != nil {
+				return err
+			}
+			args := pgx.NamedArgs{"retention": retention, "grace": Grace, "unused": decodedFor, "limit": collectRows}
+			return tx.QueryRow(ctx, step.sql, args).Scan(&rows, &bytes)
+		})
+		c.Rows[step.kind] += rows
+		c.Bytes += bytes
+		if err != nil || rows < collectRows {
+			return pg.Err(err)
+		}
+	}
+}
+
+// noteContents fills in what package documents refer to that a release before has stored.
+func (s *Store) noteContents(ctx context.Context) error {
+	for {
+		var tenant, d string
+		err := s.pool.QueryRow(ctx, `select tenant, digest from catalog.packages where contents is null order by 1, 2 limit 1`).Scan(&tenant, &d)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return pg.Err(err)
+		}
+		p, err := s.Package(ctx, tenant, digest.Digest(d))
+		if err != nil {
+			return err
+		}
+		if _, err := s.pool.Exec(ctx, `update catalog.packages set contents = $3 where tenant = $1 and digest = $2`, tenant, d, contentRefs(p)); err != nil {
+			return pg.Err(err)
+		}
+	}
+}

@@ -1,0 +1,403 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/chandler-fleet/chandler/libs/catalog"
+	"github.com/chandler-fleet/chandler/libs/digest"
+	"github.com/chandler-fleet/chandler/libs/pg"
+)
+
+// testRetention is between ages of a day and of a year.
+const testRetention = 90 * 24 * time.Hour
+
+// ages that rows may have.
+const (
+	fresh  = time.Duration(0)
+	recent = 40 * 24 * time.Hour  // beyond the grace, within the retention
+	old    = 365 * 24 * time.Hour // beyond both
+)
+
+// sea is one tenant with random content, and what of it must stay: computed slowly, from the list in the
+// comment of Collect.
+type sea struct {
+	*world
+	tenant              string
+	rand                *rand.Rand
+	resolver, installer *pg.Pool
+
+	contents  []catalog.Content
+	docs      map[digest.Digest][]digest.Digest // package document → contents
+	revisions map[string][]digest.Digest        // revision → package documents
+	blobs     map[string]string                 // revision → document
+
+	keepRevision, keepDoc, keepContent, keepBlob map[string]bool
+	keepDecoded, keepFindings                    map[string]bool
+	young                                        map[string]bool // touched within the grace
+}
+
+func (s *sea) age() time.Duration { return []time.Duration{fresh, recent, old}[s.rand.IntN(3)] }
+
+func (s *sea) chance(oneIn int) bool { return s.rand.IntN(oneIn) == 0 }
+
+func (s *sea) ago(d time.Duration) time.Time { return time.Now().Add(-d) }
+
+func newSea(w *world, resolver, installer *pg.Pool, seed uint64) *sea {
+	return &sea{
+		world: w, tenant: fmt.Sprintf("tenant-%d", seed), rand: rand.New(rand.NewPCG(seed, 3)), resolver: resolver, installer: installer,
+		docs: map[digest.Digest][]digest.Digest{}, revisions: map[string][]digest.Digest{}, blobs: map[string]string{},
+		keepRevision: map[string]bool{}, keepDoc: map[string]bool{}, keepContent: map[string]bool{}, keepBlob: map[string]bool{},
+		keepDecoded: map[string]bool{}, keepFindings: map[string]bool{}, young: map[string]bool{},
+	}
+}
+
+// fill makes everything.
+func (s *sea) fill() {
+	s.storeContents()
+	s.storeDocs()
+	s.storeRevisions()
+	for i := range 4 {
+		s.storeCatalog(i)
+	}
+	s.storeReferences()
+	s.conclude()
+}
+
+func (s *sea) storeContents() {
+	for p := range 3 {
+		s.contents = append(s.contents, versions(fmt.Sprintf("p%d", p), 6, 20_000)...)
+	}
+	writer, err := s.Contents(s.t.Context(), s.tenant)
+	s.must(err)
+	for i, c := range s.contents {
+		s.must(writer.Keep(c))
+		if s.chance(2) {
+			s.must(writer.Remember(digest.Bytes([]byte{byte(i)}), c.Digest, c.Canonical[:10_000]))
+		}
+		if i%5 == 4 { // several packs
+			s.must(writer.Flush())
+			writer, err = s.Contents(s.t.Context(), s.tenant)
+			s.must(err)
+		}
+	}
+	s.must(writer.Remember("unused", "", []byte("value")))
+	s.must(writer.Flush())
+	for _, c := range s.contents {
+		s.touched("contents", "digest", string(c.Digest))
+	}
+	age := s.age()
+	s.exec(`update catalog.decoded set touched = $2 where tenant = $1`, s.tenant, s.ago(age))
+	s.keepDecoded["unused"] = age == fresh
+}
+
+func (s *sea) touched(table, key, name string) {
+	age := s.age()
+	s.young[name] = age == fresh
+	s.exec(`update catalog.`+table+` set touched = $3 where tenant = $1 and `+key+` = $2`, s.tenant, name, s.ago(age))
+}
+
+func (s *sea) storeDocs() {
+	for i := range 8 {
+		p := catalog.Package{Name: fmt.Sprintf("doc%d", i)}
+		var refs []digest.Digest
+		for _, c := range s.contents {
+			if s.chance(4) {
+				refs = append(refs, c.Digest)
+				p.Bundles = append(p.Bundles, catalog.Bundle{Name: c.Bundle, Content: c.Digest})
+			}
+		}
+		d, err := p.Digest()
+		s.must(err)
+		s.must(s.PutPackages(s.t.Context(), s.tenant, []catalog.Package{p}, map[string]digest.Digest{p.Name: d}))
+		if s.chance(3) { // as a release before has stored it
+			s.exec(`update catalog.packages set contents = null where tenant = $1 and digest = $2`, s.tenant, d)
+		}
+		s.docs[d] = refs
+		s.touched("packages", "digest", string(d))
+	}
+}
+
+func (s *sea) storeRevisions() {
+	docs := slices.Sorted(maps.Keys(s.docs))
+	for i := range 7 {
+		name, blob := fmt.Sprintf("r%d", i), fmt.Sprintf("blob%d", i/2)
+		for _, d := range docs {
+			if s.chance(4) {
+				s.revisions[name] = append(s.revisions[name], d)
+				s.exec(`insert into catalog.revision_packages (tenant, revision, package, digest) values ($1, $2, $3, $3)`, s.tenant, name, d)
+			}
+		}
+		s.blobs[name] = blob
+		if s.exec(`insert into catalog.documents (tenant, digest, body) values ($1, $2, 'x') on conflict do nothing`, s.tenant, blob) == 1 {
+			s.touched("documents", "digest", blob)
+		}
+		s.exec(`insert into catalog.revision_blobs (tenant, revision, package, schema, name, digest) values ($1, $2, '', 's', 'n', $3)`, s.tenant, name, blob)
+	}
+}
+
+// storeCatalog makes a catalog with a history; of each variant every revision but the last was replaced.
+func (s *sea) storeCatalog(i int) {
+	stream, removed, left := fmt.Sprintf("stream%d", i), s.chance(2), s.age()
+	variants := []string{""}
+	if s.chance(2) {
+		variants = []string{"", "1.34"}
+	}
+	version := 0
+	current := map[string]string{}
+	for _, v := range variants {
+		ages := []time.Duration{old, max(s.age(), left), max(s.age(), left), left}
+		slices.SortFunc(ages, func(a, b time.Duration) int { return int(b - a) })
+		for n, age := range ages {
+			version++
+			revision := fmt.Sprintf("r%d", s.rand.IntN(7))
+			s.exec(`insert into catalog.revisions (tenant, catalog, version, revision, previous, packages, bundles, created, variant)
+				values ($1, $2, $3, $4, '', 0, 0, $5, $6)`, s.tenant, stream, version, revision, s.ago(age+time.Hour), v)
+			current[v] = revision
+			until := fresh // in service
+			switch {
+			case n+1 < len(ages):
+				until = ages[n+1]
+			case removed:
+				until = left
+			}
+			s.keepRevision[revision] = s.keepRevision[revision] || until < testRetention
+		}
+	}
+	s.exec(`insert into catalog.catalogs (tenant, stream, subject, source_type, spec, priority, removed, updated, revision)
+		values ($1, $2, $2, 'directory', '', 0, $3, $4, $5)`, s.tenant, stream, removed, s.ago(left), current[""])
+	if len(variants) == 2 {
+		s.exec(`insert into catalog.variants (tenant, stream, variant, revision) values ($1, $2, '1.34', $3)`, s.tenant, stream, current["1.34"])
+	}
+	s.storeFindings(stream)
+	if s.chance(2) {
+		c := s.contents[s.rand.IntN(len(s.contents))]
+		s.exec(`insert into catalog.bundle_images (tenant, catalog, image, package, bundle, content) values ($1, $2, 'i', 'p', 'b', $3)`, s.tenant, stream, c.Digest)
+		s.keepContent[string(c.Digest)] = s.keepContent[string(c.Digest)] || !removed || left < testRetention
+	}
+}
+
+func (s *sea) storeFindings(stream string) {
+	age, shown := s.age(), s.chance(2)
+	s.exec(`insert into catalog.findings (tenant, document, catalog, findings, created) values ($1, 'f', $2, '[]', $3)`, s.tenant, stream, s.ago(age))
+	if shown {
+		s.exec(`update catalog.catalogs set document = 'f' where tenant = $1 and stream = $2`, s.tenant, stream)
+	}
+	s.keepFindings[stream] = shown || age < testRetention
+}
+
+func (s *sea) storeReferences() {
+	ctx := s.t.Context()
+	for i, c := range s.contents {
+		if s.chance(6) {
+			_, err := s.resolver.Exec(ctx, `insert into resolver.content_references (tenant, kind, digest) values ($1, 'content', $2)`, s.tenant, c.Digest)
+			s.must(err)
+			s.keepContent[string(c.Digest)] = true
+		}
+		if s.chance(8) {
+			_, err := s.installer.Exec(ctx, `insert into installer.csvs values ($1, 'c', 'n', $2, 's', 'Succeeded', '', 'p', '1', $3, '')`, s.tenant, fmt.Sprint(i), c.Digest)
+			s.must(err)
+			s.keepContent[string(c.Digest)] = true
+		}
+	}
+	for d := range s.docs {
+		if digest.Bytes([]byte(s.tenant + string(d)))[10]%4 == 0 {
+			_, err := s.resolver.Exec(ctx, `insert into resolver.content_references (tenant, kind, digest) values ($1, 'package', $2)`, s.tenant, d)
+			s.must(err)
+			s.keepDoc[string(d)] = true
+		}
+	}
+}
+
+// conclude follows the references.
+func (s *sea) conclude() {
+	for r := range s.revisions {
+		for _, d := range s.revisions[r] {
+			s.keepDoc[string(d)] = s.keepDoc[string(d)] || s.keepRevision[r]
+		}
+	}
+	for r, b := range s.blobs {
+		s.keepBlob[b] = s.keepBlob[b] || s.keepRevision[r] || s.young[b]
+	}
+	for d, refs := range s.docs {
+		s.keepDoc[string(d)] = s.keepDoc[string(d)] || s.young[string(d)]
+		for _, c := range refs {
+			s.keepContent[string(c)] = s.keepContent[string(c)] || s.keepDoc[string(d)]
+		}
+	}
+	for i, c := range s.contents {
+		d := string(c.Digest)
+		s.keepContent[d] = s.keepContent[d] || s.young[d]
+		s.keepDecoded[string(digest.Bytes([]byte{byte(i)}))] = s.keepContent[d]
+	}
+}
+
+// nothingLost checks that all that must stay is there and can be read.
+func (s *sea) nothingLost() {
+	s.t.Helper()
+	for _, c := range s.contents {
+		if got, err := s.Content(s.t.Context(), s.tenant, c.Digest); s.keepContent[string(c.Digest)] && (err != nil || len(got) != len(c.Canonical)) {
+			s.t.Fatalf("%s of %s is referred to and cannot be read: %v", c.Bundle, s.tenant, err)
+		}
+	}
+	for d := range s.docs {
+		if _, err := s.Package(s.t.Context(), s.tenant, d); s.keepDoc[string(d)] && err != nil {
+			s.t.Fatalf("%s: %v", s.tenant, err)
+		}
+	}
+}
+
+// exact checks that just what must stay is there.
+func (s *sea) exact() {
+	s.t.Helper()
+	for table, want := range map[string]map[string]bool{
+		"select digest from catalog.contents where tenant = $1":                  s.keepContent,
+		"select digest from catalog.packages where tenant = $1":                  s.keepDoc,
+		"select digest from catalog.documents where tenant = $1":                 s.keepBlob,
+		"select catalog from catalog.findings where tenant = $1":                 s.keepFindings,
+		"select distinct revision from catalog.revision_blobs where tenant = $1": s.keepRevision,
+		"select key from catalog.decoded where tenant = $1 and content = ''":     {"unused": s.keepDecoded["unused"]},
+	} {
+		var wanted []string
+		for name, keep := range want {
+			if keep {
+				wanted = append(wanted, name)
+			}
+		}
+		slices.Sort(wanted)
+		if diff := cmp.Diff(wanted, s.names(table)); diff != "" {
+			s.t.Errorf("%s of %s (-want +got):\n%s", table, s.tenant, diff)
+		}
+	}
+	for _, key := range s.names(`select key from catalog.decoded where tenant = $1`) {
+		if !s.keepDecoded[key] {
+			s.t.Errorf("%s: remembered value %s is still there", s.tenant, key)
+		}
+	}
+	if n := s.count(`select count(*) from catalog.packs p where tenant = $1 and not exists (select from catalog.contents c where c.tenant = $1 and p.id = any (c.packs))
+		and not exists (select from catalog.packages c where c.tenant = $1 and p.id = any (c.packs))
+		and not exists (select from catalog.decoded c where c.tenant = $1 and p.id = any (c.packs))`, s.tenant); n != 0 {
+		s.t.Errorf("%s: %d packs that nothing refers to", s.tenant, n)
+	}
+}
+
+func (s *sea) names(sql string) []string {
+	s.t.Helper()
+	rows, err := s.pool.Query(s.t.Context(), sql, s.tenant)
+	s.must(err)
+	defer rows.Close()
+	var out []string
+	for rows.Next() {
+		var name string
+		s.must(rows.Scan(&name))
+		out = append(out, name)
+	}
+	s.must(rows.Err())
+	slices.Sort(out)
+	return out
+}
+
+// TestCollect proves over random references that the collector removes all that nothing refers to and
+// nothing else, wherever it is killed, and that a second turn finds nothing (DESIGN D3).
+func TestCollect(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	resolver, installer := w.db.Pool(t, "resolver"), w.db.Pool(t, "installer")
+	var seas []*sea
+	for seed := range uint64(12) {
+		s := newSea(w, resolver, installer, seed)
+		s.fill()
+		seas = append(seas, s)
+	}
+	w.must(w.noteContents(t.Context()))
+	for _, step := range collectSteps() { // a process that is killed behind each
+		c := Collected{Rows: map[string]int{}}
+		w.must(w.collect(t.Context(), step, testRetention, &c))
+		if c.Total() == 0 && !slices.Contains([]string{"search", "compared", "upgrades"}, step.kind) {
+			t.Errorf("no %s were collected: the test proves nothing of them", step.kind)
+		}
+		for _, s := range seas {
+			s.nothingLost()
+		}
+	}
+	for _, s := range seas {
+		s.exact()
+	}
+	again, err := w.Collect(t.Context(), testRetention)
+	if err != nil || again.Total() != 0 || again.Bytes != 0 {
+		t.Errorf("the second turn: %+v %v", again, err)
+	}
+	for _, s := range seas {
+		s.nothingLost()
+	}
+}
+
+// TestCollectWhileStoring proves that what a load relies upon is not collected under it: a bundle that
+// nobody referred to for long is stored already, and published an hour later.
+func TestCollectWhileStoring(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	list := versions("buoy", 3, 40_000)
+	_, err := w.load(t.Context(), list)
+	w.must(err)
+	w.exec(`update catalog.contents set touched = now() - interval '1 year'`)
+	writer, err := w.load(t.Context(), list[:2])
+	w.must(err)
+	c, err := w.Collect(t.Context(), testRetention)
+	w.must(err)
+	if writer.Known != 2 || c.Rows["contents"] != 1 {
+		t.Errorf("knew %d, collected %v", writer.Known, c.Rows)
+	}
+	w.readable(list[:2])
+}
+
+// TestCollectorWaits proves that the collector and those who store exclude each other: the collector
+// gives up for this turn rather than make everybody wait behind it.
+func TestCollectorWaits(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	tx, err := w.pool.Begin(t.Context())
+	w.must(err)
+	w.must(share(t.Context(), tx))
+	if _, err := w.Collect(t.Context(), testRetention); err == nil {
+		t.Error("the collector works while somebody makes something refer to content")
+	}
+	w.must(tx.Rollback(t.Context()))
+	_, err = w.Collect(t.Context(), testRetention)
+	w.must(err)
+}
+
+// TestRevisionIsWhole proves that a revision is not published where something of it was collected.
+func TestRevisionIsWhole(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	list := versions("buoy", 2, 20_000)
+	_, err := w.load(t.Context(), list)
+	w.must(err)
+	p := catalog.Package{Name: "buoy", Bundles: []catalog.Bundle{{Name: "a", Content: list[0].Digest}, {Name: "b", Content: list[1].Digest}}}
+	d, err := p.Digest()
+	w.must(err)
+	published := &Published{Revision: "sha256:0123456789abcdef", Packages: map[string]digest.Digest{"buoy": d}}
+	publish := func() error {
+		tx, err := w.pool.Begin(t.Context())
+		w.must(err)
+		defer tx.Rollback(context.WithoutCancel(t.Context())) //nolint:errcheck // the test looks at insertRevision alone
+		return insertRevision(t.Context(), tx, tenant, published)
+	}
+	if publish() == nil {
+		t.Error("a revision was published without its package document")
+	}
+	w.must(w.PutPackages(t.Context(), tenant, []catalog.Package{p}, published.Packages))
+	w.must(publish())
+	w.exec(`delete from catalog.contents where digest = $1`, list[1].Digest)
+	if publish() == nil {
+		t.Error("a revision was published without one of its bundles")
+	}
+}

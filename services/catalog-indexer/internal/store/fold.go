@@ -1,0 +1,139 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/eventlog"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/libs/source"
+)
+
+// Apply folds one intent into the tables, inside the consumer's transaction. It returns what is to be
+// looked at because of it.
+func (s *Store) Apply(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) ([]Key, error) {
+	switch p := e.Payload.(type) {
+	case events.CatalogAdded:
+		return s.added(ctx, tx, e, p)
+	case events.CatalogChanged:
+		return s.changed(ctx, tx, e, p)
+	case events.CatalogRefreshRequested:
+		return s.refreshed(ctx, tx, e)
+	case events.CatalogRemoved:
+		_, err := tx.Exec(ctx, `update catalog.catalogs set removed = true, updated = now() where tenant = $1 and stream = $2`, e.Tenant, e.StreamID.String())
+		return nil, pg.Err(err)
+	case events.CatalogSecretSet, events.CatalogSecretDeleted:
+		return naming(ctx, tx, e.Tenant, e.Subject)
+	default:
+		return nil, errs.New(errs.Internal, "the indexer does not take events of type %s", e.Type)
+	}
+}
+
+func (s *Store) added(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.CatalogAdded) ([]Key, error) {
+	stream := e.StreamID.String()
+	_, err := tx.Exec(ctx, `insert into catalog.catalogs (tenant, stream, subject, source_type, spec, priority, visibility_cluster, visibility_namespace, templated, disabled)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) on conflict (tenant, stream) do nothing`,
+		e.Tenant, stream, e.Subject, p.SourceType, p.Spec, p.Priority, p.Visibility.Cluster, p.Visibility.Namespace, p.Templated, p.Disabled)
+	return []Key{{Tenant: e.Tenant, Stream: stream}}, pg.Err(err)
+}
+
+// changed asks for another look where the source is another one; variants that are not wanted any more go.
+func (s *Store) changed(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.CatalogChanged) ([]Key, error) {
+	stream := e.StreamID.String()
+	var another bool
+	err := tx.QueryRow(ctx, `update catalog.catalogs c set wanted = c.wanted + ((o.source_type, o.spec) is distinct from ($3, $4))::int, source_type = $3, spec = $4,
+		  priority = $5, visibility_cluster = $6, visibility_namespace = $7, templated = $8, disabled = $9, updated = now()
+		from catalog.catalogs o where c.tenant = $1 and c.stream = $2 and o.tenant = c.tenant and o.stream = c.stream
+		returning (o.source_type, o.spec) is distinct from ($3, $4)`,
+		e.Tenant, stream, p.SourceType, p.Spec, p.Priority, p.Visibility.Cluster, p.Visibility.Namespace, p.Templated, p.Disabled).Scan(&another)
+	if err != nil {
+		return nil, fmt.Errorf("change catalog %s: %w", e.Subject, pg.Err(err))
+	}
+	if err := dropUnused(ctx, tx, e.Tenant); err != nil {
+		return nil, err
+	}
+	if another {
+		return s.refreshVariants(ctx, tx, e)
+	}
+	return s.keys(ctx, tx, e.Tenant, stream)
+}
+
+// refreshed asks for a look at every variant.
+func (s *Store) refreshed(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) ([]Key, error) {
+	_, err := tx.Exec(ctx, `update catalog.catalogs set wanted = wanted + 1 where tenant = $1 and stream = $2`, e.Tenant, e.StreamID.String())
+	if err != nil {
+		return nil, pg.Err(err)
+	}
+	// And at every bundle image that could not be had, also those that would not be tried again (R-SUB-31).
+	_, err = tx.Exec(ctx, `update catalog.bundle_images set next_try = now() where tenant = $1 and catalog = $2 and content = ''`, e.Tenant, e.StreamID.String())
+	if err != nil {
+		return nil, pg.Err(err)
+	}
+	return s.refreshVariants(ctx, tx, e)
+}
+
+func (s *Store) refreshVariants(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) ([]Key, error) {
+	_, err := tx.Exec(ctx, `update catalog.variants set wanted = wanted + 1 where tenant = $1 and stream = $2`, e.Tenant, e.StreamID.String())
+	if err != nil {
+		return nil, pg.Err(err)
+	}
+	return s.keys(ctx, tx, e.Tenant, e.StreamID.String())
+}
+
+// keys are a catalog and its variants.
+func (s *Store) keys(ctx context.Context, q pg.Querier, tenant, stream string) ([]Key, error) {
+	rows, err := q.Query(ctx, `select $1::text, $2::text, '' union all select tenant, stream, variant from catalog.variants
+		where tenant = $1 and stream = $2`, tenant, stream)
+	if err != nil {
+		return nil, pg.Err(err)
+	}
+	keys, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Key])
+	return keys, pg.Err(err)
+}
+
+// naming are the catalogs whose settings name a credential (R-DIS-4): a new one may mend them.
+func naming(ctx context.Context, tx pgx.Tx, tenant, secret string) ([]Key, error) {
+	rows, err := tx.Query(ctx, `select c.stream, b.body from catalog.catalogs c
+		join gateway_api.bodies b on b.tenant = c.tenant and b.commitment = c.spec and b.kind = 'catalog-source'
+		where c.tenant = $1 and not c.removed`, tenant)
+	if err != nil {
+		return nil, pg.Err(err)
+	}
+	var found []string
+	var stream string
+	var body []byte
+	_, err = pgx.ForEachRow(rows, []any{&stream, &body}, func() error {
+		var settings source.Settings
+		// Settings that cannot be read are told at the look; they name nothing.
+		if json.Unmarshal(body, &settings) == nil && slices.Contains(settings.Secrets, secret) {
+			found = append(found, stream)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, pg.Err(err)
+	}
+	rows, err = tx.Query(ctx, `select s.tenant, s.stream, s.variant from (
+		  select tenant, stream, variant from catalog.catalogs union all select tenant, stream, variant from catalog.variants) s
+		where s.tenant = $1 and s.stream = any ($2) order by 1, 2, 3`, tenant, found)
+	if err != nil {
+		return nil, pg.Err(err)
+	}
+	keys, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Key])
+	if err != nil {
+		return nil, pg.Err(err)
+	}
+	return keys, again(ctx, tx, tenant, found)
+}
+
+// again lets bundle images that could not be fetched be tried at once.
+func again(ctx context.Context, tx pgx.Tx, tenant string, streams []string) error {
+	_, err := tx.Exec(ctx, `update catalog.bundle_images set next_try = now() where tenant = $1 and catalog = any ($2) and content = '' and next_try is not null`, tenant, streams)
+	return pg.Err(err)
+}

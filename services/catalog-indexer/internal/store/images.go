@@ -1,0 +1,195 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/chandler-fleet/chandler/libs/digest"
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/pg"
+)
+
+// Image is a bundle image that a catalog names.
+type Image struct {
+	Image, Package, Bundle string
+	Needed                 bool // a subscription waits for it
+	Attempts               int
+	Reason                 string // of the last attempt, as it was told
+}
+
+// Wanted takes up what the resolver waits for. It returns the catalogs with something new to fetch. The
+// resolver's list is durable and asked again and again, so that nothing is lost whatever ends a process.
+func (s *Store) Wanted(ctx context.Context, tx pgx.Tx) ([]Key, error) {
+	rows, err := tx.Query(ctx, `insert into catalog.bundle_images as b (tenant, catalog, image, package, bundle, needed)
+		select w.tenant, c.stream, w.image, w.package, w.bundle, true from resolver_api.wanted_images w
+		join catalog.catalogs c on c.tenant = w.tenant and c.subject = w.catalog and not c.removed order by 1, 2, 3
+		on conflict (tenant, catalog, image) do update set needed = true, next_try = coalesce(b.next_try, now()) where not b.needed and b.content = ''
+		returning tenant, catalog`)
+	if err != nil {
+		return nil, fmt.Errorf("take up wanted bundle images: %w", pg.Err(err))
+	}
+	return streams(rows)
+}
+
+// DueFetches returns the catalogs with images to be fetched by now that no lane holds, needed ones apart.
+func (s *Store) DueFetches(ctx context.Context) (needed, ahead []Key, err error) {
+	rows, err := s.pool.Query(ctx, `select b.tenant, b.catalog, bool_or(b.needed) from catalog.bundle_images b
+		join catalog.catalogs c on c.tenant = b.tenant and c.stream = b.catalog and not c.removed
+		where b.content = '' and b.next_try <= now()
+		  and not exists (select from `+FetchTable+` d where d.tenant = b.tenant and d.cluster = b.catalog) group by 1, 2 order by 1, 2`)
+	if err != nil {
+		return nil, nil, pg.Err(err)
+	}
+	var k Key
+	var urgent bool
+	_, err = pgx.ForEachRow(rows, []any{&k.Tenant, &k.Stream, &urgent}, func() error {
+		if urgent {
+			needed = append(needed, k)
+		} else {
+			ahead = append(ahead, k)
+		}
+		return nil
+	})
+	return needed, ahead, pg.Err(err)
+}
+
+func streams(rows pgx.Rows) ([]Key, error) {
+	var out []Key
+	seen := map[Key]bool{}
+	var k Key
+	_, err := pgx.ForEachRow(rows, []any{&k.Tenant, &k.Stream}, func() error {
+		if !seen[k] {
+			seen[k] = true
+			out = append(out, k)
+		}
+		return nil
+	})
+	return out, pg.Err(err)
+}
+
+// Prefetch notes the bundle images of a revision as to be fetched ahead.
+func (s *Store) Prefetch(ctx context.Context, c Catalog, images []Image) error {
+	names, packages, bundles := make([]string, len(images)), make([]string, len(images)), make([]string, len(images))
+	for i, img := range images {
+		names[i], packages[i], bundles[i] = img.Image, img.Package, img.Bundle
+	}
+	_, err := s.pool.Exec(ctx, `insert into catalog.bundle_images (tenant, catalog, image, package, bundle)
+		select $1, $2, i, p, b from unnest($3::text[], $4::text[], $5::text[]) as u(i, p, b) order by i on conflict do nothing`,
+		c.Tenant, c.Stream, names, packages, bundles)
+	return pg.Err(err)
+}
+
+// Unfetched returns up to limit images of a catalog that are to be fetched by now, those that somebody
+// waits for first.
+func (s *Store) Unfetched(ctx context.Context, c Catalog, limit int) ([]Image, error) {
+	rows, err := s.pool.Query(ctx, `select image, package, bundle, needed, attempts, reason from catalog.bundle_images
+		where tenant = $1 and catalog = $2 and content = '' and next_try <= now() order by needed desc, next_try, image limit $3`, c.Tenant, c.Stream, limit)
+	if err != nil {
+		return nil, pg.Err(err)
+	}
+	out, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Image])
+	return out, pg.Err(err)
+}
+
+// Fetched is what came of one image.
+type Fetched struct {
+	Image    Image
+	Content  digest.Digest // "" where Reason says why there is none
+	Resolved string        // digest of the image
+	Mutable  bool          // named by a tag
+	Reason   string
+	Message  string
+	NextTry  time.Time
+}
+
+// unnamed ends the attempts to fetch images that a catalog has ceased to name; somebody who waits for one later asks anew.
+func unnamed(ctx context.Context, tx pgx.Tx, c Catalog, named []string) error {
+	if c.Templated { // another variant may name them
+		return nil
+	}
+	_, err := tx.Exec(ctx, `update catalog.bundle_images set next_try = null, needed = false
+		where tenant = $1 and catalog = $2 and content = '' and image <> all ($3)`, c.Tenant, c.Stream, named)
+	return err
+}
+
+// Known returns the content of an image by digest where another catalog of the tenant has fetched it.
+func (s *Store) Known(ctx context.Context, tenant, image string) (content digest.Digest, resolved string, err error) {
+	rows, err := s.pool.Query(ctx, `select content, resolved from catalog.bundle_images b
+		where tenant = $1 and image = $2 and content <> '' and not mutable
+		  and exists (select from catalog.contents c where c.tenant = b.tenant and c.digest = b.content) limit 1`, tenant, image)
+	if err != nil {
+		return "", "", pg.Err(err)
+	}
+	_, err = pgx.ForEachRow(rows, []any{&content, &resolved}, func() error { return nil })
+	return content, resolved, pg.Err(err)
+}
+
+// PutFetched records outcomes and tells of those that are news, in one transaction. The contents are
+// stored already.
+func (s *Store) PutFetched(ctx context.Context, c Catalog, m events.Meta, list []Fetched) error {
+	return s.pool.Tx(ctx, func(tx pgx.Tx) error {
+		if err := stored(ctx, tx, c, list); err != nil {
+			return err
+		}
+		var news []events.FetchedBundle
+		for _, f := range list {
+			if f.Content != "" || f.Reason != f.Image.Reason {
+				news = append(news, events.FetchedBundle{
+					Package: f.Image.Package, Bundle: f.Image.Bundle, Image: f.Image.Image, Content: string(f.Content), Reason: f.Reason,
+				})
+			}
+			if err := putFetched(ctx, tx, c, f); err != nil {
+				return err
+			}
+		}
+		if len(news) == 0 {
+			return nil
+		}
+		what, err := digest.JSON("chandler.fetched-bundles.v1", news)
+		if err != nil {
+			return err
+		}
+		_, err = s.tell(ctx, tx, c, m, string(what), events.CatalogBundlesFetched{Bundles: news})
+		return err
+	})
+}
+
+// stored makes sure that contents stay stored until the rows that refer to them are written. One that the collector took
+// meanwhile, which was fetched for another catalog long ago, is fetched again.
+func stored(ctx context.Context, tx pgx.Tx, c Catalog, list []Fetched) error {
+	if err := share(ctx, tx); err != nil {
+		return err
+	}
+	var contents []string
+	for _, f := range list {
+		if f.Content != "" {
+			contents = append(contents, string(f.Content))
+		}
+	}
+	var missing int
+	err := tx.QueryRow(ctx, `select count(*) from unnest($2::text[]) as d
+		where not exists (select from catalog.contents c where c.tenant = $1 and c.digest = d)`, c.Tenant, contents).Scan(&missing)
+	if err != nil {
+		return pg.Err(err)
+	}
+	if missing > 0 {
+		return errs.New(errs.Conflict, "%d of the fetched bundles of catalog %s are not stored any more; fetching them again", missing, c.Subject)
+	}
+	return nil
+}
+
+func putFetched(ctx context.Context, tx pgx.Tx, c Catalog, f Fetched) error {
+	next := &f.NextTry
+	if f.NextTry.IsZero() {
+		next = nil
+	}
+	_, err := tx.Exec(ctx, `update catalog.bundle_images set content = $4, resolved = $5, mutable = $6, reason = $7, message = $8,
+		attempts = attempts + 1, next_try = $9, fetched = case when $4 = '' then fetched else now() end
+		where tenant = $1 and catalog = $2 and image = $3`,
+		c.Tenant, c.Stream, f.Image.Image, f.Content, f.Resolved, f.Mutable, f.Reason, f.Message, next)
+	return err
+}

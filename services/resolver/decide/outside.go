@@ -1,0 +1,83 @@
+package decide
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+)
+
+// unfetched explains that bundle images of a component have to come first; nil where all are there.
+func unfetched(c resolve.Component) *resolve.Explanation {
+	e := &resolve.Explanation{Reason: resolve.ReasonUnpacking, Class: resolve.ClassBundleImage, Subscriptions: c.Subscriptions}
+	for _, b := range c.Bundles {
+		if b.Content != "" || b.Image == "" {
+			continue
+		}
+		s := resolve.Statement{Kind: resolve.BundleImagePending, Bundle: b.CSV, Package: b.Package, Catalog: b.Catalog.String()}
+		s.Text = fmt.Sprintf("bundle image %s of %s is being fetched", b.Image, b.CSV)
+		if b.Unfetched != "" {
+			e.Reason = resolve.ReasonUnpackFailed
+			s.Kind = resolve.BundleImageFailed
+			s.Text = fmt.Sprintf("bundle image %s of %s in catalog %s cannot be had (%s): %s", b.Image, b.CSV, b.Catalog, b.Unfetched, remedy(b.Unfetched))
+		}
+		e.Statements = append(e.Statements, s)
+	}
+	if len(e.Statements) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(e.Statements, func(a, b resolve.Statement) int { return cmp.Compare(a.Text, b.Text) })
+	return e
+}
+
+// remedy says what helps, by the reason of catalog.bundles-fetched.v1.
+func remedy(reason string) string {
+	switch reason {
+	case "Unauthorized":
+		return "the catalog's credentials do not allow it; give others, and it is tried again at once"
+	case "NotFound":
+		return "no registry or mirror has it; it is tried again by itself"
+	case "DigestMismatch":
+		return "what the registry sent is not what its digest says; it is tried again by itself"
+	case "InvalidBundle":
+		return "what is in it is not this bundle, or not a valid one; the catalog's author has to publish another"
+	case "TooLarge":
+		return "it is larger than a bundle may be; the catalog's author has to publish another"
+	default:
+		return "its registry does not answer; it is tried again by itself"
+	}
+}
+
+// strict holds up a proposal where a catalog that the namespace sees is unhealthy and its own namespace is
+// strict about that (R-CAT-99):
+//
+//	one is unhealthy              → blocked: told once, with the catalogs and what helps
+//	one is loaded the first time  → waiting
+//
+// Plans that are there already are carried out.
+func (s State) strict(v *Verdict) {
+	e := resolve.Explanation{Reason: resolve.ReasonCatalogsUnhealthy, Class: resolve.ClassCatalogUnhealthy, Subscriptions: v.Component.Subscriptions}
+	loading := false
+	for _, c := range s.Catalogs {
+		switch {
+		case !c.Strict:
+		case c.Failed:
+			e.Statements = append(e.Statements, resolve.Statement{
+				Kind: resolve.CatalogUnhealthy, Catalog: c.Key.String(),
+				Text: fmt.Sprintf("catalog %s is unhealthy (%s), and nothing new is planned while one is that this namespace sees: repair, disable or remove it",
+					c.Key, cmp.Or(c.Reason, "it could not be loaded")),
+			})
+		case c.Revision == "":
+			loading = true
+		}
+	}
+	switch {
+	case len(e.Statements) > 0:
+		slices.SortFunc(e.Statements, func(a, b resolve.Statement) int { return strings.Compare(a.Text, b.Text) })
+		v.Kind, v.Failure = Blocked, &e
+	case loading:
+		v.Kind = Waiting
+	}
+}

@@ -1,0 +1,169 @@
+package decide_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/services/resolver/decide"
+	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+)
+
+// TestBundleImages: a bundle that its catalog names by image alone is asked for once it is chosen; until it is
+// there the subscription says so, then why not, and then there is a plan with its content (R-SUB-42).
+func TestBundleImages(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name    string
+		image   resolve.Fetched
+		kind    decide.Kind
+		reason  string
+		text    string
+		wanted  int
+		content string
+	}{
+		{"never asked for", resolve.Fetched{}, decide.Fetching, resolve.ReasonUnpacking, "is being fetched", 1, ""},
+		{"not there", resolve.Fetched{Reason: "NotFound"}, decide.Fetching, resolve.ReasonUnpackFailed, "no registry or mirror has it", 0, ""},
+		{"fetched", resolve.Fetched{Content: "sha256:c2"}, decide.Proposed, "", "", 0, "sha256:c2"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := newScene()
+			s.byImage, s.image = true, c.image
+			v := s.assess(t)
+			if len(v) != 1 || v[0].Kind != c.kind {
+				t.Fatalf("verdicts %+v", v)
+			}
+			d := s.decide(t)
+			if len(d.Wanted) != c.wanted {
+				t.Errorf("wanted %+v", d.Wanted)
+			}
+			if c.kind == decide.Proposed {
+				if got := d.Proposals[0].Event.Bundles[0].Content; got != c.content {
+					t.Errorf("the plan has content %q", got)
+				}
+				return
+			}
+			if len(d.Told) != 1 || d.Told[0].Outcome.Reason != c.reason || !strings.Contains(d.Told[0].Explanation.Statements[0].Text, c.text) {
+				t.Errorf("told %+v", d.Told)
+			}
+			if c.wanted == 1 && (d.Wanted[0] != decide.Wanted{Catalog: resolve.CatalogKey{Name: "fleet"}, Image: "registry.test/a:v2", Package: "a", Bundle: "a.v2"}) {
+				t.Errorf("wanted %+v", d.Wanted)
+			}
+		})
+	}
+}
+
+// TestImagesAreInputs: what became of an image is part of the recorded input, so that the decision can be made
+// again; another outcome is another input (DESIGN D5).
+func TestImagesAreInputs(t *testing.T) {
+	t.Parallel()
+	inputs := map[string]bool{}
+	for _, f := range []resolve.Fetched{{}, {Reason: "NotFound"}, {Content: "sha256:c2"}} {
+		s := newScene()
+		s.byImage, s.image = true, f
+		r := resolve.Resolve(s.Input(s))
+		record := r.Components[0].Input
+		var answer *resolve.Read
+		for i := range record.Reads {
+			if record.Reads[i].Kind == resolve.ReadImage {
+				answer = &record.Reads[i]
+			}
+		}
+		if answer == nil || resolve.ParseFetched(answer.Answer) != f {
+			t.Errorf("reads %+v", record.Reads)
+		}
+		d, err := record.Digest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		inputs[string(d)] = true
+	}
+	if len(inputs) != 3 {
+		t.Errorf("%d inputs of 3", len(inputs))
+	}
+}
+
+// TestFirstSemantics: decisions of the version before are made again as they were: no images were asked for.
+func TestFirstSemantics(t *testing.T) {
+	t.Parallel()
+	s := newScene()
+	s.byImage, s.image = true, resolve.Fetched{Content: "sha256:c2"}
+	in := s.Input(s)
+	in.Semantics = "chandler.resolve.v1"
+	r := resolve.Resolve(in)
+	b := r.Components[0].Bundles[0]
+	if b.Content != "" || b.Image != "" || r.Components[0].Input.Semantics != "chandler.resolve.v1" {
+		t.Errorf("bundle %+v", b)
+	}
+	for _, read := range r.Reads {
+		if read.Kind == resolve.ReadImage {
+			t.Errorf("read %+v", read)
+		}
+	}
+}
+
+// TestPlanStaysWhileTheNextIsFetched: a plan that people look at is not taken away for one that cannot be made yet.
+func TestPlanStaysWhileTheNextIsFetched(t *testing.T) {
+	t.Parallel()
+	s := newScene().plan()
+	s.byImage = true
+	if d := s.decide(t); len(d.Superseded) != 0 || len(d.Told) != 1 {
+		t.Errorf("decisions %+v", d)
+	}
+}
+
+// TestStrictHealth: with a strict catalog namespace an unhealthy catalog that the scope sees holds up what is new, and
+// says which and what helps; what is settled or under way is left alone (R-CAT-99).
+func TestStrictHealth(t *testing.T) {
+	t.Parallel()
+	other := func(change func(*decide.Catalog)) *scene {
+		s := newScene()
+		c := decide.Catalog{Subject: "other", Key: resolve.CatalogKey{Name: "other"}, Revision: "r", Strict: true}
+		change(&c)
+		s.State.Catalogs = append(s.State.Catalogs, c)
+		return s
+	}
+	failed := func(c *decide.Catalog) { c.Failed, c.Reason = true, "InvalidCatalog" }
+	for _, c := range []struct {
+		name  string
+		scene *scene
+		kind  decide.Kind
+	}{
+		{"healthy", other(func(*decide.Catalog) {}), decide.Proposed},
+		{"unhealthy", other(failed), decide.Blocked},
+		{"unhealthy, not strict", other(func(c *decide.Catalog) { failed(c); c.Strict = false }), decide.Proposed},
+		{"loaded the first time", other(func(c *decide.Catalog) { c.Revision = "" }), decide.Waiting},
+		{"nothing to do", other(failed).installed("a.v2", "2.0.0", "Succeeded"), decide.Settled},
+		{"has a plan", other(failed).withPlan(t), decide.Kept},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			if v := c.scene.assess(t); v[0].Kind != c.kind {
+				t.Fatalf("verdict %s, want %s", v[0].Kind, c.kind)
+			}
+			d := c.scene.decide(t)
+			if len(d.Superseded) != 0 {
+				t.Errorf("superseded %+v", d.Superseded)
+			}
+			if c.kind != decide.Blocked {
+				return
+			}
+			e, ok := d.Told[0].Event.(events.ResolutionFailed)
+			if !ok || e.Reason != resolve.ReasonCatalogsUnhealthy {
+				t.Fatalf("told %+v", d.Told[0].Event)
+			}
+			if text := d.Told[0].Explanation.Statements[0].Text; !strings.Contains(text, "catalog other is unhealthy (InvalidCatalog)") || !strings.Contains(text, "repair, disable or remove it") {
+				t.Errorf("text %q", text)
+			}
+		})
+	}
+}
+
+// withPlan gives the scene the plan that it would have got while all was well.
+func (s *scene) withPlan(t *testing.T) *scene {
+	t.Helper()
+	well := newScene().plan()
+	s.Plans, s.Generation = well.Plans, well.Generation
+	return s
+}

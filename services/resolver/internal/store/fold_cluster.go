@@ -1,0 +1,101 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/chandler-fleet/chandler/libs/eventlog"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/libs/source"
+)
+
+// clusterRegistered takes up work that waited while the cluster was away.
+func (s *Store) clusterRegistered(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, name string) error {
+	if err := exec(ctx, tx, `insert into resolver.clusters (tenant, name) values ($1, $2)
+		on conflict (tenant, name) do update set removed = false`, e.Tenant, name); err != nil {
+		return err
+	}
+	return s.markCluster(ctx, tx, e, name)
+}
+
+func (s *Store) clusterRemoved(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, name string) error {
+	if err := exec(ctx, tx, `insert into resolver.clusters (tenant, name, removed) values ($1, $2, true)
+		on conflict (tenant, name) do update set removed = true, minor = ''`, e.Tenant, name); err != nil {
+		return err
+	}
+	return dropUnused(ctx, tx, e.Tenant)
+}
+
+// clusterObserved notes which version of Kubernetes a cluster runs. With another one, its scopes see other variants
+// of templated catalogs: these move by themselves (R-CAT-92).
+func (s *Store) clusterObserved(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, version string) error {
+	minor, err := source.Variant(version)
+	if err != nil { // unknown or unreadable: what is known stays
+		return nil //nolint:nilerr // see above
+	}
+	tag, err := tx.Exec(ctx, `update resolver.clusters set minor = $3 where tenant = $1 and name = $2 and not removed and minor <> $3`, e.Tenant, e.Subject, minor)
+	if err != nil {
+		return fmt.Errorf("note the version of cluster %s: %w", e.Subject, pg.Err(err))
+	}
+	if tag.RowsAffected() == 0 {
+		return nil
+	}
+	if err := tick(ctx, tx, e.Tenant); err != nil { // other catalogs are seen
+		return err
+	}
+	if err := dropUnused(ctx, tx, e.Tenant); err != nil {
+		return err
+	}
+	var templated bool
+	if err := tx.QueryRow(ctx, `select exists (select from resolver.catalogs where tenant = $1 and templated)`, e.Tenant).Scan(&templated); err != nil {
+		return pg.Err(err)
+	}
+	if !templated {
+		return nil
+	}
+	return s.markCluster(ctx, tx, e, e.Subject)
+}
+
+func (s *Store) markCluster(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, name string) error {
+	return s.markAll(ctx, tx, e, `select distinct cluster, namespace from resolver.subscriptions where tenant = $1 and cluster = $2`, e.Tenant, name)
+}
+
+// dropUnused drops variants of Kubernetes versions that no cluster has. It runs with each event, as the indexer
+// drops what it has of them with each event: a version that goes and comes back begins anew with both.
+func dropUnused(ctx context.Context, tx pgx.Tx, tenant string) error {
+	return exec(ctx, tx, `delete from resolver.catalog_revisions v using resolver.catalogs c
+		where v.tenant = $1 and v.variant <> '' and c.tenant = v.tenant and c.subject = v.subject and (not c.templated or not exists (
+		  select from resolver.clusters k where k.tenant = c.tenant and not k.removed and k.minor = v.variant and c.visibility_cluster in ('', k.name)))`, tenant)
+}
+
+// healthSet keeps what a catalog namespace is strict about (R-CAT-99).
+func (s *Store) healthSet(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.CatalogHealthSet) error {
+	if err := tick(ctx, tx, e.Tenant); err != nil {
+		return err
+	}
+	err := exec(ctx, tx, `insert into resolver.catalog_health (tenant, cluster, namespace, strict) values ($1, $2, $3, $4)
+		on conflict (tenant, cluster, namespace) do update set strict = excluded.strict`, e.Tenant, p.Cluster, p.Namespace, p.Mode == healthStrict)
+	if err != nil {
+		return err
+	}
+	return s.markAll(ctx, tx, e, `select distinct cluster, namespace from resolver.subscriptions where tenant = $1 and $2 in ('', cluster)`, e.Tenant, p.Cluster)
+}
+
+// healthStrict is the mode of events.CatalogHealthSet in which an unhealthy catalog blocks all who see it.
+const healthStrict = "Strict"
+
+// markStrict makes dirty all scopes that see a catalog whose namespace is strict: its health matters to them though
+// they may not have asked it anything.
+func (s *Store) markStrict(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+	return s.markAll(ctx, tx, e, `select distinct s.cluster, s.namespace from resolver.subscriptions s
+		join resolver.catalogs c on c.tenant = s.tenant and c.subject = $2 and c.visibility_cluster in ('', s.cluster) and c.visibility_namespace in ('', s.namespace)
+		where s.tenant = $1 and `+strictly, e.Tenant, e.Subject)
+}
+
+// strictly is true of a catalog c whose own namespace, in its subject, is strict.
+const strictly = `exists (select from resolver.catalog_health h where h.tenant = c.tenant and h.strict
+	and (h.cluster, h.namespace) = (case when c.subject like '%/%/%' then split_part(c.subject, '/', 1) else '' end,
+	  case when c.subject like '%/%/%' then split_part(c.subject, '/', 2) else '' end))`
