@@ -194,8 +194,11 @@ func checksums(d delivery) map[string]string {
 func TestSecretsAreGivenOut(t *testing.T) {
 	t.Parallel()
 	want := map[string][]string{
-		"catalog-indexer": {"CHANDLER_CATALOG_INDEXER_PASSWORD"},
-		"gateway":         {"CHANDLER_ADMIN_TOKEN", "CHANDLER_CREDENTIALS_RECIPIENT", "CHANDLER_GATEWAY_PASSWORD"},
+		"catalog-indexer": {"CHANDLER_CATALOG_CREDENTIALS_IDENTITY", "CHANDLER_CATALOG_INDEXER_PASSWORD"},
+		"gateway": {
+			"CHANDLER_ADMIN_TOKEN", "CHANDLER_CATALOG_CREDENTIALS_RECIPIENT", "CHANDLER_CREDENTIALS_RECIPIENT",
+			"CHANDLER_GATEWAY_PASSWORD", "CHANDLER_HOOK_KEY",
+		},
 		"installer":       {"CHANDLER_CREDENTIALS_IDENTITY", "CHANDLER_GRANT_KEY", "CHANDLER_INSTALLER_PASSWORD"},
 		"resolver":        {"CHANDLER_RESOLVER_PASSWORD"},
 		"migration": {

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -121,6 +122,12 @@ func (w *world) oneTrace(namespace string) {
 // failing waits until the subscription says why it cannot be resolved.
 func (w *world) failing(namespace, name string) {
 	w.t.Helper()
+	w.condition(namespace, name, "ResolutionFailed")
+}
+
+// condition waits until the subscription has a condition, explained, with the event that says so.
+func (w *world) condition(namespace, name, typ string) {
+	w.t.Helper()
 	w.eventually("subscription "+name+" is explained", func() (string, bool) {
 		var s struct {
 			Status struct {
@@ -129,10 +136,10 @@ func (w *world) failing(namespace, name string) {
 		}
 		w.must(w.Get(w.ctx, scopePath(namespace, "subscriptions/"+name), &s))
 		for _, c := range s.Status.Conditions {
-			if c.Type == "ResolutionFailed" && c.Status == "True" && c.Message != "" && c.Event != "" {
+			if c.Type == typ && c.Status == "True" && c.Message != "" && c.Event != "" {
 				return "", true
 			}
 		}
-		return "", false
+		return fmt.Sprint(s.Status.Conditions), false
 	})
 }

@@ -15,6 +15,10 @@ type secrets struct {
 	identity  string // opens kubeconfigs; only the installer has it
 	recipient string // encrypts kubeconfigs
 	grantKey  string // seed of the key that signs grants
+
+	catalogIdentity  string // opens credentials of catalog sources; only the catalog-indexer has it
+	catalogRecipient string // encrypts them
+	hookKey          string // that secrets of catalogs' hooks are derived from
 }
 
 func newSecrets() (secrets, error) {
@@ -22,9 +26,13 @@ func newSecrets() (secrets, error) {
 	if err != nil {
 		return secrets{}, fmt.Errorf("make the key for kubeconfigs: %w", err)
 	}
-	seed := make([]byte, 32)
+	catalogs, err := age.GenerateX25519Identity()
+	if err != nil {
+		return secrets{}, fmt.Errorf("make the key for credentials of catalogs: %w", err)
+	}
+	seed, hook := make([]byte, 32), make([]byte, 32)
 	token := make([]byte, 20)
-	for _, b := range [][]byte{seed, token} {
+	for _, b := range [][]byte{seed, token, hook} {
 		if _, err := rand.Read(b); err != nil {
 			return secrets{}, fmt.Errorf("make secrets: %w", err)
 		}
@@ -34,5 +42,10 @@ func newSecrets() (secrets, error) {
 		identity:  id.String(),
 		recipient: id.Recipient().String(),
 		grantKey:  base64.StdEncoding.EncodeToString(seed),
+
+		hookKey: hex.EncodeToString(hook),
+
+		catalogIdentity:  catalogs.String(),
+		catalogRecipient: catalogs.Recipient().String(),
 	}, nil
 }

@@ -206,7 +206,10 @@ func (s *Stack) env(name string) []string {
 	switch name {
 	case "gateway":
 		env = append(env, "CHANDLER_LISTEN="+s.api, "CHANDLER_ADMIN_TOKEN="+s.secrets.token,
-			"CHANDLER_CREDENTIALS_RECIPIENT="+s.secrets.recipient)
+			"CHANDLER_CREDENTIALS_RECIPIENT="+s.secrets.recipient, "CHANDLER_CATALOG_CREDENTIALS_RECIPIENT="+s.secrets.catalogRecipient,
+			"CHANDLER_HOOK_KEY="+s.secrets.hookKey)
+	case "catalog-indexer":
+		env = append(env, "CHANDLER_CATALOG_CREDENTIALS_IDENTITY="+s.secrets.catalogIdentity, "CHANDLER_CATALOG_CACHE="+s.file("catalog-cache"))
 	case "installer":
 		env = append(env, "CHANDLER_CREDENTIALS_IDENTITY="+s.secrets.identity, "CHANDLER_GRANT_KEY="+s.secrets.grantKey)
 	}

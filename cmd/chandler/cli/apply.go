@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -38,7 +39,8 @@ func (a *app) applyCommand() *cobra.Command {
 		Short: "Create or change what OLM's own YAML says",
 		Long: `Reads Subscription, OperatorGroup and CatalogSource documents (operators.coreos.com), as YAML or
 JSON, several to a file, and creates or changes them on each of the clusters. A CatalogSource is
-visible on that cluster only; chandler catalog add offers one to the whole fleet.
+visible on that cluster only; chandler catalog add offers one to the whole fleet. An OperatorHub
+(config.openshift.io) switches default catalogs of the whole fleet, and needs no --cluster.
 
 All documents are read and checked before the first one is sent.`,
 		Example: `  chandler apply -f subscription.yaml --cluster east-1
@@ -65,9 +67,23 @@ func (a *app) apply(ctx context.Context, o applyOptions) error {
 	if err != nil {
 		return err
 	}
+	if err := a.note(documents); err != nil {
+		return err
+	}
 	var wrong []error
+	for _, d := range documents {
+		if d.Hub == nil {
+			continue
+		}
+		if err := a.applyHub(ctx, c, *d.Hub); err != nil {
+			wrong = append(wrong, fmt.Errorf("operatorhub/%s: %w", d.Name, err))
+		}
+	}
 	for _, cluster := range o.clusters {
 		for _, d := range documents {
+			if d.Hub != nil {
+				continue
+			}
 			name, did, err := applyDocument(ctx, c, cluster, d)
 			if err != nil {
 				wrong = append(wrong, fmt.Errorf("%s: %w", name, err))
@@ -81,13 +97,22 @@ func (a *app) apply(ctx context.Context, o applyOptions) error {
 	return errors.Join(wrong...)
 }
 
+// note tells once what is accepted and has no effect.
+func (a *app) note(documents []olm.Document) error {
+	for _, d := range documents {
+		for _, n := range d.Notes {
+			if _, err := fmt.Fprintf(a.Err, "note: %s %s: %s\n", d.Kind, d.Name, n); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // documents reads all files and completes what a document leaves to the command line.
 func (a *app) documents(o applyOptions) ([]olm.Document, error) {
 	if len(o.files) == 0 {
 		return nil, errors.New("say what to read with -f")
-	}
-	if len(o.clusters) == 0 {
-		return nil, errors.New("say with --cluster which cluster the documents are for")
 	}
 	var all []olm.Document
 	for _, f := range o.files {
@@ -98,21 +123,38 @@ func (a *app) documents(o applyOptions) ([]olm.Document, error) {
 		all = append(all, found...)
 	}
 	for i := range all {
-		d := &all[i]
-		switch {
-		case d.Namespace == "":
-			d.Namespace = o.namespace
-		case o.namespace != "" && o.namespace != d.Namespace:
-			return nil, fmt.Errorf("%s: the namespace is %s, --namespace says %s", d.Where, d.Namespace, o.namespace)
+		if all[i].Hub != nil {
+			continue
 		}
-		if d.Namespace == "" {
-			return nil, fmt.Errorf("%s: %s %s names no namespace: say one with -n", d.Where, d.Kind, d.Name)
+		if len(o.clusters) == 0 {
+			return nil, errors.New("say with --cluster which cluster the documents are for")
+		}
+		if err := place(&all[i], o.namespace); err != nil {
+			return nil, err
 		}
 	}
 	if len(all) == 0 {
 		return nil, errors.New("the files hold no documents")
 	}
 	return all, nil
+}
+
+// place gives a document that names no namespace the one of the command line.
+func place(d *olm.Document, namespace string) error {
+	switch {
+	case d.Namespace == "":
+		d.Namespace = namespace
+	case namespace != "" && namespace != d.Namespace:
+		return fmt.Errorf("%s: the namespace is %s, --namespace says %s", d.Where, d.Namespace, namespace)
+	}
+	if d.Namespace == "" {
+		return fmt.Errorf("%s: %s %s names no namespace: say one with -n", d.Where, d.Kind, d.Name)
+	}
+	// A config map lies where its CatalogSource does.
+	if c := d.Catalog; c != nil && c.Source.ConfigMap != nil {
+		c.Source.ConfigMap.Namespace = d.Namespace
+	}
+	return nil
 }
 
 func (a *app) read(path string) ([]olm.Document, error) {
@@ -238,15 +280,65 @@ func sameOperatorGroup(a, b model.OperatorGroupSpec) bool {
 func applyCatalog(ctx context.Context, c *client.Client, r client.Ref, want olm.Catalog) (string, error) {
 	have, err := c.Catalog(ctx, r)
 	if client.IsStatus(err, http.StatusNotFound) {
-		_, err = c.AddCatalog(ctx, model.AddCatalog{Name: r.Name, Cluster: r.Cluster, Namespace: r.Namespace, Source: want.Source, Priority: want.Priority})
+		in := model.AddCatalog{
+			Name: r.Name, Cluster: r.Cluster, Namespace: r.Namespace, Source: want.Source, Display: want.Display, Priority: want.Priority,
+		}
+		_, err = c.AddCatalog(ctx, in, model.ValidateDefault)
 		return created, err
 	}
 	if err != nil {
 		return "", err
 	}
-	if have.Source == want.Source && have.Priority == want.Priority {
+	if sameCatalog(have, want) {
 		return unchanged, nil
 	}
-	_, err = c.ChangeCatalog(ctx, r, model.ChangeCatalog{Source: want.Source, Priority: want.Priority})
+	// What a CatalogSource cannot say stays as it is.
+	in := model.ChangeCatalog{Source: want.Source, Display: want.Display, Priority: want.Priority, Disabled: have.Disabled}
+	if have.Visibility.Namespace != "" {
+		in.Visibility = "namespace"
+	}
+	_, err = c.ChangeCatalog(ctx, r, in, model.ValidateDefault)
 	return configured, err
+}
+
+// sameCatalog compares what two catalogs say in the form in which it is kept.
+func sameCatalog(have model.Catalog, want olm.Catalog) bool {
+	return have.Priority == want.Priority && have.Source.Type == want.Source.Type &&
+		reflect.DeepEqual(have.Source.Settings(have.Display), want.Source.Settings(want.Display))
+}
+
+func (a *app) applyHub(ctx context.Context, c *client.Client, want model.SetOperatorHub) error {
+	have, err := c.OperatorHub(ctx)
+	if err != nil {
+		return err
+	}
+	did := unchanged
+	if have.DisableAllDefaultSources != want.DisableAllDefaultSources || !sameSources(have.Sources, want.Sources) {
+		did = configured
+		if have, err = c.SetOperatorHub(ctx, want); err != nil {
+			return err
+		}
+	}
+	if err := a.say("operatorhub/cluster %s", did); err != nil {
+		return err
+	}
+	for _, s := range have.Status {
+		if s.Status != "Success" {
+			if _, err := fmt.Fprintf(a.Err, "note: source %s: %s\n", s.Name, s.Message); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func sameSources(a, b []model.HubSource) bool {
+	byName := func(list []model.HubSource) map[string]bool {
+		m := map[string]bool{}
+		for _, s := range list {
+			m[s.Name] = s.Disabled
+		}
+		return m
+	}
+	return maps.Equal(byName(a), byName(b))
 }

@@ -4,6 +4,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/chandler-fleet/chandler/cmd/chandler/author"
 	"github.com/chandler-fleet/chandler/cmd/chandler/client"
 )
 
@@ -47,16 +49,23 @@ func Run() int {
 	return Main(ctx, System(), os.Args[1:])
 }
 
-// Main runs the command line and returns the exit status: 0, or 1 after one sentence on s.Err.
+// Main runs the command line and returns the exit status: 0, or after one sentence on s.Err what the error
+// says, 1 where it says nothing.
 func Main(ctx context.Context, s Streams, args []string) int {
 	root := newRoot(s)
 	root.SetArgs(args)
-	if err := root.ExecuteContext(ctx); err != nil {
-		// A terminal that is gone cannot be told; the status still tells.
-		_, _ = fmt.Fprintln(s.Err, "error:", err)
-		return 1
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return 0
 	}
-	return 0
+	if text := err.Error(); text != "" { // a command that has said all has none
+		// A terminal that is gone cannot be told; the status still tells.
+		_, _ = fmt.Fprintln(s.Err, "error:", text)
+	}
+	if status, ok := errors.AsType[*author.ExitError](err); ok {
+		return status.Code
+	}
+	return 1
 }
 
 func newRoot(s Streams) *cobra.Command {
@@ -90,7 +99,7 @@ CHANDLER_TOKEN, or from the keys url and token of ~/.config/chandler/config.yaml
 		}
 	}
 	add(groupUse, a.getCommand(), a.describeCommand(), a.applyCommand(), a.deleteCommand(), a.approveCommand(), a.rejectCommand(), a.eventsCommand())
-	add(groupFleet, a.clusterCommand(), a.catalogCommand())
+	add(groupFleet, a.clusterCommand(), a.catalogCommand(), a.packagesRootCommand())
 	add(groupRun, a.devCommand(), a.keysCommand(), a.migrateCommand(), a.busCommand(), a.effectsCommand(), a.logCommand(), a.versionCommand())
 	return root
 }

@@ -30,14 +30,14 @@ var stack struct {
 	stop    func() error
 }
 
-func startStack() {
+func startStack(defaults string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ready := make(chan dev.Running, 1)
 	done := make(chan error, 1)
 	var log strings.Builder
 	go func() {
 		done <- dev.Run(ctx, dev.Options{
-			Listen: "127.0.0.1:0", LogLevel: "error", Log: &log,
+			Listen: "127.0.0.1:0", LogLevel: "error", Log: &log, Env: map[string]string{"CHANDLER_DEFAULT_CATALOGS": defaults},
 			Ready: func(r dev.Running) error { ready <- r; return nil },
 		})
 	}()
@@ -56,7 +56,11 @@ func TestScripts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts Postgres")
 	}
-	stack.Do(startStack)
+	defaults, err := filepath.Abs("testdata/defaults.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stack.Do(func() { startStack(defaults) })
 	if stack.err != nil {
 		t.Fatal(stack.err)
 	}

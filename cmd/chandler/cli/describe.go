@@ -59,8 +59,10 @@ func (a *app) describe(ctx context.Context, s scope, args []string) error {
 			p.printf("\n")
 		}
 		it.describe(p)
-		if err := a.describeEvents(ctx, c, p, it.subject); err != nil {
-			return err
+		if it.subject != "" { // a package has no events of its own
+			if err := a.describeEvents(ctx, c, p, it.subject); err != nil {
+				return err
+			}
 		}
 		if err := p.flush(); err != nil {
 			return err
@@ -96,21 +98,6 @@ func (p *page) cluster(c model.Cluster) {
 		p.line("Holder epoch", strconv.FormatInt(c.HolderEpoch, 10))
 	}
 	p.when("Registered", c.RegisteredAt)
-}
-
-func (p *page) catalog(c model.Catalog) {
-	p.scope(c.Cluster, c.Namespace, c.Name)
-	p.line("Source", strings.TrimSpace(c.Source.Type+" "+c.Source.Path))
-	p.line("Visible to", or(strings.Trim(c.Visibility.Cluster+"/"+c.Visibility.Namespace, "/"), "all clusters"))
-	p.line("Priority", strconv.Itoa(int(c.Priority)))
-	p.line("State", c.State)
-	p.line("Reason", c.Reason)
-	p.line("Rule", c.Rule)
-	p.line("Revision", c.Revision)
-	p.line("Packages", strconv.Itoa(c.Packages))
-	p.line("Bundles", strconv.Itoa(c.Bundles))
-	p.when("Added", c.AddedAt)
-	p.document("Findings", c.Details)
 }
 
 func (p *page) operatorGroup(g model.OperatorGroup) {
@@ -193,6 +180,7 @@ func (p *page) installPlan(v model.InstallPlan) {
 	for _, b := range v.Bundles {
 		p.row(b.CSV, b.Version, or(b.Channel, none), b.Catalog, or(b.Replaces, none), story.Why(b))
 	}
+	p.changes(v.Changes)
 	p.steps(v.Document)
 	p.line("Steps", strconv.Itoa(v.Steps))
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -133,106 +132,4 @@ func (a *app) listCommand(kind string) *cobra.Command {
 	}
 	o.flags(c)
 	return c
-}
-
-func (a *app) catalogCommand() *cobra.Command {
-	c := &cobra.Command{Use: "catalog", Short: "Add, list, refresh and remove catalogs of the fleet, and look into them"}
-	c.AddCommand(a.catalogAddCommand(), a.listCommand("catalogs"), a.catalogRefreshCommand(), a.catalogRemoveCommand(), a.packagesCommand())
-	return c
-}
-
-func (a *app) catalogAddCommand() *cobra.Command {
-	var in model.AddCatalog
-	c := &cobra.Command{
-		Use:     "add NAME --directory PATH",
-		Short:   "Offer a catalog to the fleet, or to one namespace of one cluster",
-		Example: "  chandler catalog add examples --directory /srv/catalogs/examples --priority 10",
-		Args:    needs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			in.Name = args[0]
-			path, err := filepath.Abs(in.Source.Path)
-			if err != nil {
-				return err
-			}
-			in.Source.Type, in.Source.Path = "directory", path
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
-			out, err := c.AddCatalog(cmd.Context(), in)
-			if err != nil {
-				return err
-			}
-			return a.say("catalog/%s added", catalogRef(out))
-		},
-	}
-	f := c.Flags()
-	f.StringVar(&in.Source.Path, "directory", "", "file-based catalog or bundle directories, as the indexer sees them")
-	f.Int32Var(&in.Priority, "priority", 0, "higher is preferred")
-	f.StringVar(&in.Cluster, "cluster", "", "offer it on this cluster only, with -n")
-	f.StringVarP(&in.Namespace, "namespace", "n", "", "namespace of a cluster's catalog")
-	f.StringVar(&in.Visibility, "visibility", "", "of a cluster's catalog: cluster (the whole one) or namespace")
-	// The flag was declared above, so this cannot fail.
-	_ = c.MarkFlagRequired("directory")
-	return c
-}
-
-func (a *app) catalogRefreshCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "refresh NAME", Short: "Have the indexer look at the source now", Args: needs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ref, err := a.catalogs().ref(scope{}, args[0])
-			if err != nil {
-				return err
-			}
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
-			if _, err := c.RefreshCatalog(cmd.Context(), ref); err != nil {
-				return err
-			}
-			return a.say("catalog/%s is being looked at", ref)
-		},
-	}
-}
-
-func (a *app) catalogRemoveCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "remove NAME", Short: "Offer a catalog no longer; what is installed from it stays", Args: needs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.remove(cmd.Context(), a.catalogs(), args[0]) },
-	}
-}
-
-func (a *app) packagesCommand() *cobra.Command {
-	var o output
-	c := &cobra.Command{
-		Use: "packages NAME", Short: "Show what a catalog offers", Args: needs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.packages(cmd.Context(), o, args[0]) },
-	}
-	o.flags(c)
-	return c
-}
-
-func (a *app) packages(ctx context.Context, o output, name string) error {
-	if err := o.check(); err != nil {
-		return err
-	}
-	ref, err := a.catalogs().ref(scope{}, name)
-	if err != nil {
-		return err
-	}
-	c, err := a.client()
-	if err != nil {
-		return err
-	}
-	list, err := c.Packages(ctx, ref)
-	items, err := all(list, err, func(p model.PackageSummary) item {
-		return item{name: "package/" + p.Name, value: p, cells: []any{p.Name, p.DefaultChannel, p.Channels, p.Bundles, or(p.Deprecated, none), short(p.Digest)}}
-	})
-	if err != nil {
-		return err
-	}
-	columns := []column{{name: "Name"}, {name: "Default Channel"}, {name: "Channels"}, {name: "Bundles"}, {name: "Deprecated", wide: true}, {name: "Digest", wide: true}}
-	return a.show(o, resource{names: []string{"package", "packages"}, columns: columns}, items, false)
 }

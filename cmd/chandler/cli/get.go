@@ -2,7 +2,9 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 
 	"github.com/spf13/cobra"
 
@@ -15,11 +17,11 @@ func (a *app) getCommand() *cobra.Command {
 	var sel client.Selection
 	c := &cobra.Command{
 		Use:   "get KIND [NAME...]",
-		Short: "Show clusters, catalogs, subscriptions, operatorgroups, installplans or operators",
+		Short: "Show clusters, catalogs, packages, subscriptions, operatorgroups, installplans or operators",
 		Long: `Shows things of one kind: all of the fleet, or those of a cluster, a namespace, or a name.
 
-Kinds and their short names: clusters, catalogs (catsrc), operatorgroups (og), subscriptions (sub),
-installplans (ip), operators (csv).`,
+Kinds and their short names: clusters, catalogs (catsrc), packages (packagemanifests), operatorgroups (og),
+subscriptions (sub), installplans (ip), operators (csv).`,
 		Example: `  chandler get subscriptions
   chandler get csv --cluster east-1 -n ports -o wide
   chandler get installplan east-1/ports/install-7x2kq -o yaml`,
@@ -73,4 +75,100 @@ func (a *app) show(o output, r resource, items []item, single bool) error {
 		return err
 	}
 	return o.write(a.Out, r.columns, items, single)
+}
+
+type deleteOptions struct {
+	applyOptions
+	ignoreMissing bool
+}
+
+func (a *app) deleteCommand() *cobra.Command {
+	var o deleteOptions
+	c := &cobra.Command{
+		Use:   "delete (KIND NAME... | -f FILE)",
+		Short: "End subscriptions, operator groups and catalogs; installed operators stay",
+		Example: `  chandler delete subscription harbor-master --cluster east-1 -n ports
+  chandler delete -f subscription.yaml --cluster east-1`,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.delete(cmd.Context(), o, args) },
+	}
+	fileFlags(c, &o.files, &o.clusters, &o.namespace)
+	c.Flags().BoolVar(&o.ignoreMissing, "ignore-not-found", false, "what is not there is no error")
+	return c
+}
+
+func (a *app) delete(ctx context.Context, o deleteOptions, args []string) error {
+	targets, err := a.deleteTargets(o, args)
+	if err != nil {
+		return err
+	}
+	c, err := a.client()
+	if err != nil {
+		return err
+	}
+	var wrong []error
+	for _, t := range targets {
+		for _, ref := range t.refs {
+			wrong = append(wrong, a.deleteOne(ctx, c, t.resource, ref, o.ignoreMissing))
+		}
+	}
+	return errors.Join(wrong...)
+}
+
+func (a *app) deleteTargets(o deleteOptions, args []string) ([]target, error) {
+	if len(o.files) > 0 {
+		if len(args) > 0 {
+			return nil, errors.New("either -f or names, not both")
+		}
+		return a.fileTargets(o.applyOptions)
+	}
+	if len(args) == 0 {
+		return nil, errors.New("say what to delete: a kind and names, or -f")
+	}
+	if len(o.clusters) > 1 {
+		return nil, errors.New("names are deleted from one cluster at a time")
+	}
+	s := scope{namespace: o.namespace}
+	if len(o.clusters) == 1 {
+		s.cluster = o.clusters[0]
+	}
+	t, err := a.target(s, args)
+	if err != nil {
+		return nil, err
+	}
+	if t.resource.remove == nil {
+		return nil, fmt.Errorf("a %s cannot be deleted", t.resource.singular())
+	}
+	if len(t.refs) == 0 {
+		return nil, fmt.Errorf("which %s? say its name", t.resource.singular())
+	}
+	return []target{t}, nil
+}
+
+func (a *app) fileTargets(o applyOptions) ([]target, error) {
+	documents, err := a.documents(o)
+	if err != nil {
+		return nil, err
+	}
+	var targets []target
+	for _, cluster := range o.clusters {
+		for _, d := range documents {
+			r, err := a.resource(d.Kind)
+			if err != nil {
+				return nil, err
+			}
+			targets = append(targets, target{resource: r, refs: []client.Ref{{Cluster: cluster, Namespace: d.Namespace, Name: d.Name}}})
+		}
+	}
+	return targets, nil
+}
+
+func (a *app) deleteOne(ctx context.Context, c *client.Client, r resource, ref client.Ref, ignoreMissing bool) error {
+	name := r.singular() + "/" + ref.String()
+	if _, err := r.remove(ctx, c, ref); err != nil {
+		if ignoreMissing && client.IsStatus(err, http.StatusNotFound) {
+			return nil
+		}
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return a.say("%s deleted", name)
 }

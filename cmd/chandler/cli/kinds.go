@@ -35,45 +35,6 @@ func (a *app) clusters() resource {
 	}
 }
 
-func catalogRef(c model.Catalog) client.Ref {
-	return client.Ref{Cluster: c.Cluster, Namespace: c.Namespace, Name: c.Name}
-}
-
-func (a *app) catalogs() resource {
-	show := func(c model.Catalog) item {
-		return item{name: "catalog/" + catalogRef(c).String(), value: c, subject: catalogRef(c).String(), describe: func(p *page) { p.catalog(c) }, cells: []any{
-			catalogRef(c).String(), c.State, c.Packages, c.Bundles, c.Priority, short(c.Revision), a.age(c.AddedAt),
-			or(c.Reason, none), c.Source.Type + " " + c.Source.Path,
-		}}
-	}
-	return resource{
-		names: []string{"catalog", "catalogs", "catalogsource", "catalogsources", "catsrc"},
-		mixed: true,
-		columns: []column{
-			{name: "Name"},
-			{name: "State"},
-			{name: "Packages"},
-			{name: "Bundles"},
-			{name: "Priority"},
-			{name: "Revision"},
-			{name: "Age"},
-			{name: "Reason", wide: true},
-			{name: "Source", wide: true},
-		},
-		list: func(ctx context.Context, c *client.Client, s client.Selection) ([]item, error) {
-			list, err := c.Catalogs(ctx, s)
-			return all(list, err, show)
-		},
-		get: func(ctx context.Context, c *client.Client, r client.Ref) (item, error) {
-			v, err := c.Catalog(ctx, r)
-			return one(v, err, show)
-		},
-		remove: func(ctx context.Context, c *client.Client, r client.Ref) (model.Removed, error) {
-			return c.RemoveCatalog(ctx, r)
-		},
-	}
-}
-
 func (a *app) operatorGroups() resource {
 	key := func(g model.OperatorGroup) string { return g.Cluster + "/" + g.Namespace + "/" + g.Name }
 	show := func(g model.OperatorGroup) item {

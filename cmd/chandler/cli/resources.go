@@ -25,7 +25,7 @@ type resource struct {
 func (r resource) singular() string { return r.names[0] }
 
 func (a *app) resources() []resource {
-	return []resource{a.clusters(), a.catalogs(), a.operatorGroups(), a.subscriptions(), a.installPlans(), a.operators()}
+	return []resource{a.clusters(), a.catalogs(), a.packages(), a.operatorGroups(), a.subscriptions(), a.installPlans(), a.operators()}
 }
 
 // resource finds a kind by any of its names.

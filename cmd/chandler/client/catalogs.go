@@ -31,14 +31,101 @@ func (c *Client) Catalog(ctx context.Context, r Ref) (model.Catalog, error) {
 	return ask[model.Catalog](ctx, c, http.MethodGet, catalogPath(r), catalogQuery(r), nil)
 }
 
-// AddCatalog offers a catalog.
-func (c *Client) AddCatalog(ctx context.Context, in model.AddCatalog) (model.Catalog, error) {
-	return ask[model.Catalog](ctx, c, http.MethodPost, "/catalogs", nil, in)
+// AddCatalog offers a catalog. validate is "", strict or lenient.
+func (c *Client) AddCatalog(ctx context.Context, in model.AddCatalog, validate model.Validate) (model.Catalog, error) {
+	return ask[model.Catalog](ctx, c, http.MethodPost, "/catalogs", validating(nil, validate), in)
 }
 
 // ChangeCatalog replaces the intent of a catalog.
-func (c *Client) ChangeCatalog(ctx context.Context, r Ref, in model.ChangeCatalog) (model.Catalog, error) {
-	return ask[model.Catalog](ctx, c, http.MethodPut, catalogPath(r), catalogQuery(r), in)
+func (c *Client) ChangeCatalog(ctx context.Context, r Ref, in model.ChangeCatalog, validate model.Validate) (model.Catalog, error) {
+	return ask[model.Catalog](ctx, c, http.MethodPut, catalogPath(r), validating(catalogQuery(r), validate), in)
+}
+
+func validating(q url.Values, validate model.Validate) url.Values {
+	if validate == model.ValidateDefault {
+		return q
+	}
+	out := url.Values{"validate": {string(validate)}}
+	maps.Copy(out, q)
+	return out
+}
+
+// PatchCatalog changes parts of the intent of a catalog by a JSON merge patch.
+func (c *Client) PatchCatalog(ctx context.Context, r Ref, patch map[string]any) (model.Catalog, error) {
+	return ask[model.Catalog](ctx, c, http.MethodPatch, catalogPath(r), catalogQuery(r), patch)
+}
+
+// Findings lists what was wrong with a catalog at the last look.
+func (c *Client) Findings(ctx context.Context, r Ref, variant, severity, pkg string) ([]model.Finding, error) {
+	q := url.Values{"variant": {variant}, "severity": {severity}, "package": {pkg}}
+	maps.Copy(q, catalogQuery(r))
+	return list[model.Finding](ctx, c, catalogPath(r, "findings"), q)
+}
+
+// MakeHook gives a catalog a hook, or its hook another secret.
+func (c *Client) MakeHook(ctx context.Context, r Ref) (model.CatalogHook, error) {
+	return ask[model.CatalogHook](ctx, c, http.MethodPost, catalogPath(r, "hook"), catalogQuery(r), nil)
+}
+
+// EndHook ends the hook of a catalog.
+func (c *Client) EndHook(ctx context.Context, r Ref) error {
+	_, err := ask[struct{}](ctx, c, http.MethodDelete, catalogPath(r, "hook"), catalogQuery(r), nil)
+	return err
+}
+
+// CatalogSecrets lists credentials of catalog sources, without their values.
+func (c *Client) CatalogSecrets(ctx context.Context) ([]model.CatalogSecret, error) {
+	return list[model.CatalogSecret](ctx, c, "/catalogsecrets", nil)
+}
+
+// SetCatalogSecret gives or replaces a credential of catalog sources.
+func (c *Client) SetCatalogSecret(ctx context.Context, name string, in model.SetCatalogSecret) (model.CatalogSecret, error) {
+	return ask[model.CatalogSecret](ctx, c, http.MethodPut, join("catalogsecrets", name), nil, in)
+}
+
+// DeleteCatalogSecret erases a credential of catalog sources.
+func (c *Client) DeleteCatalogSecret(ctx context.Context, name string) (model.Removed, error) {
+	return ask[model.Removed](ctx, c, http.MethodDelete, join("catalogsecrets", name), nil, nil)
+}
+
+// OperatorHub says which default catalogs are switched off.
+func (c *Client) OperatorHub(ctx context.Context) (model.OperatorHub, error) {
+	return ask[model.OperatorHub](ctx, c, http.MethodGet, "/operatorhub", nil, nil)
+}
+
+// SetOperatorHub switches default catalogs off and on.
+func (c *Client) SetOperatorHub(ctx context.Context, in model.SetOperatorHub) (model.OperatorHub, error) {
+	return ask[model.OperatorHub](ctx, c, http.MethodPut, "/operatorhub", nil, in)
+}
+
+// CatalogHealth says what an unhealthy catalog does to others: those of the hub, or of a namespace of a cluster.
+func (c *Client) CatalogHealth(ctx context.Context, cluster, namespace string) (model.CatalogHealth, error) {
+	return ask[model.CatalogHealth](ctx, c, http.MethodGet, "/cataloghealth", healthQuery(cluster, namespace), nil)
+}
+
+// SetCatalogHealth chooses what an unhealthy catalog does to others.
+func (c *Client) SetCatalogHealth(ctx context.Context, cluster, namespace, mode string) (model.CatalogHealth, error) {
+	return ask[model.CatalogHealth](ctx, c, http.MethodPut, "/cataloghealth", healthQuery(cluster, namespace), model.SetCatalogHealth{Mode: mode})
+}
+
+func healthQuery(cluster, namespace string) url.Values {
+	q := url.Values{}
+	for k, v := range map[string]string{"cluster": cluster, "namespace": namespace} {
+		if v != "" {
+			q.Set(k, v)
+		}
+	}
+	return q
+}
+
+// SearchPackages finds packages in all catalogs, best first. Empty fields choose all.
+func (c *Client) SearchPackages(ctx context.Context, f model.PackageFilter) ([]model.FoundPackage, error) {
+	q := url.Values{
+		"category": f.Categories, "provider": f.Providers, "capability": f.Capabilities, "infrastructureFeature": f.Features,
+		"installMode": f.InstallModes, "catalog": f.Catalogs, "label": f.Labels, "search": {f.Search},
+		"catalogNamespace": {f.CatalogNamespace}, "cluster": {f.Cluster}, "namespace": {f.Namespace},
+	}
+	return list[model.FoundPackage](ctx, c, "/packages", q)
 }
 
 // RefreshCatalog asks the indexer to look at the source now.

@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 )
@@ -165,7 +166,7 @@ func listOf(path string) string {
 	switch {
 	case parts[0] == "clusters" && len(parts) > scopeElements:
 		return "/" + parts[scopeElements]
-	case parts[0] == "effects":
+	case slices.Contains([]string{"effects", "operatorhub", "cataloghealth"}, parts[0]), parts[len(parts)-1] == "hook":
 		return ""
 	default:
 		return "/" + parts[0]

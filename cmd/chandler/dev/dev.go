@@ -192,6 +192,10 @@ func (s *stack) env(name string) service.LookupEnv {
 		values["CHANDLER_LISTEN"] = s.api
 		values["CHANDLER_ADMIN_TOKEN"] = s.keys.Token
 		values["CHANDLER_CREDENTIALS_RECIPIENT"] = s.keys.Recipient
+		values["CHANDLER_CATALOG_CREDENTIALS_RECIPIENT"] = s.keys.CatalogRecipient
+		values["CHANDLER_HOOK_KEY"] = s.keys.HookKey
+	case "catalog-indexer":
+		values["CHANDLER_CATALOG_CREDENTIALS_IDENTITY"] = s.keys.CatalogIdentity
 	case "installer":
 		values["CHANDLER_CREDENTIALS_IDENTITY"] = s.keys.Identity
 		values["CHANDLER_GRANT_KEY"] = s.keys.GrantKey

@@ -23,7 +23,11 @@ func loadKeys(path string) (k keys.Keys, err error) {
 	if err := json.Unmarshal(raw, &k); err != nil {
 		return k, fmt.Errorf("%s cannot be read; remove the state folder to start afresh: %w", path, err)
 	}
-	return k, nil
+	added, err := k.Complete()
+	if err != nil || !added {
+		return k, err
+	}
+	return k, save(path, k)
 }
 
 func makeKeys(path string) (keys.Keys, error) {
@@ -31,9 +35,13 @@ func makeKeys(path string) (keys.Keys, error) {
 	if err != nil {
 		return k, err
 	}
+	return k, save(path, k)
+}
+
+func save(path string, k keys.Keys) error {
 	raw, err := json.MarshalIndent(k, "", "  ")
 	if err != nil {
-		return k, err
+		return err
 	}
-	return k, os.WriteFile(path, append(raw, '\n'), 0o600)
+	return os.WriteFile(path, append(raw, '\n'), 0o600)
 }

@@ -17,6 +17,10 @@ type Keys struct {
 	Identity  string `json:"identity"`  // age identity that opens kubeconfigs; the installer's alone
 	Recipient string `json:"recipient"` // age recipient that encrypts kubeconfigs; the gateway's
 	GrantKey  string `json:"grantKey"`  // base64 seed of the Ed25519 key that signs grants
+	// The pair for credentials of catalog sources: the catalog-indexer opens what the gateway encrypts.
+	CatalogIdentity  string `json:"catalogIdentity"`
+	CatalogRecipient string `json:"catalogRecipient"`
+	HookKey          string `json:"hookKey"` // that the gateway derives secrets of hooks from
 	// Passwords of the services' database roles, of Postgres' own account and of NATS: letters and
 	// digits, safe in a URL.
 	GatewayPassword   string `json:"gatewayPassword"`
@@ -33,6 +37,10 @@ func Make() (Keys, error) {
 	if err != nil {
 		return Keys{}, fmt.Errorf("make the key for kubeconfigs: %w", err)
 	}
+	catalogs, err := age.GenerateX25519Identity()
+	if err != nil {
+		return Keys{}, fmt.Errorf("make the key for credentials of catalogs: %w", err)
+	}
 	seed := make([]byte, ed25519.SeedSize)
 	if _, err := rand.Read(seed); err != nil {
 		return Keys{}, fmt.Errorf("make the key for grants: %w", err)
@@ -42,9 +50,29 @@ func Make() (Keys, error) {
 		Identity:        id.String(),
 		Recipient:       id.Recipient().String(),
 		GrantKey:        base64.StdEncoding.EncodeToString(seed),
+		CatalogIdentity: catalogs.String(), CatalogRecipient: catalogs.Recipient().String(),
+		HookKey:         rand.Text() + rand.Text(),
 		GatewayPassword: rand.Text(), ResolverPassword: rand.Text(), InstallerPassword: rand.Text(), IndexerPassword: rand.Text(),
 		PostgresPassword: rand.Text(), NATSToken: rand.Text(),
 	}, nil
+}
+
+// Complete adds what secrets that an older version made do not have yet, and reports whether it did.
+func (k *Keys) Complete() (bool, error) {
+	if k.CatalogIdentity != "" && k.HookKey != "" {
+		return false, nil
+	}
+	made, err := Make()
+	if err != nil {
+		return false, err
+	}
+	if k.CatalogIdentity == "" {
+		k.CatalogIdentity, k.CatalogRecipient = made.CatalogIdentity, made.CatalogRecipient
+	}
+	if k.HookKey == "" {
+		k.HookKey = made.HookKey
+	}
+	return true, nil
 }
 
 // Variable is one environment variable of an installation.
@@ -57,9 +85,12 @@ type Variable struct {
 func (k Keys) Variables() []Variable {
 	return []Variable{
 		{"CHANDLER_ADMIN_TOKEN", k.Token},
+		{"CHANDLER_CATALOG_CREDENTIALS_IDENTITY", k.CatalogIdentity},
+		{"CHANDLER_CATALOG_CREDENTIALS_RECIPIENT", k.CatalogRecipient},
 		{"CHANDLER_CREDENTIALS_IDENTITY", k.Identity},
 		{"CHANDLER_CREDENTIALS_RECIPIENT", k.Recipient},
 		{"CHANDLER_GRANT_KEY", k.GrantKey},
+		{"CHANDLER_HOOK_KEY", k.HookKey},
 		{"CHANDLER_CATALOG_INDEXER_PASSWORD", k.IndexerPassword},
 		{"CHANDLER_GATEWAY_PASSWORD", k.GatewayPassword},
 		{"CHANDLER_INSTALLER_PASSWORD", k.InstallerPassword},

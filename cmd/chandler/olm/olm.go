@@ -28,16 +28,21 @@ const (
 	KindSubscription  = "Subscription"
 	KindOperatorGroup = "OperatorGroup"
 	KindCatalogSource = "CatalogSource"
+	KindOperatorHub   = "OperatorHub"
 )
+
+// hubName is the name of the one OperatorHub.
+const hubName = "cluster"
 
 // groups are the API versions of each kind.
 var groups = map[string][]string{
 	KindSubscription:  {"operators.coreos.com/v1alpha1"},
 	KindOperatorGroup: {"operators.coreos.com/v1", "operators.coreos.com/v1alpha2"},
 	KindCatalogSource: {"operators.coreos.com/v1alpha1"},
+	KindOperatorHub:   {"config.openshift.io/v1"},
 }
 
-// Document is one object of a file: exactly one of the three specs is set.
+// Document is one object of a file: exactly one of the four specs is set.
 type Document struct {
 	Kind      string
 	Namespace string // "" when the file does not say
@@ -47,11 +52,16 @@ type Document struct {
 	Subscription  *model.SubscriptionSpec
 	OperatorGroup *model.OperatorGroupSpec
 	Catalog       *Catalog
+	Hub           *model.SetOperatorHub // of the whole fleet, whatever the cluster
+
+	// Notes are sentences about what is accepted and has no effect.
+	Notes []string
 }
 
 // Catalog is what Chandler takes of a CatalogSource.
 type Catalog struct {
 	Source   model.CatalogSource
+	Display  *model.CatalogDisplay
 	Priority int32
 }
 
@@ -61,6 +71,8 @@ type object struct {
 	Metadata   struct {
 		Name      string `json:"name"`
 		Namespace string `json:"namespace"`
+		// Annotations mean something on a CatalogSource.
+		Annotations map[string]string `json:"annotations"`
 	} `json:"metadata"`
 	Spec  json.RawMessage   `json:"spec"`
 	Items []json.RawMessage `json:"items"` // of a List
@@ -120,14 +132,14 @@ func readObject(raw []byte, where string) ([]Document, error) {
 	case o.Kind == "":
 		return nil, fmt.Errorf("%s: no kind", where)
 	case !known:
-		return nil, fmt.Errorf("%s: kind %s is not one that Chandler takes: want CatalogSource, OperatorGroup or Subscription", where, o.Kind)
+		return nil, fmt.Errorf("%s: kind %s is not one that Chandler takes: want CatalogSource, OperatorGroup, OperatorHub or Subscription", where, o.Kind)
 	case !slices.Contains(versions, o.APIVersion):
 		return nil, fmt.Errorf("%s: %s of apiVersion %q: want %s", where, o.Kind, o.APIVersion, strings.Join(versions, " or "))
 	case o.Metadata.Name == "":
 		return nil, fmt.Errorf("%s: %s without metadata.name", where, o.Kind)
 	}
 	d := Document{Kind: o.Kind, Namespace: o.Metadata.Namespace, Name: o.Metadata.Name, Where: where}
-	if err := d.read(o.Spec); err != nil {
+	if err := d.read(o.Spec, o.Metadata.Annotations); err != nil {
 		return nil, fmt.Errorf("%s: %s %s: %w", where, o.Kind, o.Metadata.Name, err)
 	}
 	return []Document{d}, nil
@@ -144,14 +156,16 @@ func readList(o object, where string) ([]Document, error) {
 	return all, errors.Join(wrong...)
 }
 
-func (d *Document) read(spec json.RawMessage) error {
+func (d *Document) read(spec json.RawMessage, annotations map[string]string) error {
 	switch d.Kind {
 	case KindSubscription:
 		return d.readSubscription(spec)
 	case KindOperatorGroup:
 		return d.readOperatorGroup(spec)
+	case KindOperatorHub:
+		return d.readHub(spec)
 	default:
-		return d.readCatalog(spec)
+		return d.readCatalog(spec, annotations)
 	}
 }
 

@@ -60,7 +60,9 @@ func TestRead(t *testing.T) {
 		},
 		{
 			Kind: olm.KindCatalogSource, Name: "fleet", Where: "all.yaml, document 4",
-			Catalog: &olm.Catalog{Source: model.CatalogSource{Type: "directory", Path: "/srv/fleet"}, Priority: 20},
+			Catalog: &olm.Catalog{
+				Source: model.CatalogSource{Type: "directory", Path: "/srv/fleet"}, Priority: 20, Display: &model.CatalogDisplay{Name: "Fleet"},
+			},
 		},
 	}
 	if !reflect.DeepEqual(got, want) {
@@ -84,6 +86,7 @@ func TestReadRefuses(t *testing.T) {
 	sub := "apiVersion: operators.coreos.com/v1alpha1\nkind: Subscription\nmetadata: {name: a}\nspec: "
 	group := "apiVersion: operators.coreos.com/v1\nkind: OperatorGroup\nmetadata: {name: a}\nspec: "
 	source := "apiVersion: operators.coreos.com/v1alpha1\nkind: CatalogSource\nmetadata: {name: a}\nspec: "
+	hub := "apiVersion: config.openshift.io/v1\nkind: OperatorHub\nmetadata: {name: cluster}\nspec: "
 	for name, c := range map[string]struct{ text, want string }{
 		"no YAML":                 {"{", "document 1"},
 		"a key twice":             {"kind: a\nkind: b\n", "already"},
@@ -98,9 +101,15 @@ func TestReadRefuses(t *testing.T) {
 		"a field of another type": {sub + "{name: 1, source: b}", "name"},
 		"a selector":              {group + "{selector: {matchLabels: {a: b}}}", "spec.selector"},
 		"static APIs":             {group + "{staticProvidedAPIs: true}", "staticProvidedAPIs"},
-		"an image":                {source + "{sourceType: grpc, image: a/b}", `"grpc"`},
+		"no image":                {source + "{sourceType: grpc}", "spec.image"},
+		"no config map":           {source + "{sourceType: configmap}", "spec.configMap"},
+		"another type":            {source + "{sourceType: ftp}", `"ftp"`},
+		"an image and a map":      {source + "{sourceType: grpc, image: a/b, configMap: c}", "spec.configMap"},
 		"no path":                 {source + "{sourceType: directory}", "spec.path"},
 		"a path and an image":     {source + "{sourceType: directory, path: /a, image: b}", "spec.image"},
+		"a pod's unknown field":   {source + "{sourceType: grpc, image: a/b, grpcPodConfig: {replicas: 2}}", "replicas"},
+		"another hub":             {strings.Replace(hub, "cluster", "other", 1), "named cluster"},
+		"a hub's unknown field":   {hub + "{disableAll: true}", "disableAll"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -128,9 +137,106 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		for _, d := range documents {
-			if d.Name == "" || d.Subscription == nil && d.OperatorGroup == nil && d.Catalog == nil {
+			if d.Name == "" || d.Subscription == nil && d.OperatorGroup == nil && d.Catalog == nil && d.Hub == nil {
 				t.Errorf("a document without name or meaning: %+v", d)
 			}
 		}
 	})
+}
+
+// TestCatalogSource proves R-CAT-84, R-CAT-89 and R-CAT-92 for the command line: each field of the table is
+// taken with its meaning, and what only says how a pod runs is named as without effect.
+func TestCatalogSource(t *testing.T) {
+	t.Parallel()
+	const head = "apiVersion: operators.coreos.com/v1alpha1\nkind: CatalogSource\n"
+	for name, c := range map[string]struct {
+		text  string
+		want  olm.Catalog
+		notes string
+	}{
+		"everything": {
+			`metadata:
+  name: fleet-catalog
+  namespace: catalog-global
+  annotations:
+    olm.catalogImageTemplate: registry.dock.test/ops/fleet:v{kube_major_version}.{kube_minor_version}
+    operatorframework.io/priorityclass: high
+spec:
+  sourceType: grpc
+  image: registry.dock.test/ops/fleet:v1.33
+  address: ignored.test:50051
+  displayName: Fleet operators
+  description: all of them
+  publisher: Dock Ltd
+  icon: {base64data: PHN2Zy8+, mediatype: image/svg+xml}
+  priority: 20
+  secrets: [dock-pull]
+  updateStrategy: {registryPoll: {interval: 30m}}
+  grpcPodConfig:
+    securityContextConfig: restricted
+    nodeSelector: {pool: infra}
+    priorityClassName: ""
+    memoryTarget: 100Mi
+    affinity: {}
+    tolerations: [{key: infra, operator: Exists, effect: NoSchedule}]
+    extractContent: {catalogDir: /configs, cacheDir: /cache}
+`,
+			olm.Catalog{
+				Priority: 20,
+				Display:  &model.CatalogDisplay{Name: "Fleet operators", Publisher: "Dock Ltd", Description: "all of them", Icon: &model.CatalogIcon{Data: []byte("<svg/>"), MediaType: "image/svg+xml"}},
+				Source: model.CatalogSource{
+					Type: "image", Image: "registry.dock.test/ops/fleet:v1.33", Template: "registry.dock.test/ops/fleet:v{kube_major_version}.{kube_minor_version}",
+					Subdirectory: "configs", Secrets: []string{"dock-pull"}, Poll: "30m",
+				},
+			},
+			"spec.grpcPodConfig.affinity, spec.grpcPodConfig.extractContent.cacheDir, spec.grpcPodConfig.memoryTarget, spec.grpcPodConfig.nodeSelector, " +
+				"spec.grpcPodConfig.priorityClassName, spec.grpcPodConfig.securityContextConfig, spec.grpcPodConfig.tolerations, the annotation " +
+				"operatorframework.io/priorityclass has no effect: no pod runs for a catalog, the indexer reads it itself; spec.address is ignored, since spec.image is set",
+		},
+		"a template alone": {
+			"metadata: {name: a, annotations: {olm.catalogImageTemplate: 'r.test/a:v{kube_minor_version}'}}\nspec: {sourceType: grpc}\n",
+			olm.Catalog{Source: model.CatalogSource{Type: "image", Template: "r.test/a:v{kube_minor_version}"}}, "",
+		},
+		"an address": {
+			"metadata: {name: a}\nspec: {sourceType: grpc, address: 'catalog.test:50051'}\n",
+			olm.Catalog{Source: model.CatalogSource{Type: "grpc", Address: "catalog.test:50051"}}, "",
+		},
+		"a config map": {
+			"metadata: {name: a, namespace: olm}\nspec: {sourceType: ConfigMap, configMap: old}\n",
+			olm.Catalog{Source: model.CatalogSource{Type: "configmap", ConfigMap: &model.CatalogConfigMap{Namespace: "olm", Name: "old"}}}, "",
+		},
+		"its old name": {
+			"metadata: {name: a, namespace: olm}\nspec: {sourceType: internal, configMap: old}\n",
+			olm.Catalog{Source: model.CatalogSource{Type: "configmap", ConfigMap: &model.CatalogConfigMap{Namespace: "olm", Name: "old"}}}, "",
+		},
+		"a repository": {
+			"metadata: {name: a}\nspec: {sourceType: git, url: 'https://git.test/a.git', reference: main, subdirectory: catalog}\n",
+			olm.Catalog{Source: model.CatalogSource{Type: "git", URL: "https://git.test/a.git", Reference: "main", Subdirectory: "catalog"}}, "",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := olm.Read(strings.NewReader(head+c.text), "f.yaml")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(got) != 1 || !reflect.DeepEqual(*got[0].Catalog, c.want) || strings.Join(got[0].Notes, "; ") != c.notes {
+				t.Errorf("got %+v %q", got[0].Catalog, got[0].Notes)
+			}
+		})
+	}
+}
+
+// TestOperatorHub proves the form of R-CFG-10.
+func TestOperatorHub(t *testing.T) {
+	t.Parallel()
+	got, err := olm.Read(strings.NewReader(`apiVersion: config.openshift.io/v1
+kind: OperatorHub
+metadata: {name: cluster}
+spec: {disableAllDefaultSources: true, sources: [{name: community-operators, disabled: false}]}
+`), "f.yaml")
+	want := &model.SetOperatorHub{DisableAllDefaultSources: true, Sources: []model.HubSource{{Name: "community-operators"}}}
+	if err != nil || len(got) != 1 || !reflect.DeepEqual(got[0].Hub, want) {
+		t.Errorf("got %+v %v", got, err)
+	}
 }

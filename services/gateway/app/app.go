@@ -52,7 +52,7 @@ type App struct {
 
 // New connects to Postgres and NATS, waiting for either while it is away, and begins to listen.
 func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*App, error) {
-	credentials, err := store.NewCredentials(cfg.CredentialsRecipient)
+	parts, err := readParts(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -61,14 +61,14 @@ func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*App, error
 		return nil, err
 	}
 	a := &App{cfg: cfg, tel: tel, pool: pool, log: eventlog.New(pool)}
-	if err := a.start(ctx, credentials); err != nil {
+	if err := a.start(ctx, parts); err != nil {
 		a.close()
 		return nil, err
 	}
 	return a, nil
 }
 
-func (a *App) start(ctx context.Context, credentials *store.Credentials) error {
+func (a *App) start(ctx context.Context, p parts) error {
 	if err := migrate.Check(ctx, a.pool, binaryVersion); err != nil {
 		return err
 	}
@@ -80,7 +80,10 @@ func (a *App) start(ctx context.Context, credentials *store.Credentials) error {
 	if err := a.ensureAdmin(ctx, tokens); err != nil {
 		return err
 	}
-	if err := a.assemble(credentials, tokens); err != nil {
+	if err := a.assemble(p, tokens); err != nil {
+		return err
+	}
+	if err := a.intents.EnsureDefaults(ctx); err != nil {
 		return err
 	}
 	if a.ops, err = httpserver.Listen(ctx, a.cfg.OpsListen); err != nil {
@@ -106,23 +109,24 @@ func (a *App) ensureAdmin(ctx context.Context, tokens *store.Tokens) error {
 	return nil
 }
 
-func (a *App) assemble(credentials *store.Credentials, tokens *store.Tokens) error {
+func (a *App) assemble(p parts, tokens *store.Tokens) error {
 	waiters := map[string]view.Waiter{}
-	for _, p := range view.Projections() {
-		r, err := projection.New(p, projection.Deps{Log: a.log, Pool: a.pool, Bus: a.bus, Logger: a.tel.Log})
+	for _, v := range view.Projections() {
+		r, err := projection.New(v, projection.Deps{Log: a.log, Pool: a.pool, Bus: a.bus, Logger: a.tel.Log})
 		if err != nil {
 			return err
 		}
 		a.projections = append(a.projections, r)
-		waiters[p.Name] = r
+		waiters[v.Name] = r
 	}
 	content, err := view.NewContent()
 	if err != nil {
 		return err
 	}
-	reader := &view.Reader{Pool: a.pool, Log: a.log, Content: content, Waiters: waiters}
+	reader := &view.Reader{Pool: a.pool, Log: a.log, Content: content, Waiters: waiters, Defaults: p.defaultNames()}
 	a.intents = &intent.Service{
-		Pool: a.pool, Log: a.log, Bodies: store.Bodies{}, Credentials: credentials, Catalogs: content, Tenants: tokens,
+		Pool: a.pool, Log: a.log, Bodies: store.Bodies{}, Credentials: p.credentials, Catalogs: content, Tenants: tokens,
+		Secrets: p.secrets, Hooks: store.Hooks{}, HookKey: a.cfg.HookKey, Hub: store.OperatorHub{}, Defaults: p.defaults,
 		Now: time.Now, NewID: uuid.New, Slog: a.tel.Log,
 	}
 	intents := a.intents
@@ -133,7 +137,8 @@ func (a *App) assemble(credentials *store.Credentials, tokens *store.Tokens) err
 			Subscriptions: view.Subscriptions, InstallPlans: view.InstallPlans, Operators: view.Operators,
 		},
 		ClusterReads: reader, ClusterWrites: intents,
-		CatalogReads: reader, CatalogWrites: intents, Browse: &view.Browser{Reader: reader},
+		CatalogReads: reader, CatalogWrites: intents, Browse: &view.Browser{Reader: reader}, Upgrades: &view.Browser{Reader: reader},
+		SecretReads: reader, SecretWrites: intents, HookWrites: intents, Pushes: intents, Hub: intents, Health: intents,
 		GroupReads: reader, GroupWrites: intents,
 		SubscriptionReads: reader, SubscriptionWrites: intents,
 		PlanReads: reader, PlanWrites: intents,
@@ -161,6 +166,7 @@ func (a *App) Run(ctx context.Context) error {
 		g.Add("projection "+p.Name(), p.Run)
 	}
 	g.Add("effects", a.intents.TellLostCommits)
+	g.Add("hooks", a.intents.TakePushes)
 	g.Add("api", func(ctx context.Context) error {
 		a.tel.Log.InfoContext(ctx, "the REST interface is served", "address", a.Addr())
 		return httpserver.Serve(ctx, a.listener, a.api, 0)

@@ -34,6 +34,7 @@ type bench struct {
 	url      string
 	db       *pgtest.Database
 	identity *age.X25519Identity
+	settings func(*app.Config) // of further ones; may be nil
 	mu       sync.Mutex
 	pools    map[string]*pg.Pool // by role
 	position string              // of the last event that a fact appended
@@ -42,7 +43,12 @@ type bench struct {
 
 func setup(tb testing.TB) *bench {
 	tb.Helper()
-	b := &bench{t: tb, db: pgtest.DB(tb), pools: map[string]*pg.Pool{}}
+	return setupWith(tb, nil)
+}
+
+func setupWith(tb testing.TB, settings func(*app.Config)) *bench {
+	tb.Helper()
+	b := &bench{t: tb, db: pgtest.DB(tb), pools: map[string]*pg.Pool{}, settings: settings}
 	var err error
 	if b.identity, err = age.GenerateX25519Identity(); err != nil {
 		tb.Fatal(err)
@@ -59,6 +65,10 @@ func (b *bench) gateway(adminToken string) (url string, stop func()) {
 	cfg := app.Config{
 		Config: service.Config{DatabaseURL: b.db.URL("gateway"), NATSURL: nats.Server.URL(), OpsListen: "127.0.0.1:0", Drain: 10 * time.Second},
 		Listen: "127.0.0.1:0", AdminToken: adminToken, CredentialsRecipient: b.identity.Recipient().String(), TokenTo: io.Discard,
+		CatalogCredentialsRecipient: b.identity.Recipient().String(), HookKey: "a-hook-key-of-32-characters-or-more",
+	}
+	if b.settings != nil {
+		b.settings(&cfg)
 	}
 	a, err := app.New(b.t.Context(), cfg, tel)
 	if err != nil {

@@ -9,6 +9,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	libcatalog "github.com/chandler-fleet/chandler/libs/catalog"
+	"github.com/chandler-fleet/chandler/libs/catalog/display"
+	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
@@ -22,7 +24,7 @@ func (b *bench) published(subject, stream, revision string, packages ...libcatal
 	}
 	bundles := 0
 	for _, p := range packages {
-		raw, err := json.Marshal(p)
+		raw, err := digest.Canonical(p)
 		if err != nil {
 			b.t.Fatal(err)
 		}
@@ -33,6 +35,7 @@ func (b *bench) published(subject, stream, revision string, packages ...libcatal
 		bundles += len(p.Bundles)
 		b.exec("catalog-indexer", `insert into catalog.packages (tenant, digest, package, document) values ('default', $1, $2, $3) on conflict do nothing`,
 			string(d), p.Name, enc.EncodeAll(raw, nil))
+		b.findable(&p, string(d))
 		b.exec("catalog-indexer", `insert into catalog.revision_packages (tenant, revision, package, digest) values ('default', $1, $2, $3)`, revision, p.Name, string(d))
 	}
 	b.exec("catalog-indexer", `insert into catalog.catalogs (tenant, stream, subject, source_type, spec, priority, revision, state)
@@ -43,6 +46,25 @@ func (b *bench) published(subject, stream, revision string, packages ...libcatal
 	b.fact(events.Indexer, events.KindCatalog, subject, subject,
 		events.CatalogRevisionPublished{Revision: revision, Packages: len(packages), Bundles: bundles})
 }
+
+// findable writes the search row of a package, with what store.PutSearch of the indexer takes of its CSV.
+func (b *bench) findable(p *libcatalog.Package, digest string) {
+	b.t.Helper()
+	card, m := display.Of(p)
+	raw, err := json.Marshal(card)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	names := strings.NewReplacer("-", " ").Replace(p.Name) + " " + p.Name + " " + card.DisplayName
+	b.exec("catalog-indexer", insertSearch+" on conflict do nothing", digest, p.Name, raw, names,
+		strings.Join(append(append([]string{card.Provider}, card.Keywords...), card.Categories...), " "), card.Summary, m.Description)
+}
+
+// insertSearch writes one search row as store.PutSearch of the indexer does.
+const insertSearch = `with names as (select setweight(to_tsvector('simple', $4), 'A') || setweight(to_tsvector('english', $4), 'A') ||
+		setweight(to_tsvector('english', $5), 'B') || setweight(to_tsvector('english', $6), 'C') as v)
+	insert into catalog.search (tenant, digest, package, card, names, words)
+	select 'default', $1, $2, $3, v, v || setweight(to_tsvector('english', $7), 'D') from names`
 
 // broken is a catalog whose source cannot be taken, as the indexer leaves it.
 func (b *bench) broken(subject string, f events.CatalogLoadFailed) {
@@ -109,13 +131,13 @@ func TestCatalogFromAddToRemove(t *testing.T) {
 		t.Errorf("got %+v", ready)
 	}
 
-	// The source breaks, and is mended to what it was: no event says so, and all is well again.
+	// The source breaks, and is mended to what it was.
 	b.broken("fleet", events.CatalogLoadFailed{Reason: "SourceUnreadable"})
 	if c := must[model.Catalog](b, 200, b.do("GET", b.seen("/api/v1/catalogs/fleet"), nil)); c.State != "Failed" || c.Revision != "sha256:r1" {
 		t.Errorf("got %+v", c)
 	}
-	b.exec("catalog-indexer", `update catalog.catalogs set state = 'Ready', reason = ''`)
-	if c := must[model.Catalog](b, 200, b.do("GET", "/api/v1/catalogs/fleet", nil)); c.State != "Ready" || c.Reason != "" {
+	b.fact(events.Indexer, events.KindCatalog, "fleet", "fleet", events.CatalogRevisionPublished{Revision: "sha256:r1", Previous: "sha256:r1", Packages: 2, Bundles: 4})
+	if c := must[model.Catalog](b, 200, b.do("GET", b.seen("/api/v1/catalogs/fleet"), nil)); c.State != "Ready" || c.Reason != "" {
 		t.Errorf("got %+v", c)
 	}
 

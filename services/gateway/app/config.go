@@ -17,6 +17,12 @@ type Config struct {
 	AdminToken string
 	// CredentialsRecipient is the public age key that kubeconfigs are encrypted to.
 	CredentialsRecipient string
+	// CatalogCredentialsRecipient is the public age key that credentials of catalog sources are encrypted to.
+	CatalogCredentialsRecipient string
+	// HookKey is what secrets of catalogs' hooks are derived from.
+	HookKey string
+	// DefaultCatalogs is a YAML file with the catalogs that come with the installation.
+	DefaultCatalogs string
 	// TokenTo is where a token that was made is told, once; os.Stderr when nil. It is no setting.
 	TokenTo io.Writer
 }
@@ -27,4 +33,7 @@ func (c *Config) Settings(s *service.Settings) {
 	s.String(&c.Listen, "listen", DefaultListen, "address of the REST interface")
 	s.Secret(&c.AdminToken, "admin-token", "bearer token of the administrator; a new installation makes one without it")
 	s.String(&c.CredentialsRecipient, "credentials-recipient", "", "public age key (age1…) of the installer, which kubeconfigs are encrypted to")
+	s.String(&c.CatalogCredentialsRecipient, "catalog-credentials-recipient", "", "public age key (age1…) of the catalog-indexer, which credentials of catalog sources are encrypted to; none can be taken without it")
+	s.Secret(&c.HookKey, "hook-key", "32 or more random characters that the secrets of catalogs' hooks are derived from; there are no hooks without it")
+	s.String(&c.DefaultCatalogs, "default-catalogs", "", "YAML file with the catalogs that come with this installation: {catalogs: [{name, source, …}]}")
 }

@@ -10,11 +10,9 @@ import (
 	libcatalog "github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/source"
 	"github.com/chandler-fleet/chandler/services/gateway/rule"
 )
-
-// SourceDirectory is the source type of a file-based catalog or bundle directory that the indexer can read.
-const SourceDirectory = "directory"
 
 // Name identifies a catalog: a hub catalog by its name alone, one that belongs to a cluster by
 // cluster, namespace and name, as the CatalogSource that it came from.
@@ -58,10 +56,18 @@ type Spec struct {
 	Settings   string // commitment of the source's settings
 	Priority   int32
 	Visibility events.CatalogVisibility
+	// Disabled catalogs are kept and not offered (R-CFG-10).
+	Disabled bool
+	// Templated says that the settings hold a template of an image reference (R-CAT-92).
+	Templated bool
 }
 
 func (s Spec) check(v *rule.Violations, n Name) {
-	v.OneOf("/source/type", s.SourceType, SourceDirectory)
+	types := make([]string, 0, len(source.Types()))
+	for _, t := range source.Types() {
+		types = append(types, string(t))
+	}
+	v.OneOf("/source/type", s.SourceType, types...)
 	if vis := s.Visibility; n.Cluster != vis.Cluster || vis.Namespace != "" && vis.Namespace != n.Namespace {
 		v.Addf("/visibility", rule.OneOf, "a hub catalog is visible everywhere, a cluster's catalog in that cluster or in its own namespace there")
 	}
@@ -109,6 +115,9 @@ func Decide(s State, c Command) ([]events.Payload, error) {
 	case Change:
 		return decideChange(s, c)
 	case Refresh:
+		if s.Spec.Disabled {
+			return nil, errs.New(errs.Conflict, "catalog %q is disabled, so that its source is not looked at: enable it first", s.Name.Subject())
+		}
 		return []events.Payload{events.CatalogRefreshRequested{}}, nil
 	case Remove:
 		return []events.Payload{events.CatalogRemoved{}}, nil
@@ -129,7 +138,7 @@ func decideAdd(s State, c Add) ([]events.Payload, error) {
 	}
 	return []events.Payload{events.CatalogAdded{
 		Name: c.Name.Name, SourceType: c.Spec.SourceType, Spec: c.Spec.Settings,
-		Priority: c.Spec.Priority, Visibility: c.Spec.Visibility,
+		Priority: c.Spec.Priority, Visibility: c.Spec.Visibility, Disabled: c.Spec.Disabled, Templated: c.Spec.Templated,
 	}}, nil
 }
 
@@ -144,6 +153,7 @@ func decideChange(s State, c Change) ([]events.Payload, error) {
 	}
 	return []events.Payload{events.CatalogChanged{
 		SourceType: c.Spec.SourceType, Spec: c.Spec.Settings, Priority: c.Spec.Priority, Visibility: c.Spec.Visibility,
+		Disabled: c.Spec.Disabled, Templated: c.Spec.Templated,
 	}}, nil
 }
 
@@ -152,12 +162,13 @@ func decideChange(s State, c Change) ([]events.Payload, error) {
 func Evolve(s State, p events.Payload) (State, error) {
 	switch e := p.(type) {
 	case events.CatalogAdded:
-		s.Added, s.Spec = true, Spec{SourceType: e.SourceType, Settings: e.Spec, Priority: e.Priority, Visibility: e.Visibility}
+		s.Added = true
+		s.Spec = Spec{e.SourceType, e.Spec, e.Priority, e.Visibility, e.Disabled, e.Templated}
 	case events.CatalogChanged:
-		s.Spec = Spec{SourceType: e.SourceType, Settings: e.Spec, Priority: e.Priority, Visibility: e.Visibility}
+		s.Spec = Spec{e.SourceType, e.Spec, e.Priority, e.Visibility, e.Disabled, e.Templated}
 	case events.CatalogRemoved:
 		return State{Name: s.Name}, nil
-	case events.CatalogRefreshRequested, events.CatalogRevisionPublished, events.CatalogLoadFailed:
+	case events.CatalogRefreshRequested, events.CatalogRevisionPublished, events.CatalogLoadFailed, events.CatalogBundlesFetched:
 	default:
 		return s, fmt.Errorf("catalog: event %s does not belong in a catalog's stream", p.EventType())
 	}

@@ -16,7 +16,7 @@ func TestDecide(t *testing.T) {
 	t.Parallel()
 	hub := catalog.Name{Name: "fleet"}
 	local := catalog.Name{Cluster: "spoke", Namespace: "olm", Name: "fleet"}
-	dir := catalog.Spec{SourceType: catalog.SourceDirectory, Settings: "c1:a", Priority: 5}
+	dir := catalog.Spec{SourceType: "directory", Settings: "c1:a", Priority: 5}
 	inSpoke := dir
 	inSpoke.Visibility = events.CatalogVisibility{Cluster: "spoke"}
 	added := events.CatalogAdded{Name: "fleet", SourceType: "directory", Spec: "c1:a", Priority: 5}

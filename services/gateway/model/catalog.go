@@ -5,12 +5,6 @@ import (
 	"time"
 )
 
-// CatalogSource says where a catalog's content comes from.
-type CatalogSource struct {
-	Type string `json:"type" enum:"directory" doc:"directory: a file-based catalog or bundle directories that the indexer can read"`
-	Path string `json:"path,omitempty" maxLength:"4096" doc:"Absolute path of the directory"`
-}
-
 // CatalogVisibility says who sees a catalog: everybody when empty.
 type CatalogVisibility struct {
 	Cluster   string `json:"cluster,omitempty"`
@@ -29,9 +23,12 @@ type Catalog struct {
 	Name       string            `json:"name" example:"fleet-catalog"`
 	Cluster    string            `json:"cluster,omitempty" doc:"The cluster that it belongs to"`
 	Namespace  string            `json:"namespace,omitempty" doc:"The namespace that it belongs to"`
+	Display    *CatalogDisplay   `json:"display,omitempty"`
 	Source     CatalogSource     `json:"source"`
 	Priority   int32             `json:"priority" doc:"Higher is preferred"`
 	Visibility CatalogVisibility `json:"visibility"`
+	Disabled   bool              `json:"disabled" doc:"Kept and not offered"`
+	Default    bool              `json:"default,omitempty" doc:"Comes with this installation: can be disabled, and neither changed nor removed"`
 	State      string            `json:"state" enum:"Loading,Ready,Failed" doc:"Failed: the last look at the source failed; a revision from before stays in service"`
 	Reason     string            `json:"reason,omitempty" doc:"Code of the failure"`
 	Rule       string            `json:"rule,omitempty" doc:"Rule that the first finding breaks"`
@@ -45,25 +42,79 @@ type Catalog struct {
 	Stream     string            `json:"stream,omitempty" doc:"Id of its stream of events"`
 	Version    int64             `json:"version,omitempty" doc:"Of its stream"`
 	Position   string            `json:"position,omitempty" doc:"Of the write, in answers to writes"`
+	// Variants are what the indexer saw, the highest Kubernetes version first; one without a version where
+	// the content is the same everywhere.
+	Variants   []CatalogVariant `json:"variants,omitempty" doc:"What the indexer saw: one entry, or one for each Kubernetes minor version in use of a templated catalog"`
+	Conditions []Condition      `json:"conditions,omitempty" doc:"In answers about one catalog"`
 	// Details are the findings of a failure, in answers about one catalog.
-	Details json.RawMessage `json:"details,omitempty" doc:"Findings of the failure"`
+	Details json.RawMessage `json:"details,omitempty" doc:"Findings of the failure; …/findings has those of a success, too"`
+}
+
+// CatalogVariant is what the indexer saw of a source (R-CAT-93…96).
+type CatalogVariant struct {
+	Variant     string     `json:"variant,omitempty" doc:"Kubernetes minor version, such as 1.34, of a templated catalog"`
+	Reference   string     `json:"reference,omitempty" doc:"What was looked at, such as the image that the template stands for"`
+	Resolved    string     `json:"resolved,omitempty" doc:"Image digest or commit that the reference stood for"`
+	Revision    string     `json:"revision,omitempty" doc:"Digest of the revision in service"`
+	State       string     `json:"state" enum:"Loading,Ready,Failed"`
+	Reason      string     `json:"reason,omitempty"`
+	Message     string     `json:"message,omitempty"`
+	Connection  string     `json:"connectionState,omitempty" doc:"IDLE, CONNECTING, READY or TRANSIENT_FAILURE"`
+	ObservedAt  *time.Time `json:"lastObservedAt,omitempty" doc:"When the connection state last changed"`
+	ConnectedAt *time.Time `json:"lastConnectAt,omitempty"`
+	PolledAt    *time.Time `json:"lastPollAt,omitempty"`
+	NextAt      *time.Time `json:"nextPollAt,omitempty"`
+	Error       string     `json:"error,omitempty" doc:"Of the last attempt, for people"`
+	ErrorReason string     `json:"errorReason,omitempty" doc:"SpecInvalidError, ConfigMapError, RegistryServerError or InvalidIntervalError"`
+	Quarantined []string   `json:"quarantined,omitempty" doc:"Packages that a lenient catalog leaves out because they are sick"`
+	Errors      int        `json:"errors" doc:"Findings of the last look"`
+	Warnings    int        `json:"warnings"`
+	Infos       int        `json:"infos"`
 }
 
 // AddCatalog offers a catalog.
 type AddCatalog struct {
-	Name       string        `json:"name" minLength:"1" maxLength:"253" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$" patternDescription:"a DNS-1123 subdomain"`
-	Cluster    string        `json:"cluster,omitempty" maxLength:"63" doc:"Makes it a catalog of this cluster, together with namespace"`
-	Namespace  string        `json:"namespace,omitempty" maxLength:"63" doc:"Namespace of the CatalogSource that it stands for"`
-	Visibility string        `json:"visibility,omitempty" enum:"cluster,namespace" doc:"Of a cluster's catalog: the whole cluster (also without it), or its own namespace"`
-	Source     CatalogSource `json:"source"`
-	Priority   int32         `json:"priority,omitempty"`
+	Name       string          `json:"name" minLength:"1" maxLength:"253" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$" patternDescription:"a DNS-1123 subdomain"`
+	Cluster    string          `json:"cluster,omitempty" maxLength:"63" doc:"Makes it a catalog of this cluster, together with namespace"`
+	Namespace  string          `json:"namespace,omitempty" maxLength:"63" doc:"Namespace of the CatalogSource that it stands for"`
+	Visibility string          `json:"visibility,omitempty" enum:"cluster,namespace" doc:"Of a cluster's catalog: the whole cluster (also without it), or its own namespace"`
+	Source     CatalogSource   `json:"source"`
+	Display    *CatalogDisplay `json:"display,omitempty" doc:"What people see of it"`
+	Priority   int32           `json:"priority,omitempty"`
+	Disabled   bool            `json:"disabled,omitempty" doc:"Keep it and do not offer it"`
+}
+
+// Intent is what is said of the catalog beside its name.
+func (c AddCatalog) Intent() ChangeCatalog {
+	return ChangeCatalog{Visibility: c.Visibility, Source: c.Source, Display: c.Display, Priority: c.Priority, Disabled: c.Disabled}
 }
 
 // ChangeCatalog replaces the whole intent of a catalog.
 type ChangeCatalog struct {
-	Visibility string        `json:"visibility,omitempty" enum:"cluster,namespace" doc:"As when adding"`
-	Source     CatalogSource `json:"source"`
-	Priority   int32         `json:"priority,omitempty"`
+	Visibility string          `json:"visibility,omitempty" enum:"cluster,namespace" doc:"Of a cluster's catalog: the whole cluster (also without it), or its own namespace"`
+	Source     CatalogSource   `json:"source"`
+	Display    *CatalogDisplay `json:"display,omitempty" doc:"What people see of it"`
+	Priority   int32           `json:"priority,omitempty"`
+	Disabled   bool            `json:"disabled,omitempty" doc:"Keep it and do not offer it"`
+}
+
+// Finding is one thing that is wrong with a catalog, where, and how to mend it.
+type Finding struct {
+	Rule     string `json:"rule" example:"R-CAT-35"`
+	Severity string `json:"severity" enum:"error,warning,info"`
+	File     string `json:"file,omitempty"`
+	Line     int    `json:"line,omitempty"`
+	Column   int    `json:"column,omitempty"`
+	Package  string `json:"package,omitempty"`
+	Message  string `json:"message"`
+}
+
+// FindingFilter chooses findings of a catalog's last look.
+type FindingFilter struct {
+	Variant  string
+	Severity string
+	Package  string
+	Page
 }
 
 // CatalogFilter chooses catalogs.
@@ -82,59 +133,4 @@ type Revision struct {
 	Bundles  int       `json:"bundles"`
 	Version  int64     `json:"version" doc:"Of the event that published it, in the catalog's stream"`
 	Created  time.Time `json:"createdAt"`
-}
-
-// PackageSummary is one package in a list.
-type PackageSummary struct {
-	Name           string `json:"name"`
-	Digest         string `json:"digest"`
-	DefaultChannel string `json:"defaultChannel"`
-	Description    string `json:"description,omitempty"`
-	Channels       int    `json:"channels"`
-	Bundles        int    `json:"bundles"`
-	Deprecated     string `json:"deprecated,omitempty" doc:"Message, if the package is deprecated"`
-}
-
-// PackageDetail is one package of a catalog.
-type PackageDetail struct {
-	PackageSummary
-	Catalog  string       `json:"catalog"`
-	Revision string       `json:"revision"`
-	Icon     *PackageIcon `json:"icon,omitempty"`
-	// ChannelList has the channels themselves; Channels counts them.
-	ChannelList []ChannelSummary `json:"channelList" nullable:"false"`
-}
-
-// PackageIcon is the picture of a package.
-type PackageIcon struct {
-	Data      []byte `json:"base64data"`
-	MediaType string `json:"mediatype"`
-}
-
-// ChannelSummary is one channel of a package.
-type ChannelSummary struct {
-	Name       string   `json:"name"`
-	Heads      []string `json:"heads" doc:"Entries that no other entry replaces or skips; one in a valid channel"`
-	Entries    int      `json:"entries"`
-	Deprecated string   `json:"deprecated,omitempty"`
-}
-
-// BundleSummary is one bundle of a package.
-type BundleSummary struct {
-	Name       string          `json:"name"`
-	Package    string          `json:"package"`
-	Version    string          `json:"version"`
-	Release    string          `json:"release,omitempty"`
-	Image      string          `json:"image,omitempty"`
-	Content    string          `json:"content,omitempty" doc:"Digest of the canonical bundle"`
-	Channels   []string        `json:"channels"`
-	Deprecated string          `json:"deprecated,omitempty"`
-	Metadata   json.RawMessage `json:"metadata,omitempty" doc:"Display part of the CSV"`
-}
-
-// BundleFilter chooses bundles of a catalog.
-type BundleFilter struct {
-	Package string
-	Channel string
-	Page
 }

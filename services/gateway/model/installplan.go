@@ -60,6 +60,8 @@ type InstallPlan struct {
 	// Document and StepLog are given in answers about one plan.
 	Document json.RawMessage `json:"document,omitempty" doc:"The whole decision: bundles with reasons, and every step with its digest"`
 	StepLog  json.RawMessage `json:"stepLog,omitempty" doc:"What was done, step by step"`
+	// Changes are given in answers about one plan: what each replacement changes for those who have it.
+	Changes []Upgrade `json:"changes,omitempty" nullable:"false" doc:"What each replaced version's end changes: custom resource definitions and rights"`
 }
 
 // PlanBlock is why a plan waits.

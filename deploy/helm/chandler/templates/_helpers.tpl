@@ -91,17 +91,33 @@ CHANDLER_OTLP_ENDPOINT: {{ . | quote }}
 {{- end }}
 {{- if eq .component "gateway" }}
 CHANDLER_LISTEN: ":8080"
+CHANDLER_DEFAULT_CATALOGS: /etc/chandler/default-catalogs/catalogs.yaml
 {{- end }}
 {{- if eq .component "catalog-indexer" }}
 CHANDLER_CATALOG_ROOT: /catalogs
 CHANDLER_POLL: {{ $v.catalogIndexer.poll | quote }}
+CHANDLER_REMOTE_POLL: {{ $v.catalogIndexer.remotePoll | quote }}
+CHANDLER_CATALOG_RETENTION: {{ $v.catalogIndexer.retention | quote }}
+CHANDLER_CATALOG_CACHE: /var/cache/chandler
+{{- with $v.catalogIndexer.mirrors }}
+CHANDLER_CATALOG_MIRRORS: {{ toJson . | quote }}
 {{- end }}
+{{- end }}
+{{- end }}
+
+{{/* The file with the catalogs that the installation comes with. */}}
+{{- define "chandler.defaultCatalogs" -}}
+catalogs:
+{{- toYaml .Values.gateway.defaultCatalogs | nindent 2 }}
 {{- end }}
 
 {{/* Keys of the Secret that a service gets as files, each only what it needs. */}}
 {{- define "chandler.secretFiles" -}}
 {{- if eq . "gateway" }}
 - CHANDLER_ADMIN_TOKEN
+- CHANDLER_HOOK_KEY
+{{- else if eq . "catalog-indexer" }}
+- CHANDLER_CATALOG_CREDENTIALS_IDENTITY
 {{- else if eq . "installer" }}
 - CHANDLER_CREDENTIALS_IDENTITY
 - CHANDLER_GRANT_KEY

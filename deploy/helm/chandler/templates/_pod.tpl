@@ -78,6 +78,10 @@ topologySpreadConstraints:
 - name: CHANDLER_CREDENTIALS_RECIPIENT
   valueFrom: {secretKeyRef: {name: {{ $secret }}, key: CHANDLER_CREDENTIALS_RECIPIENT}}
 {{- end }}
+{{- if and (eq .component "gateway") (not (has "CHANDLER_CATALOG_CREDENTIALS_RECIPIENT" $own)) }}
+- name: CHANDLER_CATALOG_CREDENTIALS_RECIPIENT
+  valueFrom: {secretKeyRef: {name: {{ $secret }}, key: CHANDLER_CATALOG_CREDENTIALS_RECIPIENT}}
+{{- end }}
 {{- range include "chandler.secretFiles" .component | fromYamlArray }}
 {{- if not (has (printf "%s_FILE" .) $own) }}
 - {name: {{ . }}_FILE, value: /etc/chandler/keys/{{ . }}}
@@ -96,7 +100,11 @@ topologySpreadConstraints:
 {{- with include "chandler.caMount" .root | trim }}
 {{ . }}
 {{- end }}
+{{- if eq .component "gateway" }}
+- {name: default-catalogs, mountPath: /etc/chandler/default-catalogs, readOnly: true}
+{{- end }}
 {{- if eq .component "catalog-indexer" }}
+- {name: cache, mountPath: /var/cache/chandler}
 {{- range .values.catalogs }}
 - {name: catalog-{{ .name }}, mountPath: /catalogs/{{ .name }}, readOnly: true}
 {{- else }}
@@ -124,7 +132,14 @@ topologySpreadConstraints:
 {{- with include "chandler.caVolume" .root | trim }}
 {{ . }}
 {{- end }}
+{{- if eq .component "gateway" }}
+- name: default-catalogs
+  configMap:
+    name: {{ include "chandler.fullname" .root }}-default-catalogs
+{{- end }}
 {{- if eq .component "catalog-indexer" }}
+- name: cache
+  emptyDir: {sizeLimit: {{ .values.cacheSize }}}
 {{- range .values.catalogs }}
 - name: catalog-{{ .name }}
   {{- toYaml .volume | nindent 2 }}

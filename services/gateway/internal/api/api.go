@@ -3,7 +3,8 @@
 // interfaces that it declares, and turns errors into RFC 9457 problems. It holds no rules of the field.
 //
 // Every route, the OpenAPI document included, wants a bearer token, and every operation names what a
-// token must allow; what is not named is denied (DESIGN D10).
+// token must allow; what is not named is denied (DESIGN D10). The one exception are push notifications
+// (hooks.go), which bring the secret of a catalog's hook and can do nothing but ask for a look at its source.
 package api
 
 import (
@@ -59,6 +60,13 @@ type Deps struct {
 	CatalogReads       CatalogReads
 	CatalogWrites      CatalogWrites
 	Browse             Browser
+	SecretReads        SecretReads
+	SecretWrites       SecretWrites
+	HookWrites         HookWrites
+	Pushes             Pushes
+	Hub                Hub
+	Health             Health
+	Upgrades           UpgradeReads
 	GroupReads         GroupReads
 	GroupWrites        GroupWrites
 	SubscriptionReads  SubscriptionReads
@@ -81,18 +89,24 @@ type API struct {
 	huma    huma.API
 	router  *chi.Mux
 	streams chan struct{} // one place for each open stream
+	pushes  chan struct{} // one place for each notification that is worked on
 }
 
 // New builds the interface. Deps may be empty where only the OpenAPI document is wanted.
 func New(d Deps) *API {
 	router := httpserver.Router(httpserver.Options{Log: d.Log})
-	a := &API{d: d, router: router, streams: make(chan struct{}, maxStreams)}
+	a := &API{d: d, router: router, streams: make(chan struct{}, maxStreams), pushes: make(chan struct{}, maxHookRequests)}
+	router.Post(prefix+pathHook, a.push)
 	router.Route(prefix, func(r chi.Router) {
 		r.Use(a.authenticate)
 		a.huma = humachi.New(r, config())
 		a.huma.UseMiddleware(a.answer)
 		a.clusters()
 		a.catalogs()
+		a.catalogSecrets()
+		a.catalogPolicies()
+		a.hooks()
+		a.upgrades()
 		a.operatorGroups()
 		a.subscriptions()
 		a.installPlans()

@@ -14,12 +14,15 @@ type CatalogReads interface {
 	Catalogs(ctx context.Context, who model.Caller, f model.CatalogFilter) ([]model.Catalog, []string, error)
 	Catalog(ctx context.Context, who model.Caller, name catalog.Name) (model.Catalog, error)
 	Revisions(ctx context.Context, who model.Caller, name catalog.Name, p model.Page) ([]model.Revision, []string, error)
+	Findings(ctx context.Context, who model.Caller, name catalog.Name, f model.FindingFilter) ([]model.Finding, []string, error)
 }
 
 // CatalogWrites carries out intents about catalogs.
 type CatalogWrites interface {
-	AddCatalog(ctx context.Context, who model.Caller, in model.AddCatalog) (model.Catalog, error)
-	ChangeCatalog(ctx context.Context, who model.Caller, name catalog.Name, in model.ChangeCatalog) (model.Catalog, error)
+	AddCatalog(ctx context.Context, who model.Caller, in model.AddCatalog, how model.Validate) (model.Catalog, error)
+	ChangeCatalog(ctx context.Context, who model.Caller, name catalog.Name, in model.ChangeCatalog, how model.Validate) (model.Catalog, error)
+	PatchCatalog(ctx context.Context, who model.Caller, name catalog.Name, how model.Validate,
+		patch func(model.ChangeCatalog) (model.ChangeCatalog, error)) (model.Catalog, error)
 	RefreshCatalog(ctx context.Context, who model.Caller, name catalog.Name) (model.Removed, error)
 	RemoveCatalog(ctx context.Context, who model.Caller, name catalog.Name) (model.Removed, error)
 }
@@ -28,7 +31,9 @@ type CatalogWrites interface {
 type Browser interface {
 	Packages(ctx context.Context, who model.Caller, name catalog.Name, p model.Page) ([]model.PackageSummary, []string, error)
 	Package(ctx context.Context, who model.Caller, name catalog.Name, pkg string) (model.PackageDetail, error)
-	Channels(ctx context.Context, who model.Caller, name catalog.Name, pkg string) ([]model.ChannelSummary, error)
+	Channels(ctx context.Context, who model.Caller, name catalog.Name, pkg string) ([]model.ChannelDetail, error)
+	Icon(ctx context.Context, who model.Caller, name catalog.Name, pkg string) (model.PackageIcon, error)
+	Search(ctx context.Context, who model.Caller, f model.PackageFilter) (model.FoundPackages, error)
 	Bundles(ctx context.Context, who model.Caller, name catalog.Name, f model.BundleFilter) ([]model.BundleSummary, []string, error)
 }
 
@@ -55,25 +60,53 @@ func catalogLocation(c model.Catalog) string {
 
 func (a *API) catalogs() {
 	a.catalogWrites()
+	a.catalogEnds()
 	a.catalogReads()
+	a.catalogReports()
 	a.catalogContent()
+	a.packages()
+}
+
+// SecretsQuery says how the credentials that a source names are compared with those that are known.
+type SecretsQuery struct {
+	Validate string `query:"validate" enum:"strict,lenient" doc:"Without it an unknown secret is accepted and shown as a condition, and a known one must be of a kind that the source can use. strict refuses an unknown one, too; lenient compares nothing."`
 }
 
 func (a *API) catalogWrites() {
 	register(a, needWrite, created("/catalogs", "add-catalog", tagCatalogs, "Offer a catalog"),
-		func(ctx context.Context, who model.Caller, in *struct{ Body model.AddCatalog }) (*written[model.Catalog], error) {
-			c, err := a.d.CatalogWrites.AddCatalog(ctx, who, in.Body)
+		func(ctx context.Context, who model.Caller, in *struct {
+			SecretsQuery
+			Body model.AddCatalog
+		},
+		) (*written[model.Catalog], error) {
+			c, err := a.d.CatalogWrites.AddCatalog(ctx, who, in.Body, model.Validate(in.Validate))
 			return wrote(c, c.Position, catalogLocation(c), err)
 		})
 	register(a, needWrite, operation(http.MethodPut, "/catalogs/{catalog}", "change-catalog", tagCatalogs, "Replace the intent of a catalog"),
 		func(ctx context.Context, who model.Caller, in *struct {
 			CatalogPath
+			SecretsQuery
 			Body model.ChangeCatalog
 		},
 		) (*written[model.Catalog], error) {
-			c, err := a.d.CatalogWrites.ChangeCatalog(ctx, who, in.name(), in.Body)
+			c, err := a.d.CatalogWrites.ChangeCatalog(ctx, who, in.name(), in.Body, model.Validate(in.Validate))
 			return wrote(c, c.Position, "", err)
 		})
+	register(a, needWrite, operation(http.MethodPatch, "/catalogs/{catalog}", "patch-catalog", tagCatalogs,
+		"Change parts of the intent of a catalog, as a JSON merge patch (RFC 7396) of what PUT takes"),
+		func(ctx context.Context, who model.Caller, in *struct {
+			CatalogPath
+			SecretsQuery
+			Body map[string]any `contentType:"application/merge-patch+json"`
+		},
+		) (*written[model.Catalog], error) {
+			c, err := a.d.CatalogWrites.PatchCatalog(ctx, who, in.name(), model.Validate(in.Validate),
+				func(now model.ChangeCatalog) (model.ChangeCatalog, error) { return a.merge(now, in.Body) })
+			return wrote(c, c.Position, "", err)
+		})
+}
+
+func (a *API) catalogEnds() {
 	register(a, needWrite, operation(http.MethodPost, "/catalogs/{catalog}/refresh", "refresh-catalog", tagCatalogs, "Look at the source now"),
 		func(ctx context.Context, who model.Caller, in *CatalogPath) (*written[model.Removed], error) {
 			r, err := a.d.CatalogWrites.RefreshCatalog(ctx, who, in.name())
@@ -126,6 +159,26 @@ func (a *API) catalogReads() {
 		})
 }
 
+func (a *API) catalogReports() {
+	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}/findings", "list-findings", tagCatalogs,
+		"List what was wrong with a catalog at the last look, with the rule, the place and how to mend it"),
+		func(ctx context.Context, who model.Caller, in *struct {
+			CatalogPath
+			ListQuery
+			Variant  string `query:"variant" maxLength:"16" doc:"Kubernetes minor version of a templated catalog; the highest without it"`
+			Severity string `query:"severity" enum:"error,warning,info"`
+			Package  string `query:"package" maxLength:"253"`
+		},
+		) (*listOutput[model.Finding], error) {
+			page, err := a.waitList(ctx, who, a.d.Views.Catalogs, in.ListQuery)
+			if err != nil {
+				return nil, err
+			}
+			f := model.FindingFilter{Variant: in.Variant, Severity: in.Severity, Package: in.Package, Page: page}
+			return listed(a.d.CatalogReads.Findings(ctx, who, in.name(), f))
+		})
+}
+
 func (a *API) catalogContent() {
 	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}/packages", "list-packages", tagCatalogs, "List the packages of a catalog"),
 		func(ctx context.Context, who model.Caller, in *struct {
@@ -147,7 +200,7 @@ func (a *API) catalogContent() {
 			return read(a.d.Browse.Package(ctx, who, in.name(), in.Package))
 		})
 	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}/packages/{package}/channels", "list-channels", tagCatalogs, "List the channels of a package"),
-		func(ctx context.Context, who model.Caller, in *PackagePath) (*listOutput[model.ChannelSummary], error) {
+		func(ctx context.Context, who model.Caller, in *PackagePath) (*listOutput[model.ChannelDetail], error) {
 			if err := a.wait(ctx, who, a.d.Views.Catalogs, in.ReadQuery); err != nil {
 				return nil, err
 			}

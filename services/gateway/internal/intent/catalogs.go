@@ -4,13 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/source"
 	"github.com/chandler-fleet/chandler/services/gateway/catalog"
+	"github.com/chandler-fleet/chandler/services/gateway/catalogsecret"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 	"github.com/chandler-fleet/chandler/services/gateway/rule"
 )
@@ -23,7 +26,7 @@ var catalogs = aggregate[catalog.State, catalog.Command]{
 }
 
 // AddCatalog offers a catalog.
-func (s *Service) AddCatalog(ctx context.Context, who model.Caller, in model.AddCatalog) (model.Catalog, error) {
+func (s *Service) AddCatalog(ctx context.Context, who model.Caller, in model.AddCatalog, how model.Validate) (model.Catalog, error) {
 	name := catalog.Name{Cluster: in.Cluster, Namespace: in.Namespace, Name: in.Name}
 	out, err := s.onCatalog(ctx, who, name, func(ctx context.Context, tx pgx.Tx, _ catalog.State) (catalog.Command, error) {
 		if name.Cluster != "" {
@@ -31,39 +34,84 @@ func (s *Service) AddCatalog(ctx context.Context, who model.Caller, in model.Add
 				return nil, err
 			}
 		}
-		spec, err := s.catalogSpec(ctx, tx, who, name, in.Source, in.Priority, in.Visibility, "")
+		spec, err := s.catalogSpec(ctx, tx, who, name, in.Intent(), how, "")
 		return catalog.Add{Name: name, Spec: spec}, err
 	})
 	if err != nil {
 		return model.Catalog{}, err
 	}
-	return catalogAnswer(out, name, in.Source), nil
+	return s.catalogAnswer(out, name, in.Intent()), nil
 }
 
 // ChangeCatalog replaces the intent of a catalog.
-func (s *Service) ChangeCatalog(ctx context.Context, who model.Caller, name catalog.Name, in model.ChangeCatalog) (model.Catalog, error) {
+func (s *Service) ChangeCatalog(ctx context.Context, who model.Caller, name catalog.Name, in model.ChangeCatalog, how model.Validate) (model.Catalog, error) {
+	return s.PatchCatalog(ctx, who, name, how, func(model.ChangeCatalog) (model.ChangeCatalog, error) { return in, nil })
+}
+
+// PatchCatalog makes the intent of a catalog anew from what it is, which patch is given.
+func (s *Service) PatchCatalog(ctx context.Context, who model.Caller, name catalog.Name, how model.Validate,
+	patch func(model.ChangeCatalog) (model.ChangeCatalog, error),
+) (model.Catalog, error) {
+	var in model.ChangeCatalog
 	out, err := s.onCatalog(ctx, who, name, func(ctx context.Context, tx pgx.Tx, now catalog.State) (catalog.Command, error) {
-		spec, err := s.catalogSpec(ctx, tx, who, name, in.Source, in.Priority, in.Visibility, now.Spec.Settings)
-		return catalog.Change{Spec: spec}, err
+		if !now.Added { // the aggregate's to say
+			return catalog.Change{}, nil
+		}
+		current, err := s.currentIntent(ctx, tx, who, now)
+		if err != nil {
+			return nil, err
+		}
+		if in, err = patch(current); err != nil {
+			return nil, err
+		}
+		spec, err := s.catalogSpec(ctx, tx, who, name, in, how, now.Spec.Settings)
+		if err != nil {
+			return nil, err
+		}
+		return catalog.Change{Spec: spec}, s.guardDefault(ctx, tx, who, name, now.Spec, spec)
 	})
 	if err != nil {
 		return model.Catalog{}, err
 	}
-	return catalogAnswer(out, name, in.Source), nil
+	return s.catalogAnswer(out, name, in), nil
+}
+
+// currentIntent is what people last said of a catalog.
+func (s *Service) currentIntent(ctx context.Context, tx pgx.Tx, who model.Caller, now catalog.State) (model.ChangeCatalog, error) {
+	in := model.ChangeCatalog{Priority: now.Spec.Priority, Disabled: now.Spec.Disabled}
+	body, err := s.Bodies.Body(ctx, tx, who.Tenant, now.Spec.Settings)
+	if err != nil {
+		return in, err
+	}
+	var settings source.Settings
+	if body != nil { // else it was erased, and a patch says all of it anew
+		if settings, err = source.Decode(body); err != nil {
+			return in, errs.Wrap(errs.Internal, err, "read the source of catalog %s", now.Name.Subject())
+		}
+	}
+	in.Source, in.Display = model.SourceOf(source.Type(now.Spec.SourceType), settings)
+	if vis := now.Spec.Visibility; vis.Namespace != "" {
+		in.Visibility = "namespace"
+	}
+	return in, nil
 }
 
 // RefreshCatalog asks the indexer to look at the source now.
 func (s *Service) RefreshCatalog(ctx context.Context, who model.Caller, name catalog.Name) (model.Removed, error) {
-	return s.endCatalog(ctx, who, name, catalog.Refresh{})
+	out, err := s.onCatalog(ctx, who, name, func(context.Context, pgx.Tx, catalog.State) (catalog.Command, error) {
+		return catalog.Refresh{}, nil
+	})
+	return model.Removed{Position: out.Position}, err
 }
 
-// RemoveCatalog stops offering a catalog.
+// RemoveCatalog stops offering a catalog, and ends its hook.
 func (s *Service) RemoveCatalog(ctx context.Context, who model.Caller, name catalog.Name) (model.Removed, error) {
-	return s.endCatalog(ctx, who, name, catalog.Remove{})
-}
-
-func (s *Service) endCatalog(ctx context.Context, who model.Caller, name catalog.Name, c catalog.Command) (model.Removed, error) {
-	out, err := s.onCatalog(ctx, who, name, func(context.Context, pgx.Tx, catalog.State) (catalog.Command, error) { return c, nil })
+	out, err := s.onCatalog(ctx, who, name, func(ctx context.Context, tx pgx.Tx, now catalog.State) (catalog.Command, error) {
+		if now.Added && s.isDefault(name) {
+			return nil, refuseDefault(name, "removed")
+		}
+		return catalog.Remove{}, s.Hooks.Delete(ctx, tx, who.Tenant, name.Subject())
+	})
 	return model.Removed{Position: out.Position}, err
 }
 
@@ -75,21 +123,31 @@ func (s *Service) onCatalog(ctx context.Context, who model.Caller, name catalog.
 
 // catalogSpec checks the source and stores its settings.
 func (s *Service) catalogSpec(ctx context.Context, tx pgx.Tx, who model.Caller, name catalog.Name,
-	source model.CatalogSource, priority int32, visibility, previous string,
+	in model.ChangeCatalog, how model.Validate, previous string,
 ) (catalog.Spec, error) {
-	spec := catalog.Spec{SourceType: source.Type, Priority: priority}
+	if err := checkPath(in.Source.Path); err != nil {
+		return catalog.Spec{}, err
+	}
+	if in.Source.Path != "" {
+		in.Source.Path = path.Clean(in.Source.Path)
+	}
+	settings := in.Source.Settings(in.Display)
+	spec := catalog.Spec{
+		SourceType: string(in.Source.Type), Priority: in.Priority, Disabled: in.Disabled, Templated: source.Templated(settings),
+	}
 	if name.Cluster != "" {
 		spec.Visibility.Cluster = name.Cluster
-		if visibility == "namespace" {
+		if in.Visibility == "namespace" {
 			spec.Visibility.Namespace = name.Namespace
 		}
 	}
-	if err := checkSource(source); err != nil {
+	if err := checkSource(in.Source.Type, settings); err != nil {
 		return spec, err
 	}
-	body, err := json.Marshal(struct {
-		Path string `json:"path"`
-	}{path.Clean(source.Path)})
+	if err := s.checkSecrets(ctx, tx, who, in.Source, how); err != nil {
+		return spec, err
+	}
+	body, err := json.Marshal(settings)
 	if err != nil {
 		return spec, errs.Wrap(errs.Internal, err, "encode the source of catalog %s", name.Subject())
 	}
@@ -97,22 +155,67 @@ func (s *Service) catalogSpec(ctx context.Context, tx pgx.Tx, who model.Caller, 
 	return spec, err
 }
 
-// checkSource wants an absolute path without "..": what a relative one means would depend on where
-// the indexer was started.
-func checkSource(source model.CatalogSource) error {
+// checkPath wants an absolute path without "..": what a relative one means would depend on where the
+// indexer was started.
+func checkPath(p string) error {
+	if p == "" || path.IsAbs(p) && !strings.Contains("/"+p+"/", "/../") {
+		return nil
+	}
 	var v rule.Violations
-	p := source.Path
-	if !path.IsAbs(p) || strings.Contains(p, "\x00") || strings.Contains("/"+p+"/", "/../") {
-		v.Addf("/source/path", rule.AbsolutePath, "the path of a directory source is %q: want an absolute path without '..'", p)
+	v.Addf("/source/path", rule.AbsolutePath, "the path of the source is %q: want an absolute path without '..'", p)
+	return v.Err()
+}
+
+// checkSource applies the rules that indexer and CLI use, too.
+func checkSource(t source.Type, settings source.Settings) error {
+	var v rule.Violations
+	for _, x := range source.Check(t, settings) {
+		field := x.Field
+		if !strings.HasPrefix(field, "/display") {
+			field = "/source" + field
+		}
+		v.Addf(field, x.Rule, "%s", x.Message)
 	}
 	return v.Err()
 }
 
-func catalogAnswer(out outcome[catalog.State], name catalog.Name, source model.CatalogSource) model.Catalog {
+// checkSecrets compares the credentials that a source names with those that are known:
+//
+//  1. A known one of a kind that this type of source cannot use is refused.
+//  2. An unknown one is accepted, and shown as a condition: secrets may come after the catalog.
+//  3. With validate=strict an unknown one is refused with the choices; with lenient nothing is.
+func (s *Service) checkSecrets(ctx context.Context, tx pgx.Tx, who model.Caller, in model.CatalogSource, how model.Validate) error {
+	if len(in.Secrets) == 0 || how == model.ValidateLenient {
+		return nil
+	}
+	known, err := s.Secrets.Kinds(ctx, tx, who.Tenant)
+	if err != nil {
+		return err
+	}
+	for _, name := range in.Secrets {
+		kind, ok := known[name]
+		switch {
+		case ok && !catalogsecret.Fits(in.Type, kind):
+			return errs.New(errs.Unprocessable, "catalog secret %q is of kind %s, which a source of type %s has no use for", name, kind, in.Type).
+				At("/source/secrets", "secret-kind")
+		case !ok && how == model.ValidateStrict:
+			names := make([]string, 0, len(known))
+			for n := range known {
+				names = append(names, n)
+			}
+			slices.Sort(names)
+			return errs.New(errs.Unprocessable, "no catalog secret %q is known, and validate=strict was asked for; known are: %s", name, choices(names)).
+				At("/source/secrets", "secret-known")
+		}
+	}
+	return nil
+}
+
+func (s *Service) catalogAnswer(out outcome[catalog.State], name catalog.Name, in model.ChangeCatalog) model.Catalog {
 	vis := out.State.Spec.Visibility
 	return model.Catalog{
-		Name: name.Name, Cluster: name.Cluster, Namespace: name.Namespace, Source: source,
-		Priority:   out.State.Spec.Priority,
+		Name: name.Name, Cluster: name.Cluster, Namespace: name.Namespace, Source: in.Source, Display: in.Display,
+		Priority: out.State.Spec.Priority, Disabled: out.State.Spec.Disabled, Default: s.isDefault(name),
 		Visibility: model.CatalogVisibility{Cluster: vis.Cluster, Namespace: vis.Namespace},
 		State:      model.CatalogLoading, AddedAt: out.Time, UpdatedAt: out.Time,
 		Stream: out.Stream.String(), Version: out.Version, Position: out.Position,

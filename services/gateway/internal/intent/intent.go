@@ -16,9 +16,12 @@ import (
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/libs/source"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
 	"github.com/chandler-fleet/chandler/services/gateway/catalog"
+	"github.com/chandler-fleet/chandler/services/gateway/cataloghook"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
+	"github.com/chandler-fleet/chandler/services/gateway/operatorhub"
 )
 
 const (
@@ -32,12 +35,41 @@ const (
 // Bodies stores what events commit to.
 type Bodies interface {
 	Commit(ctx context.Context, tx pgx.Tx, tenant, kind string, body []byte, previous string) (string, error)
+	Body(ctx context.Context, q pg.Querier, tenant, commitment string) ([]byte, error)
 }
 
 // Credentials stores encrypted kubeconfigs.
 type Credentials interface {
 	Put(ctx context.Context, tx pgx.Tx, tenant string, cluster uuid.UUID, name string, kubeconfig []byte) (string, error)
 	Erase(ctx context.Context, tx pgx.Tx, tenant string, cluster uuid.UUID) error
+}
+
+// Secrets stores encrypted credentials of catalog sources.
+type Secrets interface {
+	Put(ctx context.Context, tx pgx.Tx, tenant, name string, kind source.SecretKind, value []byte, now time.Time) (string, error)
+	Erase(ctx context.Context, tx pgx.Tx, tenant, name string) error
+	Kinds(ctx context.Context, q pg.Querier, tenant string) (map[string]source.SecretKind, error)
+}
+
+// Hooks stores the hooks of catalogs and what was pushed to them.
+type Hooks interface {
+	Put(ctx context.Context, tx pgx.Tx, h cataloghook.Hook) error
+	Delete(ctx context.Context, tx pgx.Tx, tenant, subject string) error
+	Of(ctx context.Context, q pg.Querier, subject string) ([]cataloghook.Hook, error)
+	HookTurns
+}
+
+// HookTurns are the steps from a push to a look.
+type HookTurns interface {
+	Pushed(ctx context.Context, tx pgx.Tx, h cataloghook.Hook, now time.Time, delay, quiet time.Duration) error
+	Due(ctx context.Context, q pg.Querier, now time.Time, limit int) ([]cataloghook.Hook, error)
+	Take(ctx context.Context, tx pgx.Tx, h cataloghook.Hook, now time.Time) (bool, error)
+}
+
+// Hub stores which default catalogs are switched off.
+type Hub interface {
+	Get(ctx context.Context, q pg.Querier, tenant string) (operatorhub.Hub, error)
+	Put(ctx context.Context, tx pgx.Tx, tenant string, hub operatorhub.Hub, now time.Time) error
 }
 
 // Tenants names every tenant.
@@ -57,6 +89,11 @@ type Service struct {
 	Bodies      Bodies
 	Credentials Credentials
 	Catalogs    Catalogs
+	Secrets     Secrets
+	Hooks       Hooks
+	HookKey     string // that secrets of hooks are derived from; without one there are none
+	Hub         Hub
+	Defaults    []model.AddCatalog // catalogs that come with the installation
 	Tenants     Tenants
 	Now         func() time.Time
 	NewID       func() uuid.UUID

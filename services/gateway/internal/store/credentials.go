@@ -32,7 +32,7 @@ func NewCredentials(recipient string) (*Credentials, error) {
 // Put encrypts and stores the kubeconfig of a cluster in place of the one before, and returns the
 // commitment of what was stored.
 func (c *Credentials) Put(ctx context.Context, tx pgx.Tx, tenant string, cluster uuid.UUID, name string, kubeconfig []byte) (string, error) {
-	sealed, err := c.seal(kubeconfig)
+	sealed, err := seal(c.recipients, kubeconfig)
 	if err != nil {
 		return "", err
 	}
@@ -60,9 +60,9 @@ func (c *Credentials) Erase(ctx context.Context, tx pgx.Tx, tenant string, clust
 	return nil
 }
 
-func (c *Credentials) seal(plain []byte) ([]byte, error) {
+func seal(recipients []age.Recipient, plain []byte) ([]byte, error) {
 	var out bytes.Buffer
-	w, err := age.Encrypt(&out, c.recipients...)
+	w, err := age.Encrypt(&out, recipients...)
 	if err != nil {
 		return nil, fmt.Errorf("encrypt credentials: %w", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	libcatalog "github.com/chandler-fleet/chandler/libs/catalog"
+	"github.com/chandler-fleet/chandler/libs/catalog/display"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/services/gateway/catalog"
@@ -18,8 +19,9 @@ type Browser struct{ *Reader }
 
 // served is the revision of a catalog that is in service; without one there is nothing to browse.
 func served(ctx context.Context, q pg.Querier, tenant string, name catalog.Name) (revision string, err error) {
-	err = pg.Err(q.QueryRow(ctx, `select revision from catalog_api.catalogs where tenant = $1 and name = $2`, tenant, name.Subject()).Scan(&revision))
-	if err == nil && revision != "" {
+	var disabled bool
+	err = pg.Err(q.QueryRow(ctx, `select revision, disabled from catalog_api.catalogs where tenant = $1 and name = $2`, tenant, name.Subject()).Scan(&revision, &disabled))
+	if err == nil && revision != "" && !disabled {
 		return revision, nil
 	}
 	if err != nil && !errs.Is(err, errs.NotFound) {
@@ -49,12 +51,12 @@ func (b *Browser) Packages(ctx context.Context, who model.Caller, name catalog.N
 		if err != nil {
 			return err
 		}
+		cards, err := b.Content.cardsOf(ctx, tx, who.Tenant, refs)
+		if err != nil {
+			return err
+		}
 		for _, ref := range refs {
-			s, err := b.Content.summary(ctx, tx, who.Tenant, ref.digest)
-			if err != nil {
-				return err
-			}
-			items = append(items, s)
+			items = append(items, summaryOf(cards[ref.digest], ref.digest))
 		}
 		if more {
 			next = []string{refs[len(refs)-1].name}
@@ -98,26 +100,53 @@ func (b *Browser) onPackage(ctx context.Context, who model.Caller, name catalog.
 	return p, digest, revision, err
 }
 
-// Package returns one package with its channels.
+// Package returns one package with its channels and their versions (R-CAT-106).
 func (b *Browser) Package(ctx context.Context, who model.Caller, name catalog.Name, pkg string) (model.PackageDetail, error) {
 	p, digest, revision, err := b.onPackage(ctx, who, name, pkg)
 	if err != nil {
 		return model.PackageDetail{}, err
 	}
-	d := model.PackageDetail{PackageSummary: summarize(p, digest), Catalog: name.Subject(), Revision: revision, ChannelList: channelsOf(p)}
-	if p.Icon != nil {
-		d.Icon = &model.PackageIcon{Data: p.Icon.Data, MediaType: p.Icon.MediaType}
+	card, _ := display.Of(p)
+	d := model.PackageDetail{
+		PackageSummary: summaryOf(&card, digest), Catalog: name.Subject(), Revision: revision, LongDescription: p.Description, ChannelList: channelsOf(p),
 	}
-	return d, nil
+	err = b.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) (err error) {
+		c, err := one(ctx, tx, catalogColumns+` where c.tenant = $1 and c.subject = $2`, []any{who.Tenant, name.Subject()}, noCatalog(name), scanCatalog)
+		if err != nil {
+			return err
+		}
+		rows := []catalogRow{c}
+		err = openSources(ctx, tx, who.Tenant, rows)
+		d.CatalogName = nameOf(rows[0].Catalog)
+		return err
+	})
+	return d, err
 }
 
-// Channels lists the channels of a package.
-func (b *Browser) Channels(ctx context.Context, who model.Caller, name catalog.Name, pkg string) ([]model.ChannelSummary, error) {
+func nameOf(c model.Catalog) model.CatalogName {
+	out := model.CatalogName{Name: c.Name, Cluster: c.Cluster, Namespace: c.Namespace, AddedAt: c.AddedAt}
+	if c.Display != nil {
+		out.DisplayName, out.Publisher = c.Display.Name, c.Display.Publisher
+	}
+	return out
+}
+
+// Channels lists the channels of a package with their versions.
+func (b *Browser) Channels(ctx context.Context, who model.Caller, name catalog.Name, pkg string) ([]model.ChannelDetail, error) {
 	p, _, _, err := b.onPackage(ctx, who, name, pkg)
 	if err != nil {
 		return nil, err
 	}
 	return channelsOf(p), nil
+}
+
+// Icon returns the picture of a package, the default one where it has none (R-CAT-108).
+func (b *Browser) Icon(ctx context.Context, who model.Caller, name catalog.Name, pkg string) (model.PackageIcon, error) {
+	p, _, _, err := b.onPackage(ctx, who, name, pkg)
+	if err != nil {
+		return model.PackageIcon{}, err
+	}
+	return iconOf(p), nil
 }
 
 // Bundles lists bundles by package and name: of one package, or of all, package by package.

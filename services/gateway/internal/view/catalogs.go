@@ -2,7 +2,6 @@ package view
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -12,13 +11,14 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/projection"
+	"github.com/chandler-fleet/chandler/libs/source"
 	"github.com/chandler-fleet/chandler/services/gateway/catalog"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
 func catalogsProjection() projection.Projection {
 	return projection.Projection{
-		Name: Catalogs, Version: 1, Schema: schema, Tables: []string{"catalogs"},
+		Name: Catalogs, Version: 2, Schema: schema, Tables: []string{"catalogs"},
 		Types: typesOf(events.CatalogAdded{}, events.CatalogChanged{}, events.CatalogRemoved{}, events.CatalogRevisionPublished{}, events.CatalogLoadFailed{}),
 		Apply: applyCatalog,
 	}
@@ -34,13 +34,13 @@ func applyCatalog(ctx context.Context, tx pgx.Tx, t projection.Tables, e eventlo
 	case events.CatalogAdded:
 		n := catalog.ParseSubject(e.Subject)
 		return exec(ctx, tx, `insert into `+table+` (tenant, subject, name, cluster, namespace, source_type, spec, priority, visibility_cluster,
-				visibility_namespace, state, reason, rule, findings, document, revision, packages, bundles, event_id, added, updated, stream, version)
-			values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, '', '', 0, '', '', 0, 0, $12, $13, $13, $14, $15)`,
+				visibility_namespace, state, reason, rule, findings, document, revision, packages, bundles, event_id, added, updated, stream, version, disabled)
+			values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, '', '', 0, '', '', 0, 0, $12, $13, $13, $14, $15, $16)`,
 			e.Tenant, e.Subject, n.Name, n.Cluster, n.Namespace, p.SourceType, p.Spec, p.Priority, p.Visibility.Cluster,
-			p.Visibility.Namespace, model.CatalogLoading, e.ID, e.Time, e.Stream, e.Version)
+			p.Visibility.Namespace, model.CatalogLoading, e.ID, e.Time, e.Stream, e.Version, p.Disabled)
 	case events.CatalogChanged:
-		return update(`source_type = $5, spec = $6, priority = $7, visibility_cluster = $8, visibility_namespace = $9`,
-			p.SourceType, p.Spec, p.Priority, p.Visibility.Cluster, p.Visibility.Namespace)
+		return update(`source_type = $5, spec = $6, priority = $7, visibility_cluster = $8, visibility_namespace = $9, disabled = $10`,
+			p.SourceType, p.Spec, p.Priority, p.Visibility.Cluster, p.Visibility.Namespace, p.Disabled)
 	case events.CatalogRevisionPublished:
 		return update(`state = $5, reason = '', rule = '', findings = 0, document = '', revision = $6, packages = $7, bundles = $8, event_id = $9`,
 			model.CatalogReady, p.Revision, p.Packages, p.Bundles, e.ID)
@@ -55,7 +55,7 @@ func applyCatalog(ctx context.Context, tx pgx.Tx, t projection.Tables, e eventlo
 }
 
 const catalogColumns = `select c.subject, c.name, c.cluster, c.namespace, c.source_type, c.spec, c.priority, c.visibility_cluster, c.visibility_namespace,
-	c.state, c.reason, c.rule, c.findings, c.document, c.revision, c.packages, c.bundles, c.event_id, c.added, c.updated, c.stream, c.version
+	c.state, c.reason, c.rule, c.findings, c.document, c.revision, c.packages, c.bundles, c.event_id, c.added, c.updated, c.stream, c.version, c.disabled
 	from gateway.catalogs c`
 
 // catalogRow is a catalog with what its answer does not show.
@@ -67,7 +67,7 @@ type catalogRow struct {
 func scanCatalog(row pgx.Row) (catalogRow, error) {
 	var c catalogRow
 	err := row.Scan(&c.subject, &c.Name, &c.Cluster, &c.Namespace, &c.Source.Type, &c.spec, &c.Priority, &c.Visibility.Cluster, &c.Visibility.Namespace,
-		&c.State, &c.Reason, &c.Rule, &c.Findings, &c.document, &c.Revision, &c.Packages, &c.Bundles, &c.Event, &c.AddedAt, &c.UpdatedAt, &c.Stream, &c.Version)
+		&c.State, &c.Reason, &c.Rule, &c.Findings, &c.document, &c.Revision, &c.Packages, &c.Bundles, &c.Event, &c.AddedAt, &c.UpdatedAt, &c.Stream, &c.Version, &c.Disabled)
 	return c, err
 }
 
@@ -93,9 +93,11 @@ func openSources(ctx context.Context, q pg.Querier, tenant string, items []catal
 	}
 	for i := range items {
 		if b, ok := bodies[items[i].spec]; ok {
-			if err := json.Unmarshal(b, &items[i].Source); err != nil {
+			settings, err := source.Decode(b)
+			if err != nil {
 				return errs.Wrap(errs.Internal, err, "read the source of catalog %s", items[i].subject)
 			}
+			items[i].Source, items[i].Display = model.SourceOf(items[i].Source.Type, settings)
 		}
 	}
 	return nil
@@ -123,16 +125,25 @@ func (r *Reader) Catalogs(ctx context.Context, who model.Caller, f model.Catalog
 		if err != nil {
 			return err
 		}
-		if err := recoverCatalogs(ctx, tx, who.Tenant, rows); err != nil {
-			return err
-		}
-		return openSources(ctx, tx, who.Tenant, rows)
+		return r.complete(ctx, tx, who.Tenant, rows)
 	})
 	items = make([]model.Catalog, len(rows))
 	for i, c := range rows {
 		items[i] = c.Catalog
 	}
 	return items, next, err
+}
+
+// complete adds to catalogs what stands outside the log.
+func (r *Reader) complete(ctx context.Context, q pg.Querier, tenant string, items []catalogRow) error {
+	if err := openSources(ctx, q, tenant, items); err != nil {
+		return err
+	}
+	for i := range items {
+		c := &items[i]
+		c.Default = c.Cluster == "" && r.Defaults[c.Name]
+	}
+	return addVariants(ctx, q, tenant, items)
 }
 
 func noCatalog(name catalog.Name) error {
@@ -148,17 +159,17 @@ func (r *Reader) Catalog(ctx context.Context, who model.Caller, name catalog.Nam
 		if err != nil {
 			return err
 		}
-		if err := recoverCatalogs(ctx, tx, who.Tenant, items[:]); err != nil {
+		if err := r.complete(ctx, tx, who.Tenant, items[:]); err != nil {
+			return err
+		}
+		if c.Conditions, err = catalogConditions(ctx, tx, who.Tenant, c.Catalog); err != nil {
 			return err
 		}
 		if c.document != "" {
 			c.Details, err = document(ctx, tx, `select findings::text from catalog_api.findings where tenant = $1 and document = $2 and catalog = $3`,
 				who.Tenant, c.document, c.Stream)
-			if err != nil {
-				return err
-			}
 		}
-		return openSources(ctx, tx, who.Tenant, items[:])
+		return err
 	})
 	return c.Catalog, err
 }

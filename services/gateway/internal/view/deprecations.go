@@ -6,6 +6,7 @@ import (
 	"time"
 
 	libcatalog "github.com/chandler-fleet/chandler/libs/catalog"
+	"github.com/chandler-fleet/chandler/libs/catalog/display"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
@@ -53,7 +54,7 @@ func deprecationConditions(p *libcatalog.Package, channel, installed string, sin
 		if d.label == "" {
 			continue
 		}
-		text := deprecation(p, d.schema, d.name)
+		text := display.Deprecation(p, d.schema, d.name)
 		if text == "" {
 			continue
 		}

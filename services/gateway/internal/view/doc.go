@@ -58,6 +58,8 @@ type Reader struct {
 	Log     *eventlog.Log
 	Content *Content
 	Waiters map[string]Waiter // by name of the projection
+	// Defaults are the names of the catalogs that come with the installation.
+	Defaults map[string]bool
 }
 
 // minPositionWait bounds how long a read waits for its projection. A projection that lags more has

@@ -24,7 +24,7 @@ func TestExplain(t *testing.T) {
 				Explanation: &model.Explanation{Document: json.RawMessage(c.document)},
 				Conditions:  []model.Condition{{Type: "InstallPlanPending", Message: "before"}, {Type: conditionResolutionFailed, Message: "before"}},
 			}
-			explain(&status)
+			explain(&status, conditionResolutionFailed)
 			if got := status.Conditions[1].Message; got != c.want {
 				t.Errorf("message %q, want %q", got, c.want)
 			}

@@ -198,6 +198,9 @@ func (r *Reader) InstallPlan(ctx context.Context, who model.Caller, id string) (
 		if err != nil {
 			return err
 		}
+		if err := r.Content.planned(ctx, tx, who.Tenant, &p.InstallPlan); err != nil {
+			return err
+		}
 		return sayPlans(ctx, tx, who.Tenant, items[:])
 	})
 	return p.InstallPlan, err

@@ -11,8 +11,14 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
-// conditionResolutionFailed says that nothing can be planned (R-RES-41).
-const conditionResolutionFailed = "ResolutionFailed"
+// Types of conditions that say why nothing can be planned (R-RES-41, R-SUB-42). Three of them the resolver
+// names as its reason.
+const (
+	conditionResolutionFailed = "ResolutionFailed"
+	conditionUnpacking        = "BundleUnpacking"
+	conditionUnpackFailed     = "BundleUnpackFailed"
+	conditionUnhealthy        = "CatalogSourcesUnhealthy"
+)
 
 // shownState is the table of R-SUB §4.3 in SQL.
 const shownState = `case
@@ -75,11 +81,12 @@ func scanSubscription(row pgx.Row) (subscriptionRow, error) {
 // conditions are those of R-SUB §4.5 that events tell of, each with the event that set it (R-SUB-40, R-SUB-42).
 func (s subscriptionRow) conditions() []model.Condition {
 	list := []model.Condition{s.catalogCondition()}
-	if s.failed != "" {
-		list = append(list, model.Condition{
-			Type: conditionResolutionFailed, Status: "True", Reason: s.failed,
-			Message: "the subscription does not resolve; its explanation says why", Since: at(s.failedSince, s.UpdatedAt), Event: s.failedEvent,
-		})
+	switch c := s.failure(); {
+	case s.failed == "":
+	case c.Type == list[0].Type:
+		list[0] = c
+	default:
+		list = append(list, c)
 	}
 	switch s.plan.Phase {
 	case "RequiresApproval":
@@ -96,6 +103,30 @@ func (s subscriptionRow) conditions() []model.Condition {
 	return list
 }
 
+// failure is the condition that a reason of the resolver stands for (R-SUB-42).
+func (s subscriptionRow) failure() model.Condition {
+	c := model.Condition{
+		Type: failureType(s.failed), Status: "True", Reason: s.failed,
+		Message: "the subscription does not resolve; its explanation says why", Since: at(s.failedSince, s.UpdatedAt), Event: s.failedEvent,
+	}
+	switch c.Type {
+	case conditionUnpacking:
+		c.Reason = "UnpackingInProgress"
+	case conditionUnhealthy:
+		c.Reason = "UnhealthyCatalogSourceFound"
+	}
+	return c
+}
+
+func failureType(reason string) string {
+	switch reason {
+	case conditionUnpacking, conditionUnpackFailed, conditionUnhealthy:
+		return reason
+	default:
+		return conditionResolutionFailed
+	}
+}
+
 func (s subscriptionRow) planCondition(typ, reason, message string) model.Condition {
 	return model.Condition{Type: typ, Status: "True", Reason: reason, Message: message, Since: at(s.planSince, s.UpdatedAt), Event: s.planEvent}
 }
@@ -106,7 +137,7 @@ func (s subscriptionRow) catalogCondition() model.Condition {
 		name = s.Spec.CatalogNamespace + "/" + name
 	}
 	c := model.Condition{
-		Type: "CatalogSourcesUnhealthy", Status: "True", Reason: "UnhealthyCatalogSourceFound",
+		Type: conditionUnhealthy, Status: "True", Reason: "UnhealthyCatalogSourceFound",
 		Since: at(s.catalogSince, s.CreatedAt), Event: s.catalogEvt,
 	}
 	switch s.catalogState {
@@ -155,7 +186,10 @@ func (r *Reader) Subscriptions(ctx context.Context, who model.Caller, f model.Su
 		if err != nil {
 			return err
 		}
-		return concludeSubscriptions(ctx, tx, who.Tenant, rows)
+		for i := range rows {
+			rows[i].Status.Conditions = rows[i].conditions()
+		}
+		return nil
 	})
 	items = make([]model.Subscription, len(rows))
 	for i, s := range rows {
@@ -166,8 +200,7 @@ func (r *Reader) Subscriptions(ctx context.Context, who model.Caller, f model.Su
 
 // Subscription returns one subscription with its configuration and, where it does not resolve, why.
 func (r *Reader) Subscription(ctx context.Context, who model.Caller, cluster, namespace, name string) (model.Subscription, error) {
-	var rows [1]subscriptionRow
-	s := &rows[0]
+	s := new(subscriptionRow)
 	err := r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) (err error) {
 		*s, err = one(ctx, tx, subscriptionColumns+` where s.tenant = $1 and s.cluster = $2 and s.namespace = $3 and s.name = $4`,
 			[]any{who.Tenant, cluster, namespace, name},
@@ -175,9 +208,7 @@ func (r *Reader) Subscription(ctx context.Context, who model.Caller, cluster, na
 		if err != nil {
 			return err
 		}
-		if err := concludeSubscriptions(ctx, tx, who.Tenant, rows[:]); err != nil {
-			return err
-		}
+		s.Status.Conditions = s.conditions()
 		if s.config != "" {
 			if s.Spec.Config, err = document(ctx, tx, `select body from gateway.bodies where tenant = $1 and commitment = $2`, who.Tenant, s.config); err != nil {
 				return err
@@ -189,7 +220,7 @@ func (r *Reader) Subscription(ctx context.Context, who model.Caller, cluster, na
 			if err != nil {
 				return err
 			}
-			explain(&s.Status)
+			explain(&s.Status, failureType(s.failed))
 		}
 		return r.deprecations(ctx, tx, who.Tenant, s)
 	})
@@ -197,13 +228,13 @@ func (r *Reader) Subscription(ctx context.Context, who model.Caller, cluster, na
 }
 
 // explain puts the sentences of the explanation into the condition, where people look first.
-func explain(status *model.SubscriptionStatus) {
+func explain(status *model.SubscriptionStatus, condition string) {
 	sentences := strings.Join(status.Explanation.Sentences(), "; ")
 	if sentences == "" {
 		return
 	}
 	for i := range status.Conditions {
-		if status.Conditions[i].Type == conditionResolutionFailed {
+		if status.Conditions[i].Type == condition {
 			status.Conditions[i].Message = sentences
 		}
 	}

@@ -1,0 +1,122 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/chandler-fleet/chandler/libs/catalog/compare"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+)
+
+// shownChanges is how many single changes of one kind are listed: what is more stands in -o json.
+const shownChanges = 20
+
+// changes says what the replacements of a plan change, for who approves it.
+func (p *page) changes(all []model.Upgrade) {
+	if len(all) == 0 {
+		return
+	}
+	p.section("What it changes")
+	for _, u := range all {
+		p.row("UPGRADE", u.From+" -> "+u.To, changeSummary(u))
+		for _, line := range limited(crdLines(u.CRDs)) {
+			p.row("", "", line)
+		}
+		for _, line := range limited(rightLines(u.Gained)) {
+			p.row("", "", "may newly "+line)
+		}
+	}
+}
+
+func changeSummary(u model.Upgrade) string {
+	switch {
+	case u.State == model.UpgradePending:
+		return "not compared yet; look again in a moment"
+	case u.State == model.UpgradeUnknown:
+		return "unknown: the manifests of one of the two are not at hand"
+	case u.Problem != "":
+		return "cannot be compared: " + u.Problem
+	case u.Empty():
+		return "the same custom resource definitions and rights"
+	}
+	out := fmt.Sprintf("%d custom resource definitions differ, %d rights gained, %d lost", len(u.CRDs), len(u.Gained), len(u.Lost))
+	if u.Breaking {
+		out = "BREAKING: existing resources can become invalid or unreachable; " + out
+	}
+	return out
+}
+
+func crdLines(crds []compare.CRD) []string {
+	var out []string
+	for i := range crds {
+		c := &crds[i]
+		if c.Change != compare.Changed {
+			out = append(out, c.Name+" is "+c.Change)
+			continue
+		}
+		add := func(format string, args ...any) { out = append(out, c.Name+": "+fmt.Sprintf(format, args...)) }
+		if c.Scope != nil {
+			add("scope %s becomes %s", c.Scope.From, c.Scope.To)
+		}
+		if c.Storage != nil {
+			add("stored version %s becomes %s", c.Storage.From, c.Storage.To)
+		}
+		if len(c.ServedRemoved) > 0 {
+			add("no longer serves %s", strings.Join(c.ServedRemoved, ", "))
+		}
+		if len(c.VersionsAdded) > 0 {
+			add("new versions %s", strings.Join(c.VersionsAdded, ", "))
+		}
+		for _, s := range c.Schema {
+			add("%s %s %s", s.Version, or(s.Path, "(whole)"), narrowing(s))
+		}
+		if c.More > 0 {
+			add("and %d more", c.More)
+		}
+	}
+	return out
+}
+
+func narrowing(s compare.SchemaChange) string {
+	switch {
+	case s.From != "" && s.To != "":
+		return fmt.Sprintf("%s: %s becomes %s", s.Kind, s.From, s.To)
+	case s.From != "":
+		return fmt.Sprintf("%s: %s", s.Kind, s.From)
+	case s.To != "":
+		return fmt.Sprintf("%s: %s", s.Kind, s.To)
+	default:
+		return string(s.Kind)
+	}
+}
+
+func rightLines(rights []compare.Right) []string {
+	out := make([]string, 0, len(rights))
+	for _, r := range rights {
+		what := r.URL
+		if what == "" {
+			what = strings.TrimSuffix(r.Resource+"."+r.Group, ".")
+		}
+		if r.Name != "" {
+			what += " " + r.Name
+		}
+		where := "in its namespaces"
+		if r.Scope == compare.ScopeCluster {
+			where = "in the whole cluster"
+		}
+		line := strings.Join(r.Verbs, ", ") + " " + what + " " + where
+		if r.Sensitive != "" {
+			line += " (" + r.Sensitive + ")"
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+// limited keeps the first lines and counts the others.
+func limited(lines []string) []string {
+	if len(lines) <= shownChanges {
+		return lines
+	}
+	return append(lines[:shownChanges:shownChanges], fmt.Sprintf("… and %d more; see -o json", len(lines)-shownChanges))
+}

@@ -1,0 +1,95 @@
+package app
+
+import (
+	"fmt"
+	"os"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/source"
+	"github.com/chandler-fleet/chandler/services/gateway/cataloghook"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/store"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+	"github.com/chandler-fleet/chandler/services/gateway/rule"
+)
+
+// maxDefaultsBytes bounds the file of default catalogs: people write it by hand.
+const maxDefaultsBytes = 1 << 20
+
+// parts are what the configuration makes before anything is connected to.
+type parts struct {
+	credentials *store.Credentials
+	secrets     *store.CatalogSecrets
+	defaults    []model.AddCatalog
+}
+
+func readParts(cfg Config) (p parts, err error) {
+	if p.credentials, err = store.NewCredentials(cfg.CredentialsRecipient); err != nil {
+		return p, err
+	}
+	if p.secrets, err = store.NewCatalogSecrets(cfg.CatalogCredentialsRecipient); err != nil {
+		return p, err
+	}
+	if cfg.HookKey != "" && len(cfg.HookKey) < cataloghook.MinKey {
+		return p, errs.New(errs.Invalid, "the hook key has %d characters, at least %d are wanted", len(cfg.HookKey), cataloghook.MinKey).At("hook-key", "min-length")
+	}
+	p.defaults, err = readDefaults(cfg.DefaultCatalogs)
+	return p, err
+}
+
+func (p parts) defaultNames() map[string]bool {
+	names := map[string]bool{}
+	for _, d := range p.defaults {
+		names[d.Name] = true
+	}
+	return names
+}
+
+// readDefaults reads the catalogs that come with the installation (R-CAT-110); an empty path is none.
+func readDefaults(path string) ([]model.AddCatalog, error) {
+	if path == "" {
+		return nil, nil
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("setting default-catalogs: %w", err)
+	}
+	if info.Size() > maxDefaultsBytes {
+		return nil, errs.New(errs.TooLarge, "setting default-catalogs: %s has %d bytes, %d are allowed", path, info.Size(), maxDefaultsBytes)
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("setting default-catalogs: %w", err)
+	}
+	var file struct {
+		Catalogs []model.AddCatalog `json:"catalogs"`
+	}
+	if err := yaml.UnmarshalStrict(raw, &file); err != nil {
+		return nil, errs.Wrap(errs.Invalid, err, "setting default-catalogs: %s", path)
+	}
+	return file.Catalogs, checkDefaults(path, file.Catalogs)
+}
+
+func checkDefaults(path string, list []model.AddCatalog) error {
+	var v rule.Violations
+	seen := map[string]bool{}
+	for i, d := range list {
+		at := fmt.Sprintf("%s: catalogs[%d]", path, i)
+		v.DNSSubdomainName(at+".name", d.Name)
+		if seen[d.Name] {
+			v.Addf(at+".name", rule.Unique, "%s: catalog %q stands there twice", at, d.Name)
+		}
+		seen[d.Name] = true
+		if d.Cluster != "" || d.Namespace != "" || d.Visibility != "" {
+			v.Addf(at, rule.NotChangeable, "%s: a default catalog belongs to the whole fleet: leave out cluster, namespace and visibility", at)
+		}
+		if d.Disabled {
+			v.Addf(at+".disabled", rule.NotChangeable, "%s: whether a default catalog is disabled is said by people: with PUT /api/v1/operatorhub, or apply of an OperatorHub", at)
+		}
+		for _, x := range source.Check(d.Source.Type, d.Source.Settings(d.Display)) {
+			v.Addf(at+".source"+x.Field, x.Rule, "%s: %s", at, x.Message)
+		}
+	}
+	return v.Err()
+}

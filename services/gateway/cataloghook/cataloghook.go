@@ -1,0 +1,67 @@
+// Package cataloghook proves that a request to look at a catalog comes from somebody who was given the
+// secret of its hook. A secret is derived from the gateway's hook key, the catalog and a nonce, so that no
+// secret needs to be stored and another nonce ends the one before. It is pure.
+package cataloghook
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"strings"
+	"time"
+)
+
+const (
+	// MinKey is the least length of the gateway's hook key: below it a secret could be guessed from another.
+	MinKey = 32
+	// NonceBytes makes each hook its own.
+	NonceBytes = 16
+	// prefix tells people, and those who look for secrets in the wrong places, what they see.
+	prefix = "chh_"
+	// signature is how the header of a signed request begins.
+	signature = "sha256="
+)
+
+// Hook is a catalog's hook as it is stored.
+type Hook struct {
+	Tenant, Subject string
+	Nonce           []byte
+	Created         time.Time
+}
+
+// Secret is the secret of a hook.
+func Secret(key, tenant, subject string, nonce []byte) string {
+	mac := hmac.New(sha256.New, []byte(key))
+	// The parts cannot run into each other: no name holds a zero byte, and the nonce has a fixed length.
+	mac.Write([]byte("chandler.catalog-hook.v1\x00" + tenant + "\x00" + subject + "\x00"))
+	mac.Write(nonce)
+	return prefix + base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+}
+
+// Proof is what a request brings: a token, or a signature of its body.
+type Proof struct {
+	Token     string // Authorization: Bearer, or X-Gitlab-Token
+	Signature string // X-Hub-Signature-256: sha256=<hex>
+}
+
+// Empty reports whether a request brings nothing.
+func (p Proof) Empty() bool { return p.Token == "" && p.Signature == "" }
+
+// Holds reports whether the proof fits the secret. Where both are brought both must fit. It takes the same
+// time whatever is wrong.
+func (p Proof) Holds(secret string, body []byte) bool {
+	ok := !p.Empty()
+	if p.Token != "" {
+		given, want := sha256.Sum256([]byte(p.Token)), sha256.Sum256([]byte(secret))
+		ok = subtle.ConstantTimeCompare(given[:], want[:]) == 1 && ok
+	}
+	if p.Signature != "" {
+		mac := hmac.New(sha256.New, []byte(secret))
+		mac.Write(body)
+		given, err := hex.DecodeString(strings.TrimPrefix(p.Signature, signature))
+		ok = err == nil && strings.HasPrefix(p.Signature, signature) && hmac.Equal(given, mac.Sum(nil)) && ok
+	}
+	return ok
+}

@@ -1,0 +1,95 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+)
+
+// PackagesQuery chooses packages over all catalogs.
+type PackagesQuery struct {
+	Search           string   `query:"search" maxLength:"256" doc:"Words that names, keywords or descriptions hold; the beginning of a word is enough"`
+	Category         []string `query:"category,explode" maxItems:"32" doc:"May be given several times, as alternatives; so may the others"`
+	Provider         []string `query:"provider,explode" maxItems:"32"`
+	Capability       []string `query:"capability,explode" maxItems:"8" doc:"Such as Deep Insights"`
+	Feature          []string `query:"infrastructureFeature,explode" maxItems:"32" doc:"Such as disconnected"`
+	InstallMode      []string `query:"installMode,explode" maxItems:"4" enum:"OwnNamespace,SingleNamespace,MultiNamespace,AllNamespaces"`
+	Catalog          []string `query:"catalog,explode" maxItems:"32" doc:"Name, or cluster/namespace/name"`
+	CatalogNamespace string   `query:"catalogNamespace" maxLength:"63" doc:"Only catalogs of this namespace"`
+	Label            []string `query:"label,explode" maxItems:"16" doc:"key=value or key, of the CSV; all must hold"`
+	Cluster          string   `query:"cluster" maxLength:"63" doc:"Only what this cluster sees"`
+	Namespace        string   `query:"namespace" maxLength:"63" doc:"Only what this namespace sees"`
+}
+
+// foundList is a page of packages with counts.
+type foundList struct {
+	list[model.FoundPackage]
+
+	Total  int          `json:"total" doc:"On all pages"`
+	Facets model.Facets `json:"facets" doc:"How many packages have a value; the field's own filter is left out"`
+}
+
+func (a *API) packages() {
+	register(a, needRead, operation(http.MethodGet, "/packages", "search-packages", tagCatalogs,
+		"Search the packages of all catalogs, with counts by category, provider, capability, feature, install mode and catalog"),
+		func(ctx context.Context, who model.Caller, in *struct {
+			ListQuery
+			PackagesQuery
+		},
+		) (*output[foundList], error) {
+			page, err := a.waitList(ctx, who, a.d.Views.Catalogs, in.ListQuery)
+			if err != nil {
+				return nil, err
+			}
+			found, err := a.d.Browse.Search(ctx, who, model.PackageFilter{
+				Search: in.Search, Categories: in.Category, Providers: in.Provider, Capabilities: in.Capability, Features: in.Feature,
+				InstallModes: in.InstallMode, Catalogs: in.Catalog, CatalogNamespace: in.CatalogNamespace, Labels: in.Label,
+				Cluster: in.Cluster, Namespace: in.Namespace, Page: page,
+			})
+			items, err := listed(found.Items, found.Next, err)
+			if err != nil {
+				return nil, err
+			}
+			return &output[foundList]{foundList{items.Body, found.Total, found.Facets}}, nil
+		})
+	icon := operation(http.MethodGet, "/catalogs/{catalog}/packages/{package}/icon", "get-package-icon", tagCatalogs,
+		"Get the picture of a package; the default one where it has none")
+	register(a, needRead, icon, func(ctx context.Context, who model.Caller, in *struct {
+		PackagePath
+		IfNoneMatch string `header:"If-None-Match" maxLength:"1024"`
+	},
+	) (*picture, error) {
+		if err := a.wait(ctx, who, a.d.Views.Catalogs, in.ReadQuery); err != nil {
+			return nil, err
+		}
+		i, err := a.d.Browse.Icon(ctx, who, in.name(), in.Package)
+		if err != nil {
+			return nil, err
+		}
+		return pictureOf(i, in.IfNoneMatch), nil
+	})
+}
+
+// picture is an answer that is an image. It was written by whoever made the package, so that a browser that
+// opens it must run nothing of it.
+type picture struct {
+	Status      int
+	ContentType string `header:"Content-Type"`
+	ETag        string `header:"ETag"`
+	Cache       string `header:"Cache-Control"`
+	Policy      string `header:"Content-Security-Policy"`
+	Sniff       string `header:"X-Content-Type-Options"`
+	Body        []byte
+}
+
+func pictureOf(i model.PackageIcon, known string) *picture {
+	p := &picture{
+		Status: http.StatusOK, ContentType: i.MediaType, ETag: i.ETag, Cache: "private, max-age=300",
+		Policy: "default-src 'none'; style-src 'unsafe-inline'; sandbox", Sniff: "nosniff", Body: i.Data,
+	}
+	if known == i.ETag || known == "W/"+i.ETag {
+		p.Status, p.Body = http.StatusNotModified, nil
+	}
+	return p
+}
