@@ -21,6 +21,8 @@
 // that cannot be installed. A lenient load serves the packages that no error speaks of, and lists the
 // others as quarantined: see Catalog.Err and Quarantine.
 //
+// ReadBundle reads one bundle by itself, as an image or an author's directory holds it.
+//
 // A Package is immutable and addressed by its digest; so is the content of a bundle, which Load hands
 // out once it is canonical and lets go. A catalog's revision is the set of its packages' digests.
 //

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unique"
 
 	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/catalog/internal/docs"
@@ -66,13 +67,17 @@ type csvFacts struct {
 func factsOf(csv bundle.CSV) *csvFacts {
 	f := &csvFacts{
 		replaces: csv.Spec.Replaces, skipRange: csv.Annotations[annotationSkipRange],
-		description: csv.Spec.Description, skips: csv.Spec.Skips,
+		description: shared(csv.Spec.Description), skips: csv.Spec.Skips,
 	}
 	if len(csv.Spec.Icon) > 0 {
-		f.icon = &iconBody{Data: csv.Spec.Icon[0].Data, MediaType: csv.Spec.Icon[0].MediaType}
+		f.icon = &iconBody{Data: shared(csv.Spec.Icon[0].Data), MediaType: csv.Spec.Icon[0].MediaType}
 	}
 	return f
 }
+
+// shared returns the one copy of a text that many versions of an operator have in common, as they have
+// icons and descriptions.
+func shared(text string) string { return unique.Make(text).Value() }
 
 type deprecationsDraft struct {
 	place

@@ -87,6 +87,18 @@ func TestHostileDocuments(t *testing.T) {
 	}
 }
 
+// TestManyDocumentsOnOneLine proves that the cost of a line grows with its length, however many documents
+// stand on it (R-CAT-3). It counts all that is allocated, so it runs alone.
+func TestManyDocumentsOnOneLine(t *testing.T) {
+	const n, most = 50_000, 400 << 20
+	line := strings.Repeat(`{"schema":"sea.test/note","name":"n"}`, n) + strings.Repeat(" ", 1<<20)
+	before := allocated()
+	c := load(t, files{"a": line})
+	if spent := allocated() - before; c.Stats.Documents != n || len(c.Blobs) != 1 || spent > most {
+		t.Errorf("%d documents, %d blobs, %d MB allocated", c.Stats.Documents, len(c.Blobs), spent>>20)
+	}
+}
+
 func allocated() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)

@@ -3,6 +3,7 @@ package catalog
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"runtime"
 	"slices"
@@ -31,7 +32,7 @@ func Visit(fsys fs.FS, each func(Document) error) (Findings, error) {
 	w := &walker{fs: fsys}
 	if st, err := fs.Stat(fsys, "."); err != nil || !st.IsDir() {
 		w.reportf(SeverityError, ".", "R-CAT-43", "the root of a catalog must be a directory that can be read")
-		return w.findings, nil
+		return w.findings, nil //nolint:nilerr // the finding tells it
 	}
 	w.walk(".", nil, 0)
 	if len(w.sources) == 0 && len(w.findings) == 0 {
@@ -122,7 +123,7 @@ func (v *visitor) cut(s source, work, queue chan<- *visited, stop <-chan struct{
 		return send(last) == nil
 	}
 	err := v.split(s, func(c docs.Chunk) error { return send(&visited{chunk: c}) })
-	if err == ErrStopped {
+	if errors.Is(err, ErrStopped) {
 		return false
 	}
 	if err != nil {
@@ -145,6 +146,7 @@ func (v *visitor) split(s source, each func(docs.Chunk) error) error {
 
 // read decodes the document.
 func (d *visited) read() {
+	defer d.chunk.Release()
 	fail := func(f Finding, envelope bool) { d.finding, d.envelope = &f, envelope }
 	file := d.source.path
 	var parser docs.Parser

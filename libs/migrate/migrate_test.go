@@ -214,7 +214,8 @@ func TestUpWithoutDatabase(t *testing.T) {
 
 // onlyFor are the views that one service alone may read.
 var onlyFor = map[string]string{
-	"gateway_api.cluster_credentials": "installer", // it has the identity that they are encrypted to
+	"gateway_api.cluster_credentials": "installer",       // it has the identity that they are encrypted to
+	"gateway_api.catalog_secrets":     "catalog-indexer", // likewise
 }
 
 // Each service sees its own tables and the views of the others, nothing else (migrations/README.md).

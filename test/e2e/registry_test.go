@@ -143,7 +143,7 @@ func (r *registryOf) bundleImage(dir, pkg, version string) string {
 
 // catalogImage makes a catalog image of the example catalog, whose bundles are images; those of the packages in missing
 // are named, but not pushed yet. It returns the reference by tag.
-func (r *registryOf) catalogImage(dir string, missing ...string) string {
+func (r *registryOf) catalogImage(dir, tag string, missing ...string) string {
 	r.t.Helper()
 	c, err := catalog.Load(os.DirFS(dir), catalog.Options{})
 	r.must(err)
@@ -164,8 +164,8 @@ func (r *registryOf) catalogImage(dir string, missing ...string) string {
 		}
 		files["configs/"+p.Name+"/catalog.json"] = out.Bytes()
 	}
-	r.push("catalogs/harbour", "v1", files, map[string]string{"operators.operatorframework.io.index.configs.v1": "/configs"})
-	return r.host + "/catalogs/harbour:v1"
+	r.push("catalogs/harbour", tag, files, map[string]string{"operators.operatorframework.io.index.configs.v1": "/configs"})
+	return r.host + "/catalogs/harbour:" + tag
 }
 
 // Authorization implements authn.Authenticator.

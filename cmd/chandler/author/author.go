@@ -13,6 +13,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -115,7 +117,19 @@ func failed(err error) error {
 }
 
 // note says a line to the person, beside the result.
-func (t *tool) note(format string, args ...any) { fmt.Fprintf(t.Err, format+"\n", args...) }
+func (t *tool) note(format string, args ...any) {
+	fmt.Fprintln(t.Err, clean(fmt.Sprintf(format, args...)))
+}
+
+// clean keeps names of a hostile catalog from steering the terminal.
+func clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' || unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, s)
+}
 
 // maxTold is how many findings are shown beside a result; chandler catalog validate shows all.
 const maxTold = 20

@@ -173,7 +173,7 @@ func (d difference) write(w io.Writer, format string) error {
 	} else {
 		fmt.Fprintf(&b, "%s added, %d removed, %d changed\n", count(counts[index.Added], "package"), counts[index.Removed], counts[index.Changed])
 	}
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, clean(b.String()))
 	return err
 }
 

@@ -1,6 +1,7 @@
 package author
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -29,13 +30,13 @@ func (t *tool) load(ctx context.Context, r *tree, o catalog.Options) (*catalog.C
 	return catalog.Load(fsys, o)
 }
 
-// valid loads a reference that must be a catalog without errors; what is wrong is told.
+// valid loads a reference that must be a catalog without errors; those that it has are told.
 func (t *tool) valid(ctx context.Context, r *tree) (*catalog.Catalog, error) {
 	c, err := t.load(ctx, r, catalog.Options{})
 	if err != nil {
 		return nil, err
 	}
-	return c, t.tell(c.Findings)
+	return c, t.tell(onlyErrors(c.Findings))
 }
 
 // documents calls each for every document that the tree holds or can be rendered to (R-CAT-58, R-CAT-62):
@@ -86,15 +87,11 @@ func (t *tool) packages(ctx context.Context, r *tree, each func(fbc.Blob) error)
 		return nil, err
 	}
 	for _, p := range c.Packages {
-		blobs, err := fbc.FromPackage(p, content.get)
-		if err != nil {
-			return nil, err
-		}
-		for _, b := range blobs {
-			if ctx.Err() != nil {
-				return nil, ctx.Err()
+		for b, err := range fbc.Documents(p, content.get) {
+			if err = cmp.Or(err, ctx.Err()); err == nil {
+				err = each(b)
 			}
-			if err := each(b); err != nil {
+			if err != nil {
 				return nil, err
 			}
 		}

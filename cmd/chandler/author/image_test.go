@@ -1,6 +1,9 @@
 package author_test
 
 import (
+	"archive/tar"
+	"compress/gzip"
+	"errors"
 	"io"
 	"io/fs"
 	"log"
@@ -47,8 +50,41 @@ func registryOf(t *testing.T, catalog, documents string) string {
 	return host
 }
 
-// push makes an image of a directory below a path.
+// push puts an image of a directory, below a path, into a registry.
 func push(t *testing.T, ref, below, dir string, labels map[string]string) {
+	t.Helper()
+	if err := crane.Push(image(t, below, dir, labels), ref, crane.Insecure); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// layout writes an image of a directory as an OCI layout.
+func layout(t *testing.T, dir, to string) string {
+	t.Helper()
+	if err := crane.SaveOCI(image(t, "configs", dir, map[string]string{"operators.operatorframework.io.index.configs.v1": "/configs"}), to); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+// archive packs a directory.
+func archive(t *testing.T, dir, to string) string {
+	t.Helper()
+	f, err := os.Create(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z := gzip.NewWriter(f)
+	w := tar.NewWriter(z)
+	err = w.AddFS(os.DirFS(dir))
+	if err = errors.Join(err, w.Close(), z.Close(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+// image makes an image of a directory below a path.
+func image(t *testing.T, below, dir string, labels map[string]string) v1.Image {
 	t.Helper()
 	files := map[string][]byte{}
 	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
@@ -62,14 +98,12 @@ func push(t *testing.T, ref, below, dir string, labels map[string]string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	image, err := crane.Image(files)
+	out, err := crane.Image(files)
 	if err == nil {
-		image, err = mutate.Config(image, v1.Config{Labels: labels})
-	}
-	if err == nil {
-		err = crane.Push(image, ref, crane.Insecure)
+		out, err = mutate.Config(out, v1.Config{Labels: labels})
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
+	return out
 }

@@ -118,7 +118,7 @@ func (t *tool) writeImages(images []image, format string) error {
 		return writeValue(t.Out, format, map[string]any{"images": images})
 	}
 	for _, i := range images {
-		if _, err := fmt.Fprintln(t.Out, i.Image); err != nil {
+		if _, err := fmt.Fprintln(t.Out, clean(i.Image)); err != nil {
 			return err
 		}
 	}

@@ -2,5 +2,5 @@
 
 package author_test
 
-// some takes every file.
-func some(string) bool { return true }
+// share takes all that there is.
+const share = 1

@@ -2,16 +2,6 @@
 
 package author_test
 
-import (
-	"hash/fnv"
-	"strings"
-)
-
-// some takes one package of twelve: under the race detector all would take minutes and show no more.
-func some(path string) bool {
-	const share = 12
-	parts := strings.Split(path, "/")
-	h := fnv.New32()
-	_, _ = h.Write([]byte(strings.Join(parts[:min(len(parts)-1, 3)], "/"))) // never fails
-	return h.Sum32()%share == 0
-}
+// share is how many times less of the real catalogs is taken under the race detector, which makes decoding
+// an order of magnitude slower.
+const share = 5

@@ -64,9 +64,44 @@ func TestServe(t *testing.T) {
 	if err := conn.Close(); err != nil {
 		t.Error(err)
 	}
+	// What is served can be read again, as a reference.
+	if got := heads(t, "grpc://"+address, "--insecure"); got != heads(t, filepath.Join("..", "..", "..", "examples", "catalog")) {
+		t.Errorf("read from the server:\n%s", got)
+	}
 	stop()
 	if err := <-ended; err != nil {
 		t.Errorf("the ordered stop: %v", err)
+	}
+}
+
+// heads lists the channels of a reference with their heads.
+func heads(t *testing.T, ref string, flags ...string) string {
+	t.Helper()
+	var out, said strings.Builder
+	all := author.ListCommands(author.Env{Out: &out, Err: &said, Lookup: noEnv})
+	c := all[slices.IndexFunc(all, func(c *cobra.Command) bool { return c.Name() == "channels" })]
+	c.SilenceErrors, c.SilenceUsage = true, true
+	c.SetArgs(append([]string{ref}, flags...))
+	if err := c.ExecuteContext(t.Context()); err != nil || !strings.Contains(out.String(), "tidegauge") {
+		t.Fatalf("%s: %v\n%s%s", ref, err, out.String(), said.String())
+	}
+	return out.String()
+}
+
+// TestReferences: the same catalog in an archive, in an OCI layout and in one file is the same (R-CAT-60).
+func TestReferences(t *testing.T) {
+	t.Parallel()
+	examples := filepath.Join("..", "..", "..", "examples", "catalog")
+	want := heads(t, examples)
+	dir := t.TempDir()
+	do(t, "migrate", examples, filepath.Join(dir, "documents"))
+	for name, ref := range map[string]string{
+		"archive": archive(t, filepath.Join(dir, "documents"), filepath.Join(dir, "catalog.tar.gz")),
+		"layout":  layout(t, filepath.Join(dir, "documents"), filepath.Join(dir, "layout")),
+	} {
+		if got := heads(t, ref); got != want {
+			t.Errorf("%s:\n%s", name, got)
+		}
 	}
 }
 

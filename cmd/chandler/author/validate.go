@@ -164,12 +164,12 @@ func (v verdict) write(w io.Writer, format string) error {
 		return writeValue(w, format, v)
 	}
 	for _, f := range v.Findings {
-		if _, err := fmt.Fprintln(w, f); err != nil {
+		if _, err := fmt.Fprintln(w, clean(f.String())); err != nil {
 			return err
 		}
 	}
 	for _, q := range v.Quarantined {
-		if _, err := fmt.Fprintf(w, "package %s is left out: %s\n", q.Package, count(q.Findings, "error")); err != nil {
+		if _, err := fmt.Fprintf(w, "package %s is left out: %s\n", clean(q.Package), count(q.Findings, "error")); err != nil {
 			return err
 		}
 	}
@@ -248,7 +248,7 @@ func (t *tool) lint(ctx context.Context, r *tree, o lint.Options, format string)
 		}
 	} else {
 		for _, f := range findings {
-			if _, err := fmt.Fprintln(t.Out, f); err != nil {
+			if _, err := fmt.Fprintln(t.Out, clean(f.String())); err != nil {
 				return err
 			}
 		}

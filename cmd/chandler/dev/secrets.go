@@ -23,7 +23,7 @@ func loadKeys(path string) (k keys.Keys, err error) {
 	if err := json.Unmarshal(raw, &k); err != nil {
 		return k, fmt.Errorf("%s cannot be read; remove the state folder to start afresh: %w", path, err)
 	}
-	added, err := k.Complete()
+	k, added, err := k.Complete()
 	if err != nil || !added {
 		return k, err
 	}

@@ -57,14 +57,14 @@ func Make() (Keys, error) {
 	}, nil
 }
 
-// Complete adds what secrets that an older version made do not have yet, and reports whether it did.
-func (k *Keys) Complete() (bool, error) {
+// Complete returns k with what secrets that an older version made do not have yet, and whether anything was added.
+func (k Keys) Complete() (_ Keys, added bool, err error) {
 	if k.CatalogIdentity != "" && k.HookKey != "" {
-		return false, nil
+		return k, false, nil
 	}
 	made, err := Make()
 	if err != nil {
-		return false, err
+		return k, false, err
 	}
 	if k.CatalogIdentity == "" {
 		k.CatalogIdentity, k.CatalogRecipient = made.CatalogIdentity, made.CatalogRecipient
@@ -72,7 +72,7 @@ func (k *Keys) Complete() (bool, error) {
 	if k.HookKey == "" {
 		k.HookKey = made.HookKey
 	}
-	return true, nil
+	return k, true, nil
 }
 
 // Variable is one environment variable of an installation.

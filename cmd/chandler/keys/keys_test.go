@@ -13,12 +13,13 @@ func TestComplete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if added, err := k.Complete(); added || err != nil {
+	if same, added, err := k.Complete(); added || err != nil || same != k {
 		t.Errorf("nothing is missing: %v %v", added, err)
 	}
 	old := k
 	old.CatalogIdentity, old.CatalogRecipient, old.HookKey = "", "", ""
-	if added, err := old.Complete(); !added || err != nil {
+	old, added, err := old.Complete()
+	if !added || err != nil {
 		t.Errorf("got %v %v", added, err)
 	}
 	if old.CatalogIdentity == "" || old.CatalogRecipient == "" || len(old.HookKey) < 32 || old.GrantKey != k.GrantKey || old.Identity != k.Identity {

@@ -2,6 +2,8 @@ package olm_test
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -195,23 +197,28 @@ spec:
 		},
 		"a template alone": {
 			"metadata: {name: a, annotations: {olm.catalogImageTemplate: 'r.test/a:v{kube_minor_version}'}}\nspec: {sourceType: grpc}\n",
-			olm.Catalog{Source: model.CatalogSource{Type: "image", Template: "r.test/a:v{kube_minor_version}"}}, "",
+			olm.Catalog{Source: model.CatalogSource{Type: "image", Template: "r.test/a:v{kube_minor_version}"}},
+			"",
 		},
 		"an address": {
 			"metadata: {name: a}\nspec: {sourceType: grpc, address: 'catalog.test:50051'}\n",
-			olm.Catalog{Source: model.CatalogSource{Type: "grpc", Address: "catalog.test:50051"}}, "",
+			olm.Catalog{Source: model.CatalogSource{Type: "grpc", Address: "catalog.test:50051"}},
+			"",
 		},
 		"a config map": {
 			"metadata: {name: a, namespace: olm}\nspec: {sourceType: ConfigMap, configMap: old}\n",
-			olm.Catalog{Source: model.CatalogSource{Type: "configmap", ConfigMap: &model.CatalogConfigMap{Namespace: "olm", Name: "old"}}}, "",
+			olm.Catalog{Source: model.CatalogSource{Type: "configmap", ConfigMap: &model.CatalogConfigMap{Namespace: "olm", Name: "old"}}},
+			"",
 		},
 		"its old name": {
 			"metadata: {name: a, namespace: olm}\nspec: {sourceType: internal, configMap: old}\n",
-			olm.Catalog{Source: model.CatalogSource{Type: "configmap", ConfigMap: &model.CatalogConfigMap{Namespace: "olm", Name: "old"}}}, "",
+			olm.Catalog{Source: model.CatalogSource{Type: "configmap", ConfigMap: &model.CatalogConfigMap{Namespace: "olm", Name: "old"}}},
+			"",
 		},
 		"a repository": {
 			"metadata: {name: a}\nspec: {sourceType: git, url: 'https://git.test/a.git', reference: main, subdirectory: catalog}\n",
-			olm.Catalog{Source: model.CatalogSource{Type: "git", URL: "https://git.test/a.git", Reference: "main", Subdirectory: "catalog"}}, "",
+			olm.Catalog{Source: model.CatalogSource{Type: "git", URL: "https://git.test/a.git", Reference: "main", Subdirectory: "catalog"}},
+			"",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -238,5 +245,23 @@ spec: {disableAllDefaultSources: true, sources: [{name: community-operators, dis
 	want := &model.SetOperatorHub{DisableAllDefaultSources: true, Sources: []model.HubSource{{Name: "community-operators"}}}
 	if err != nil || len(got) != 1 || !reflect.DeepEqual(got[0].Hub, want) {
 		t.Errorf("got %+v %v", got, err)
+	}
+}
+
+// TestExamples: the files that people copy are taken, without a note.
+func TestExamples(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"catalogsource.yaml", "operatorhub.yaml"} {
+		f, err := os.Open(filepath.Join("..", "..", "..", "examples", "olm", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := olm.Read(f, name)
+		if err != nil || len(got) != 1 || len(got[0].Notes) != 0 {
+			t.Errorf("%s: %+v %v", name, got, err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

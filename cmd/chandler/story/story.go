@@ -44,6 +44,7 @@ func plain(t events.Type) string {
 		"catalog.refresh-requested.v1":   "the indexer was asked to look at the source",
 		"catalog.removed.v1":             "catalog removed; what is installed stays",
 		"operatorgroup.deleted.v1":       "operator group deleted",
+		"catalogsecret.deleted.v1":       "credential erased",
 		"subscription.deleted.v1":        "subscription deleted; the installed operator stays",
 	}[t]
 }
@@ -53,7 +54,8 @@ func sentence(p events.Payload) string {
 	switch v := p.(type) {
 	case events.ClusterObserved:
 		return clusterObserved(v)
-	case events.CatalogAdded, events.CatalogChanged, events.CatalogLoadFailed, events.CatalogRevisionPublished:
+	case events.CatalogAdded, events.CatalogChanged, events.CatalogLoadFailed, events.CatalogRevisionPublished, events.CatalogBundlesFetched,
+		events.CatalogSecretSet, events.CatalogHealthSet:
 		return catalogSentence(v)
 	case events.SubscriptionCreated, events.SubscriptionGenerated, events.SubscriptionChanged, events.ResolutionFailed, events.ResolutionSucceeded:
 		return subscriptionSentence(v)
@@ -100,9 +102,15 @@ func targets(s events.OperatorGroupSpec) string {
 func catalogSentence(p events.Payload) string {
 	switch v := p.(type) {
 	case events.CatalogAdded:
-		return "catalog added from a " + v.SourceType
+		return "catalog added from a " + v.SourceType + disabled(v.Disabled)
 	case events.CatalogChanged:
-		return "catalog changed: from a " + v.SourceType + ", priority " + strconv.Itoa(int(v.Priority))
+		return "catalog changed: from a " + v.SourceType + ", priority " + strconv.Itoa(int(v.Priority)) + disabled(v.Disabled)
+	case events.CatalogBundlesFetched:
+		return fetched(v)
+	case events.CatalogSecretSet:
+		return "credential of kind " + v.Kind + " given"
+	case events.CatalogHealthSet:
+		return "an unhealthy catalog that nobody needs: " + v.Mode
 	case events.CatalogLoadFailed:
 		return fmt.Sprintf("the source could not be taken: %s, %s (%s)", v.Reason, plural(v.Findings, "finding"), v.Rule)
 	case events.CatalogRevisionPublished:
@@ -110,6 +118,27 @@ func catalogSentence(p events.Payload) string {
 	default:
 		return ""
 	}
+}
+
+func disabled(yes bool) string {
+	if yes {
+		return ", not offered"
+	}
+	return ""
+}
+
+func fetched(v events.CatalogBundlesFetched) string {
+	there := 0
+	for _, b := range v.Bundles {
+		if b.Content != "" {
+			there++
+		}
+	}
+	s := plural(there, "bundle image") + " fetched"
+	if missing := len(v.Bundles) - there; missing > 0 {
+		s += ", " + strconv.Itoa(missing) + " not"
+	}
+	return s
 }
 
 func revision(v events.CatalogRevisionPublished) string {

@@ -73,8 +73,12 @@ func TestEntries(t *testing.T) {
 	gone := []catalog.Property{{Type: catalog.TypeDeprecated, Value: json.RawMessage(`{}`)}}
 	p := &catalog.Package{
 		Bundles: []catalog.Bundle{
-			{Name: "a.v1", Version: "1.0.0"}, {Name: "a.v10", Version: "10.0.0"}, {Name: "a.v9", Version: "9.0.0"},
-			{Name: "a.v11", Version: "11.0.0", Properties: gone}, {Name: "a.odd", Version: "odd"}, {Name: "a.v9b", Version: "9.0.0", Release: "2"},
+			{Name: "a.v1", Version: "1.0.0"},
+			{Name: "a.v10", Version: "10.0.0"},
+			{Name: "a.v9", Version: "9.0.0"},
+			{Name: "a.v11", Version: "11.0.0", Properties: gone},
+			{Name: "a.odd", Version: "odd"},
+			{Name: "a.v9b", Version: "9.0.0", Release: "2"},
 		},
 		Channels: []catalog.Channel{
 			{Name: "all", Entries: []catalog.Entry{{Name: "a.odd"}, {Name: "a.v1"}, {Name: "a.v9"}, {Name: "a.v9b"}, {Name: "a.v10"}, {Name: "a.v11"}, {Name: "a.virtual"}}},

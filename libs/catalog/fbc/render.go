@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"iter"
 
 	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/catalog"
@@ -60,41 +61,59 @@ func FromBundle(f catalog.BundleFile) (Blob, error) {
 // gives the canonical bytes of a bundle whose manifests are at hand, so that they stand inline. Documents
 // of unknown schemas are in catalog.Catalog.Blobs; FromBlob writes them.
 func FromPackage(p catalog.Package, content func(digest.Digest) ([]byte, error)) ([]Blob, error) {
-	docs := []any{packageDocument{catalog.SchemaPackage, p.Name, p.DefaultChannel, p.Description, p.Icon, p.Properties}}
-	for _, c := range p.Channels {
-		docs = append(docs, channelDocument{catalog.SchemaChannel, p.Name, c.Name, c.Entries, c.Properties})
-	}
-	out := make([]Blob, 0, len(docs)+len(p.Bundles)+1)
-	for _, d := range docs {
-		b, err := NewBlob(d)
+	var out []Blob
+	for b, err := range Documents(p, content) {
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, b)
 	}
-	for _, b := range p.Bundles {
-		var manifests []byte
-		if b.Content != "" {
-			var err error
-			if manifests, err = content(b.Content); err != nil {
-				return nil, err
+	return out, nil
+}
+
+// Documents is FromPackage one document at a time: manifests of one bundle are in memory, not of all.
+func Documents(p catalog.Package, content func(digest.Digest) ([]byte, error)) iter.Seq2[Blob, error] {
+	return func(yield func(Blob, error) bool) {
+		for _, d := range outline(p) {
+			if !yield(NewBlob(d)) {
+				return
 			}
 		}
-		blob, err := fromBundle(p.Name, b, manifests, true)
-		if err != nil {
-			return nil, err
+		for _, b := range p.Bundles {
+			if !yield(stored(p.Name, b, content)) {
+				return
+			}
 		}
-		out = append(out, blob)
+		if len(p.Deprecations) == 0 {
+			return
+		}
+		d := deprecationsDocument{Schema: catalog.SchemaDeprecations, Package: p.Name}
+		for _, e := range p.Deprecations {
+			d.Entries = append(d.Entries, deprecation{reference{e.Schema, e.Name}, e.Message})
+		}
+		yield(NewBlob(d))
 	}
-	if len(p.Deprecations) == 0 {
-		return out, nil
+}
+
+// outline is the package and its channels.
+func outline(p catalog.Package) []any {
+	docs := []any{packageDocument{catalog.SchemaPackage, p.Name, p.DefaultChannel, p.Description, p.Icon, p.Properties}}
+	for _, c := range p.Channels {
+		docs = append(docs, channelDocument{catalog.SchemaChannel, p.Name, c.Name, c.Entries, c.Properties})
 	}
-	d := deprecationsDocument{Schema: catalog.SchemaDeprecations, Package: p.Name}
-	for _, e := range p.Deprecations {
-		d.Entries = append(d.Entries, deprecation{reference{e.Schema, e.Name}, e.Message})
+	return docs
+}
+
+// stored is a bundle of a package as olm.bundle, with its manifests where they are at hand.
+func stored(pkg string, b catalog.Bundle, content func(digest.Digest) ([]byte, error)) (Blob, error) {
+	if b.Content == "" {
+		return fromBundle(pkg, b, nil, true)
 	}
-	b, err := NewBlob(d)
-	return append(out, b), err
+	manifests, err := content(b.Content)
+	if err != nil {
+		return Blob{}, err
+	}
+	return fromBundle(pkg, b, manifests, true)
 }
 
 // FromBlob is a document of an unknown schema, as it is (R-CAT-8).

@@ -1,9 +1,11 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/digest"
@@ -73,16 +75,20 @@ func (a *App) fail(ctx context.Context, l *looking, reason, said string, f catal
 // publish stores documents and makes the outcome a revision.
 func (a *App) publish(ctx context.Context, l *looking, c *catalog.Catalog) error {
 	out := &l.out
+	before, err := a.store.Revision(ctx, out.Catalog.Tenant, out.Catalog.Revision)
+	if err != nil {
+		return err
+	}
 	digests := c.Digests()
+	if err := a.hold(ctx, out, c, before, digests); err != nil {
+		return err
+	}
 	revision, err := c.Revision(digests)
 	if err != nil {
 		return err
 	}
 	if out.Document, err = a.store.PutFindings(ctx, out.Catalog, c.Findings); err != nil {
 		return err
-	}
-	for _, q := range c.Quarantined {
-		out.Report.Quarantined = append(out.Report.Quarantined, q.Package)
 	}
 	out.Message = summary(c)
 	out.Published = &store.Published{Revision: revision, Packages: digests, Bundles: bundles(c), Event: events.CatalogRevisionPublished{
@@ -102,11 +108,31 @@ func (a *App) publish(ctx context.Context, l *looking, c *catalog.Catalog) error
 	if revision == out.Catalog.Revision {
 		return nil
 	}
-	return a.put(ctx, out, c, digests)
+	return a.put(ctx, out, c, before, digests)
+}
+
+// hold names the quarantined packages, and keeps those that the revision before had as they were there: as a
+// sick catalog does as a whole, a sick package stays at its last good state (DESIGN D3). One that never was
+// good is left out.
+func (a *App) hold(ctx context.Context, out *store.Look, c *catalog.Catalog, before, digests map[string]digest.Digest) error {
+	for _, q := range c.Quarantined {
+		out.Report.Quarantined = append(out.Report.Quarantined, q.Package)
+		d, had := before[q.Package]
+		if !had {
+			continue
+		}
+		p, err := a.store.Package(ctx, out.Catalog.Tenant, d)
+		if err != nil {
+			return err
+		}
+		c.Packages, digests[q.Package] = append(c.Packages, p), d
+	}
+	slices.SortFunc(c.Packages, func(a, b catalog.Package) int { return cmp.Compare(a.Name, b.Name) })
+	return nil
 }
 
 // put stores what a revision is made of, and what differs from the one that is served.
-func (a *App) put(ctx context.Context, out *store.Look, c *catalog.Catalog, digests map[string]digest.Digest) error {
+func (a *App) put(ctx context.Context, out *store.Look, c *catalog.Catalog, before, digests map[string]digest.Digest) error {
 	if err := a.store.PutPackages(ctx, out.Catalog.Tenant, c.Packages, digests); err != nil {
 		return err
 	}
@@ -116,15 +142,12 @@ func (a *App) put(ctx context.Context, out *store.Look, c *catalog.Catalog, dige
 	for _, b := range c.Blobs {
 		out.Published.Blobs = append(out.Published.Blobs, store.BlobRef{Package: b.Package, Schema: b.Schema, Name: b.Name, Digest: b.Digest})
 	}
-	before, err := a.store.Revision(ctx, out.Catalog.Tenant, out.Catalog.Revision)
-	if err != nil {
-		return err
-	}
 	for _, p := range c.Packages {
 		if before[p.Name] != digests[p.Name] {
 			out.Published.Changed = append(out.Published.Changed, p)
 		}
 	}
+	var err error
 	out.Published.Event.Changes, err = a.changes(ctx, out.Catalog.Tenant, before, out.Published.Changed, digests)
 	return err
 }
@@ -177,7 +200,7 @@ func summary(c *catalog.Catalog) string {
 		s += fmt.Sprintf(", %d warnings", n)
 	}
 	if n := len(c.Quarantined); n > 0 {
-		s += fmt.Sprintf(", %d packages left out because of errors", n)
+		s += fmt.Sprintf(", %d packages quarantined because of errors", n)
 	}
 	return s
 }

@@ -202,6 +202,9 @@ func (a *App) refuse(ctx context.Context, l *looking, reason string, cause error
 	if errs.Is(cause, errs.TooLarge) {
 		reason = reasonTooLarge
 	}
+	if out.Report.NextLook.IsZero() && l.settings.Poll == "" { // what a digest names may appear, though it never changes
+		out.Report.NextLook = a.now().Add(source.FallbackPoll)
+	}
 	// What the attempts of an hour have in common; their texts may differ in an address or a time.
 	said := cause.Error()
 	if transient(cause) {

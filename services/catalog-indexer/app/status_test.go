@@ -16,6 +16,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/source"
+	"github.com/chandler-fleet/chandler/services/catalog-indexer/index"
 )
 
 // shelved is an indexer whose sources stand on a shelf.
@@ -154,6 +155,24 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// TestMissingDigest proves that an image by digest which is not there yet is looked for again by itself: it never
+// changes, but it may appear.
+func TestMissingDigest(t *testing.T) {
+	t.Parallel()
+	b, shelf := shelved(t)
+	image := "registry.test/c@sha256:" + strings.Repeat("0", 64)
+	stream := b.image("harbour", source.Settings{Image: image})
+	b.must(b.lookAt(stream))
+	if s := b.status(stream, ""); s.State != "Failed" || s.NextLook == nil {
+		t.Errorf("missing: %+v", s)
+	}
+	shelf.put(image, "p1", good)
+	b.must(b.lookAt(stream))
+	if s := b.status(stream, ""); s.State != "Ready" || s.NextLook != nil {
+		t.Errorf("there: %+v", s)
+	}
+}
+
 // TestIntervals proves when a catalog is looked at again by itself, and that an interval that cannot be used is
 // replaced and reported (R-CAT-95, R-CAT-96).
 func TestIntervals(t *testing.T) {
@@ -201,7 +220,7 @@ func TestLenient(t *testing.T) {
 	if !published || first.Packages != 1 || !slices.Equal(first.Quarantined, []string{"kelp"}) {
 		t.Fatalf("facts %v", b.facts(stream))
 	}
-	if s := b.status(stream, ""); s.State != "Ready" || !slices.Equal(s.Quarantined, []string{"kelp"}) || s.Errors == 0 || !strings.Contains(s.Message, "1 packages left out") {
+	if s := b.status(stream, ""); s.State != "Ready" || !slices.Equal(s.Quarantined, []string{"kelp"}) || s.Errors == 0 || !strings.Contains(s.Message, "1 packages quarantined") {
 		t.Errorf("status %+v", s)
 	}
 	shelf.put("registry.test/c:1", "p2", good)
@@ -209,6 +228,36 @@ func TestLenient(t *testing.T) {
 	second := b.facts(stream)[1].(events.CatalogRevisionPublished)
 	if second.Revision != first.Revision || len(second.Quarantined) != 0 || len(second.Changes) != 0 {
 		t.Errorf("second fact %+v", second)
+	}
+}
+
+// TestSickPackageStays proves that a package of a lenient catalog which becomes sick stays at its last good state, as a
+// sick catalog does (DESIGN D3): what else changed is served, and the package moves on when it is mended.
+func TestSickPackageStays(t *testing.T) {
+	t.Parallel()
+	b, shelf := shelved(t)
+	sick := strings.Replace(newer, "defaultChannel: steady", "defaultChannel: none", 1)
+	kelp := func(text string) *fstest.MapFile {
+		return &fstest.MapFile{Data: []byte(strings.ReplaceAll(text, "buoy", "kelp"))}
+	}
+	shelf.set("registry.test/c:1", "p1", fstest.MapFS{"buoy/catalog.yaml": {Data: []byte(good)}, "kelp/catalog.yaml": kelp(good)})
+	stream := b.image("harbour", source.Settings{Image: "registry.test/c:1", Mode: source.Lenient})
+	b.must(b.lookAt(stream))
+	first := b.facts(stream)[0].(events.CatalogRevisionPublished)
+
+	shelf.set("registry.test/c:1", "p2", fstest.MapFS{"buoy/catalog.yaml": {Data: []byte(newer)}, "kelp/catalog.yaml": kelp(sick)})
+	b.must(b.lookAt(stream))
+	second := b.facts(stream)[1].(events.CatalogRevisionPublished)
+	if second.Packages != 2 || second.Bundles != first.Bundles+1 || !slices.Equal(second.Quarantined, []string{"kelp"}) ||
+		len(second.Changes) != 1 || second.Changes[0].Package != "buoy" {
+		t.Errorf("with a sick kelp: %+v", second)
+	}
+
+	shelf.set("registry.test/c:1", "p3", fstest.MapFS{"buoy/catalog.yaml": {Data: []byte(newer)}, "kelp/catalog.yaml": kelp(newer)})
+	b.must(b.lookAt(stream))
+	third := b.facts(stream)[2].(events.CatalogRevisionPublished)
+	if third.Packages != 2 || len(third.Quarantined) != 0 || len(third.Changes) != 1 || third.Changes[0].Package != "kelp" || third.Changes[0].Change != index.Changed {
+		t.Errorf("with kelp mended: %+v", third)
 	}
 }
 

@@ -138,7 +138,7 @@ func (a *App) assemble(p parts, tokens *store.Tokens) error {
 		},
 		ClusterReads: reader, ClusterWrites: intents,
 		CatalogReads: reader, CatalogWrites: intents, Browse: &view.Browser{Reader: reader}, Upgrades: &view.Browser{Reader: reader},
-		SecretReads: reader, SecretWrites: intents, HookWrites: intents, Pushes: intents, Hub: intents, Health: intents,
+		Search: &view.Browser{Reader: reader}, SecretReads: reader, SecretWrites: intents, HookWrites: intents, Pushes: intents, Hub: intents, Health: intents,
 		GroupReads: reader, GroupWrites: intents,
 		SubscriptionReads: reader, SubscriptionWrites: intents,
 		PlanReads: reader, PlanWrites: intents,

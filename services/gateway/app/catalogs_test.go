@@ -205,6 +205,24 @@ func TestBrowse(t *testing.T) {
 	must[problem](b, 404, b.do("GET", "/api/v1/catalogs/fleet/bundles?package=none", nil))
 }
 
+// TestBundleImages: a bundle image has content once it is fetched, and a reason until then.
+func TestBundleImages(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	c := must[model.Catalog](b, 201, b.do("POST", "/api/v1/catalogs", model.AddCatalog{Name: "fleet", Source: model.CatalogSource{Type: "directory", Path: "/a"}}))
+	p := tidegauge()
+	for i := range p.Bundles {
+		p.Bundles[i].Image = "registry.example.test/" + p.Bundles[i].Name
+	}
+	b.published("fleet", c.Stream, "sha256:a", p)
+	b.exec("catalog-indexer", `insert into catalog.bundle_images (tenant, catalog, image, package, bundle, content, message)
+		select 'default', $1, 'registry.example.test/tidegauge.' || n, 'tidegauge', n, c, m from (values ('v1.1.0', 'sha256:c', ''), ('v2.0.0', '', 'not found')) as v (n, c, m)`, c.Stream)
+	images := must[struct{ Items []model.BundleSummary }](b, 200, b.do("GET", b.seen("/api/v1/catalogs/fleet/bundles"), nil)).Items
+	if len(images) != 3 || images[0].Content+images[0].FetchError != "" || images[1].Content != "sha256:c" || images[2].FetchError != "not found" {
+		t.Errorf("got %+v", images)
+	}
+}
+
 // TestCatalogOfOneCluster: one name, two catalogs; the cluster's own is seen there only.
 func TestCatalogOfOneCluster(t *testing.T) {
 	t.Parallel()

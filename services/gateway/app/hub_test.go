@@ -86,6 +86,15 @@ func TestDefaultCatalogs(t *testing.T) {
 	}
 }
 
+// TestExampleOfDefaultCatalogs: the file that people copy is taken.
+func TestExampleOfDefaultCatalogs(t *testing.T) {
+	t.Parallel()
+	b := setupWith(t, func(c *app.Config) { c.DefaultCatalogs = "../../../examples/olm/default-catalogs.yaml" })
+	b.until(func() bool {
+		return len(must[struct{ Items []model.Catalog }](b, 200, b.do("GET", "/api/v1/catalogs", nil)).Items) == 2
+	})
+}
+
 // TestDefaultCatalogsAreChecked: a wrong file stops the start with the place of what is wrong.
 func TestDefaultCatalogsAreChecked(t *testing.T) {
 	t.Parallel()

@@ -118,6 +118,21 @@ func TestPatchCatalog(t *testing.T) {
 		t.Errorf("got %v", p)
 	}
 	must[problem](b, 404, b.do("PATCH", "/api/v1/catalogs/none", `{"priority": 1}`))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, b.url+"/api/v1/catalogs/a", strings.NewReader(`{"priority": 8}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header = http.Header{"Authorization": {"Bearer " + token}, "Content-Type": {"application/merge-patch+json"}}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.StatusCode != http.StatusOK {
+		t.Errorf("the media type of merge patches: %d", res.StatusCode)
+	}
+	if err := res.Body.Close(); err != nil {
+		t.Fatal(err)
+	}
 	// A disabled catalog is not looked at.
 	if p := must[problem](b, 409, b.do("POST", "/api/v1/catalogs/a/refresh", nil)); !strings.Contains(p.Detail, "disabled") {
 		t.Errorf("got %v", p)

@@ -20,6 +20,9 @@ func TestDecide(t *testing.T) {
 	inSpoke := dir
 	inSpoke.Visibility = events.CatalogVisibility{Cluster: "spoke"}
 	added := events.CatalogAdded{Name: "fleet", SourceType: "directory", Spec: "c1:a", Priority: 5}
+	disabled, off := dir, catalog.Spec{SourceType: "image", Settings: "c1:b", Disabled: true, Templated: true}
+	disabled.Disabled = true
+	addedOff := events.CatalogAdded{Name: "fleet", SourceType: "image", Spec: "c1:b", Disabled: true, Templated: true}
 	cases := []struct {
 		name  string
 		given history
@@ -28,6 +31,12 @@ func TestDecide(t *testing.T) {
 		kind  errs.Kind
 	}{
 		{"add", nil, catalog.Add{Name: hub, Spec: dir}, history{added}, ""},
+		{"add a disabled template", nil, catalog.Add{Name: hub, Spec: off}, history{addedOff}, ""},
+		{"disable", history{added}, catalog.Change{Spec: disabled}, history{events.CatalogChanged{SourceType: "directory", Spec: "c1:a", Priority: 5, Disabled: true}}, ""},
+		{"disable again", history{addedOff}, catalog.Change{Spec: off}, nil, ""},
+		{"refresh a disabled one", history{addedOff}, catalog.Refresh{}, nil, errs.Conflict},
+		{"bundles were fetched", history{added, events.CatalogBundlesFetched{}}, catalog.Change{Spec: dir}, nil, ""},
+		{"an unknown type", nil, catalog.Add{Name: hub, Spec: catalog.Spec{SourceType: "ftp"}}, nil, errs.Invalid},
 		{
 			"add to one cluster", nil,
 			catalog.Add{Name: local, Spec: inSpoke},

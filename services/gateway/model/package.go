@@ -166,7 +166,8 @@ type BundleSummary struct {
 	Version    string          `json:"version"`
 	Release    string          `json:"release,omitempty"`
 	Image      string          `json:"image,omitempty"`
-	Content    string          `json:"content,omitempty" doc:"Digest of the canonical bundle"`
+	Content    string          `json:"content,omitempty" doc:"Digest of the canonical bundle; absent until a bundle image is fetched"`
+	FetchError string          `json:"fetchError,omitempty" doc:"Why the bundle image could not be fetched"`
 	Channels   []string        `json:"channels"`
 	Deprecated string          `json:"deprecated,omitempty"`
 	Metadata   json.RawMessage `json:"metadata,omitempty" doc:"Display part of the CSV"`

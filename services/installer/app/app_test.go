@@ -9,6 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
@@ -79,8 +80,8 @@ func (e *env) hasContent(p protocol.Plan) {
 		}
 		all = append(all, m.Data...)
 	}
-	if digest.Bytes(all) != content {
-		e.t.Error("the chunks do not make the content")
+	if _, d, err := bundle.Unpack(all); err != nil || d != content {
+		e.t.Errorf("the chunks make the content %s (%v), want %s", d, err, content)
 	}
 }
 

@@ -3,10 +3,12 @@ package app_test
 import (
 	"context"
 	"crypto/ed25519"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"testing"
@@ -18,7 +20,9 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/bus/bustest"
+	"github.com/chandler-fleet/chandler/libs/content"
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
@@ -144,16 +148,39 @@ func (e *env) cluster(name string) protocol.Scope {
 	return protocol.Scope{Tenant: events.DefaultTenant, Cluster: name, ClusterID: id.UUID().String(), Namespace: "ns"}
 }
 
-// bundleSize is more than one chunk.
-const bundleSize = protocol.ContentChunkBytes + 1000
+// bundleNoise is how much randomness a bundle holds: as text it is more than one chunk and less than two,
+// packed or not.
+const bundleNoise = protocol.ContentChunkBytes * 9 / 8
+
+// store stores a bundle as the indexer does: a recipe and packs.
+func (e *env) store(csv string) digest.Digest {
+	e.t.Helper()
+	text := make([]byte, bundleNoise)
+	_, _ = rand.NewChaCha8(sha256.Sum256([]byte(csv))).Read(text) // never fails
+	canonical := []byte(`{"manifests":["` + base64.StdEncoding.EncodeToString(text) + `"]}`)
+	shelf := content.NewShelf()
+	recipe := shelf.Add(canonical, content.Split(canonical))
+	var ids []int64
+	for _, p := range shelf.Take() {
+		data := content.NewPacker(1).Pack(p.Raw)
+		var id int64
+		err := e.pools[events.Indexer].QueryRow(e.t.Context(), `insert into catalog.packs as p (tenant, digest, shelf, size, data) values ($1, $2, $3, $4, $5)
+			on conflict (tenant, digest) do update set shelf = p.shelf returning id`, events.DefaultTenant, digest.Bytes(data), csv, p.Size(), data).Scan(&id)
+		if err != nil {
+			e.t.Fatal(err)
+		}
+		ids = append(ids, id)
+	}
+	d := digest.Bytes(append([]byte(bundle.Type+"\n"), canonical...))
+	e.exec(events.Indexer, `insert into catalog.contents (tenant, digest, size, recipe, packs) values ($1, $2, $3, $4, $5) on conflict do nothing`,
+		events.DefaultTenant, string(d), len(canonical), recipe.Encode(), ids)
+	return d
+}
 
 // propose stores content and document and proposes a plan for one CSV.
 func (e *env) propose(s protocol.Scope, csv, approval string, subscriptions ...string) string {
 	e.t.Helper()
-	pack := []byte(strings.Repeat(csv, bundleSize/len(csv)+1))
-	content := digest.Bytes(pack)
-	e.exec(events.Indexer, `insert into catalog.contents (tenant, digest, size, pack) values ($1, $2, $3, $4) on conflict do nothing`,
-		events.DefaultTenant, string(content), len(pack), pack)
+	stored := e.store(csv)
 	id := uuid.NewString()
 	document := []byte(`{"bundles":[],"component":"` + csv + `"}`)
 	d := string(digest.Bytes(document))
@@ -162,7 +189,7 @@ func (e *env) propose(s protocol.Scope, csv, approval string, subscriptions ...s
 	e.append(events.KindInstallPlan, id, fmt.Sprintf("%s/%s/install-%s", s.Cluster, s.Namespace, id[:5]), events.InstallPlanProposed{
 		Plan: id, Name: "install-" + id[:5], Cluster: s.Cluster, Namespace: s.Namespace, Generation: 1, Component: csv, Approval: approval,
 		Digest: d, Document: d, Input: "sha256:in", Semantics: "v1", Steps: 2,
-		Bundles: []events.PlannedBundle{{CSV: csv, Package: csv, Version: "1.0.0", Content: string(content), Reason: "Subscribed", Subscriptions: subscriptions}},
+		Bundles: []events.PlannedBundle{{CSV: csv, Package: csv, Version: "1.0.0", Content: string(stored), Reason: "Subscribed", Subscriptions: subscriptions}},
 	})
 	return id
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/installplan"
 	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/services/resolver/app"
 )
 
 const buoyImage = "registry.test/buoy@sha256:1111111111111111111111111111111111111111111111111111111111111111"
@@ -77,6 +78,11 @@ func TestBundleImageIsAskedFor(t *testing.T) {
 	p := f.livePlan()
 	if p.Proposed.Bundles[0].Content == "" || p.Proposed.Steps == 0 {
 		t.Errorf("plan %+v", p.Proposed)
+	}
+	var answer app.ExplainAnswer // made again from what was recorded, the image's content included
+	f.must(f.nats.Bus.Ask(f.ctx, app.ExplainSubject, app.ExplainQuestion{Tenant: tenant, Cluster: cluster, Namespace: namespace, Subscription: "buoy"}, &answer))
+	if b := answer.Component.Bundles; answer.Input != p.Proposed.Input || len(b) != 1 || string(b[0].Content) != p.Proposed.Bundles[0].Content {
+		t.Errorf("explained %+v of input %s, planned %+v of %s", b, answer.Input, p.Proposed.Bundles, p.Proposed.Input)
 	}
 	f.carryOut(p)
 	f.quiet()

@@ -288,6 +288,11 @@ func (f *fleet) carryOut(p installplan.State) {
 	}
 	f.append(events.Installer, events.KindInstallPlan, subject, id, events.InstallPlanFinished{Steps: p.Proposed.Steps, StepLog: "log"})
 	for _, b := range p.Proposed.Bundles {
+		if b.Replaces != "" { // as executors tell it: until the old one is gone, nothing further is planned
+			old := b
+			old.CSV = b.Replaces
+			f.phase(old, "", "Replacing")
+		}
 		f.phase(b, id, "Succeeded")
 		if b.Replaces != "" {
 			f.append(events.Installer, events.KindCSV, scoped(b.Replaces), scoped(b.Replaces), events.CSVRemoved{Reason: "Replaced"})

@@ -30,6 +30,7 @@ func Locate(r io.Reader, l Limits, spots []*Spot) error {
 	open := slices.Clone(spots)
 	slices.SortStableFunc(open, func(a, b *Spot) int { return a.Line - b.Line })
 	err := Split(r, l, func(c Chunk) error {
+		defer c.Release()
 		last := c.Line() + bytes.Count(c.Text(), []byte("\n"))
 		for len(open) > 0 && open[0].Line < c.Line() {
 			open = open[1:]

@@ -74,8 +74,8 @@ func (s *Store) missingPackages(ctx context.Context, tenant string, digests map[
 		out[d] = true
 		list = append(list, string(d))
 	}
-	if _, err := s.pool.Exec(ctx, `update catalog.packages set touched = now()
-		where tenant = $1 and digest = any($2) and touched < now() - $3::interval`, tenant, list, touchEvery); err != nil {
+	if _, err := s.pool.Exec(ctx, `update catalog.packages set touched = now() where tenant = $1 and digest in (select digest from catalog.packages
+		where tenant = $1 and digest = any($2) and touched < now() - $3::interval for no key update skip locked)`, tenant, list, touchEvery); err != nil {
 		return nil, pg.Err(err)
 	}
 	rows, err := s.pool.Query(ctx, `select digest from catalog.packages where tenant = $1 and digest = any($2)`, tenant, list)

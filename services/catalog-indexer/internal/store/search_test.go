@@ -151,7 +151,7 @@ func TestFillSearch(t *testing.T) {
 	indexer := db.Pool(t, "catalog-indexer")
 	s := store.New(indexer, eventlog.New(indexer))
 	var packages []catalog.Package
-	for _, name := range strings.Fields("a b c d e f g h i j k l m n o p q r s t") {
+	for name := range strings.FieldsSeq("a b c d e f g h i j k l m n o p q r s t") {
 		packages = append(packages, searched(t, name, "Old "+name, "gauge"))
 	}
 	shelf(t, s, indexer, "default", "r1", packages...)

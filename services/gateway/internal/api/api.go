@@ -60,6 +60,7 @@ type Deps struct {
 	CatalogReads       CatalogReads
 	CatalogWrites      CatalogWrites
 	Browse             Browser
+	Search             Searcher
 	SecretReads        SecretReads
 	SecretWrites       SecretWrites
 	HookWrites         HookWrites

@@ -114,18 +114,30 @@ func (a *API) takePush(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	if !there {
 		return refused
 	}
+	if proof.Signature == "" { // the body says nothing that is needed
+		return a.d.Pushes.Push(ctx, name, proof, nil)
+	}
+	body, err := notification(w, r)
+	if err != nil {
+		return err
+	}
+	return a.d.Pushes.Push(ctx, name, proof, body)
+}
+
+// notification reads what was sent, for its signature.
+func notification(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	// A sender that dawdles would hold a place.
 	if err := http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return errs.Wrap(errs.Internal, err, "bound the reading of a notification")
+		return nil, errs.Wrap(errs.Internal, err, "bound the reading of a notification")
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxHookBody))
 	if _, large := errors.AsType[*http.MaxBytesError](err); large {
-		return errs.New(errs.TooLarge, "the notification is larger than %d bytes", maxHookBody)
+		return nil, errs.New(errs.TooLarge, "the notification is larger than %d bytes", maxHookBody)
 	}
 	if err != nil {
-		return errs.New(errs.Invalid, "the notification broke off")
+		return nil, errs.New(errs.Invalid, "the notification broke off")
 	}
-	return a.d.Pushes.Push(ctx, name, proof, body)
+	return body, nil
 }
 
 // hookName reads the catalog of a request; false for what can be no name.

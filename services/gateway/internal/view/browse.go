@@ -2,6 +2,9 @@ package view
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -161,26 +164,64 @@ func (b *Browser) Bundles(ctx context.Context, who model.Caller, name catalog.Na
 		if err != nil {
 			return err
 		}
-		for _, ref := range refs {
-			p, err := b.Content.document(ctx, tx, who.Tenant, ref.digest)
-			if err != nil {
-				return err
-			}
-			for _, bundle := range bundlesOf(p, f.Channel) {
-				if ref.name == after[0] && bundle.Name <= after[1] {
-					continue
-				}
-				if len(items) == f.Limit {
-					last := items[len(items)-1]
-					next = []string{last.Package, last.Name}
-					return nil
-				}
-				items = append(items, bundle)
-			}
+		if items, next, err = b.bundlesOn(ctx, tx, who.Tenant, refs, f, after); err != nil {
+			return err
+		}
+		return addFetched(ctx, tx, who.Tenant, name, items)
+	})
+	return items, next, err
+}
+
+// addFetched adds what became of bundle images: their manifests are not in the catalog.
+func addFetched(ctx context.Context, tx pgx.Tx, tenant string, name catalog.Name, items []model.BundleSummary) error {
+	at := map[string][]int{}
+	var images []string
+	for i, b := range items {
+		if b.Content == "" && b.Image != "" {
+			at[b.Image] = append(at[b.Image], i)
+			images = append(images, b.Image)
+		}
+	}
+	if len(images) == 0 {
+		return nil
+	}
+	rows, err := tx.Query(ctx, `select image, content, message from catalog_api.bundle_images where tenant = $1 and image = any ($3)
+		and catalog = (select stream from catalog_api.catalogs where tenant = $1 and name = $2)`, tenant, name.Subject(), images)
+	if err != nil {
+		return err
+	}
+	var image, content, message string
+	_, err = pgx.ForEachRow(rows, []any{&image, &content, &message}, func() error {
+		for _, i := range at[image] {
+			items[i].Content, items[i].FetchError = content, message
 		}
 		return nil
 	})
-	return items, next, err
+	return err
+}
+
+// bundlesOn are the bundles of one page, and the cursor of the next.
+func (b *Browser) bundlesOn(ctx context.Context, tx pgx.Tx, tenant string, refs []packageRef, f model.BundleFilter, after [2]string) (
+	items []model.BundleSummary, next []string, err error,
+) {
+	items = []model.BundleSummary{}
+	for _, ref := range refs {
+		p, err := b.Content.document(ctx, tx, tenant, ref.digest)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, bundle := range bundlesOf(p, f.Channel) {
+			if ref.name == after[0] && bundle.Name <= after[1] {
+				continue
+			}
+			if len(items) == f.Limit {
+				last := items[len(items)-1]
+				return items, []string{last.Package, last.Name}, nil
+			}
+			items = append(items, bundle)
+		}
+	}
+	return items, nil, nil
 }
 
 // bundlePackages names the packages whose bundles may stand on a page: from the one of the cursor on.
@@ -207,3 +248,23 @@ func (b *Browser) bundlePackages(ctx context.Context, tx pgx.Tx, tenant string, 
 // maxBundlePackages bounds the packages of a revision that one page may go through; the largest known
 // catalog has about 400.
 const maxBundlePackages = 5000
+
+// defaultIcon is shown for packages that have none: a box.
+const defaultIcon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 64 64"><path fill="#6a6e73" d="M32 4 6 18v28l26 14 26-14V18zm0 6.8L49.6 20 32 29.4 14.4 20zM11 24.6l18.5 10v18L11 42.700zm24.500 28v-18L53 24.600v18.100z"/></svg>`
+
+// iconTypes are the forms that pictures may have. Whatever else an author writes is given out as bytes that
+// no browser shows.
+var iconTypes = []string{"image/svg+xml", "image/png", "image/jpeg", "image/gif", "image/webp"}
+
+func iconOf(p *libcatalog.Package) model.PackageIcon {
+	icon := model.PackageIcon{Data: []byte(defaultIcon), MediaType: "image/svg+xml"}
+	if p.Icon != nil && len(p.Icon.Data) > 0 {
+		icon.Data, icon.MediaType = p.Icon.Data, p.Icon.MediaType
+		if !slices.Contains(iconTypes, icon.MediaType) {
+			icon.MediaType = "application/octet-stream"
+		}
+	}
+	sum := sha256.Sum256(append([]byte(icon.MediaType+"\x00"), icon.Data...))
+	icon.ETag = `"` + hex.EncodeToString(sum[:16]) + `"`
+	return icon
+}

@@ -99,17 +99,18 @@ func catalogConditions(ctx context.Context, q pg.Querier, tenant string, c model
 		return nil, err
 	}
 	for _, s := range found[c.Stream] {
-		if s.template != "" {
-			status := "True"
-			if s.template != "AllTemplatesResolved" {
-				status = "False"
-			}
-			text := s.templateMessage
-			if s.Variant != "" {
-				text = strings.TrimSuffix(fmt.Sprintf("Kubernetes %s: %s", s.Variant, text), ": ")
-			}
-			list = append(list, model.Condition{Type: "TemplatesHaveResolved", Status: status, Reason: s.template, Message: text, Since: s.updated})
+		if s.template == "" {
+			continue
 		}
+		status := "True"
+		if s.template != "AllTemplatesResolved" {
+			status = "False"
+		}
+		text := s.templateMessage
+		if s.Variant != "" {
+			text = strings.TrimSuffix(fmt.Sprintf("Kubernetes %s: %s", s.Variant, text), ": ")
+		}
+		list = append(list, model.Condition{Type: "TemplatesHaveResolved", Status: status, Reason: s.template, Message: text, Since: s.updated})
 	}
 	if len(c.Source.Secrets) == 0 {
 		return list, nil
