@@ -78,12 +78,18 @@ func TestCheckRefuses(t *testing.T) {
 		"no host":                  {source.Archive, source.Settings{URL: "https:///x"}, []string{"/url url"}},
 		"without TLS":              {source.Archive, source.Settings{URL: "http://files.dock.test/x"}, []string{"/url url"}},
 		"a password":               {source.Git, source.Settings{URL: "https://me:secret@git.dock.test/f.git"}, []string{"/url no-credentials"}},
+		"a token without scheme":   {source.Archive, source.Settings{URL: "user:secret@host.test/x"}, []string{"/url no-credentials"}},
+		"a broken password":        {source.Archive, source.Settings{URL: "https://user:se/cret@host.test/x"}, []string{"/url url"}},
+		"a token in short form":    {source.Git, source.Settings{URL: "user:secret@host.test:x/y"}, []string{"/url no-credentials"}},
+		"two users in short form":  {source.Git, source.Settings{URL: "user@secret@host.test:x/y"}, []string{"/url no-credentials"}},
+		"a user of an archive":     {source.Archive, source.Settings{URL: "git@host.test:x/y"}, []string{"/url no-credentials"}},
 		"a password for SSH":       {source.Git, source.Settings{URL: "ssh://me:secret@git.dock.test/f.git"}, []string{"/url no-credentials"}},
 		"a fragment":               {source.Git, source.Settings{URL: "https://git.dock.test/f.git#main"}, []string{"/url url"}},
 		"a long URL":               {source.Git, source.Settings{URL: "https://git.dock.test/" + long}, []string{"/url max-length"}},
 		"an option as reference":   {source.Git, git("--upload-pack=x"), []string{"/reference git-reference"}},
 		"a walk as reference":      {source.Git, git("a..b"), []string{"/reference git-reference"}},
 		"a space in a reference":   {source.Git, git("a b"), []string{"/reference git-reference"}},
+		"up from the directory":    {source.Directory, source.Settings{Path: "fleet/../../etc"}, []string{"/path path"}},
 		"up from the subdirectory": {source.Git, source.Settings{URL: "https://git.dock.test/f.git", Subdirectory: "a/../../b"}, []string{"/subdirectory path"}},
 		"no registry":              {source.Image, source.Settings{Image: "ops/fleet:v1"}, []string{"/image image-reference"}},
 		"no tag":                   {source.Image, source.Settings{Image: "registry.dock.test/ops/fleet"}, []string{"/image image-reference"}},
@@ -119,7 +125,7 @@ func TestCheckRefuses(t *testing.T) {
 			var got []string
 			for _, v := range source.Check(c.typ, c.in) {
 				got = append(got, v.Field+" "+v.Rule)
-				if v.Message == "" || len(v.Message) > 1000 || strings.Contains(v.Message, "secret@") {
+				if v.Message == "" || len(v.Message) > 1000 || strings.Contains(v.Message, "cret@") || strings.Contains(v.Message, "user:") {
 					t.Errorf("message of %s: %q", v.Field, v.Message)
 				}
 			}
@@ -311,4 +317,28 @@ func FuzzParseReference(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestShortURL proves that no credential and no signature is said, however a URL is broken.
+func TestShortURL(t *testing.T) {
+	t.Parallel()
+	for from, want := range map[string]string{
+		"https://host.test:8080/x.tar":                    "https://host.test:8080/x.tar",
+		"https://host.test/x.tar?signature=secret#secret": "https://host.test/x.tar",
+		"https://me:secret@host.test/x":                   "https://host.test/x",
+		"https://me:sec/ret@host.test/x":                  "https://…@host.test/x",
+		"https://me:sec?ret@host.test/x":                  "https://…",
+		"https://me:sec#ret@host.test/x":                  "https://…",
+		"https://host.test/x?signature=a@b":               "https://…",
+		"https://a@secret@host.test/x":                    "https://host.test/x",
+		"me:secret@host.test/x":                           "host.test/x",
+		"git@host.test:ops/fleet.git":                     "host.test:ops/fleet.git",
+		"me:secret@x://host.test/":                        "x://host.test/",
+		"me:secret://x@host.test/":                        "…@host.test/",
+		"https://host.test/" + strings.Repeat("x", 200):   "https://host.test/" + strings.Repeat("x", 102) + "…",
+	} {
+		if got := source.ShortURL(from); got != want {
+			t.Errorf("ShortURL(%q) = %q, want %q", from, got, want)
+		}
+	}
 }

@@ -17,6 +17,8 @@ func (c *checker) path(field, value string) {
 		c.addf(field, RuleMaxLength, "%s has %d bytes, %d are allowed", field, len(value), MaxPath)
 	case strings.ContainsRune(value, 0):
 		c.addf(field, RulePath, "%s holds a null character", field)
+	case slices.Contains(strings.Split(value, "/"), ".."):
+		c.addf(field, RulePath, "%s is %q: want a path without '..'; a relative one starts in the directory that the indexer keeps catalogs in", field, shorten(value))
 	}
 }
 
@@ -32,7 +34,7 @@ func (c *checker) subdirectory(value string) {
 }
 
 // reSCP is the short form user@host:path of SSH.
-var reSCP = regexp.MustCompile(`^(?:[^@/:]+@)?([^/:@]+):(.+)$`)
+var reSCP = regexp.MustCompile(`^(?:[^@/:]+@)?[^/:@]+:[^@]+$`)
 
 // schemes says which URL schemes a type takes.
 func schemes(t Type) []string {
@@ -53,16 +55,20 @@ func (c *checker) url(t Type, s Settings) {
 	if t == Git && !strings.Contains(s.URL, "://") && reSCP.MatchString(s.URL) {
 		return
 	}
+	if !strings.Contains(s.URL, "://") && strings.Contains(s.URL, "@") {
+		c.addf("/url", RuleNoCredentials, "URL %q has more before its '@' than a user, or a second '@'; store a credential as a secret and name it in secrets", ShortURL(s.URL))
+		return
+	}
 	u, err := url.Parse(s.URL)
 	switch {
 	case err != nil || u.Scheme != "file" && u.Host == "" || !slices.Contains(schemes(t), u.Scheme):
-		c.addf("/url", RuleURL, "URL %q: want %s://host/path", redacted(s.URL), strings.Join(schemes(t), ":// or "))
+		c.addf("/url", RuleURL, "URL %q: want %s://host/path", ShortURL(s.URL), strings.Join(schemes(t), ":// or "))
 	case u.User != nil && (u.Scheme != "ssh" || hasPassword(u)):
-		c.addf("/url", RuleNoCredentials, "URL %q holds a credential; store it as a secret and name it in secrets", redacted(s.URL))
+		c.addf("/url", RuleNoCredentials, "URL %q holds a credential; store it as a secret and name it in secrets", ShortURL(s.URL))
 	case u.Scheme == "http" && !s.Insecure:
-		c.addf("/url", RuleURL, "URL %q is without TLS; use https, or set insecure", redacted(s.URL))
+		c.addf("/url", RuleURL, "URL %q is without TLS; use https, or set insecure", ShortURL(s.URL))
 	case u.Fragment != "":
-		c.addf("/url", RuleURL, "URL %q has a fragment, which means nothing here", redacted(s.URL))
+		c.addf("/url", RuleURL, "URL %q has a fragment, which means nothing here", ShortURL(s.URL))
 	}
 }
 
@@ -71,17 +77,28 @@ func hasPassword(u *url.URL) bool {
 	return has
 }
 
-// redacted leaves out what stands before an "@": it may be a credential.
-func redacted(s string) string {
+// ShortURL is what may be said of a URL: neither what stands before an "@", which may be a credential, nor
+// the query, which may be a signature. It must not trust a URL to be a proper one: in a password that was
+// not escaped, every character may stand.
+func ShortURL(s string) string {
 	scheme, rest, ok := strings.Cut(s, "://")
-	if !ok {
-		return shorten(s)
+	if ok && !strings.ContainsAny(scheme, "@:") {
+		scheme += "://"
+	} else {
+		scheme, rest = "", s
 	}
-	host, after, _ := strings.Cut(rest, "/")
-	if i := strings.LastIndexByte(host, '@'); i >= 0 {
-		host = host[i+1:]
+	plain := rest
+	if i := strings.IndexAny(rest, "?#"); i >= 0 {
+		plain = rest[:i]
+		if strings.Contains(rest[i:], "@") { // the end of a password, or a part of a query
+			return shorten(scheme + "…")
+		}
 	}
-	return shorten(scheme + "://" + host + "/" + after)
+	i := strings.LastIndexByte(plain, '@')
+	if i >= 0 && strings.Contains(plain[:i], "/") { // perhaps of the path: what is left must not look like a host
+		scheme += "…@"
+	}
+	return shorten(scheme + plain[i+1:])
 }
 
 // reGitReference leaves out what git itself refuses in the name of a reference, and what an option begins with.

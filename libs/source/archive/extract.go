@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/klauspost/compress/gzip"
@@ -39,18 +40,23 @@ func Extract(ctx context.Context, r io.Reader, t *Target, o Options) error {
 	e := &extractor{t: t, o: o, in: &input{ctx: ctx, r: r, t: t}}
 	if o.Layer {
 		t.NextLayer()
-		e.gone = map[string]bool{}
+		e.gone, e.above = map[string]bool{}, map[string]bool{}
 	}
-	return e.explain(e.run())
+	err := e.explain(e.run())
+	if err == nil && !o.Layer {
+		err = t.CountLinks(ctx)
+	}
+	return err
 }
 
 type extractor struct {
-	t    *Target
-	o    Options
-	in   *input
-	out  *output
-	last string          // the entry that is being read
-	gone map[string]bool // whiteouts of this layer
+	t     *Target
+	o     Options
+	in    *input
+	out   *output
+	last  string          // the entry that is being read
+	gone  map[string]bool // whiteouts of this layer
+	above map[string]bool // entries of this layer that stand in the place of a directory above a part
 }
 
 // input counts what is read before decompression, and keeps the reader's own error apart from what
@@ -64,9 +70,8 @@ type input struct {
 }
 
 func (i *input) Read(p []byte) (int, error) {
-	if i.ctx.Err() != nil {
-		i.err = context.Cause(i.ctx)
-		return 0, i.err
+	if err := i.ended(); err != nil {
+		return 0, err
 	}
 	n, err := i.r.Read(p)
 	i.n += int64(n)
@@ -78,6 +83,15 @@ func (i *input) Read(p []byte) (int, error) {
 		i.err = err
 	}
 	return n, err
+}
+
+// ended is the error of a look that was ended.
+func (i *input) ended() error {
+	if i.ctx.Err() != nil {
+		i.err = context.Cause(i.ctx)
+		return i.err
+	}
+	return nil
 }
 
 // output counts what decompression gives, and remembers whether it ended with a block of zeros.
@@ -115,6 +129,10 @@ func (e *extractor) run() error {
 	e.out = &output{r: body, in: e.in}
 	tr := tar.NewReader(e.out)
 	for {
+		// A buffer may hold thousands of entries, so that Read alone would notice the end late.
+		if err := e.in.ended(); err != nil {
+			return err
+		}
 		h, err := tr.Next()
 		if errors.Is(err, io.EOF) {
 			break
@@ -199,14 +217,13 @@ func (e *extractor) entry(h *tar.Header, body io.Reader) error {
 		}
 	}
 	at, from, ok := e.place(name)
-	if !ok {
-		if e.o.Layer && h.Typeflag != tar.TypeDir {
-			return e.covers(name)
-		}
+	switch {
+	case h.Typeflag != tar.TypeDir && (name == "." || at == "."):
+		return refuse(errs.Invalid, name, RuleKind, "is no directory; the root of an archive, and a catalog, is one")
+	case !ok && e.o.Layer && h.Typeflag != tar.TypeDir:
+		return e.replaces(name)
+	case !ok:
 		return nil
-	}
-	if at == "." && h.Typeflag != tar.TypeDir {
-		return refuse(errs.Invalid, name, RuleKind, "is no directory; a catalog is one")
 	}
 	switch h.Typeflag {
 	case tar.TypeDir:
@@ -274,6 +291,10 @@ func (e *extractor) whiteout(name string) (bool, error) {
 	if !strings.HasPrefix(base, whiteoutPrefix) {
 		return false, nil
 	}
+	victim := strings.TrimPrefix(base, whiteoutPrefix)
+	if victim == "" || victim == "." || victim == ".." {
+		return true, refuse(errs.Invalid, name, RuleName, "is a whiteout that names nothing")
+	}
 	if e.gone[name] {
 		return true, refuse(errs.Invalid, name, RuleDuplicate, "stands in the layer twice")
 	}
@@ -281,22 +302,43 @@ func (e *extractor) whiteout(name string) (bool, error) {
 	dir := path.Dir(name)
 	if base == whiteoutOpaque {
 		if at, _, ok := e.place(dir); ok {
-			return true, e.t.Opaque(at)
+			return true, e.t.Opaque(e.in.ctx, at)
 		}
 		return true, e.covers(dir)
 	}
-	victim := path.Join(dir, strings.TrimPrefix(base, whiteoutPrefix))
+	victim = path.Join(dir, victim)
 	if at, _, ok := e.place(victim); ok {
-		return true, e.t.Whiteout(at)
+		return true, e.t.Whiteout(e.in.ctx, at)
 	}
 	return true, e.covers(victim)
+}
+
+// replaces takes an entry that is no directory, beside the parts or above them. Each may hide a part
+// once: else a few kilobytes of one name would look through all that was unpacked, for every entry.
+func (e *extractor) replaces(name string) error {
+	if !e.hides(name) {
+		return nil
+	}
+	if e.above[name] {
+		return refuse(errs.Invalid, name, RuleDuplicate, "stands in the layer twice")
+	}
+	e.above[name] = true
+	return e.covers(name)
+}
+
+// hides reports whether a name is that of a directory above a part.
+func (e *extractor) hides(name string) bool {
+	return slices.ContainsFunc(e.o.Parts, func(p Part) bool {
+		_, ok := below(p.From, name)
+		return ok && p.From != name
+	})
 }
 
 // covers removes the parts that an entry above them hides: a whiteout, or a file where a directory was.
 func (e *extractor) covers(name string) error {
 	for _, p := range e.o.Parts {
 		if _, ok := below(p.From, name); ok && p.From != name {
-			if err := e.t.Whiteout(p.To); err != nil {
+			if err := e.t.Whiteout(e.in.ctx, p.To); err != nil {
 				return err
 			}
 		}

@@ -166,7 +166,7 @@ func TestParts(t *testing.T) {
 // the entry (issue: Hostile and broken input).
 func TestHostile(t *testing.T) {
 	t.Parallel()
-	small := archive.Limits{Entries: 8, EntryBytes: 4 << 10, Bytes: 6 << 10, Compressed: 64 << 10, Depth: 3, Ratio: 10, RatioFree: 8 << 10}
+	small := archive.Limits{Entries: 8, Names: 6000, EntryBytes: 4 << 10, Bytes: 6 << 10, Compressed: 64 << 10, Depth: 3, Ratio: 10, RatioFree: 8 << 10}
 	good := file("p/catalog.yaml", strings.Repeat("schema: x\n", 40))
 	many := make([]tar.Header, 0, 10)
 	for i := range 10 {
@@ -204,6 +204,9 @@ func TestHostile(t *testing.T) {
 		"a file twice, spelled apart": {pack(t, good, file("./p//catalog.yaml", "x")), errs.Invalid, archive.RuleDuplicate, "p/catalog.yaml"},
 		"a directory in its place":    {pack(t, good, dir("p/catalog.yaml")), errs.Invalid, archive.RuleDuplicate, "p/catalog.yaml"},
 		"too many entries":            {pack(t, many...), errs.TooLarge, archive.RuleEntries, "i"},
+		"too many directories":        {pack(t, file("a/b/c/1", ""), file("d/e/f/2", ""), file("g/3", "")), errs.TooLarge, archive.RuleEntries, "g/3"},
+		"files too large by links":    {pack(t, file("a", strings.Repeat("x", 4<<10)), hard("b", "a")), errs.TooLarge, archive.RuleBytes, "b"},
+		"files too large by symlinks": {pack(t, link("b", "a"), link("c", "b"), link("d", "nothing"), link("e", "e"), link("f", "."), file("a", strings.Repeat("x", 3<<10))), errs.TooLarge, archive.RuleBytes, "c"},
 		"too deep":                    {pack(t, file("a/b/c/d/e", "x")), errs.TooLarge, archive.RuleDepth, "a/b/c/d/e"},
 		"a file too large":            {pack(t, file("big", strings.Repeat("x", 5<<10))), errs.TooLarge, archive.RuleEntryBytes, "big"},
 		"files too large":             {pack(t, file("a", strings.Repeat("x", 4<<10)), file("b", strings.Repeat("x", 4<<10))), errs.TooLarge, archive.RuleBytes, "b"},
@@ -321,6 +324,11 @@ func TestHostileLayers(t *testing.T) {
 		"a whiteout twice":          {[]tar.Header{file("configs/.wh.x", ""), file("configs/.wh.x", "")}, archive.RuleDuplicate},
 		"a file twice":              {[]tar.Header{file("configs/x", ""), file("/configs/x", "")}, archive.RuleDuplicate},
 		"a device":                  {[]tar.Header{{Name: "configs/null", Typeflag: tar.TypeBlock}}, archive.RuleKind},
+		"the image's root a link":   {[]tar.Header{link("./", "x")}, archive.RuleKind},
+		"the image's root a pipe":   {[]tar.Header{{Name: "/.", Typeflag: tar.TypeFifo}}, archive.RuleKind},
+		"a whiteout of nothing":     {[]tar.Header{file("configs/.wh.", "")}, archive.RuleName},
+		"a whiteout of itself":      {[]tar.Header{file("configs/.wh..", "")}, archive.RuleName},
+		"a whiteout of what holds":  {[]tar.Header{file("configs/.wh...", "")}, archive.RuleName},
 	} {
 		err := archive.Extract(t.Context(), bytes.NewReader(pack(t, c.layer...)), target(t, archive.Standard()), archive.Options{Layer: true, Parts: []archive.Part{{From: "configs", To: "."}}})
 		if e, ok := errors.AsType[*errs.Error](err); !ok || e.Rule != c.rule || e.Kind != errs.Invalid {
@@ -370,7 +378,7 @@ func FuzzExtract(f *testing.F) {
 		f.Add(gz(f, b), false)
 		f.Add(zst(f, b), true)
 	}
-	limits := archive.Limits{Entries: 20, EntryBytes: 8 << 10, Bytes: 16 << 10, Compressed: 1 << 20, Depth: 4, Ratio: 50, RatioFree: 32 << 10}
+	limits := archive.Limits{Entries: 20, Names: 4 << 10, EntryBytes: 8 << 10, Bytes: 16 << 10, Compressed: 1 << 20, Depth: 4, Ratio: 50, RatioFree: 32 << 10}
 	f.Fuzz(func(t *testing.T, b []byte, layer bool) {
 		out := target(t, limits)
 		o := archive.Options{Layer: layer}
@@ -405,7 +413,7 @@ func FuzzExtract(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if total > limits.Bytes*int64(limits.Entries) || n > 1+limits.Entries*(limits.Depth+1) {
+		if total > limits.Bytes || n > 1+limits.Entries {
 			t.Errorf("%d bytes in %d entries are beyond the limits", total, n)
 		}
 	})

@@ -15,6 +15,7 @@ const (
 	RuleKind       = "archive-kind"       // a device, a pipe, a sparse file
 	RuleDuplicate  = "archive-duplicate"  // one name, two entries
 	RuleEntries    = "archive-entries"    // too many
+	RuleNames      = "archive-names"      // names that are too large together
 	RuleDepth      = "archive-depth"      // directories too deep
 	RuleEntryBytes = "archive-entry-size" // one file too large
 	RuleBytes      = "archive-size"       // all files too large
@@ -25,8 +26,9 @@ const (
 // Limits bound what is unpacked for one source.
 type Limits struct {
 	Entries    int   // entries of all kinds, those that are passed over included
+	Names      int64 // bytes of the names of all entries: they are kept in memory
 	EntryBytes int64 // one file
-	Bytes      int64 // all files together
+	Bytes      int64 // all files together; a link to one counts as often as it would be read
 	Compressed int64 // what is fetched or read to get at them
 	Depth      int   // directories below one another
 	Ratio      int64 // bytes unpacked for each byte read, after the first RatioFree
@@ -37,6 +39,7 @@ type Limits struct {
 func Standard() Limits {
 	return Limits{
 		Entries:    200_000,  // the largest real tree has 12,000; the layers of a base image some 30,000
+		Names:      64 << 20, // 12,000 real files have 1 MB of names
 		EntryBytes: 1 << 30,  // published catalogs of hundreds of packages in one file have about 300 MB
 		Bytes:      2 << 30,  // all bundles of a large catalog unpacked have 570 MB
 		Compressed: 1 << 30,  // the same with gzip have 60 MB

@@ -7,12 +7,12 @@ import (
 	"hash"
 	"io"
 	"net/http"
-	"net/url"
 	"os"
 	"strings"
 
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/source"
 	"github.com/chandler-fleet/chandler/libs/source/credential"
 	"github.com/chandler-fleet/chandler/libs/source/dir"
 	"github.com/chandler-fleet/chandler/libs/source/internal/web"
@@ -202,10 +202,5 @@ func (s Source) say(err error) error {
 	if s.URL == "" {
 		return web.About(err, "archive %s", s.Path)
 	}
-	u, perr := url.Parse(s.URL)
-	if perr != nil {
-		return web.About(err, "archive at a URL")
-	}
-	// A query may hold a signature.
-	return web.About(err, "archive %s://%s%s", u.Scheme, u.Host, u.Path)
+	return web.About(err, "archive %s", source.ShortURL(s.URL))
 }

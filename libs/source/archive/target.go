@@ -1,12 +1,14 @@
 package archive
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"syscall"
 	"unicode/utf8"
@@ -32,13 +34,14 @@ type Target struct {
 	nodes  map[string]node
 	layer  int // counts layers; entries of one layer must not repeat
 
-	entries           int
-	bytes, compressed int64
+	entries                  int
+	names, bytes, compressed int64
 }
 
 type node struct {
 	kind  Kind
 	layer int
+	size  int64 // of a file
 }
 
 // NewTarget makes an empty directory below temp, or below the system's own for "".
@@ -78,15 +81,16 @@ func (t *Target) NextLayer() { t.layer++ }
 // trailing "/". A leading "/" is dropped for a layer. What the file system must bear of a name is checked
 // where an entry is taken: the base of an image may hold anything.
 func (t *Target) Count(raw string, layer bool) (string, error) {
-	t.entries++
-	if t.entries > t.limits.Entries {
-		return "", refuse(errs.TooLarge, raw, RuleEntries, "is one too many: at most %d are read; give a directory that holds the catalog alone", t.limits.Entries)
+	if err := t.another(raw, len(raw)); err != nil {
+		return "", err
 	}
 	name := raw
 	if layer {
 		name = strings.TrimLeft(name, "/")
 	}
 	switch {
+	case len(raw) > MaxName: // also of what is passed over: whiteouts are remembered, whatever they name
+		return "", refuse(errs.TooLarge, raw, RuleName, "has a name of %d bytes, more than %d", len(raw), MaxName)
 	case raw == "" || strings.ContainsRune(raw, 0):
 		return "", refuse(errs.Invalid, raw, RuleName, "has no name that can be used")
 	case strings.HasPrefix(name, "/"):
@@ -100,11 +104,22 @@ func (t *Target) Count(raw string, layer bool) (string, error) {
 	return path.Clean(name), nil
 }
 
+// another counts an entry, and the bytes that its name adds to what is kept.
+func (t *Target) another(name string, added int) error {
+	t.entries++
+	t.names += int64(added)
+	switch {
+	case t.entries > t.limits.Entries:
+		return refuse(errs.TooLarge, name, RuleEntries, "is one too many: at most %d are read; give a directory that holds the catalog alone", t.limits.Entries)
+	case t.names > t.limits.Names:
+		return refuse(errs.TooLarge, name, RuleNames, "brings the names of all entries to more than %d bytes; give a directory that holds the catalog alone", t.limits.Names)
+	}
+	return nil
+}
+
 // bearable checks what the file system must bear of a name.
 func (t *Target) bearable(name string) error {
 	switch {
-	case len(name) > MaxName:
-		return refuse(errs.TooLarge, name, RuleName, "has a name of %d bytes, more than %d", len(name), MaxName)
 	case !utf8.ValidString(name):
 		return refuse(errs.Invalid, name, RuleName, "has a name that is no UTF-8")
 	case strings.Count(name, "/") > t.limits.Depth:
@@ -119,7 +134,7 @@ func (t *Target) AddDirectory(name string) error {
 		return nil
 	}
 	if n, ok := t.nodes[name]; ok && n.kind == Directory {
-		t.nodes[name] = node{Directory, t.layer}
+		t.nodes[name] = node{kind: Directory, layer: t.layer}
 		return nil
 	}
 	if err := t.room(name); err != nil {
@@ -137,7 +152,9 @@ func (t *Target) AddFile(name string, body io.Reader) error {
 	if err := t.made(name, File, err); err != nil {
 		return err
 	}
-	_, err = io.Copy(&limitedWriter{t: t, name: name, to: f}, body)
+	w := &limitedWriter{t: t, name: name, to: f}
+	_, err = io.Copy(w, body)
+	t.nodes[name] = node{kind: File, layer: t.layer, size: w.n}
 	if cerr := f.Close(); err == nil && cerr != nil {
 		err = t.fault(name, cerr)
 	}
@@ -159,13 +176,18 @@ func (w *limitedWriter) Write(p []byte) (int, error) {
 	case w.n > l.EntryBytes:
 		return 0, refuse(errs.TooLarge, w.name, RuleEntryBytes, "has more than %d bytes; split it", l.EntryBytes)
 	case w.t.bytes > l.Bytes:
-		return 0, refuse(errs.TooLarge, w.name, RuleBytes, "brings all files to more than %d bytes; give a smaller catalog or a subdirectory", l.Bytes)
+		return 0, w.t.full(w.name)
 	}
 	n, err := w.to.Write(p)
 	if err != nil {
 		return n, w.t.fault(w.name, err)
 	}
 	return n, nil
+}
+
+// full is the error for the entry with which all files are too large together.
+func (t *Target) full(name string) error {
+	return refuse(errs.TooLarge, name, RuleBytes, "brings all files to more than %d bytes; give a smaller catalog or a subdirectory", t.limits.Bytes)
 }
 
 // AddLink takes a symbolic link whose target lies inside. Where layer is set, an absolute target begins
@@ -198,7 +220,40 @@ func (t *Target) AddHardLink(name, to string) error {
 	if err := t.room(name); err != nil {
 		return err
 	}
-	return t.made(name, File, t.root.Link(to, name))
+	size := t.nodes[to].size
+	if t.bytes += size; t.bytes > t.limits.Bytes { // who reads all files reads it again
+		return t.full(name)
+	}
+	if err := t.made(name, File, t.root.Link(to, name)); err != nil {
+		return err
+	}
+	t.nodes[name] = node{kind: File, layer: t.layer, size: size}
+	return nil
+}
+
+// CountLinks adds to the bytes of all files those that symbolic links would have read once more. It is
+// called when all entries are there, since a link may stand before its file.
+func (t *Target) CountLinks(ctx context.Context) error {
+	var links []string
+	for name, n := range t.nodes {
+		if n.kind == Link {
+			links = append(links, name)
+		}
+	}
+	slices.Sort(links)
+	for _, name := range links {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		info, err := t.root.Stat(name)
+		if err != nil || !info.Mode().IsRegular() {
+			continue // it leads nowhere, in a ring or to a directory: whoever reads gets nothing by it
+		}
+		if t.bytes += info.Size(); t.bytes > t.limits.Bytes {
+			return t.full(name)
+		}
+	}
+	return nil
 }
 
 // room makes the directories above an entry, and removes what an earlier layer had in its place.
@@ -213,11 +268,14 @@ func (t *Target) room(name string) error {
 		above := name[:i]
 		switch n, ok := t.nodes[above]; {
 		case !ok:
+			if err := t.another(name, 0); err != nil { // it has no entry of its own, and shares its name
+				return err
+			}
 			if err := t.made(above, Directory, t.root.Mkdir(above, 0o700)); err != nil {
 				return err
 			}
 		case n.kind == Directory:
-			t.nodes[above] = node{Directory, t.layer}
+			t.nodes[above] = node{kind: Directory, layer: t.layer}
 		default:
 			return refuse(errs.Invalid, name, RuleLink, "lies below %q, which is a link or a file", short(above))
 		}
@@ -237,7 +295,7 @@ func (t *Target) made(name string, k Kind, err error) error {
 	if err != nil {
 		return t.fault(name, err)
 	}
-	t.nodes[name] = node{k, t.layer}
+	t.nodes[name] = node{kind: k, layer: t.layer}
 	return nil
 }
 
@@ -254,11 +312,11 @@ func (t *Target) fault(name string, err error) error {
 }
 
 // Whiteout removes what earlier layers brought under a name.
-func (t *Target) Whiteout(name string) error {
+func (t *Target) Whiteout(ctx context.Context, name string) error {
 	n, ok := t.nodes[name]
 	switch {
 	case name == "." || ok && n.layer == t.layer && n.kind == Directory:
-		return t.Opaque(name)
+		return t.Opaque(ctx, name)
 	case ok && n.layer != t.layer:
 		return t.drop(name)
 	default:
@@ -267,12 +325,15 @@ func (t *Target) Whiteout(name string) error {
 }
 
 // Opaque removes what earlier layers brought into a directory.
-func (t *Target) Opaque(dir string) error {
+func (t *Target) Opaque(ctx context.Context, dir string) error {
 	if dir != "." && t.nodes[dir].kind != Directory {
 		return nil
 	}
 	return fs.WalkDir(t.FS(), dir, func(name string, d fs.DirEntry, err error) error {
-		if err != nil || name == dir {
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil || name == dir:
 			return err
 		}
 		if t.nodes[name].layer == t.layer {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -261,5 +262,35 @@ func TestGet(t *testing.T) {
 				t.Errorf("probe returns %s, %v; opening returned %s", again, err, sum)
 			}
 		})
+	}
+}
+
+// TestOpenKubeconfig: what would show the credential to somebody in between is refused by its name (R-DIS-4).
+func TestOpenKubeconfig(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Bool
+	serve := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Store(true)
+		w.WriteHeader(http.StatusNotFound)
+	})
+	secure, plain := httptest.NewTLSServer(serve), httptest.NewServer(serve)
+	t.Cleanup(secure.Close)
+	t.Cleanup(plain.Close)
+	for cluster, says := range map[string]string{
+		fmt.Sprintf("server: %q, insecure-skip-tls-verify: true", secure.URL):                   "insecure-skip-tls-verify",
+		fmt.Sprintf("server: %q, proxy-url: %q", secure.URL, plain.URL):                         "proxy-url",
+		fmt.Sprintf("server: %q", plain.URL):                                                    "https://",
+		fmt.Sprintf("server: %q", strings.TrimPrefix(plain.URL, "http://")):                     "https://",
+		fmt.Sprintf("server: %q, insecure-skip-tls-verify: true, proxy-url: %q", plain.URL, ""): "https://",
+	} {
+		config := fmt.Appendf(nil, `{apiVersion: v1, kind: Config, current-context: x, contexts: [{name: x, context: {cluster: x, user: x}}],
+clusters: [{name: x, cluster: {%s}}], users: [{name: x, user: {token: pass}}]}`, cluster)
+		_, err := Probe(t.Context(), Options{Kubeconfig: config, Namespace: "catalogs", Name: "fleet"})
+		if !errs.Is(err, errs.Forbidden) || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "pass") {
+			t.Errorf("%s: %v, want %q", cluster, err, says)
+		}
+	}
+	if asked.Load() {
+		t.Error("a server was asked all the same")
 	}
 }

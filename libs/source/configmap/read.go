@@ -123,7 +123,7 @@ func (o Options) request(ctx context.Context) (*http.Client, *http.Request, erro
 	if err != nil { // whose text could quote the credential
 		return nil, nil, errs.New(errs.Invalid, "the kubeconfig for config map %s/%s cannot be used: it names no server or no user", o.Namespace, o.Name).At("secrets", "R-DIS-4")
 	}
-	if err := refuseLocal(config); err != nil {
+	if err := errors.Join(refuseLocal(config), refuseOpen(config)); err != nil {
 		return nil, nil, err
 	}
 	config.Timeout = Timeout
@@ -136,6 +136,9 @@ func (o Options) request(ctx context.Context) (*http.Client, *http.Request, erro
 	server, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
 		return nil, nil, errs.New(errs.Invalid, "the kubeconfig for config map %s/%s names no usable server", o.Namespace, o.Name).At("secrets", "R-DIS-4")
+	}
+	if server.Scheme != "https" {
+		return nil, nil, errs.New(errs.Forbidden, "the kubeconfig names a server without TLS (%s), where its credential could be read on the way; write https://", server.Scheme).At("secrets", "R-DIS-4")
 	}
 	address := server.JoinPath("api/v1/namespaces", o.Namespace, "configmaps", o.Name)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), http.NoBody)
@@ -155,6 +158,17 @@ func refuseLocal(c *rest.Config) error {
 		return errs.New(errs.Forbidden, "the kubeconfig asks for an authentication plugin (auth-provider); give it a token or a certificate").At("secrets", "R-DIS-4")
 	case c.BearerTokenFile != "" || c.CAFile != "" || c.CertFile != "" || c.KeyFile != "":
 		return errs.New(errs.Forbidden, "the kubeconfig refers to files; put their content into it").At("secrets", "R-DIS-4")
+	}
+	return nil
+}
+
+// refuseOpen refuses what would show the credential to somebody in between.
+func refuseOpen(c *rest.Config) error {
+	switch {
+	case c.Insecure:
+		return errs.New(errs.Forbidden, "the kubeconfig switches off the check of the certificate (insecure-skip-tls-verify); put the authority into certificate-authority-data").At("secrets", "R-DIS-4")
+	case c.Proxy != nil:
+		return errs.New(errs.Forbidden, "the kubeconfig names a proxy (proxy-url); leave it out, the indexer's own environment says which proxy there is").At("secrets", "R-DIS-4")
 	}
 	return nil
 }

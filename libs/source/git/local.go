@@ -20,8 +20,9 @@ import (
 const (
 	// objectCache is the memory for objects of a pack that others are made of.
 	objectCache = 16 << 20
-	// largeObject is the size from which an object is read as a stream.
-	largeObject = 8 << 20
+	// largeObject is the size from which an object is read as a stream. What is a difference to another one
+	// must not be: the library would read that one anew for each step back.
+	largeObject = MaxResolved
 )
 
 // local is a repository on disk.

@@ -8,12 +8,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 	"github.com/go-git/go-git/v5/plumbing/storer"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
-	"github.com/chandler-fleet/chandler/libs/source/internal/web"
 )
 
 const (
@@ -36,25 +33,38 @@ func (s Source) store(ctx context.Context, pack io.Reader) (_ storer.EncodedObje
 			err = errors.Join(err, os.RemoveAll(temp))
 		}
 	}()
-	f, err := os.Create(filepath.Join(temp, "received.pack"))
-	if err != nil {
-		return nil, nil, errs.Wrap(errs.Internal, err, "write a pack")
+	at := filepath.Join(temp, "objects", "pack")
+	if err := os.MkdirAll(at, 0o700); err != nil {
+		return nil, nil, errs.Wrap(errs.Internal, err, "make a directory for a git repository")
 	}
-	defer func() { _ = f.Close() }() // it is removed with the rest
-	if err := s.receive(ctx, f, pack); err != nil {
+	if err := s.unpack(ctx, filepath.Join(at, "received"), pack); err != nil {
 		return nil, nil, err
-	}
-	if err := s.inspect(f); err != nil {
-		return nil, nil, err
-	}
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return nil, nil, errs.Wrap(errs.Internal, err, "read a pack")
 	}
 	objects := openStorage(temp)
-	if err := packfile.UpdateObjectStorage(objects, f); err != nil {
-		return nil, nil, errs.New(errs.Invalid, "the server sends a pack that cannot be read: %s", err)
-	}
 	return objects, func() error { return errors.Join(objects.Close(), os.RemoveAll(temp)) }, nil
+}
+
+// unpack writes a pack and its index, under the name that a repository has them.
+func (s Source) unpack(ctx context.Context, at string, pack io.Reader) (err error) {
+	f, err := os.Create(at + ".pack")
+	if err != nil {
+		return errs.Wrap(errs.Internal, err, "write a pack")
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if err := s.receive(ctx, f, pack); err != nil {
+		return err
+	}
+	idx, err := os.Create(at + ".idx")
+	if err != nil {
+		return errs.Wrap(errs.Internal, err, "write the index of a pack")
+	}
+	defer func() { err = errors.Join(err, idx.Close()) }()
+	sum, err := s.index(ctx, f, idx)
+	if err != nil {
+		return err
+	}
+	name := filepath.Join(filepath.Dir(at), "pack-"+sum.String())
+	return errs.Wrap(errs.Internal, errors.Join(os.Rename(at+".pack", name+".pack"), os.Rename(at+".idx", name+".idx")), "name a pack")
 }
 
 // receive writes a pack to disk, up to the limit.
@@ -74,42 +84,6 @@ func (s Source) receive(ctx context.Context, f *os.File, pack io.Reader) error {
 	return nil
 }
 
-// inspect adds up what the objects of a pack would unfold to, without unfolding them.
-func (s Source) inspect(f *os.File) error {
-	scan := packfile.NewScanner(f)
-	_, n, err := scan.Header()
-	if err != nil {
-		return errs.New(errs.Invalid, "the server sends a pack that cannot be read: %s", web.Explain(err))
-	}
-	if n > MaxObjects {
-		return errs.New(errs.TooLarge, "the server sends %d objects, more than %d", n, MaxObjects)
-	}
-	var total int64
-	for range n {
-		h, err := scan.NextObjectHeader()
-		if err != nil {
-			return errs.New(errs.Invalid, "the server sends a pack that cannot be read: %s", web.Explain(err))
-		}
-		size := h.Length
-		start := &prefix{}
-		if size >= 0 && size <= s.Limits.EntryBytes {
-			if _, _, err := scan.NextObject(start); err != nil {
-				return errs.New(errs.Invalid, "the server sends a pack that cannot be read: %s", web.Explain(err))
-			}
-			if h.Type == plumbing.OFSDeltaObject || h.Type == plumbing.REFDeltaObject {
-				size = start.target()
-			}
-		}
-		if size < 0 {
-			return errs.New(errs.Invalid, "the server sends a pack that cannot be read: an object has no size")
-		}
-		if total += size; size > s.Limits.EntryBytes || total > maxUnfolded*s.Limits.Bytes {
-			return errs.New(errs.TooLarge, "the pack unfolds to an object of more than %d bytes, or to more than %d in all; keep the catalog in a repository of its own", s.Limits.EntryBytes, maxUnfolded*s.Limits.Bytes)
-		}
-	}
-	return nil
-}
-
 // prefix keeps the first bytes of an object.
 type prefix struct {
 	b [2 * binary.MaxVarintLen64]byte
@@ -121,15 +95,16 @@ func (p *prefix) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// target is the size of what a delta makes: the second of its two leading numbers; -1 where it is none.
-func (p *prefix) target() int64 {
-	_, i := binary.Uvarint(p.b[:p.n])
+// sizes are the two numbers that a difference begins with: of the object that it is one to, and of what it
+// makes; -1 where there are none.
+func (p *prefix) sizes() (from, to int64) {
+	one, i := binary.Uvarint(p.b[:p.n])
 	if i <= 0 {
-		return -1
+		return -1, -1
 	}
-	size, j := binary.Uvarint(p.b[i:p.n])
-	if j <= 0 || size > 1<<62 {
-		return -1
+	two, j := binary.Uvarint(p.b[i:p.n])
+	if j <= 0 || one > 1<<62 || two > 1<<62 {
+		return -1, -1
 	}
-	return int64(size)
+	return int64(one), int64(two)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/storer"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/source"
 	"github.com/chandler-fleet/chandler/libs/source/archive"
 	"github.com/chandler-fleet/chandler/libs/source/credential"
 	"github.com/chandler-fleet/chandler/libs/source/internal/web"
@@ -46,7 +47,7 @@ type Tree struct {
 }
 
 // reSCP is the short form of SSH.
-var reSCP = regexp.MustCompile(`^(?:([^@/:]+)@)?([^/:@]+):(.+)$`)
+var reSCP = regexp.MustCompile(`^(?:([^@/:]+)@)?([^/:@]+):([^@]+)$`)
 
 // Probe returns the fingerprint of what the reference stands for, which is its commit.
 func Probe(ctx context.Context, s Source) (string, error) {
@@ -152,9 +153,5 @@ func (s Source) name() string {
 	if s.Path != "" {
 		return s.Path
 	}
-	u, err := url.Parse(s.URL)
-	if err != nil || !strings.Contains(s.URL, "://") {
-		return s.URL[strings.LastIndexByte(s.URL, '@')+1:]
-	}
-	return u.Scheme + "://" + u.Host + u.Path
+	return source.ShortURL(s.URL)
 }

@@ -38,7 +38,10 @@ func (s Source) checkout(ctx context.Context, objects storer.EncodedObjectStorer
 		return nil, "", err
 	}
 	c := &checkout{ctx: ctx, objects: objects, t: t}
-	if err := c.tree(root, "."); err != nil {
+	if err = c.tree(root, "."); err == nil {
+		err = t.CountLinks(ctx)
+	}
+	if err != nil {
 		return t, "", web.About(err, "commit %s", hash)
 	}
 	if t.Empty() {

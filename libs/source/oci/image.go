@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,7 +45,10 @@ type Source struct {
 	// Mirrors are lists in the order in which they hold.
 	Mirrors     [][]source.Mirror
 	Credentials *credential.Set
-	Insecure    bool
+	// Insecure allows HTTP.
+	Insecure bool
+	// Named says that the image was named by the content of a catalog; nil is an administrator's own word.
+	Named *Named
 	// Temp is where images are unpacked.
 	Temp   string
 	Limits archive.Limits
@@ -52,6 +56,20 @@ type Source struct {
 	Cache *Cache
 	// Stall replaces the bound on a server's silence.
 	Stall time.Duration
+}
+
+// Named says what an administrator has said of the catalog whose content names an image.
+type Named struct {
+	// Hosts are those of the settings: the source's own and the mirrors. No other is asked without TLS, and
+	// none on this machine or its link unless Origin is there.
+	Hosts []string
+	// Origin is the host of the source; "" is a disk of this machine.
+	Origin string
+}
+
+// settled reports whether the settings name a host.
+func (n *Named) settled(host string) bool {
+	return n == nil || slices.ContainsFunc(n.Hosts, func(h string) bool { return strings.EqualFold(h, host) })
 }
 
 // Tree is an image that was unpacked.
@@ -178,6 +196,11 @@ func (p *picture) unpack(ctx context.Context, s Source, pl plan) (*archive.Targe
 	for i := range p.layers {
 		if err = p.layer(ctx, t, i, pl.parts); err != nil {
 			break
+		}
+	}
+	if err == nil {
+		if err = t.CountLinks(ctx); err != nil && ctx.Err() == nil {
+			err = content{err}
 		}
 	}
 	switch {

@@ -37,7 +37,11 @@ type registry struct {
 // dial opens a repository: it asks the registry how it wants to be asked.
 func dial(ctx context.Context, s Source, ref source.Reference) (*registry, error) {
 	o := []name.Option{name.StrictValidation}
-	if s.Insecure {
+	own := s.Named.settled(web.Hostname(ref.Host))
+	// What a catalog names for itself is asked without TLS only where its settings have no other host that
+	// this could be meant for.
+	plain := s.Insecure && (own || len(s.Named.Hosts) == 0)
+	if plain {
 		o = append(o, name.Insecure)
 	}
 	repo, err := name.NewRepository(ref.Name(), o...)
@@ -45,7 +49,10 @@ func dial(ctx context.Context, s Source, ref source.Reference) (*registry, error
 		return nil, errs.New(errs.Invalid, "the name of the repository cannot be used: %s", err)
 	}
 	r := &registry{repo: repo, cache: s.Cache}
-	options := web.Options{Host: repo.RegistryStr(), TokenService: true, Insecure: s.Insecure, Stall: s.Stall, Limit: answerLimit(s.Limits.Compressed)}
+	options := web.Options{Host: repo.RegistryStr(), TokenService: true, Insecure: plain, Stall: s.Stall, Limit: answerLimit(s.Limits.Compressed)}
+	if !own {
+		options.Content, options.Origin = true, s.Named.Origin
+	}
 	auth := authn.Anonymous
 	if c := s.Credentials; c != nil {
 		options.Pool = c.Pool()
@@ -76,10 +83,10 @@ func answerLimit(blob int64) func(*http.Request) int64 {
 		switch {
 		case strings.Contains(req.URL.Path, "/manifests/"):
 			return MaxManifest
-		case req.URL.Path == "/v2/" || strings.Contains(req.URL.RawQuery, "scope="):
-			return maxAnswer
-		default: // blobs, and the storage that a registry sends on to
+		case strings.Contains(req.URL.Path, "/blobs/"):
 			return blob
+		default: // tokens, and what a registry says of itself
+			return maxAnswer
 		}
 	}
 }
@@ -135,9 +142,12 @@ func (r *registry) manifest(ctx context.Context, reference string) ([]byte, stri
 		return nil, "", err
 	}
 	defer func() { _ = resp.Body.Close() }() // it was only read
-	raw, err := io.ReadAll(resp.Body)
-	if err != nil {
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, MaxManifest+1))
+	switch {
+	case err != nil:
 		return nil, "", r.say(err)
+	case len(raw) > MaxManifest:
+		return nil, "", errs.New(errs.TooLarge, "the manifest has more than %d bytes", MaxManifest)
 	}
 	return raw, resp.Header.Get("Content-Type"), nil
 }

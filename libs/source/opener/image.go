@@ -1,15 +1,19 @@
 package opener
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/source"
 	"github.com/chandler-fleet/chandler/libs/source/archive"
 	"github.com/chandler-fleet/chandler/libs/source/dir"
+	"github.com/chandler-fleet/chandler/libs/source/internal/web"
 	"github.com/chandler-fleet/chandler/libs/source/oci"
 	"github.com/chandler-fleet/chandler/libs/source/sqlite"
 )
@@ -86,6 +90,7 @@ func (o *Opener) bundle(ctx context.Context, image string, s source.Settings) (*
 		return nil, err
 	}
 	img := o.fromRegistry(at, image, s)
+	img.Named = o.named(s)
 	if path, err := dir.Resolve(o.Root, path); err == nil && isLayout(path) {
 		inLayout := img
 		inLayout.Layout, inLayout.Reference = path, image
@@ -105,6 +110,46 @@ func (o *Opener) bundle(ctx context.Context, image string, s source.Settings) (*
 		return nil, err
 	}
 	return unpacked(tree), nil
+}
+
+// named gathers the hosts that administrators have named for a catalog: its source and the mirrors.
+func (o *Opener) named(s source.Settings) *oci.Named {
+	n := &oci.Named{Origin: origin(s)}
+	if n.Origin != "" {
+		n.Hosts = append(n.Hosts, n.Origin)
+	}
+	for _, list := range [][]source.Mirror{s.Mirrors, o.Mirrors} {
+		for _, m := range list {
+			for _, to := range m.Mirrors {
+				host, _, _ := strings.Cut(to, "/")
+				n.Hosts = append(n.Hosts, web.Hostname(host))
+			}
+		}
+	}
+	return n
+}
+
+// origin is the host that a source is read from, "" for a disk.
+func origin(s source.Settings) string {
+	switch {
+	case s.Image != "" || s.Template != "":
+		host, _, _ := strings.Cut(cmp.Or(s.Image, s.Template), "/")
+		return web.Hostname(host)
+	case s.Address != "":
+		return web.Hostname(s.Address)
+	case s.ConfigMap != nil: // its server is said by a secret, and is never the registry
+		return "cluster.invalid"
+	case strings.Contains(s.URL, "://"):
+		if u, err := url.Parse(s.URL); err == nil {
+			return u.Hostname()
+		}
+		return "url.invalid" // nobody's: it is no disk either
+	case s.URL != "":
+		host, _, _ := strings.Cut(s.URL[strings.LastIndexByte(s.URL, '@')+1:], ":")
+		return host
+	default:
+		return ""
+	}
 }
 
 func isLayout(path string) bool {

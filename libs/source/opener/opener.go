@@ -125,11 +125,11 @@ func Name(t source.Type, s source.Settings) string {
 	case s.Template != "":
 		return "catalog image " + s.Template
 	case t == source.Git:
-		return "git repository " + s.URL
+		return "git repository " + source.ShortURL(s.URL)
 	case t == source.Image:
 		return "OCI layout " + s.Path
 	case s.URL != "":
-		return "archive " + s.URL
+		return "archive " + source.ShortURL(s.URL)
 	case s.Address != "":
 		return "catalog server " + s.Address
 	case s.ConfigMap != nil:

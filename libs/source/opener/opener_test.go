@@ -252,6 +252,22 @@ func TestBundle(t *testing.T) {
 		t.Errorf("the second read fetched %d blobs", n-asked)
 	}
 	read("registry.none.test/ops/buoy@"+sum, source.Settings{Path: "layout"}) // no network at all
+	far := source.Settings{URL: "https://203.0.113.7/fleet.git", Insecure: true}
+	if _, err := s.Bundle(t.Context(), s.registry+"/ops/buoy@"+sum, far); !errs.Is(err, errs.Invalid) || !strings.Contains(err.Error(), "add a mirror") {
+		t.Errorf("a catalog from far away leads to this machine: %v", err)
+	}
+	far.Mirrors = []source.Mirror{{Source: "registry.dock.test/ops", Mirrors: []string{s.registry + "/ops"}, Never: true}}
+	read("registry.dock.test/ops/buoy@"+sum, far)
+	for _, near := range []source.Settings{{URL: "https://127.0.0.1/fleet.tar"}, {URL: "git@127.0.0.1:fleet"}, {Address: "127.0.0.1:50051"}, {Template: "127.0.0.1/fleet:v1"}, {Path: "catalog"}, {URL: "file:///fleet"}} {
+		near.Insecure = true
+		read(s.registry+"/ops/buoy@"+sum, near)
+	}
+	for _, set := range []source.Settings{{ConfigMap: &source.ConfigMapRef{}}, {URL: "https://%/"}} {
+		set.Insecure = true
+		if _, err := s.Bundle(t.Context(), s.registry+"/ops/buoy@"+sum, set); !errs.Is(err, errs.Invalid) {
+			t.Errorf("%+v leads to this machine: %v", set, err)
+		}
+	}
 	for image, want := range map[string]errs.Kind{
 		s.registry + "/ops/none@" + sum:                            errs.NotFound,
 		s.registry + "/ops/buoy@sha256:" + strings.Repeat("0", 64): errs.NotFound,
@@ -278,7 +294,7 @@ func TestRefusals(t *testing.T) {
 		"settings that break a rule":  {source.Directory, source.Settings{}, errs.Invalid, "/path must not be empty"},
 		"an unknown type":             {"ftp", source.Settings{}, errs.Invalid, "unknown"},
 		"outside of the root":         {source.Directory, source.Settings{Path: "/etc"}, errs.Forbidden, "outside"},
-		"an archive outside":          {source.Archive, source.Settings{Path: "../x"}, errs.Forbidden, "outside"},
+		"an archive outside":          {source.Archive, source.Settings{Path: "/etc/x"}, errs.Forbidden, "outside"},
 		"a repository outside":        {source.Git, source.Settings{URL: "file:///etc"}, errs.Forbidden, "outside"},
 		"a directory that is a file":  {source.Directory, source.Settings{Path: "file"}, errs.NotFound, "cannot be opened"},
 		"an archive that is none":     {source.Archive, source.Settings{Path: "file"}, errs.Invalid, "neither a tar"},
@@ -326,6 +342,14 @@ func TestTimeout(t *testing.T) {
 	_, err := s.Probe(t.Context(), source.Image, set)
 	if !errs.Is(err, errs.Unavailable) || !strings.Contains(err.Error(), "did not end within 50ms") || !strings.Contains(err.Error(), set.Image) {
 		t.Errorf("Probe = %v", err)
+	}
+	for typ, signed := range map[source.Type]string{
+		source.Archive: silent.URL + "/x.tar?signature=hunter2", source.Git: silent.URL + "/x.git?signature=hunter2",
+	} {
+		_, err := s.Probe(t.Context(), typ, source.Settings{URL: signed, Insecure: true, Timeout: "50ms"})
+		if short := silent.URL + "/x."; !errs.Is(err, errs.Unavailable) || !strings.Contains(err.Error(), short) || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: %v, want it to name %s and no signature", typ, err, short)
+		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -14,6 +14,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	api "github.com/chandler-fleet/chandler/libs/registryapi"
+	"github.com/chandler-fleet/chandler/libs/source/internal/foreign"
 )
 
 // listing is what the calls that list said, without documents.
@@ -29,11 +30,11 @@ type place struct{ pkg, channel string }
 // heads asks for all packages with their channels.
 func (r *reader) heads(ctx context.Context) (map[string]*api.Package, error) {
 	var names []string
-	err := stream(ctx, r, r.api.ListPackages, &api.ListPackageRequest{}, func(p *api.PackageName) error {
+	err := stream(ctx, r, r.limits.pkg, r.api.ListPackages, &api.ListPackageRequest{}, func(p *api.PackageName) error {
 		if names = append(names, p.GetName()); len(names) > r.limits.packages {
 			return errs.New(errs.TooLarge, "catalog server %s names more than %d packages", r.address, r.limits.packages).At("address", "registry.MaxPackages")
 		}
-		return nil
+		return r.remember(p.GetName())
 	})
 	if err != nil {
 		return nil, err
@@ -43,23 +44,33 @@ func (r *reader) heads(ctx context.Context) (map[string]*api.Package, error) {
 	var mu sync.Mutex
 	out := map[string]*api.Package{}
 	err = each(ctx, names, func(ctx context.Context, name string) error {
-		p, err := ask(ctx, r, r.api.GetPackage, &api.GetPackageRequest{Name: name})
+		p, err := ask(ctx, r, r.limits.pkg, r.api.GetPackage, &api.GetPackageRequest{Name: name})
 		if err != nil {
 			return err
 		}
 		if p.GetName() != name {
 			return r.torn("answered %q when asked for package %q", p.GetName(), name)
 		}
+		for _, c := range p.GetChannels() {
+			if err := r.remember(c.GetName(), c.GetCsvName()); err != nil {
+				return err
+			}
+		}
 		mu.Lock()
 		defer mu.Unlock()
 		out[name] = p
-		return nil
+		return r.keep(proto.Size(p))
 	})
 	return out, err
 }
 
 // torn says that the answers do not fit together: the server is changing, or is broken.
 func (r *reader) torn(format string, args ...any) error {
+	for i, a := range args {
+		if text, ok := a.(string); ok { // the server's own words
+			args[i] = foreign.Text(text)
+		}
+	}
 	return errs.Wrap(errs.Unavailable, errs.New(errs.Unavailable, format, args...), "catalog server %s", r.address)
 }
 
@@ -67,9 +78,13 @@ func (r *reader) torn(format string, args ...any) error {
 func (r *reader) list(ctx context.Context, packages map[string]*api.Package, take func(*api.Bundle) error) (*listing, error) {
 	l := &listing{packages: packages, entries: map[place][]catalog.Entry{}}
 	seen := map[place]map[string]bool{}
-	err := stream(ctx, r, r.api.ListBundles, &api.ListBundlesRequest{}, func(b *api.Bundle) error {
+	err := stream(ctx, r, r.limits.listed, r.api.ListBundles, &api.ListBundlesRequest{}, func(b *api.Bundle) error {
 		if len(l.sums) >= r.limits.entries {
 			return errs.New(errs.TooLarge, "catalog server %s lists more than %d channel entries", r.address, r.limits.entries).At("address", "registry.MaxEntries")
+		}
+		names := append([]string{b.GetPackageName(), b.GetChannelName(), b.GetCsvName(), b.GetReplaces(), b.GetSkipRange()}, b.GetSkips()...)
+		if err := r.remember(names...); err != nil {
+			return err
 		}
 		at := place{b.GetPackageName(), b.GetChannelName()}
 		if seen[at] == nil {

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/chandler-fleet/chandler/libs/errs"
 	api "github.com/chandler-fleet/chandler/libs/registryapi"
 	"github.com/chandler-fleet/chandler/libs/source/internal/spool"
 )
@@ -54,20 +55,13 @@ func read(ctx context.Context, r *reader, s *spool.Spool) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	w := newWriter(s, packages)
+	w := newWriter(s, packages, r.keep)
 	l, err := r.list(ctx, packages, w.entry)
 	if err != nil {
 		return "", err
 	}
 	err = each(ctx, w.wanted, func(ctx context.Context, q *api.GetBundleRequest) error {
-		b, err := ask(ctx, r, r.api.GetBundle, q)
-		if err != nil {
-			return err
-		}
-		if b.GetCsvName() != q.GetCsvName() || b.GetPackageName() != q.GetPkgName() {
-			return r.torn("answered %q of package %q when asked for bundle %q of package %q", b.GetCsvName(), b.GetPackageName(), q.GetCsvName(), q.GetPkgName())
-		}
-		return w.bundle(b)
+		return r.bundle(ctx, q, w.bundle)
 	})
 	if err != nil {
 		return "", err
@@ -81,6 +75,24 @@ func read(ctx context.Context, r *reader, s *spool.Spool) (string, error) {
 		}
 	}
 	return l.fingerprint()
+}
+
+// bundle asks for one bundle. Where it is larger than what may be read several at a time, it is asked for
+// again alone, so that memory holds one of them.
+func (r *reader) bundle(ctx context.Context, q *api.GetBundleRequest, take func(*api.Bundle) error) error {
+	b, err := ask(ctx, r, r.limits.listed, r.api.GetBundle, q)
+	if errs.Is(err, errs.TooLarge) && r.limits.listed < r.limits.message && !r.crowded.Load() {
+		r.large.Lock()
+		defer r.large.Unlock()
+		b, err = ask(ctx, r, r.limits.message, r.api.GetBundle, q)
+	}
+	switch {
+	case err != nil:
+		return err
+	case b.GetCsvName() != q.GetCsvName() || b.GetPackageName() != q.GetPkgName():
+		return r.torn("answered %q of package %q when asked for bundle %q of package %q", b.GetCsvName(), b.GetPackageName(), q.GetCsvName(), q.GetPkgName())
+	}
+	return take(b)
 }
 
 // settled returns an error where the server has another catalog now than when it was listed.

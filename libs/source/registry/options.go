@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -21,6 +22,18 @@ import (
 const (
 	// MaxMessageBytes bounds one answer; the largest real bundle has 6.8 MB of manifests, and its CSV again.
 	MaxMessageBytes = 64 << 20
+	// MaxListedBytes bounds what is read several at a time or of a list: what real bundles have. A larger
+	// one is read alone.
+	MaxListedBytes = 16 << 20
+	// MaxPackageBytes bounds what is said of one package; real ones have some 60 channels.
+	MaxPackageBytes = 1 << 20
+	// MaxFields bounds the parts of one answer: two bytes of it can make a hundred in memory. The largest
+	// real bundle has some 600.
+	MaxFields = 100_000
+	// MaxName bounds names and ranges of versions, as file systems do their paths.
+	MaxName = 4096
+	// MaxFacts bounds what is remembered beside manifests, in bytes; 15,000 versions have about 10 MB.
+	MaxFacts = 256 << 20
 	// MaxPackages bounds the packages; the largest published catalog has 400.
 	MaxPackages = 20_000
 	// MaxEntries bounds the entries of all channels; the largest published catalog has some 15,000.
@@ -57,12 +70,19 @@ type Options struct {
 type limits struct {
 	message, packages, entries int
 	bytes                      int64
+
+	listed, pkg, fields int
+	facts               int64
 }
 
 func (l limits) orDefault() limits {
 	if l == (limits{}) {
-		return limits{message: MaxMessageBytes, packages: MaxPackages, entries: MaxEntries, bytes: MaxBytes}
+		l = limits{message: MaxMessageBytes, packages: MaxPackages, entries: MaxEntries, bytes: MaxBytes}
 	}
+	l.listed = cmp.Or(l.listed, min(MaxListedBytes, l.message))
+	l.pkg = cmp.Or(l.pkg, min(MaxPackageBytes, l.message))
+	l.fields = cmp.Or(l.fields, MaxFields)
+	l.facts = cmp.Or(l.facts, MaxFacts)
 	return l
 }
 
@@ -82,7 +102,7 @@ func (o Options) dial() (*reader, error) {
 	}
 	options := []grpc.DialOption{
 		grpc.WithTransportCredentials(secure),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(r.limits.message)),
+		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(&sparing{fields: r.limits.fields, refused: &r.crowded})),
 		grpc.WithDisableServiceConfig(), // it would come from DNS and could repeat calls
 	}
 	if o.Token != "" {

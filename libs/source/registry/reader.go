@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -26,6 +27,9 @@ type reader struct {
 	stall   time.Duration
 	limits  limits
 	bytes   atomic.Int64
+	facts   atomic.Int64
+	crowded atomic.Bool // an answer had too many parts
+	large   sync.Mutex  // of one large answer at a time
 }
 
 // errStalled is the cause of a context that a watch has ended.
@@ -58,27 +62,51 @@ func (r *reader) took(m proto.Message) error {
 	return nil
 }
 
-// ask makes one call.
-func ask[Q any, A proto.Message](ctx context.Context, r *reader, call func(context.Context, Q, ...grpc.CallOption) (A, error), question Q) (A, error) {
+// overhead is what a fact takes in memory beside its text.
+const overhead = 64
+
+// remember counts names that are kept until the catalog was read, and refuses one that is none.
+func (r *reader) remember(names ...string) error {
+	for _, name := range names {
+		if len(name) > MaxName {
+			return errs.New(errs.TooLarge, "catalog server %s sends a name or a range of %d bytes, more than %d: %q…", r.address, len(name), MaxName, foreign.Text(name[:40])).At("address", "registry.MaxName")
+		}
+		if err := r.keep(len(name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keep counts bytes that are kept until the catalog was read.
+func (r *reader) keep(bytes int) error {
+	if r.facts.Add(int64(bytes)+overhead) > r.limits.facts {
+		return errs.New(errs.TooLarge, "catalog server %s says more than %d bytes beside manifests", r.address, r.limits.facts).At("address", "registry.MaxFacts")
+	}
+	return nil
+}
+
+// ask makes one call, whose answer may have most bytes.
+func ask[Q any, A proto.Message](ctx context.Context, r *reader, most int, call func(context.Context, Q, ...grpc.CallOption) (A, error), question Q) (A, error) {
 	watched, w := r.watch(ctx)
 	defer w.stop()
-	a, err := call(watched, question)
+	a, err := call(watched, question, grpc.MaxCallRecvMsgSize(most))
 	if err == nil {
 		err = r.took(a)
 	}
-	return a, r.explain(watched, err)
+	return a, r.explain(watched, most, err)
 }
 
-// stream makes a call with many answers. Only its proper end is success.
+// stream makes a call with many answers, each of which may have most bytes. Only its proper end is success.
 func stream[Q any, A any, P interface {
 	*A
 	proto.Message
-}](ctx context.Context, r *reader, call func(context.Context, Q, ...grpc.CallOption) (grpc.ServerStreamingClient[A], error), question Q, take func(P) error) error {
+}](ctx context.Context, r *reader, most int, call func(context.Context, Q, ...grpc.CallOption) (grpc.ServerStreamingClient[A], error), question Q, take func(P) error) error {
 	watched, w := r.watch(ctx)
 	defer w.stop()
-	s, err := call(watched, question)
+	s, err := call(watched, question, grpc.MaxCallRecvMsgSize(most))
 	if err != nil {
-		return r.explain(watched, err)
+		return r.explain(watched, most, err)
 	}
 	for {
 		a, err := s.Recv()
@@ -86,7 +114,7 @@ func stream[Q any, A any, P interface {
 			return nil
 		}
 		if err != nil {
-			return r.explain(watched, err)
+			return r.explain(watched, most, err)
 		}
 		w.seen()
 		if err := r.took(P(a)); err != nil {
@@ -105,7 +133,7 @@ var kindOf = map[codes.Code]errs.Kind{
 }
 
 // explain makes an error of a call one that says which server, and what can be done.
-func (r *reader) explain(ctx context.Context, err error) error {
+func (r *reader) explain(ctx context.Context, most int, err error) error {
 	var known *errs.Error
 	switch {
 	case err == nil || errors.As(err, &known):
@@ -117,8 +145,10 @@ func (r *reader) explain(ctx context.Context, err error) error {
 	}
 	said := foreign.Text(status.Convert(err).Message())
 	switch code := status.Code(err); {
+	case code == codes.Internal && r.crowded.Load():
+		return errs.New(errs.TooLarge, "catalog server %s sent an answer of more than %d parts", r.address, r.limits.fields).At("address", "registry.MaxFields")
 	case code == codes.ResourceExhausted:
-		return errs.New(errs.TooLarge, "catalog server %s sent an answer of more than %d bytes, or is asked too much: %s", r.address, r.limits.message, said)
+		return errs.New(errs.TooLarge, "catalog server %s sent an answer of more than %d bytes, or is asked too much: %s", r.address, most, said)
 	case code == codes.Unimplemented:
 		return errs.New(errs.Invalid, "%s is no catalog server, or one from before ListBundles: %s", r.address, said)
 	case strings.Contains(said, "tls: ") || strings.Contains(said, "x509: "):

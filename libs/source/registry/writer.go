@@ -22,6 +22,7 @@ type writer struct {
 	met        map[[2]string]bool // bundles, by package and name
 	wanted     []*api.GetBundleRequest
 	deprecated map[string]map[string]string // messages, by package and bundle
+	keep       func(bytes int) error        // counts what is remembered
 
 	mu    sync.Mutex // of what follows: bundles come several at a time
 	spool *spool.Spool
@@ -34,8 +35,8 @@ type face struct {
 	icon        *spool.Icon
 }
 
-func newWriter(s *spool.Spool, packages map[string]*api.Package) *writer {
-	return &writer{packages: packages, met: map[[2]string]bool{}, deprecated: map[string]map[string]string{}, spool: s, faces: map[string]face{}}
+func newWriter(s *spool.Spool, packages map[string]*api.Package, keep func(bytes int) error) *writer {
+	return &writer{packages: packages, keep: keep, met: map[[2]string]bool{}, deprecated: map[string]map[string]string{}, spool: s, faces: map[string]face{}}
 }
 
 // entry takes one answer of ListBundles: a bundle is written at once where its manifests came along,
@@ -46,6 +47,9 @@ func (w *writer) entry(b *api.Bundle) error {
 		return nil
 	}
 	w.met[key] = true
+	if err := w.keep(len(b.GetDeprecation().GetMessage())); err != nil {
+		return err
+	}
 	if d := b.GetDeprecation(); d != nil {
 		if w.deprecated[key[0]] == nil {
 			w.deprecated[key[0]] = map[string]string{}
@@ -85,7 +89,11 @@ func (w *writer) bundle(b *api.Bundle) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if shown && w.isFace(b) {
-		w.faces[b.GetPackageName()] = faceOf(csv)
+		f := faceOf(csv)
+		if err := w.keep(f.size()); err != nil {
+			return err
+		}
+		w.faces[b.GetPackageName()] = f
 	}
 	return w.spool.Write(b.GetPackageName(), doc)
 }
@@ -203,6 +211,15 @@ func (w *writer) isFace(b *api.Bundle) bool {
 	return slices.ContainsFunc(p.GetChannels(), func(c *api.Channel) bool {
 		return c.GetName() == p.GetDefaultChannelName() && c.GetCsvName() == b.GetCsvName()
 	})
+}
+
+// size is what it takes in memory.
+func (f face) size() int {
+	n := len(f.description)
+	if f.icon != nil {
+		n += len(f.icon.Data) + len(f.icon.MediaType)
+	}
+	return n
 }
 
 func faceOf(csv bundle.CSV) face {

@@ -124,9 +124,12 @@ func (x *index) readAPIs(ctx context.Context, d *database) error {
 	return nil
 }
 
+// batch is how many rows are looked at before the end of the look is noticed.
+const batch = 4096
+
 // graph makes the entries of a channel of its rows. known are the bundles that there are. The chain of
 // rows from the head gives what replaces what; edges of other rows are skips.
-func graph(rows []entry, head string, known map[string]bool) []catalog.Entry {
+func graph(ctx context.Context, rows []entry, head string, known map[string]bool) ([]catalog.Entry, error) {
 	byID := make(map[string]entry, len(rows))
 	for _, r := range rows {
 		byID[r.id] = r
@@ -144,9 +147,14 @@ func graph(rows []entry, head string, known map[string]bool) []catalog.Entry {
 			e.Replaces = byID[r.replaces].bundle
 		}
 	}
-	for _, r := range rows {
+	skips := map[[2]string]bool{} // one bundle may skip as many as there are rows
+	for i, r := range rows {
+		if i%batch == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		e, to := out[r.bundle], byID[r.replaces].bundle
-		if e != nil && !chain[r.id] && to != "" && to != e.Replaces && !slices.Contains(e.Skips, to) {
+		if e != nil && !chain[r.id] && to != "" && to != e.Replaces && !skips[[2]string{r.bundle, to}] {
+			skips[[2]string{r.bundle, to}] = true
 			e.Skips = append(e.Skips, to)
 		}
 	}
@@ -156,7 +164,7 @@ func graph(rows []entry, head string, known map[string]bool) []catalog.Entry {
 		list = append(list, *e)
 	}
 	slices.SortFunc(list, func(a, b catalog.Entry) int { return cmp.Compare(a.Name, b.Name) })
-	return list
+	return list, nil
 }
 
 // follow returns the ids of the chain of rows that begins with the first row of the head, once round

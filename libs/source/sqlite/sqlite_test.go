@@ -169,7 +169,7 @@ func TestShared(t *testing.T) {
 	b.exec(`insert into channel_entry values (3, 'stable', 'moon', 'tide.v2', null, 0)`)
 	b.exec(`insert into properties values ('olm.package', '{"packageName":"tide","version":"2.0.0"}', 'tide.v2', '2.0.0', ''), ('olm.package', '{"packageName":"moon","version":"2.0.0"}', 'tide.v2', '2.0.0', '')`)
 	c := read(t, b.done())
-	if len(c.Packages) != 2 || len(c.Findings) > 0 {
+	if len(c.Packages) != 2 || c.Findings.Err() != nil { // that two packages share an image is a warning
 		t.Fatalf("%v", c.Findings)
 	}
 	for i, want := range []string{"tide.v2", "tide.v1 tide.v2"} {

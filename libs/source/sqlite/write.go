@@ -53,41 +53,46 @@ func (x *index) write(ctx context.Context, d *database, s *spool.Spool) error {
 	if err != nil {
 		return err
 	}
+	names := make(map[string]bool, len(known))
+	for n := range known {
+		names[n] = true
+	}
+	channels := map[string][]string{}
+	for at := range x.heads {
+		channels[at.pkg] = append(channels[at.pkg], at.channel)
+	}
 	for _, pkg := range slices.Sorted(maps.Keys(x.defaults)) {
-		if err := x.pkg(pkg, known, s); err != nil {
+		docs, err := x.pkg(ctx, pkg, channels[pkg], known, names)
+		if err == nil {
+			err = s.Write(pkg, docs...)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// pkg writes a package with its channels.
-func (x *index) pkg(name string, known map[string]seen, s *spool.Spool) error {
-	names := map[string]bool{}
-	for n := range known {
-		names[n] = true
-	}
+// pkg makes the documents of a package and its channels. names are those of all known bundles.
+func (x *index) pkg(ctx context.Context, name string, channels []string, known map[string]seen, names map[string]bool) ([]any, error) {
 	face := known[x.heads[place{name, x.defaults[name]}]]
 	docs := []any{spool.Package{
 		Schema: catalog.SchemaPackage, Name: name, DefaultChannel: x.defaults[name],
 		Description: face.description, Icon: face.icon,
 	}}
-	var channels []string
-	for at := range x.heads {
-		if at.pkg == name {
-			channels = append(channels, at.channel)
-		}
-	}
 	slices.Sort(channels)
 	for _, c := range channels {
 		at := place{name, c}
-		entries := graph(x.entries[at], x.heads[at], names)
+		entries, err := graph(ctx, x.entries[at], x.heads[at], names)
+		if err != nil {
+			return nil, err
+		}
 		for i := range entries {
 			entries[i].SkipRange = known[entries[i].Name].skipRange
 		}
 		docs = append(docs, spool.Channel{Schema: catalog.SchemaChannel, Package: name, Name: c, Entries: entries})
 	}
-	return s.Write(name, docs...)
+	return docs, nil
 }
 
 // bundle writes one bundle, for every package that holds it.

@@ -23,12 +23,22 @@ const (
 	Stall = 30 * time.Second
 	// MaxRedirects is how often a server may send on: a registry does so once, to its storage.
 	MaxRedirects = 5
+	// maxRefusal bounds the text of an answer that refuses: real ones have some hundred bytes.
+	maxRefusal = 1 << 20
 )
 
 // Options say what a transport allows.
 type Options struct {
-	// Host is the host[:port] that credentials belong to.
+	// Host is the host[:port] that credentials belong to. Others are contacted because it says so: at no
+	// address that fewer reach than it (metadata of a cloud, this machine, a private network).
 	Host string
+	// Content says that Host was named by the content of a catalog and not by an administrator: it may
+	// then not be on this machine or its link, unless Origin is there too.
+	Content bool
+	// Origin is the host that the content came from, without a port; "" is a disk of this machine.
+	Origin string
+	// Lookup replaces the resolver of the system for Origin.
+	Lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)
 	// TokenService allows a password to be sent to the token service of a registry, where that belongs
 	// to the same site as Host.
 	TokenService bool
@@ -38,7 +48,7 @@ type Options struct {
 	Pool *x509.CertPool
 	// Stall replaces the bound on silence.
 	Stall time.Duration
-	// Limit bounds the body of the answer to a request; 0 is no bound.
+	// Limit bounds the body of the answer to a request, wherever that is sent on to; 0 is no bound.
 	Limit func(*http.Request) int64
 }
 
@@ -48,18 +58,18 @@ func Client(o Options) *http.Client {
 		if len(via) > MaxRedirects {
 			return errs.New(errs.Invalid, "%s sends on more than %d times", via[0].URL.Hostname(), MaxRedirects)
 		}
-		if private(req.URL.Hostname()) && !private(via[0].URL.Hostname()) {
-			return errs.New(errs.Invalid, "%s sends on to %s, an address of a private network; that is not followed", via[0].URL.Hostname(), req.URL.Hostname())
+		// Names are judged when they are looked up; behind a proxy only what is written here can be.
+		if a, err := netip.ParseAddr(req.URL.Hostname()); err == nil && reachOf(a) != public && !literal(via[0].URL.Hostname()) {
+			return errs.New(errs.Invalid, "%s sends on to %s, %s; that is not followed", via[0].URL.Hostname(), req.URL.Hostname(), reachOf(a))
 		}
 		return nil
 	}}
 }
 
-// private reports whether a host is an address that only neighbours reach: a server elsewhere that sends
-// there wants something of them, such as the metadata of a cloud.
-func private(host string) bool {
+// literal reports whether a host is written as an address that is not public.
+func literal(host string) bool {
 	a, err := netip.ParseAddr(host)
-	return err == nil && (a.IsPrivate() || a.IsLoopback() || a.IsLinkLocalUnicast() || a.IsUnspecified())
+	return err == nil && reachOf(a) != public
 }
 
 // Transport returns the transport alone, for libraries with a client of their own.
@@ -72,12 +82,15 @@ func Transport(o Options) http.RoundTripper {
 	if o.Stall == 0 {
 		o.Stall = Stall
 	}
-	return &guard{o: o, inner: inner, sent: map[string]bool{}}
+	a := newAddresses(o)
+	inner.DialContext, inner.Proxy = a.dial, a.proxy
+	return &guard{o: o, inner: inner, addresses: a, sent: map[string]bool{}}
 }
 
 type guard struct {
-	o     Options
-	inner *http.Transport
+	o         Options
+	inner     *http.Transport
+	addresses *addresses
 
 	mu   sync.Mutex
 	sent map[string]bool // credentials that Host was shown
@@ -86,8 +99,12 @@ type guard struct {
 // RoundTrip implements http.RoundTripper.
 func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.URL.Scheme != "https" && (req.URL.Scheme != "http" || !g.o.Insecure) {
+		if g.o.Content {
+			return nil, errs.New(errs.Invalid, "%s is asked without TLS (%s), which insecure in the settings of the source allows for its own host and its mirrors alone; add a mirror for the image if that is meant", req.URL.Hostname(), req.URL.Scheme)
+		}
 		return nil, errs.New(errs.Invalid, "%s is asked without TLS (%s), which insecure in the settings of the source would allow", req.URL.Hostname(), req.URL.Scheme)
 	}
+	g.addresses.first(req.URL)
 	req, err := g.credentials(req)
 	if err != nil {
 		return nil, err
@@ -110,10 +127,21 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	timer.Reset(g.o.Stall)
 	b := &body{ReadCloser: resp.Body, ctx: ctx, timer: timer, stall: g.o.Stall, end: end, host: req.URL.Hostname()}
 	if g.o.Limit != nil {
-		b.limit = g.o.Limit(req)
+		b.limit = g.o.Limit(asked(req))
+	}
+	if resp.StatusCode >= http.StatusBadRequest && (b.limit == 0 || b.limit > maxRefusal) {
+		b.limit = maxRefusal
 	}
 	resp.Body = b
 	return resp, nil
+}
+
+// asked is the request with which a chain of redirects began: what was wanted does not change on the way.
+func asked(req *http.Request) *http.Request {
+	for req.Response != nil && req.Response.Request != nil {
+		req = req.Response.Request
+	}
+	return req
 }
 
 // CloseIdleConnections lets a look end with all its connections; http.Client calls it.
@@ -133,7 +161,7 @@ func (g *guard) credentials(req *http.Request) (*http.Request, error) {
 	}
 	secret := req.Method == http.MethodPost || strings.HasPrefix(strings.ToLower(auth), "basic ")
 	if g.o.TokenService && secret {
-		if SameSite(req.URL.Hostname(), hostname(g.o.Host)) {
+		if SameSite(req.URL.Hostname(), Hostname(g.o.Host)) {
 			return req, nil
 		}
 		return nil, errs.New(errs.Forbidden, "registry %s asks to show its credential to %s, which is of another site; it was not shown", g.o.Host, req.URL.Hostname())
@@ -150,7 +178,8 @@ func (g *guard) credentials(req *http.Request) (*http.Request, error) {
 	return out, nil
 }
 
-func hostname(hostport string) string {
+// Hostname is a host without its port.
+func Hostname(hostport string) string {
 	if i := strings.LastIndexByte(hostport, ':'); i >= 0 && !strings.HasSuffix(hostport, "]") {
 		hostport = hostport[:i]
 	}

@@ -1,0 +1,192 @@
+package web
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+)
+
+// reach says who reaches an address, from everybody to the fewest.
+type reach int
+
+const (
+	public   reach = iota
+	site           // a private network
+	machine        // this machine alone
+	neighbor       // the same link: the metadata service of a cloud, with its credentials, is there
+)
+
+// String says it in a sentence.
+func (r reach) String() string {
+	return [...]string{"a public address", "an address of a private network", "an address of this machine", "an address of this link, where clouds keep credentials"}[r]
+}
+
+var (
+	// nat64 holds IPv4 addresses in its last four bytes.
+	nat64 = netip.MustParsePrefix("64:ff9b::/96")
+	// carrier is the space that carriers and some clouds use as a private one.
+	carrier = netip.MustParsePrefix("100.64.0.0/10")
+	// metadata are the addresses of metadata services that lie in no link-local network.
+	metadata = []netip.Addr{netip.MustParseAddr("fd00:ec2::254"), netip.MustParseAddr("100.100.100.200")}
+)
+
+// reachOf sorts an address.
+func reachOf(a netip.Addr) reach {
+	a = a.Unmap().WithZone("")
+	if nat64.Contains(a) {
+		b := a.As16()
+		a = netip.AddrFrom4([4]byte(b[12:]))
+	}
+	if slices.Contains(metadata, a) {
+		return neighbor
+	}
+	switch {
+	case a.IsLinkLocalUnicast() || a.IsMulticast():
+		return neighbor
+	case a.IsLoopback() || a.IsUnspecified():
+		return machine
+	case a.IsPrivate() || carrier.Contains(a):
+		return site
+	default:
+		return public
+	}
+}
+
+// addresses decides by the address that a name stands for, when it is known, whom a transport contacts.
+type addresses struct {
+	o      Options
+	dialer net.Dialer
+	// lookup finds the addresses of a name.
+	lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)
+
+	mu      sync.Mutex
+	own     string          // host:port of the first request
+	met     bool            // at holds
+	at      reach           // where that one was found: the widest, should its name stand for several addresses
+	proxies map[string]bool // whose addresses say nothing of the host behind
+}
+
+func newAddresses(o Options) *addresses {
+	lookup := o.Lookup
+	if lookup == nil {
+		lookup = net.DefaultResolver.LookupNetIP
+	}
+	a := &addresses{
+		o: o, lookup: lookup, proxies: map[string]bool{}, own: strings.ToLower(o.Host),
+		dialer: net.Dialer{Timeout: Stall, KeepAlive: 30 * time.Second}, //nolint:mnd // as net/http has it
+	}
+	a.literally(o.Host)
+	return a
+}
+
+// literally takes what a host says that is written as an address.
+func (a *addresses) literally(host string) {
+	if addr, err := netip.ParseAddr(Hostname(host)); err == nil {
+		a.at, a.met = reachOf(addr), true
+	}
+}
+
+// first remembers the host of the first request where Options name none.
+func (a *addresses) first(u *url.URL) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.own == "" {
+		a.own = strings.ToLower(u.Host)
+		a.literally(u.Host)
+	}
+}
+
+// proxy is that of the environment.
+func (a *addresses) proxy(req *http.Request) (*url.URL, error) {
+	u, err := http.ProxyFromEnvironment(req)
+	if u != nil {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.proxies[u.Hostname()] = true
+	}
+	return u, err
+}
+
+// dial connects to an address that may be contacted. A name is looked up here, once: were it asked for
+// again after the check, it could stand for another address.
+func (a *addresses) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	a.mu.Lock()
+	proxied, own := a.proxies[host], sameHost(a.own, host, port)
+	a.mu.Unlock()
+	d := a.dialer
+	if !proxied {
+		d.ControlContext = func(ctx context.Context, _, found string, _ syscall.RawConn) error {
+			ap, err := netip.ParseAddrPort(found)
+			if err != nil {
+				return err
+			}
+			return a.allowed(ctx, host, own, reachOf(ap.Addr()))
+		}
+	}
+	return d.DialContext(ctx, network, address)
+}
+
+// sameHost compares a host of a URL, whose port may be left out, with one that is dialed.
+func sameHost(own, host, port string) bool {
+	own = strings.ToLower(own)
+	host = strings.ToLower(host)
+	if own == net.JoinHostPort(host, port) {
+		return true
+	}
+	return (port == "443" || port == "80") && strings.Trim(own, "[]") == host
+}
+
+// allowed decides about one address.
+func (a *addresses) allowed(ctx context.Context, host string, own bool, to reach) error {
+	if own {
+		a.mu.Lock()
+		if !a.met || to < a.at {
+			a.at, a.met = to, true
+		}
+		a.mu.Unlock()
+		if !a.o.Content || to <= site || a.beside(ctx, to) {
+			return nil
+		}
+		return errs.New(errs.Invalid, "%s is %s; a catalog's content may not lead there, unless its source is there itself; add a mirror for the image to the settings of the source if that is meant", host, to)
+	}
+	a.mu.Lock()
+	from := a.at
+	a.mu.Unlock()
+	if to == public || to == from || to == site && from != public {
+		return nil
+	}
+	return errs.New(errs.Invalid, "%s sends on to %s, %s; that is not followed", a.own, host, to)
+}
+
+// beside reports whether the source that the content came from lies there too.
+func (a *addresses) beside(ctx context.Context, to reach) bool {
+	if a.o.Origin == "" {
+		return to == machine // it came from a disk of this machine
+	}
+	if addr, err := netip.ParseAddr(a.o.Origin); err == nil {
+		return reachOf(addr) == to
+	}
+	found, err := a.lookup(ctx, "ip", a.o.Origin)
+	if err != nil {
+		return false
+	}
+	for _, addr := range found {
+		if reachOf(addr) == to {
+			return true
+		}
+	}
+	return false
+}
