@@ -49,6 +49,7 @@ func assemble(parts []part, o Options) *Catalog {
 			*beside = *p.notes
 		}
 	}
+	sharedImages(groups)
 	c.Blobs = c.looseBlobs(parts, groups)
 	for _, g := range buildAll(groups, o.workers()) {
 		if g.built {

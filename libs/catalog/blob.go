@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/chandler-fleet/chandler/libs/catalog/internal/docs"
+	"github.com/chandler-fleet/chandler/libs/catalog/internal/value"
 	"github.com/chandler-fleet/chandler/libs/internal/jsontree"
 )
 
@@ -98,9 +99,14 @@ func (b blob) decode(v docs.Value, into any, rule, what string) *Finding {
 }
 
 // faulty tells what forbids to use a document that can be read: keys that occur twice, numbers out of
-// range (R-CAT-1, DESIGN D10).
+// range (R-CAT-1, DESIGN D10), and names that nobody can store or show (R-CAT-6).
 func (b blob) faulty(faults []*docs.Error) []Finding {
 	var out []Finding
+	for _, field := range []struct{ key, text string }{{"schema", b.schema}, {"package", b.pkg}, {"name", b.name}} {
+		if why := value.Name(field.text, MaxBlobNameBytes); why != "" {
+			out = append(out, b.in(field.key).finding(SeverityError, "R-CAT-6", b.owner(), "the value %.40q of %s %s", field.text, field.key, why))
+		}
+	}
 	for _, e := range faults {
 		at := place{file: b.file, line: e.Line, column: e.Column}
 		out = append(out, at.finding(SeverityError, "R-CAT-1", b.owner(), "%s; mend it, the document cannot be used as it is", e.Text()))

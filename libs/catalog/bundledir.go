@@ -12,6 +12,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/catalog/internal/docs"
+	"github.com/chandler-fleet/chandler/libs/catalog/internal/value"
 	"github.com/chandler-fleet/chandler/libs/digest"
 )
 
@@ -92,6 +93,9 @@ func (r *dirReader) decode(keep keeper) (*bundleDraft, []Finding) {
 	r.findings = append(r.findings, findings...)
 	if csv == nil {
 		return nil, r.findings
+	}
+	if why := value.Name(csv.Name, MaxNameBytes); why != "" {
+		return nil, append(r.findings, r.draft.finding(r.single.severity(), "R-CAT-51", r.draft.pkg, "%s: the name %.40q of its CSV %s", r.single.verdict(), csv.Name, why))
 	}
 	r.single.found(csv)
 	r.draft.bundle.Name, r.draft.csv = csv.Name, factsOf(*csv)
@@ -186,6 +190,11 @@ func (r *dirReader) annotations() bool {
 		}
 	}
 	r.draft.preferred = strings.TrimSpace(a[AnnotationDefaultChannel])
+	for _, c := range append([]string{r.draft.preferred}, r.draft.joins...) {
+		if why := value.Name(c, MaxNameBytes); why != "" {
+			return r.leaveOut(file, "R-CAT-55", fmt.Errorf("channel %.40q %s", c, why))
+		}
+	}
 	return true
 }
 

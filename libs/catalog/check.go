@@ -11,8 +11,6 @@ import (
 	"github.com/chandler-fleet/chandler/libs/catalog/internal/value"
 )
 
-const maxName = 253 // of channels and bundles, as Kubernetes names have it
-
 // checkPackage holds the rules about the package itself and its channels' names (R-CAT-20..22, 31, 33).
 func (g *group) checkPackage() {
 	if len(g.packages) == 0 {
@@ -39,8 +37,8 @@ func (g *group) checkChannelNames() map[string]*channelDraft {
 	names := map[string]*channelDraft{}
 	for _, c := range g.channels {
 		switch first := names[c.body.Name]; {
-		case len(c.body.Name) > maxName:
-			g.addf(c.in("name"), SeverityError, "R-CAT-22", "a channel name of package %q has more than %d characters; shorten it", g.name, maxName)
+		case len(c.body.Name) > MaxNameBytes:
+			g.addf(c.in("name"), SeverityError, "R-CAT-22", "a channel name of package %q has more than %d characters; shorten it", g.name, MaxNameBytes)
 		case c.body.Name == "":
 			g.addf(c.place, SeverityError, "R-CAT-22", "a channel of package %q has no name; give it one", g.name)
 		case first != nil:
@@ -125,8 +123,8 @@ func (g *group) checkBundles() {
 			g.addf(b.place, SeverityError, "R-CAT-24", "a bundle of package %q has no name; give it one, such as %s.v1.0.0", g.name, g.name)
 			continue
 		}
-		if len(name) > maxName {
-			g.addf(at, SeverityError, "R-CAT-24", "a bundle name of package %q has more than %d characters; shorten it", g.name, maxName)
+		if len(name) > MaxNameBytes {
+			g.addf(at, SeverityError, "R-CAT-24", "a bundle name of package %q has more than %d characters; shorten it", g.name, MaxNameBytes)
 		}
 		if first := names[name]; first != nil {
 			g.addf(at, SeverityError, "R-CAT-24", "duplicate bundle %q: the first stands at %s; keep one", name, first.text())
@@ -169,6 +167,9 @@ func (g *group) checkProperties(b *bundleDraft) {
 	for _, p := range b.bundle.Properties {
 		at := b.of(p.Type, "properties", p.Type+"#"+strconv.Itoa(nth[p.Type]), "value")
 		nth[p.Type]++
+		if why := value.Name(p.Type, MaxBlobNameBytes); why != "" {
+			g.addf(b.of("name", "name"), SeverityError, "R-CAT-25", "the type %.40q of a property of bundle %q %s", p.Type, b.bundle.Name, why)
+		}
 		for _, issue := range value.Property(p.Type, p.Value) {
 			s := SeverityError
 			if issue.Warning {
@@ -257,4 +258,25 @@ func pullSpec(image string) string {
 		return ""
 	}
 	return value.Reference(image)
+}
+
+// sharedImages tells of bundles of the catalog that name the same image. An image holds one bundle, so that
+// all but one of them would install something else than they say (R-CAT-50).
+func sharedImages(groups map[string]*group) {
+	first := map[string]*bundleDraft{}
+	for _, name := range sortedKeys(groups) {
+		g := groups[name]
+		for _, b := range g.bundles {
+			image := b.bundle.Image
+			other := first[image]
+			switch {
+			case image == "":
+			case other == nil:
+				first[image] = b
+			case other.pkg != b.pkg || other.bundle.Name != b.bundle.Name: // else it is there twice, which is told
+				g.addf(b.in("image"), SeverityWarning, "R-CAT-50", "bundle %q names the same image as bundle %q of package %q at %s, but an image holds one bundle; give each its own: %s",
+					b.bundle.Name, other.bundle.Name, other.pkg, other.text(), image)
+			}
+		}
+	}
 }

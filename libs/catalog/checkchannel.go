@@ -1,9 +1,12 @@
 package catalog
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/chandler-fleet/chandler/libs/catalog/internal/value"
 )
 
 // checkChannels holds the rules about entries and the graph (R-CAT-23, 30, 33, 35..38).
@@ -47,9 +50,12 @@ func (g *group) checkChannels() {
 	}
 }
 
-// checkEdges holds R-CAT-38.
+// checkEdges holds R-CAT-38, and that what an entry names can be a name (R-CAT-23).
 func (g *group) checkEdges(c *channelDraft, i int) {
 	e := c.body.Entries[i]
+	if why := e.unnameable(); why != "" {
+		g.addf(c.entries[i], SeverityError, "R-CAT-23", "entry %.253q of channel %q: %s", e.Name, c.body.Name, why)
+	}
 	if n := slices.Index(e.Skips, ""); n >= 0 {
 		g.addf(c.edge(i, "skips", "#"+strconv.Itoa(n)), g.severity, "R-CAT-38", "entry %q of channel %q skips an empty name; remove it", e.Name, c.body.Name)
 	}
@@ -64,6 +70,16 @@ func (g *group) checkEdges(c *channelDraft, i int) {
 		}
 		g.addf(at, g.severity, "R-CAT-38", "skipRange of entry %q in channel %q: %v", e.Name, c.body.Name, err)
 	}
+}
+
+// unnameable returns why a name in an edge of the entry is none.
+func (e Entry) unnameable() string {
+	for _, n := range append([]string{e.Replaces}, e.Skips...) {
+		if why := value.Name(n, MaxNameBytes); why != "" {
+			return fmt.Sprintf("the name %.40q in replaces or skips %s", n, why)
+		}
+	}
+	return ""
 }
 
 // edge is the place of a field of an entry: in its document, or in the CSV that the entry was made of.

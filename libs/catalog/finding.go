@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/chandler-fleet/chandler/libs/catalog/internal/docs"
 	"github.com/chandler-fleet/chandler/libs/errs"
@@ -106,10 +107,10 @@ func (f Findings) sort() {
 // Report returns the findings as reports show them: sorted, without repetitions, and at most MaxFindings.
 func (f Findings) Report() Findings { return f.bounded() }
 
-// bounded cuts long texts, sorts, drops repetitions and keeps at most MaxFindings.
+// bounded makes texts storable, cuts long ones, sorts, drops repetitions and keeps at most MaxFindings.
 func (f Findings) bounded() Findings {
 	for i := range f {
-		f[i].Message, f[i].Package = cut(f[i].Message), cut(f[i].Package)
+		bound(&f[i])
 	}
 	f.sort()
 	f = slices.Compact(f)
@@ -124,12 +125,27 @@ func (f Findings) bounded() Findings {
 	return append(f[:MaxFindings-1:MaxFindings-1], last)
 }
 
-// cut bounds a text that may quote a hostile document.
+// bound makes the texts of the finding, which may quote a hostile document or name a file of it, such as
+// every reader and database takes: UTF-8 of bounded length, without NUL.
+func bound(f *Finding) {
+	f.File, f.Message, f.Package = cut(f.File), cut(f.Message), cut(f.Package)
+}
+
 func cut(s string) string {
-	if len(s) <= MaxMessageBytes {
-		return s
+	whole := len(s) <= MaxMessageBytes
+	if !whole {
+		s = s[:MaxMessageBytes]
+		for range utf8.UTFMax - 1 { // a character cut in two
+			if r, n := utf8.DecodeLastRuneInString(s); r == utf8.RuneError && n == 1 {
+				s = s[:len(s)-1]
+			}
+		}
 	}
-	return strings.ToValidUTF8(s[:MaxMessageBytes], "") + " …"
+	s = strings.ReplaceAll(strings.ToValidUTF8(s, string(utf8.RuneError)), "\x00", string(utf8.RuneError))
+	if !whole {
+		s += " …"
+	}
+	return s
 }
 
 // place is where something stands in a catalog.

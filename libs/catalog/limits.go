@@ -18,6 +18,12 @@ const (
 	MaxNesting = 200
 	// MaxNodes is the number of values of one document with its aliases expanded, against YAML bombs.
 	MaxNodes = 1_000_000
+	// MaxCatalogBytes is the size of all files that are read of a catalog; the largest real tree has 570 MB.
+	MaxCatalogBytes = 4 << 30
+	// MaxNameBytes is the length of the name of a channel or bundle, as Kubernetes names have it; the longest real one has 80.
+	MaxNameBytes = 253
+	// MaxBlobNameBytes is the length of any other name, schema or type. They are keys of an index, which takes some 2,700.
+	MaxBlobNameBytes = 1024
 	// MaxDirectoryDepth is how deep directories may nest; real catalogs use 2, bundle directories 5.
 	MaxDirectoryDepth = 16
 	// MaxFiles is the number of files of a catalog; the largest real tree has 12,000.

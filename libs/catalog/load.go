@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/chandler-fleet/chandler/libs/catalog/internal/docs"
+	"github.com/chandler-fleet/chandler/libs/catalog/internal/meter"
 	"github.com/chandler-fleet/chandler/libs/digest"
 )
 
@@ -24,8 +25,10 @@ type Options struct {
 	Keep func(Content) error
 	// Memory, where set, spares decoding what was decoded before.
 	Memory Memory
-	// Stop ends the load early when closed.
+	// Stop ends the load early when closed, also in the middle of a file.
 	Stop <-chan struct{}
+	// MaxBytes is how much is read of all files together; 0 means MaxCatalogBytes.
+	MaxBytes int64
 	// Lenient leaves out packages with errors, whole, and serves the others: see Catalog.Quarantined.
 	Lenient bool
 }
@@ -72,11 +75,13 @@ var ErrStopped = errors.New("the load was stopped")
 // wrong with them is in Findings, all at once, each with its place and rule; an error is one of
 // Options.Keep, or ErrStopped.
 func Load(fsys fs.FS, o Options) (*Catalog, error) {
-	l := &loader{fs: fsys, stop: o.Stop, failed: make(chan struct{})}
+	most := cmp.Or(o.MaxBytes, MaxCatalogBytes)
+	files := meter.New(fsys, most, o.Stop)
+	l := &loader{fs: files, stop: o.Stop, failed: make(chan struct{})}
 	l.keep = l.keeping(o.Keep)
 	l.memory = memory{o.Memory, l.failWith}
-	w := &walker{fs: fsys}
-	if st, err := fs.Stat(fsys, "."); err != nil || !st.IsDir() {
+	w := &walker{fs: files}
+	if st, err := fs.Stat(files, "."); err != nil || !st.IsDir() {
 		w.reportf(SeverityError, ".", "R-CAT-43", "the root of a catalog must be a directory that can be read")
 	} else {
 		w.walk(".", nil, 0)
@@ -88,9 +93,15 @@ func Load(fsys fs.FS, o Options) (*Catalog, error) {
 	if l.err != nil {
 		return nil, l.err
 	}
+	if files.Spent() {
+		w.unread(scopeAll, ".", "R-CAT-1", "the files of the catalog have more than %d bytes together; give a directory that holds the catalog alone, or divide it", most)
+	}
 	parts = slices.Concat(w.passOver(parts), []part{{findings: w.findings, notes: &w.notes}})
 	c := assemble(parts, o)
-	c.locate(fsys)
+	c.locate(meter.New(fsys, most, o.Stop))
+	if files.Stopped() {
+		return nil, ErrStopped
+	}
 	c.Stats = l.stats
 	return c, nil
 }
@@ -98,7 +109,7 @@ func Load(fsys fs.FS, o Options) (*Catalog, error) {
 // loader spreads documents over workers. Results carry their order, so that the outcome does not
 // depend on who was first.
 type loader struct {
-	fs fs.FS
+	fs *meter.FS
 	memory
 	keep  keeper
 	stop  <-chan struct{}
@@ -196,6 +207,12 @@ func (l *loader) run(sources []source, workers int) []part {
 func (l *loader) produce(sources []source, jobs chan<- job) []part {
 	var own []part
 	for i, s := range sources {
+		if l.fs.Stopped() {
+			l.failWith(ErrStopped)
+		}
+		if l.ended() || l.fs.Spent() {
+			break
+		}
 		send := func(j job) error {
 			select {
 			case jobs <- j:
@@ -215,10 +232,7 @@ func (l *loader) produce(sources []source, jobs chan<- job) []part {
 			l.stats.Bytes += s.size
 			err = l.split(i, s.path, send)
 		}
-		if l.ended() {
-			break
-		}
-		if err != nil {
+		if err != nil && !l.ended() {
 			own = append(own, failedFile(i, s.path, err))
 		}
 	}
@@ -365,30 +379,4 @@ func some[T any](d *T) []*T {
 func (l *loader) other(b blob, p *part) {
 	raw := bytes.Clone(b.value.JSON())
 	p.others = []otherDraft{{b.place, Blob{Package: b.pkg, Schema: b.schema, Name: b.name, Digest: digest.Bytes(raw), Raw: raw}}}
-}
-
-// passOver turns what is wrong with files beside bundle directories into a note, where nothing in the
-// file is catalog content: such places hold build recipes.
-func (w *walker) passOver(parts []part) []part {
-	content := map[int]bool{}
-	for _, p := range parts {
-		content[p.source] = content[p.source] || !p.envelope && !p.empty()
-	}
-	noted := map[int]bool{}
-	out := parts[:0]
-	for _, p := range parts {
-		if !p.envelope || content[p.source] || !w.sources[p.source].beside {
-			out = append(out, p)
-			continue
-		}
-		if !noted[p.source] {
-			noted[p.source] = true
-			w.reportf(SeverityInfo, w.sources[p.source].path, "R-CAT-4", "the file is passed over: it stands beside bundle directories and is no catalog content")
-		}
-	}
-	return out
-}
-
-func (p part) empty() bool {
-	return len(p.packages)+len(p.channels)+len(p.bundles)+len(p.deprecations)+len(p.others) == 0
 }

@@ -52,8 +52,8 @@ func (c *Catalog) quarantine(parts []part, groups map[string]*group) {
 			}
 			if out[name] == nil {
 				first := *f
-				first.Message = cut(first.Message)
-				out[name] = &Quarantine{Package: name, First: first}
+				bound(&first)
+				out[name] = &Quarantine{Package: cut(name), First: first}
 			}
 			out[name].Findings++
 		}

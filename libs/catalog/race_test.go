@@ -12,3 +12,6 @@ import (
 func sampled(path string) bool {
 	return fewPackages("/"+path) || strings.Contains(path, catalogtest.Okderators+"/")
 }
+
+// raceFactor is how much more the race detector may let a load allocate.
+const raceFactor = 4

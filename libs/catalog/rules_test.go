@@ -42,7 +42,7 @@ const (
 
 // another returns a bundle of package buoy.
 func another(name, version string, properties ...string) string {
-	s := "schema: olm.bundle\npackage: buoy\nname: " + name + "\nimage: registry.example.com/buoy:1\nproperties:\n" +
+	s := "schema: olm.bundle\npackage: buoy\nname: " + name + "\nimage: registry.example.com/buoy:" + strings.ReplaceAll(version, "+", "-") + "\nproperties:\n" +
 		"- {type: olm.package, value: {packageName: buoy, version: " + version + "}}\n"
 	for _, p := range properties {
 		s += "- " + p + "\n"
@@ -244,8 +244,8 @@ func TestAccepted(t *testing.T) {
 		"R-CAT-26 pre-release and build":     {"a": pkg + channel + another("buoy.v1.0.0", "1.0.0-rc.1+b.2")},
 		"R-CAT-27 release":                   {"a": strings.ReplaceAll(strings.ReplaceAll(valid, "version: 1.0.0", "version: 1.0.0, release: 2.rc-1"), "buoy.v1.0.0", "buoy-v1.0.0-2.rc-1")},
 		"R-CAT-28 related image without one": {"a": strings.ReplaceAll(valid, "image: ", "relatedImages: [{name: later, image: ''}, {image: 'localhost:5000/a_b/c--d:v1@sha256:"+strings.Repeat("0a", 32)+"'}]\nimage: ")},
-		"R-CAT-34 other release":             {"a": pkg + strings.ReplaceAll(channel, "[{name: buoy.v1.0.0}]", "[{name: buoy-v1.0.0-2, replaces: buoy.v1.0.0}, {name: buoy.v1.0.0}]") + oneBundle + strings.ReplaceAll(strings.ReplaceAll(oneBundle, "version: 1.0.0", "version: 1.0.0, release: '2'"), "buoy.v1.0.0", "buoy-v1.0.0-2")},
-		"R-CAT-39 manifests and no image":    {"a": strings.ReplaceAll(pkg+channel+another("buoy.v1.0.0", "1.0.0", object(manifestCSV("buoy.v1.0.0", "1.0.0", ""))), "image: registry.example.com/buoy:1\n", "")},
+		"R-CAT-34 other release":             {"a": pkg + strings.ReplaceAll(channel, "[{name: buoy.v1.0.0}]", "[{name: buoy-v1.0.0-2, replaces: buoy.v1.0.0}, {name: buoy.v1.0.0}]") + oneBundle + strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(oneBundle, "version: 1.0.0", "version: 1.0.0, release: '2'"), "buoy:1\n", "buoy:1-2\n"), "buoy.v1.0.0", "buoy-v1.0.0-2")},
+		"R-CAT-39 manifests and no image":    {"a": strings.ReplaceAll(pkg+channel+another("buoy.v1.0.0", "1.0.0", object(manifestCSV("buoy.v1.0.0", "1.0.0", ""))), "image: registry.example.com/buoy:1.0.0\n", "")},
 		"R-CAT-41 odd icon":                  {"a": strings.Replace(valid, "name: buoy\n", "name: buoy\nicon: {base64data: '%%', mediatype: text/plain}\n", 1)},
 		"R-CAT-41 icon of nothing":           {"a": strings.Replace(valid, "name: buoy\n", "name: buoy\nicon: {}\n", 1)},
 	} {

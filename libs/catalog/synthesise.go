@@ -67,7 +67,15 @@ func (g *group) usable(d *bundleDraft) bool {
 		g.addf(d.in("version"), SeverityWarning, "R-CAT-26", "bundle %q is left out: version %q of its CSV is no semantic version: %v", d.bundle.Name, d.bundle.Version, err)
 		return false
 	}
+	if why := (Entry{Replaces: d.csv.replaces, Skips: d.csv.skips}).unnameable(); why != "" {
+		g.addf(d.in("replaces"), SeverityWarning, "R-CAT-23", "bundle %q is left out: %s", d.bundle.Name, why)
+		return false
+	}
 	for _, p := range d.bundle.Properties {
+		if why := value.Name(p.Type, MaxBlobNameBytes); why != "" {
+			g.addf(d.in("name"), SeverityWarning, "R-CAT-25", "bundle %q is left out: the type %.40q of a property %s", d.bundle.Name, p.Type, why)
+			return false
+		}
 		for _, issue := range value.Property(p.Type, p.Value) {
 			if !issue.Warning {
 				g.addf(d.in(p.Type), SeverityWarning, "R-CAT-25", "bundle %q is left out: property %s: %s", d.bundle.Name, p.Type, issue.Text)
@@ -187,6 +195,8 @@ func (g *group) joinByManifests(byName map[string]*bundleDraft) {
 			switch {
 			case c.Name == "":
 				g.addf(at, SeverityWarning, "R-CAT-76", "a channel of the package manifest is left out: it has no name")
+			case value.Name(c.Name, MaxNameBytes) != "":
+				g.addf(at, SeverityWarning, "R-CAT-76", "channel %.40q of the package manifest is left out: its name %s", c.Name, value.Name(c.Name, MaxNameBytes))
 			case d == nil:
 				g.addf(at, SeverityWarning, "R-CAT-76", "channel %q of the package manifest is left out: its currentCSV %q is in no directory beside it, or is left out itself", c.Name, c.CurrentCSV)
 			default:

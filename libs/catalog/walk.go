@@ -251,3 +251,29 @@ func split(dir string) []string {
 	}
 	return strings.Split(dir, "/")
 }
+
+// passOver turns what is wrong with files beside bundle directories into a note, where nothing in the
+// file is catalog content: such places hold build recipes.
+func (w *walker) passOver(parts []part) []part {
+	content := map[int]bool{}
+	for _, p := range parts {
+		content[p.source] = content[p.source] || !p.envelope && !p.empty()
+	}
+	noted := map[int]bool{}
+	out := parts[:0]
+	for _, p := range parts {
+		if !p.envelope || content[p.source] || !w.sources[p.source].beside {
+			out = append(out, p)
+			continue
+		}
+		if !noted[p.source] {
+			noted[p.source] = true
+			w.reportf(SeverityInfo, w.sources[p.source].path, "R-CAT-4", "the file is passed over: it stands beside bundle directories and is no catalog content")
+		}
+	}
+	return out
+}
+
+func (p part) empty() bool {
+	return len(p.packages)+len(p.channels)+len(p.bundles)+len(p.deprecations)+len(p.others) == 0
+}

@@ -7,7 +7,11 @@
 //   - JSON text is read by jsontree itself;
 //   - YAML as programs write it, block by block, is read by blockReader, several times as fast as by way
 //     of the library's nodes. It gives up on all that it is not sure of, and never guesses;
-//   - what it gives up on (anchors, tags, merge keys, odd layouts) is read by the YAML library.
+//   - what it gives up on (anchors, tags, merge keys, odd layouts) is read by the YAML library, as far as its
+//     memory can be bounded. What stands behind the document that it reads is refused, never lost.
+//
+// Plain words mean what the library (YAML 1.2 with the old booleans yes, no, on and off) makes of them, so that y
+// and n are strings; a tag !!bool takes all words of YAML 1.1, and a value that its tag does not allow is refused.
 //
 // Sizes, nesting, numbers of values and expanded aliases (YAML bombs) meet the bounds of Limits.
 package docs

@@ -2,15 +2,13 @@ package docs
 
 import (
 	"bytes"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
@@ -18,11 +16,36 @@ import (
 	"github.com/chandler-fleet/chandler/libs/internal/jsontree"
 )
 
-// readYAML reads one YAML document by way of the library's nodes.
+// Bounds on what is given to the library, which needs some thirty times as much memory as the text has and
+// cannot be told to need less.
+const (
+	// maxLibraryBytes is the size of one document; the largest real one that the block reader leaves has 27 kB, and the
+	// largest YAML document of any kind 2 MB.
+	maxLibraryBytes = 4 << 20
+	// maxLibraryMarks is the number of its marks of structure, each of which stands for three values at most; those
+	// real documents have 2,000 and 100,000.
+	maxLibraryMarks = 400_000
+	// smallLibraryBytes is up to which size documents are given to the library at the same time.
+	smallLibraryBytes = 256 << 10
+)
+
+// large lets one large document at a time into the library, so that memory does not grow with the workers.
+var large sync.Mutex
+
+// readYAML reads one YAML document by way of the library's nodes, where those do not need too much memory.
 func readYAML(data []byte, b *jsontree.Builder, l Limits) *Error {
-	if e := tooMany(data, l.Nodes); e != nil {
+	if e := tooMuch(data, l.Nodes); e != nil {
 		return e
 	}
+	if len(data) > smallLibraryBytes {
+		large.Lock()
+		defer large.Unlock()
+	}
+	return decodeYAML(data, b, l)
+}
+
+// decodeYAML is readYAML whatever it needs.
+func decodeYAML(data []byte, b *jsontree.Builder, l Limits) *Error {
 	if !utf8.Valid(data) {
 		return notUTF8(data)
 	}
@@ -38,33 +61,68 @@ func readYAML(data []byte, b *jsontree.Builder, l Limits) *Error {
 	if doc.Kind == yaml.DocumentNode && len(doc.Content) == 1 {
 		root = doc.Content[0]
 	}
-	w := writer{b: b, merges: l.Nodes}
-	if w.value(root) {
+	w := writer{b: b, merges: l.Nodes, text: source{data: data}}
+	if !w.value(root) {
+		if w.err != nil {
+			return w.err
+		}
+		return b.Err()
+	}
+	return rest(dec)
+}
+
+// rest refuses what stands behind a document and is not separated from it by a line that begins with "---":
+// the reader of files cuts there and nowhere else, so it would be lost.
+func rest(dec *yaml.Decoder) *Error {
+	const mend = "; indent it as what stands before it is, or put a line --- between them, with line ends that are line feeds"
+	var more yaml.Node
+	err := dec.Decode(&more)
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil
+	case err == nil:
+		return &Error{Line: max(more.Line, 1), Column: more.Column, Message: "not YAML: another document begins here without a line of its own before it" + mend}
+	}
+	e := yamlError(err)
+	if strings.Contains(e.Message, "<document start>") {
+		if yamlLine.MatchString(err.Error()) {
+			e.Line++ // this one is counted from 0
+		}
+		e.Message = "not YAML: the document ends before this text, which belongs to nothing" + mend
+	}
+	return e
+}
+
+// tooMuch refuses what could become more nodes than memory should hold: the library makes all of them
+// before they can be counted. A value needs a mark of structure of its own, or shares one with two others.
+func tooMuch(data []byte, nodes int) *Error {
+	if len(data) > maxLibraryBytes {
+		return &Error{Line: 1, Limit: "bytes", Message: fmt.Sprintf("the document has %d bytes and is not plain enough to be read beyond %d: it uses anchors, tags, tabs or line ends that are no line feeds; write it without them or as JSON, or split it", len(data), maxLibraryBytes)}
+	}
+	if marks(data) <= min(marksPerValue*nodes, maxLibraryMarks) {
 		return nil
 	}
-	if w.err != nil {
-		return w.err
-	}
-	return b.Err()
+	return &Error{Line: 1, Limit: "nodes", Message: fmt.Sprintf("the document may hold more than %d values and is not plain enough to count them; write it as JSON, or split it", min(nodes, maxLibraryMarks/marksPerValue))}
 }
 
 // marksPerValue is how many marks of structure stand in a document for each of its values at most.
 const marksPerValue = 2
 
-// tooMany refuses what could become more nodes than memory should hold: the library makes all of them
-// before they can be counted. A value needs a line, a comma, a bracket or a colon of its own.
-func tooMany(data []byte, nodes int) *Error {
-	marks := 0
-	for _, c := range data {
+// marks counts what begins a value, or a comment, which the library keeps beside it.
+func marks(data []byte) int {
+	n := 0
+	for i, c := range data {
 		switch c {
-		case '\n', ',', '[', '{', ':':
-			marks++
+		case ',', '[', '{', ':', '?', '#', '!', '\n', '\r':
+			n++
+		case '-':
+			// Behind the dash of an entry stands a blank or a line's end, and some of those are not ASCII.
+			if i+1 == len(data) || data[i+1] <= ' ' || data[i+1] >= utf8.RuneSelf {
+				n++
+			}
 		}
 	}
-	if marks <= marksPerValue*nodes {
-		return nil
-	}
-	return &Error{Line: 1, Limit: "nodes", Message: fmt.Sprintf("the document may hold more than %d values and is not plain enough to count them; write it as JSON, or split it", nodes)}
+	return n
 }
 
 func notUTF8(data []byte) *Error {
@@ -102,6 +160,7 @@ func yamlError(err error) *Error {
 type writer struct {
 	b      *jsontree.Builder
 	merges int // values that merge keys may still name
+	text   source
 	err    *Error
 }
 
@@ -161,18 +220,30 @@ func isMerge(k *yaml.Node) bool {
 }
 
 func (w *writer) pair(k, v *yaml.Node) bool {
-	if k.Kind != yaml.ScalarNode {
+	name := aliased(k)
+	if name.Kind != yaml.ScalarNode {
 		return w.fail(k, "", "a key must be a plain value")
 	}
-	w.b.Key([]byte(k.Value), k.Line, k.Column)
+	if name.Style&yaml.TaggedStyle != 0 && !w.allowed(name) {
+		return false
+	}
+	w.b.Key([]byte(name.Value), k.Line, k.Column)
 	return w.value(v)
+}
+
+// aliased is the node that an alias stands for, any other node itself.
+func aliased(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.AliasNode {
+		return n.Alias
+	}
+	return n
 }
 
 func (w *writer) addMerges(n *yaml.Node, merges []*yaml.Node) bool {
 	seen := map[string]bool{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if !isMerge(n.Content[i]) {
-			seen[n.Content[i].Value] = true
+			seen[aliased(n.Content[i]).Value] = true
 		}
 	}
 	for _, m := range merges {
@@ -216,8 +287,8 @@ func (w *writer) mergeMapping(m *yaml.Node, seen map[string]bool, depth int) boo
 		switch {
 		case isMerge(k):
 			merges = append(merges, v)
-		case !seen[k.Value]:
-			seen[k.Value] = true
+		case !seen[aliased(k).Value]:
+			seen[aliased(k).Value] = true
 			if !w.pair(k, v) {
 				return false
 			}
@@ -229,64 +300,4 @@ func (w *writer) mergeMapping(m *yaml.Node, seen map[string]bool, depth int) boo
 		}
 	}
 	return true
-}
-
-func (w *writer) scalar(n *yaml.Node) bool {
-	switch n.ShortTag() {
-	case "!!null":
-		return w.b.Null(n.Line, n.Column)
-	case "!!bool":
-		return w.b.Bool(strings.EqualFold(n.Value, "true"), n.Line, n.Column)
-	case "!!int", "!!float":
-		return w.number(n)
-	case "!!binary":
-		b, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(n.Value), ""))
-		if err != nil {
-			return w.fail(n, "", "!!binary is not base64: %v", err)
-		}
-		if !utf8.Valid(b) {
-			return w.fail(n, "utf-8", "!!binary is not UTF-8, so that no string can hold it")
-		}
-		return w.b.String(b, n.Line, n.Column)
-	default:
-		if b, ok := oldBool(n); ok {
-			return w.b.Bool(b, n.Line, n.Column)
-		}
-		return w.b.String([]byte(n.Value), n.Line, n.Column)
-	}
-}
-
-// oldBool reads the booleans of YAML 1.1 that every Kubernetes tool accepts in plain style.
-func oldBool(n *yaml.Node) (value, ok bool) {
-	if n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle|yaml.TaggedStyle) != 0 {
-		return false, false
-	}
-	switch n.Value {
-	case "yes", "Yes", "YES", "on", "On", "ON":
-		return true, true
-	case "no", "No", "NO", "off", "Off", "OFF":
-		return false, true
-	}
-	return false, false
-}
-
-func (w *writer) number(n *yaml.Node) bool {
-	if text := []byte(n.Value); json.Valid(text) {
-		return w.b.Number(text, n.Line, n.Column)
-	}
-	if n.ShortTag() == "!!int" {
-		var i int64
-		if n.Decode(&i) == nil {
-			return w.b.Number(strconv.AppendInt(nil, i, 10), n.Line, n.Column)
-		}
-		var u uint64
-		if n.Decode(&u) == nil {
-			return w.b.Number(strconv.AppendUint(nil, u, 10), n.Line, n.Column)
-		}
-	}
-	var f float64
-	if err := n.Decode(&f); err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
-		return w.fail(n, jsontree.LimitNumbers, "%.40q is not a number that JSON can hold", n.Value)
-	}
-	return w.b.Number(strconv.AppendFloat(nil, f, 'g', -1, 64), n.Line, n.Column)
 }

@@ -43,7 +43,7 @@ func Locate(r io.Reader, l Limits, spots []*Spot) error {
 		}
 		root, perr := p.Parse(c, l)
 		if perr != nil || !root.Exists() {
-			return nil //nolint:nilerr // what cannot be read has told so itself
+			return nil // what cannot be read has told so itself
 		}
 		line, column := root.Line(), root.Column()
 		rest := open[:0:0]

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/blang/semver/v4"
 )
@@ -34,6 +36,19 @@ var (
 		"sha512": regexp.MustCompile(`^[0-9a-f]{128}$`),
 	}
 )
+
+// Name returns why s is no name: longer than that many bytes, or with a character that cannot be seen, which
+// is a slip or a trick, and of which databases refuse some.
+func Name(s string, most int) string {
+	if len(s) > most {
+		return fmt.Sprintf("has %d bytes, more than %d; shorten it", len(s), most)
+	}
+	if i := strings.IndexFunc(s, unicode.IsControl); i >= 0 {
+		r, _ := utf8.DecodeRuneInString(s[i:])
+		return fmt.Sprintf("holds the control character %U; remove it", r)
+	}
+	return ""
+}
 
 // Label reports whether s is a DNS-1123 label.
 func Label(s string) bool { return dnsLabel.MatchString(s) }
