@@ -80,11 +80,16 @@ type PackageChange struct {
 // CatalogRevisionPublished says that a complete revision is being served, and what differs from the one
 // before. Revision equals Previous, with no changes, where the same content is served again after a failure.
 type CatalogRevisionPublished struct {
-	Revision string          `json:"revision"`
-	Previous string          `json:"previous,omitempty"`
-	Packages int             `json:"packages"`
-	Bundles  int             `json:"bundles"`
-	Changes  []PackageChange `json:"changes"`
+	Revision string `json:"revision"`
+	Previous string `json:"previous,omitempty"`
+	Packages int    `json:"packages"`
+	Bundles  int    `json:"bundles"`
+	// Changes are as detailed as fits into an event: lists of bundles and deprecations go first, then heads,
+	// then digests and default channels.
+	Changes []PackageChange `json:"changes"`
+	// All says that every package of both revisions counts as changed: there are too many to name, and
+	// Changes is empty.
+	All bool `json:"all,omitempty"`
 	// Variant is the Kubernetes minor version, such as "1.34", for which a templated reference was
 	// resolved (R-CAT-92); "" for a catalog that is the same everywhere.
 	Variant string `json:"variant,omitempty"`

@@ -38,6 +38,7 @@ type App struct {
 	lanes  *bus.Lanes // catalogs to be looked at
 	images *bus.Lanes // catalogs with bundle images to be fetched
 	open   func(tenant string) sources
+	cache  *cache
 	count  *metrics
 	now    func() time.Time
 	// published has a word in it after a revision was published: there are upgrades to compare.
@@ -93,6 +94,7 @@ func assemble(cfg Config, tel *telemetry.Telemetry, pool *pg.Pool, b *bus.Bus) (
 
 // Run works until ctx ends, then stops in order: what takes in work first.
 func (a *App) Run(ctx context.Context) error {
+	defer a.cache.close()
 	defer a.pool.Close()
 	if a.bus != nil {
 		defer a.bus.Close()

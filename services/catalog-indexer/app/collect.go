@@ -63,6 +63,9 @@ func (a *App) collectOnce(ctx context.Context, count *collected) error {
 	began := a.now()
 	c, err := a.store.Collect(ctx, a.cfg.Retention)
 	count.add(ctx, c)
+	for _, over := range c.PassedOver {
+		a.tel.Log.WarnContext(ctx, "cannot find out what a package document refers to; keeping all that it may", "error", over)
+	}
 	if c.Total() > 0 {
 		args := []any{"bytes", c.Bytes, "took", a.now().Sub(began).Round(time.Millisecond).String()}
 		for kind, n := range c.Rows {

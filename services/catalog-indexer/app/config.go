@@ -46,7 +46,7 @@ type Config struct {
 func (c *Config) Settings(s *service.Settings) {
 	c.Config.Settings(s)
 	s.String(&c.CatalogRoot, "catalog-root", "", "directory that all catalog directories must lie in; empty allows every absolute path")
-	s.String(&c.Cache, "catalog-cache", "", "directory for fetched layers and unpacked files; empty is the system's for temporary files")
+	s.String(&c.Cache, "catalog-cache", "", "directory for fetched layers and unpacked files; empty is one of its own in the system's for temporary files")
 	s.Duration(&c.Poll, "poll", defaultPoll, "how often catalog directories are looked at for changes")
 	s.Duration(&c.RemotePoll, "remote-poll", defaultRemotePoll, "how often other catalog sources are asked for changes, where a catalog says nothing")
 	s.Int(&c.Workers, "decode-workers", 0, "documents decoded in parallel; 0 is one per processor")
@@ -58,6 +58,9 @@ func (c *Config) Settings(s *service.Settings) {
 func (c *Config) defaults() {
 	if c.Poll <= 0 {
 		c.Poll = defaultPoll
+	}
+	if c.Cache == "" {
+		c.Cache = defaultCache()
 	}
 	if c.RemotePoll <= 0 {
 		c.RemotePoll = defaultRemotePoll
@@ -80,13 +83,13 @@ func (a *App) door() (func(tenant string) sources, error) {
 			return nil, errs.New(errs.Invalid, "CHANDLER_CATALOG_CREDENTIALS_IDENTITY is not an age identity: want AGE-SECRET-KEY-1…")
 		}
 	}
-	// One indexer at a time uses a cache: what an end in the midst left there goes.
-	if err := (&opener.Opener{Cache: a.cfg.Cache}).Sweep(); err != nil {
+	var err error
+	if a.cache, err = openCache(a.cfg.Cache); err != nil {
 		return nil, err
 	}
 	return func(tenant string) sources {
 		return &opener.Opener{
-			Root: a.cfg.CatalogRoot, Cache: a.cfg.Cache, Mirrors: mirrors,
+			Root: a.cfg.CatalogRoot, Cache: a.cache.dir, Mirrors: mirrors,
 			Secrets: func(ctx context.Context, name string) (source.Secret, error) {
 				return a.secret(ctx, identity, tenant, name)
 			},

@@ -131,7 +131,7 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := Config{Config: service.Config{DatabaseURL: d.URL("catalog-indexer"), NATSURL: nats.Server.URL(), OpsListen: "127.0.0.1:0", Drain: 5 * time.Second}, Poll: 20 * time.Millisecond}
+	cfg := Config{Config: service.Config{DatabaseURL: d.URL("catalog-indexer"), NATSURL: nats.Server.URL(), OpsListen: "127.0.0.1:0", Drain: 5 * time.Second}, Cache: t.TempDir(), Poll: 20 * time.Millisecond}
 	a, err := New(t.Context(), cfg, tel)
 	if err != nil {
 		t.Fatal(err)

@@ -37,14 +37,14 @@ const (
 	fetchUnauthorized = "Unauthorized"
 	fetchNotFound     = "NotFound"
 	fetchMismatch     = "DigestMismatch"
-	fetchInvalid      = "InvalidBundle"
-	fetchTooLarge     = "TooLarge"
+	fetchInvalid      = store.FetchInvalid
+	fetchTooLarge     = store.FetchTooLarge
 )
 
 // fetch fetches the bundle images of one catalog that are due, those that somebody waits for first.
 func (a *App) fetch(ctx context.Context, s bus.Scope) (err error) {
 	c, err := a.store.Get(ctx, keyOf(s))
-	if errs.Is(err, errs.NotFound) || err == nil && c.Removed {
+	if errs.Is(err, errs.NotFound) || err == nil && (c.Removed || c.Disabled) {
 		return nil
 	}
 	if err != nil {
@@ -57,7 +57,7 @@ func (a *App) fetch(ctx context.Context, s bus.Scope) (err error) {
 		return err
 	}
 	for {
-		list, err := a.store.Unfetched(ctx, c, fetchBatch)
+		list, err := a.store.Unfetched(ctx, c, fetchBatch) // none where the catalog was removed or disabled meanwhile
 		if err != nil || len(list) == 0 {
 			return err
 		}
@@ -108,6 +108,9 @@ func (a *App) putFetched(ctx context.Context, c store.Catalog, list []store.Fetc
 	for try := 1; ; try++ {
 		err := a.store.PutFetched(ctx, c, m, list)
 		if !errs.Is(err, errs.Conflict) || try == finishTries {
+			if err == nil {
+				a.wakeUpgrades()
+			}
 			return err
 		}
 	}
@@ -117,7 +120,7 @@ func (a *App) putFetched(ctx context.Context, c store.Catalog, list []store.Fetc
 func (a *App) fetchOne(ctx context.Context, c store.Catalog, settings source.Settings, image store.Image, keep *store.ContentWriter) (store.Fetched, error) {
 	f := store.Fetched{Image: image, Mutable: !strings.Contains(image.Image, "@")}
 	if !f.Mutable {
-		content, resolved, err := a.store.Known(ctx, c.Tenant, image.Image)
+		content, resolved, err := a.store.Known(ctx, c.Tenant, image)
 		if err != nil || content != "" {
 			f.Content, f.Resolved = content, resolved
 			return f, err
@@ -184,7 +187,7 @@ func fetchReason(err error) string {
 
 // retry says when to ask for an image again: never for what a digest makes final.
 func (a *App) retry(f store.Fetched, attempts int) time.Time {
-	if !f.Mutable && (f.Reason == fetchInvalid || f.Reason == fetchTooLarge) {
+	if f.Final() {
 		return time.Time{}
 	}
 	pause := retryMax

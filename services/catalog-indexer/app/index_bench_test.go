@@ -127,7 +127,7 @@ func BenchmarkRestart(b *testing.B) {
 	stream := x.add("certified", dir)
 	x.must(x.lookAt(stream))
 	nats := bustest.Start(b)
-	cfg := Config{Config: service.Config{DatabaseURL: x.db.URL("catalog-indexer"), NATSURL: nats.Server.URL(), OpsListen: "127.0.0.1:0", Drain: time.Second}}
+	cfg := Config{Config: service.Config{DatabaseURL: x.db.URL("catalog-indexer"), NATSURL: nats.Server.URL(), OpsListen: "127.0.0.1:0", Drain: time.Second}, Cache: b.TempDir()}
 	for b.Loop() {
 		a, err := New(b.Context(), cfg, x.tel)
 		x.must(err)

@@ -95,13 +95,9 @@ func (a *App) publish(ctx context.Context, l *looking, c *catalog.Catalog) error
 		Revision: string(revision), Previous: string(out.Catalog.Revision), Packages: len(digests), Bundles: bundles(c),
 		Variant: out.Catalog.Variant, Resolved: out.Report.Resolved, Quarantined: out.Report.Quarantined,
 	}}
-	images := unfetched(c)
-	out.Published.Images = make([]string, 0, len(images))
-	for _, i := range images {
-		out.Published.Images = append(out.Published.Images, i.Image)
-	}
+	out.Published.Images = unfetched(c)
 	if l.settings.Prefetch {
-		if err := a.store.Prefetch(ctx, out.Catalog, images); err != nil {
+		if err := a.store.Prefetch(ctx, out.Catalog, out.Published.Images); err != nil {
 			return err
 		}
 	}
@@ -116,7 +112,7 @@ func (a *App) publish(ctx context.Context, l *looking, c *catalog.Catalog) error
 // good is left out.
 func (a *App) hold(ctx context.Context, out *store.Look, c *catalog.Catalog, before, digests map[string]digest.Digest) error {
 	for _, q := range c.Quarantined {
-		out.Report.Quarantined = append(out.Report.Quarantined, q.Package)
+		out.Report.Quarantined = append(out.Report.Quarantined, store.Storable(q.Package))
 		d, had := before[q.Package]
 		if !had {
 			continue
@@ -148,12 +144,12 @@ func (a *App) put(ctx context.Context, out *store.Look, c *catalog.Catalog, befo
 		}
 	}
 	var err error
-	out.Published.Event.Changes, err = a.changes(ctx, out.Catalog.Tenant, before, out.Published.Changed, digests)
+	out.Published.Event.Changes, out.Published.Event.All, err = a.changes(ctx, out.Catalog.Tenant, before, out.Published.Changed, digests)
 	return err
 }
 
 // changes compares with the revision that is served.
-func (a *App) changes(ctx context.Context, tenant string, before map[string]digest.Digest, changed []catalog.Package, digests map[string]digest.Digest) ([]events.PackageChange, error) {
+func (a *App) changes(ctx context.Context, tenant string, before map[string]digest.Digest, changed []catalog.Package, digests map[string]digest.Digest) ([]events.PackageChange, bool, error) {
 	in := index.Input{Before: before, After: digests, Old: map[string]catalog.Package{}, New: map[string]catalog.Package{}}
 	for _, p := range changed {
 		in.New[p.Name] = p
@@ -165,7 +161,7 @@ func (a *App) changes(ctx context.Context, tenant string, before map[string]dige
 		}
 		var err error
 		if in.Old[name], err = a.store.Package(ctx, tenant, d); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 	}
 	return index.Changes(in)
@@ -174,14 +170,8 @@ func (a *App) changes(ctx context.Context, tenant string, before map[string]dige
 // unfetched are the bundle images that are the only place of their bundle's manifests.
 func unfetched(c *catalog.Catalog) []store.Image {
 	var out []store.Image
-	seen := map[string]bool{}
 	for _, p := range c.Packages {
-		for _, b := range p.Bundles {
-			if b.Content == "" && b.Image != "" && !seen[b.Image] {
-				seen[b.Image] = true
-				out = append(out, store.Image{Image: b.Image, Package: p.Name, Bundle: b.Name})
-			}
-		}
+		out = append(out, imagesOf(p)...)
 	}
 	return out
 }

@@ -128,6 +128,20 @@ func closed(err error, tree *opener.Tree) error {
 // take reads what the source holds and records the outcome.
 func (a *App) take(ctx context.Context, l *looking, tree *opener.Tree) error {
 	l.out.Fingerprint, l.out.Report.Resolved = tree.Fingerprint, tree.Resolved
+	err := a.record(ctx, l, tree)
+	if err != nil && store.Unstorable(err) {
+		err = a.unstorable(ctx, l, err)
+	}
+	if err != nil {
+		return err
+	}
+	a.tell(ctx, l.out, a.now().Sub(l.began))
+	a.followUp(l.out)
+	return nil
+}
+
+// record loads what the source holds and records what came of it.
+func (a *App) record(ctx context.Context, l *looking, tree *opener.Tree) error {
 	if err := a.load(ctx, l, tree.FS); err != nil {
 		return err
 	}
@@ -136,12 +150,26 @@ func (a *App) take(ctx context.Context, l *looking, tree *opener.Tree) error {
 	if err := tree.Settled(ctx); err != nil && (l.attempts < restlessAttempts || !errs.Is(err, errs.Unavailable)) {
 		return err
 	}
-	if err := a.finish(ctx, l.out); err != nil {
+	return a.finish(ctx, l.out)
+}
+
+// unstorable makes an outcome that cannot be stored a failure that its owner sees, told once: every further
+// look at the same content would come to the same end.
+func (a *App) unstorable(ctx context.Context, l *looking, cause error) error {
+	out := &l.out
+	out.Published, out.Report.Quarantined = nil, nil
+	reason, kind := reasonInvalid, errs.Invalid
+	if errs.Is(cause, errs.TooLarge) {
+		reason, kind = reasonTooLarge, errs.TooLarge
+	}
+	f := catalog.Findings{{Rule: "R-CAT-43", Severity: catalog.SeverityError, Message: "what the catalog holds cannot be stored: " + cause.Error() +
+		"; names must be UTF-8 without the character NUL and have at most some hundred bytes"}}
+	out.Report.Severities = severities(f)
+	// Which of several faults is met first, may be another one each time.
+	if err := a.fail(ctx, l, reason, "unstorable: "+string(kind), f); err != nil {
 		return err
 	}
-	a.tell(ctx, l.out, a.now().Sub(l.began))
-	a.followUp(l.out)
-	return nil
+	return a.finish(ctx, *out)
 }
 
 // followUp wakes what is computed from a revision that is in service already, and must not hold it up.
@@ -149,6 +177,11 @@ func (a *App) followUp(out store.Look) {
 	if out.Published == nil {
 		return
 	}
+	a.wakeUpgrades()
+}
+
+// wakeUpgrades says that there may be upgrades to compare.
+func (a *App) wakeUpgrades() {
 	select {
 	case a.published <- struct{}{}:
 	default: // awake already

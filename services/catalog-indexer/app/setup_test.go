@@ -43,7 +43,7 @@ func setup(t testing.TB) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := assemble(Config{}, tel, pool, nil)
+	a, err := assemble(Config{Cache: t.TempDir()}, tel, pool, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"github.com/chandler-fleet/chandler/libs/bundle"
@@ -44,17 +45,24 @@ func (a *App) compareUpgrades(ctx context.Context) error {
 	}
 }
 
-// compareAll compares until nothing is left.
+// compareAll compares all that is left, once each: a package that fails is told and passed over until the next
+// turn, so that it holds up no other.
 func (a *App) compareAll(ctx context.Context) error {
+	var last store.PackageRef
 	for {
-		left, err := a.store.Uncompared(ctx, comparePackages)
+		left, err := a.store.Uncompared(ctx, last, comparePackages)
 		if err != nil || len(left) == 0 {
 			return err
 		}
 		for _, r := range left {
 			if err := a.comparePackage(ctx, r); err != nil {
-				return err
+				if ctx.Err() != nil {
+					return err
+				}
+				a.tel.Log.WarnContext(ctx, "cannot compare the upgrades of a package; trying again at the next turn",
+					"tenant", r.Tenant, "package", r.Package, "document", r.Digest.Short(), "error", err)
 			}
+			last = r
 		}
 	}
 }
@@ -65,16 +73,28 @@ func (a *App) comparePackage(ctx context.Context, r store.PackageRef) error {
 	if err != nil {
 		return err
 	}
-	contents, err := a.contentsOf(ctx, r.Tenant, p)
+	images := imagesOf(p)
+	fetched, err := a.store.ImageContents(ctx, r, images)
 	if err != nil {
 		return err
 	}
-	pairs := pairsOf(p, contents)
-	done, err := a.store.Compared(ctx, r.Tenant, pairs)
+	if err := a.comparePairs(ctx, r.Tenant, pairsOf(p, fetched)); err != nil {
+		return err
+	}
+	noted, err := a.store.PutCompared(ctx, r, images, fetched)
+	if err == nil && !noted {
+		a.wakeUpgrades() // an image was fetched meanwhile
+	}
+	return err
+}
+
+// comparePairs compares those pairs that are not compared yet.
+func (a *App) comparePairs(ctx context.Context, tenant string, pairs []store.ContentPair) error {
+	done, err := a.store.Compared(ctx, tenant, pairs)
 	if err != nil {
 		return err
 	}
-	parts := &partCache{read: func(d digest.Digest) (compare.Part, error) { return a.part(ctx, r.Tenant, d) }}
+	parts := &partCache{read: func(d digest.Digest) (compare.Part, error) { return a.part(ctx, tenant, d) }}
 	var batch []store.Upgrade
 	for _, pair := range pairs {
 		if done[pair] {
@@ -86,51 +106,46 @@ func (a *App) comparePackage(ctx context.Context, r store.PackageRef) error {
 		}
 		batch = append(batch, store.Upgrade{ContentPair: pair, Difference: d})
 		if len(batch) == compareBatch {
-			if err := a.store.PutUpgrades(ctx, r.Tenant, batch); err != nil {
+			if err := a.store.PutUpgrades(ctx, tenant, batch); err != nil {
 				return err
 			}
 			batch = batch[:0]
 		}
 	}
-	if err := a.store.PutUpgrades(ctx, r.Tenant, batch); err != nil {
-		return err
-	}
-	return a.store.PutCompared(ctx, r)
+	return a.store.PutUpgrades(ctx, tenant, batch)
 }
 
-// contentsOf returns the content of each bundle that is at hand: of the package, or fetched by image.
-func (a *App) contentsOf(ctx context.Context, tenant string, p catalog.Package) (map[string]digest.Digest, error) {
-	contents := map[string]digest.Digest{}
-	var images []string
+// imagesOf are the bundles of a package that have no content of their own.
+func imagesOf(p catalog.Package) []store.Image {
+	var out []store.Image
 	for _, b := range p.Bundles {
-		contents[b.Name] = b.Content
 		if b.Content == "" && b.Image != "" {
-			images = append(images, b.Image)
+			out = append(out, store.Image{Image: b.Image, Package: p.Name, Bundle: b.Name})
 		}
 	}
-	if len(images) == 0 {
-		return contents, nil
-	}
-	fetched, err := a.store.ImageContents(ctx, tenant, images)
-	for _, b := range p.Bundles {
-		if b.Content == "" {
-			contents[b.Name] = fetched[b.Image]
-		}
-	}
-	return contents, err
+	return out
 }
 
-// pairsOf returns the edges of a package whose ends both have content, each pair once.
-func pairsOf(p catalog.Package, contents map[string]digest.Digest) []store.ContentPair {
+// pairsOf returns the edges of a package whose ends both have content, of the package or fetched by image;
+// each pair once.
+func pairsOf(p catalog.Package, fetched map[string][]digest.Digest) []store.ContentPair {
+	contents := maps.Clone(fetched)
+	for _, b := range p.Bundles {
+		if b.Content != "" {
+			contents[b.Name] = []digest.Digest{b.Content}
+		}
+	}
 	var out []store.ContentPair
 	seen := map[store.ContentPair]bool{}
 	for _, e := range compare.Edges(p) {
-		pair := store.ContentPair{From: contents[e.From], To: contents[e.To]}
-		if pair.From == "" || pair.To == "" || pair.From == pair.To || seen[pair] {
-			continue
+		for _, from := range contents[e.From] {
+			for _, to := range contents[e.To] {
+				if pair := (store.ContentPair{From: from, To: to}); from != to && !seen[pair] {
+					seen[pair] = true
+					out = append(out, pair)
+				}
+			}
 		}
-		seen[pair] = true
-		out = append(out, pair)
 	}
 	return out
 }

@@ -8,12 +8,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/chandler-fleet/chandler/libs/catalog/compare"
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/source"
+	"github.com/chandler-fleet/chandler/services/catalog-indexer/internal/store"
 )
 
 // upgrade reads what the gateway sees of an upgrade of a package, nil where it is not compared.
@@ -76,14 +77,14 @@ func TestUpgradesAreCompared(t *testing.T) {
 		t.Errorf("rights gained: %+v", d.Gained)
 	}
 	compared := b.count("catalog.upgrades")
-	if left, err := b.store.Uncompared(t.Context(), 1); err != nil || len(left) != 0 || compared < 2 {
+	if left, err := b.store.Uncompared(t.Context(), store.PackageRef{}, 1); err != nil || len(left) != 0 || compared < 2 {
 		t.Errorf("%d compared, left: %v (%v)", compared, left, err)
 	}
 
 	// One bundle of one package changes back: only edges of its new content come.
 	b.must(os.WriteFile(csv, []byte(before), 0o600))
 	b.must(b.lookAt(stream))
-	left, err := b.store.Uncompared(t.Context(), 10)
+	left, err := b.store.Uncompared(t.Context(), store.PackageRef{}, 10)
 	if err != nil || len(left) != 1 || left[0].Package != "buoy" {
 		t.Errorf("to compare after a change of buoy: %v (%v)", left, err)
 	}
@@ -120,7 +121,7 @@ func TestComparingGoesOn(t *testing.T) {
 	if err := b.compareAll(ended); !errors.Is(err, context.Canceled) {
 		t.Fatalf("ended at once: %v", err)
 	}
-	left, err := b.store.Uncompared(t.Context(), 100)
+	left, err := b.store.Uncompared(t.Context(), store.PackageRef{}, 100)
 	b.must(err)
 	// A process that is killed between the differences and the note that all are there.
 	for _, r := range left {
@@ -133,7 +134,7 @@ func TestComparingGoesOn(t *testing.T) {
 	if now := b.count("catalog.upgrades"); now != was || was == 0 {
 		t.Errorf("%d differences, after doing it again %d", was, now)
 	}
-	if left, err := b.store.Uncompared(t.Context(), 1); err != nil || len(left) != 0 {
+	if left, err := b.store.Uncompared(t.Context(), store.PackageRef{}, 1); err != nil || len(left) != 0 {
 		t.Errorf("left: %v (%v)", left, err)
 	}
 }
@@ -156,39 +157,139 @@ func TestSickBundleIsNoEnd(t *testing.T) {
 	}
 }
 
-// TestImagesAreComparedOnceFetched: a bundle whose content comes later is compared then.
+// buoyImages is a catalog that names two versions of buoy by image alone.
+const buoyImages = `
+schema: olm.package
+name: buoy
+defaultChannel: steady
+---
+schema: olm.channel
+package: buoy
+name: steady
+entries: [{name: buoy.v0.9.1, replaces: buoy.v0.9.0}, {name: buoy.v0.9.0}]
+---
+schema: olm.bundle
+package: buoy
+name: buoy.v0.9.0
+image: registry.test/buoy:0.9.0
+properties: [{type: olm.package, value: {packageName: buoy, version: 0.9.0}}]
+---
+schema: olm.bundle
+package: buoy
+name: buoy.v0.9.1
+image: registry.test/buoy:0.9.1
+properties: [{type: olm.package, value: {packageName: buoy, version: 0.9.1}}]
+`
+
+// buoys is an indexer with a catalog that names bundles by image, of which the first version is fetched.
+func buoys(t *testing.T) (*bench, *shelf, string) {
+	t.Helper()
+	b, shelf := shelved(t)
+	shelf.put("registry.test/c:1", "p1", buoyImages)
+	shelf.set("registry.test/buoy:0.9.0", "p", exampleBundle(t, "buoy/0.9.0"))
+	shelf.fail("registry.test/buoy:0.9.1", errAway)
+	stream := b.image("harbour", source.Settings{Image: "registry.test/c:1", Prefetch: true})
+	b.must(b.lookAt(stream))
+	b.ahead()
+	b.must(b.compareAll(t.Context()))
+	if left, err := b.store.Uncompared(t.Context(), store.PackageRef{}, 1); err != nil || len(left) != 0 || b.count("catalog.upgrades") != 0 {
+		t.Fatalf("left: %v (%v), %d differences of bundles without content", left, err, b.count("catalog.upgrades"))
+	}
+	for range cap(b.published) {
+		<-b.published
+	}
+	return b, shelf, stream
+}
+
+// TestImagesAreComparedOnceFetched: a bundle whose content comes later is compared then, and nobody has to wait
+// for the next turn.
 func TestImagesAreComparedOnceFetched(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	dir := t.TempDir()
-	write(t, dir, "buoy/catalog.yaml", newer)
-	stream := b.add("harbour", dir)
-	b.must(b.lookAt(stream))
+	b, shelf, stream := buoys(t)
+	shelf.set("registry.test/buoy:0.9.1", "p", exampleBundle(t, "buoy/0.9.1"))
+	b.again(stream)
+	b.must(b.fetchAll())
+	select {
+	case <-b.published:
+	default:
+		t.Error("nobody is told that there is something to compare")
+	}
 	b.must(b.compareAll(t.Context()))
-	if n := b.count("catalog.upgrades"); n != 0 {
-		t.Fatalf("%d differences of bundles without content", n)
+	if n := b.count("catalog.upgrades"); n != 1 {
+		t.Errorf("%d differences of the fetched bundles, want 1", n)
 	}
-	left, err := b.store.Uncompared(t.Context(), 1)
-	if err != nil || len(left) != 0 {
-		t.Fatalf("left: %v (%v)", left, err)
+}
+
+// TestFetchedWhileCompared: content that comes while its package is compared is not overlooked.
+func TestFetchedWhileCompared(t *testing.T) {
+	t.Parallel()
+	b, shelf, stream := buoys(t)
+	_, err := b.pool.Exec(t.Context(), `delete from catalog.compared`)
+	b.must(err)
+	left, err := b.store.Uncompared(t.Context(), store.PackageRef{}, 1)
+	b.must(err)
+	p, err := b.store.Package(t.Context(), left[0].Tenant, left[0].Digest)
+	b.must(err)
+	before, err := b.store.ImageContents(t.Context(), left[0], imagesOf(p))
+	b.must(err)
+	shelf.set("registry.test/buoy:0.9.1", "p", exampleBundle(t, "buoy/0.9.1"))
+	b.again(stream)
+	b.must(b.fetchAll())
+	if noted, err := b.store.PutCompared(t.Context(), left[0], imagesOf(p), before); err != nil || noted || len(before) != 1 {
+		t.Errorf("noted as compared: %v (%v), with %v", noted, err, before)
 	}
-	shelf := b.add("examples", examples(t))
-	b.must(b.lookAt(shelf))
-	_, err = b.pool.Exec(t.Context(), `insert into catalog.bundle_images (tenant, catalog, image, package, bundle, content)
-		select $1, $2, 'registry.example.com/harbour/buoy-bundle:1.' || (row_number() over (order by digest) - 1) || '.0', 'buoy', 'x', digest
-		from (select digest from catalog.contents order by digest limit 2) c`, events.DefaultTenant, stream)
-	b.must(err)
-	b.must(b.pool.Tx(t.Context(), func(tx pgx.Tx) error {
-		return b.store.ForgetCompared(t.Context(), tx, events.DefaultTenant, []string{"buoy"})
-	}))
-	left, err = b.store.Uncompared(t.Context(), 100)
-	b.must(err)
-	for _, r := range left {
-		if r.Package == "buoy" {
-			b.must(b.comparePackage(t.Context(), r))
+}
+
+// TestForeignImagesAreNotCompared: rows of catalogs that are gone, content that was collected, and what a tag means to
+// another catalog hold up nothing and are not taken; what a digest names is, from any catalog that is there.
+func TestForeignImagesAreNotCompared(t *testing.T) {
+	t.Parallel()
+	b, shelf, _ := buoys(t)
+	shelf.set("examples", "p", os.DirFS("../../../examples/catalog"))
+	other := b.add("examples", "examples")
+	b.must(b.lookAt(other))
+	gone := b.intent("gone", events.CatalogAdded{Name: "gone", SourceType: "directory", Spec: b.body(t.TempDir())})
+	b.intent("gone", events.CatalogRemoved{})
+	var content string
+	b.must(b.pool.QueryRow(t.Context(), `select digest from catalog.contents c where digest not in (select content from catalog.bundle_images) limit 1`).Scan(&content))
+	row := func(catalog, content string, mutable bool) {
+		_, err := b.pool.Exec(t.Context(), `insert into catalog.bundle_images (tenant, catalog, image, package, bundle, content, mutable)
+			values ($1, $2, 'registry.test/buoy:0.9.1', 'buoy', 'buoy.v0.9.1', $3, $4)
+			on conflict (tenant, catalog, image, package, bundle) do update set content = excluded.content, mutable = excluded.mutable`, events.DefaultTenant, catalog, content, mutable)
+		b.must(err)
+		_, err = b.pool.Exec(t.Context(), `delete from catalog.compared where package = 'buoy'`)
+		b.must(err)
+		b.must(b.compareAll(t.Context()))
+		if left, err := b.store.Uncompared(t.Context(), store.PackageRef{}, 1); err != nil || len(left) != 0 {
+			t.Errorf("left: %v (%v)", left, err)
 		}
 	}
-	if n := b.count("catalog.upgrades"); n == 0 {
-		t.Error("the fetched bundles are not compared")
+	b.must(b.compareAll(t.Context()))
+	before := b.count("catalog.upgrades")
+	row("catalog:never", content, false)
+	row(gone, content, false)
+	row(other, "sha256:"+strings.Repeat("1", 64), false)
+	row(other, content, true)
+	if n := b.count("catalog.upgrades"); n != before || before == 0 {
+		t.Errorf("%d differences, %d before", n, before)
+	}
+	row(other, content, false)
+	if n := b.count("catalog.upgrades"); n != before+1 {
+		t.Errorf("%d differences, want one more than %d: a digest names the same for all", n, before)
+	}
+}
+
+// TestUnreadablePackageIsPassedOver: a package that cannot be compared holds up no other, and is tried again.
+func TestUnreadablePackageIsPassedOver(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	stream := b.add("examples", examples(t))
+	b.must(b.lookAt(stream))
+	_, err := b.pool.Exec(t.Context(), `update catalog.packages set recipe = 'damaged' where package = 'buoy'`)
+	b.must(err)
+	b.must(b.compareAll(t.Context()))
+	left, err := b.store.Uncompared(t.Context(), store.PackageRef{}, 100)
+	if err != nil || len(left) != 1 || left[0].Package != "buoy" || b.count("catalog.upgrades") == 0 {
+		t.Errorf("left: %v (%v), %d differences", left, err, b.count("catalog.upgrades"))
 	}
 }

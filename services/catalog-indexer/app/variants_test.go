@@ -210,3 +210,89 @@ func TestFallback(t *testing.T) {
 		t.Errorf("the fallback is looked at though nobody uses it: %+v", s)
 	}
 }
+
+// TestNewVariantIsNoEmptyCatalog proves that who asks for a templated catalog without a cluster gets what is served
+// while a newer variant is read for the first time.
+func TestNewVariantIsNoEmptyCatalog(t *testing.T) {
+	t.Parallel()
+	b, shelf := shelved(t)
+	shelf.put("registry.test/c:v1.33", "p33", good)
+	b.cluster("east", "v1.33.4")
+	stream := b.image("harbour", source.Settings{Template: "registry.test/c:v1.{kube_minor_version}"})
+	b.lookAtAll()
+	served := b.status(stream, "1.33").Revision
+	b.cluster("west", "v1.34.0")
+	b.lookAtAll() // there is no image for it yet
+	if s := b.status(stream, "1.34"); s.State != "Failed" || s.Revision != "" {
+		t.Errorf("1.34: %+v", s)
+	}
+	b.servedIs(stream, served)
+	shelf.put("registry.test/c:v1.34", "p34", newer)
+	b.must(b.lookAtVariant(stream, "1.34", 0))
+	b.servedIs(stream, b.status(stream, "1.34").Revision)
+}
+
+// TestFallbackMended proves that the end of a failure is told, also where the image that failed was not used in between.
+func TestFallbackMended(t *testing.T) {
+	t.Parallel()
+	b, shelf := shelved(t)
+	shelf.put("registry.test/c:latest", "p1", good)
+	shelf.put("registry.test/c:v1.33", "p33", newer)
+	b.cluster("east", "")
+	stream := b.image("harbour", source.Settings{Image: "registry.test/c:latest", Template: "registry.test/c:v1.{kube_minor_version}"})
+	b.lookAtAll()
+	served := b.status(stream, "").Revision
+	shelf.put("registry.test/c:latest", "p2", "schema: olm.package\nname: broken\n")
+	b.must(b.lookAt(stream))
+	b.runs("east", "v1.33.1")
+	b.lookAtAll() // settled: nobody uses the fallback
+	shelf.put("registry.test/c:latest", "p3", good)
+	b.cluster("west", "")
+	b.lookAtAll()
+	var told []string
+	for _, f := range b.facts(stream) {
+		switch p := f.(type) {
+		case events.CatalogRevisionPublished:
+			if p.Variant == "" {
+				told = append(told, p.Revision)
+			}
+		case events.CatalogLoadFailed:
+			told = append(told, "failed")
+		}
+	}
+	if !slices.Equal(told, []string{served, "failed", served}) {
+		t.Errorf("told %q", told)
+	}
+}
+
+// TestLastRevisionOfAVariant proves that the revision of a variant which is gone is kept for the retention and collected
+// then, though no other one took its place.
+func TestLastRevisionOfAVariant(t *testing.T) {
+	t.Parallel()
+	b, shelf := shelved(t)
+	shelf.put("registry.test/c:v1.33", "p33", good)
+	shelf.put("registry.test/c:v1.34", "p34", newer)
+	b.cluster("east", "v1.33.1")
+	b.image("harbour", source.Settings{Template: "registry.test/c:v1.{kube_minor_version}"})
+	b.lookAtAll()
+	_, err := b.pool.Exec(t.Context(), `update catalog.revisions set created = created - interval '3 years'`)
+	b.must(err)
+	b.runs("east", "v1.34.1")
+	b.lookAtAll()
+	_, err = b.pool.Exec(t.Context(), `update catalog.revisions set created = created - interval '3 years' where variant = '1.34'`)
+	b.must(err)
+	for _, c := range []struct{ age, left int }{{399, 2}, {401, 1}} {
+		_, err := b.pool.Exec(t.Context(), `update catalog.revisions set ended = now() - make_interval(days => $1) where variant = '1.33' and ended is not null`, c.age)
+		b.must(err)
+		_, err = b.store.Collect(t.Context(), DefaultRetention)
+		b.must(err)
+		if n := b.count("catalog.revisions"); n != c.left {
+			t.Errorf("%d days after the variant went there are %d revisions, want %d", c.age, n, c.left)
+		}
+	}
+	var variant string
+	b.must(b.pool.QueryRow(t.Context(), `select variant from catalog.revisions`).Scan(&variant))
+	if variant != "1.34" {
+		t.Errorf("the revision of %s stayed", variant)
+	}
+}

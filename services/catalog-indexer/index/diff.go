@@ -21,8 +21,9 @@ const (
 )
 
 // MaxChangesBytes bounds the changes of one event as JSON: half of what an event may have. Beyond it
-// the lists of single bundles and deprecations are left out first, then the heads; which packages changed,
-// and their default channels, is always there.
+// details are left out, those first that can be found elsewhere: the lists of single bundles and
+// deprecations, then the heads, then digests and default channels. Some 6,000 names of packages fit; where
+// more differ, the event says that all do.
 const MaxChangesBytes = 256 << 10
 
 // Revision is what a revision is made of: the digest of every package by name.
@@ -59,8 +60,9 @@ type Input struct {
 //	another digest        changed, with moved heads, another default channel, bundles added, removed and
 //	                      mutated, and what is deprecated now or no longer
 //
-// A package that is new or gone lists no bundles and no deprecations: all of them are meant.
-func Changes(in Input) ([]events.PackageChange, error) {
+// A package that is new or gone lists no bundles and no deprecations: all of them are meant. Where even the
+// names do not fit into an event, there are no changes and all is true.
+func Changes(in Input) (list []events.PackageChange, all bool, err error) {
 	changes := []events.PackageChange{}
 	for _, name := range Touched(in.Before, in.After) {
 		_, had := in.Before[name]
@@ -68,7 +70,7 @@ func Changes(in Input) ([]events.PackageChange, error) {
 		old, gotOld := in.Old[name]
 		now, gotNow := in.New[name]
 		if had && !gotOld || has && !gotNow {
-			return nil, fmt.Errorf("difference of package %s: its document is missing", name)
+			return nil, false, fmt.Errorf("difference of package %s: its document is missing", name)
 		}
 		c := events.PackageChange{Package: name, Change: Changed, Digest: string(in.After[name]), Heads: moves(old, now)}
 		switch {
@@ -172,14 +174,15 @@ func deprecated(p catalog.Package) map[string]bool {
 	return out
 }
 
-// bounded leaves out details until the changes fit into an event.
-func bounded(changes []events.PackageChange) ([]events.PackageChange, error) {
+// bounded leaves out details until the changes fit into an event. It is true where nothing helps.
+func bounded(changes []events.PackageChange) ([]events.PackageChange, bool, error) {
 	strip := []func(*events.PackageChange){
 		func(*events.PackageChange) {},
 		func(c *events.PackageChange) {
 			c.BundlesAdded, c.BundlesRemoved, c.BundlesMutated, c.Deprecated, c.Undeprecated = nil, nil, nil, nil, nil
 		},
 		func(c *events.PackageChange) { c.Heads = nil },
+		func(c *events.PackageChange) { *c = events.PackageChange{Package: c.Package, Change: c.Change} },
 	}
 	for _, s := range strip {
 		for i := range changes {
@@ -187,11 +190,11 @@ func bounded(changes []events.PackageChange) ([]events.PackageChange, error) {
 		}
 		raw, err := json.Marshal(changes)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		if len(raw) <= MaxChangesBytes {
-			return changes, nil
+			return changes, false, nil
 		}
 	}
-	return nil, fmt.Errorf("the changes of %d packages do not fit into an event of %d bytes", len(changes), MaxChangesBytes)
+	return []events.PackageChange{}, true, nil
 }

@@ -1,6 +1,7 @@
 package index_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -99,9 +100,9 @@ func TestChanges(t *testing.T) {
 		{"head lost", was, []catalog.Package{twoHeads}, []events.PackageChange{{Package: "p", Change: "changed", Heads: move("s", "b", "")}}},
 	} {
 		in := input(c.old, c.now)
-		got, err := index.Changes(in)
-		if err != nil {
-			t.Errorf("%s: %v", c.name, err)
+		got, all, err := index.Changes(in)
+		if err != nil || all {
+			t.Errorf("%s: all %v, %v", c.name, all, err)
 			continue
 		}
 		for i := range got {
@@ -121,27 +122,52 @@ func TestMissingDocument(t *testing.T) {
 	t.Parallel()
 	in := input(nil, []catalog.Package{pack("p", map[string]string{"s": "a"})})
 	in.New = nil
-	if _, err := index.Changes(in); err == nil {
+	if _, _, err := index.Changes(in); err == nil {
 		t.Error("no error")
 	}
 }
 
-// TestBounded proves that changes fit into an event however large the catalog is, packages last.
+// TestBounded proves that changes fit into an event however large the catalog is: details go first, names
+// last, and beyond them one word says that all is different (R-CAT-61).
 func TestBounded(t *testing.T) {
 	t.Parallel()
-	many := func(extra string) []catalog.Package {
+	many := func(packages, versions int, extra string) []catalog.Package {
 		var out []catalog.Package
-		for i := range 300 {
+		for i := range packages {
 			var names strings.Builder
-			for j := range 60 {
+			for j := range versions {
 				fmt.Fprintf(&names, "%sa-rather-long-operator-name-%d.v1.%d.0 ", extra, i, j)
 			}
-			out = append(out, pack(fmt.Sprintf("p%03d", i), map[string]string{"stable": names.String()}))
+			out = append(out, pack(fmt.Sprintf("p%05d", i), map[string]string{"stable": names.String()}))
 		}
 		return out
 	}
-	got, err := index.Changes(input(many(""), many("x")))
-	if err != nil || len(got) != 300 || got[0].BundlesAdded != nil || len(got[0].Heads) != 1 {
-		t.Fatalf("%d changes, %v", len(got), err)
+	for _, c := range []struct {
+		name               string
+		old, now           []catalog.Package
+		changes            int
+		heads, digest, all bool
+	}{
+		{"lists of bundles go first", many(300, 60, ""), many(300, 60, "x"), 300, true, true, false},
+		{"then heads", nil, many(1500, 2, ""), 1500, false, true, false},
+		{"then digests", nil, many(3000, 2, ""), 3000, false, false, false},
+		{"a first revision beyond all that", nil, many(20_000, 2, ""), 0, false, false, true},
+		{"one that takes its place", many(20_000, 2, ""), many(20_000, 2, "x"), 0, false, false, true},
+		{"nothing is left", many(20_000, 2, ""), nil, 0, false, false, true},
+	} {
+		got, all, err := index.Changes(input(c.old, c.now))
+		if err != nil || all != c.all || len(got) != c.changes || got == nil {
+			t.Errorf("%s: %d changes, all %v, %v", c.name, len(got), all, err)
+			continue
+		}
+		raw, err := json.Marshal(got)
+		if err != nil || len(raw) > index.MaxChangesBytes {
+			t.Errorf("%s: %d bytes (%v)", c.name, len(raw), err)
+		}
+		for _, one := range got {
+			if one.BundlesAdded != nil || (len(one.Heads) == 1) != c.heads || (one.Digest != "") != c.digest || one.Package == "" || one.Change == "" {
+				t.Fatalf("%s: %+v", c.name, one)
+			}
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/chandler-fleet/chandler/libs/digest"
+	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/pg"
 )
 
@@ -43,6 +44,8 @@ func share(ctx context.Context, tx pgx.Tx) error {
 type Collected struct {
 	Rows  map[string]int
 	Bytes int64
+	// PassedOver is what could not be read; what it may refer to was kept.
+	PassedOver []error
 }
 
 // Total is the sum of all rows.
@@ -67,7 +70,7 @@ func (c Collected) Total() int {
 // refers to it, so that a process that is killed anywhere leaves only garbage for the next turn.
 func (s *Store) Collect(ctx context.Context, retention time.Duration) (Collected, error) {
 	c := Collected{Rows: map[string]int{}}
-	if err := s.noteContents(ctx); err != nil {
+	if err := s.noteContents(ctx, &c); err != nil {
 		return c, err
 	}
 	for _, step := range collectSteps() {
@@ -101,11 +104,13 @@ func (s *Store) collect(ctx context.Context, step collectStep, retention time.Du
 	}
 }
 
-// noteContents fills in what package documents refer to that a release before has stored.
-func (s *Store) noteContents(ctx context.Context) error {
+// noteContents fills in what package documents refer to that a release before has stored. One that cannot be
+// read is passed over; what it may refer to stays (collectSteps).
+func (s *Store) noteContents(ctx context.Context, c *Collected) error {
+	var tenant, d string
 	for {
-		var tenant, d string
-		err := s.pool.QueryRow(ctx, `select tenant, digest from catalog.packages where contents is null order by 1, 2 limit 1`).Scan(&tenant, &d)
+		err := s.pool.QueryRow(ctx, `select tenant, digest from catalog.packages where contents is null and (tenant, digest) > ($1, $2)
+			order by 1, 2 limit 1`, tenant, d).Scan(&tenant, &d)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil
 		}
@@ -113,8 +118,12 @@ func (s *Store) noteContents(ctx context.Context) error {
 			return pg.Err(err)
 		}
 		p, err := s.Package(ctx, tenant, digest.Digest(d))
-		if err != nil {
+		switch {
+		case err != nil && (ctx.Err() != nil || errs.Is(err, errs.Unavailable)):
 			return err
+		case err != nil:
+			c.PassedOver = append(c.PassedOver, fmt.Errorf("package document %s of tenant %s: %w", d, tenant, err))
+			continue
 		}
 		if _, err := s.pool.Exec(ctx, `update catalog.packages set contents = $3 where tenant = $1 and digest = $2`, tenant, d, contentRefs(p)); err != nil {
 			return pg.Err(err)

@@ -316,7 +316,7 @@ func TestCollect(t *testing.T) {
 		s.fill()
 		seas = append(seas, s)
 	}
-	w.must(w.noteContents(t.Context()))
+	w.must(w.noteContents(t.Context(), &Collected{}))
 	for _, step := range collectSteps() { // a process that is killed behind each
 		c := Collected{Rows: map[string]int{}}
 		w.must(w.collect(t.Context(), step, testRetention, &c))

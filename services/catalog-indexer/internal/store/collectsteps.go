@@ -24,13 +24,13 @@ const imaged = `(select i.tenant, i.content as digest from catalog.bundle_images
 // collectSteps are all steps in their order: who refers before what is referred to.
 func collectSteps() []collectStep {
 	return []collectStep{
-		// A revision leaves service when the next one of the same catalog and variant comes, or when the
-		// catalog is removed. The last one of a catalog that is there is in service.
+		// A revision leaves service when the next one of the same catalog and variant comes, when the variant
+		// goes (ended), or when the catalog is removed. The last one of a catalog that is there is in service.
 		counted("revisions", "catalog.revisions", "0", "x.tenant, x.catalog, x.version", `select r.tenant, r.catalog, r.version
-			from (select tenant, catalog, version, created, lead(created) over (partition by tenant, catalog, variant order by version) as replaced
+			from (select tenant, catalog, version, created, ended, lead(created) over (partition by tenant, catalog, variant order by version) as replaced
 			      from catalog.revisions) r
 			left join catalog.catalogs c on c.tenant = r.tenant and c.stream = r.catalog
-			where coalesce(r.replaced, case when c.removed then greatest(c.updated, r.created) when c.stream is null then '-infinity' end) < now() - @retention::interval`),
+			where coalesce(r.replaced, r.ended, case when c.removed then greatest(c.updated, r.created) when c.stream is null then '-infinity' end) < now() - @retention::interval`),
 		counted("revision packages", "catalog.revision_packages", "0", "x.tenant, x.revision, x.package", `select p.tenant, p.revision, p.package
 			from catalog.revision_packages p where (p.tenant, p.revision) not in `+served),
 		counted("revision blobs", "catalog.revision_blobs", "0", "x.tenant, x.revision, x.package, x.schema, x.name, x.digest", `select b.tenant, b.revision, b.package, b.schema, b.name, b.digest
@@ -46,10 +46,15 @@ func collectSteps() []collectStep {
 			where f.created < now() - @retention::interval
 			  and not exists (select from catalog.catalogs c where c.tenant = f.tenant and c.stream = f.catalog and c.document = f.document)
 			  and not exists (select from catalog.variants v where v.tenant = f.tenant and v.stream = f.catalog and v.document = f.document)`),
+		counted("bundle images", "catalog.bundle_images", "0", "x.tenant, x.catalog, x.image, x.package, x.bundle", `select i.tenant, i.catalog, i.image, i.package, i.bundle
+			from catalog.bundle_images i left join catalog.catalogs c on c.tenant = i.tenant and c.stream = i.catalog
+			where c.stream is null or c.removed and c.updated < now() - @retention::interval`),
+		// A document that could not be read (noteContents) may refer to everything that was there before it.
 		counted("contents", "catalog.contents", "length(coalesce(pack, recipe))", "x.tenant, x.digest", `select c.tenant, c.digest from catalog.contents c
 			where c.touched < now() - @grace::interval
 			  and not exists (select from (select distinct tenant, unnest(contents) as ref from catalog.packages) p
 			    where p.tenant = c.tenant and p.ref = `+refOfContent+`)
+			  and not exists (select from catalog.packages p where p.tenant = c.tenant and p.contents is null and p.created >= c.created)
 			  and not exists (select from `+imaged+` i where i.tenant = c.tenant and i.digest = c.digest)
 			  and not exists (select from resolver_api.content_references r where r.tenant = c.tenant and r.digest = c.digest and r.kind = 'content')
 			  and not exists (select from installer_api.content_references r where r.tenant = c.tenant and r.digest = c.digest)`),

@@ -57,11 +57,11 @@ func (w *ContentWriter) document(p catalog.Package, d digest.Digest) error {
 		return errs.New(errs.TooLarge, "the document has %d bytes, more than %d", len(raw), content.MaxDocumentBytes).At("", "content.MaxDocumentBytes")
 	case len(raw) > content.MaxValueBytes:
 		_, err := w.store.pool.Exec(w.ctx, `insert into catalog.packages as p (tenant, digest, package, document, contents) values ($1, $2, $3, $4, $5)
-			on conflict (tenant, digest) do update set touched = greatest(p.touched, now())`, w.tenant, d, p.Name, bundle.Pack(raw), contentRefs(p))
+			on conflict (tenant, digest) do update set touched = greatest(p.touched, now())`, w.tenant, d, storableKey(p.Name), bundle.Pack(raw), contentRefs(p))
 		return pg.Err(err)
 	}
 	return w.add(documentShelf+p.Name, raw, func(r row) {
-		w.next.packages = append(w.next.packages, packageRow{row: r, digest: d, name: p.Name, contents: contentRefs(p)})
+		w.next.packages = append(w.next.packages, packageRow{row: r, digest: d, name: storableKey(p.Name), contents: contentRefs(p)})
 	})
 }
 
@@ -174,7 +174,7 @@ func (s *Store) PutFindings(ctx context.Context, c Catalog, f catalog.Findings) 
 		return "", err
 	}
 	_, err = s.pool.Exec(ctx, `insert into catalog.findings (tenant, document, catalog, findings) values ($1, $2, $3, $4) on conflict do nothing`,
-		c.Tenant, d, c.Stream, raw)
+		c.Tenant, d, c.Stream, storableJSON(raw))
 	return d, pg.Err(err)
 }
 
@@ -195,7 +195,7 @@ func insertRevision(ctx context.Context, tx pgx.Tx, tenant string, p *Published)
 	}
 	for _, b := range p.Blobs {
 		if _, err := tx.Exec(ctx, `insert into catalog.revision_blobs (tenant, revision, package, schema, name, digest)
-			values ($1, $2, $3, $4, $5, $6) on conflict do nothing`, tenant, p.Revision, b.Package, b.Schema, b.Name, b.Digest); err != nil {
+			values ($1, $2, $3, $4, $5, $6) on conflict do nothing`, tenant, p.Revision, storableKey(b.Package), storableKey(b.Schema), storableKey(b.Name), b.Digest); err != nil {
 			return err
 		}
 	}

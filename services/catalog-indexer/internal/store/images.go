@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -22,13 +23,18 @@ type Image struct {
 }
 
 // Wanted takes up what the resolver waits for. It returns the catalogs with something new to fetch. The
-// resolver's list is durable and asked again and again, so that nothing is lost whatever ends a process.
+// resolver's list is durable and asked again and again, so that nothing is lost whatever ends a process: a wish
+// stands until it is fulfilled or nobody has it any more, and what is taken up already is not touched.
 func (s *Store) Wanted(ctx context.Context, tx pgx.Tx) ([]Key, error) {
 	rows, err := tx.Query(ctx, `insert into catalog.bundle_images as b (tenant, catalog, image, package, bundle, needed)
 		select w.tenant, c.stream, w.image, w.package, w.bundle, true from resolver_api.wanted_images w
-		join catalog.catalogs c on c.tenant = w.tenant and c.subject = w.catalog and not c.removed order by 1, 2, 3
-		on conflict (tenant, catalog, image) do update set needed = true, next_try = coalesce(b.next_try, now()) where not b.needed and b.content = ''
-		returning tenant, catalog`)
+		join catalog.catalogs c on c.tenant = w.tenant and c.subject = w.catalog and not c.removed and not c.disabled
+		where greatest(octet_length(w.image), octet_length(w.package), octet_length(w.bundle)) <= $1
+		  and not exists (select from catalog.bundle_images h where h.tenant = w.tenant and h.catalog = c.stream
+		    and (h.image, h.package, h.bundle) = (w.image, w.package, w.bundle) and (h.needed or h.content <> ''))
+		order by 1, 2, 3, 4, 5
+		on conflict (tenant, catalog, image, package, bundle) do update set needed = true, next_try = coalesce(b.next_try, now()) where not b.needed and b.content = ''
+		returning tenant, catalog`, maxKeyText)
 	if err != nil {
 		return nil, fmt.Errorf("take up wanted bundle images: %w", pg.Err(err))
 	}
@@ -38,7 +44,7 @@ func (s *Store) Wanted(ctx context.Context, tx pgx.Tx) ([]Key, error) {
 // DueFetches returns the catalogs with images to be fetched by now that no lane holds, needed ones apart.
 func (s *Store) DueFetches(ctx context.Context) (needed, ahead []Key, err error) {
 	rows, err := s.pool.Query(ctx, `select b.tenant, b.catalog, bool_or(b.needed) from catalog.bundle_images b
-		join catalog.catalogs c on c.tenant = b.tenant and c.stream = b.catalog and not c.removed
+		join catalog.catalogs c on c.tenant = b.tenant and c.stream = b.catalog and not c.removed and not c.disabled
 		where b.content = '' and b.next_try <= now()
 		  and not exists (select from `+FetchTable+` d where d.tenant = b.tenant and d.cluster = b.catalog) group by 1, 2 order by 1, 2`)
 	if err != nil {
@@ -73,12 +79,9 @@ func streams(rows pgx.Rows) ([]Key, error) {
 
 // Prefetch notes the bundle images of a revision as to be fetched ahead.
 func (s *Store) Prefetch(ctx context.Context, c Catalog, images []Image) error {
-	names, packages, bundles := make([]string, len(images)), make([]string, len(images)), make([]string, len(images))
-	for i, img := range images {
-		names[i], packages[i], bundles[i] = img.Image, img.Package, img.Bundle
-	}
+	names, packages, bundles := imageKeys(images)
 	_, err := s.pool.Exec(ctx, `insert into catalog.bundle_images (tenant, catalog, image, package, bundle)
-		select $1, $2, i, p, b from unnest($3::text[], $4::text[], $5::text[]) as u(i, p, b) order by i on conflict do nothing`,
+		select $1, $2, i, p, b from unnest($3::text[], $4::text[], $5::text[]) as u(i, p, b) order by i, p, b on conflict do nothing`,
 		c.Tenant, c.Stream, names, packages, bundles)
 	return pg.Err(err)
 }
@@ -86,8 +89,10 @@ func (s *Store) Prefetch(ctx context.Context, c Catalog, images []Image) error {
 // Unfetched returns up to limit images of a catalog that are to be fetched by now, those that somebody
 // waits for first.
 func (s *Store) Unfetched(ctx context.Context, c Catalog, limit int) ([]Image, error) {
-	rows, err := s.pool.Query(ctx, `select image, package, bundle, needed, attempts, reason from catalog.bundle_images
-		where tenant = $1 and catalog = $2 and content = '' and next_try <= now() order by needed desc, next_try, image limit $3`, c.Tenant, c.Stream, limit)
+	rows, err := s.pool.Query(ctx, `select image, package, bundle, needed, attempts, reason from catalog.bundle_images b
+		where tenant = $1 and catalog = $2 and content = '' and next_try <= now()
+		  and exists (select from catalog.catalogs c where c.tenant = b.tenant and c.stream = b.catalog and not c.removed and not c.disabled)
+		order by needed desc, next_try, image, package, bundle limit $3`, c.Tenant, c.Stream, limit)
 	if err != nil {
 		return nil, pg.Err(err)
 	}
@@ -106,21 +111,49 @@ type Fetched struct {
 	NextTry  time.Time
 }
 
-// unnamed ends the attempts to fetch images that a catalog has ceased to name; somebody who waits for one later asks anew.
-func unnamed(ctx context.Context, tx pgx.Tx, c Catalog, named []string) error {
-	if c.Templated { // another variant may name them
-		return nil
+// imageKeys are images as their rows name them.
+func imageKeys(list []Image) (images, packages, bundles []string) {
+	images, packages, bundles = make([]string, len(list)), make([]string, len(list)), make([]string, len(list))
+	for i, one := range list {
+		images[i], packages[i], bundles[i] = storableKey(one.Image), storableKey(one.Package), storableKey(one.Bundle)
 	}
-	_, err := tx.Exec(ctx, `update catalog.bundle_images set next_try = null, needed = false
-		where tenant = $1 and catalog = $2 and content = '' and image <> all ($3)`, c.Tenant, c.Stream, named)
+	return images, packages, bundles
+}
+
+// named ends the attempts to fetch images that a catalog has ceased to name, and begins those anew that it
+// names again. What a digest makes final stays so.
+func named(ctx context.Context, tx pgx.Tx, c Catalog, list []Image) error {
+	images, packages, bundles := imageKeys(list)
+	_, err := tx.Exec(ctx, `update catalog.bundle_images set next_try = now()
+		where tenant = $1 and catalog = $2 and content = '' and next_try is null
+		  and (image, package, bundle) in (select i, p, b from unnest($3::text[], $4::text[], $5::text[]) as u(i, p, b))
+		  and not (reason = any ($6) and image like '%@%')`, c.Tenant, c.Stream, images, packages, bundles, finalReasons())
+	if err != nil || c.Templated { // another variant may name what this one does not
+		return err
+	}
+	_, err = tx.Exec(ctx, `update catalog.bundle_images set next_try = null, needed = false
+		where tenant = $1 and catalog = $2 and content = ''
+		  and (image, package, bundle) not in (select i, p, b from unnest($3::text[], $4::text[], $5::text[]) as u(i, p, b))`, c.Tenant, c.Stream, images, packages, bundles)
 	return err
 }
 
-// Known returns the content of an image by digest where another catalog of the tenant has fetched it.
-func (s *Store) Known(ctx context.Context, tenant, image string) (content digest.Digest, resolved string, err error) {
+// Reasons of catalog.bundles-fetched.v1 that a digest makes final.
+const (
+	FetchInvalid  = "InvalidBundle"
+	FetchTooLarge = "TooLarge"
+)
+
+func finalReasons() []string { return []string{FetchInvalid, FetchTooLarge} }
+
+// Final says whether an image will never be another one: it is named by digest, and what is wrong is in it.
+func (f Fetched) Final() bool { return !f.Mutable && slices.Contains(finalReasons(), f.Reason) }
+
+// Known returns the content of an image by digest where another catalog of the tenant has fetched it for the
+// same bundle: an image that holds another bundle than it is named for must not pass unchecked.
+func (s *Store) Known(ctx context.Context, tenant string, image Image) (content digest.Digest, resolved string, err error) {
 	rows, err := s.pool.Query(ctx, `select content, resolved from catalog.bundle_images b
-		where tenant = $1 and image = $2 and content <> '' and not mutable
-		  and exists (select from catalog.contents c where c.tenant = b.tenant and c.digest = b.content) limit 1`, tenant, image)
+		where tenant = $1 and image = $2 and package = $3 and bundle = $4 and content <> '' and not mutable
+		  and exists (select from catalog.contents c where c.tenant = b.tenant and c.digest = b.content) limit 1`, tenant, image.Image, image.Package, image.Bundle)
 	if err != nil {
 		return "", "", pg.Err(err)
 	}
@@ -128,15 +161,19 @@ func (s *Store) Known(ctx context.Context, tenant, image string) (content digest
 	return content, resolved, pg.Err(err)
 }
 
-// PutFetched records outcomes and tells of those that are news, in one transaction. The contents are
-// stored already.
+// PutFetched records outcomes and tells of those that are news, in one transaction; upgrades of their
+// packages are to be compared anew (ForgetCompared). The contents are stored already.
 func (s *Store) PutFetched(ctx context.Context, c Catalog, m events.Meta, list []Fetched) error {
 	return s.pool.Tx(ctx, func(tx pgx.Tx) error {
 		if err := stored(ctx, tx, c, list); err != nil {
 			return err
 		}
 		var news []events.FetchedBundle
+		var packages []string
 		for _, f := range list {
+			if f.Content != "" {
+				packages = append(packages, f.Image.Package)
+			}
 			if f.Content != "" || f.Reason != f.Image.Reason {
 				news = append(news, events.FetchedBundle{
 					Package: f.Image.Package, Bundle: f.Image.Bundle, Image: f.Image.Image, Content: string(f.Content), Reason: f.Reason,
@@ -148,6 +185,9 @@ func (s *Store) PutFetched(ctx context.Context, c Catalog, m events.Meta, list [
 		}
 		if len(news) == 0 {
 			return nil
+		}
+		if err := s.ForgetCompared(ctx, tx, c.Tenant, packages); err != nil {
+			return err
 		}
 		what, err := digest.JSON("chandler.fetched-bundles.v1", news)
 		if err != nil {
@@ -189,7 +229,7 @@ func putFetched(ctx context.Context, tx pgx.Tx, c Catalog, f Fetched) error {
 	}
 	_, err := tx.Exec(ctx, `update catalog.bundle_images set content = $4, resolved = $5, mutable = $6, reason = $7, message = $8,
 		attempts = attempts + 1, next_try = $9, fetched = case when $4 = '' then fetched else now() end
-		where tenant = $1 and catalog = $2 and image = $3`,
-		c.Tenant, c.Stream, f.Image.Image, f.Content, f.Resolved, f.Mutable, f.Reason, f.Message, next)
+		where tenant = $1 and catalog = $2 and image = $3 and package = $10 and bundle = $11`,
+		c.Tenant, c.Stream, f.Image.Image, f.Content, Storable(f.Resolved), f.Mutable, f.Reason, Storable(f.Message), next, f.Image.Package, f.Image.Bundle)
 	return err
 }

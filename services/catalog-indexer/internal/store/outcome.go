@@ -69,7 +69,7 @@ type Published struct {
 	// Bundles counts all bundles of the revision.
 	Bundles int
 	// Images are those that are the only place of their bundle's manifests.
-	Images []string
+	Images []Image
 	// Changed are the packages that the revision before did not have so; they are made findable.
 	Changed []catalog.Package
 }
@@ -138,7 +138,7 @@ func (s *Store) serve(ctx context.Context, tx pgx.Tx, l Look) error {
 	if err := PutSearch(ctx, tx, l.Catalog.Tenant, p.Changed, p.Packages); err != nil {
 		return err
 	}
-	if err := unnamed(ctx, tx, l.Catalog, p.Images); err != nil {
+	if err := named(ctx, tx, l.Catalog, p.Images); err != nil {
 		return err
 	}
 	version, err := s.append(ctx, tx, l, string(p.Revision), p.Event)
@@ -195,20 +195,12 @@ func (s *Store) touch(ctx context.Context, tx pgx.Tx, l Look, state, reason stri
 		looked = greatest(looked, $9), revision = $10, failed_input = $11, reference = $12, resolved = $13, quarantined = $14,
 		errors = $15, warnings = $16, infos = $17, template = $18, template_message = $19, updated = now()
 		where tenant = $1 and stream = $2 and variant = $3`,
-		l.Catalog.Tenant, l.Catalog.Stream, l.Catalog.Variant, state, reason, l.Message, l.Document, l.Fingerprint, l.Wanted, revision, failed,
-		r.Reference, r.Resolved, notNil(r.Quarantined), count[catalog.SeverityError], count[catalog.SeverityWarning], count[catalog.SeverityInfo], r.Template, r.TemplateMessage)
+		l.Catalog.Tenant, l.Catalog.Stream, l.Catalog.Variant, state, reason, Storable(l.Message), l.Document, l.Fingerprint, l.Wanted, revision, failed,
+		Storable(r.Reference), Storable(r.Resolved), storableList(r.Quarantined), count[catalog.SeverityError], count[catalog.SeverityWarning], count[catalog.SeverityInfo], r.Template, Storable(r.TemplateMessage))
 	if err != nil {
 		return err
 	}
 	return seen(ctx, tx, l.Catalog.Key, r)
-}
-
-// notNil is a list that Postgres takes for one.
-func notNil(list []string) []string {
-	if list == nil {
-		return []string{}
-	}
-	return list
 }
 
 // seen writes the state of the connection.
@@ -219,7 +211,7 @@ func seen(ctx context.Context, q pg.Querier, k Key, r Report) error {
 	}
 	_, err := q.Exec(ctx, `update `+k.table()+` set connection = $4, observed = case when connection = $4 then observed else now() end,
 		connected = case when $5 then now() else connected end, polled = now(), next_look = $6, error = $7, error_reason = $8
-		where tenant = $1 and stream = $2 and variant = $3`, k.Tenant, k.Stream, k.Variant, connection, r.Connected, r.next(), r.Error, r.ErrorReason)
+		where tenant = $1 and stream = $2 and variant = $3`, k.Tenant, k.Stream, k.Variant, connection, r.Connected, r.next(), Storable(r.Error), r.ErrorReason)
 	return err
 }
 
@@ -243,15 +235,16 @@ func (s *Store) Unreachable(ctx context.Context, k Key, r Report, reason string)
 			return err
 		}
 		_, err := tx.Exec(ctx, `update `+k.table()+` set state = $4, reason = $5, message = $6, updated = now()
-			where tenant = $1 and stream = $2 and variant = $3 and revision = '' and state <> $4`, k.Tenant, k.Stream, k.Variant, Failed, reason, r.Error)
+			where tenant = $1 and stream = $2 and variant = $3 and revision = '' and state <> $4`, k.Tenant, k.Stream, k.Variant, Failed, reason, Storable(r.Error))
 		return err
 	})
 }
 
-// Settled records the state of a templated catalog as such: that its variants are what is served.
+// Settled records the state of a templated catalog as such: that its variants are what is served. A failure
+// of the image that it falls back to stays written down, since its end is to be told when it is used again.
 func (s *Store) Settled(ctx context.Context, c Catalog, message string) error {
 	_, err := s.pool.Exec(ctx, `update catalog.catalogs set state = 'Ready', reason = '', message = $3, looked = greatest(looked, $4), next_look = null,
-		connection = 'IDLE', error = '', error_reason = '', failed_input = '', updated = now()
+		connection = 'IDLE', error = '', error_reason = '', updated = now()
 		where tenant = $1 and stream = $2 and (message <> $3 or looked < $4 or next_look is not null)`, c.Tenant, c.Stream, message, c.Wanted)
 	return pg.Err(err)
 }

@@ -32,6 +32,7 @@ type shelf struct {
 
 // shelf returns the shelf of a package. The first time in a load it is learned from what is stored.
 func (w *ContentWriter) shelf(name string) (*shelf, error) {
+	name = storableKey(name)
 	if s := w.shelves[name]; s != nil {
 		return s, nil
 	}

@@ -53,11 +53,15 @@ func observed(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, version strin
 }
 
 // dropUnused drops variants of Kubernetes versions that no cluster has. It runs with each event, as the resolver
-// drops what it knows of them with each event: a version that goes and comes back begins anew with both.
+// drops what it knows of them with each event: a version that goes and comes back begins anew with both. Their
+// revisions have left service.
 func dropUnused(ctx context.Context, tx pgx.Tx, tenant string) error {
-	_, err := tx.Exec(ctx, `delete from catalog.variants v using catalog.catalogs c
+	_, err := tx.Exec(ctx, `with gone as (delete from catalog.variants v using catalog.catalogs c
 		where v.tenant = $1 and c.tenant = v.tenant and c.stream = v.stream and (not c.templated or not exists (
-		  select from catalog.clusters k where k.tenant = c.tenant and k.minor = v.variant and c.visibility_cluster in ('', k.name)))`, tenant)
+		  select from catalog.clusters k where k.tenant = c.tenant and k.minor = v.variant and c.visibility_cluster in ('', k.name)))
+		returning v.tenant, v.stream, v.variant)
+		update catalog.revisions r set ended = now() from gone g
+		where r.tenant = g.tenant and r.catalog = g.stream and r.variant = g.variant and r.ended is null`, tenant)
 	if err != nil {
 		return fmt.Errorf("drop unused variants: %w", pg.Err(err))
 	}
@@ -86,7 +90,7 @@ func (s *Store) Uses(ctx context.Context, c Catalog) ([]Use, error) {
 func (s *Store) PutVariants(ctx context.Context, tx pgx.Tx, c Catalog, references map[string]string) ([]Key, error) {
 	names, refs := make([]string, 0, len(references)), make([]string, 0, len(references))
 	for name, ref := range references {
-		names, refs = append(names, name), append(refs, ref)
+		names, refs = append(names, name), append(refs, Storable(ref))
 	}
 	rows, err := tx.Query(ctx, `insert into catalog.variants as v (tenant, stream, variant, reference)
 		select $1, $2, n, r from unnest($3::text[], $4::text[]) as u(n, r) order by n

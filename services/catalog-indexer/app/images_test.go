@@ -1,0 +1,115 @@
+package app
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/chandler-fleet/chandler/libs/bus"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/source"
+)
+
+// as is byImage for a bundle of another package.
+func as(pkg, image string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(byImage("IMAGE"), "lighthouse", pkg), "IMAGE", image)
+}
+
+// ahead fetches all that catalogs want fetched.
+func (b *bench) ahead() {
+	b.t.Helper()
+	b.must(b.markDue(b.t.Context()))
+	b.must(b.fetchAll())
+}
+
+// TestForeignName proves that an image which is known already is checked as one that is fetched: a catalog that names
+// it for another bundle does not get its content, nor does another bundle of the same catalog.
+func TestForeignName(t *testing.T) {
+	t.Parallel()
+	b, shelf := shelved(t)
+	shelf.set(digested, "p", exampleBundle(t, "lighthouse/1.2.0"))
+	shelf.put("registry.test/c:1", "p1", byImage(digested))
+	first := b.image("harbour", source.Settings{Image: "registry.test/c:1", Prefetch: true})
+	b.must(b.lookAt(first))
+	b.ahead()
+	if row := b.imageOf(first, digested); row.Content == "" {
+		t.Fatalf("row %+v", row)
+	}
+	shelf.put("registry.test/other:1", "p1", as("trawler", digested))
+	other := b.image("other", source.Settings{Image: "registry.test/other:1", Prefetch: true})
+	b.must(b.lookAt(other))
+	b.ahead()
+	if row := b.imageOf(other, digested); row.Reason != "InvalidBundle" || row.Content != "" {
+		t.Errorf("another catalog: %+v", row)
+	}
+	shelf.put("registry.test/c:1", "p2", byImage(digested)+"---"+as("trawler", digested))
+	b.must(b.lookAt(first))
+	b.ahead()
+	told := b.fetched(first)
+	if len(told) != 2 || told[0].Package != "lighthouse" || told[0].Content == "" || told[1].Package != "trawler" || told[1].Content != "" || told[1].Reason != "InvalidBundle" {
+		t.Errorf("told %+v", told)
+	}
+}
+
+// TestNamedAgain proves that an image which a catalog ceases to name is not asked for, that it is asked for when it is
+// named again, and that what a digest makes final is not.
+func TestNamedAgain(t *testing.T) {
+	t.Parallel()
+	b, shelf := shelved(t)
+	shelf.fail(tagged, errAway)
+	shelf.put("registry.test/c:1", "p1", byImage(tagged))
+	stream := b.image("harbour", source.Settings{Image: "registry.test/c:1", Prefetch: true})
+	b.must(b.lookAt(stream))
+	b.ahead()
+	shelf.put("registry.test/c:1", "p2", byImage(digested))
+	shelf.set(digested, "p", exampleBundle(t, "tidegauge/1.1.0"))
+	b.must(b.lookAt(stream))
+	if row := b.imageOf(stream, tagged); row.NextTry != nil {
+		t.Errorf("tried again though nobody names it: %+v", row)
+	}
+	b.ahead()
+	if row := b.imageOf(stream, digested); row.Reason != "InvalidBundle" || row.NextTry != nil {
+		t.Errorf("row %+v", row)
+	}
+	shelf.set(tagged, "p", exampleBundle(t, "lighthouse/1.2.0"))
+	shelf.put("registry.test/c:1", "p3", byImage(tagged))
+	b.must(b.lookAt(stream))
+	b.ahead()
+	if row := b.imageOf(stream, tagged); row.Content == "" {
+		t.Errorf("named again, and not fetched: %+v", row)
+	}
+	shelf.put("registry.test/c:1", "p4", byImage(digested))
+	b.must(b.lookAt(stream))
+	b.ahead()
+	if n := shelf.count("bundle " + digested); n != 1 {
+		t.Errorf("what a digest makes final was fetched %d times", n)
+	}
+}
+
+// TestDisabledFetchesNothing proves that a catalog which is disabled asks no registry, and goes on when it is enabled.
+func TestDisabledFetchesNothing(t *testing.T) {
+	t.Parallel()
+	b, shelf := shelved(t)
+	shelf.put("registry.test/c:1", "p1", byImage(digested))
+	shelf.set(digested, "p", exampleBundle(t, "lighthouse/1.2.0"))
+	settings := b.settings(source.Settings{Image: "registry.test/c:1", Prefetch: true})
+	stream := b.intent("harbour", events.CatalogAdded{Name: "harbour", SourceType: "image", Spec: settings})
+	b.must(b.lookAt(stream))
+	b.intent("harbour", events.CatalogChanged{SourceType: "image", Spec: settings, Disabled: true})
+	b.wants("harbour", tagged)
+	if n := b.count("catalog.fetches"); n != 0 {
+		t.Errorf("%d catalogs are to fetch something", n)
+	}
+	b.ahead()
+	b.must(b.fetch(t.Context(), bus.Scope{Tenant: events.DefaultTenant, Cluster: stream}))
+	c, err := b.store.Get(t.Context(), key(stream))
+	b.must(err)
+	list, err := b.store.Unfetched(t.Context(), c, fetchBatch)
+	if err != nil || len(list) != 0 || b.count("catalog.bundle_images") != 1 || shelf.count("bundle "+digested)+shelf.count("bundle "+tagged) != 0 {
+		t.Errorf("due %v (%v), %d rows, asked for %d and %d times", list, err, b.count("catalog.bundle_images"), shelf.count("bundle "+digested), shelf.count("bundle "+tagged))
+	}
+	b.intent("harbour", events.CatalogChanged{SourceType: "image", Spec: settings})
+	b.ahead()
+	if row := b.imageOf(stream, digested); row.Content == "" || shelf.count("bundle "+tagged) != 1 {
+		t.Errorf("enabled again: %+v, asked for the other %d times", row, shelf.count("bundle "+tagged))
+	}
+}
