@@ -70,7 +70,7 @@ func TestBundleImageIsAskedFor(t *testing.T) {
 	}
 	f.fetched(buoyImage, "", "NotFound")
 	f.quiet()
-	if got := f.reasons(); !slices.Equal(got, []string{"BundleUnpacking", "BundleUnpackFailed"}) || len(f.wanted()) != 0 {
+	if got := f.reasons(); !slices.Equal(got, []string{"BundleUnpacking", "BundleUnpackFailed"}) || len(f.wanted()) != 1 {
 		t.Errorf("reasons %q, wanted %q", got, f.wanted())
 	}
 	f.fetched(buoyImage, f.content("buoy.v1.0.0", version{v: "1.0.0"}), "")
@@ -222,14 +222,19 @@ func TestStrictCatalogNamespace(t *testing.T) {
 }
 
 // TestWakesOnlyThoseItTouches counts: of 300 namespaces that follow 300 packages, one changed package has two resolved:
-// the one that follows it, and the one that asked for an API of it (DESIGN D4).
+// the one that follows it, and the one that asked for an API of it. A look that fails while a revision is in service,
+// and a catalog that is offered as before, have none; a variant has those of its version of Kubernetes (DESIGN D4).
 func TestWakesOnlyThoseItTouches(t *testing.T) {
 	t.Parallel()
 	const many = 300
 	f := newFleet(t)
 	f.start()
-	f.append(events.Gateway, events.KindCluster, cluster, cluster, events.ClusterRegistered{Name: cluster})
+	for c, v := range map[string]string{cluster: "v1.33.1", "reef": "v1.34.0"} {
+		f.append(events.Gateway, events.KindCluster, c, c, events.ClusterRegistered{Name: c})
+		f.append(events.Installer, events.KindCluster, c, c, events.ClusterObserved{State: "Connected", KubernetesVersion: v})
+	}
 	f.addCatalog("fleet")
+	f.addCatalog("tides", func(c *events.CatalogAdded) { c.Templated = true })
 	packages := make([]catalog.Package, many)
 	for i := range packages {
 		v := version{v: "1.0.0", provides: []string{fmt.Sprintf("Kind%d", i)}}
@@ -239,24 +244,46 @@ func TestWakesOnlyThoseItTouches(t *testing.T) {
 		packages[i] = f.pkg(fmt.Sprintf("p%03d", i), v)
 	}
 	revision := f.publish("fleet", "", packages...)
-	for i := range many {
-		ns := fmt.Sprintf("ns-%03d", i)
+	follow := func(cluster, ns, catalog, pkg string) {
 		f.append(events.Gateway, events.KindOperatorGroup, cluster+"/"+ns+"/og", cluster+"/"+ns+"/og", events.OperatorGroupCreated{Cluster: cluster, Namespace: ns, Name: "og"})
 		f.append(events.Gateway, events.KindSubscription, cluster+"/"+ns+"/s", cluster+"/"+ns+"/s", events.SubscriptionCreated{
 			Cluster: cluster, Namespace: ns, Name: "s",
-			Spec: events.SubscriptionSpec{Package: fmt.Sprintf("p%03d", i), Channel: "stable", Catalog: "fleet", Approval: installplan.Manual},
+			Spec: events.SubscriptionSpec{Package: pkg, Channel: "stable", Catalog: catalog, Approval: installplan.Manual},
 		})
 	}
+	for i := range many {
+		follow(cluster, fmt.Sprintf("ns-%03d", i), "fleet", fmt.Sprintf("p%03d", i))
+	}
+	follow(cluster, "flood", "tides", "kelp")
+	follow("reef", "ebb", "tides", "kelp")
 	f.quiet()
 	if n := count(f.decided(), events.InstallPlanProposed{}); n != many {
 		t.Fatalf("%d plans of %d", n, many)
 	}
 	f.countResolutions()
 	packages[7] = f.pkg("p007", version{v: "1.1.0", replaces: "1.0.0", provides: []string{"Kind7"}}, version{v: "1.0.0", provides: []string{"Kind7"}})
-	f.publish("fleet", revision, packages...)
-	f.quiet()
-	if got := f.resolutions(); !slices.Equal(got, []string{"ns-007", "ns-008"}) {
-		t.Errorf("resolved %v", got)
+	for _, c := range []struct {
+		name string
+		do   func()
+		want []string
+	}{
+		{"one package", func() { f.publish("fleet", revision, packages...) }, []string{"ns-007", "ns-008"}},
+		{"a failed look", func() {
+			f.append(events.Indexer, events.KindCatalog, "fleet", "fleet", events.CatalogLoadFailed{Reason: "InvalidCatalog", Input: "1"})
+		}, nil},
+		{"another interval", func() {
+			f.append(events.Gateway, events.KindCatalog, "fleet", "fleet", events.CatalogChanged{SourceType: "directory", Spec: "another"})
+		}, nil},
+		{"first variant", func() { f.publishVariant("tides", "1.34", "", f.pkg("kelp", version{v: "1.0.0"})) }, []string{"ebb"}},
+		{"failed first variant", func() {
+			f.append(events.Indexer, events.KindCatalog, "tides", "tides", events.CatalogLoadFailed{Reason: "InvalidCatalog", Variant: "1.33", Input: "1"})
+		}, []string{"flood"}},
+	} {
+		c.do()
+		f.quiet()
+		if got := f.resolutions(); !slices.Equal(got, c.want) {
+			t.Errorf("%s: resolved %v", c.name, got)
+		}
 	}
 }
 
@@ -270,9 +297,10 @@ func (f *fleet) countResolutions() {
 	f.must(pg.Err(err))
 }
 
+// resolutions are those since the last call.
 func (f *fleet) resolutions() []string {
 	f.t.Helper()
-	rows, err := f.db.Pool(f.t, "admin").Query(f.ctx, `select namespace from public.resolved order by 1`)
+	rows, err := f.db.Pool(f.t, "admin").Query(f.ctx, `with done as (delete from public.resolved returning namespace) select namespace from done order by 1`)
 	f.must(err)
 	out, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	f.must(err)

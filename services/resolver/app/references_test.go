@@ -41,9 +41,7 @@ func TestDecisionsHoldContent(t *testing.T) {
 	// Plans that were there before the table: the migration itself takes their bundles from them.
 	_, err := f.pools[events.Resolver].Exec(f.ctx, `delete from resolver.content_references`)
 	f.must(err)
-	migration, err := os.ReadFile("../../../migrations/resolver/0003_content_references.up.sql")
-	f.must(err)
-	_, insert, _ := strings.Cut(string(migration), "\ninsert into")
+	_, insert, _ := strings.Cut(migration(t, "0003_content_references.up.sql"), "\ninsert into")
 	insert, _, _ = strings.Cut(insert, ";")
 	_, err = f.pools[events.Resolver].Exec(f.ctx, "insert into"+insert)
 	f.must(err)
@@ -51,6 +49,16 @@ func TestDecisionsHoldContent(t *testing.T) {
 	if diff := cmp.Diff(want, f.references()); diff != "" {
 		t.Errorf("references that the migration finds (-want +got):\n%s", diff)
 	}
+}
+
+// migration is the text of one of the resolver's.
+func migration(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile("../../../migrations/resolver/" + file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // references is what the collector sees, sorted.

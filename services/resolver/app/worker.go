@@ -125,7 +125,7 @@ func (w *worker) resolve(ctx context.Context, l store.Loaded) (resolve.Result, e
 func visible(list []decide.Catalog) []catalogview.Catalog {
 	out := make([]catalogview.Catalog, 0, len(list))
 	for _, c := range list {
-		out = append(out, catalogview.Catalog{Key: c.Key, Subject: c.Subject, Priority: c.Priority, Revision: c.Revision})
+		out = append(out, catalogview.Catalog{Key: c.Key, Subject: c.Subject, Priority: c.Priority, Revision: c.Revision, Health: c.Health()})
 	}
 	return out
 }

@@ -68,7 +68,7 @@ func (s State) assess(c resolve.Component) (Verdict, error) {
 	default:
 		v, err := s.compare(v)
 		if err == nil && v.Kind == Proposed {
-			s.strict(&v)
+			strict(&v)
 		}
 		return v, err
 	}

@@ -34,8 +34,11 @@ func newScene() *scene {
 }
 
 func (s *scene) Catalogs() []resolve.Catalog {
-	k := s.State.Catalogs[0]
-	return []resolve.Catalog{{Key: k.Key, Ready: k.Revision != "", Revision: s.rev}}
+	var out []resolve.Catalog
+	for _, k := range s.State.Catalogs {
+		out = append(out, resolve.Catalog{Key: k.Key, Ready: k.Revision != "", Revision: s.rev})
+	}
+	return out
 }
 
 func (s *scene) Package(_ resolve.CatalogKey, name string) *resolve.Package {
@@ -56,7 +59,16 @@ func (s *scene) Package(_ resolve.CatalogKey, name string) *resolve.Package {
 func (s *scene) Providers(resolve.CatalogKey, catalog.GVK) []string { return nil }
 func (s *scene) Packages(resolve.CatalogKey) []string               { return []string{"a"} }
 
-func (s *scene) Image(resolve.CatalogKey, string) resolve.Fetched { return s.image }
+func (s *scene) Image(resolve.CatalogKey, resolve.BundleImage) resolve.Fetched { return s.image }
+
+func (s *scene) Health(k resolve.CatalogKey) resolve.Health {
+	for _, c := range s.State.Catalogs {
+		if c.Key == k {
+			return c.Health()
+		}
+	}
+	return resolve.NotMinded
+}
 
 func (s *scene) installed(name, version, phase string) *scene {
 	s.Installed = append(s.Installed, decide.Installed{Name: name, Package: "a", Version: version, Content: "sha256:c1", Phase: phase})

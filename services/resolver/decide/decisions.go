@@ -48,7 +48,7 @@ type Decisions struct {
 	Proposals  []Proposal
 	Superseded []Supersession
 	Told       []Told
-	// Wanted are bundle images that nobody has asked for yet, as far as the scope knows. They are no news.
+	// Wanted are bundle images that the scope waits for. They are no news.
 	Wanted []Wanted
 }
 
@@ -95,12 +95,15 @@ func Decide(s State, verdicts []Verdict, rendered map[string]Rendered) (Decision
 	return d, nil
 }
 
-// wanted are the images of chosen bundles that were never tried, also those of steps that have to wait.
+// wanted are the images of chosen bundles that are not there, also those of steps that have to wait. One that
+// could not be had is wanted still: who fetches knows when another try makes sense, and a catalog that names it
+// again after a while has to be heard.
 func wanted(verdicts []Verdict) []Wanted {
 	var out []Wanted
 	for _, v := range verdicts {
 		for _, b := range v.Component.Bundles {
-			if b.Image != "" && b.Content == "" && b.Unfetched == "" {
+			image := resolve.BundleImage{Image: b.Image, Package: b.Package, Bundle: b.CSV}
+			if b.Image != "" && b.Content == "" && image.Askable() {
 				out = append(out, Wanted{Catalog: b.Catalog, Image: b.Image, Package: b.Package, Bundle: b.CSV})
 			}
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/chandler-fleet/chandler/services/resolver/resolve"
 )
@@ -51,33 +50,17 @@ func remedy(reason string) string {
 }
 
 // strict holds up a proposal where a catalog that the namespace sees is unhealthy and its own namespace is
-// strict about that (R-CAT-99):
+// strict about that (R-CAT-99), as the resolution found and recorded:
 //
 //	one is unhealthy              → blocked: told once, with the catalogs and what helps
 //	one is loaded the first time  → waiting
 //
 // Plans that are there already are carried out.
-func (s State) strict(v *Verdict) {
-	e := resolve.Explanation{Reason: resolve.ReasonCatalogsUnhealthy, Class: resolve.ClassCatalogUnhealthy, Subscriptions: v.Component.Subscriptions}
-	loading := false
-	for _, c := range s.Catalogs {
-		switch {
-		case !c.Strict:
-		case c.Failed:
-			e.Statements = append(e.Statements, resolve.Statement{
-				Kind: resolve.CatalogUnhealthy, Catalog: c.Key.String(),
-				Text: fmt.Sprintf("catalog %s is unhealthy (%s), and nothing new is planned while one is that this namespace sees: repair, disable or remove it",
-					c.Key, cmp.Or(c.Reason, "it could not be loaded")),
-			})
-		case c.Revision == "":
-			loading = true
-		}
-	}
+func strict(v *Verdict) {
 	switch {
-	case len(e.Statements) > 0:
-		slices.SortFunc(e.Statements, func(a, b resolve.Statement) int { return strings.Compare(a.Text, b.Text) })
-		v.Kind, v.Failure = Blocked, &e
-	case loading:
+	case v.Component.Blocked != nil:
+		v.Kind, v.Failure = Blocked, v.Component.Blocked
+	case v.Component.Loading:
 		v.Kind = Waiting
 	}
 }

@@ -23,7 +23,7 @@ func TestBundleImages(t *testing.T) {
 		content string
 	}{
 		{"never asked for", resolve.Fetched{}, decide.Fetching, resolve.ReasonUnpacking, "is being fetched", 1, ""},
-		{"not there", resolve.Fetched{Reason: "NotFound"}, decide.Fetching, resolve.ReasonUnpackFailed, "no registry or mirror has it", 0, ""},
+		{"not there", resolve.Fetched{Reason: "NotFound"}, decide.Fetching, resolve.ReasonUnpackFailed, "no registry or mirror has it", 1, ""},
 		{"fetched", resolve.Fetched{Content: "sha256:c2"}, decide.Proposed, "", "", 0, "sha256:c2"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -137,6 +137,20 @@ type Catalog struct {
 	Strict bool
 }
 
+// Health is what a resolution is told of the catalog's state.
+func (c Catalog) Health() resolve.Health {
+	switch {
+	case !c.Strict:
+		return resolve.NotMinded
+	case c.Failed:
+		return resolve.Unhealthy(c.Reason)
+	case c.Revision == "":
+		return resolve.Loading
+	default:
+		return resolve.Healthy
+	}
+}
+
 // Input is the resolution's input. Operators that are being replaced are on their way out and do not count;
 // what takes their place does (R-RES-45 without its message: the component is held meanwhile).
 func (s State) Input(view resolve.View) resolve.Input {

@@ -118,6 +118,14 @@ func catalogNotReady(s *Subscription, c Catalog) Statement {
 	}
 }
 
+func catalogUnhealthy(c Catalog, reason string) Statement {
+	return Statement{
+		Kind: CatalogUnhealthy, Catalog: c.Key.String(),
+		Text: fmt.Sprintf("catalog %s is unhealthy (%s), and nothing new is planned while one is that this namespace sees: repair, disable or remove it",
+			c.Key, cmp.Or(reason, "it could not be loaded")),
+	}
+}
+
 func malformedChannel(c Catalog, pkg string, ch *channel) Statement {
 	return Statement{
 		Kind: ChannelMalformed, Catalog: c.Key.String(), Package: pkg, Channel: ch.name,

@@ -15,6 +15,7 @@ type shelf struct {
 	catalogs []resolve.Catalog
 	packages map[resolve.CatalogKey]map[string]*resolve.Package
 	images   map[string]resolve.Fetched
+	health   map[resolve.CatalogKey]resolve.Health
 }
 
 func newShelf() *shelf {
@@ -61,7 +62,11 @@ func (s *shelf) Packages(c resolve.CatalogKey) []string {
 	return out
 }
 
-func (s *shelf) Image(_ resolve.CatalogKey, image string) resolve.Fetched { return s.images[image] }
+func (s *shelf) Image(_ resolve.CatalogKey, b resolve.BundleImage) resolve.Fetched {
+	return s.images[b.Image]
+}
+
+func (s *shelf) Health(c resolve.CatalogKey) resolve.Health { return s.health[c] }
 
 func api(kind string) catalog.GVK { return catalog.GVK{Group: "sea.test", Version: "v1", Kind: kind} }
 

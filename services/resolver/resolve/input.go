@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/digest"
@@ -13,8 +14,9 @@ import (
 // Semantics is the version of the rules of this package. A recorded decision names the version that
 // made it; a changed rule gets a new version and the old one stays callable (DESIGN D5).
 //
-// Version 2 asks for the content of bundles that a catalog names by image alone; version 1 knew no such
-// bundles and left them without content.
+// Version 2 asks for the content of bundles that a catalog names by image alone, and for the health of
+// catalogs whose namespace is strict about it; version 1 knew no such bundles and left them without
+// content, and no such catalogs.
 const Semantics = "chandler.resolve.v2"
 
 // semanticsV1 is still callable: decisions made by it can be made again.
@@ -120,8 +122,58 @@ type View interface {
 	Providers(c CatalogKey, api catalog.GVK) []string
 	// Packages are the names of all packages of a catalog, sorted.
 	Packages(c CatalogKey) []string
-	// Image is what became of fetching a bundle image that a catalog names.
-	Image(c CatalogKey, image string) Fetched
+	Outside
+}
+
+// Outside answers what no catalog's content tells.
+type Outside interface {
+	// Image is what became of fetching a bundle image that a catalog names for a bundle.
+	Image(c CatalogKey, b BundleImage) Fetched
+	// Health is how a catalog does whose namespace is strict about it, NotMinded otherwise.
+	Health(c CatalogKey) Health
+}
+
+// BundleImage is an image that a catalog names for one of its bundles. What comes of fetching it belongs to
+// all three: an image holds one bundle, and a catalog may name it for another by mistake.
+type BundleImage struct{ Image, Package, Bundle string }
+
+// ReadName is the form of read sets.
+func (b BundleImage) ReadName() string { return b.Image + " " + b.Package + " " + b.Bundle }
+
+// maxImageText bounds the three texts of a bundle image, each: together they are the key of an index, which takes
+// some 2,700 bytes. The longest real ones have 200.
+const maxImageText = 600
+
+// Askable says whether an image can be asked for at all. Catalogs are made by others, and one with texts that no
+// database takes must not hold up a namespace.
+func (b BundleImage) Askable() bool {
+	for _, text := range []string{b.Image, b.Package, b.Bundle} {
+		if len(text) > maxImageText || strings.Contains(text, "\x00") || !utf8.ValidString(text) {
+			return false
+		}
+	}
+	return true
+}
+
+// Health is how a catalog does whose namespace is strict (R-CAT-99), in the form of read sets.
+type Health string
+
+// The states; an unhealthy one tells its reason, too.
+const (
+	NotMinded Health = "" // its namespace is not strict
+	Healthy   Health = "Healthy"
+	Loading   Health = "Loading" // for the first time
+)
+
+// unhealthyAnswer goes before the reason.
+const unhealthyAnswer = "Unhealthy:"
+
+// Unhealthy is the health of a catalog that could not be loaded.
+func Unhealthy(reason string) Health { return Health(unhealthyAnswer + reason) }
+
+// reason says why a catalog is unhealthy; ok is false where it is not.
+func (h Health) reason() (reason string, ok bool) {
+	return strings.CutPrefix(string(h), unhealthyAnswer)
 }
 
 // Fetched is what became of fetching a bundle image; the zero value is that it is not fetched yet.
@@ -167,7 +219,8 @@ const (
 	ReadPackage ReadKind = "package" // Name a package; Answer its digest
 	ReadAPI     ReadKind = "api"     // Name a GVK as APIName writes it; Answer the packages that provide it
 	ReadNames   ReadKind = "names"   // the names of all packages; Answer these
-	ReadImage   ReadKind = "image"   // Name a bundle image; Answer its content's digest, or why there is none
+	ReadImage   ReadKind = "image"   // Name as BundleImage.ReadName; Answer its content's digest, or why there is none
+	ReadHealth  ReadKind = "health"  // of a catalog whose namespace is strict; Answer a Health
 )
 
 // APIName writes a GVK as group/version/kind, the form of read sets.

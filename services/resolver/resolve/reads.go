@@ -69,10 +69,19 @@ func (a *asker) names(c CatalogKey) []string {
 	return names
 }
 
-func (a *asker) image(c CatalogKey, image string) Fetched {
-	f := a.view.Image(c, image)
-	a.note(Read{Kind: ReadImage, Catalog: c, Name: image, Answer: f.answer()})
+func (a *asker) image(c CatalogKey, b BundleImage) Fetched {
+	f := a.view.Image(c, b)
+	a.note(Read{Kind: ReadImage, Catalog: c, Name: b.ReadName(), Answer: f.answer()})
 	return f
+}
+
+// health notes nothing of a catalog that nobody minds: it may be sick and well again without a word.
+func (a *asker) health(c CatalogKey) Health {
+	h := a.view.Health(c)
+	if h != NotMinded {
+		a.note(Read{Kind: ReadHealth, Catalog: c, Answer: string(h)})
+	}
+	return h
 }
 
 func (a *asker) note(r Read) { a.reads[r] = true }

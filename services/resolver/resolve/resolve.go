@@ -142,7 +142,12 @@ func (r *resolution) failedComponent(f failed) Component {
 func (r *resolution) component(g *group) (Component, bool) {
 	planned := g.sol.planned()
 	fetched := r.fetched(planned, g.sol.reads) // before the input is noted: it belongs to it
+	blocked, loading := r.strictly(planned, g.sol.reads)
 	c := r.frame(g.roots, g.sol.reads)
+	if blocked != nil {
+		blocked.Subscriptions = c.Subscriptions
+	}
+	c.Blocked, c.Loading = blocked, loading
 	if len(c.Subscriptions) == 0 && len(planned) == 0 {
 		return c, false
 	}
@@ -161,15 +166,42 @@ func (r *resolution) component(g *group) (Component, bool) {
 	return c.named(planned), true
 }
 
+// unaskable is why an image that cannot be asked for is not there, as catalog.bundles-fetched.v1 would say it.
+const unaskable = "InvalidBundle"
+
 // fetched asks for the content of chosen bundles that their catalog names by image alone.
 func (r *resolution) fetched(planned []*node, ask *asker) map[*node]Fetched {
 	out := map[*node]Fetched{}
 	for _, n := range planned {
 		if n.op.content == "" && n.op.image != "" && r.in.Semantics != semanticsV1 {
-			out[n] = ask.image(n.catalog.Key, n.op.image)
+			out[n] = Fetched{Reason: unaskable}
+			if b := (BundleImage{Image: n.op.image, Package: n.op.pkg, Bundle: n.op.name}); b.Askable() {
+				out[n] = ask.image(n.catalog.Key, b)
+			}
 		}
 	}
 	return out
+}
+
+// strictly explains why nothing new may be planned: a catalog that the namespace sees is unhealthy, and its own
+// namespace is strict about that (R-CAT-99). loading says that such a catalog is loaded for the first time.
+// Where nothing is planned, nobody asks.
+func (r *resolution) strictly(planned []*node, ask *asker) (blocked *Explanation, loading bool) {
+	if len(planned) == 0 || r.in.Semantics == semanticsV1 {
+		return nil, false
+	}
+	var sick []Statement
+	for _, c := range r.catalogs {
+		h := ask.health(c.Key)
+		loading = loading || h == Loading
+		if reason, is := h.reason(); is {
+			sick = append(sick, catalogUnhealthy(c, reason))
+		}
+	}
+	if len(sick) > 0 {
+		blocked = &Explanation{Reason: ReasonCatalogsUnhealthy, Class: ClassCatalogUnhealthy, Statements: sick}
+	}
+	return blocked, loading
 }
 
 // frame fills what a component has whatever came of it.

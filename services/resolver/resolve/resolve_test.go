@@ -1,7 +1,6 @@
 package resolve_test
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -325,24 +324,5 @@ func TestSemanticsAreNamed(t *testing.T) {
 	in.Semantics = "chandler.resolve.v0"
 	if got := texts(resolve.Resolve(in)); !strings.Contains(got, "chandler.resolve.v0") {
 		t.Error(got)
-	}
-}
-
-// TestRecordResolvesAgain: the recorded input gives the same bytes (DESIGN D5).
-func TestRecordResolvesAgain(t *testing.T) {
-	t.Parallel()
-	view := newShelf().add("fleet", 0, chain("a", "1.0.0").bundle("1.0.0", "api:B").p, chain("b", "1.0.0").bundle("1.0.0", "gives:B").p)
-	first := resolve.Resolve(input(view, []resolve.Subscription{sub("s", "a", "stable")}))
-	raw, err := json.Marshal(first.Components[0].Input)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var record resolve.Record
-	if err := json.Unmarshal(raw, &record); err != nil {
-		t.Fatal(err)
-	}
-	again := resolve.Resolve(record.Input(view))
-	if diff := cmp.Diff(first, again); diff != "" {
-		t.Error(diff)
 	}
 }

@@ -26,7 +26,11 @@ type Component struct {
 	// Outcomes say for each subscription what it moves to or has.
 	Outcomes []Outcome    `json:"outcomes,omitempty"`
 	Failure  *Explanation `json:"failure,omitempty"`
-	Input    Record       `json:"input"`
+	// Blocked is why none of this may be planned now, though it could be: a catalog is unhealthy whose namespace
+	// is strict (R-CAT-99). Loading says that one is loaded for the first time. Plans that are there already stay.
+	Blocked *Explanation `json:"blocked,omitempty"`
+	Loading bool         `json:"loading,omitempty"`
+	Input   Record       `json:"input"`
 }
 
 // Planned is a bundle that a component installs or upgrades to.

@@ -68,6 +68,7 @@ type Catalog struct {
 	Subject  string // of its stream
 	Priority int32
 	Revision string // "" before the first
+	Health   resolve.Health
 }
 
 // View answers for one resolution. After it Err must be asked: an answer may have been left out because
@@ -132,17 +133,21 @@ func (w *View) Packages(c resolve.CatalogKey) []string {
 	return r.names
 }
 
+// Health implements resolve.View.
+func (w *View) Health(c resolve.CatalogKey) resolve.Health { return w.catalogs[c].Health }
+
 // Image implements resolve.View. What the log tells of images is mutable, and is not cached: a decision that
 // was made upon an older answer is refused when it is written (the clock of catalogs).
-func (w *View) Image(c resolve.CatalogKey, image string) resolve.Fetched {
+func (w *View) Image(c resolve.CatalogKey, b resolve.BundleImage) resolve.Fetched {
 	var f resolve.Fetched
 	if w.err != nil {
 		return f
 	}
-	err := w.views.pool.QueryRow(w.ctx, `select content, reason from resolver.bundle_images where tenant = $1 and subject = $2 and image = $3`,
-		w.tenant, w.catalogs[c].Subject, image).Scan(&f.Content, &f.Reason)
+	err := w.views.pool.QueryRow(w.ctx, `select content, reason from resolver.bundle_images 
+		where tenant = $1 and subject = $2 and image = $3 and package = $4 and bundle = $5`,
+		w.tenant, w.catalogs[c].Subject, b.Image, b.Package, b.Bundle).Scan(&f.Content, &f.Reason)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-		w.note(fmt.Errorf("read what became of bundle image %s: %w", image, pg.Err(err)))
+		w.note(fmt.Errorf("read what became of bundle image %s: %w", b.Image, pg.Err(err)))
 	}
 	return f
 }
@@ -206,8 +211,25 @@ func (r *revision) readPackages(ctx context.Context, tx pgx.Tx, tenant, id strin
 		digests = append(digests, d)
 		return nil
 	})
+	if err != nil {
+		return nil, pg.Err(err)
+	}
 	slices.Sort(r.names)
-	return digests, pg.Err(err)
+	if len(digests) == 0 {
+		err = stored(ctx, tx, tenant, id)
+	}
+	return digests, err
+}
+
+// stored makes sure that a revision without packages is an empty one, and not one that was collected: who folds the
+// log late meets revisions of long ago, and the one that took their place is on its way.
+func stored(ctx context.Context, tx pgx.Tx, tenant, id string) error {
+	var there bool
+	err := tx.QueryRow(ctx, `select exists (select from catalog_api.revisions where tenant = $1 and revision = $2)`, tenant, id).Scan(&there)
+	if err == nil && !there {
+		return errs.New(errs.Conflict, "catalog revision %s is not stored any more; another one has taken its place", id)
+	}
+	return pg.Err(err)
 }
 
 func (r *revision) fill(apis map[string][]string) {
@@ -350,8 +372,13 @@ func (r *Replay) Providers(c resolve.CatalogKey, api catalog.GVK) []string {
 }
 
 // Image implements resolve.View.
-func (r *Replay) Image(c resolve.CatalogKey, image string) resolve.Fetched {
-	return resolve.ParseFetched(r.answer(resolve.ReadImage, c, image))
+func (r *Replay) Image(c resolve.CatalogKey, b resolve.BundleImage) resolve.Fetched {
+	return resolve.ParseFetched(r.answer(resolve.ReadImage, c, b.ReadName()))
+}
+
+// Health implements resolve.View.
+func (r *Replay) Health(c resolve.CatalogKey) resolve.Health {
+	return resolve.Health(r.answer(resolve.ReadHealth, c, ""))
 }
 
 // Packages implements resolve.View.

@@ -10,6 +10,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/source"
+	"github.com/chandler-fleet/chandler/services/resolver/resolve"
 )
 
 // clusterRegistered takes up work that waited while the cluster was away.
@@ -71,7 +72,9 @@ func dropUnused(ctx context.Context, tx pgx.Tx, tenant string) error {
 		  select from resolver.clusters k where k.tenant = c.tenant and not k.removed and k.minor = v.variant and c.visibility_cluster in ('', k.name)))`, tenant)
 }
 
-// healthSet keeps what a catalog namespace is strict about (R-CAT-99).
+// healthSet keeps what a catalog namespace is strict about (R-CAT-99), and makes dirty who was told of the health of any
+// catalog: what is held up may go on, or another catalog holds it up, too. Who was told of none has
+// planned what there is to plan, and plans are not taken back.
 func (s *Store) healthSet(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.CatalogHealthSet) error {
 	if err := tick(ctx, tx, e.Tenant); err != nil {
 		return err
@@ -81,19 +84,12 @@ func (s *Store) healthSet(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p
 	if err != nil {
 		return err
 	}
-	return s.markAll(ctx, tx, e, `select distinct cluster, namespace from resolver.subscriptions where tenant = $1 and $2 in ('', cluster)`, e.Tenant, p.Cluster)
+	return s.markAll(ctx, tx, e, `select distinct cluster, namespace from resolver.reads where tenant = $1 and kind = $2 and $3 in ('', cluster)`,
+		e.Tenant, string(resolve.ReadHealth), p.Cluster)
 }
 
 // healthStrict is the mode of events.CatalogHealthSet in which an unhealthy catalog blocks all who see it.
 const healthStrict = "Strict"
-
-// markStrict makes dirty all scopes that see a catalog whose namespace is strict: its health matters to them though
-// they may not have asked it anything.
-func (s *Store) markStrict(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
-	return s.markAll(ctx, tx, e, `select distinct s.cluster, s.namespace from resolver.subscriptions s
-		join resolver.catalogs c on c.tenant = s.tenant and c.subject = $2 and c.visibility_cluster in ('', s.cluster) and c.visibility_namespace in ('', s.namespace)
-		where s.tenant = $1 and `+strictly, e.Tenant, e.Subject)
-}
 
 // strictly is true of a catalog c whose own namespace, in its subject, is strict.
 const strictly = `exists (select from resolver.catalog_health h where h.tenant = c.tenant and h.strict

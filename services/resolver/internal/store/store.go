@@ -85,8 +85,10 @@ func encode(v any) (json.RawMessage, error) {
 	return bytes.ReplaceAll(b, []byte(`\u0000`), []byte(`\ufffd`)), errs.Wrap(errs.Internal, err, "encode %T", v)
 }
 
-// storable is a text for a column.
-func storable(s string) string { return strings.ReplaceAll(s, "\x00", "\ufffd") }
+// storable is a text for a column: of what others have made, with what PostgreSQL does not take replaced.
+func storable(s string) string {
+	return strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", "\ufffd"), "\ufffd")
+}
 
 // scopeOf names the scope of an event as dirty because of it.
 func scopeOf(e eventlog.Recorded, cluster, namespace string) bus.Scope {

@@ -38,6 +38,9 @@ func (m *marks) Mark(_ context.Context, _ pgx.Tx, _ bus.Lane, scopes ...bus.Scop
 type apis struct{}
 
 func (apis) Of(_ context.Context, _ pgx.Tx, _ string, digests []string) ([]string, error) {
+	if slices.Contains(digests, "gone") {
+		return nil, errs.New(errs.NotFound, "package document gone is not stored")
+	}
 	if slices.Contains(digests, "gauge") {
 		return []string{"sea.test/v1/Gauge"}, nil
 	}
@@ -94,7 +97,16 @@ func (b *bench) load(t *testing.T, namespace string) store.Loaded {
 // reads records what a namespace's last resolution asked.
 func (b *bench) reads(t *testing.T, namespace string, reads ...resolve.Read) {
 	t.Helper()
-	if err := b.store.Write(t.Context(), b.load(t, namespace), decide.Decisions{}, reads, store.Cause{Command: uuid.New()}); err != nil {
+	b.readsOf(t, scope(namespace), reads...)
+}
+
+func (b *bench) readsOf(t *testing.T, s resolve.Scope, reads ...resolve.Read) {
+	t.Helper()
+	l, err := b.store.Load(t.Context(), tenant, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.store.Write(t.Context(), l, decide.Decisions{}, reads, store.Cause{Command: uuid.New()}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -106,9 +118,10 @@ func TestOnlyTouchedScopesBecomeDirty(t *testing.T) {
 	b := setup(t)
 	fleet, other := resolve.CatalogKey{Name: "fleet"}, resolve.CatalogKey{Name: "other"}
 	named := resolve.Read{Kind: resolve.ReadCatalog, Catalog: fleet}
+	b.apply(t, "late", 1, events.CatalogAdded{Name: "late"})
 	for _, name := range []string{"fleet", "other"} {
 		b.apply(t, name, 1, events.CatalogAdded{Name: name})
-		b.apply(t, name, 2, events.CatalogRevisionPublished{Revision: "r1"})
+		b.apply(t, name, 2, events.CatalogRevisionPublished{Revision: "r"})
 	}
 	b.reads(t, "has-buoy", named, resolve.Read{Kind: resolve.ReadPackage, Catalog: fleet, Name: "buoy", Answer: "d"})
 	b.reads(t, "wants-buoy", named, resolve.Read{Kind: resolve.ReadPackage, Catalog: fleet, Name: "buoy"})
@@ -116,14 +129,21 @@ func TestOnlyTouchedScopesBecomeDirty(t *testing.T) {
 	b.reads(t, "wants-gauge", named, resolve.Read{Kind: resolve.ReadVisible}, resolve.Read{Kind: resolve.ReadAPI, Catalog: fleet, Name: "sea.test/v1/Gauge"})
 	b.reads(t, "lists", named, resolve.Read{Kind: resolve.ReadNames, Catalog: fleet, Answer: "x"})
 	b.reads(t, "waits", resolve.Read{Kind: resolve.ReadCatalog, Catalog: resolve.CatalogKey{Name: "late", Namespace: "olm"}})
-	b.reads(t, "wants-image", named, resolve.Read{Kind: resolve.ReadImage, Catalog: fleet, Name: "registry.test/buoy:1"})
-	b.reads(t, "other-image", resolve.Read{Kind: resolve.ReadImage, Catalog: other, Name: "registry.test/buoy:1"})
-	fetched := func(image, reason string) events.CatalogBundlesFetched {
-		return events.CatalogBundlesFetched{Bundles: []events.FetchedBundle{{Image: "registry.test/x:1", Content: "d"}, {Image: image, Reason: reason}}}
+	image := resolve.BundleImage{Image: "registry.test/buoy:1", Package: "buoy", Bundle: "buoy.v1"}
+	b.reads(t, "wants-image", named, resolve.Read{Kind: resolve.ReadImage, Catalog: fleet, Name: image.ReadName()})
+	b.reads(t, "other-image", resolve.Read{Kind: resolve.ReadImage, Catalog: other, Name: image.ReadName()})
+	fetched := func(image, bundle, reason string) events.CatalogBundlesFetched {
+		return events.CatalogBundlesFetched{Bundles: []events.FetchedBundle{
+			{Image: "registry.test/x:1", Package: "x", Bundle: "x.v1", Content: "d"}, {Image: image, Package: "buoy", Bundle: bundle, Reason: reason},
+		}}
+	}
+	same := func(changes ...events.PackageChange) events.CatalogRevisionPublished {
+		return events.CatalogRevisionPublished{Revision: "r", Previous: "r", Changes: changes}
 	}
 	change := func(pkg, how, d string) events.CatalogRevisionPublished {
-		return events.CatalogRevisionPublished{Revision: "r2", Previous: "r1", Changes: []events.PackageChange{{Package: pkg, Change: how, Digest: d}}}
+		return same(events.PackageChange{Package: pkg, Change: how, Digest: d})
 	}
+	everyone := []string{"has-buoy", "lists", "wants-buoy", "wants-gauge"}
 	cases := []struct {
 		name, catalog string
 		event         events.Payload
@@ -134,13 +154,28 @@ func TestOnlyTouchedScopesBecomeDirty(t *testing.T) {
 		{"unaffected package", "fleet", change("drift", "changed", "d3"), nil},
 		{"an API that was missed", "fleet", change("gauge", "added", "gauge"), []string{"lists", "wants-gauge"}},
 		{"the same in another catalog", "other", change("buoy", "changed", "d2"), []string{"other-buoy"}},
-		{"a bundle image that was waited for", "fleet", fetched("registry.test/buoy:1", ""), []string{"wants-image"}},
-		{"why it cannot be had", "fleet", fetched("registry.test/buoy:1", "NotFound"), []string{"wants-image"}},
-		{"a bundle image that nobody waits for", "fleet", fetched("registry.test/kelp:1", ""), nil},
-		{"the end of a failure that hurt nobody", "fleet", events.CatalogRevisionPublished{Revision: "r2", Previous: "r2"}, nil},
+		{"a package document that was collected", "fleet", change("gauge", "changed", "gone"), []string{"wants-gauge"}},
+		{"a change that is told without a digest", "fleet", change("gauge", "changed", ""), []string{"wants-gauge"}},
+		{"every package", "fleet", events.CatalogRevisionPublished{Revision: "r", Previous: "r", All: true}, everyone},
+		{"what a revision differs from is not known here", "fleet", events.CatalogRevisionPublished{Revision: "r", Previous: "r0"}, everyone},
+		{"a bundle image that was waited for", "fleet", fetched("registry.test/buoy:1", "buoy.v1", ""), []string{"wants-image"}},
+		{"why it cannot be had", "fleet", fetched("registry.test/buoy:1", "buoy.v1", "NotFound"), []string{"wants-image"}},
+		{"the same image for another bundle", "fleet", fetched("registry.test/buoy:1", "buoy.v2", ""), nil},
+		{"a bundle image that nobody waits for", "fleet", fetched("registry.test/kelp:1", "buoy.v1", ""), nil},
+		{"a failed look while a revision is in service", "fleet", events.CatalogLoadFailed{Reason: "InvalidCatalog"}, nil},
+		{"the end of a failure that hurt nobody", "fleet", same(), nil},
 		{"a variant that no cluster has", "fleet", events.CatalogRevisionPublished{Revision: "r3", Variant: "1.99", Changes: []events.PackageChange{{Package: "buoy", Change: "changed"}}}, nil},
+		{"a failed look before the first revision", "late", events.CatalogLoadFailed{Reason: "InvalidCatalog"}, []string{"waits"}},
+		{"another failed look", "late", events.CatalogLoadFailed{Reason: "TooLarge"}, nil},
 		{"the first revision of a catalog that was waited for", "late", events.CatalogRevisionPublished{Revision: "r1"}, []string{"waits", "wants-gauge"}},
-		{"priority or visibility", "other", events.CatalogChanged{Priority: 3}, []string{"wants-gauge"}},
+		{"another interval or other words", "other", events.CatalogChanged{SourceType: "image", Spec: "s"}, nil},
+		{"priority", "other", events.CatalogChanged{Priority: 3}, []string{"wants-gauge"}},
+		{"out of sight", "late", events.CatalogChanged{Visibility: events.CatalogVisibility{Cluster: "reef"}}, []string{"waits", "wants-gauge"}},
+		{"what is out of sight", "late", events.CatalogRevisionPublished{Revision: "r2"}, nil},
+		{"in sight again", "late", events.CatalogChanged{Visibility: events.CatalogVisibility{Cluster: "harbour"}}, []string{"waits", "wants-gauge"}},
+		{"in sight of others as well", "late", events.CatalogChanged{}, nil},
+		{"the priority of one that is disabled", "late", events.CatalogChanged{Disabled: true}, []string{"waits", "wants-gauge"}},
+		{"nobody's catalog", "late", events.CatalogChanged{Disabled: true, Priority: 9}, nil},
 		{"the catalog goes", "fleet", events.CatalogRemoved{}, []string{"has-buoy", "lists", "wants-buoy", "wants-gauge", "wants-image"}},
 	}
 	for i, c := range cases {

@@ -1,10 +1,12 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -166,11 +168,22 @@ func (w writer) planStream(id string) events.StreamID {
 	return events.StreamID{Kind: events.KindInstallPlan, Key: events.Key(w.l.Tenant, events.KindInstallPlan, id), Incarnation: 1}
 }
 
-// want asks the indexer for bundle images. The rows stay until the log tells what became of them.
+// want asks the indexer for bundle images. The rows stay until the log tells of their content, or nobody
+// asks for them any more.
 func (w writer) want(ctx context.Context, list []decide.Wanted) error {
+	slices.SortFunc(list, func(a, b decide.Wanted) int { // one order for all, so that two decisions never wait for each other in a ring
+		return cmp.Or(cmp.Compare(a.Catalog.String(), b.Catalog.String()), cmp.Compare(a.Image, b.Image), cmp.Compare(a.Package, b.Package), cmp.Compare(a.Bundle, b.Bundle))
+	})
 	for _, x := range list {
-		err := exec(ctx, w.tx, `insert into resolver.wanted_images (tenant, subject, image, package, bundle) values ($1, $2, $3, $4, $5) on conflict do nothing`,
-			w.l.Tenant, catalogSubject(w.l.Scope.Cluster, x.Catalog), storable(x.Image), storable(x.Package), storable(x.Bundle))
+		subject := catalogSubject(w.l.Scope.Cluster, x.Catalog)
+		image := resolve.BundleImage{Image: storable(x.Image), Package: storable(x.Package), Bundle: storable(x.Bundle)}
+		// Who begins to ask locks a wish that is there, so that nobody takes it back meanwhile (takeBack).
+		action := `do update set since = w.since`
+		if w.l.reads[resolve.Read{Kind: resolve.ReadImage, Catalog: resolve.CatalogKey{Name: subject}, Name: image.ReadName()}] {
+			action = `do nothing`
+		}
+		err := exec(ctx, w.tx, `insert into resolver.wanted_images as w (tenant, subject, image, package, bundle) values ($1, $2, $3, $4, $5)
+			on conflict (tenant, subject, image, package, bundle) `+action, w.l.Tenant, subject, image.Image, image.Package, image.Bundle)
 		if err != nil {
 			return err
 		}
@@ -181,6 +194,9 @@ func (w writer) want(ctx context.Context, list []decide.Wanted) error {
 func (w writer) reads(ctx context.Context, now map[resolve.Read]bool) error {
 	if sameReads(w.l.reads, now) {
 		return nil
+	}
+	if err := w.takeBack(ctx, now); err != nil {
+		return err
 	}
 	if err := exec(ctx, w.tx, `delete from resolver.reads where tenant = $1 and cluster = $2 and namespace = $3`,
 		w.l.Tenant, w.l.Scope.Cluster, w.l.Scope.Namespace); err != nil {
@@ -193,6 +209,29 @@ func (w writer) reads(ctx context.Context, now map[resolve.Read]bool) error {
 	return exec(ctx, w.tx, `insert into resolver.reads (tenant, cluster, namespace, kind, catalog, name)
 		select $1, $2, $3, k, c, n from unnest($4::text[], $5::text[], $6::text[]) as u(k, c, n)`,
 		w.l.Tenant, w.l.Scope.Cluster, w.l.Scope.Namespace, kinds, subjects, names)
+}
+
+// takeBack withdraws the wishes for bundle images that nobody but this scope asked for, and it does no longer. They are
+// locked first: who began to ask meanwhile is seen by the statement that follows.
+func (w writer) takeBack(ctx context.Context, now map[resolve.Read]bool) error {
+	var subjects, names []string
+	for r := range w.l.reads {
+		if r.Kind == resolve.ReadImage && !now[r] {
+			subjects, names = append(subjects, r.Catalog.Name), append(names, r.Name)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	const wish = `w.tenant = $1 and (w.subject, w.image || ' ' || w.package || ' ' || w.bundle) in (select s, n from unnest($2::text[], $3::text[]) as u(s, n))`
+	err := exec(ctx, w.tx, `select from resolver.wanted_images w where `+wish+` order by w.subject, w.image, w.package, w.bundle for update`, w.l.Tenant, subjects, names)
+	if err != nil {
+		return err
+	}
+	return exec(ctx, w.tx, `delete from resolver.wanted_images w where `+wish+` and not exists (
+		select from resolver.reads r where r.tenant = $1 and r.kind = 'image' and r.catalog = w.subject
+		  and r.name = w.image || ' ' || w.package || ' ' || w.bundle and (r.cluster, r.namespace) <> ($4, $5))`,
+		w.l.Tenant, subjects, names, w.l.Scope.Cluster, w.l.Scope.Namespace)
 }
 
 func (w writer) supersede(ctx context.Context, x decide.Supersession) error {

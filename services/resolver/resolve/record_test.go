@@ -1,0 +1,198 @@
+package resolve_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/chandler-fleet/chandler/libs/catalog"
+	"github.com/chandler-fleet/chandler/libs/digest"
+	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+)
+
+// replay knows nothing but a record, and package documents by the digests in it.
+type replay struct {
+	record    resolve.Record
+	documents map[digest.Digest]*resolve.Package
+}
+
+func (r replay) answer(kind resolve.ReadKind, c resolve.CatalogKey, name string) string {
+	for _, read := range r.record.Reads {
+		if read.Kind == kind && read.Catalog == c && read.Name == name {
+			return read.Answer
+		}
+	}
+	return ""
+}
+
+func (r replay) list(kind resolve.ReadKind, c resolve.CatalogKey, name string) []string {
+	if a := r.answer(kind, c, name); a != "" {
+		return strings.Split(a, ",")
+	}
+	return nil
+}
+
+func (r replay) Catalogs() []resolve.Catalog { return r.record.Catalogs }
+
+func (r replay) Package(c resolve.CatalogKey, name string) *resolve.Package {
+	return r.documents[digest.Digest(r.answer(resolve.ReadPackage, c, name))]
+}
+
+func (r replay) Providers(c resolve.CatalogKey, api catalog.GVK) []string {
+	return r.list(resolve.ReadAPI, c, resolve.APIName(api))
+}
+
+func (r replay) Packages(c resolve.CatalogKey) []string { return r.list(resolve.ReadNames, c, "") }
+
+func (r replay) Image(c resolve.CatalogKey, b resolve.BundleImage) resolve.Fetched {
+	return resolve.ParseFetched(r.answer(resolve.ReadImage, c, b.ReadName()))
+}
+
+func (r replay) Health(c resolve.CatalogKey) resolve.Health {
+	return resolve.Health(r.answer(resolve.ReadHealth, c, ""))
+}
+
+// everyQuestion is a view in which subscriptions "s" and "typo" ask all there is to ask.
+func everyQuestion(change func(*shelf)) *shelf {
+	byImage := chain("a", "1.0.0").bundle("1.0.0", "api:B").p
+	byImage.Bundles[0].Image = "registry.test/a:1"
+	view := newShelf().add("fleet", 0, byImage, chain("b", "1.0.0").bundle("1.0.0", "gives:B").p).add("other", 0, chain("c", "1.0.0").bundle("1.0.0").p)
+	for i := range view.catalogs {
+		view.catalogs[i].Revision = "" // a plan names it beside what was consulted
+	}
+	view.images = map[string]resolve.Fetched{"registry.test/a:1": {Content: "sha256:a"}}
+	fleet, other := resolve.CatalogKey{Name: "fleet"}, resolve.CatalogKey{Name: "other"}
+	view.health = map[resolve.CatalogKey]resolve.Health{fleet: resolve.Healthy, other: resolve.Unhealthy("InvalidCatalog")}
+	if change != nil {
+		change(view)
+	}
+	return view
+}
+
+// TestRecordResolvesAgain: the recorded input and the documents that it names give the same bytes, whatever was
+// asked: every kind of answer is in the record (DESIGN D5).
+func TestRecordResolvesAgain(t *testing.T) {
+	t.Parallel()
+	other := resolve.CatalogKey{Name: "other"}
+	for name, c := range map[string]struct {
+		change  func(*shelf)
+		blocked string
+		loading bool
+	}{
+		"blocked":                 {nil, "catalog other is unhealthy (InvalidCatalog)", false},
+		"strict and well":         {func(s *shelf) { s.health[other] = resolve.Healthy }, "", false},
+		"strict and loading":      {func(s *shelf) { s.health[other] = resolve.Loading }, "", true},
+		"not strict":              {func(s *shelf) { s.health = nil }, "", false},
+		"an image is not there":   {func(s *shelf) { s.images = nil }, "catalog other", false},
+		"an image cannot be had":  {func(s *shelf) { s.images["registry.test/a:1"] = resolve.Fetched{Reason: "NotFound"} }, "catalog other", false},
+		"unhealthy for no reason": {func(s *shelf) { s.health[other] = resolve.Unhealthy("") }, "could not be loaded", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			view := everyQuestion(c.change)
+			documents := map[digest.Digest]*resolve.Package{}
+			for _, packages := range view.packages {
+				for _, p := range packages {
+					documents[p.Digest] = p
+				}
+			}
+			first := resolve.Resolve(input(view, []resolve.Subscription{sub("s", "a", "stable"), sub("typo", "aa", "stable")}))
+			if len(first.Components) != 2 {
+				t.Fatalf("components %v", lines(first))
+			}
+			got := first.Components[0]
+			if said := blocked(got); (said == "") != (c.blocked == "") || !strings.Contains(said, c.blocked) || got.Loading != c.loading {
+				t.Errorf("blocked by %q, loading %t", said, got.Loading)
+			}
+			for _, component := range first.Components {
+				again := resolve.Resolve(component.Input.Input(replay{reread(t, component.Input), documents}))
+				if len(again.Components) != 1 {
+					t.Fatalf("components %v", lines(again))
+				}
+				if diff := cmp.Diff(bytesOfComponent(t, component), bytesOfComponent(t, again.Components[0])); diff != "" {
+					t.Errorf("made again (-first +again):\n%s", diff)
+				}
+			}
+		})
+	}
+}
+
+// TestEveryQuestionIsRecorded: the test above asks all kinds of question that this version knows.
+func TestEveryQuestionIsRecorded(t *testing.T) {
+	t.Parallel()
+	var kinds []string
+	for _, read := range resolve.Resolve(input(everyQuestion(nil), []resolve.Subscription{sub("s", "a", "stable"), sub("typo", "aa", "stable")})).Reads {
+		kinds = append(kinds, string(read.Kind))
+	}
+	if diff := cmp.Diff([]string{"api", "catalog", "health", "image", "names", "package", "visible"}, slices.Compact(kinds)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestHostileImageTexts: an image that no database takes as a key is not asked for, and said to be wrong (DESIGN D10).
+func TestHostileImageTexts(t *testing.T) {
+	t.Parallel()
+	for name, image := range map[string]string{"long": "registry.test/" + strings.Repeat("x", 600), "NUL": "registry.test/a\x00b", "bytes": "registry.test/\xff"} {
+		p := chain("a", "1.0.0").bundle("1.0.0").p
+		p.Bundles[0].Image = image
+		r := resolve.Resolve(input(newShelf().add("fleet", 0, p), []resolve.Subscription{sub("s", "a", "stable")}))
+		b := r.Components[0].Bundles[0]
+		if b.Unfetched != "InvalidBundle" || b.Content != "" || slices.ContainsFunc(r.Reads, func(x resolve.Read) bool { return x.Kind == resolve.ReadImage }) {
+			t.Errorf("%s: bundle %+v, reads %+v", name, b, r.Reads)
+		}
+	}
+}
+
+// TestFirstSemanticsKnowNoHealth: version 1 asked for none, and its decisions are made again as they were.
+func TestFirstSemanticsKnowNoHealth(t *testing.T) {
+	t.Parallel()
+	in := input(everyQuestion(nil), []resolve.Subscription{sub("s", "a", "stable")})
+	in.Semantics = "chandler.resolve.v1"
+	r := resolve.Resolve(in)
+	if r.Components[0].Blocked != nil || slices.ContainsFunc(r.Reads, func(x resolve.Read) bool { return x.Kind == resolve.ReadHealth }) {
+		t.Errorf("result %+v", r)
+	}
+}
+
+// TestWhoPlansNothingMindsNothing: health is asked for where it matters, so that a sick catalog wakes nobody else.
+func TestWhoPlansNothingMindsNothing(t *testing.T) {
+	t.Parallel()
+	view := everyQuestion(nil)
+	r := resolve.Resolve(input(view, []resolve.Subscription{sub("typo", "aa", "stable")}, installed("b", "1.0.0", "", "gives:B")))
+	if slices.ContainsFunc(r.Reads, func(x resolve.Read) bool { return x.Kind == resolve.ReadHealth }) {
+		t.Errorf("reads %+v", r.Reads)
+	}
+}
+
+func blocked(c resolve.Component) string {
+	if c.Blocked == nil {
+		return ""
+	}
+	return c.Blocked.Statements[0].Text
+}
+
+// reread is a record as it comes back from where it was stored.
+func reread(t *testing.T, r resolve.Record) resolve.Record {
+	t.Helper()
+	raw, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out resolve.Record
+	if err := json.Unmarshal(raw, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func bytesOfComponent(t *testing.T, c resolve.Component) string {
+	t.Helper()
+	raw, err := json.MarshalIndent(c, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
