@@ -225,7 +225,7 @@ func TestOnlyTheGatewayIsReachedAndFromThisMachineOnly(t *testing.T) {
 	p := project(t)
 	for name, s := range p.Services {
 		_, outside := s.Networks["outside"]
-		if want := name == "gateway" || name == "installer"; outside != want {
+		if want := name == "gateway" || name == "installer" || name == "catalog-indexer"; outside != want {
 			t.Errorf("%s is in the network outside: %t, want %t", name, outside, want)
 		}
 		if name == "gateway" {

@@ -105,8 +105,8 @@ func (t *tool) diff(ctx context.Context, before, after string) (difference, erro
 	}
 	d := difference{From: a.revision, To: b.revision, Changes: []packageChange{}}
 	for _, name := range index.Touched(a.digests, b.digests) {
-		// One package at a time: the bound on the changes of one event is none here.
-		changes, err := index.Changes(index.Input{
+		// One package at a time, which always fits: the bound on the changes of one event is none here.
+		changes, _, err := index.Changes(index.Input{
 			Before: only(a.digests, name), After: only(b.digests, name), Old: only(a.packages, name), New: only(b.packages, name),
 		})
 		if err != nil {

@@ -32,7 +32,7 @@ func (h *Hub) handle(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error 
 		return h.foldCSV(ctx, tx, e)
 	case events.KindAccess:
 		return h.foldStop(ctx, tx, e)
-	case events.KindCatalog: // what is planned names content by digest
+	case events.KindCatalog, events.KindCatalogSecret, events.KindPolicy: // what is planned names content by digest
 	}
 	return errs.New(errs.Internal, "the hub does not fold events of kind %s", e.StreamID.Kind)
 }
