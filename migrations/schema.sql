@@ -40,6 +40,58 @@ CREATE SCHEMA resolver_api;
 
 ALTER SCHEMA resolver_api OWNER TO chandler_owner;
 
+CREATE FUNCTION catalog.search_query(wanted text[]) RETURNS tsquery
+    LANGUAGE plpgsql STABLE PARALLEL SAFE
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+  word  text;
+  stem  tsquery;
+  found tsquery;
+begin
+  foreach word in array wanted loop
+    word := replace(word, '\', ' '); -- quote_literal would write it in a form that queries do not have
+    continue when btrim(word) = '';
+    stem := to_tsquery('english', quote_literal(word) || ':*');
+    continue when numnode(stem) = 0;
+    stem := stem || to_tsquery('simple', quote_literal(word) || ':*');
+    found := case when found is null then stem else found && stem end;
+  end loop;
+  return found;
+end $$;
+
+ALTER FUNCTION catalog.search_query(wanted text[]) OWNER TO chandler_owner;
+
+COMMENT ON FUNCTION catalog.search_query(wanted text[]) IS 'words that a person typed as a query';
+
+CREATE FUNCTION catalog_api.search_packages(of_tenant text, of_revisions text[], wanted text[]) RETURNS TABLE(digest text, rank real)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+  query constant tsquery := catalog.search_query(wanted);
+begin
+  if coalesce(current_setting('chandler.tenant', true), '') not in ('*', of_tenant) then
+    raise exception 'this session does not belong to tenant %', of_tenant using errcode = 'CH003';
+  end if;
+  if query is null then
+    return query
+      select p.digest, 0::real from catalog.revision_packages p where p.tenant = of_tenant and p.revision = any (of_revisions);
+    return;
+  end if;
+  -- A word of the description alone finds a package, behind all that have it in a name.
+  return query
+    select s.digest, (ts_rank('{0.05, 0.2, 0.4, 1.0}', s.names, query) + 0.001)::real
+    from catalog.search s
+    join (select distinct p.digest from catalog.revision_packages p where p.tenant = of_tenant and p.revision = any (of_revisions)) live
+      on live.digest = s.digest
+    where s.tenant = of_tenant and s.words @@ query;
+end $$;
+
+ALTER FUNCTION catalog_api.search_packages(of_tenant text, of_revisions text[], wanted text[]) OWNER TO chandler_owner;
+
+COMMENT ON FUNCTION catalog_api.search_packages(of_tenant text, of_revisions text[], wanted text[]) IS 'packages of some revisions that hold all words, with a rank';
+
 CREATE FUNCTION eventlog.append(p_tenant text, p_kind text, p_key uuid, p_incarnation integer, p_subject text, p_expected bigint, p_once boolean, p_types text[], p_ids uuid[], p_bodies bytea[], OUT version bigint, OUT repeated boolean) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -351,6 +403,27 @@ end $$;
 
 ALTER FUNCTION eventlog.sequence(p_term bigint, p_max integer, p_lease interval, OUT moved integer, OUT epoch bigint, OUT head bigint, OUT narrow boolean) OWNER TO chandler_owner;
 
+CREATE TABLE catalog.bundle_images (
+    tenant text NOT NULL,
+    catalog text NOT NULL,
+    image text NOT NULL,
+    package text NOT NULL,
+    bundle text NOT NULL,
+    needed boolean DEFAULT false NOT NULL,
+    content text DEFAULT ''::text NOT NULL,
+    resolved text DEFAULT ''::text NOT NULL,
+    mutable boolean DEFAULT false NOT NULL,
+    reason text DEFAULT ''::text NOT NULL,
+    message text DEFAULT ''::text NOT NULL,
+    attempts integer DEFAULT 0 NOT NULL,
+    next_try timestamp with time zone DEFAULT now(),
+    fetched timestamp with time zone
+);
+
+ALTER TABLE catalog.bundle_images OWNER TO chandler_owner;
+
+COMMENT ON TABLE catalog.bundle_images IS 'bundle images by catalog: wanted, fetched, or why not';
+
 CREATE TABLE catalog.catalogs (
     tenant text NOT NULL,
     stream text NOT NULL,
@@ -371,19 +444,67 @@ CREATE TABLE catalog.catalogs (
     document text DEFAULT ''::text NOT NULL,
     failed_input text DEFAULT ''::text NOT NULL,
     updated timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT catalogs_state_check CHECK ((state = ANY (ARRAY['Loading'::text, 'Ready'::text, 'Failed'::text])))
+    variant text DEFAULT ''::text NOT NULL,
+    templated boolean DEFAULT false NOT NULL,
+    disabled boolean DEFAULT false NOT NULL,
+    reference text DEFAULT ''::text NOT NULL,
+    resolved text DEFAULT ''::text NOT NULL,
+    connection text DEFAULT 'IDLE'::text NOT NULL,
+    observed timestamp with time zone DEFAULT now() NOT NULL,
+    connected timestamp with time zone,
+    polled timestamp with time zone,
+    next_look timestamp with time zone DEFAULT now(),
+    error text DEFAULT ''::text NOT NULL,
+    error_reason text DEFAULT ''::text NOT NULL,
+    quarantined text[] DEFAULT '{}'::text[] NOT NULL,
+    errors integer DEFAULT 0 NOT NULL,
+    warnings integer DEFAULT 0 NOT NULL,
+    infos integer DEFAULT 0 NOT NULL,
+    template text DEFAULT ''::text NOT NULL,
+    template_message text DEFAULT ''::text NOT NULL,
+    CONSTRAINT catalogs_connection_check CHECK ((connection = ANY (ARRAY['IDLE'::text, 'CONNECTING'::text, 'READY'::text, 'TRANSIENT_FAILURE'::text]))),
+    CONSTRAINT catalogs_state_check CHECK ((state = ANY (ARRAY['Loading'::text, 'Ready'::text, 'Failed'::text]))),
+    CONSTRAINT catalogs_template_check CHECK ((template = ANY (ARRAY[''::text, 'AllTemplatesResolved'::text, 'UnableToResolve'::text]))),
+    CONSTRAINT catalogs_variant_check CHECK ((variant = ''::text))
 );
 
 ALTER TABLE catalog.catalogs OWNER TO chandler_owner;
 
 COMMENT ON TABLE catalog.catalogs IS 'catalogs, where they come from, what is served and the state of the last look';
 
+CREATE TABLE catalog.clusters (
+    tenant text NOT NULL,
+    name text NOT NULL,
+    version text DEFAULT ''::text NOT NULL,
+    minor text DEFAULT ''::text NOT NULL
+);
+
+ALTER TABLE catalog.clusters OWNER TO chandler_owner;
+
+COMMENT ON TABLE catalog.clusters IS 'registered clusters and their Kubernetes versions';
+
+CREATE TABLE catalog.compared (
+    tenant text NOT NULL,
+    digest text NOT NULL,
+    package text NOT NULL,
+    semantics text NOT NULL,
+    created timestamp with time zone DEFAULT now() NOT NULL
+);
+
+ALTER TABLE catalog.compared OWNER TO chandler_owner;
+
+COMMENT ON TABLE catalog.compared IS 'package documents whose upgrades are compared';
+
 CREATE TABLE catalog.contents (
     tenant text NOT NULL,
     digest text NOT NULL,
     size bigint NOT NULL,
-    pack bytea NOT NULL,
-    created timestamp with time zone DEFAULT now() NOT NULL
+    pack bytea,
+    created timestamp with time zone DEFAULT now() NOT NULL,
+    recipe bytea,
+    packs bigint[],
+    touched timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT contents_form CHECK ((((pack IS NULL) = (recipe IS NOT NULL)) AND ((recipe IS NULL) = (packs IS NULL))))
 );
 ALTER TABLE ONLY catalog.contents ALTER COLUMN pack SET STORAGE EXTERNAL;
 
@@ -395,8 +516,12 @@ CREATE TABLE catalog.decoded (
     tenant text NOT NULL,
     key text NOT NULL,
     content text NOT NULL,
-    value bytea NOT NULL,
-    created timestamp with time zone DEFAULT now() NOT NULL
+    value bytea,
+    created timestamp with time zone DEFAULT now() NOT NULL,
+    recipe bytea,
+    packs bigint[],
+    touched timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT decoded_form CHECK ((((value IS NULL) = (recipe IS NOT NULL)) AND ((recipe IS NULL) = (packs IS NULL))))
 );
 ALTER TABLE ONLY catalog.decoded ALTER COLUMN value SET STORAGE EXTERNAL;
 
@@ -428,12 +553,33 @@ CREATE TABLE catalog.documents (
     tenant text NOT NULL,
     digest text NOT NULL,
     body bytea NOT NULL,
-    created timestamp with time zone DEFAULT now() NOT NULL
+    created timestamp with time zone DEFAULT now() NOT NULL,
+    touched timestamp with time zone DEFAULT now() NOT NULL
 );
 
 ALTER TABLE catalog.documents OWNER TO chandler_owner;
 
 COMMENT ON TABLE catalog.documents IS 'blobs of schemas that Chandler does not know, by digest of their bytes';
+
+CREATE TABLE catalog.fetches (
+    tenant text NOT NULL,
+    cluster text NOT NULL,
+    namespace text NOT NULL,
+    lane smallint NOT NULL,
+    generation bigint DEFAULT 1 NOT NULL,
+    owner text,
+    until timestamp with time zone,
+    attempts integer DEFAULT 0 NOT NULL,
+    not_before timestamp with time zone DEFAULT now() NOT NULL,
+    marked timestamp with time zone DEFAULT now() NOT NULL,
+    cause text DEFAULT ''::text NOT NULL,
+    traceparent text DEFAULT ''::text NOT NULL,
+    reason text DEFAULT ''::text NOT NULL
+);
+
+ALTER TABLE catalog.fetches OWNER TO chandler_owner;
+
+COMMENT ON TABLE catalog.fetches IS 'catalogs with bundle images to be fetched, with their claims';
 
 CREATE TABLE catalog.findings (
     tenant text NOT NULL,
@@ -460,14 +606,44 @@ CREATE TABLE catalog.packages (
     tenant text NOT NULL,
     digest text NOT NULL,
     package text NOT NULL,
-    document bytea NOT NULL,
-    created timestamp with time zone DEFAULT now() NOT NULL
+    document bytea,
+    created timestamp with time zone DEFAULT now() NOT NULL,
+    recipe bytea,
+    packs bigint[],
+    contents bigint[],
+    touched timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT packages_form CHECK ((((document IS NULL) = (recipe IS NOT NULL)) AND ((recipe IS NULL) = (packs IS NULL))))
 );
 ALTER TABLE ONLY catalog.packages ALTER COLUMN document SET STORAGE EXTERNAL;
 
 ALTER TABLE catalog.packages OWNER TO chandler_owner;
 
 COMMENT ON TABLE catalog.packages IS 'package documents by digest';
+
+CREATE TABLE catalog.packs (
+    tenant text NOT NULL,
+    digest text NOT NULL,
+    id bigint NOT NULL,
+    shelf text NOT NULL,
+    size integer NOT NULL,
+    data bytea NOT NULL,
+    touched timestamp with time zone DEFAULT now() NOT NULL,
+    created timestamp with time zone DEFAULT now() NOT NULL
+);
+ALTER TABLE ONLY catalog.packs ALTER COLUMN data SET STORAGE EXTERNAL;
+
+ALTER TABLE catalog.packs OWNER TO chandler_owner;
+
+COMMENT ON TABLE catalog.packs IS 'chunks of bundles, packed together; never changed';
+
+ALTER TABLE catalog.packs ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME catalog.packs_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
 
 CREATE TABLE catalog.revision_blobs (
     tenant text NOT NULL,
@@ -501,12 +677,16 @@ CREATE TABLE catalog.revisions (
     previous text NOT NULL,
     packages integer NOT NULL,
     bundles integer NOT NULL,
-    created timestamp with time zone NOT NULL
+    created timestamp with time zone NOT NULL,
+    variant text DEFAULT ''::text NOT NULL,
+    ended timestamp with time zone
 );
 
 ALTER TABLE catalog.revisions OWNER TO chandler_owner;
 
 COMMENT ON TABLE catalog.revisions IS 'the revisions that each catalog has served';
+
+COMMENT ON COLUMN catalog.revisions.ended IS 'when the variant went that was served so; null while it is there, and where a follower says it';
 
 CREATE TABLE catalog.schema_migrations (
     version bigint NOT NULL,
@@ -515,37 +695,252 @@ CREATE TABLE catalog.schema_migrations (
 
 ALTER TABLE catalog.schema_migrations OWNER TO chandler_owner;
 
+CREATE TABLE catalog.search (
+    tenant text NOT NULL,
+    digest text NOT NULL,
+    package text NOT NULL,
+    card jsonb NOT NULL,
+    names tsvector NOT NULL,
+    words tsvector NOT NULL,
+    created timestamp with time zone DEFAULT now() NOT NULL
+);
+
+ALTER TABLE catalog.search OWNER TO chandler_owner;
+
+COMMENT ON TABLE catalog.search IS 'search rows and tiles of packages, by digest of the package document';
+
+CREATE TABLE catalog.upgrades (
+    tenant text NOT NULL,
+    from_content text NOT NULL,
+    to_content text NOT NULL,
+    semantics text NOT NULL,
+    breaking boolean NOT NULL,
+    gained integer NOT NULL,
+    difference bytea NOT NULL,
+    created timestamp with time zone DEFAULT now() NOT NULL
+);
+ALTER TABLE ONLY catalog.upgrades ALTER COLUMN difference SET STORAGE EXTERNAL;
+
+ALTER TABLE catalog.upgrades OWNER TO chandler_owner;
+
+COMMENT ON TABLE catalog.upgrades IS 'what differs between two bundles: custom resource definitions and rights';
+
+CREATE TABLE catalog.variants (
+    tenant text NOT NULL,
+    stream text NOT NULL,
+    variant text NOT NULL,
+    wanted bigint DEFAULT 1 NOT NULL,
+    looked bigint DEFAULT 0 NOT NULL,
+    fingerprint text DEFAULT ''::text NOT NULL,
+    revision text DEFAULT ''::text NOT NULL,
+    state text DEFAULT 'Loading'::text NOT NULL,
+    reason text DEFAULT ''::text NOT NULL,
+    message text DEFAULT ''::text NOT NULL,
+    document text DEFAULT ''::text NOT NULL,
+    failed_input text DEFAULT ''::text NOT NULL,
+    reference text DEFAULT ''::text NOT NULL,
+    resolved text DEFAULT ''::text NOT NULL,
+    connection text DEFAULT 'IDLE'::text NOT NULL,
+    observed timestamp with time zone DEFAULT now() NOT NULL,
+    connected timestamp with time zone,
+    polled timestamp with time zone,
+    next_look timestamp with time zone DEFAULT now(),
+    error text DEFAULT ''::text NOT NULL,
+    error_reason text DEFAULT ''::text NOT NULL,
+    quarantined text[] DEFAULT '{}'::text[] NOT NULL,
+    errors integer DEFAULT 0 NOT NULL,
+    warnings integer DEFAULT 0 NOT NULL,
+    infos integer DEFAULT 0 NOT NULL,
+    template text DEFAULT ''::text NOT NULL,
+    template_message text DEFAULT ''::text NOT NULL,
+    updated timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT variants_connection_check CHECK ((connection = ANY (ARRAY['IDLE'::text, 'CONNECTING'::text, 'READY'::text, 'TRANSIENT_FAILURE'::text]))),
+    CONSTRAINT variants_state_check CHECK ((state = ANY (ARRAY['Loading'::text, 'Ready'::text, 'Failed'::text]))),
+    CONSTRAINT variants_template_check CHECK ((template = ANY (ARRAY[''::text, 'AllTemplatesResolved'::text, 'UnableToResolve'::text]))),
+    CONSTRAINT variants_variant_check CHECK ((variant <> ''::text))
+);
+
+ALTER TABLE catalog.variants OWNER TO chandler_owner;
+
+COMMENT ON TABLE catalog.variants IS 'what a templated catalog serves to clusters of one Kubernetes minor version';
+
+CREATE VIEW catalog_api.bundle_images WITH (security_barrier='true') AS
+ SELECT bundle_images.tenant,
+    bundle_images.catalog,
+    bundle_images.image,
+    bundle_images.package,
+    bundle_images.bundle,
+    bundle_images.content,
+    bundle_images.resolved,
+    bundle_images.mutable,
+    bundle_images.reason,
+    bundle_images.message,
+    bundle_images.attempts,
+    bundle_images.next_try,
+    bundle_images.fetched
+   FROM catalog.bundle_images
+  WHERE ((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = bundle_images.tenant));
+
+ALTER TABLE catalog_api.bundle_images OWNER TO chandler_owner;
+
+COMMENT ON VIEW catalog_api.bundle_images IS 'bundle images of catalogs (their streams): fetched, or why not';
+
+CREATE VIEW catalog_api.catalog_status WITH (security_barrier='true') AS
+ SELECT s.tenant,
+    s.stream AS catalog,
+    c.subject AS name,
+    s.variant,
+    s.reference,
+    s.resolved,
+    s.revision,
+    s.state,
+    s.reason,
+    s.message,
+    s.document,
+    s.connection,
+    s.observed,
+    s.connected,
+    s.polled,
+    s.next_look,
+    s.error,
+    s.error_reason,
+    s.quarantined,
+    s.errors,
+    s.warnings,
+    s.infos,
+    s.template,
+    s.template_message,
+    s.updated
+   FROM (catalog.catalogs c
+     JOIN LATERAL ( SELECT b.tenant,
+            b.stream,
+            b.variant,
+            b.reference,
+            b.resolved,
+            b.revision,
+            b.state,
+            b.reason,
+            b.message,
+            b.document,
+            b.connection,
+            b.observed,
+            b.connected,
+            b.polled,
+            b.next_look,
+            b.error,
+            b.error_reason,
+            b.quarantined,
+            b.errors,
+            b.warnings,
+            b.infos,
+            b.template,
+            b.template_message,
+            b.updated
+           FROM catalog.catalogs b
+          WHERE ((b.tenant = c.tenant) AND (b.stream = c.stream))
+        UNION ALL
+         SELECT v.tenant,
+            v.stream,
+            v.variant,
+            v.reference,
+            v.resolved,
+            v.revision,
+            v.state,
+            v.reason,
+            v.message,
+            v.document,
+            v.connection,
+            v.observed,
+            v.connected,
+            v.polled,
+            v.next_look,
+            v.error,
+            v.error_reason,
+            v.quarantined,
+            v.errors,
+            v.warnings,
+            v.infos,
+            v.template,
+            v.template_message,
+            v.updated
+           FROM catalog.variants v
+          WHERE ((v.tenant = c.tenant) AND (v.stream = c.stream))) s ON (true))
+  WHERE ((NOT c.removed) AND ((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = c.tenant)));
+
+ALTER TABLE catalog_api.catalog_status OWNER TO chandler_owner;
+
+COMMENT ON VIEW catalog_api.catalog_status IS 'state of each live catalog''s source, one row per variant';
+
 CREATE VIEW catalog_api.catalogs WITH (security_barrier='true') AS
- SELECT catalogs.tenant,
-    catalogs.subject AS name,
-    catalogs.stream,
-    catalogs.priority,
-    catalogs.visibility_cluster,
-    catalogs.visibility_namespace,
-    catalogs.revision,
-    catalogs.state,
-    catalogs.reason,
-    catalogs.message,
-    catalogs.document,
-    catalogs.updated
-   FROM catalog.catalogs
-  WHERE ((NOT catalogs.removed) AND ((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = catalogs.tenant)));
+ SELECT c.tenant,
+    c.subject AS name,
+    c.stream,
+    c.priority,
+    c.visibility_cluster,
+    c.visibility_namespace,
+    COALESCE(v.revision, c.revision) AS revision,
+    COALESCE(v.state, c.state) AS state,
+    COALESCE(v.reason, c.reason) AS reason,
+    COALESCE(v.message, c.message) AS message,
+    COALESCE(v.document, c.document) AS document,
+    COALESCE(v.updated, c.updated) AS updated,
+    c.disabled,
+    c.templated
+   FROM (catalog.catalogs c
+     LEFT JOIN LATERAL ( SELECT x.tenant,
+            x.stream,
+            x.variant,
+            x.wanted,
+            x.looked,
+            x.fingerprint,
+            x.revision,
+            x.state,
+            x.reason,
+            x.message,
+            x.document,
+            x.failed_input,
+            x.reference,
+            x.resolved,
+            x.connection,
+            x.observed,
+            x.connected,
+            x.polled,
+            x.next_look,
+            x.error,
+            x.error_reason,
+            x.quarantined,
+            x.errors,
+            x.warnings,
+            x.infos,
+            x.template,
+            x.template_message,
+            x.updated
+           FROM catalog.variants x
+          WHERE (c.templated AND (x.tenant = c.tenant) AND (x.stream = c.stream))
+          ORDER BY (x.revision <> ''::text) DESC, (string_to_array(x.variant, '.'::text))::integer[] DESC
+         LIMIT 1) v ON (true))
+  WHERE ((NOT c.removed) AND ((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = c.tenant)));
 
 ALTER TABLE catalog_api.catalogs OWNER TO chandler_owner;
 
 COMMENT ON VIEW catalog_api.catalogs IS 'live catalogs: what is served and the state of the last look';
 
 CREATE VIEW catalog_api.contents WITH (security_barrier='true') AS
- SELECT contents.tenant,
-    contents.digest,
-    contents.size,
-    contents.pack
-   FROM catalog.contents
-  WHERE ((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = contents.tenant));
+ SELECT c.tenant,
+    c.digest,
+    c.size,
+    c.pack,
+    c.recipe,
+    ARRAY( SELECT p.data
+           FROM (unnest(c.packs) WITH ORDINALITY u(id, n)
+             JOIN catalog.packs p ON (((p.tenant = c.tenant) AND (p.id = u.id))))
+          ORDER BY u.n) AS packs
+   FROM catalog.contents c
+  WHERE ((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = c.tenant));
 
 ALTER TABLE catalog_api.contents OWNER TO chandler_owner;
 
-COMMENT ON VIEW catalog_api.contents IS 'canonical bundles: zstd';
+COMMENT ON VIEW catalog_api.contents IS 'canonical bundles: a recipe with its packs, or zstd (libs/content.Stored)';
 
 CREATE VIEW catalog_api.documents WITH (security_barrier='true') AS
  SELECT documents.tenant,
@@ -570,17 +965,34 @@ ALTER TABLE catalog_api.findings OWNER TO chandler_owner;
 
 COMMENT ON VIEW catalog_api.findings IS 'what was wrong at a look, by digest';
 
+CREATE VIEW catalog_api.package_cards WITH (security_barrier='true') AS
+ SELECT search.tenant,
+    search.digest,
+    search.package,
+    search.card
+   FROM catalog.search
+  WHERE ((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = search.tenant));
+
+ALTER TABLE catalog_api.package_cards OWNER TO chandler_owner;
+
+COMMENT ON VIEW catalog_api.package_cards IS 'tiles and facets of packages, by digest of the package document';
+
 CREATE VIEW catalog_api.packages WITH (security_barrier='true') AS
- SELECT packages.tenant,
-    packages.digest,
-    packages.package,
-    packages.document
-   FROM catalog.packages
-  WHERE ((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = packages.tenant));
+ SELECT c.tenant,
+    c.digest,
+    c.package,
+    c.document,
+    c.recipe,
+    ARRAY( SELECT p.data
+           FROM (unnest(c.packs) WITH ORDINALITY u(id, n)
+             JOIN catalog.packs p ON (((p.tenant = c.tenant) AND (p.id = u.id))))
+          ORDER BY u.n) AS packs
+   FROM catalog.packages c
+  WHERE ((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = c.tenant));
 
 ALTER TABLE catalog_api.packages OWNER TO chandler_owner;
 
-COMMENT ON VIEW catalog_api.packages IS 'package documents: zstd of canonical JSON';
+COMMENT ON VIEW catalog_api.packages IS 'canonical JSON of packages: a recipe with its packs, or zstd (libs/content.Stored)';
 
 CREATE VIEW catalog_api.revision_blobs WITH (security_barrier='true') AS
  SELECT revision_blobs.tenant,
@@ -616,13 +1028,29 @@ CREATE VIEW catalog_api.revisions WITH (security_barrier='true') AS
     revisions.previous,
     revisions.packages,
     revisions.bundles,
-    revisions.created
+    revisions.created,
+    revisions.variant
    FROM catalog.revisions
   WHERE ((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = revisions.tenant));
 
 ALTER TABLE catalog_api.revisions OWNER TO chandler_owner;
 
 COMMENT ON VIEW catalog_api.revisions IS 'revisions that a catalog (its stream) has served; version is that of the event';
+
+CREATE VIEW catalog_api.upgrades WITH (security_barrier='true') AS
+ SELECT upgrades.tenant,
+    upgrades.from_content,
+    upgrades.to_content,
+    upgrades.semantics,
+    upgrades.breaking,
+    upgrades.gained,
+    upgrades.difference
+   FROM catalog.upgrades
+  WHERE ((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = upgrades.tenant));
+
+ALTER TABLE catalog_api.upgrades OWNER TO chandler_owner;
+
+COMMENT ON VIEW catalog_api.upgrades IS 'what differs between two bundles: zstd of JSON';
 
 CREATE TABLE eventlog.appended (
     id bigint NOT NULL,
@@ -840,6 +1268,34 @@ ALTER TABLE gateway.bodies OWNER TO chandler_owner;
 
 COMMENT ON TABLE gateway.bodies IS 'erasable bodies that events hold commitments to';
 
+CREATE TABLE gateway.catalog_hooks (
+    tenant text NOT NULL,
+    subject text NOT NULL,
+    nonce bytea NOT NULL,
+    created timestamp with time zone NOT NULL,
+    last timestamp with time zone,
+    due timestamp with time zone
+);
+
+ALTER TABLE gateway.catalog_hooks OWNER TO chandler_owner;
+
+COMMENT ON TABLE gateway.catalog_hooks IS 'hooks by which registries and repositories ask for a look at a source';
+
+CREATE TABLE gateway.catalog_secrets (
+    tenant text NOT NULL,
+    name text NOT NULL,
+    kind text NOT NULL,
+    commitment text NOT NULL,
+    salt bytea NOT NULL,
+    ciphertext bytea NOT NULL,
+    updated timestamp with time zone NOT NULL,
+    CONSTRAINT catalog_secrets_kind_check CHECK ((kind = ANY (ARRAY['dockerconfigjson'::text, 'basic'::text, 'token'::text, 'ssh'::text, 'ca'::text, 'kubeconfig'::text])))
+);
+
+ALTER TABLE gateway.catalog_secrets OWNER TO chandler_owner;
+
+COMMENT ON TABLE gateway.catalog_secrets IS 'credentials of catalog sources, encrypted to the catalog-indexer';
+
 CREATE TABLE gateway.catalogs (
     tenant text NOT NULL,
     subject text NOT NULL,
@@ -863,12 +1319,16 @@ CREATE TABLE gateway.catalogs (
     added timestamp with time zone NOT NULL,
     updated timestamp with time zone NOT NULL,
     stream text NOT NULL,
-    version bigint NOT NULL
+    version bigint NOT NULL,
+    disabled boolean DEFAULT false NOT NULL,
+    configured boolean DEFAULT false NOT NULL
 );
 
 ALTER TABLE gateway.catalogs OWNER TO chandler_owner;
 
 COMMENT ON TABLE gateway.catalogs IS 'read model: catalogs and the revision in service';
+
+COMMENT ON COLUMN gateway.catalogs.configured IS 'added by the configuration of the installation, not by a person';
 
 CREATE TABLE gateway.clusters (
     tenant text NOT NULL,
@@ -966,6 +1426,17 @@ CREATE TABLE gateway.operatorgroups (
 ALTER TABLE gateway.operatorgroups OWNER TO chandler_owner;
 
 COMMENT ON TABLE gateway.operatorgroups IS 'read model: operator groups';
+
+CREATE TABLE gateway.operatorhub (
+    tenant text NOT NULL,
+    disable_all boolean NOT NULL,
+    sources jsonb NOT NULL,
+    updated timestamp with time zone NOT NULL
+);
+
+ALTER TABLE gateway.operatorhub OWNER TO chandler_owner;
+
+COMMENT ON TABLE gateway.operatorhub IS 'which default catalogs are switched off';
 
 CREATE TABLE gateway.operators (
     tenant text NOT NULL,
@@ -1083,6 +1554,19 @@ CREATE VIEW gateway_api.bodies WITH (security_barrier='true') AS
 ALTER TABLE gateway_api.bodies OWNER TO chandler_owner;
 
 COMMENT ON VIEW gateway_api.bodies IS 'bodies by commitment, for resolver, indexer and installer';
+
+CREATE VIEW gateway_api.catalog_secrets WITH (security_barrier='true') AS
+ SELECT catalog_secrets.tenant,
+    catalog_secrets.name,
+    catalog_secrets.kind,
+    catalog_secrets.commitment,
+    catalog_secrets.ciphertext
+   FROM gateway.catalog_secrets
+  WHERE ((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = catalog_secrets.tenant));
+
+ALTER TABLE gateway_api.catalog_secrets OWNER TO chandler_owner;
+
+COMMENT ON VIEW gateway_api.catalog_secrets IS 'encrypted credentials of catalog sources, for the catalog-indexer';
 
 CREATE VIEW gateway_api.cluster_credentials WITH (security_barrier='true') AS
  SELECT credentials.tenant,
@@ -1315,6 +1799,16 @@ ALTER TABLE installer.subscriptions OWNER TO chandler_owner;
 
 COMMENT ON TABLE installer.subscriptions IS 'which configuration each subscription carries';
 
+CREATE VIEW installer_api.content_references WITH (security_barrier='true') AS
+ SELECT DISTINCT csvs.tenant,
+    csvs.content AS digest
+   FROM installer.csvs
+  WHERE ((csvs.content <> ''::text) AND ((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = csvs.tenant)));
+
+ALTER TABLE installer_api.content_references OWNER TO chandler_owner;
+
+COMMENT ON VIEW installer_api.content_references IS 'contents of ClusterServiceVersions that are installed';
+
 CREATE VIEW installer_api.messages WITH (security_barrier='true') AS
  SELECT messages.tenant,
     messages.subject,
@@ -1339,6 +1833,20 @@ ALTER TABLE installer_api.step_logs OWNER TO chandler_owner;
 
 COMMENT ON VIEW installer_api.step_logs IS 'step logs of ended plans, by digest';
 
+CREATE TABLE resolver.bundle_images (
+    tenant text NOT NULL,
+    subject text NOT NULL,
+    image text NOT NULL,
+    content text DEFAULT ''::text NOT NULL,
+    reason text DEFAULT ''::text NOT NULL,
+    package text NOT NULL,
+    bundle text NOT NULL
+);
+
+ALTER TABLE resolver.bundle_images OWNER TO chandler_owner;
+
+COMMENT ON TABLE resolver.bundle_images IS 'bundle images that were fetched, or why not, as the log tells them';
+
 CREATE TABLE resolver.catalog_clock (
     tenant text NOT NULL,
     changes bigint NOT NULL
@@ -1348,14 +1856,38 @@ ALTER TABLE resolver.catalog_clock OWNER TO chandler_owner;
 
 COMMENT ON TABLE resolver.catalog_clock IS 'how often the catalogs of a tenant changed';
 
+CREATE TABLE resolver.catalog_health (
+    tenant text NOT NULL,
+    cluster text NOT NULL,
+    namespace text NOT NULL,
+    strict boolean NOT NULL
+);
+
+ALTER TABLE resolver.catalog_health OWNER TO chandler_owner;
+
+COMMENT ON TABLE resolver.catalog_health IS 'catalog namespaces and what an unhealthy catalog does to those who see it';
+
+CREATE TABLE resolver.catalog_revisions (
+    tenant text NOT NULL,
+    subject text NOT NULL,
+    variant text NOT NULL,
+    revision text DEFAULT ''::text NOT NULL,
+    failed boolean DEFAULT false NOT NULL,
+    reason text DEFAULT ''::text NOT NULL
+);
+
+ALTER TABLE resolver.catalog_revisions OWNER TO chandler_owner;
+
+COMMENT ON TABLE resolver.catalog_revisions IS 'the revisions in service of live catalogs';
+
 CREATE TABLE resolver.catalogs (
     tenant text NOT NULL,
     subject text NOT NULL,
     priority integer NOT NULL,
     visibility_cluster text DEFAULT ''::text NOT NULL,
     visibility_namespace text DEFAULT ''::text NOT NULL,
-    revision text DEFAULT ''::text NOT NULL,
-    failed boolean DEFAULT false NOT NULL
+    templated boolean DEFAULT false NOT NULL,
+    disabled boolean DEFAULT false NOT NULL
 );
 
 ALTER TABLE resolver.catalogs OWNER TO chandler_owner;
@@ -1365,12 +1897,25 @@ COMMENT ON TABLE resolver.catalogs IS 'live catalogs and the revision in service
 CREATE TABLE resolver.clusters (
     tenant text NOT NULL,
     name text NOT NULL,
-    removed boolean DEFAULT false NOT NULL
+    removed boolean DEFAULT false NOT NULL,
+    minor text DEFAULT ''::text NOT NULL
 );
 
 ALTER TABLE resolver.clusters OWNER TO chandler_owner;
 
 COMMENT ON TABLE resolver.clusters IS 'clusters as the log tells them; nothing is decided for a removed one';
+
+CREATE TABLE resolver.content_references (
+    tenant text NOT NULL,
+    kind text NOT NULL,
+    digest text NOT NULL,
+    created timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT content_references_kind_check CHECK ((kind = ANY (ARRAY['content'::text, 'package'::text])))
+);
+
+ALTER TABLE resolver.content_references OWNER TO chandler_owner;
+
+COMMENT ON TABLE resolver.content_references IS 'catalog content that decisions refer to, by digest';
 
 CREATE TABLE resolver.dirty (
     tenant text NOT NULL,
@@ -1546,6 +2091,30 @@ ALTER TABLE resolver.subscriptions OWNER TO chandler_owner;
 
 COMMENT ON TABLE resolver.subscriptions IS 'live subscriptions and what was last said of their resolution';
 
+CREATE TABLE resolver.wanted_images (
+    tenant text NOT NULL,
+    subject text NOT NULL,
+    image text NOT NULL,
+    package text NOT NULL,
+    bundle text NOT NULL,
+    since timestamp with time zone DEFAULT now() NOT NULL
+);
+
+ALTER TABLE resolver.wanted_images OWNER TO chandler_owner;
+
+COMMENT ON TABLE resolver.wanted_images IS 'bundle images that a resolution waits for';
+
+CREATE VIEW resolver_api.content_references WITH (security_barrier='true') AS
+ SELECT content_references.tenant,
+    content_references.kind,
+    content_references.digest
+   FROM resolver.content_references
+  WHERE ((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = content_references.tenant));
+
+ALTER TABLE resolver_api.content_references OWNER TO chandler_owner;
+
+COMMENT ON VIEW resolver_api.content_references IS 'catalog content that decisions refer to; it is never collected';
+
 CREATE VIEW resolver_api.explanations WITH (security_barrier='true') AS
  SELECT explanations.tenant,
     explanations.digest,
@@ -1569,10 +2138,33 @@ ALTER TABLE resolver_api.plan_documents OWNER TO chandler_owner;
 
 COMMENT ON VIEW resolver_api.plan_documents IS 'canonical JSON of install plans';
 
+CREATE VIEW resolver_api.wanted_images WITH (security_barrier='true') AS
+ SELECT wanted_images.tenant,
+    wanted_images.subject AS catalog,
+    wanted_images.image,
+    wanted_images.package,
+    wanted_images.bundle,
+    wanted_images.since
+   FROM resolver.wanted_images
+  WHERE ((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = wanted_images.tenant));
+
+ALTER TABLE resolver_api.wanted_images OWNER TO chandler_owner;
+
+COMMENT ON VIEW resolver_api.wanted_images IS 'bundle images that a resolution waits for, by subject of the catalog';
+
 ALTER TABLE ONLY eventlog.events ATTACH PARTITION eventlog.events_000000000001 FOR VALUES FROM ('1') TO ('1000001');
+
+ALTER TABLE ONLY catalog.bundle_images
+    ADD CONSTRAINT bundle_images_pkey PRIMARY KEY (tenant, catalog, image, package, bundle);
 
 ALTER TABLE ONLY catalog.catalogs
     ADD CONSTRAINT catalogs_pkey PRIMARY KEY (tenant, stream);
+
+ALTER TABLE ONLY catalog.clusters
+    ADD CONSTRAINT clusters_pkey PRIMARY KEY (tenant, name);
+
+ALTER TABLE ONLY catalog.compared
+    ADD CONSTRAINT compared_pkey PRIMARY KEY (tenant, digest);
 
 ALTER TABLE ONLY catalog.contents
     ADD CONSTRAINT contents_pkey PRIMARY KEY (tenant, digest);
@@ -1586,6 +2178,9 @@ ALTER TABLE ONLY catalog.dirty
 ALTER TABLE ONLY catalog.documents
     ADD CONSTRAINT documents_pkey PRIMARY KEY (tenant, digest);
 
+ALTER TABLE ONLY catalog.fetches
+    ADD CONSTRAINT fetches_pkey PRIMARY KEY (tenant, cluster, namespace);
+
 ALTER TABLE ONLY catalog.findings
     ADD CONSTRAINT findings_pkey PRIMARY KEY (tenant, document, catalog);
 
@@ -1594,6 +2189,12 @@ ALTER TABLE ONLY catalog.migrations_applied
 
 ALTER TABLE ONLY catalog.packages
     ADD CONSTRAINT packages_pkey PRIMARY KEY (tenant, digest);
+
+ALTER TABLE ONLY catalog.packs
+    ADD CONSTRAINT packs_pkey PRIMARY KEY (tenant, digest);
+
+ALTER TABLE ONLY catalog.packs
+    ADD CONSTRAINT packs_tenant_id_key UNIQUE (tenant, id);
 
 ALTER TABLE ONLY catalog.revision_blobs
     ADD CONSTRAINT revision_blobs_pkey PRIMARY KEY (tenant, revision, package, schema, name, digest);
@@ -1606,6 +2207,15 @@ ALTER TABLE ONLY catalog.revisions
 
 ALTER TABLE ONLY catalog.schema_migrations
     ADD CONSTRAINT schema_migrations_pkey PRIMARY KEY (version);
+
+ALTER TABLE ONLY catalog.search
+    ADD CONSTRAINT search_pkey PRIMARY KEY (tenant, digest);
+
+ALTER TABLE ONLY catalog.upgrades
+    ADD CONSTRAINT upgrades_pkey PRIMARY KEY (tenant, from_content, to_content);
+
+ALTER TABLE ONLY catalog.variants
+    ADD CONSTRAINT variants_pkey PRIMARY KEY (tenant, stream, variant);
 
 ALTER TABLE ONLY eventlog.appended
     ADD CONSTRAINT appended_pkey PRIMARY KEY (id);
@@ -1652,6 +2262,12 @@ ALTER TABLE ONLY eventlog.streams
 ALTER TABLE ONLY gateway.bodies
     ADD CONSTRAINT bodies_pkey PRIMARY KEY (tenant, commitment);
 
+ALTER TABLE ONLY gateway.catalog_hooks
+    ADD CONSTRAINT catalog_hooks_pkey PRIMARY KEY (tenant, subject);
+
+ALTER TABLE ONLY gateway.catalog_secrets
+    ADD CONSTRAINT catalog_secrets_pkey PRIMARY KEY (tenant, name);
+
 ALTER TABLE ONLY gateway.catalogs
     ADD CONSTRAINT catalogs_pkey PRIMARY KEY (tenant, subject);
 
@@ -1669,6 +2285,9 @@ ALTER TABLE ONLY gateway.migrations_applied
 
 ALTER TABLE ONLY gateway.operatorgroups
     ADD CONSTRAINT operatorgroups_pkey PRIMARY KEY (tenant, cluster, namespace, name);
+
+ALTER TABLE ONLY gateway.operatorhub
+    ADD CONSTRAINT operatorhub_pkey PRIMARY KEY (tenant);
 
 ALTER TABLE ONLY gateway.operators
     ADD CONSTRAINT operators_pkey PRIMARY KEY (tenant, cluster, namespace, name);
@@ -1742,14 +2361,26 @@ ALTER TABLE ONLY installer.streams
 ALTER TABLE ONLY installer.subscriptions
     ADD CONSTRAINT subscriptions_pkey PRIMARY KEY (tenant, cluster, namespace, name);
 
+ALTER TABLE ONLY resolver.bundle_images
+    ADD CONSTRAINT bundle_images_pkey PRIMARY KEY (tenant, subject, image, package, bundle);
+
 ALTER TABLE ONLY resolver.catalog_clock
     ADD CONSTRAINT catalog_clock_pkey PRIMARY KEY (tenant);
+
+ALTER TABLE ONLY resolver.catalog_health
+    ADD CONSTRAINT catalog_health_pkey PRIMARY KEY (tenant, cluster, namespace);
+
+ALTER TABLE ONLY resolver.catalog_revisions
+    ADD CONSTRAINT catalog_revisions_pkey PRIMARY KEY (tenant, subject, variant);
 
 ALTER TABLE ONLY resolver.catalogs
     ADD CONSTRAINT catalogs_pkey PRIMARY KEY (tenant, subject);
 
 ALTER TABLE ONLY resolver.clusters
     ADD CONSTRAINT clusters_pkey PRIMARY KEY (tenant, name);
+
+ALTER TABLE ONLY resolver.content_references
+    ADD CONSTRAINT content_references_pkey PRIMARY KEY (tenant, kind, digest);
 
 ALTER TABLE ONLY resolver.dirty
     ADD CONSTRAINT dirty_pkey PRIMARY KEY (tenant, cluster, namespace);
@@ -1790,13 +2421,32 @@ ALTER TABLE ONLY resolver.scopes
 ALTER TABLE ONLY resolver.subscriptions
     ADD CONSTRAINT subscriptions_pkey PRIMARY KEY (tenant, cluster, namespace, name);
 
+ALTER TABLE ONLY resolver.wanted_images
+    ADD CONSTRAINT wanted_images_pkey PRIMARY KEY (tenant, subject, image, package, bundle);
+
+CREATE INDEX bundle_images_content ON catalog.bundle_images USING btree (tenant, image) WHERE (content <> ''::text);
+
+CREATE INDEX bundle_images_due ON catalog.bundle_images USING btree (next_try) WHERE (content = ''::text);
+
 CREATE UNIQUE INDEX catalogs_subject ON catalog.catalogs USING btree (tenant, subject) WHERE (NOT removed);
 
+CREATE INDEX compared_package ON catalog.compared USING btree (tenant, package);
+
 CREATE INDEX dirty_turn ON catalog.dirty USING btree (lane, tenant, cluster, marked);
+
+CREATE INDEX fetches_turn ON catalog.fetches USING btree (lane, tenant, cluster, marked);
+
+CREATE INDEX packs_shelf ON catalog.packs USING btree (tenant, shelf, id DESC);
+
+CREATE INDEX search_words ON catalog.search USING gin (words);
 
 CREATE INDEX events_stream ON ONLY eventlog.events USING btree (stream_key, incarnation, version);
 
 CREATE INDEX events_000000000001_stream_key_incarnation_version_idx ON eventlog.events_000000000001 USING btree (stream_key, incarnation, version);
+
+CREATE INDEX catalog_hooks_due ON gateway.catalog_hooks USING btree (due) WHERE (due IS NOT NULL);
+
+CREATE UNIQUE INDEX catalog_hooks_nonce ON gateway.catalog_hooks USING btree (nonce);
 
 CREATE INDEX installplans_newest ON gateway.installplans USING btree (tenant, epoch DESC, "position" DESC);
 
@@ -1836,10 +2486,19 @@ ALTER INDEX eventlog.events_pkey ATTACH PARTITION eventlog.events_000000000001_p
 
 ALTER INDEX eventlog.events_stream ATTACH PARTITION eventlog.events_000000000001_stream_key_incarnation_version_idx;
 
+ALTER TABLE ONLY catalog.search
+    ADD CONSTRAINT search_tenant_digest_fkey FOREIGN KEY (tenant, digest) REFERENCES catalog.packages(tenant, digest) ON DELETE CASCADE;
+
 ALTER TABLE ONLY eventlog.stops
     ADD CONSTRAINT stops_epoch_fkey FOREIGN KEY (epoch) REFERENCES eventlog.epochs(epoch);
 
+ALTER TABLE catalog.bundle_images ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE catalog.catalogs ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE catalog.clusters ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE catalog.compared ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE catalog.contents ENABLE ROW LEVEL SECURITY;
 
@@ -1849,9 +2508,13 @@ ALTER TABLE catalog.dirty ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE catalog.documents ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE catalog.fetches ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE catalog.findings ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE catalog.packages ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE catalog.packs ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE catalog.revision_blobs ENABLE ROW LEVEL SECURITY;
 
@@ -1859,7 +2522,15 @@ ALTER TABLE catalog.revision_packages ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE catalog.revisions ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE catalog.search ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY tenant ON catalog.bundle_images USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
 CREATE POLICY tenant ON catalog.catalogs USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON catalog.clusters USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON catalog.compared USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
 CREATE POLICY tenant ON catalog.contents USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
@@ -1869,15 +2540,29 @@ CREATE POLICY tenant ON catalog.dirty USING (((current_setting('chandler.tenant'
 
 CREATE POLICY tenant ON catalog.documents USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
+CREATE POLICY tenant ON catalog.fetches USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
 CREATE POLICY tenant ON catalog.findings USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
 CREATE POLICY tenant ON catalog.packages USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON catalog.packs USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
 CREATE POLICY tenant ON catalog.revision_blobs USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
 CREATE POLICY tenant ON catalog.revision_packages USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
 CREATE POLICY tenant ON catalog.revisions USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON catalog.search USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON catalog.upgrades USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON catalog.variants USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+ALTER TABLE catalog.upgrades ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE catalog.variants ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE eventlog.appended ENABLE ROW LEVEL SECURITY;
 
@@ -1901,6 +2586,10 @@ CREATE POLICY tenant ON eventlog.streams USING (((current_setting('chandler.tena
 
 ALTER TABLE gateway.bodies ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE gateway.catalog_hooks ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE gateway.catalog_secrets ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE gateway.catalogs ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE gateway.clusters ENABLE ROW LEVEL SECURITY;
@@ -1910,6 +2599,8 @@ ALTER TABLE gateway.credentials ENABLE ROW LEVEL SECURITY;
 ALTER TABLE gateway.installplans ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE gateway.operatorgroups ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE gateway.operatorhub ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE gateway.operators ENABLE ROW LEVEL SECURITY;
 
@@ -1921,6 +2612,10 @@ ALTER TABLE gateway.subscriptions ENABLE ROW LEVEL SECURITY;
 
 CREATE POLICY tenant ON gateway.bodies USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
+CREATE POLICY tenant ON gateway.catalog_hooks USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON gateway.catalog_secrets USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
 CREATE POLICY tenant ON gateway.catalogs USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
 CREATE POLICY tenant ON gateway.clusters USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
@@ -1930,6 +2625,8 @@ CREATE POLICY tenant ON gateway.credentials USING (((current_setting('chandler.t
 CREATE POLICY tenant ON gateway.installplans USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
 CREATE POLICY tenant ON gateway.operatorgroups USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON gateway.operatorhub USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
 CREATE POLICY tenant ON gateway.operators USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
@@ -2003,11 +2700,19 @@ CREATE POLICY tenant ON installer.streams USING (((current_setting('chandler.ten
 
 CREATE POLICY tenant ON installer.subscriptions USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
+ALTER TABLE resolver.bundle_images ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE resolver.catalog_clock ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE resolver.catalog_health ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE resolver.catalog_revisions ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE resolver.catalogs ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE resolver.clusters ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE resolver.content_references ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE resolver.dirty ENABLE ROW LEVEL SECURITY;
 
@@ -2031,11 +2736,19 @@ ALTER TABLE resolver.scopes ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE resolver.subscriptions ENABLE ROW LEVEL SECURITY;
 
+CREATE POLICY tenant ON resolver.bundle_images USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
 CREATE POLICY tenant ON resolver.catalog_clock USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON resolver.catalog_health USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON resolver.catalog_revisions USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
 CREATE POLICY tenant ON resolver.catalogs USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
 CREATE POLICY tenant ON resolver.clusters USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON resolver.content_references USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
 CREATE POLICY tenant ON resolver.dirty USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
@@ -2058,6 +2771,10 @@ CREATE POLICY tenant ON resolver.reads USING (((current_setting('chandler.tenant
 CREATE POLICY tenant ON resolver.scopes USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
 CREATE POLICY tenant ON resolver.subscriptions USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON resolver.wanted_images USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+ALTER TABLE resolver.wanted_images ENABLE ROW LEVEL SECURITY;
 
 GRANT USAGE ON SCHEMA catalog TO chandler_catalog_indexer;
 
@@ -2096,6 +2813,9 @@ GRANT USAGE ON SCHEMA resolver_api TO chandler_gateway;
 GRANT USAGE ON SCHEMA resolver_api TO chandler_resolver;
 GRANT USAGE ON SCHEMA resolver_api TO chandler_installer;
 GRANT USAGE ON SCHEMA resolver_api TO chandler_catalog_indexer;
+
+REVOKE ALL ON FUNCTION catalog_api.search_packages(of_tenant text, of_revisions text[], wanted text[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION catalog_api.search_packages(of_tenant text, of_revisions text[], wanted text[]) TO chandler_gateway;
 
 REVOKE ALL ON FUNCTION eventlog.append(p_tenant text, p_kind text, p_key uuid, p_incarnation integer, p_subject text, p_expected bigint, p_once boolean, p_types text[], p_ids uuid[], p_bodies bytea[], OUT version bigint, OUT repeated boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION eventlog.append(p_tenant text, p_kind text, p_key uuid, p_incarnation integer, p_subject text, p_expected bigint, p_once boolean, p_types text[], p_ids uuid[], p_bodies bytea[], OUT version bigint, OUT repeated boolean) TO chandler_gateway;
@@ -2155,7 +2875,13 @@ GRANT ALL ON FUNCTION eventlog.sequence(p_term bigint, p_max integer, p_lease in
 GRANT ALL ON FUNCTION eventlog.sequence(p_term bigint, p_max integer, p_lease interval, OUT moved integer, OUT epoch bigint, OUT head bigint, OUT narrow boolean) TO chandler_installer;
 GRANT ALL ON FUNCTION eventlog.sequence(p_term bigint, p_max integer, p_lease interval, OUT moved integer, OUT epoch bigint, OUT head bigint, OUT narrow boolean) TO chandler_catalog_indexer;
 
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE catalog.bundle_images TO chandler_catalog_indexer;
+
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE catalog.catalogs TO chandler_catalog_indexer;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE catalog.clusters TO chandler_catalog_indexer;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE catalog.compared TO chandler_catalog_indexer;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE catalog.contents TO chandler_catalog_indexer;
 
@@ -2165,15 +2891,37 @@ GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE catalog.dirty TO chandler_ca
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE catalog.documents TO chandler_catalog_indexer;
 
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE catalog.fetches TO chandler_catalog_indexer;
+
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE catalog.findings TO chandler_catalog_indexer;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE catalog.packages TO chandler_catalog_indexer;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE catalog.packs TO chandler_catalog_indexer;
+
+GRANT USAGE ON SEQUENCE catalog.packs_id_seq TO chandler_catalog_indexer;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE catalog.revision_blobs TO chandler_catalog_indexer;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE catalog.revision_packages TO chandler_catalog_indexer;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE catalog.revisions TO chandler_catalog_indexer;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE catalog.search TO chandler_catalog_indexer;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE catalog.upgrades TO chandler_catalog_indexer;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE catalog.variants TO chandler_catalog_indexer;
+
+GRANT SELECT ON TABLE catalog_api.bundle_images TO chandler_gateway;
+GRANT SELECT ON TABLE catalog_api.bundle_images TO chandler_resolver;
+GRANT SELECT ON TABLE catalog_api.bundle_images TO chandler_installer;
+GRANT SELECT ON TABLE catalog_api.bundle_images TO chandler_catalog_indexer;
+
+GRANT SELECT ON TABLE catalog_api.catalog_status TO chandler_gateway;
+GRANT SELECT ON TABLE catalog_api.catalog_status TO chandler_resolver;
+GRANT SELECT ON TABLE catalog_api.catalog_status TO chandler_installer;
+GRANT SELECT ON TABLE catalog_api.catalog_status TO chandler_catalog_indexer;
 
 GRANT SELECT ON TABLE catalog_api.catalogs TO chandler_gateway;
 GRANT SELECT ON TABLE catalog_api.catalogs TO chandler_resolver;
@@ -2195,6 +2943,11 @@ GRANT SELECT ON TABLE catalog_api.findings TO chandler_resolver;
 GRANT SELECT ON TABLE catalog_api.findings TO chandler_installer;
 GRANT SELECT ON TABLE catalog_api.findings TO chandler_catalog_indexer;
 
+GRANT SELECT ON TABLE catalog_api.package_cards TO chandler_gateway;
+GRANT SELECT ON TABLE catalog_api.package_cards TO chandler_resolver;
+GRANT SELECT ON TABLE catalog_api.package_cards TO chandler_installer;
+GRANT SELECT ON TABLE catalog_api.package_cards TO chandler_catalog_indexer;
+
 GRANT SELECT ON TABLE catalog_api.packages TO chandler_gateway;
 GRANT SELECT ON TABLE catalog_api.packages TO chandler_resolver;
 GRANT SELECT ON TABLE catalog_api.packages TO chandler_installer;
@@ -2214,6 +2967,11 @@ GRANT SELECT ON TABLE catalog_api.revisions TO chandler_gateway;
 GRANT SELECT ON TABLE catalog_api.revisions TO chandler_resolver;
 GRANT SELECT ON TABLE catalog_api.revisions TO chandler_installer;
 GRANT SELECT ON TABLE catalog_api.revisions TO chandler_catalog_indexer;
+
+GRANT SELECT ON TABLE catalog_api.upgrades TO chandler_gateway;
+GRANT SELECT ON TABLE catalog_api.upgrades TO chandler_resolver;
+GRANT SELECT ON TABLE catalog_api.upgrades TO chandler_installer;
+GRANT SELECT ON TABLE catalog_api.upgrades TO chandler_catalog_indexer;
 
 GRANT SELECT ON TABLE eventlog.appended TO chandler_gateway;
 GRANT SELECT ON TABLE eventlog.appended TO chandler_resolver;
@@ -2267,6 +3025,10 @@ GRANT SELECT ON TABLE eventlog.streams TO chandler_catalog_indexer;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.bodies TO chandler_gateway;
 
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.catalog_hooks TO chandler_gateway;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.catalog_secrets TO chandler_gateway;
+
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.catalogs TO chandler_gateway;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.clusters TO chandler_gateway;
@@ -2276,6 +3038,8 @@ GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.credentials TO chand
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.installplans TO chandler_gateway;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.operatorgroups TO chandler_gateway;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.operatorhub TO chandler_gateway;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.operators TO chandler_gateway;
 
@@ -2291,6 +3055,8 @@ GRANT SELECT ON TABLE gateway_api.bodies TO chandler_gateway;
 GRANT SELECT ON TABLE gateway_api.bodies TO chandler_resolver;
 GRANT SELECT ON TABLE gateway_api.bodies TO chandler_installer;
 GRANT SELECT ON TABLE gateway_api.bodies TO chandler_catalog_indexer;
+
+GRANT SELECT ON TABLE gateway_api.catalog_secrets TO chandler_catalog_indexer;
 
 GRANT SELECT ON TABLE gateway_api.cluster_credentials TO chandler_installer;
 
@@ -2324,6 +3090,11 @@ GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.streams TO chandle
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.subscriptions TO chandler_installer;
 
+GRANT SELECT ON TABLE installer_api.content_references TO chandler_gateway;
+GRANT SELECT ON TABLE installer_api.content_references TO chandler_resolver;
+GRANT SELECT ON TABLE installer_api.content_references TO chandler_installer;
+GRANT SELECT ON TABLE installer_api.content_references TO chandler_catalog_indexer;
+
 GRANT SELECT ON TABLE installer_api.messages TO chandler_gateway;
 GRANT SELECT ON TABLE installer_api.messages TO chandler_resolver;
 GRANT SELECT ON TABLE installer_api.messages TO chandler_installer;
@@ -2334,11 +3105,19 @@ GRANT SELECT ON TABLE installer_api.step_logs TO chandler_resolver;
 GRANT SELECT ON TABLE installer_api.step_logs TO chandler_installer;
 GRANT SELECT ON TABLE installer_api.step_logs TO chandler_catalog_indexer;
 
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.bundle_images TO chandler_resolver;
+
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.catalog_clock TO chandler_resolver;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.catalog_health TO chandler_resolver;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.catalog_revisions TO chandler_resolver;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.catalogs TO chandler_resolver;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.clusters TO chandler_resolver;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.content_references TO chandler_resolver;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.dirty TO chandler_resolver;
 
@@ -2362,6 +3141,13 @@ GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.scopes TO chandler_
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.subscriptions TO chandler_resolver;
 
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.wanted_images TO chandler_resolver;
+
+GRANT SELECT ON TABLE resolver_api.content_references TO chandler_gateway;
+GRANT SELECT ON TABLE resolver_api.content_references TO chandler_resolver;
+GRANT SELECT ON TABLE resolver_api.content_references TO chandler_installer;
+GRANT SELECT ON TABLE resolver_api.content_references TO chandler_catalog_indexer;
+
 GRANT SELECT ON TABLE resolver_api.explanations TO chandler_gateway;
 GRANT SELECT ON TABLE resolver_api.explanations TO chandler_resolver;
 GRANT SELECT ON TABLE resolver_api.explanations TO chandler_installer;
@@ -2371,6 +3157,11 @@ GRANT SELECT ON TABLE resolver_api.plan_documents TO chandler_gateway;
 GRANT SELECT ON TABLE resolver_api.plan_documents TO chandler_resolver;
 GRANT SELECT ON TABLE resolver_api.plan_documents TO chandler_installer;
 GRANT SELECT ON TABLE resolver_api.plan_documents TO chandler_catalog_indexer;
+
+GRANT SELECT ON TABLE resolver_api.wanted_images TO chandler_gateway;
+GRANT SELECT ON TABLE resolver_api.wanted_images TO chandler_resolver;
+GRANT SELECT ON TABLE resolver_api.wanted_images TO chandler_installer;
+GRANT SELECT ON TABLE resolver_api.wanted_images TO chandler_catalog_indexer;
 
 ALTER DEFAULT PRIVILEGES FOR ROLE chandler_owner IN SCHEMA catalog GRANT USAGE ON SEQUENCES  TO chandler_catalog_indexer;
 

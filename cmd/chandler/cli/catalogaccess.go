@@ -261,6 +261,7 @@ func (a *app) searchCommand() *cobra.Command {
 	fl.StringSliceVar(&f.Categories, "category", nil, "only of these categories")
 	fl.StringSliceVar(&f.Providers, "provider", nil, "only of these providers")
 	fl.StringSliceVar(&f.Capabilities, "capability", nil, "only of these levels, such as 'Auto Pilot'")
+	fl.StringSliceVar(&f.ProviderURLs, "provider-url", nil, "only of providers with these home pages")
 	fl.StringSliceVar(&f.Features, "feature", nil, "only with these infrastructure features, such as disconnected")
 	fl.StringSliceVar(&f.InstallModes, "install-mode", nil, "only with these install modes")
 	fl.StringSliceVar(&f.Catalogs, "catalog", nil, "only of these catalogs")

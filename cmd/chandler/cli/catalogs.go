@@ -51,7 +51,18 @@ func (a *app) catalogs() resource {
 		},
 		get: func(ctx context.Context, c *client.Client, r client.Ref) (item, error) {
 			v, err := c.Catalog(ctx, r)
-			return one(v, err, show)
+			if err != nil {
+				return item{}, err
+			}
+			last, served, err := c.LastRevision(ctx, r)
+			it, err := one(v, err, show)
+			it.describe = func(p *page) {
+				p.catalog(v)
+				if served {
+					p.lastRevision(last)
+				}
+			}
+			return it, err
 		},
 		remove: func(ctx context.Context, c *client.Client, r client.Ref) (model.Removed, error) {
 			return c.RemoveCatalog(ctx, r)
@@ -87,7 +98,7 @@ func (a *app) catalogCommand() *cobra.Command {
 	c := &cobra.Command{Use: "catalog", Short: "Add, list, refresh and remove catalogs of the fleet, and look into them"}
 	c.AddCommand(a.catalogAddCommand(), a.listCommand("catalogs"), a.catalogRefreshCommand(), a.catalogRemoveCommand(),
 		a.catalogSwitchCommand("disable", "Keep a catalog and do not offer it", true), a.catalogSwitchCommand("enable", "Offer a catalog again", false),
-		a.packagesCommand(), a.findingsCommand(), a.secretCommand(), a.hookCommand(), a.healthCommand())
+		a.packagesCommand(), a.findingsCommand(), a.revisionsCommand(), a.blobsCommand(), a.secretCommand(), a.hookCommand(), a.healthCommand())
 	a.addCatalogTools(c)
 	return c
 }

@@ -1,9 +1,14 @@
 package cli
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
+	"github.com/chandler-fleet/chandler/cmd/chandler/client"
 	"github.com/chandler-fleet/chandler/libs/catalog/compare"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
@@ -119,4 +124,136 @@ func limited(lines []string) []string {
 		return lines
 	}
 	return append(lines[:shownChanges:shownChanges], fmt.Sprintf("… and %d more; see -o json", len(lines)-shownChanges))
+}
+
+// revisionsCommand shows what a catalog has served and what changed each time.
+func (a *app) revisionsCommand() *cobra.Command {
+	var o output
+	c := a.onCatalog("revisions", "Show what a catalog has served, newest first, and what changed each time", func(ctx context.Context, c *client.Client, r client.Ref) error {
+		if err := o.check(); err != nil {
+			return err
+		}
+		list, err := c.Revisions(ctx, r)
+		items, err := all(list, err, func(v model.Revision) item {
+			return item{name: "revision/" + short(v.Revision), value: v, cells: []any{
+				short(v.Revision), or(v.Variant, none), a.age(v.Created), v.Packages, v.Bundles, or(changesText(v.Changes), none), or(strings.Join(mutated(v.Changes), ", "), none),
+			}}
+		})
+		if err != nil {
+			return err
+		}
+		columns := []column{
+			{name: "Revision"}, {name: "Kubernetes"}, {name: "Age"}, {name: "Packages"}, {name: "Bundles"}, {name: "Changes"}, {name: "Mutated"},
+		}
+		return a.show(o, resource{names: []string{"revision", "revisions"}, columns: columns}, items, false)
+	})
+	o.flags(c)
+	return c
+}
+
+// blobsCommand shows documents that Chandler has no meaning for (R-CAT-8); with --raw it writes their bytes.
+func (a *app) blobsCommand() *cobra.Command {
+	var o output
+	var schema, pkg, name string
+	var raw bool
+	c := a.onCatalog("blobs", "Show the documents of a catalog whose schemas Chandler does not know", func(ctx context.Context, c *client.Client, r client.Ref) error {
+		if err := o.check(); err != nil {
+			return err
+		}
+		list, err := c.Blobs(ctx, r, schema, pkg, name)
+		if err == nil && raw {
+			return a.rawBlobs(list)
+		}
+		items, err := all(list, err, func(b model.Blob) item {
+			return item{name: "blob/" + short(b.Digest), value: b, cells: []any{b.Schema, or(b.Package, none), or(b.Name, none), len(b.Body), short(b.Digest)}}
+		})
+		if err != nil {
+			return err
+		}
+		columns := []column{{name: "Schema"}, {name: "Package"}, {name: "Name"}, {name: "Bytes"}, {name: "Digest"}}
+		return a.show(o, resource{names: []string{"blob", "blobs"}, columns: columns}, items, false)
+	})
+	o.flags(c)
+	c.Flags().StringVar(&schema, "schema", "", "only of this schema")
+	c.Flags().StringVar(&pkg, "package", "", "only of this package")
+	c.Flags().StringVar(&name, "name", "", "only of this name")
+	c.Flags().BoolVar(&raw, "raw", false, "write the documents themselves, byte for byte, each on lines of its own")
+	return c
+}
+
+func (a *app) rawBlobs(list []model.Blob) error {
+	for _, b := range list {
+		if _, err := fmt.Fprintf(a.Out, "%s\n", b.Body); err != nil {
+			return fmt.Errorf("write a blob of schema %s: %w", b.Schema, err)
+		}
+	}
+	return nil
+}
+
+// maxNamedChanges bounds the packages that a line names; -o json has them all.
+const maxNamedChanges = 4
+
+// changesText says in one line what a revision changed.
+func changesText(all []model.RevisionChange) string {
+	var parts []string
+	for _, c := range all[:min(len(all), maxNamedChanges)] {
+		parts = append(parts, c.Package+" "+changeText(c))
+	}
+	if rest := len(all) - len(parts); rest > 0 {
+		parts = append(parts, fmt.Sprintf("and %d packages more", rest))
+	}
+	return strings.Join(parts, "; ")
+}
+
+func changeText(c model.RevisionChange) string {
+	if c.Change != "changed" {
+		return c.Change
+	}
+	var parts []string
+	for _, h := range c.Heads {
+		parts = append(parts, fmt.Sprintf("%s: %s to %s", h.Channel, or(h.From, none), or(h.To, none)))
+	}
+	for _, n := range []struct {
+		count int
+		what  string
+	}{{len(c.BundlesAdded), "added"}, {len(c.BundlesRemoved), "removed"}, {len(c.BundlesMutated), "mutated"}} {
+		if n.count > 0 {
+			parts = append(parts, fmt.Sprintf("%d bundles %s", n.count, n.what))
+		}
+	}
+	if c.DefaultChannelTo != "" {
+		parts = append(parts, "default channel "+c.DefaultChannelTo)
+	}
+	for _, d := range []struct {
+		names []string
+		what  string
+	}{{c.Deprecated, "deprecated"}, {c.Undeprecated, "no longer deprecated"}} {
+		if len(d.names) > 0 {
+			parts = append(parts, d.what+" "+strings.Join(d.names, " "))
+		}
+	}
+	return or(strings.Join(parts, ", "), c.Change)
+}
+
+// mutated names the bundles that have other content than before under the same name.
+func mutated(all []model.RevisionChange) []string {
+	var names []string
+	for _, c := range all {
+		names = append(names, c.BundlesMutated...)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// lastRevision says what the newest revision changed.
+func (p *page) lastRevision(v model.Revision) {
+	p.section("Last revision")
+	p.row("Revision:", v.Revision)
+	p.row("Served since:", p.age(v.Created)+" ago")
+	for _, c := range v.Changes {
+		p.row(c.Package+":", changeText(c))
+	}
+	if names := mutated(v.Changes); len(names) > 0 {
+		p.row("Mutated:", strings.Join(names, ", ")+" (other content under the same name, which is never installed again)")
+	}
 }

@@ -74,3 +74,31 @@ func TestLongListsAreCut(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// TestRevisionsAreSentences: what a revision changed stands in a line, mutated bundles by name.
+func TestRevisionsAreSentences(t *testing.T) {
+	t.Parallel()
+	all := []model.RevisionChange{
+		{Package: "new", Change: "added", BundlesAdded: []string{"new.v1"}},
+		{
+			Package: "buoy", Change: "changed", Heads: []model.ChannelMove{{Channel: "stable", From: "a", To: "b"}, {Channel: "gone", From: "c"}},
+			BundlesAdded: []string{"b"}, BundlesMutated: []string{"z", "a"}, DefaultChannelTo: "stable", Deprecated: []string{"olm.package"}, Undeprecated: []string{"olm.bundle/a"},
+		},
+		{Package: "icon", Change: "changed"},
+		{Package: "old", Change: "removed"},
+		{Package: "fifth", Change: "added"},
+	}
+	want := "new added; buoy stable: a to b, gone: c to <none>, 1 bundles added, 2 bundles mutated, default channel stable, " +
+		"deprecated olm.package, no longer deprecated olm.bundle/a; icon changed; old removed; and 1 packages more"
+	if got := changesText(all); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := fmt.Sprint(mutated(all)); got != "[a z]" {
+		t.Errorf("got %s", got)
+	}
+	var out strings.Builder
+	a := &app{Streams: Streams{Out: &out}}
+	if err := a.rawBlobs([]model.Blob{{Body: []byte("{\"a\":  1}")}, {Body: []byte("b: 2")}}); err != nil || out.String() != "{\"a\":  1}\nb: 2\n" {
+		t.Errorf("got %q %v", out.String(), err)
+	}
+}

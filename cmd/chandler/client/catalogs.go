@@ -121,7 +121,7 @@ func healthQuery(cluster, namespace string) url.Values {
 // SearchPackages finds packages in all catalogs, best first. Empty fields choose all.
 func (c *Client) SearchPackages(ctx context.Context, f model.PackageFilter) ([]model.FoundPackage, error) {
 	q := url.Values{
-		"category": f.Categories, "provider": f.Providers, "capability": f.Capabilities, "infrastructureFeature": f.Features,
+		"category": f.Categories, "provider": f.Providers, "providerURL": f.ProviderURLs, "capability": f.Capabilities, "infrastructureFeature": f.Features,
 		"installMode": f.InstallModes, "catalog": f.Catalogs, "label": f.Labels, "search": {f.Search},
 		"catalogNamespace": {f.CatalogNamespace}, "cluster": {f.Cluster}, "namespace": {f.Namespace},
 	}
@@ -151,6 +151,27 @@ func (c *Client) Package(ctx context.Context, r Ref, name string) (model.Package
 // Revisions lists the revisions of a catalog, newest first.
 func (c *Client) Revisions(ctx context.Context, r Ref) ([]model.Revision, error) {
 	return list[model.Revision](ctx, c, catalogPath(r, "revisions"), catalogQuery(r))
+}
+
+// LastRevision is the newest revision of a catalog; false where it never served one.
+func (c *Client) LastRevision(ctx context.Context, r Ref) (model.Revision, bool, error) {
+	q := catalogQuery(r)
+	if q == nil {
+		q = url.Values{}
+	}
+	q.Set("limit", "1")
+	page, err := ask[struct{ Items []model.Revision }](ctx, c, http.MethodGet, catalogPath(r, "revisions"), q, nil)
+	if err != nil || len(page.Items) == 0 {
+		return model.Revision{}, false, err
+	}
+	return page.Items[0], true, nil
+}
+
+// Blobs lists the documents of a catalog whose schemas Chandler does not know. Empty arguments choose all.
+func (c *Client) Blobs(ctx context.Context, r Ref, schema, pkg, name string) ([]model.Blob, error) {
+	q := url.Values{"schema": {schema}, "package": {pkg}, "name": {name}}
+	maps.Copy(q, catalogQuery(r))
+	return list[model.Blob](ctx, c, catalogPath(r, "blobs"), q)
 }
 
 // Bundles lists the bundles of a catalog, of one package when pkg is given.

@@ -3,8 +3,10 @@ package compare_test
 import (
 	"encoding/json"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -20,7 +22,10 @@ type pair struct{ Package, Head, Previous string }
 // installSet loads the bundles of the install set by name.
 func installSet(tb testing.TB) ([]pair, map[string]bundle.Content) {
 	tb.Helper()
-	dir := filepath.Join(catalogtest.Unpack(tb, catalogtest.InstallSet, nil), "install-set")
+	few := func(name string) bool {
+		return all || path.Base(name) == "set.json" || strings.Contains(name, "/anzo-operator/") || strings.Contains(name, "/druid-operator/")
+	}
+	dir := filepath.Join(catalogtest.Unpack(tb, catalogtest.InstallSet, few), "install-set")
 	raw, err := os.ReadFile(filepath.Join(dir, "set.json"))
 	if err != nil {
 		tb.Fatal(err)
@@ -57,6 +62,9 @@ func TestRealUpgrades(t *testing.T) {
 	breaking, more := 0, 0
 	for _, p := range pairs {
 		from, to := contents[p.Previous], contents[p.Head]
+		if !all && from.Manifests == nil {
+			continue
+		}
 		if from.Manifests == nil || to.Manifests == nil {
 			t.Errorf("%s: %s or %s is not there", p.Package, p.Previous, p.Head)
 			continue
@@ -77,7 +85,7 @@ func TestRealUpgrades(t *testing.T) {
 		}
 		t.Logf("%-45s crds %2d, breaking %-5v, rights +%d -%d", p.Head, len(forth.CRDs), forth.Breaking(), len(forth.Gained), len(forth.Lost))
 	}
-	if breaking < 5 || more < 5 || breaking == len(pairs) {
+	if all && (breaking < 5 || more < 5) || breaking == 0 || breaking == len(pairs) {
 		t.Errorf("of %d upgrades %d break something and %d gain rights", len(pairs), breaking, more)
 	}
 }

@@ -83,8 +83,9 @@ func (a *App) start(ctx context.Context, p parts) error {
 	if err := a.assemble(p, tokens); err != nil {
 		return err
 	}
+	// Before anybody is served, so that they are there from the first start. What goes wrong is tried again.
 	if err := a.intents.EnsureDefaults(ctx); err != nil {
-		return err
+		a.tel.Log.ErrorContext(ctx, "default catalogs are not what the configuration says; trying again", "error", err)
 	}
 	if a.ops, err = httpserver.Listen(ctx, a.cfg.OpsListen); err != nil {
 		return err
@@ -137,7 +138,7 @@ func (a *App) assemble(p parts, tokens *store.Tokens) error {
 			Subscriptions: view.Subscriptions, InstallPlans: view.InstallPlans, Operators: view.Operators,
 		},
 		ClusterReads: reader, ClusterWrites: intents,
-		CatalogReads: reader, CatalogWrites: intents, Browse: &view.Browser{Reader: reader}, Upgrades: &view.Browser{Reader: reader},
+		CatalogReads: reader, CatalogWrites: intents, Browse: &view.Browser{Reader: reader}, Upgrades: &view.Browser{Reader: reader}, Blobs: &view.Browser{Reader: reader},
 		Search: &view.Browser{Reader: reader}, SecretReads: reader, SecretWrites: intents, HookWrites: intents, Pushes: intents, Hub: intents, Health: intents,
 		GroupReads: reader, GroupWrites: intents,
 		SubscriptionReads: reader, SubscriptionWrites: intents,
@@ -167,6 +168,7 @@ func (a *App) Run(ctx context.Context) error {
 	}
 	g.Add("effects", a.intents.TellLostCommits)
 	g.Add("hooks", a.intents.TakePushes)
+	g.Add("default catalogs", a.intents.KeepDefaults)
 	g.Add("api", func(ctx context.Context) error {
 		a.tel.Log.InfoContext(ctx, "the REST interface is served", "address", a.Addr())
 		return httpserver.Serve(ctx, a.listener, a.api, 0)

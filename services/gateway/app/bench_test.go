@@ -35,6 +35,7 @@ type bench struct {
 	db       *pgtest.Database
 	identity *age.X25519Identity
 	settings func(*app.Config) // of further ones; may be nil
+	said     slog.Handler      // takes what gateways log; may be nil
 	mu       sync.Mutex
 	pools    map[string]*pg.Pool // by role
 	position string              // of the last event that a fact appended
@@ -62,6 +63,9 @@ func (b *bench) gateway(adminToken string) (url string, stop func()) {
 	b.t.Helper()
 	nats := bustest.Start(b.t)
 	tel := &telemetry.Telemetry{Log: slog.New(slog.DiscardHandler)}
+	if b.said != nil {
+		tel.Log = slog.New(b.said)
+	}
 	cfg := app.Config{
 		Config: service.Config{DatabaseURL: b.db.URL("gateway"), NATSURL: nats.Server.URL(), OpsListen: "127.0.0.1:0", Drain: 10 * time.Second},
 		Listen: "127.0.0.1:0", AdminToken: adminToken, CredentialsRecipient: b.identity.Recipient().String(), TokenTo: io.Discard,

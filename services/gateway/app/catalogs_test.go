@@ -216,7 +216,7 @@ func TestBundleImages(t *testing.T) {
 	}
 	b.published("fleet", c.Stream, "sha256:a", p)
 	b.exec("catalog-indexer", `insert into catalog.bundle_images (tenant, catalog, image, package, bundle, content, message)
-		select 'default', $1, 'registry.example.test/tidegauge.' || n, 'tidegauge', n, c, m from (values ('v1.1.0', 'sha256:c', ''), ('v2.0.0', '', 'not found')) as v (n, c, m)`, c.Stream)
+		select 'default', $1, 'registry.example.test/tidegauge.' || n, 'tidegauge', 'tidegauge.' || n, c, m from (values ('v1.1.0', 'sha256:c', ''), ('v2.0.0', '', 'not found')) as v (n, c, m)`, c.Stream)
 	images := must[struct{ Items []model.BundleSummary }](b, 200, b.do("GET", b.seen("/api/v1/catalogs/fleet/bundles"), nil)).Items
 	if len(images) != 3 || images[0].Content+images[0].FetchError != "" || images[1].Content != "sha256:c" || images[2].FetchError != "not found" {
 		t.Errorf("got %+v", images)

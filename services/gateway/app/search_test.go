@@ -24,7 +24,7 @@ func described(name, displayName, provider, description string, annotations map[
 		installModes = append(installModes, mode{m, true})
 	}
 	metadata, err := json.Marshal(map[string]any{
-		"displayName": displayName, "provider": map[string]string{"name": provider}, "description": description,
+		"displayName": displayName, "provider": map[string]string{"name": provider, "url": pageOf(name)}, "description": description,
 		"annotations": annotations, "installModes": installModes, "keywords": []string{"shore", "gauge"},
 		"labels": map[string]string{"operatorframework.io/arch.arm64": "supported"},
 	})
@@ -35,6 +35,14 @@ func described(name, displayName, provider, description string, annotations map[
 		Name: name, DefaultChannel: "stable", Channels: []libcatalog.Channel{{Name: "stable", Entries: []libcatalog.Entry{{Name: name + ".v1.0.0"}}}},
 		Bundles: []libcatalog.Bundle{{Name: name + ".v1.0.0", Version: "1.0.0", Metadata: metadata}},
 	}
+}
+
+// pageOf is the home page of a provider, which one package alone names.
+func pageOf(name string) string {
+	if name == "tide-gauge" {
+		return "https://dock.example.test"
+	}
+	return ""
 }
 
 type found struct {
@@ -105,6 +113,8 @@ func TestSearch(t *testing.T) {
 		{"search=%26%7C!", ""},
 		{"category=database", "community/buoys certified/tide-gauge"},
 		{"category=Security&category=Monitoring", "certified/tide-gauge certified/tidelock"},
+		{"providerURL=https://DOCK.example.test/", "certified/tide-gauge"},
+		{"providerURL=https://other.example.test&providerURL=https://dock.example.test", "certified/tide-gauge"},
 		{"provider=Dock+Ltd", "community/buoys certified/tide-gauge"},
 		{"capability=Auto+Pilot", "community/buoys"},
 		{"infrastructureFeature=disconnected", "community/buoys certified/tide-gauge"},

@@ -2,6 +2,8 @@ package app_test
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/chandler-fleet/chandler/libs/events"
@@ -43,8 +45,15 @@ func TestVariants(t *testing.T) {
 	if v := c.Variants[1]; v.Error != "no such tag" || v.ErrorReason != "RegistryServerError" || v.State != "Failed" {
 		t.Errorf("got %+v", v)
 	}
-	if len(c.Conditions) != 2 || c.Conditions[0].Status != "True" || c.Conditions[1].Status != "False" || c.Conditions[1].Message != "Kubernetes 1.9: the version is not known" {
-		t.Errorf("conditions %+v", c.Conditions)
+	var conditions []string
+	for _, x := range c.Conditions {
+		conditions = append(conditions, strings.Join([]string{x.Type, x.Status, x.Reason, x.Message}, " "))
+	}
+	if got := strings.Join(conditions, "\n"); got != `TemplatesHaveResolved True AllTemplatesResolved Kubernetes 1.34
+ResolvedImage True AllTemplatesResolved Kubernetes 1.34: registry.example.test/a:v1.34
+TemplatesHaveResolved False UnableToResolve Kubernetes 1.9: the version is not known
+ResolvedImage False UnableToResolve Kubernetes 1.9: the version is not known` {
+		t.Errorf("conditions %s", got)
 	}
 
 	for name, version := range map[string]string{"new": "v1.34.2", "old": "v1.20.0", "silent": ""} {
@@ -60,6 +69,54 @@ func TestVariants(t *testing.T) {
 		if got := b.search(query).names(); got != want {
 			t.Errorf("%q: %s, want %s", query, got, want)
 		}
+		list := must[struct{ Items []model.PackageSummary }](b, 200, b.do("GET", "/api/v1/catalogs/a/packages?"+query, nil)).Items
+		if len(list) != 1 || "a/"+list[0].Name != want {
+			t.Errorf("packages for %q: %+v, want %s", query, list, want)
+		}
+		for _, path := range []string{"", "/icon", "/upgrades", "/channels"} {
+			if a := b.do("GET", "/api/v1/catalogs/a/packages/"+want[2:]+path+"?"+query, nil); a.status != 200 {
+				t.Errorf("%s for %q: %d %s", path, query, a.status, a.body)
+			}
+		}
+	}
+	if l := must[struct{ Items []model.BundleSummary }](b, 200, b.do("GET", "/api/v1/catalogs/a/bundles?cluster=old", nil)).Items; len(l) != 3 {
+		t.Errorf("bundles of the fallback: %+v", l)
+	}
+	if l := must[struct{ Items []model.BundleSummary }](b, 200, b.do("GET", "/api/v1/catalogs/a/bundles?variant=1.34", nil)).Items; len(l) != 1 {
+		t.Errorf("bundles of 1.34: %+v", l)
+	}
+	must[problem](b, 404, b.do("GET", "/api/v1/catalogs/a/packages?variant=1.50", nil))
+
+	// The list is filtered by the state that it shows: the last event of this catalog tells of another variant.
+	for state, want := range map[string]int{"Ready": 1, "Failed": 0} {
+		if l := must[struct{ Items []model.Catalog }](b, 200, b.do("GET", "/api/v1/catalogs?state="+state, nil)).Items; len(l) != want {
+			t.Errorf("%s: %+v", state, l)
+		}
+	}
+}
+
+// TestSubscriptionsAreCheckedAgainstWhatTheirClusterSees: with a templated catalog each cluster has its own
+// packages, channels and deprecations (R-CAT-92, R-SUB-41).
+func TestSubscriptionsAreCheckedAgainstWhatTheirClusterSees(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.templated("a") // 1.34 has the buoy, the fallback the tidegauge with a deprecated channel
+	for name, version := range map[string]string{"new": "v1.34.2", "old": "v1.20.0"} {
+		b.cluster(name)
+		b.fact(events.Installer, events.KindCluster, name, name, events.ClusterObserved{State: "Connected", KubernetesVersion: version})
+		must[model.Cluster](b, 200, b.do("GET", b.seen("/api/v1/clusters/"+name), nil))
+	}
+	subscribe := func(cluster, pkg, channel string) answer {
+		return b.do("POST", "/api/v1/clusters/"+cluster+"/namespaces/ops/subscriptions?validate=strict",
+			fmt.Sprintf(`{"name": %q, "package": %[1]q, "channel": %q, "catalog": "a", "approval": "Manual"}`, pkg, channel))
+	}
+	must[problem](b, 422, subscribe("new", "tidegauge", "fast"))
+	must[problem](b, 422, subscribe("old", "buoy", "stable"))
+	must[model.Subscription](b, 201, subscribe("new", "buoy", "stable"))
+	s := must[model.Subscription](b, 201, subscribe("old", "tidegauge", "fast"))
+	s = must[model.Subscription](b, 200, b.do("GET", "/api/v1/clusters/old/namespaces/ops/subscriptions/tidegauge?minPosition="+s.Position, nil))
+	if !slices.ContainsFunc(s.Status.Conditions, func(c model.Condition) bool { return c.Type == "ChannelDeprecated" }) {
+		t.Errorf("got %+v", s.Status.Conditions)
 	}
 }
 

@@ -78,6 +78,9 @@ type State struct {
 	Added bool
 	Name  Name
 	Spec  Spec
+	// Configured says that the configuration of the installation added it, not a person: only such a catalog
+	// is a default one (R-CAT-110). Evolve knows nothing of who acts; whoever folds a stream sets it.
+	Configured bool
 }
 
 // Command is one of Add, Change, Refresh and Remove.

@@ -18,6 +18,8 @@ const (
 	MinKey = 32
 	// NonceBytes makes each hook its own.
 	NonceBytes = 16
+	// idChars is the length of an id: a nonce as text.
+	idChars = (NonceBytes*8 + 5) / 6
 	// prefix tells people, and those who look for secrets in the wrong places, what they see.
 	prefix = "chh_"
 	// signature is how the header of a signed request begins.
@@ -31,13 +33,26 @@ type Hook struct {
 	Created         time.Time
 }
 
-// Secret is the secret of a hook.
+// ID names the hook in its address and at the beginning of its secret, so that it is found by what nobody can
+// guess. It proves nothing.
+func (h Hook) ID() string { return base64.RawURLEncoding.EncodeToString(h.Nonce) }
+
+// NonceOf reads an ID; false for what is none.
+func NonceOf(id string) ([]byte, bool) {
+	if len(id) != idChars {
+		return nil, false
+	}
+	nonce, err := base64.RawURLEncoding.Strict().DecodeString(id)
+	return nonce, err == nil
+}
+
+// Secret is the secret of a hook: its id and what only the gateway can make of it.
 func Secret(key, tenant, subject string, nonce []byte) string {
 	mac := hmac.New(sha256.New, []byte(key))
 	// The parts cannot run into each other: no name holds a zero byte, and the nonce has a fixed length.
 	mac.Write([]byte("chandler.catalog-hook.v1\x00" + tenant + "\x00" + subject + "\x00"))
 	mac.Write(nonce)
-	return prefix + base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+	return prefix + Hook{Nonce: nonce}.ID() + "." + base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
 // Proof is what a request brings: a token, or a signature of its body.
@@ -46,17 +61,28 @@ type Proof struct {
 	Signature string // X-Hub-Signature-256: sha256=<hex>
 }
 
+// ID is that of the hook whose secret the token is said to be; "" where there is no token, or no secret.
+func (p Proof) ID() string {
+	rest, ours := strings.CutPrefix(p.Token, prefix)
+	if id, _, whole := strings.Cut(rest, "."); ours && whole {
+		return id
+	}
+	return ""
+}
+
+// TokenHolds reports whether the token fits the secret, or there is none: what can be known without the body.
+func (p Proof) TokenHolds(secret string) bool {
+	given, want := sha256.Sum256([]byte(p.Token)), sha256.Sum256([]byte(secret))
+	return subtle.ConstantTimeCompare(given[:], want[:]) == 1 || p.Token == ""
+}
+
 // Empty reports whether a request brings nothing.
 func (p Proof) Empty() bool { return p.Token == "" && p.Signature == "" }
 
 // Holds reports whether the proof fits the secret. Where both are brought both must fit. It takes the same
 // time whatever is wrong.
 func (p Proof) Holds(secret string, body []byte) bool {
-	ok := !p.Empty()
-	if p.Token != "" {
-		given, want := sha256.Sum256([]byte(p.Token)), sha256.Sum256([]byte(secret))
-		ok = subtle.ConstantTimeCompare(given[:], want[:]) == 1 && ok
-	}
+	ok := p.TokenHolds(secret) && !p.Empty()
 	if p.Signature != "" {
 		mac := hmac.New(sha256.New, []byte(secret))
 		mac.Write(body)

@@ -117,6 +117,13 @@ type FindingFilter struct {
 	Page
 }
 
+// CatalogView says whose eyes a templated catalog is seen with: those of a cluster, or of a Kubernetes minor
+// version. Without either it is the newest.
+type CatalogView struct {
+	Cluster string
+	Variant string
+}
+
 // CatalogFilter chooses catalogs.
 type CatalogFilter struct {
 	State string
@@ -133,4 +140,47 @@ type Revision struct {
 	Bundles  int       `json:"bundles"`
 	Version  int64     `json:"version" doc:"Of the event that published it, in the catalog's stream"`
 	Created  time.Time `json:"createdAt"`
+	Variant  string    `json:"variant,omitempty" doc:"Kubernetes minor version that it is for, of a templated catalog"`
+	// Changes are those of the event that published it.
+	Changes []RevisionChange `json:"changes" nullable:"false" doc:"Packages that differ from the revision before"`
+}
+
+// RevisionChange is one package that differs from the revision before.
+type RevisionChange struct {
+	Package            string        `json:"package"`
+	Change             string        `json:"change" enum:"added,removed,changed"`
+	Digest             string        `json:"digest,omitempty" doc:"Of the package document"`
+	Heads              []ChannelMove `json:"heads,omitempty" doc:"Channels whose head is another bundle now"`
+	BundlesAdded       []string      `json:"bundlesAdded,omitempty"`
+	BundlesRemoved     []string      `json:"bundlesRemoved,omitempty"`
+	BundlesMutated     []string      `json:"bundlesMutated,omitempty" doc:"Other content under the same name, which is never installed again"`
+	DefaultChannelFrom string        `json:"defaultChannelFrom,omitempty"`
+	DefaultChannelTo   string        `json:"defaultChannelTo,omitempty"`
+	Deprecated         []string      `json:"deprecated,omitempty" doc:"olm.package, olm.channel/NAME or olm.bundle/NAME"`
+	Undeprecated       []string      `json:"undeprecated,omitempty"`
+}
+
+// ChannelMove is a channel whose head is another bundle; From is empty for a new channel, To for one that is gone.
+type ChannelMove struct {
+	Channel string `json:"channel"`
+	From    string `json:"from,omitempty"`
+	To      string `json:"to,omitempty"`
+}
+
+// Blob is a document of a schema that Chandler does not know (R-CAT-8).
+type Blob struct {
+	Schema  string `json:"schema"`
+	Package string `json:"package,omitempty"`
+	Name    string `json:"name,omitempty"`
+	Digest  string `json:"digest" doc:"Of the bytes"`
+	Body    []byte `json:"body" doc:"The bytes as they stand in the catalog"`
+}
+
+// BlobFilter chooses blobs of a catalog.
+type BlobFilter struct {
+	Schema  string
+	Package string
+	Name    string
+	View    CatalogView
+	Page
 }

@@ -6,7 +6,7 @@ import "github.com/chandler-fleet/chandler/libs/source"
 // libs/source's to say; what does not belong is refused by name.
 type CatalogSource struct {
 	Type         source.Type       `json:"type" enum:"directory,archive,git,image,grpc,configmap,sqlite" doc:"directory: that the indexer can read; archive: tar, tar.gz or tar.zst at a path or URL; git: a repository; image: a catalog image; grpc: a running catalog server; configmap: of a cluster; sqlite: an index database"`
-	Path         string            `json:"path,omitempty" maxLength:"4096" doc:"Absolute path: directory, archive, sqlite; image: of an OCI layout on disk"`
+	Path         string            `json:"path,omitempty" maxLength:"4096" doc:"directory, archive, sqlite; image: of an OCI layout on disk. As the indexer sees it; a relative one starts in its catalog-root"`
 	URL          string            `json:"url,omitempty" maxLength:"4096" doc:"archive, git"`
 	Reference    string            `json:"reference,omitempty" maxLength:"1024" doc:"git: branch, tag or commit; the remote's HEAD without it"`
 	Subdirectory string            `json:"subdirectory,omitempty" maxLength:"4096" doc:"archive, git, image: where the catalog lies inside"`

@@ -13,6 +13,10 @@ type Caller struct {
 	Role   Role
 }
 
+// ActorConfiguration stands where a person's id stands in what people decide: for what the configuration of
+// the installation does.
+const ActorConfiguration = "configuration"
+
 // Role is what a token allows within its tenant.
 type Role string
 

@@ -54,6 +54,7 @@ type PackageFilter struct {
 	Search       string
 	Categories   []string
 	Providers    []string
+	ProviderURLs []string
 	Capabilities []string
 	Features     []string
 	InstallModes []string
@@ -177,5 +178,6 @@ type BundleSummary struct {
 type BundleFilter struct {
 	Package string
 	Channel string
+	View    CatalogView
 	Page
 }

@@ -24,5 +24,6 @@ type Upgrade struct {
 // UpgradeFilter chooses upgrades of a package.
 type UpgradeFilter struct {
 	From, To string
+	View     CatalogView
 	Page
 }

@@ -26,7 +26,6 @@ const (
 	LabelKey      = "kubernetes-label-key"
 	LabelValue    = "kubernetes-label-value"
 	Unique        = "unique"
-	AbsolutePath  = "absolute-path"
 	Together      = "given-together"
 	NotChangeable = "not-changeable"
 	Object        = "json-object"

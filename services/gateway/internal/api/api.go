@@ -68,6 +68,7 @@ type Deps struct {
 	Hub                Hub
 	Health             Health
 	Upgrades           UpgradeReads
+	Blobs              BlobReads
 	GroupReads         GroupReads
 	GroupWrites        GroupWrites
 	SubscriptionReads  SubscriptionReads
@@ -90,7 +91,8 @@ type API struct {
 	huma    huma.API
 	router  *chi.Mux
 	streams chan struct{} // one place for each open stream
-	pushes  chan struct{} // one place for each notification that is worked on
+	pushes  chan struct{} // one place for each notification that asks the database
+	bodies  readers       // of notifications
 }
 
 // New builds the interface. Deps may be empty where only the OpenAPI document is wanted.

@@ -35,10 +35,10 @@ type CatalogWrites interface {
 
 // Browser answers questions about what catalogs hold.
 type Browser interface {
-	Packages(ctx context.Context, who model.Caller, name catalog.Name, p model.Page) ([]model.PackageSummary, []string, error)
-	Package(ctx context.Context, who model.Caller, name catalog.Name, pkg string) (model.PackageDetail, error)
-	Channels(ctx context.Context, who model.Caller, name catalog.Name, pkg string) ([]model.ChannelDetail, error)
-	Icon(ctx context.Context, who model.Caller, name catalog.Name, pkg string) (model.PackageIcon, error)
+	Packages(ctx context.Context, who model.Caller, name catalog.Name, view model.CatalogView, p model.Page) ([]model.PackageSummary, []string, error)
+	Package(ctx context.Context, who model.Caller, name catalog.Name, view model.CatalogView, pkg string) (model.PackageDetail, error)
+	Channels(ctx context.Context, who model.Caller, name catalog.Name, view model.CatalogView, pkg string) ([]model.ChannelDetail, error)
+	Icon(ctx context.Context, who model.Caller, name catalog.Name, view model.CatalogView, pkg string) (model.PackageIcon, error)
 	Bundles(ctx context.Context, who model.Caller, name catalog.Name, f model.BundleFilter) ([]model.BundleSummary, []string, error)
 }
 
@@ -187,7 +187,7 @@ func (a *API) catalogReports() {
 func (a *API) catalogContent() {
 	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}/packages", "list-packages", tagCatalogs, "List the packages of a catalog"),
 		func(ctx context.Context, who model.Caller, in *struct {
-			CatalogPath
+			BrowsePath
 			ListQuery
 		},
 		) (*listOutput[model.PackageSummary], error) {
@@ -195,26 +195,26 @@ func (a *API) catalogContent() {
 			if err != nil {
 				return nil, err
 			}
-			return listed(a.d.Browse.Packages(ctx, who, in.name(), page))
+			return listed(a.d.Browse.Packages(ctx, who, in.name(), in.view(), page))
 		})
 	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}/packages/{package}", "get-package", tagCatalogs, "Get a package with its channels"),
 		func(ctx context.Context, who model.Caller, in *PackagePath) (*output[model.PackageDetail], error) {
 			if err := a.wait(ctx, who, a.d.Views.Catalogs, in.ReadQuery); err != nil {
 				return nil, err
 			}
-			return read(a.d.Browse.Package(ctx, who, in.name(), in.Package))
+			return read(a.d.Browse.Package(ctx, who, in.name(), in.view(), in.Package))
 		})
 	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}/packages/{package}/channels", "list-channels", tagCatalogs, "List the channels of a package"),
 		func(ctx context.Context, who model.Caller, in *PackagePath) (*listOutput[model.ChannelDetail], error) {
 			if err := a.wait(ctx, who, a.d.Views.Catalogs, in.ReadQuery); err != nil {
 				return nil, err
 			}
-			items, err := a.d.Browse.Channels(ctx, who, in.name(), in.Package)
+			items, err := a.d.Browse.Channels(ctx, who, in.name(), in.view(), in.Package)
 			return listed(items, nil, err)
 		})
 	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}/bundles", "list-bundles", tagCatalogs, "List bundles of a catalog by package and name"),
 		func(ctx context.Context, who model.Caller, in *struct {
-			CatalogPath
+			BrowsePath
 			ListQuery
 			Package string `query:"package" maxLength:"63"`
 			Channel string `query:"channel" maxLength:"253"`
@@ -224,13 +224,32 @@ func (a *API) catalogContent() {
 			if err != nil {
 				return nil, err
 			}
-			return listed(a.d.Browse.Bundles(ctx, who, in.name(), model.BundleFilter{Package: in.Package, Channel: in.Channel, Page: page}))
+			return listed(a.d.Browse.Bundles(ctx, who, in.name(), model.BundleFilter{Package: in.Package, Channel: in.Channel, View: in.view(), Page: page}))
 		})
+}
+
+// BrowsePath is a catalog whose content is read, and the eyes that it is seen with.
+type BrowsePath struct {
+	Catalog   string `path:"catalog" maxLength:"253" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$" patternDescription:"a DNS-1123 subdomain"`
+	Cluster   string `query:"cluster" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" patternDescription:"a DNS-1123 label" doc:"What this cluster sees of a templated catalog. Together with namespace: the catalog that belongs to the cluster"`
+	Namespace string `query:"namespace" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" patternDescription:"a DNS-1123 label"`
+	Variant   string `query:"variant" maxLength:"16" doc:"What clusters of this Kubernetes minor version, such as 1.34, see of a templated catalog; the highest without it and cluster"`
+}
+
+func (p BrowsePath) name() catalog.Name {
+	if p.Namespace == "" {
+		return catalog.Name{Name: p.Catalog}
+	}
+	return catalog.Name{Cluster: p.Cluster, Namespace: p.Namespace, Name: p.Catalog}
+}
+
+func (p BrowsePath) view() model.CatalogView {
+	return model.CatalogView{Cluster: p.Cluster, Variant: p.Variant}
 }
 
 // PackagePath is a package of a catalog.
 type PackagePath struct {
-	CatalogPath
+	BrowsePath
 	ReadQuery
 	Package string `path:"package" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" patternDescription:"a DNS-1123 label"`
 }

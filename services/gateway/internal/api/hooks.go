@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -23,8 +24,16 @@ const (
 	// maxHookBody bounds what a registry or repository tells of a push; it is read for its signature alone. More
 	// than httpserver.DefaultBodyLimit never comes this far.
 	maxHookBody = 1 << 20
-	// maxHookRequests bounds the requests that are worked on at a time, since anybody may send one.
+	// maxHookRequests bounds the requests that ask the database at a time, since anybody may send one; each does
+	// so for some milliseconds.
 	maxHookRequests = 16
+	// hookPlaceWait is how long a request waits for such a place: many turns of the others.
+	hookPlaceWait = 2 * time.Second
+	// maxHookBodies bounds the bodies of one hook that are read at a time: a repository that tells of several
+	// pushes at once waits for none of them.
+	maxHookBodies = 4
+	// hookBodyTimeout bounds how long a sender may take for a body of some kilobytes.
+	hookBodyTimeout = 5 * time.Second
 )
 
 // HookWrites gives catalogs hooks and takes them away.
@@ -36,8 +45,8 @@ type HookWrites interface {
 
 // Pushes takes what hooks are sent.
 type Pushes interface {
-	HookExists(ctx context.Context, name catalog.Name) (bool, error)
-	Push(ctx context.Context, name catalog.Name, proof cataloghook.Proof, body []byte) error
+	FindHook(ctx context.Context, name catalog.Name, id string, proof cataloghook.Proof) (cataloghook.Hook, error)
+	Push(ctx context.Context, h cataloghook.Hook, proof cataloghook.Proof, body []byte) error
 }
 
 func (a *API) hooks() {
@@ -63,12 +72,14 @@ func (a *API) hooks() {
 		Description: "For registries and repositories. Needs the secret of the catalog's hook and nothing else: as the key of an HMAC-SHA256 " +
 			"of the body in X-Hub-Signature-256 (sha256=<hex>), or as it is in Authorization: Bearer or X-Gitlab-Token. The body is not looked at. " +
 			"Pushes of one moment become one look at the source, and pushes without end one every ten seconds. " +
-			"Parameters cluster and namespace name a cluster's own catalog.",
+			"Parameters cluster and namespace name a cluster's own catalog, hook the hook: all stand in the address that was given with the " +
+			"secret. Whatever is wrong, the answer is the same 401.",
 		Security: []map[string][]string{{}},
 		Parameters: []*huma.Param{
 			{Name: "catalog", In: "path", Required: true, Schema: &huma.Schema{Type: huma.TypeString}},
 			{Name: "cluster", In: "query", Schema: &huma.Schema{Type: huma.TypeString}},
 			{Name: "namespace", In: "query", Schema: &huma.Schema{Type: huma.TypeString}},
+			{Name: "hook", In: "query", Schema: &huma.Schema{Type: huma.TypeString}, Description: "Not needed with a bearer token or X-Gitlab-Token, which begin with it"},
 		},
 		Responses: withProblems(map[string]*huma.Response{"202": {Description: "Accepted"}}, a.huma.OpenAPI().Components.Schemas, http.MethodPost),
 	})
@@ -77,20 +88,22 @@ func (a *API) hooks() {
 const pathHook = "/hooks/catalogs/{catalog}"
 
 // push takes a push notification. It stands outside what bearer tokens protect: the secret of the hook is
-// its own, and lets nobody do anything else. Whatever is wrong with name or secret, the answer is the same.
+// its own, and lets nobody do anything else. Whatever is wrong with name, hook, secret or body, the answer is
+// the same, so that nobody learns which catalogs there are.
 func (a *API) push(w http.ResponseWriter, r *http.Request) {
-	select {
-	case a.pushes <- struct{}{}:
-		defer func() { <-a.pushes }()
-	default:
-		w.Header().Set("Retry-After", "1")
-		httpserver.Problem(w, r, errs.New(errs.Unavailable, "too many notifications at a time; try again in a moment"))
-		return
-	}
 	ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
 	defer cancel()
-	if err := a.takePush(ctx, w, r); err != nil {
+	// A sender that dawdles would hold a place.
+	err := http.NewResponseController(w).SetReadDeadline(time.Now().Add(hookBodyTimeout))
+	if err == nil || errors.Is(err, http.ErrNotSupported) {
+		err = a.takePush(ctx, w, r)
+	}
+	if err != nil {
+		w.Header().Set("Connection", "close") // or the server would wait for the rest of the body before it answers
 		httpserver.NoteError(r.Context(), err)
+		if errs.Is(err, errs.Unavailable) {
+			w.Header().Set("Retry-After", "1")
+		}
 		httpserver.Problem(w, r, public(err))
 		return
 	}
@@ -98,44 +111,88 @@ func (a *API) push(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *API) takePush(ctx context.Context, w http.ResponseWriter, r *http.Request) error {
-	refused := errs.New(errs.Unauthenticated, "no hook of this catalog has this secret")
 	name, ok := hookName(r)
 	proof := cataloghook.Proof{Token: r.Header.Get("X-Gitlab-Token"), Signature: r.Header.Get("X-Hub-Signature-256")}
 	if token, err := bearer(r); err == nil {
 		proof.Token = token
 	}
 	if !ok || proof.Empty() || len(proof.Token) > maxTokenChars || len(proof.Signature) > maxTokenChars {
-		return refused
+		return errRefusedPush
 	}
-	there, err := a.d.Pushes.HookExists(ctx, name)
+	id := r.URL.Query().Get("hook")
+	if id == "" {
+		id = proof.ID()
+	}
+	hook, err := withPlace(ctx, a.pushes, func() (cataloghook.Hook, error) { return a.d.Pushes.FindHook(ctx, name, id, proof) })
 	if err != nil {
 		return err
 	}
-	if !there {
-		return refused
+	var body []byte
+	if proof.Signature != "" { // else the body says nothing that is needed
+		if body, err = a.notification(w, r, id); err != nil {
+			return err
+		}
 	}
-	if proof.Signature == "" { // the body says nothing that is needed
-		return a.d.Pushes.Push(ctx, name, proof, nil)
-	}
-	body, err := notification(w, r)
-	if err != nil {
-		return err
-	}
-	return a.d.Pushes.Push(ctx, name, proof, body)
+	_, err = withPlace(ctx, a.pushes, func() (struct{}, error) { return struct{}{}, a.d.Pushes.Push(ctx, hook, proof, body) })
+	return err
 }
 
-// notification reads what was sent, for its signature.
-func notification(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	// A sender that dawdles would hold a place.
-	if err := http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return nil, errs.Wrap(errs.Internal, err, "bound the reading of a notification")
+var errRefusedPush = errs.New(errs.Unauthenticated, "no hook of this catalog has this secret")
+
+// withPlace does what needs the database while it holds one of the places for requests of anybody. What a
+// sender can make last long is not done in one.
+func withPlace[T any](ctx context.Context, places chan struct{}, do func() (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeout(ctx, hookPlaceWait)
+	defer cancel()
+	select {
+	case places <- struct{}{}:
+		defer func() { <-places }()
+		return do()
+	case <-ctx.Done():
+		var none T
+		return none, errs.New(errs.Unavailable, "too many notifications at a time; try again in a moment")
 	}
+}
+
+// readers counts the bodies that are being read, by hook: whoever knows the address of one hook and sends
+// slowly holds up that hook and no other.
+type readers struct {
+	mu sync.Mutex
+	of map[string]int
+}
+
+// enter takes a place of a hook, and returns what gives it back; false where all are taken.
+func (r *readers) enter(id string) (leave func(), ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.of[id] >= maxHookBodies {
+		return nil, false
+	}
+	if r.of == nil {
+		r.of = map[string]int{}
+	}
+	r.of[id]++
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.of[id]--
+		if r.of[id] == 0 {
+			delete(r.of, id)
+		}
+	}, true
+}
+
+// notification reads what was sent, for its signature. Nobody has proved anything yet: what is wrong with a
+// body is no other answer than what is wrong with a secret.
+func (a *API) notification(w http.ResponseWriter, r *http.Request, id string) ([]byte, error) {
+	leave, ok := a.bodies.enter(id)
+	if !ok {
+		return nil, errs.New(errs.Unavailable, "too many notifications of this hook at a time; try again in a moment")
+	}
+	defer leave()
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxHookBody))
-	if _, large := errors.AsType[*http.MaxBytesError](err); large {
-		return nil, errs.New(errs.TooLarge, "the notification is larger than %d bytes", maxHookBody)
-	}
 	if err != nil {
-		return nil, errs.New(errs.Invalid, "the notification broke off")
+		return nil, errRefusedPush
 	}
 	return body, nil
 }

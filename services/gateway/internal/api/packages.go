@@ -17,6 +17,7 @@ type PackagesQuery struct {
 	Search           string   `query:"search" maxLength:"256" doc:"Words that names, keywords or descriptions hold; the beginning of a word is enough"`
 	Category         []string `query:"category,explode" maxItems:"32" doc:"May be given several times, as alternatives; so may the others"`
 	Provider         []string `query:"provider,explode" maxItems:"32"`
+	ProviderURL      []string `query:"providerURL,explode" maxItems:"32" doc:"Of the provider's home page, as packages name it"`
 	Capability       []string `query:"capability,explode" maxItems:"8" doc:"Such as Deep Insights"`
 	Feature          []string `query:"infrastructureFeature,explode" maxItems:"32" doc:"Such as disconnected"`
 	InstallMode      []string `query:"installMode,explode" maxItems:"4" enum:"OwnNamespace,SingleNamespace,MultiNamespace,AllNamespaces"`
@@ -48,7 +49,7 @@ func (a *API) packages() {
 				return nil, err
 			}
 			found, err := a.d.Search.Search(ctx, who, model.PackageFilter{
-				Search: in.Search, Categories: in.Category, Providers: in.Provider, Capabilities: in.Capability, Features: in.Feature,
+				Search: in.Search, Categories: in.Category, Providers: in.Provider, ProviderURLs: in.ProviderURL, Capabilities: in.Capability, Features: in.Feature,
 				InstallModes: in.InstallMode, Catalogs: in.Catalog, CatalogNamespace: in.CatalogNamespace, Labels: in.Label,
 				Cluster: in.Cluster, Namespace: in.Namespace, Page: page,
 			})
@@ -68,7 +69,7 @@ func (a *API) packages() {
 		if err := a.wait(ctx, who, a.d.Views.Catalogs, in.ReadQuery); err != nil {
 			return nil, err
 		}
-		i, err := a.d.Browse.Icon(ctx, who, in.name(), in.Package)
+		i, err := a.d.Browse.Icon(ctx, who, in.name(), in.view(), in.Package)
 		if err != nil {
 			return nil, err
 		}

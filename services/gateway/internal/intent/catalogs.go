@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/source"
 	"github.com/chandler-fleet/chandler/services/gateway/catalog"
@@ -22,13 +23,25 @@ import (
 const kindCatalogSource = "catalog-source"
 
 var catalogs = aggregate[catalog.State, catalog.Command]{
-	events.KindCatalog, func(s catalog.State) string { return s.Name.Subject() }, catalog.Decide, fold(catalog.Evolve),
+	events.KindCatalog, func(s catalog.State) string { return s.Name.Subject() }, catalog.Decide, evolveCatalog,
+}
+
+// evolveCatalog remembers who added a catalog, beside what it is.
+func evolveCatalog(s catalog.State, r eventlog.Recorded) (catalog.State, error) {
+	s, err := catalog.Evolve(s, r.Payload)
+	if _, added := r.Payload.(events.CatalogAdded); added {
+		s.Configured = r.Actor == model.ActorConfiguration
+	}
+	return s, err
 }
 
 // AddCatalog offers a catalog.
 func (s *Service) AddCatalog(ctx context.Context, who model.Caller, in model.AddCatalog, how model.Validate) (model.Catalog, error) {
 	name := catalog.Name{Cluster: in.Cluster, Namespace: in.Namespace, Name: in.Name}
-	out, err := s.onCatalog(ctx, who, name, func(ctx context.Context, tx pgx.Tx, _ catalog.State) (catalog.Command, error) {
+	out, err := s.onCatalog(ctx, who, name, func(ctx context.Context, tx pgx.Tx, now catalog.State) (catalog.Command, error) {
+		if s.comesAsDefault(name) && !now.Added { // it is on its way
+			return nil, refuseDefault(name, "added")
+		}
 		if name.Cluster != "" {
 			if err := s.clusterExists(ctx, tx, who.Tenant, name.Cluster); err != nil {
 				return nil, err
@@ -68,7 +81,7 @@ func (s *Service) PatchCatalog(ctx context.Context, who model.Caller, name catal
 		if err != nil {
 			return nil, err
 		}
-		return catalog.Change{Spec: spec}, s.guardDefault(ctx, tx, who, name, now.Spec, spec)
+		return catalog.Change{Spec: spec}, s.guardDefault(ctx, tx, who, now, spec)
 	})
 	if err != nil {
 		return model.Catalog{}, err
@@ -107,7 +120,7 @@ func (s *Service) RefreshCatalog(ctx context.Context, who model.Caller, name cat
 // RemoveCatalog stops offering a catalog, and ends its hook.
 func (s *Service) RemoveCatalog(ctx context.Context, who model.Caller, name catalog.Name) (model.Removed, error) {
 	out, err := s.onCatalog(ctx, who, name, func(ctx context.Context, tx pgx.Tx, now catalog.State) (catalog.Command, error) {
-		if now.Added && s.isDefault(name) {
+		if now.Added && s.isDefault(now) {
 			return nil, refuseDefault(name, "removed")
 		}
 		return catalog.Remove{}, s.Hooks.Delete(ctx, tx, who.Tenant, name.Subject())
@@ -118,19 +131,28 @@ func (s *Service) RemoveCatalog(ctx context.Context, who model.Caller, name cata
 func (s *Service) onCatalog(ctx context.Context, who model.Caller, name catalog.Name,
 	command commander[catalog.State, catalog.Command],
 ) (outcome[catalog.State], error) {
-	return run(ctx, s, who, catalogs, name.Subject(), catalog.State{Name: name}, command)
+	var out outcome[catalog.State]
+	var appended eventlog.Appended
+	err := s.transact(ctx, who, "intent "+string(catalogs.kind), func(ctx context.Context, tx pgx.Tx) (err error) {
+		if s.comesAsDefault(name) {
+			// What the hub says and what the catalog says change together, always in this order.
+			if _, err := s.Hub.Lock(ctx, tx, who.Tenant, s.Now().UTC()); err != nil {
+				return err
+			}
+		}
+		out, appended, err = attempt(ctx, s, tx, who, catalogs, name.Subject(), catalog.State{Name: name}, command)
+		return err
+	})
+	if err == nil {
+		out.Position = s.position(ctx, appended)
+	}
+	return out, err
 }
 
 // catalogSpec checks the source and stores its settings.
 func (s *Service) catalogSpec(ctx context.Context, tx pgx.Tx, who model.Caller, name catalog.Name,
 	in model.ChangeCatalog, how model.Validate, previous string,
 ) (catalog.Spec, error) {
-	if err := checkPath(in.Source.Path); err != nil {
-		return catalog.Spec{}, err
-	}
-	if in.Source.Path != "" {
-		in.Source.Path = path.Clean(in.Source.Path)
-	}
 	settings := in.Source.Settings(in.Display)
 	spec := catalog.Spec{
 		SourceType: string(in.Source.Type), Priority: in.Priority, Disabled: in.Disabled, Templated: source.Templated(settings),
@@ -144,6 +166,9 @@ func (s *Service) catalogSpec(ctx context.Context, tx pgx.Tx, who model.Caller, 
 	if err := checkSource(in.Source.Type, settings); err != nil {
 		return spec, err
 	}
+	if settings.Path != "" { // two ways to write one path are no change
+		settings.Path = path.Clean(settings.Path)
+	}
 	if err := s.checkSecrets(ctx, tx, who, in.Source, how); err != nil {
 		return spec, err
 	}
@@ -153,17 +178,6 @@ func (s *Service) catalogSpec(ctx context.Context, tx pgx.Tx, who model.Caller, 
 	}
 	spec.Settings, err = s.Bodies.Commit(ctx, tx, who.Tenant, kindCatalogSource, body, previous)
 	return spec, err
-}
-
-// checkPath wants an absolute path without "..": what a relative one means would depend on where the
-// indexer was started.
-func checkPath(p string) error {
-	if p == "" || path.IsAbs(p) && !strings.Contains("/"+p+"/", "/../") {
-		return nil
-	}
-	var v rule.Violations
-	v.Addf("/source/path", rule.AbsolutePath, "the path of the source is %q: want an absolute path without '..'", p)
-	return v.Err()
 }
 
 // checkSource applies the rules that indexer and CLI use, too.
@@ -215,7 +229,7 @@ func (s *Service) catalogAnswer(out outcome[catalog.State], name catalog.Name, i
 	vis := out.State.Spec.Visibility
 	return model.Catalog{
 		Name: name.Name, Cluster: name.Cluster, Namespace: name.Namespace, Source: in.Source, Display: in.Display,
-		Priority: out.State.Spec.Priority, Disabled: out.State.Spec.Disabled, Default: s.isDefault(name),
+		Priority: out.State.Spec.Priority, Disabled: out.State.Spec.Disabled, Default: s.isDefault(out.State),
 		Visibility: model.CatalogVisibility{Cluster: vis.Cluster, Namespace: vis.Namespace},
 		State:      model.CatalogLoading, AddedAt: out.Time, UpdatedAt: out.Time,
 		Stream: out.Stream.String(), Version: out.Version, Position: out.Position,

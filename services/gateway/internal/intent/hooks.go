@@ -56,14 +56,14 @@ func (s *Service) MakeHook(ctx context.Context, who model.Caller, name catalog.N
 		return s.Hooks.Put(ctx, tx, h)
 	})
 	out := hookAnswer(name, h)
-	out.Secret = cataloghook.Secret(s.HookKey, who.Tenant, h.Subject, nonce)
+	out.Secret = s.hookSecret(h)
 	return out, err
 }
 
 // CatalogHook tells of a catalog's hook, without its secret.
 func (s *Service) CatalogHook(ctx context.Context, who model.Caller, name catalog.Name) (out model.CatalogHook, err error) {
 	err = s.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
-		hooks, err := s.Hooks.Of(ctx, tx, name.Subject())
+		hooks, err := s.Hooks.Of(ctx, tx, who.Tenant, name.Subject())
 		if err == nil && len(hooks) == 0 {
 			err = errs.New(errs.NotFound, "catalog %q has no hook", name.Subject())
 		}
@@ -83,42 +83,45 @@ func (s *Service) EndHook(ctx context.Context, who model.Caller, name catalog.Na
 func (s *Service) hasHookKey() bool { return len(s.HookKey) >= cataloghook.MinKey }
 
 func hookAnswer(name catalog.Name, h cataloghook.Hook) model.CatalogHook {
-	path := "/api/v1/hooks/catalogs/" + name.Name
+	q := url.Values{"hook": {h.ID()}}
 	if name.Cluster != "" {
-		path += "?" + url.Values{"cluster": {name.Cluster}, "namespace": {name.Namespace}}.Encode()
+		q.Set("cluster", name.Cluster)
+		q.Set("namespace", name.Namespace)
 	}
-	return model.CatalogHook{Path: path, Created: h.Created}
+	return model.CatalogHook{Path: "/api/v1/hooks/catalogs/" + name.Name + "?" + q.Encode(), Created: h.Created}
 }
 
-// HookExists reports whether a catalog of this name has a hook, so that nobody's body is read in vain.
-func (s *Service) HookExists(ctx context.Context, name catalog.Name) (bool, error) {
-	if !s.hasHookKey() {
-		return false, nil
-	}
-	hooks, err := s.Hooks.Of(ctx, s.Pool, name.Subject())
-	return len(hooks) > 0, err
-}
-
-// Push asks for a look at a catalog's source on behalf of whoever holds the secret of its hook. It names no
-// tenant: the one whose secret it is, is meant. Nothing else can be done with it.
-func (s *Service) Push(ctx context.Context, name catalog.Name, proof cataloghook.Proof, body []byte) error {
+// FindHook finds the hook of a catalog by its id, if what the proof says without a body is right. All else is
+// the same errs.Unauthenticated.
+func (s *Service) FindHook(ctx context.Context, name catalog.Name, id string, proof cataloghook.Proof) (cataloghook.Hook, error) {
 	refused := errs.New(errs.Unauthenticated, "no hook of this catalog has this secret")
-	if !s.hasHookKey() {
-		return refused
+	nonce, ok := cataloghook.NonceOf(id)
+	if !ok || proof.Empty() || !s.hasHookKey() {
+		return cataloghook.Hook{}, refused
 	}
-	hooks, err := s.Hooks.Of(ctx, s.Pool, name.Subject())
+	hooks, err := s.Hooks.ByNonce(ctx, s.Pool, nonce)
 	if err != nil {
-		return err
+		return cataloghook.Hook{}, err
 	}
-	for _, h := range hooks {
-		if !proof.Holds(cataloghook.Secret(s.HookKey, h.Tenant, h.Subject, h.Nonce), body) {
-			continue
-		}
-		return s.Pool.TenantTx(ctx, h.Tenant, func(tx pgx.Tx) error {
-			return s.Hooks.Pushed(ctx, tx, h, s.Now().UTC(), hookDelay, hookQuiet)
-		})
+	if len(hooks) == 0 || hooks[0].Subject != name.Subject() || !proof.TokenHolds(s.hookSecret(hooks[0])) {
+		return cataloghook.Hook{}, refused
 	}
-	return refused
+	return hooks[0], nil
+}
+
+// Push asks for a look at a catalog's source on behalf of whoever holds the secret of its hook. Nothing else
+// can be done with it.
+func (s *Service) Push(ctx context.Context, h cataloghook.Hook, proof cataloghook.Proof, body []byte) error {
+	if !s.hasHookKey() || !proof.Holds(s.hookSecret(h), body) {
+		return errs.New(errs.Unauthenticated, "no hook of this catalog has this secret")
+	}
+	return s.Pool.TenantTx(ctx, h.Tenant, func(tx pgx.Tx) error {
+		return s.Hooks.Pushed(ctx, tx, h, s.Now().UTC(), hookDelay, hookQuiet)
+	})
+}
+
+func (s *Service) hookSecret(h cataloghook.Hook) string {
+	return cataloghook.Secret(s.HookKey, h.Tenant, h.Subject, h.Nonce)
 }
 
 // TakePushes has looked at what was pushed, until ctx ends. It returns nil.

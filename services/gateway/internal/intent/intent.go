@@ -7,6 +7,7 @@ package intent
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -55,7 +56,8 @@ type Secrets interface {
 type Hooks interface {
 	Put(ctx context.Context, tx pgx.Tx, h cataloghook.Hook) error
 	Delete(ctx context.Context, tx pgx.Tx, tenant, subject string) error
-	Of(ctx context.Context, q pg.Querier, subject string) ([]cataloghook.Hook, error)
+	Of(ctx context.Context, q pg.Querier, tenant, subject string) ([]cataloghook.Hook, error)
+	ByNonce(ctx context.Context, q pg.Querier, nonce []byte) ([]cataloghook.Hook, error)
 	HookTurns
 }
 
@@ -66,8 +68,10 @@ type HookTurns interface {
 	Take(ctx context.Context, tx pgx.Tx, h cataloghook.Hook, now time.Time) (bool, error)
 }
 
-// Hub stores which default catalogs are switched off.
+// Hub stores which default catalogs are switched off. Lock is Get for those who will Put: until their
+// transaction ends nobody else does.
 type Hub interface {
+	Lock(ctx context.Context, tx pgx.Tx, tenant string, now time.Time) (operatorhub.Hub, error)
 	Get(ctx context.Context, q pg.Querier, tenant string) (operatorhub.Hub, error)
 	Put(ctx context.Context, tx pgx.Tx, tenant string, hub operatorhub.Hub, now time.Time) error
 }
@@ -77,9 +81,9 @@ type Tenants interface {
 	List(ctx context.Context) ([]string, error)
 }
 
-// Catalogs answers what a catalog offers, by the subject of its stream.
+// Catalogs answers what a catalog offers to a cluster, by the subject of its stream.
 type Catalogs interface {
-	Offer(ctx context.Context, q pg.Querier, tenant, subject, pkg string) (catalog.Offer, error)
+	Offer(ctx context.Context, q pg.Querier, tenant, subject, cluster, pkg string) (catalog.Offer, error)
 }
 
 // Service carries out intents.
@@ -98,6 +102,8 @@ type Service struct {
 	Now         func() time.Time
 	NewID       func() uuid.UUID
 	Slog        *slog.Logger
+
+	served sync.Map // tenants whose default catalogs are what the configuration says
 }
 
 // aggregate is what run needs of a pure aggregate.
@@ -130,25 +136,31 @@ func fold[S any](evolve func(S, events.Payload) (S, error)) func(S, eventlog.Rec
 func run[S, C any](ctx context.Context, s *Service, who model.Caller, a aggregate[S, C], natural string, initial S,
 	command commander[S, C],
 ) (outcome[S], error) {
-	ctx, end := telemetry.Span(ctx, "intent "+string(a.kind))
 	var out outcome[S]
 	var appended eventlog.Appended
-	var err error
-	for range decideAttempts {
-		err = s.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
-			out, appended, err = attempt(ctx, s, tx, who, a, natural, initial, command)
-			return err
-		})
-		if !errs.Is(err, errs.Conflict) || ctx.Err() != nil {
-			break
-		}
-	}
-	end(err)
+	err := s.transact(ctx, who, "intent "+string(a.kind), func(ctx context.Context, tx pgx.Tx) (err error) {
+		out, appended, err = attempt(ctx, s, tx, who, a, natural, initial, command)
+		return err
+	})
 	if err != nil {
 		return out, err
 	}
 	out.Position = s.position(ctx, appended)
 	return out, nil
+}
+
+// transact runs do in a transaction of the caller's tenant, and anew where somebody was faster.
+func (s *Service) transact(ctx context.Context, who model.Caller, span string, do func(ctx context.Context, tx pgx.Tx) error) error {
+	ctx, end := telemetry.Span(ctx, span)
+	var err error
+	for range decideAttempts {
+		err = s.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error { return do(ctx, tx) })
+		if !errs.Is(err, errs.Conflict) || ctx.Err() != nil {
+			break
+		}
+	}
+	end(err)
+	return err
 }
 
 func attempt[S, C any](ctx context.Context, s *Service, tx pgx.Tx, who model.Caller, a aggregate[S, C], natural string, initial S,
@@ -183,7 +195,7 @@ func attempt[S, C any](ctx context.Context, s *Service, tx pgx.Tx, who model.Cal
 		}
 	}
 	for _, p := range payloads {
-		if out.State, err = a.evolve(out.State, eventlog.Recorded{Payload: p, Envelope: events.Envelope{Time: out.Time}}); err != nil {
+		if out.State, err = a.evolve(out.State, eventlog.Recorded{Payload: p, Envelope: events.Envelope{Time: out.Time, Actor: who.Actor}}); err != nil {
 			return out, appended, err
 		}
 	}

@@ -2,7 +2,9 @@ package intent
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -12,23 +14,23 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/operatorhub"
 )
 
-// actorConfiguration stands where a person's id stands in what people decide.
-const actorConfiguration = "configuration"
+const (
+	// defaultsTurn is how often the gateway looks for tenants that do not have their default catalogs yet: those
+	// that were made since, and those where something failed.
+	defaultsTurn = 5 * time.Second
+	// ownName is what the hub says of a default catalog whose name was taken before.
+	ownName = "a catalog of your own has this name and stays as it is: remove it, and the default one comes with the next start of the gateway or the next change of the hub"
+)
 
-func (s *Service) isDefault(name catalog.Name) bool {
-	_, ok := s.defaultCatalog(name)
-	return ok
+// comesAsDefault reports whether the configuration names a catalog.
+func (s *Service) comesAsDefault(name catalog.Name) bool {
+	return name.Cluster == "" && slices.ContainsFunc(s.Defaults, func(d model.AddCatalog) bool { return d.Name == name.Name })
 }
 
-func (s *Service) defaultCatalog(name catalog.Name) (model.AddCatalog, bool) {
-	if name.Cluster != "" {
-		return model.AddCatalog{}, false
-	}
-	i := slices.IndexFunc(s.Defaults, func(d model.AddCatalog) bool { return d.Name == name.Name })
-	if i < 0 {
-		return model.AddCatalog{}, false
-	}
-	return s.Defaults[i], true
+// isDefault reports whether a catalog is one that the configuration names and made: a tenant's own of the
+// same name is none.
+func (s *Service) isDefault(now catalog.State) bool {
+	return now.Configured && s.comesAsDefault(now.Name)
 }
 
 func refuseDefault(name catalog.Name, what string) error {
@@ -37,28 +39,53 @@ func refuseDefault(name catalog.Name, what string) error {
 }
 
 // guardDefault refuses every change of a default catalog but switching it (R-CAT-110), and keeps what was
-// said in the hub, so that a restart does not undo it.
-func (s *Service) guardDefault(ctx context.Context, tx pgx.Tx, who model.Caller, name catalog.Name, now, wanted catalog.Spec) error {
-	if !s.isDefault(name) {
+// said in the hub, so that a restart does not undo it. The caller's transaction holds the lock of the hub.
+func (s *Service) guardDefault(ctx context.Context, tx pgx.Tx, who model.Caller, now catalog.State, wanted catalog.Spec) error {
+	if !s.isDefault(now) {
 		return nil
 	}
-	switched := now
+	switched := now.Spec
 	switched.Disabled = wanted.Disabled
 	if switched != wanted {
-		return refuseDefault(name, "changed")
+		return refuseDefault(now.Name, "changed")
 	}
-	if now.Disabled == wanted.Disabled {
+	if now.Spec.Disabled == wanted.Disabled {
 		return nil
 	}
-	hub, err := s.Hub.Get(ctx, tx, who.Tenant)
+	hub, err := s.Hub.Lock(ctx, tx, who.Tenant, s.Now().UTC())
 	if err != nil {
 		return err
 	}
-	return s.Hub.Put(ctx, tx, who.Tenant, hub.With(name.Name, wanted.Disabled), s.Now().UTC())
+	return s.Hub.Put(ctx, tx, who.Tenant, hub.With(now.Name.Name, wanted.Disabled), s.Now().UTC())
 }
 
-// EnsureDefaults makes the default catalogs of every tenant what the configuration says, switched as
-// people said. A catalog that the configuration no longer names stays and becomes an ordinary one.
+// KeepDefaults makes the default catalogs of every tenant what the configuration says, switched as people
+// said: of each tenant once, as soon as it is known. It returns nil when ctx ends. What goes wrong for one
+// tenant is logged and tried again; the others have theirs.
+func (s *Service) KeepDefaults(ctx context.Context) error {
+	if len(s.Defaults) == 0 {
+		<-ctx.Done()
+		return nil
+	}
+	tick := time.NewTicker(defaultsTurn)
+	defer tick.Stop()
+	for told := ""; ; {
+		if err := s.EnsureDefaults(ctx); err == nil {
+			told = ""
+		} else if ctx.Err() == nil && err.Error() != told {
+			told = err.Error()
+			s.Slog.ErrorContext(ctx, "default catalogs are not what the configuration says; trying again", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// EnsureDefaults is one turn of KeepDefaults: it serves the tenants that were not served yet. A catalog that
+// the configuration no longer names stays and becomes an ordinary one.
 func (s *Service) EnsureDefaults(ctx context.Context) error {
 	if len(s.Defaults) == 0 {
 		return nil
@@ -67,53 +94,111 @@ func (s *Service) EnsureDefaults(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var failed []error
 	for _, tenant := range tenants {
-		if err := s.applyHub(ctx, model.Caller{Tenant: tenant, Actor: actorConfiguration}); err != nil {
-			return err
+		if _, served := s.served.Load(tenant); served {
+			continue
 		}
+		if err := s.ensureDefaults(ctx, tenant); err != nil {
+			failed = append(failed, errs.Wrap(errs.KindOf(err), err, "tenant %s", tenant))
+			continue
+		}
+		s.served.Store(tenant, true)
 	}
-	return nil
+	return errors.Join(failed...)
 }
 
-// applyHub makes each default catalog of the caller's tenant what configuration and hub say.
-func (s *Service) applyHub(ctx context.Context, who model.Caller) error {
+func (s *Service) ensureDefaults(ctx context.Context, tenant string) error {
+	who := model.Caller{Tenant: tenant, Actor: model.ActorConfiguration}
+	var own []string
+	err := s.transact(ctx, who, "intent default catalogs", func(ctx context.Context, tx pgx.Tx) error {
+		hub, err := s.Hub.Lock(ctx, tx, tenant, s.Now().UTC())
+		if err != nil {
+			return err
+		}
+		own, err = s.applyHub(ctx, tx, who, hub)
+		return err
+	})
+	if err == nil && len(own) > 0 {
+		s.Slog.WarnContext(ctx, "a tenant has catalogs of its own under the names of default catalogs; they stay as they are", "tenant", tenant, "catalogs", own)
+	}
+	return err
+}
+
+// applyHub makes each default catalog of the caller's tenant what configuration and hub say, in the
+// transaction that holds the lock of the hub. It returns the names that stand for a catalog of the tenant's own.
+func (s *Service) applyHub(ctx context.Context, tx pgx.Tx, who model.Caller, hub operatorhub.Hub) (own []string, err error) {
 	for _, d := range s.Defaults {
-		name := catalog.Name{Name: d.Name}
-		_, err := s.onCatalog(ctx, who, name, func(ctx context.Context, tx pgx.Tx, now catalog.State) (catalog.Command, error) {
-			hub, err := s.Hub.Get(ctx, tx, who.Tenant)
-			if err != nil {
-				return nil, err
-			}
-			in := d.Intent()
-			in.Disabled = hub.Disabled(d.Name)
-			spec, err := s.catalogSpec(ctx, tx, who, name, in, model.ValidateLenient, now.Spec.Settings)
-			if err != nil {
-				return nil, err
-			}
-			if now.Added {
-				return catalog.Change{Spec: spec}, nil
-			}
-			return catalog.Add{Name: name, Spec: spec}, nil
-		})
-		if err != nil && !errs.Is(err, errs.AlreadyExists) { // another gateway was faster
-			return errs.Wrap(errs.KindOf(err), err, "default catalog %s", d.Name)
+		now, err := s.catalogState(ctx, tx, who.Tenant, catalog.Name{Name: d.Name})
+		if err != nil {
+			return nil, err
+		}
+		if now.Added && !now.Configured {
+			own = append(own, d.Name)
+			continue
+		}
+		by := who
+		if !now.Added {
+			by.Actor = model.ActorConfiguration
+		}
+		_, _, err = attempt(ctx, s, tx, by, catalogs, d.Name, catalog.State{Name: now.Name}, s.toDefault(by, d, hub))
+		if err != nil {
+			return nil, errs.Wrap(errs.KindOf(err), err, "default catalog %s", d.Name)
 		}
 	}
-	return nil
+	return own, nil
+}
+
+// toDefault is the command that makes a catalog what configuration and hub say.
+func (s *Service) toDefault(who model.Caller, d model.AddCatalog, hub operatorhub.Hub) commander[catalog.State, catalog.Command] {
+	return func(ctx context.Context, tx pgx.Tx, now catalog.State) (catalog.Command, error) {
+		in := d.Intent()
+		in.Disabled = hub.Disabled(d.Name)
+		spec, err := s.catalogSpec(ctx, tx, who, now.Name, in, model.ValidateLenient, now.Spec.Settings)
+		if err != nil {
+			return nil, err
+		}
+		if now.Added {
+			return catalog.Change{Spec: spec}, nil
+		}
+		return catalog.Add{Name: now.Name, Spec: spec}, nil
+	}
+}
+
+// catalogState is a catalog as the log tells it.
+func (s *Service) catalogState(ctx context.Context, tx pgx.Tx, tenant string, name catalog.Name) (catalog.State, error) {
+	state := catalog.State{Name: name}
+	head, err := s.Log.Latest(ctx, tx, tenant, catalogs.kind, name.Subject())
+	if err != nil || !head.Exists() {
+		return state, err
+	}
+	return replay(ctx, s, tx, tenant, catalogs, head, state)
 }
 
 // OperatorHub says which default catalogs are switched off.
 func (s *Service) OperatorHub(ctx context.Context, who model.Caller) (model.OperatorHub, error) {
 	var hub operatorhub.Hub
+	var own []string
 	err := s.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) (err error) {
-		hub, err = s.Hub.Get(ctx, tx, who.Tenant)
-		return err
+		if hub, err = s.Hub.Get(ctx, tx, who.Tenant); err != nil {
+			return err
+		}
+		for _, d := range s.Defaults {
+			now, err := s.catalogState(ctx, tx, who.Tenant, catalog.Name{Name: d.Name})
+			if err != nil {
+				return err
+			}
+			if now.Added && !now.Configured {
+				own = append(own, d.Name)
+			}
+		}
+		return nil
 	})
-	return s.hubAnswer(hub), err
+	return s.hubAnswer(hub, own), err
 }
 
-// SetOperatorHub switches default catalogs on and off. A name that none bears is kept and told in the
-// status: the catalog may come with the next version of the configuration.
+// SetOperatorHub switches default catalogs on and off, all in one transaction. A name that none bears is kept
+// and told in the status: the catalog may come with the next version of the configuration.
 func (s *Service) SetOperatorHub(ctx context.Context, who model.Caller, in model.SetOperatorHub) (model.OperatorHub, error) {
 	hub := operatorhub.Hub{DisableAll: in.DisableAllDefaultSources, Sources: map[string]bool{}}
 	for _, source := range in.Sources {
@@ -122,24 +207,36 @@ func (s *Service) SetOperatorHub(ctx context.Context, who model.Caller, in model
 		}
 		hub.Sources[source.Name] = source.Disabled
 	}
-	err := s.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error { return s.Hub.Put(ctx, tx, who.Tenant, hub, s.Now().UTC()) })
+	var own []string
+	err := s.transact(ctx, who, "intent operator hub", func(ctx context.Context, tx pgx.Tx) error {
+		if _, err := s.Hub.Lock(ctx, tx, who.Tenant, s.Now().UTC()); err != nil {
+			return err
+		}
+		if err := s.Hub.Put(ctx, tx, who.Tenant, hub, s.Now().UTC()); err != nil {
+			return err
+		}
+		var err error
+		own, err = s.applyHub(ctx, tx, who, hub)
+		return err
+	})
 	if err != nil {
 		return model.OperatorHub{}, err
 	}
-	if err := s.applyHub(ctx, who); err != nil {
-		return model.OperatorHub{}, err
-	}
-	return s.hubAnswer(hub), nil
+	return s.hubAnswer(hub, own), nil
 }
 
-func (s *Service) hubAnswer(hub operatorhub.Hub) model.OperatorHub {
+func (s *Service) hubAnswer(hub operatorhub.Hub, own []string) model.OperatorHub {
 	out := model.OperatorHub{DisableAllDefaultSources: hub.DisableAll, Sources: []model.HubSource{}, Status: []model.SourceStatus{}}
 	for _, d := range s.Defaults {
-		out.Status = append(out.Status, model.SourceStatus{Name: d.Name, Disabled: hub.Disabled(d.Name), Status: "Success"})
+		status := model.SourceStatus{Name: d.Name, Disabled: hub.Disabled(d.Name), Status: "Success"}
+		if slices.Contains(own, d.Name) {
+			status.Status, status.Message = "Error", ownName
+		}
+		out.Status = append(out.Status, status)
 	}
 	for _, name := range hub.Names() {
 		out.Sources = append(out.Sources, model.HubSource{Name: name, Disabled: hub.Sources[name]})
-		if !s.isDefault(catalog.Name{Name: name}) {
+		if !s.comesAsDefault(catalog.Name{Name: name}) {
 			out.Status = append(out.Status, model.SourceStatus{
 				Name: name, Disabled: hub.Sources[name], Status: "Error", Message: "no default catalog has this name",
 			})

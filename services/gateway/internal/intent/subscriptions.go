@@ -154,7 +154,7 @@ func (s *Service) checkOffer(ctx context.Context, tx pgx.Tx, who model.Caller, n
 	}
 	var offer catalog.Offer
 	if known {
-		if offer, err = s.Catalogs.Offer(ctx, tx, who.Tenant, subject, in.Package); err != nil {
+		if offer, err = s.Catalogs.Offer(ctx, tx, who.Tenant, subject, name.Cluster, in.Package); err != nil {
 			return err
 		}
 	}

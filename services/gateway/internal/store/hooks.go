@@ -11,9 +11,6 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/cataloghook"
 )
 
-// maxTenantsOfName bounds how many tenants' hooks of one name are compared with a request.
-const maxTenantsOfName = 1000
-
 // Hooks keeps the hooks of catalogs, and which of them were pushed to. Its zero value is ready for use.
 type Hooks struct{}
 
@@ -35,9 +32,14 @@ func (Hooks) Delete(ctx context.Context, tx pgx.Tx, tenant, subject string) erro
 	return nil
 }
 
-// Of returns the hooks of catalogs of this name: one for each tenant that the session sees.
-func (Hooks) Of(ctx context.Context, q pg.Querier, subject string) ([]cataloghook.Hook, error) {
-	return hooks(ctx, q, `select tenant, subject, nonce, created from gateway.catalog_hooks where subject = $1 order by tenant limit $2`, subject, maxTenantsOfName)
+// Of returns the hook of a tenant's catalog; none where it has none.
+func (Hooks) Of(ctx context.Context, q pg.Querier, tenant, subject string) ([]cataloghook.Hook, error) {
+	return hooks(ctx, q, `select tenant, subject, nonce, created from gateway.catalog_hooks where tenant = $1 and subject = $2`, tenant, subject)
+}
+
+// ByNonce returns the hook that was made with this nonce, whichever tenant's it is; none where there is none.
+func (Hooks) ByNonce(ctx context.Context, q pg.Querier, nonce []byte) ([]cataloghook.Hook, error) {
+	return hooks(ctx, q, `select tenant, subject, nonce, created from gateway.catalog_hooks where nonce = $1`, nonce)
 }
 
 // Pushed notes that a look is wanted: after delay, and not sooner than quiet after the look before. What was

@@ -33,6 +33,19 @@ func (OperatorHub) Get(ctx context.Context, q pg.Querier, tenant string) (operat
 	return hub, nil
 }
 
+// Lock is Get for those who will Put: nobody else passes it until the transaction ends. It makes a row where
+// there is none, since what is not there cannot be locked.
+func (h OperatorHub) Lock(ctx context.Context, tx pgx.Tx, tenant string, now time.Time) (operatorhub.Hub, error) {
+	if _, err := tx.Exec(ctx, `insert into gateway.operatorhub (tenant, disable_all, sources, updated) values ($1, false, '{}', $2)
+		on conflict (tenant) do nothing`, tenant, now); err != nil {
+		return operatorhub.Hub{}, fmt.Errorf("make the operator hub: %w", err)
+	}
+	if _, err := tx.Exec(ctx, `select from gateway.operatorhub where tenant = $1 for update`, tenant); err != nil {
+		return operatorhub.Hub{}, fmt.Errorf("lock the operator hub: %w", err)
+	}
+	return h.Get(ctx, tx, tenant)
+}
+
 // Put keeps what is said.
 func (OperatorHub) Put(ctx context.Context, tx pgx.Tx, tenant string, hub operatorhub.Hub, now time.Time) error {
 	sources, err := json.Marshal(hub.Sources)

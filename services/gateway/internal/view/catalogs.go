@@ -2,6 +2,7 @@ package view
 
 import (
 	"context"
+	"math"
 	"slices"
 	"time"
 
@@ -19,7 +20,7 @@ import (
 
 func catalogsProjection() projection.Projection {
 	return projection.Projection{
-		Name: Catalogs, Version: 2, Schema: schema, Tables: []string{"catalogs"},
+		Name: Catalogs, Version: 3, Schema: schema, Tables: []string{"catalogs"},
 		Types: typesOf(events.CatalogAdded{}, events.CatalogChanged{}, events.CatalogRemoved{}, events.CatalogRevisionPublished{}, events.CatalogLoadFailed{}),
 		Apply: applyCatalog,
 	}
@@ -35,10 +36,10 @@ func applyCatalog(ctx context.Context, tx pgx.Tx, t projection.Tables, e eventlo
 	case events.CatalogAdded:
 		n := catalog.ParseSubject(e.Subject)
 		return exec(ctx, tx, `insert into `+table+` (tenant, subject, name, cluster, namespace, source_type, spec, priority, visibility_cluster,
-				visibility_namespace, state, reason, rule, findings, document, revision, packages, bundles, event_id, added, updated, stream, version, disabled)
-			values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, '', '', 0, '', '', 0, 0, $12, $13, $13, $14, $15, $16)`,
+				visibility_namespace, state, reason, rule, findings, document, revision, packages, bundles, event_id, added, updated, stream, version, disabled, configured)
+			values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, '', '', 0, '', '', 0, 0, $12, $13, $13, $14, $15, $16, $17)`,
 			e.Tenant, e.Subject, n.Name, n.Cluster, n.Namespace, p.SourceType, p.Spec, p.Priority, p.Visibility.Cluster,
-			p.Visibility.Namespace, model.CatalogLoading, e.ID, e.Time, e.Stream, e.Version, p.Disabled)
+			p.Visibility.Namespace, model.CatalogLoading, e.ID, e.Time, e.Stream, e.Version, p.Disabled, e.Actor == model.ActorConfiguration)
 	case events.CatalogChanged:
 		return update(`source_type = $5, spec = $6, priority = $7, visibility_cluster = $8, visibility_namespace = $9, disabled = $10`,
 			p.SourceType, p.Spec, p.Priority, p.Visibility.Cluster, p.Visibility.Namespace, p.Disabled)
@@ -56,19 +57,20 @@ func applyCatalog(ctx context.Context, tx pgx.Tx, t projection.Tables, e eventlo
 }
 
 const catalogColumns = `select c.subject, c.name, c.cluster, c.namespace, c.source_type, c.spec, c.priority, c.visibility_cluster, c.visibility_namespace,
-	c.state, c.reason, c.rule, c.findings, c.document, c.revision, c.packages, c.bundles, c.event_id, c.added, c.updated, c.stream, c.version, c.disabled
+	c.state, c.reason, c.rule, c.findings, c.document, c.revision, c.packages, c.bundles, c.event_id, c.added, c.updated, c.stream, c.version, c.disabled, c.configured
 	from gateway.catalogs c`
 
 // catalogRow is a catalog with what its answer does not show.
 type catalogRow struct {
 	model.Catalog
 	subject, spec, document string
+	configured              bool // by the installation, not by a person
 }
 
 func scanCatalog(row pgx.Row) (catalogRow, error) {
 	var c catalogRow
 	err := row.Scan(&c.subject, &c.Name, &c.Cluster, &c.Namespace, &c.Source.Type, &c.spec, &c.Priority, &c.Visibility.Cluster, &c.Visibility.Namespace,
-		&c.State, &c.Reason, &c.Rule, &c.Findings, &c.document, &c.Revision, &c.Packages, &c.Bundles, &c.Event, &c.AddedAt, &c.UpdatedAt, &c.Stream, &c.Version, &c.Disabled)
+		&c.State, &c.Reason, &c.Rule, &c.Findings, &c.document, &c.Revision, &c.Packages, &c.Bundles, &c.Event, &c.AddedAt, &c.UpdatedAt, &c.Stream, &c.Version, &c.Disabled, &c.configured)
 	return c, err
 }
 
@@ -104,11 +106,16 @@ func openSources(ctx context.Context, q pg.Querier, tenant string, items []catal
 	return nil
 }
 
+// shownCatalogState is the state of a catalog as answers have it: of a templated one that of its newest variant
+// (addVariants).
+const shownCatalogState = `coalesce((select v.state from catalog_api.catalog_status v where v.tenant = c.tenant and v.catalog = c.stream and v.variant <> ''
+	order by string_to_array(v.variant, '.')::int[] desc limit 1), c.state)`
+
 // Catalogs lists catalogs: hub catalogs first, each by its subject.
 func (r *Reader) Catalogs(ctx context.Context, who model.Caller, f model.CatalogFilter) (items []model.Catalog, next []string, err error) {
 	var w where
 	w.add("c.tenant = ?", who.Tenant)
-	w.equal("c.state", f.State)
+	w.equal(shownCatalogState, f.State)
 	if f.Cluster != "" {
 		w.add("c.visibility_cluster in ('', ?)", f.Cluster)
 	}
@@ -142,7 +149,7 @@ func (r *Reader) complete(ctx context.Context, q pg.Querier, tenant string, item
 	}
 	for i := range items {
 		c := &items[i]
-		c.Default = c.Cluster == "" && r.Defaults[c.Name]
+		c.Default = c.configured && c.Cluster == "" && r.Defaults[c.Name]
 	}
 	return addVariants(ctx, q, tenant, items)
 }
@@ -193,20 +200,65 @@ func (r *Reader) Revisions(ctx context.Context, who model.Caller, name catalog.N
 		}
 		w.add("v.catalog = ?", c.Stream)
 		var more bool
-		items, more, err = page(ctx, tx, `select v.revision, v.previous, v.packages, v.bundles, v.version, v.created from catalog_api.revisions v`+w.String()+
+		items, more, err = page(ctx, tx, `select v.revision, v.previous, v.packages, v.bundles, v.version, v.created, v.variant from catalog_api.revisions v`+w.String()+
 			` order by v.created desc, v.revision desc`, w.args, p.Limit, scanRevision)
 		if more {
 			last := items[len(items)-1]
 			next = []string{last.Created.Format(time.RFC3339Nano), last.Revision}
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		return revisionChanges(ctx, tx, r.Log, who.Tenant, c.Stream, items)
 	})
 	return items, next, err
 }
 
+// revisionChanges adds to revisions what their events say. An event that is not at hand any more leaves none.
+func revisionChanges(ctx context.Context, q pg.Querier, log *eventlog.Log, tenant, stream string, items []model.Revision) error {
+	at := map[int64]*model.Revision{}
+	first := int64(math.MaxInt64)
+	for i := range items {
+		items[i].Changes = []model.RevisionChange{}
+		at[items[i].Version] = &items[i]
+		first = min(first, items[i].Version)
+	}
+	if len(items) == 0 {
+		return nil
+	}
+	id, err := events.ParseStreamID(stream)
+	if err != nil {
+		return errs.Wrap(errs.Internal, err, "read the stream of a catalog")
+	}
+	recorded, err := log.ReadStream(ctx, q, tenant, id, first-1)
+	if err != nil {
+		return err
+	}
+	for _, r := range recorded {
+		p, published := r.Payload.(events.CatalogRevisionPublished)
+		if v := at[r.Version]; published && v != nil {
+			for _, c := range p.Changes {
+				v.Changes = append(v.Changes, changeOf(c))
+			}
+		}
+	}
+	return nil
+}
+
+func changeOf(c events.PackageChange) model.RevisionChange {
+	out := model.RevisionChange{
+		Package: c.Package, Change: c.Change, Digest: c.Digest, BundlesAdded: c.BundlesAdded, BundlesRemoved: c.BundlesRemoved, BundlesMutated: c.BundlesMutated,
+		DefaultChannelFrom: c.DefaultChannelFrom, DefaultChannelTo: c.DefaultChannelTo, Deprecated: c.Deprecated, Undeprecated: c.Undeprecated,
+	}
+	for _, h := range c.Heads {
+		out.Heads = append(out.Heads, model.ChannelMove(h))
+	}
+	return out
+}
+
 func scanRevision(row pgx.Row) (model.Revision, error) {
 	var v model.Revision
-	err := row.Scan(&v.Revision, &v.Previous, &v.Packages, &v.Bundles, &v.Version, &v.Created)
+	err := row.Scan(&v.Revision, &v.Previous, &v.Packages, &v.Bundles, &v.Version, &v.Created, &v.Variant)
 	return v, err
 }
 

@@ -107,24 +107,18 @@ func (c *Content) document(ctx context.Context, q pg.Querier, tenant, d string) 
 	return p, nil
 }
 
-// Offer says what a catalog has of a package, for the checks of a new subscription.
-func (c *Content) Offer(ctx context.Context, q pg.Querier, tenant, subject, pkg string) (catalog.Offer, error) {
-	var revision, state string
-	var disabled bool
-	err := pg.Err(q.QueryRow(ctx, `select revision, state, disabled from catalog_api.catalogs where tenant = $1 and name = $2`, tenant, subject).
-		Scan(&revision, &state, &disabled))
-	if errs.Is(err, errs.NotFound) || err == nil && (revision == "" || state != model.CatalogReady || disabled) {
-		return catalog.Offer{}, nil
-	}
-	if err != nil {
+// Offer says what a catalog has of a package for a cluster, for the checks of a new subscription there.
+func (c *Content) Offer(ctx context.Context, q pg.Querier, tenant, subject, cluster, pkg string) (catalog.Offer, error) {
+	s, err := servedTo(ctx, q, tenant, subject, model.CatalogView{Cluster: cluster})
+	if err != nil || s.revision == "" || s.state != model.CatalogReady || s.disabled {
 		return catalog.Offer{}, err
 	}
-	digest, err := packageDigest(ctx, q, tenant, revision, pkg)
+	digest, err := packageDigest(ctx, q, tenant, s.revision, pkg)
 	if err != nil {
 		return catalog.Offer{}, err
 	}
 	if digest == "" {
-		names, err := packageNames(ctx, q, tenant, revision)
+		names, err := packageNames(ctx, q, tenant, s.revision)
 		return catalog.Offer{Ready: true, Packages: names}, err
 	}
 	p, err := c.document(ctx, q, tenant, digest)

@@ -12,25 +12,16 @@ import (
 )
 
 // deprecations adds the conditions of R-SUB-41: they are judged for the subscribed package and
-// channel and the installed bundle, against the revision in service, and are gone when no longer true.
+// channel and the installed bundle, against the revision that its cluster sees, and are gone when no longer true.
 func (r *Reader) deprecations(ctx context.Context, q pg.Querier, tenant string, s *subscriptionRow) error {
 	if s.catalogSubject == "" {
 		return nil
 	}
-	var revision string
-	rows, err := q.Query(ctx, `select revision from catalog_api.catalogs where tenant = $1 and name = $2`, tenant, s.catalogSubject)
-	if err != nil {
+	offered, err := servedTo(ctx, q, tenant, s.catalogSubject, model.CatalogView{Cluster: s.Cluster})
+	if err != nil || offered.revision == "" {
 		return err
 	}
-	for rows.Next() {
-		if err := rows.Scan(&revision); err != nil {
-			return err
-		}
-	}
-	if err := rows.Err(); err != nil || revision == "" {
-		return err
-	}
-	digest, err := packageDigest(ctx, q, tenant, revision, s.Spec.Package)
+	digest, err := packageDigest(ctx, q, tenant, offered.revision, s.Spec.Package)
 	if err != nil || digest == "" {
 		return err
 	}

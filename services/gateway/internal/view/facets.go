@@ -54,7 +54,7 @@ func choose(all []offered, f model.PackageFilter) ([]offered, model.Facets) {
 	fields := facetsOf(f)
 	var found []offered
 	for _, o := range all {
-		if !labelled(o.card, f.Labels) {
+		if !labelled(o.card, f.Labels) || !provided(o.card, f.ProviderURLs) {
 			continue
 		}
 		refused, by := 0, 0
@@ -78,6 +78,14 @@ func choose(all []offered, f model.PackageFilter) ([]offered, model.Facets) {
 		Categories: counted(fields[0]), Providers: counted(fields[1]), Capabilities: counted(fields[2]),
 		Features: counted(fields[3]), InstallModes: counted(fields[4]), Catalogs: counted(fields[5]),
 	}
+}
+
+// provided reports whether the provider's page is one of those that are wanted. A slash at the end, which some
+// write and others do not, makes no other page.
+func provided(c *display.Card, wanted []string) bool {
+	return len(wanted) == 0 || slices.ContainsFunc(wanted, func(w string) bool {
+		return strings.EqualFold(strings.TrimSuffix(w, "/"), strings.TrimSuffix(c.ProviderURL, "/"))
+	})
 }
 
 // labelled reports whether a tile has all labels, given as key=value or as key alone.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/catalog/display"
 	"github.com/chandler-fleet/chandler/libs/errs"
-	"github.com/chandler-fleet/chandler/libs/source"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -118,20 +117,9 @@ func (b *Browser) openDisplays(ctx context.Context, tx pgx.Tx, tenant string, ro
 // inService adds the revision in service, which for a templated catalog is that of the cluster's version,
 // or of the highest where no cluster is named.
 func inService(ctx context.Context, tx pgx.Tx, tenant string, rows []catalogRow, cluster string) ([]*liveCatalog, error) {
-	variant := ""
-	if cluster != "" {
-		var version string
-		found, err := tx.Query(ctx, `select kubernetes_version from gateway.clusters where tenant = $1 and name = $2`, tenant, cluster)
-		if err != nil {
-			return nil, err
-		}
-		if _, err = pgx.ForEachRow(found, []any{&version}, func() error { return nil }); err != nil {
-			return nil, err
-		}
-		// A cluster that has not told its version sees the fallback.
-		if v, err := source.Variant(version); err == nil {
-			variant = v
-		}
+	variant, err := variantOf(ctx, tx, tenant, cluster)
+	if err != nil {
+		return nil, err
 	}
 	streams := make([]string, len(rows))
 	for i, c := range rows {

@@ -18,7 +18,7 @@ import (
 // Upgrades lists what the upgrades of a package change, along the edges of its update graph in order of
 // name. The cursor is the pair of names.
 func (b *Browser) Upgrades(ctx context.Context, who model.Caller, name catalog.Name, pkg string, f model.UpgradeFilter) ([]model.Upgrade, []string, error) {
-	p, _, _, err := b.onPackage(ctx, who, name, pkg)
+	p, _, _, err := b.onPackage(ctx, who, name, f.View, pkg)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -40,6 +40,9 @@ func (b *Browser) Upgrades(ctx context.Context, who model.Caller, name catalog.N
 		items = append(items, model.Upgrade{From: e.From, To: e.To, FromContent: contentOf(p, e.From), ToContent: contentOf(p, e.To)})
 	}
 	err = b.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
+		if err := fetchedContents(ctx, tx, who.Tenant, name, p, items); err != nil {
+			return err
+		}
 		for i := range items {
 			if err := b.Content.compared(ctx, tx, who.Tenant, &items[i]); err != nil {
 				return err
@@ -64,6 +67,44 @@ func afterEdge(after []string) (compare.Edge, error) {
 func contentOf(p *libcatalog.Package, bundle string) string {
 	b, _ := p.Bundle(bundle)
 	return string(b.Content)
+}
+
+// fetchedContents fills in the contents of bundles that the catalog names by image alone, as far as they were
+// fetched.
+func fetchedContents(ctx context.Context, q pg.Querier, tenant string, name catalog.Name, p *libcatalog.Package, items []model.Upgrade) error {
+	type bundle struct{ name, image string }
+	wanted := map[bundle][]*string{}
+	var images []string
+	want := func(of string, content *string) {
+		if b, ok := p.Bundle(of); ok && b.Content == "" && b.Image != "" {
+			key := bundle{b.Name, b.Image}
+			if wanted[key] == nil {
+				images = append(images, b.Image)
+			}
+			wanted[key] = append(wanted[key], content)
+		}
+	}
+	for i := range items {
+		want(items[i].From, &items[i].FromContent)
+		want(items[i].To, &items[i].ToContent)
+	}
+	if len(images) == 0 {
+		return nil
+	}
+	rows, err := q.Query(ctx, `select bundle, image, content from catalog_api.bundle_images where tenant = $1 and package = $3 and image = any ($4)
+		and content <> '' and catalog = (select stream from catalog_api.catalogs where tenant = $1 and name = $2)`, tenant, name.Subject(), p.Name, images)
+	if err != nil {
+		return err
+	}
+	var found bundle
+	var content string
+	_, err = pgx.ForEachRow(rows, []any{&found.name, &found.image, &content}, func() error {
+		for _, place := range wanted[found] {
+			*place = content
+		}
+		return nil
+	})
+	return err
 }
 
 // planned says what a plan's replacements change, for the eyes of an approver. What is replaced is

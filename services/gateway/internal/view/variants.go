@@ -13,6 +13,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/libs/source"
 	"github.com/chandler-fleet/chandler/services/gateway/catalog"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
@@ -102,15 +103,7 @@ func catalogConditions(ctx context.Context, q pg.Querier, tenant string, c model
 		if s.template == "" {
 			continue
 		}
-		status := "True"
-		if s.template != "AllTemplatesResolved" {
-			status = "False"
-		}
-		text := s.templateMessage
-		if s.Variant != "" {
-			text = strings.TrimSuffix(fmt.Sprintf("Kubernetes %s: %s", s.Variant, text), ": ")
-		}
-		list = append(list, model.Condition{Type: "TemplatesHaveResolved", Status: status, Reason: s.template, Message: text, Since: s.updated})
+		list = append(list, templateConditions(s)...)
 	}
 	if len(c.Source.Secrets) == 0 {
 		return list, nil
@@ -128,6 +121,83 @@ func catalogConditions(ctx context.Context, q pg.Querier, tenant string, c model
 		})
 	}
 	return list, err
+}
+
+// templateConditions say whether the template of a variant stands for an image, and which image that is
+// (R-CAT-93). Where the template does not resolve it is the one that the source names beside it, or none.
+func templateConditions(s statusRow) []model.Condition {
+	of := func(text string) string {
+		if s.Variant == "" {
+			return text
+		}
+		return strings.TrimSuffix(fmt.Sprintf("Kubernetes %s: %s", s.Variant, text), ": ")
+	}
+	templates := model.Condition{Type: source.ConditionTemplates, Status: "True", Reason: s.template, Message: of(s.templateMessage), Since: s.updated}
+	image := model.Condition{Type: source.ConditionImage, Status: "True", Reason: s.template, Message: of(s.Reference), Since: s.updated}
+	if s.template != source.ReasonTemplatesResolved {
+		templates.Status = "False"
+	}
+	if s.Reference == "" {
+		image.Status, image.Message = "False", templates.Message
+	}
+	return []model.Condition{templates, image}
+}
+
+// variantOf is the variant that a cluster sees. One that has not told its version sees the fallback; without a
+// cluster there is none to tell.
+func variantOf(ctx context.Context, q pg.Querier, tenant, cluster string) (string, error) {
+	if cluster == "" {
+		return "", nil
+	}
+	var version string
+	err := pg.Err(q.QueryRow(ctx, `select kubernetes_version from gateway.clusters where tenant = $1 and name = $2`, tenant, cluster).Scan(&version))
+	if err != nil && !errs.Is(err, errs.NotFound) {
+		return "", err
+	}
+	v, err := source.Variant(version)
+	if err != nil {
+		v = ""
+	}
+	return v, nil
+}
+
+// serving is what a catalog serves to somebody.
+type serving struct {
+	revision, state string
+	disabled        bool
+	known           bool // the indexer knows the catalog
+	there           bool // it has the variant that was named
+}
+
+// servedTo is what a catalog serves to whom view names: a cluster sees the variant of its Kubernetes version, or
+// the fallback; for nobody in particular it is that of the newest.
+func servedTo(ctx context.Context, q pg.Querier, tenant, subject string, view model.CatalogView) (serving, error) {
+	var s serving
+	var templated bool
+	var stream string
+	err := pg.Err(q.QueryRow(ctx, `select revision, state, disabled, templated, stream from catalog_api.catalogs where tenant = $1 and name = $2`, tenant, subject).
+		Scan(&s.revision, &s.state, &s.disabled, &templated, &stream))
+	if errs.Is(err, errs.NotFound) {
+		return s, nil
+	}
+	s.known = err == nil
+	if err != nil || !templated || view == (model.CatalogView{}) {
+		return s, err
+	}
+	variant := view.Variant
+	if variant == "" {
+		if variant, err = variantOf(ctx, q, tenant, view.Cluster); err != nil {
+			return s, err
+		}
+	}
+	found, err := catalogStatus(ctx, q, tenant, []string{stream})
+	s.revision, s.state = "", model.CatalogLoading
+	for _, row := range found[stream] { // the fallback is the last of them
+		if row.Variant == variant || view.Variant == "" && row.Variant == "" && s.revision == "" {
+			s.revision, s.state, s.there = row.Revision, row.State, s.there || row.Variant == variant
+		}
+	}
+	return s, err
 }
 
 // Findings lists what was wrong with a catalog at the last look, in the order in which it was found.
