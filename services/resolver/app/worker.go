@@ -79,6 +79,9 @@ func (w *worker) attempt(ctx context.Context, tenant string, scope resolve.Scope
 	if err != nil || l.Removed {
 		return err
 	}
+	if l.Marked.Event != "" {
+		cause.Event, cause.TraceParent = l.Marked.Event, l.Marked.TraceParent
+	}
 	if subs, plans := decide.Generated(l.State); len(plans) > 0 {
 		if err := w.store.Settle(ctx, l, subs, plans, cause); err != nil {
 			return err

@@ -21,8 +21,11 @@ const oldPlans = 64
 // Loaded is the state of a scope at one moment, with what Write needs to see whether it still holds.
 type Loaded struct {
 	decide.State
-	clock int64 // of the tenant's catalogs
-	reads map[resolve.Read]bool
+	// Marked is the newest cause that the snapshot knows of: what it decides upon came with that, though an
+	// earlier one woke the worker. It has no event where the scope is not dirty.
+	Marked Cause
+	clock  int64 // of the tenant's catalogs
+	reads  map[resolve.Read]bool
 }
 
 // Load reads a scope in one snapshot.
@@ -42,6 +45,11 @@ func (s *Store) Load(ctx context.Context, tenant string, scope resolve.Scope) (L
 }
 
 func loadScope(ctx context.Context, tx pgx.Tx, l *Loaded) error {
+	err := tx.QueryRow(ctx, `select cause, traceparent from `+DirtyTable+` where tenant = $1 and cluster = $2 and namespace = $3`,
+		l.Tenant, l.Scope.Cluster, l.Scope.Namespace).Scan(&l.Marked.Event, &l.Marked.TraceParent)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return err
+	}
 	return tx.QueryRow(ctx, `select
 		coalesce((select decisions from resolver.scopes where tenant = $1 and cluster = $2 and namespace = $3), 0),
 		coalesce((select changes from resolver.catalog_clock where tenant = $1), 0),

@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"testing"
 	"time"
@@ -293,5 +294,27 @@ func TestVisibility(t *testing.T) {
 	want := []string{"everywhere as everywhere", "harbour/olm/here as olm/here", "harbour/ops/mine as ops/mine"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestNewestCauseIsWhatTheSnapshotKnows: a worker that an operator group woke and that already sees the
+// subscription decides for the subscription: one trace leads from the request to the plan.
+func TestNewestCauseIsWhatTheSnapshotKnows(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	if l := b.load(t, "ports"); l.Marked.Event != "" {
+		t.Errorf("nothing marked the scope, and it says %+v", l.Marked)
+	}
+	lanes := bus.NewLanes(b.pool, store.DirtyTable, slog.New(slog.DiscardHandler))
+	for _, cause := range []string{"group", "subscription"} {
+		err := b.pool.Tx(t.Context(), func(tx pgx.Tx) error {
+			return lanes.Mark(t.Context(), tx, bus.Interactive, bus.Scope{Tenant: tenant, Cluster: "harbour", Namespace: "ports", Cause: cause, TraceParent: "trace of the " + cause})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l := b.load(t, "ports"); l.Marked.Event != cause || l.Marked.TraceParent != "trace of the "+cause {
+			t.Errorf("after the mark by the %s: %+v", cause, l.Marked)
+		}
 	}
 }
