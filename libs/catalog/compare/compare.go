@@ -41,11 +41,11 @@ func (d Difference) Empty() bool {
 
 // Bundles compares two bundles of one package. Its error names the manifest that cannot be read.
 func Bundles(from, to bundle.Content) (Difference, error) {
-	old, err := read(from)
+	old, err := Read(from)
 	if err != nil {
 		return Difference{}, err
 	}
-	now, err := read(to)
+	now, err := Read(to)
 	if err != nil {
 		return Difference{}, err
 	}
@@ -58,10 +58,8 @@ type Part struct {
 	rules []scopedRule
 }
 
-// Read reads a bundle for Parts.
-func Read(c bundle.Content) (Part, error) { return read(c) }
-
-func read(c bundle.Content) (Part, error) {
+// Read reads a bundle for Parts. Its error names the manifest that cannot be read.
+func Read(c bundle.Content) (Part, error) {
 	objects, err := c.Objects()
 	if err != nil {
 		return Part{}, err

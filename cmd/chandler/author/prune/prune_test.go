@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"pgregory.net/rapid"
 
@@ -229,7 +230,11 @@ func reload(rt *rapid.T, p catalog.Package, plan *prune.Plan) *catalog.Catalog {
 			out = append(out, b)
 		}
 	}
-	c, err := catalog.Load(fbc.FS(out), catalog.Options{})
+	var text []byte
+	for _, b := range out {
+		text = append(append(text, b.Raw...), '\n')
+	}
+	c, err := catalog.Load(fstest.MapFS{"catalog.json": {Data: text}}, catalog.Options{})
 	if err != nil {
 		rt.Fatal(err)
 	}
