@@ -1,0 +1,57 @@
+package v2
+
+import "fmt"
+
+// Phases that fail-forward looks at.
+const (
+	phaseFailed    = "Failed"
+	phaseReplacing = "Replacing"
+)
+
+// forward leaves out installed CSVs that are being replaced by one that failed, so that a newer bundle can
+// take the place of the failed one (R-RES-44). It applies with the group's fail-forward strategy only.
+//
+//	Replacing ← … ← Replacing ← Failed    the Replacing ones are left out
+//	Replacing ← anything else at the end  stays
+//	another phase in between, or a loop   an error: the state makes no sense (RESOLVER-NOTES 7.4)
+func forward(installed []Installed) ([]Installed, error) {
+	successor := map[string]Installed{}
+	for _, i := range installed {
+		if i.Replaces != "" {
+			successor[i.Replaces] = i
+		}
+	}
+	var out []Installed
+	for _, i := range installed {
+		gone := false
+		if i.Phase == phaseReplacing {
+			var err error
+			if gone, err = overtaken(i, successor); err != nil {
+				return nil, err
+			}
+		}
+		if !gone {
+			out = append(out, i)
+		}
+	}
+	return out, nil
+}
+
+// overtaken follows the chain of successors of a CSV that is being replaced.
+func overtaken(i Installed, successor map[string]Installed) (bool, error) {
+	seen := map[string]bool{i.CSV: true}
+	for at := i; ; {
+		next, ok := successor[at.CSV]
+		if !ok {
+			return at.Phase == phaseFailed, nil
+		}
+		if at.Phase != phaseReplacing {
+			return false, fmt.Errorf("csv %s in phase %s instead of %s, though %s replaces it", at.CSV, at.Phase, phaseReplacing, next.CSV)
+		}
+		if seen[next.CSV] {
+			return false, fmt.Errorf("csv %s has already been seen among those that replace %s", next.CSV, i.CSV)
+		}
+		seen[next.CSV] = true
+		at = next
+	}
+}
