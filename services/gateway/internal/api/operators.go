@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/chandler-fleet/chandler/services/gateway/model"
+	"github.com/chandler-fleet/chandler/services/gateway/operatorgroup"
 )
 
 // OperatorReads answers questions about installed operators.
@@ -45,4 +46,96 @@ func (a *API) operators() {
 			}
 			return read(a.d.OperatorReads.Operator(ctx, who, in.Cluster, in.Namespace, in.Name))
 		})
+}
+
+// GroupReads answers questions about operator groups.
+type GroupReads interface {
+	OperatorGroups(ctx context.Context, who model.Caller, f model.ScopeFilter) ([]model.OperatorGroup, []string, error)
+	OperatorGroup(ctx context.Context, who model.Caller, cluster, namespace, name string) (model.OperatorGroup, error)
+}
+
+// GroupWrites carries out intents about operator groups.
+type GroupWrites interface {
+	CreateOperatorGroup(ctx context.Context, who model.Caller, name operatorgroup.Name, in model.OperatorGroupSpec) (model.OperatorGroup, error)
+	ChangeOperatorGroup(ctx context.Context, who model.Caller, name operatorgroup.Name, in model.OperatorGroupSpec) (model.OperatorGroup, error)
+	DeleteOperatorGroup(ctx context.Context, who model.Caller, name operatorgroup.Name) (model.Removed, error)
+}
+
+const (
+	tagGroups  = "Operator groups"
+	pathGroups = "/clusters/{cluster}/namespaces/{namespace}/operatorgroups"
+)
+
+func (p ObjectPath) group() operatorgroup.Name {
+	return operatorgroup.Name{Cluster: p.Cluster, Namespace: p.Namespace, Name: p.Name}
+}
+
+func (a *API) operatorGroups() {
+	a.groupWrites()
+	list := func(ctx context.Context, who model.Caller, q ListQuery, cluster, namespace string) (*listOutput[model.OperatorGroup], error) {
+		page, err := a.waitList(ctx, who, a.d.Views.OperatorGroups, q)
+		if err != nil {
+			return nil, err
+		}
+		return listed(a.d.GroupReads.OperatorGroups(ctx, who, model.ScopeFilter{Cluster: cluster, Namespace: namespace, Page: page}))
+	}
+	register(a, needRead, operation(http.MethodGet, "/operatorgroups", "list-all-operatorgroups", tagGroups, "List operator groups of the fleet"),
+		func(ctx context.Context, who model.Caller, in *struct {
+			ListQuery
+			Cluster   string `query:"cluster" maxLength:"63"`
+			Namespace string `query:"namespace" maxLength:"63"`
+		},
+		) (*listOutput[model.OperatorGroup], error) {
+			return list(ctx, who, in.ListQuery, in.Cluster, in.Namespace)
+		})
+	register(a, needRead, operation(http.MethodGet, pathGroups, "list-operatorgroups", tagGroups, "List operator groups of a namespace"),
+		func(ctx context.Context, who model.Caller, in *struct {
+			NamespacePath
+			ListQuery
+		},
+		) (*listOutput[model.OperatorGroup], error) {
+			return list(ctx, who, in.ListQuery, in.Cluster, in.Namespace)
+		})
+	register(a, needRead, operation(http.MethodGet, pathGroups+"/{name}", "get-operatorgroup", tagGroups, "Get an operator group"),
+		func(ctx context.Context, who model.Caller, in *struct {
+			ObjectPath
+			ReadQuery
+		},
+		) (*output[model.OperatorGroup], error) {
+			if err := a.wait(ctx, who, a.d.Views.OperatorGroups, in.ReadQuery); err != nil {
+				return nil, err
+			}
+			return read(a.d.GroupReads.OperatorGroup(ctx, who, in.Cluster, in.Namespace, in.Name))
+		})
+}
+
+func (a *API) groupWrites() {
+	register(a, needWrite, created(pathGroups, "create-operatorgroup", tagGroups, "Create an operator group"),
+		func(ctx context.Context, who model.Caller, in *struct {
+			NamespacePath
+			Body model.CreateOperatorGroup
+		},
+		) (*written[model.OperatorGroup], error) {
+			name := operatorgroup.Name{Cluster: in.Cluster, Namespace: in.Namespace, Name: in.Body.Name}
+			g, err := a.d.GroupWrites.CreateOperatorGroup(ctx, who, name, in.Body.OperatorGroupSpec)
+			return wrote(g, g.Position, objectLocation("operatorgroups", g.Cluster, g.Namespace, g.Name), err)
+		})
+	register(a, needWrite, operation(http.MethodPut, pathGroups+"/{name}", "change-operatorgroup", tagGroups, "Replace the intent of an operator group"),
+		func(ctx context.Context, who model.Caller, in *struct {
+			ObjectPath
+			Body model.OperatorGroupSpec
+		},
+		) (*written[model.OperatorGroup], error) {
+			g, err := a.d.GroupWrites.ChangeOperatorGroup(ctx, who, in.group(), in.Body)
+			return wrote(g, g.Position, "", err)
+		})
+	register(a, needWrite, operation(http.MethodDelete, pathGroups+"/{name}", "delete-operatorgroup", tagGroups, "Delete an operator group"),
+		func(ctx context.Context, who model.Caller, in *ObjectPath) (*written[model.Removed], error) {
+			r, err := a.d.GroupWrites.DeleteOperatorGroup(ctx, who, in.group())
+			return wrote(r, r.Position, "", err)
+		})
+}
+
+func objectLocation(plural, cluster, namespace, name string) string {
+	return prefix + "/clusters/" + cluster + "/namespaces/" + namespace + "/" + plural + "/" + name
 }

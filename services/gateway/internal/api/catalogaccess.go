@@ -8,6 +8,53 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
+// maxSecretBody leaves room for a credential of the largest size, escaped as JSON.
+const maxSecretBody = 1 << 20
+
+// SecretReads lists credentials of catalog sources, never their values.
+type SecretReads interface {
+	CatalogSecrets(ctx context.Context, who model.Caller, p model.Page) ([]model.CatalogSecret, []string, error)
+}
+
+// SecretWrites keeps and erases credentials of catalog sources.
+type SecretWrites interface {
+	SetCatalogSecret(ctx context.Context, who model.Caller, name string, in model.SetCatalogSecret) (model.CatalogSecret, error)
+	DeleteCatalogSecret(ctx context.Context, who model.Caller, name string) (model.Removed, error)
+}
+
+// SecretPath is a credential in a path.
+type SecretPath struct {
+	Name string `path:"name" maxLength:"253" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$" patternDescription:"a DNS-1123 subdomain"`
+}
+
+func (a *API) catalogSecrets() {
+	register(a, needRead, operation(http.MethodGet, "/catalogsecrets", "list-catalog-secrets", tagCatalogs, "List credentials of catalog sources, without their values"),
+		func(ctx context.Context, who model.Caller, in *ListQuery) (*listOutput[model.CatalogSecret], error) {
+			page, err := a.waitList(ctx, who, a.d.Views.Catalogs, *in)
+			if err != nil {
+				return nil, err
+			}
+			return listed(a.d.SecretReads.CatalogSecrets(ctx, who, page))
+		})
+	set := operation(http.MethodPut, "/catalogsecrets/{name}", "set-catalog-secret", tagCatalogs,
+		"Give or replace a credential; it is encrypted to the indexer at once and never answered")
+	set.MaxBodyBytes = maxSecretBody
+	register(a, needWrite, set, func(ctx context.Context, who model.Caller, in *struct {
+		SecretPath
+		Body model.SetCatalogSecret
+	},
+	) (*written[model.CatalogSecret], error) {
+		s, err := a.d.SecretWrites.SetCatalogSecret(ctx, who, in.Name, in.Body)
+		return wrote(s, s.Position, "", err)
+	})
+	register(a, needWrite, operation(http.MethodDelete, "/catalogsecrets/{name}", "delete-catalog-secret", tagCatalogs,
+		"Erase a credential; catalogs that name it stay, and say that it is missing"),
+		func(ctx context.Context, who model.Caller, in *SecretPath) (*written[model.Removed], error) {
+			r, err := a.d.SecretWrites.DeleteCatalogSecret(ctx, who, in.Name)
+			return wrote(r, r.Position, "", err)
+		})
+}
+
 // Hub switches default catalogs (R-CFG-10).
 type Hub interface {
 	OperatorHub(ctx context.Context, who model.Caller) (model.OperatorHub, error)
