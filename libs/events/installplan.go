@@ -44,6 +44,31 @@ type InstallPlanProposed struct {
 	Steps      int             `json:"steps"`
 	Base       PlanBase        `json:"base"`
 	Bundles    []PlannedBundle `json:"bundles"`
+	// Policies are the names of the approval policies that shaped what follows, sorted.
+	Policies []string `json:"policies,omitempty"`
+	// ManualReasons are codes for why policies want a person, sorted: Install, PatchUpgrade, MinorUpgrade,
+	// MajorUpgrade (a rule says so), PermissionGrowth, PermissionGrowthUnknown (the two could not be compared).
+	ManualReasons []string `json:"manualReasons,omitempty"`
+	// Approvers is how many different people must approve; 0 is one.
+	Approvers int `json:"approvers,omitempty"`
+	// ApprovalSeconds is how long an approval holds that names no end; 0 is the default of 24 hours.
+	ApprovalSeconds int64 `json:"approvalSeconds,omitempty"`
+	// Windows are when the plan may begin: in every one of the groups, in one window at least. None is always.
+	Windows []WindowGroup `json:"windows,omitempty"`
+}
+
+// WindowGroup are the maintenance windows of one policy.
+type WindowGroup struct {
+	Policy  string   `json:"policy"`
+	Windows []Window `json:"windows"`
+}
+
+// Window is a stretch of time that comes again every week.
+type Window struct {
+	Days     []string `json:"days,omitempty"` // Mon, Tue, Wed, Thu, Fri, Sat, Sun of the start; none is every day
+	Start    string   `json:"start"`          // HH:MM on the clock of the time zone
+	Minutes  int      `json:"minutes"`        // how long, in minutes that pass (a change to summer time does not shorten it)
+	TimeZone string   `json:"timeZone"`       // IANA name
 }
 
 // EventType implements Payload.
@@ -66,6 +91,18 @@ type InstallPlanApproved struct {
 
 // EventType implements Payload.
 func (InstallPlanApproved) EventType() Type { return "installplan.approved.v1" }
+
+// InstallPlanApprovalGiven is one person's consent to a plan that wants more of them. The approval of the last one
+// is InstallPlanApproved.
+type InstallPlanApprovalGiven struct {
+	Digest  string    `json:"digest"`
+	Base    PlanBase  `json:"base"`
+	By      string    `json:"by"` // opaque id of the approver, so that the same person does not count twice
+	Expires time.Time `json:"expires"`
+}
+
+// EventType implements Payload.
+func (InstallPlanApprovalGiven) EventType() Type { return "installplan.approval-given.v1" }
 
 // InstallPlanRejected ends a plan by a person's decision.
 type InstallPlanRejected struct {

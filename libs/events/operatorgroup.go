@@ -15,6 +15,8 @@ type OperatorGroupSpec struct {
 	ServiceAccountName string   `json:"serviceAccountName,omitempty"`
 	UpgradeStrategy    string   `json:"upgradeStrategy,omitempty"` // Default, TechPreviewUnsafeFailForward
 	Colocation         string   `json:"colocation,omitempty"`      // "", shared
+	// ExcludeGlobalCatalogs hides catalogs of the hub from the namespace (R-RES-5).
+	ExcludeGlobalCatalogs bool `json:"excludeGlobalCatalogs,omitempty"`
 }
 
 // EventType implements Payload.

@@ -20,6 +20,22 @@ type BaseFacts struct {
 	Configs map[string]string
 	// Approvals are the approval modes of the subscriptions, by subscription.
 	Approvals map[string]string
+	// Policy is what approval policies make of the plan; the zero value is nothing.
+	Policy PolicyFacts
+}
+
+// PolicyFacts are what approval policies say of a plan, taken together: not their texts, so that a policy that
+// changes without a difference to the plan voids nothing.
+type PolicyFacts struct {
+	Approval        string               `json:"approval,omitempty"` // "" where no policy says anything
+	ManualReasons   []string             `json:"manualReasons,omitempty"`
+	Approvers       int                  `json:"approvers,omitempty"`
+	ApprovalSeconds int64                `json:"approvalSeconds,omitempty"`
+	Windows         []events.WindowGroup `json:"windows,omitempty"`
+}
+
+func (p PolicyFacts) empty() bool {
+	return p.Approval == "" && len(p.ManualReasons) == 0 && p.Approvers == 0 && p.ApprovalSeconds == 0 && len(p.Windows) == 0
 }
 
 // InstalledBundle is one CSV of a base.
@@ -44,6 +60,13 @@ func (f BaseFacts) Base() (events.PlanBase, error) {
 	for i := range crds {
 		crds[i].Resolving = "" // which of two bundles brings it does not matter
 	}
+	var policy any = f.Approvals // as it was before there were policies: plans without one keep their digests
+	if !f.Policy.empty() {
+		policy = struct {
+			Approvals map[string]string `json:"approvals"`
+			Policy    PolicyFacts       `json:"policy"`
+		}{f.Approvals, f.Policy}
+	}
 	var base events.PlanBase
 	for _, part := range []struct {
 		into *string
@@ -53,7 +76,7 @@ func (f BaseFacts) Base() (events.PlanBase, error) {
 		{&base.CRDs, orEmpty(crds)},
 		{&base.OperatorGroup, f.OperatorGroup},
 		{&base.Config, f.Configs},
-		{&base.Policy, f.Approvals},
+		{&base.Policy, policy},
 	} {
 		d, err := digest.JSON(BaseType, part.of)
 		if err != nil {

@@ -1,7 +1,6 @@
 package installplan
 
 import (
-	"strings"
 	"time"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
@@ -26,9 +25,11 @@ type Approve struct {
 	Actor  string // opaque id of the approver; required. It is recorded in the event's envelope.
 	// Base is what the approver saw the plan stand on; nil is the plan's own base.
 	Base *events.PlanBase
-	// Expires ends the approval; the zero time is DefaultApprovalTTL after Now.
+	// Expires ends the approval; the zero time is what the plan's policies say, else DefaultApprovalTTL.
 	Expires time.Time
 	Now     time.Time // when the approver decided; required
+	// Successor is the plan that took this one's place, so that a refusal says what changed; nil where none did.
+	Successor *events.InstallPlanProposed
 }
 
 // Reject is a person's end to a plan that was not begun. The gateway gives it.
@@ -59,7 +60,7 @@ type Fail struct {
 //	             | none | RequiresApproval | Installing, not begun  | Installing, begun | Complete | Failed | Superseded        | Rejected
 //	Propose      | ev   | same: -, other: exists, in every phase
 //	Supersede    | nf   | ev               | ev                     | conflict          | conflict | conflict | - (other By: c.)  | conflict
-//	Approve      | nf   | ev               | Manual: - or, expired, ev; Automatic: unproc. | Manual, begun: -  | conflict | conflict | conflict   | conflict
+//	Approve      | nf   | ev**             | Manual: - or, expired, ev**; Automatic: unproc. | Manual, begun: -  | conflict | conflict | conflict | conflict
 //	Reject       | nf   | ev               | ev                     | conflict          | conflict | conflict | conflict          | -
 //	Start        | nf   | conflict         | started                | -                 | -        | -      | started           | started
 //	Block        | nf   | ev*              | ev*                    | ev*               | -        | -      | -                 | -
@@ -68,6 +69,14 @@ type Fail struct {
 //
 // ev = the event, - = no event, nf = not found, * = only if class or reason differ from those recorded.
 // Approve and Reject with another digest are conflicts before anything else is looked at.
+//
+// ** where several people have to approve:
+//
+//	this person's consent is there and has not expired → -
+//	more are missing than this one                     → approval given
+//	the last one                                       → approved, until the first of the consents expires
+//
+// Consents that have expired do not count; after an approval's end all of them are wanted again.
 //
 // Facts win over decisions: an executor that took the first step while a supersede or a reject was on its
 // way has begun, and what has begun is brought to its end (DESIGN D6). Facts that were lost are made
@@ -126,59 +135,6 @@ func (c Supersede) decide(s State) ([]events.Payload, error) {
 		return nil, nil
 	}
 	return nil, s.refuse("superseded")
-}
-
-func (c Approve) decide(s State) ([]events.Payload, error) {
-	if err := mustExist(s); err != nil {
-		return nil, err
-	}
-	if err := c.check(s); err != nil {
-		return nil, err
-	}
-	if s.Proposed.Approval != Manual {
-		return nil, errs.New(errs.Unprocessable, "install plan %s is %s: it needs no approval", s.Proposed.Name, s.Proposed.Approval).
-			At("", "R-IP-10")
-	}
-	if !s.Live() {
-		return nil, s.refuse("approved")
-	}
-	if s.Begun || s.Phase == Installing && s.Approval.ValidAt(c.Now) {
-		return nil, nil
-	}
-	return c.event(s)
-}
-
-// check compares what the approver saw with what the plan is: an approval binds both digest and base.
-func (c Approve) check(s State) error {
-	if c.Digest != s.Proposed.Digest {
-		return wrongDigest(s, "approval", c.Digest)
-	}
-	if c.Actor == "" {
-		return errs.New(errs.Invalid, "approval of install plan %s names no approver", s.Proposed.Name).At("actor", "R-IP-10")
-	}
-	if c.Now.IsZero() {
-		return errs.New(errs.Internal, "approval of install plan %s has no time", s.Proposed.Name)
-	}
-	if c.Base == nil {
-		return nil
-	}
-	if changed := BaseChanges(*c.Base, s.Proposed.Base); len(changed) > 0 {
-		return errs.New(errs.Conflict, "approval of install plan %s is void: %s changed since the approver looked",
-			s.Proposed.Name, strings.Join(changed, ", ")).At("base", "R-IP-10")
-	}
-	return nil
-}
-
-func (c Approve) event(s State) ([]events.Payload, error) {
-	expires := c.Expires
-	if expires.IsZero() {
-		expires = c.Now.Add(DefaultApprovalTTL)
-	}
-	if !c.Now.Before(expires) || expires.Sub(c.Now) > MaxApprovalTTL {
-		return nil, errs.New(errs.Invalid, "approval of install plan %s would expire at %s: want a time at most %s after now",
-			s.Proposed.Name, expires.UTC().Format(time.RFC3339), MaxApprovalTTL).At("expires", "R-IP-10")
-	}
-	return one(events.InstallPlanApproved{Digest: c.Digest, Base: s.Proposed.Base, Expires: expires.UTC()}), nil
 }
 
 func (c Reject) decide(s State) ([]events.Payload, error) {
@@ -282,21 +238,4 @@ func (s State) refuse(word string) error {
 		why += " by plan " + s.SupersededBy
 	}
 	return errs.New(errs.Conflict, "install plan %s cannot be %s: %s", s.Proposed.Name, word, why)
-}
-
-// BaseChanges names the parts of a plan's base that differ, in a fixed order; none where they are equal.
-func BaseChanges(a, b events.PlanBase) []string {
-	var changed []string
-	for _, f := range []struct{ name, a, b string }{
-		{"installed bundles", a.Installed, b.Installed},
-		{"CRDs", a.CRDs, b.CRDs},
-		{"operator group", a.OperatorGroup, b.OperatorGroup},
-		{"configuration", a.Config, b.Config},
-		{"approval policy", a.Policy, b.Policy},
-	} {
-		if f.a != f.b {
-			changed = append(changed, f.name)
-		}
-	}
-	return changed
 }

@@ -36,6 +36,37 @@ func proposed(approval string) events.InstallPlanProposed {
 	}
 }
 
+// two is a plan that wants two approvers, each for an hour at most.
+func two() events.InstallPlanProposed {
+	p := proposed(installplan.Manual)
+	p.Approvers, p.ApprovalSeconds, p.Policies = 2, 3600, []string{"production"}
+	return p
+}
+
+// given is a consent that was given at noon.
+func given(by string) events.InstallPlanApprovalGiven {
+	return events.InstallPlanApprovalGiven{Digest: ours, Base: base, By: by, Expires: noon.Add(time.Hour)}
+}
+
+// saturdays may begin on Saturdays from 10:00 to 12:00; noon is a Sunday.
+func saturdays(approval string) events.InstallPlanProposed {
+	p := proposed(approval)
+	p.Policies = []string{"weekend"}
+	p.Windows = []events.WindowGroup{{Policy: "weekend", Windows: []events.Window{{Days: []string{"Sat"}, Start: "10:00", Minutes: 120, TimeZone: "UTC"}}}}
+	return p
+}
+
+// saturday is the next opening after noon.
+var saturday = time.Date(2026, 3, 7, 10, 0, 0, 0, time.UTC)
+
+// never has windows of two policies that are never open together.
+func never() events.InstallPlanProposed {
+	p := saturdays(installplan.Manual)
+	p.Policies = append(p.Policies, "mondays")
+	p.Windows = append(p.Windows, events.WindowGroup{Policy: "mondays", Windows: []events.Window{{Days: []string{"Mon"}, Start: "10:00", Minutes: 60, TimeZone: "UTC"}}})
+	return p
+}
+
 type list = []events.Payload
 
 // TestDecide walks the decision table above Decide, cell by cell (R-IP-10, R-IP-11, R-IP-43, R-IP-44).
@@ -96,6 +127,53 @@ func TestDecide(t *testing.T) {
 		{name: "approve superseded", given: list{manual, replaced}, when: approve, kind: errs.Conflict, says: []string{"superseded by plan next"}},
 		{name: "approve rejected", given: list{manual, rejected}, when: approve, kind: errs.Conflict, says: []string{"it was rejected"}},
 		{name: "approve unknown", when: approve, kind: errs.NotFound},
+		{
+			name: "approve superseded, what changed", given: list{manual, replaced},
+			when: installplan.Approve{Digest: ours, Actor: "a1", Now: noon, Successor: &events.InstallPlanProposed{
+				Plan: "next", Name: "install-b8z4x", Bundles: manual.Bundles, Base: events.PlanBase{Installed: "i", CRDs: "c", OperatorGroup: "o", Config: "f", Policy: "other"},
+			}},
+			kind: errs.Conflict, says: []string{"install-b8z4x", "since approval policy changed"},
+		},
+
+		{name: "first of two", given: list{two()}, when: approve, then: list{given("a1")}},
+		{name: "first of two again", given: list{two(), given("a1")}, when: approve},
+		{
+			name: "second of two, until the first consent ends", given: list{two(), given("a1")}, when: installplan.Approve{Digest: ours, Actor: "a2", Now: noon.Add(time.Minute)},
+			then: list{events.InstallPlanApproved{Digest: ours, Base: base, Expires: noon.Add(time.Hour)}},
+		},
+		{
+			name: "second of two, the first has expired", given: list{two(), given("a1")}, when: installplan.Approve{Digest: ours, Actor: "a2", Now: noon.Add(time.Hour)},
+			then: list{events.InstallPlanApprovalGiven{Digest: ours, Base: base, By: "a2", Expires: noon.Add(2 * time.Hour)}},
+		},
+		{
+			name: "first of two once more after its end", given: list{two(), given("a1")}, when: installplan.Approve{Digest: ours, Actor: "a1", Now: noon.Add(time.Hour)},
+			then: list{events.InstallPlanApprovalGiven{Digest: ours, Base: base, By: "a1", Expires: noon.Add(2 * time.Hour)}},
+		},
+		{
+			name: "two, after the approval's end", given: list{two(), given("a1"), events.InstallPlanApproved{Digest: ours, Base: base, Expires: noon.Add(time.Hour)}},
+			when: installplan.Approve{Digest: ours, Actor: "a2", Now: noon.Add(time.Hour)},
+			then: list{events.InstallPlanApprovalGiven{Digest: ours, Base: base, By: "a2", Expires: noon.Add(2 * time.Hour)}},
+		},
+		{name: "second of two, other digest", given: list{two(), given("a1")}, when: installplan.Approve{Digest: theirs, Actor: "a2", Now: noon}, kind: errs.Conflict, says: []string{ours, theirs}},
+		{
+			name: "second of two, other policy", given: list{two(), given("a1")}, when: installplan.Approve{Digest: ours, Actor: "a2", Now: noon, Base: &events.PlanBase{Installed: "i", CRDs: "c", OperatorGroup: "o", Config: "f", Policy: "before"}},
+			kind: errs.Conflict, says: []string{"void", "approval policy changed"},
+		},
+		{name: "longer than policies allow", given: list{two()}, when: installplan.Approve{Digest: ours, Actor: "a1", Now: noon, Expires: noon.Add(2 * time.Hour)}, kind: errs.Invalid, says: []string{"at most 1h0m0s"}},
+		{name: "started by one of two", given: list{two(), given("a1")}, when: installplan.Start{}, kind: errs.Conflict, says: []string{"without approval"}},
+		{name: "supersede with one of two", given: list{two(), given("a1")}, when: installplan.Supersede{By: "next"}, then: list{replaced}},
+		{name: "reject with one of two", given: list{two(), given("a1")}, when: installplan.Reject{Digest: ours}, then: list{rejected}},
+		{name: "block with one of two", given: list{two(), given("a1")}, when: block, then: list{down}},
+
+		{
+			name: "approve before the window: a day from its opening", given: list{saturdays(installplan.Manual)}, when: approve,
+			then: list{events.InstallPlanApproved{Digest: ours, Base: base, Expires: saturday.Add(installplan.DefaultApprovalTTL)}},
+		},
+		{
+			name: "approve until before the window", given: list{saturdays(installplan.Manual)}, when: installplan.Approve{Digest: ours, Actor: "a1", Now: noon, Expires: noon.Add(time.Hour)},
+			kind: errs.Unprocessable, says: []string{"before its maintenance window opens at 2026-03-07T10:00:00Z"},
+		},
+		{name: "approve what can never begin", given: list{never()}, when: approve, kind: errs.Unprocessable, says: []string{"weekend, mondays", "never open together"}},
 
 		{name: "reject", given: list{manual}, when: installplan.Reject{Digest: ours}, then: list{rejected}},
 		{name: "reject whatever it is", given: list{automatic}, when: installplan.Reject{}, then: list{rejected}},
@@ -173,6 +251,14 @@ func TestExpiredApprovalIsVoid(t *testing.T) {
 		{"begun in time", list{proposed(installplan.Manual), approved, started}, late, true, installplan.Installing},
 		{"automatic", list{proposed(installplan.Automatic)}, late, true, installplan.Installing},
 		{"complete", list{proposed(installplan.Automatic), started, finished}, late, false, installplan.Complete},
+		{"one of two", list{two(), given("a1")}, noon, false, installplan.RequiresApproval},
+		{"outside its window", list{saturdays(installplan.Automatic)}, noon, false, installplan.Installing},
+		{"in its window", list{saturdays(installplan.Automatic)}, saturday, true, installplan.Installing},
+		{"window closed", list{saturdays(installplan.Automatic)}, saturday.Add(2 * time.Hour), false, installplan.Installing},
+		{"begun, window closed", list{saturdays(installplan.Automatic), started}, saturday.Add(2 * time.Hour), true, installplan.Installing},
+		{"in its window, unapproved", list{saturdays(installplan.Manual)}, saturday, false, installplan.RequiresApproval},
+		{"approved, outside its window", list{saturdays(installplan.Manual), approved}, noon, false, installplan.Installing},
+		{"in its window, expired", list{saturdays(installplan.Manual), approved}, saturday, false, installplan.RequiresApproval},
 	}
 	for _, c := range cases {
 		state, err := installplan.Fold(c.given...)
@@ -214,5 +300,107 @@ func TestStateTells(t *testing.T) {
 	}
 	if s.Failure != (installplan.Failure{Step: 2, Reason: "Invalid"}) || s.StepLog != stepLog || s.Blocked != (installplan.Blocked{}) || s.Live() {
 		t.Errorf("state %+v", s)
+	}
+}
+
+// TestConsentsAreCounted: how many more people have to approve, at a moment.
+func TestConsentsAreCounted(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		given   list
+		now     time.Time
+		missing int
+	}{
+		"none":           {list{two()}, noon, 2},
+		"one":            {list{two(), given("a1")}, noon, 1},
+		"one expired":    {list{two(), given("a1")}, noon.Add(time.Hour), 2},
+		"all":            {list{two(), given("a1"), approved}, noon, 0},
+		"all, expired":   {list{two(), given("a1"), approved}, noon.AddDate(0, 0, 2), 2},
+		"rejected":       {list{two(), given("a1"), rejected}, noon, 0},
+		"automatic":      {list{proposed(installplan.Automatic)}, noon, 0},
+		"one approver":   {list{proposed(installplan.Manual)}, noon, 1},
+		"begun, expired": {list{two(), given("a1"), approved, started}, noon.AddDate(0, 0, 2), 0},
+	} {
+		s, err := installplan.Fold(c.given...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Missing(c.now); got != c.missing {
+			t.Errorf("%s: %d are missing, want %d", name, got, c.missing)
+		}
+	}
+}
+
+// TestUntil: a grant ends with the approval or the window that it rests on, unless the plan has begun.
+func TestUntil(t *testing.T) {
+	t.Parallel()
+	limit := func(now time.Time) time.Time { return now.Add(30 * time.Minute) }
+	soon := events.InstallPlanApproved{Digest: ours, Base: base, Expires: saturday.Add(100 * time.Minute)}
+	for name, c := range map[string]struct {
+		given list
+		now   time.Time
+		until time.Time
+	}{
+		"automatic":         {list{proposed(installplan.Automatic)}, noon, noon.Add(30 * time.Minute)},
+		"not executable":    {list{saturdays(installplan.Automatic)}, noon, noon},
+		"window open":       {list{saturdays(installplan.Automatic)}, saturday, saturday.Add(30 * time.Minute)},
+		"window closes":     {list{saturdays(installplan.Automatic)}, saturday.Add(115 * time.Minute), saturday.Add(2 * time.Hour)},
+		"begun":             {list{saturdays(installplan.Automatic), started}, saturday.Add(3 * time.Hour), saturday.Add(210 * time.Minute)},
+		"approval ends":     {list{saturdays(installplan.Manual), soon}, saturday.Add(95 * time.Minute), saturday.Add(100 * time.Minute)},
+		"approval is later": {list{proposed(installplan.Manual), approved}, noon, noon.Add(30 * time.Minute)},
+	} {
+		s, err := installplan.Fold(c.given...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Until(c.now, limit(c.now)); !got.Equal(c.until) {
+			t.Errorf("%s: until %s, want %s", name, got, c.until)
+		}
+	}
+}
+
+// TestWindowsThatCannotBeReadStayClosed: a plan never begins because its policy is not understood.
+func TestWindowsThatCannotBeReadStayClosed(t *testing.T) {
+	t.Parallel()
+	p := saturdays(installplan.Automatic)
+	p.Windows[0].Windows[0].TimeZone = "Mars/Olympus"
+	s, err := installplan.Fold(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := s.NextOpening(saturday); ok || s.Executable(saturday) {
+		t.Error("a plan with an unknown time zone may begin")
+	}
+}
+
+// TestBaseCoversPolicies: what policies make of a plan is in its base, and plans without policies have the
+// base that they always had.
+func TestBaseCoversPolicies(t *testing.T) {
+	t.Parallel()
+	f := installplan.BaseFacts{Approvals: map[string]string{"tidegauge": "Manual"}}
+	plain, err := f.Base()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want, err := digest.JSON(installplan.BaseType, f.Approvals); err != nil || plain.Policy != string(want) {
+		t.Errorf("without policies: %s, want %s", plain.Policy, want)
+	}
+	seen := map[string]string{plain.Policy: "none"}
+	for name, p := range map[string]installplan.PolicyFacts{
+		"mode": {Approval: "Manual"}, "reason": {ManualReasons: []string{"MajorUpgrade"}}, "approvers": {Approvers: 2}, "seconds": {ApprovalSeconds: 60},
+		"windows": {Windows: saturdays("").Windows},
+	} {
+		f.Policy = p
+		b, err := f.Base()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if other, taken := seen[b.Policy]; taken {
+			t.Errorf("%s gives the base of %s", name, other)
+		}
+		seen[b.Policy] = name
+		if changed := installplan.BaseChanges(plain, b); len(changed) != 1 || changed[0] != "approval policy" {
+			t.Errorf("%s changes %v", name, changed)
+		}
 	}
 }

@@ -51,9 +51,12 @@ func anyCommand(t *rapid.T, now time.Time) installplan.Command {
 	return rapid.SampledFrom([]installplan.Command{
 		installplan.Propose{Plan: proposed(installplan.Manual)},
 		installplan.Propose{Plan: proposed(installplan.Automatic)},
+		installplan.Propose{Plan: two()},
+		installplan.Propose{Plan: saturdays(installplan.Manual)},
 		installplan.Supersede{By: "next"},
 		installplan.Supersede{},
 		installplan.Approve{Digest: ours, Actor: "a1", Now: now},
+		installplan.Approve{Digest: ours, Actor: "a2", Now: now},
 		installplan.Approve{Digest: theirs, Actor: "a1", Now: now},
 		installplan.Reject{},
 		installplan.Start{},

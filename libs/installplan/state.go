@@ -44,6 +44,9 @@ type State struct {
 	// rejected (DESIGN D6).
 	Begun    bool
 	Approval Approval
+	// Consents are those of a plan that wants several, one for each person, in the order in which they came.
+	// They are gone once the plan is approved: what comes after that approval's end is a new one.
+	Consents []Consent `json:",omitempty"`
 	Blocked  Blocked
 	// SupersededBy is the id of the plan that took this one's place; "" where none did.
 	SupersededBy string
@@ -60,6 +63,12 @@ type Approval struct {
 
 // ValidAt says whether the approval holds at a moment. An expired approval is void (DESIGN D6).
 func (a Approval) ValidAt(now time.Time) bool { return a.Digest != "" && now.Before(a.Expires) }
+
+// Consent is one of the approvals that a plan wants before it counts as approved.
+type Consent struct {
+	By      string // opaque id of the approver
+	Expires time.Time
+}
 
 // Blocked is why a plan waits for something outside. Its zero value is "not blocked".
 type Blocked struct {
@@ -79,22 +88,48 @@ func (s State) Exists() bool { return s.Phase != "" }
 // Live says whether the plan can still change a cluster.
 func (s State) Live() bool { return s.Phase == RequiresApproval || s.Phase == Installing }
 
-// Executable says whether an executor may take the plan's next step at a moment: Automatic, or
-// approved and not expired, or begun already (R-IP-11).
+// Executable says whether an executor may take the plan's next step at a moment: begun already; or
+// Automatic, or approved and not expired, and then in a maintenance window if it has any (R-IP-11).
 func (s State) Executable(now time.Time) bool {
 	if s.Phase != Installing {
 		return false
 	}
-	return s.Begun || s.Proposed.Approval == Automatic || s.Approval.ValidAt(now)
+	return s.Begun || s.consented(now) && s.inWindow(now)
+}
+
+// consented says whether a person has agreed, where one has to.
+func (s State) consented(now time.Time) bool {
+	return s.Proposed.Approval == Automatic || s.Approval.ValidAt(now)
 }
 
 // PhaseAt is the phase to be shown at a moment: a plan whose approval expired before it was begun
-// requires approval again.
+// requires approval again. One that waits for a window alone is Installing.
 func (s State) PhaseAt(now time.Time) Phase {
-	if s.Phase == Installing && !s.Executable(now) {
+	if s.Phase == Installing && !s.Begun && !s.consented(now) {
 		return RequiresApproval
 	}
 	return s.Phase
+}
+
+// Approvers is how many different people must approve; 0 where nobody has to.
+func (s State) Approvers() int {
+	if s.Proposed.Approval == Automatic {
+		return 0
+	}
+	return max(1, s.Proposed.Approvers)
+}
+
+// Given are the consents that count at a moment, of a plan that wants more of them.
+func (s State) Given(now time.Time) []Consent {
+	return slices.DeleteFunc(slices.Clone(s.Consents), func(c Consent) bool { return !now.Before(c.Expires) })
+}
+
+// Missing is how many people have to approve still at a moment; 0 where nobody has to, or the plan does not live.
+func (s State) Missing(now time.Time) int {
+	if s.PhaseAt(now) != RequiresApproval {
+		return 0
+	}
+	return s.Approvers() - len(s.Given(now))
 }
 
 // CSVs are the names of what the plan installs, sorted.
@@ -120,7 +155,9 @@ func Evolve(s State, p events.Payload) (State, error) {
 	case events.InstallPlanSuperseded:
 		s.Phase, s.SupersededBy = Superseded, e.By
 	case events.InstallPlanApproved:
-		s.Phase, s.Approval = Installing, Approval(e)
+		s.Phase, s.Approval, s.Consents = Installing, Approval(e), nil
+	case events.InstallPlanApprovalGiven:
+		s.Consents = append(slices.DeleteFunc(slices.Clone(s.Consents), func(c Consent) bool { return c.By == e.By }), Consent{By: e.By, Expires: e.Expires})
 	case events.InstallPlanRejected:
 		s.Phase = Rejected
 	case events.InstallPlanStarted:

@@ -8,6 +8,8 @@ type OperatorGroupSpec struct {
 	ServiceAccountName string   `json:"serviceAccountName,omitempty" maxLength:"253"`
 	UpgradeStrategy    string   `json:"upgradeStrategy,omitempty" enum:"Default,TechPreviewUnsafeFailForward"`
 	Colocation         string   `json:"colocation,omitempty" enum:"shared" doc:"shared: one plan for all operators of the namespace, as OLM makes them"`
+	// ExcludeGlobalCatalogs is OLM's annotation olm.operatorframework.io/exclude-global-namespace-resolution.
+	ExcludeGlobalCatalogs bool `json:"excludeGlobalCatalogs,omitempty" doc:"Catalogs of the hub are not looked at for this namespace (R-RES-5)"`
 }
 
 // OperatorGroup gives the operators of a namespace the namespaces that they serve.
