@@ -93,6 +93,7 @@ func TestReadBundleRefuses(t *testing.T) {
 		{"broken", tree(annotations, files{"manifests/a.yaml": "a: ["}), "R-CAT-51", "manifests/a.yaml"},
 		{"version", tree(annotations, files{"manifests/a.yaml": manifestCSV("b", "one", "")}), "R-CAT-26", "."},
 		{"dependency", tree(annotations, files{"manifests/a.yaml": csv, "metadata/dependencies.yaml": "dependencies: [{type: olm.package, value: {packageName: x, version: one}}]"}), "R-CAT-25", "."},
+		{"rule of a constraint", tree(annotations, files{"manifests/a.yaml": csv, "metadata/dependencies.yaml": "dependencies: [{type: olm.constraint, value: {cel: {rule: size(properties)}}}]"}), "R-CAT-25", "."},
 		{"properties", tree(annotations, files{"manifests/a.yaml": csv, "metadata/properties.yaml": "[]"}), "R-CAT-55", "metadata/properties.yaml"},
 	} {
 		_, findings := catalog.ReadBundle(c.in.fs(), nil, "")

@@ -104,6 +104,8 @@ func TestRules(t *testing.T) {
 		{"property without type", files{"a": pkg + channel + another("buoy.v1.0.0", "1.0.0", "{value: 1}")}, "error R-CAT-25", 0, "needs a type"},
 		{"property without value", files{"a": pkg + channel + another("buoy.v1.0.0", "1.0.0", "{type: x, value: null}")}, "error R-CAT-25", 0, "no value"},
 		{"large constraint", files{"a": pkg + channel + another("buoy.v1.0.0", "1.0.0", "{type: olm.constraint, value: {failureMessage: "+strings.Repeat("x", catalog.MaxConstraintBytes)+"}}")}, "error R-CAT-25", 0, "R-RES-29"},
+		{"rule of a constraint (R-RES-26)", files{"a": pkg + channel + another("buoy.v1.0.0", "1.0.0", "{type: olm.constraint, value: {cel: {rule: 'properties.exists(p, p.kind = 1)'}}}")}, "error R-CAT-25", 16, "line 1, column 29"},
+		{"rule that is no condition (R-RES-26)", files{"a": pkg + channel + another("buoy.v1.0.0", "1.0.0", "{type: olm.constraint, value: {any: {constraints: [{cel: {rule: 1 + 1}}]}}}")}, "error R-CAT-25", 16, "any[0].cel: cel rule \"1 + 1\" gives int"},
 		{"bundle object", files{"a": pkg + channel + another("buoy.v1.0.0", "1.0.0", "{type: olm.bundle.object, value: {data: '%%%'}}")}, "error R-CAT-25", 0, "base64"},
 		{"no identity", files{"a": pkg + channel + "schema: olm.bundle\npackage: buoy\nname: buoy.v1.0.0\nimage: x\nproperties: []\n"}, "error R-CAT-26", 0, "exactly one olm.package property, it has 0"},
 		{"identity twice", files{"a": pkg + channel + another("buoy.v1.0.0", "1.0.0", "{type: olm.package, value: {packageName: buoy, version: 1.0.0}}")}, "error R-CAT-26", 0, "it has 2"},

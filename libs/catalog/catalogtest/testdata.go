@@ -56,6 +56,13 @@ func Unpack(tb testing.TB, archive string, keep func(path string) bool) string {
 	return dir
 }
 
+// Conformance returns the directory of the cases of resolution whose outcome OLM told. Where it is missing the
+// test is skipped, with CI=true it fails, as with Unpack.
+func Conformance(tb testing.TB) string {
+	tb.Helper()
+	return find(tb, "conformance")
+}
+
 func find(tb testing.TB, name string) string {
 	tb.Helper()
 	for _, dir := range places() {
@@ -64,7 +71,7 @@ func find(tb testing.TB, name string) string {
 			return file
 		}
 	}
-	const message = "the archive %s is not there; set CHANDLER_TESTDATA to the directory that holds it"
+	const message = "%s is not there; set CHANDLER_TESTDATA to the directory that holds it"
 	if os.Getenv("CI") == "true" {
 		tb.Fatalf(message, name)
 	}

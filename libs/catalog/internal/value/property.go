@@ -8,6 +8,8 @@ import (
 	"io"
 	"regexp"
 	"strings"
+
+	"github.com/chandler-fleet/chandler/libs/catalog/cel"
 )
 
 // Issue is something wrong with a value. What only wastes or puzzles is a warning.
@@ -166,8 +168,7 @@ type compound struct {
 	Constraints []constraint `json:"constraints"`
 }
 
-// Constraint returns all that is wrong with an olm.constraint, each with its place inside it (§3.4). A
-// cel rule is compiled where it is evaluated, by the resolver.
+// Constraint returns all that is wrong with an olm.constraint, each with its place inside it (§3.4).
 func Constraint(raw json.RawMessage) []Issue {
 	if len(raw) > MaxConstraintBytes {
 		return fault("%d bytes are more than %d (R-RES-29); split it into several olm.constraint", len(raw), MaxConstraintBytes)
@@ -246,6 +247,9 @@ func (p *packageNeed) issues(at string) []Issue {
 func (c *celNeed) issues(at string) []Issue {
 	if strings.TrimSpace(c.Rule) == "" {
 		return fault("%s: rule is empty; write an expression over properties (R-RES-26)", at)
+	}
+	if _, err := cel.Compile(c.Rule); err != nil {
+		return fault("%s: %s (R-RES-26)", at, err)
 	}
 	return nil
 }

@@ -33,6 +33,8 @@ func TestConstraint(t *testing.T) {
 		{"message of another form", `{"failureMessage":1,"cel":{"rule":"true"}}`, []string{"!cannot unmarshal number"}},
 		{"empty message (R-RES-25)", `{"failureMessage":" ","cel":{"rule":"true"}}`, []string{"failureMessage of it is empty"}},
 		{"empty rule (R-RES-26)", `{"cel":{"rule":" "}}`, []string{"!cel: rule is empty"}},
+		{"rule that does not compile (R-RES-26)", `{"all":{"constraints":[{"cel":{"rule":"true"}},{"cel":{"rule":"properties.exists(p"}}]}}`, []string{`!all[1].cel: cel rule "properties.exists(p" does not compile at line 1, column 20`}},
+		{"rule that is no condition (R-RES-26)", `{"cel":{"rule":"size(properties)"}}`, []string{"!cel: cel rule \"size(properties)\" gives int, but must give bool"}},
 		{"rule of another form (R-RES-26)", `{"cel":{"rule":1}}`, []string{"!cannot unmarshal number"}},
 		{"kind name (R-CAT-17)", `{"gvk":{"group":"sea.test","version":"v1","kind":"no kind"}}`, []string{`!gvk: kind "no kind"`}},
 		{"range (R-CAT-17)", `{"package":{"packageName":"a","versionRange":"new"}}`, []string{"!package: versionRange"}},
