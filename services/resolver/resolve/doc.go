@@ -6,23 +6,42 @@
 // # What one resolution is
 //
 // The roots are the subscriptions of the namespace and the installed CSVs that no subscription follows
-// (R-RES-10, R-RES-13). Each root has candidates in a fixed order of preference (R-RES-35; ties by name,
-// so that the same input gives the same result, R-RES-7); each chosen bundle brings requirements,
-// which have candidates in turn. A solution chooses one candidate for every root and requirement such
-// that a package, an API and a CSV name have at most one bearer each (R-RES-11, R-RES-12).
+// (R-RES-10, R-RES-13). A root has candidates in a fixed order of preference (R-RES-35; ties by name, so that the
+// same input gives the same result, R-RES-7); each chosen bundle brings requirements, which have candidates in
+// turn. A solution chooses one candidate for every root and requirement such that a package and an API have at
+// most one bearer each (R-RES-11, R-RES-12). It goes in steps:
 //
-// # Components
-//
-// OLM solves a namespace as one problem, so one impossible subscription blocks all. Here every root is
-// solved by itself first; roots whose solutions touch (the same package or API asked for or chosen, or a
-// requirement met by what the other one may upgrade) are solved together, until nothing touches. Each
-// resulting component gets its own plan. In a component that cannot be solved, a minimal set of roots
-// that cannot live together is explained and left out, and the others are solved again without it.
+//	world    everything that the roots reach is looked up, whether it will be chosen or not (world.go, need.go, root.go)
+//	cluster  it is split into parts that nothing connects, each a problem of its own (cluster.go)
+//	fault    roots that reach something malformed fail, the others go on (blame.go)
+//	search   the first solution in the order of preference (rules.go, choose.go)
+//	blame    or a minimal contradiction, whose subscriptions are left out before the rest is solved again (blame.go,
+//	         explain.go)
+//	piece    a solution is split into what can be carried out apart; each piece is a component (piece.go, plan.go)
 //
 // # The search
 //
-// Choices are made breadth first: roots, then requirements in the order in which bundles were chosen. A
-// choice that something chosen already meets takes nothing new; one with a single possible candidate
-// takes it at once; one with none undoes the last free choice. The work is bounded by a count of
-// candidates tried (MaxTries), never by a clock.
+// OLM makes its choices breadth first: subscriptions, then the requirements of what was chosen, in the order of
+// choosing. A choice that something chosen already meets takes nothing; else it takes the first candidate that is not
+// contradicted, and a dead end takes the last choice back (RESOLVER-NOTES §4). What comes of that is the first
+// solution in the order of preference. The chooser asks the solver of package sat for the same one: it decides in
+// OLM's order, and what the solver has learned from one dead end spares it the others like it. OLM's order among
+// subscriptions is random; here it is that of their names.
+//
+// The work is bounded by counts of conflicts and candidates (MaxConflicts, MaxCandidates), never by a clock.
+//
+// # When it cannot be
+//
+// Every rule that a person could name is a reason: that a subscription exists, that a bundle requires something,
+// that a package has one operator, that a policy forbids a version. A contradiction is a set of reasons of which none
+// can be left out. Its subscriptions fail. What is installed for them stays: with all that it requires if that can
+// be, else as it is, keeping what it has (R-RES-2). OLM fails the whole namespace instead; an operator group with
+// shared colocation asks for that (R-RES-42, R-RES-63).
+//
+// # Records
+//
+// A component's record is that of its cluster: the subscriptions, installed CSVs and bounds of the cluster and the answers
+// to its questions. It resolves again to the same bytes, and nothing outside of the cluster changes it. A statement's
+// Revision is the digest of the package document that says so, which is among these answers; the catalog's own
+// revision is not, since unrelated changes move it.
 package resolve

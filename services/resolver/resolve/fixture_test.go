@@ -7,39 +7,40 @@ import (
 	"strings"
 
 	"github.com/chandler-fleet/chandler/libs/catalog"
+	"github.com/chandler-fleet/chandler/services/resolver/offer"
 	"github.com/chandler-fleet/chandler/services/resolver/resolve"
 )
 
 // shelf is a View in memory.
 type shelf struct {
 	catalogs []resolve.Catalog
-	packages map[resolve.CatalogKey]map[string]*resolve.Package
+	packages map[resolve.CatalogKey]map[string]*offer.Package
 	images   map[string]resolve.Fetched
 	health   map[resolve.CatalogKey]resolve.Health
 }
 
 func newShelf() *shelf {
-	return &shelf{packages: map[resolve.CatalogKey]map[string]*resolve.Package{}}
+	return &shelf{packages: map[resolve.CatalogKey]map[string]*offer.Package{}}
 }
 
 // add puts packages into a catalog of a priority; a catalog without packages is there but not ready.
 func (s *shelf) add(name string, priority int32, packages ...catalog.Package) *shelf {
 	k := resolve.CatalogKey{Name: name}
 	s.catalogs = append(s.catalogs, resolve.Catalog{Key: k, Priority: priority, Ready: len(packages) > 0, Revision: "r1"})
-	s.packages[k] = map[string]*resolve.Package{}
+	s.packages[k] = map[string]*offer.Package{}
 	for _, p := range packages {
 		d, err := p.Digest()
 		if err != nil {
 			panic(err)
 		}
-		s.packages[k][p.Name] = resolve.Index(p, d)
+		s.packages[k][p.Name] = offer.Index(p, d)
 	}
 	return s
 }
 
 func (s *shelf) Catalogs() []resolve.Catalog { return s.catalogs }
 
-func (s *shelf) Package(c resolve.CatalogKey, name string) *resolve.Package {
+func (s *shelf) Package(c resolve.CatalogKey, name string) *offer.Package {
 	return s.packages[c][name]
 }
 

@@ -23,12 +23,9 @@ func forward(installed []Installed) ([]Installed, error) {
 	}
 	var out []Installed
 	for _, i := range installed {
-		gone := false
-		if i.Phase == phaseReplacing {
-			var err error
-			if gone, err = overtaken(i, successor); err != nil {
-				return nil, err
-			}
+		gone, err := overtaken(i, successor)
+		if err != nil {
+			return nil, err
 		}
 		if !gone {
 			out = append(out, i)
@@ -37,13 +34,13 @@ func forward(installed []Installed) ([]Installed, error) {
 	return out, nil
 }
 
-// overtaken follows the chain of successors of a CSV that is being replaced.
+// overtaken follows the chain of successors of a CSV and says whether it ends in another one that failed.
 func overtaken(i Installed, successor map[string]Installed) (bool, error) {
 	seen := map[string]bool{i.CSV: true}
 	for at := i; ; {
 		next, ok := successor[at.CSV]
 		if !ok {
-			return at.Phase == phaseFailed, nil
+			return at.CSV != i.CSV && at.Phase == phaseFailed, nil
 		}
 		if at.Phase != phaseReplacing {
 			return false, fmt.Errorf("csv %s in phase %s instead of %s, though %s replaces it", at.CSV, at.Phase, phaseReplacing, next.CSV)

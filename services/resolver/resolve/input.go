@@ -2,25 +2,18 @@ package resolve
 
 import (
 	"cmp"
-	"encoding/json"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/digest"
+	"github.com/chandler-fleet/chandler/services/resolver/offer"
 )
 
-// Semantics is the version of the rules of this package. A recorded decision names the version that
-// made it; a changed rule gets a new version and the old one stays callable (DESIGN D5).
-//
-// Version 2 asks for the content of bundles that a catalog names by image alone, and for the health of
-// catalogs whose namespace is strict about it; version 1 knew no such bundles and left them without
-// content, and no such catalogs.
-const Semantics = "chandler.resolve.v2"
-
-// semanticsV1 is still callable: decisions made by it can be made again.
-const semanticsV1 = "chandler.resolve.v1"
+// Semantics is the version of the rules of this package. A recorded decision names the version that made it; a
+// changed rule gets a new version, and the old one stays callable (DESIGN D5): versions 1 and 2 are in resolve/v2.
+const Semantics = "chandler.resolve.v3"
 
 // Approval modes (R-SUB-3).
 const (
@@ -47,8 +40,23 @@ type Scope struct {
 
 // Policy is what the fleet's owner decided, beside the intents.
 type Policy struct {
-	// MaxTries bounds the candidates tried in one component; 0 is the constant MaxTries.
-	MaxTries int `json:"maxTries,omitempty"`
+	// MaxConflicts bounds the conflicts of the search in one cluster of roots; 0 is the constant MaxConflicts.
+	MaxConflicts int `json:"maxConflicts,omitempty"`
+	// Bounds are versions that may not be chosen, by name of the policy. What is installed stays.
+	Bounds []Bound `json:"bounds,omitempty"`
+}
+
+// Bound is what an approval policy says of the versions of some packages, narrowed to one scope. All bounds
+// that fit a bundle hold at once.
+type Bound struct {
+	Policy string `json:"policy"` // name of the approval policy
+	// Packages are names, or a prefix followed by "*"; none is every package. Catalogs likewise, as
+	// CatalogKey.String writes them.
+	Packages []string `json:"packages,omitempty"`
+	Catalogs []string `json:"catalogs,omitempty"`
+	Pin      string   `json:"pin,omitempty"`     // exactly this version, or this CSV name
+	Range    string   `json:"range,omitempty"`   // a range of blang/semver
+	Ceiling  string   `json:"ceiling,omitempty"` // never beyond this version
 }
 
 // OperatorGroup is one of the namespace's; exactly one is needed (R-RES-5).
@@ -71,6 +79,9 @@ type Subscription struct {
 	StartingCSV      string `json:"startingCSV,omitempty"` // counts while nothing is installed (R-GRA-12)
 	Approval         string `json:"approval"`
 	Config           string `json:"config,omitempty"` // commitment of spec.config
+	// InstalledCSV is what the subscription follows, where Installed.Subscription names another one that follows
+	// the same CSV; else it may be left out.
+	InstalledCSV string `json:"installedCSV,omitempty"`
 }
 
 // Installed is one CSV of the namespace that is not a copy.
@@ -117,7 +128,7 @@ type View interface {
 	// Catalogs are the visible ones, in any order.
 	Catalogs() []Catalog
 	// Package is one package of a catalog, nil where the catalog has none of that name.
-	Package(c CatalogKey, name string) *Package
+	Package(c CatalogKey, name string) *offer.Package
 	// Providers are the names of the packages of a catalog of which some bundle provides an API, sorted.
 	Providers(c CatalogKey, api catalog.GVK) []string
 	// Packages are the names of all packages of a catalog, sorted.
@@ -261,9 +272,6 @@ func (in Input) canonical() Input {
 	in.OperatorGroups = slices.SortedFunc(slices.Values(in.OperatorGroups), func(a, b OperatorGroup) int { return cmp.Compare(a.Name, b.Name) })
 	return in
 }
-
-// rawEqual says whether two property values are the same bytes.
-func rawEqual(a, b json.RawMessage) bool { return string(a) == string(b) }
 
 // Input is the recorded input again; view answers what was asked then.
 func (r Record) Input(view View) Input {

@@ -1,86 +1,79 @@
 package resolve
 
 import (
-	"cmp"
 	"slices"
 )
 
-// planned describes a chosen bundle and why it is there.
-func (r *resolution) planned(n *node, g *group) Planned {
+// bundle describes a chosen bundle and why it is there.
+func (s *settled) bundle(n nodeID) Planned {
+	w := s.w
+	op, in := w.op(n), &w.catalogs[w.shapes[w.nodes[n].shape].catalog]
 	p := Planned{
-		CSV: n.op.name, Package: n.op.pkg, Version: n.op.versionText(), Channel: n.channel, Catalog: n.catalog.Key,
-		Revision: n.catalog.Revision, Content: n.op.content, Properties: n.op.properties,
+		CSV: op.Name, Package: op.Package, Version: op.VersionText(), Channel: w.nodes[n].channel, Catalog: in.Key,
+		Revision: in.Revision, Content: op.Content, Properties: op.Properties,
 	}
-	for _, c := range g.sol.queue {
-		if c.root == nil || c.root.sub == nil || !slices.Contains(c.cands, n) {
+	var by *root // the subscription whose CSV it takes the place of, else the first that it answers
+	for _, r := range s.c.roots {
+		if m, ok := s.chosen[r]; !ok || m != n {
 			continue
 		}
-		p.Subscriptions = append(p.Subscriptions, c.root.sub.Name)
-		if p.Reason == "" {
-			p.Replaces, p.Reason = c.root.csv, reasonOf(c, n)
+		p.Subscriptions = append(p.Subscriptions, r.sub.Name)
+		if by == nil || by.installed == nil && r.installed != nil {
+			by = r
 		}
 	}
-	if p.Reason == "" && n.why != nil && n.why.req != nil {
-		p.Reason, p.RequiredBy = n.why.req.reason(), n.why.from.op.name
+	if by != nil {
+		p.Replaces, p.Reason = by.csv(), s.reason(by, n)
+	}
+	if over := w.installedNamed(w.nodes[n].edge.Replaces); p.Replaces == "" && over != none && w.followed[over] == "" {
+		p.Replaces = w.op(over).Name // nobody follows it: the bundle takes it over (RESOLVER-NOTES 7.1)
+	}
+	if by == nil {
+		q := s.why[n][0]
+		p.Reason, p.RequiredBy = w.needs[q.need].req.Reason(), w.op(q.from).Name
 	}
 	return p
 }
 
-// reasonOf says why a subscription got this candidate.
-func reasonOf(c *choice, n *node) string {
+// reason says why a subscription got a bundle.
+func (s *settled) reason(r *root, n nodeID) string {
+	e := s.w.nodes[n].edge
 	switch {
-	case c.root.csv != "":
-		return stepReason(c.root, n)
-	case c.root.sub.StartingCSV == n.op.name:
+	case r.installed != nil && (e.Replaces == r.csv() || slices.Contains(e.Skips, r.csv())):
+		return ReasonNextStep
+	case r.installed != nil:
+		return ReasonSkipRange
+	case r.sub.StartingCSV == s.w.op(n).Name:
 		return ReasonStartingCSV
-	case c.cands[0] == n:
+	case r.cands[0] == n:
 		return ReasonChannelHead
 	}
 	return ReasonSubscribed
 }
 
-// stepReason tells a named step from one by range.
-func stepReason(r *root, n *node) string {
-	if n.edge.replaces == r.csv || slices.Contains(n.edge.skips, r.csv) {
-		return ReasonNextStep
-	}
-	return ReasonSkipRange
-}
-
-func outcome(r root, sol *solution) Outcome {
-	o := Outcome{Subscription: r.sub.Name, CSV: r.csv}
-	for _, c := range sol.queue {
-		if c.root == nil || c.root.name() != r.name() {
-			continue
-		}
-		for _, n := range sol.chosen {
-			if slices.Contains(c.cands, n) {
-				return Outcome{Subscription: r.sub.Name, CSV: n.op.name, Planned: !n.installed}
-			}
-		}
-	}
-	return o
+func (s *settled) outcome(r *root) Outcome {
+	n := s.chosen[r]
+	return Outcome{Subscription: r.sub.Name, CSV: s.w.op(n).Name, Planned: s.isPlanned(n)}
 }
 
 // inOrder puts what is required before what requires it; in a circle, and otherwise, names decide.
-func inOrder(planned []*node, queue []*choice) []*node {
-	needs := map[*node][]*node{}
-	for _, c := range queue {
-		if c.from != nil && c.met != nil && c.met != c.from {
-			needs[c.from] = append(needs[c.from], c.met)
+func (s *settled) inOrder(planned []nodeID) []nodeID {
+	needs := map[nodeID][]nodeID{}
+	for _, q := range s.queue {
+		if q.from != none && q.met != q.from {
+			needs[q.from] = append(needs[q.from], q.met)
 		}
 	}
-	var out []*node
-	seen := map[*node]bool{}
-	var visit func(n *node)
-	visit = func(n *node) {
+	var out []nodeID
+	seen := map[nodeID]bool{}
+	var visit func(n nodeID)
+	visit = func(n nodeID) {
 		if seen[n] {
 			return
 		}
 		seen[n] = true
-		before := slices.Clone(needs[n])
-		slices.SortFunc(before, compareNodes)
-		for _, b := range before {
+		slices.SortFunc(needs[n], s.w.compare)
+		for _, b := range needs[n] {
 			visit(b)
 		}
 		if slices.Contains(planned, n) {
@@ -91,8 +84,4 @@ func inOrder(planned []*node, queue []*choice) []*node {
 		visit(n)
 	}
 	return out
-}
-
-func compareNodes(a, b *node) int {
-	return cmp.Or(cmp.Compare(a.op.name, b.op.name), cmp.Compare(a.channel, b.channel), compareKeys(a.catalog.Key, b.catalog.Key))
 }

@@ -63,6 +63,13 @@ func drawWords(t *rapid.T, names []string) []string {
 // drawIntent subscribes to a package, has it installed, both, or neither.
 func (c *fleetCase) drawIntent(t *rapid.T, name string, first bool, p catalog.Package) {
 	follower := ""
+	for _, who := range []string{"r-", "t-"}[:max(0, rapid.IntRange(-6, 2).Draw(t, "more subscriptions"))] {
+		s := sub(who+name, name, "stable")
+		if !first {
+			s.Catalog = "other"
+		}
+		c.in.Subscriptions = append(c.in.Subscriptions, s)
+	}
 	if rapid.Bool().Draw(t, "subscribed") {
 		s := sub("s-"+name, name, "stable")
 		if !first {
@@ -240,4 +247,26 @@ func within(p catalog.Property, name string, in semver.Range) bool {
 	}
 	parsed, err := semver.Parse(v.Version)
 	return err == nil && in(parsed)
+}
+
+// TestExplanationsAreMinimal: the reasons of a failure contradict each other, and without any one of them the
+// others do not (R-RES-43).
+func TestExplanationsAreMinimal(t *testing.T) {
+	t.Parallel()
+	found := 0
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawCase(t)
+		for _, x := range resolve.Contradictions(c.in) {
+			found++
+			if x.Solvable[0] {
+				t.Fatalf("no contradiction: %v", x.Explanation.Statements)
+			}
+			if slices.Contains(x.Solvable[1:], false) {
+				t.Fatalf("a reason can be left out (%v): %v", x.Solvable, x.Explanation.Statements)
+			}
+		}
+	})
+	if found == 0 {
+		t.Error("no case had a contradiction")
+	}
 }

@@ -5,27 +5,33 @@ import (
 	"strings"
 
 	"github.com/chandler-fleet/chandler/libs/catalog"
+	"github.com/chandler-fleet/chandler/services/resolver/offer"
 )
 
-// asker puts questions to the View, notes them, and keeps the visible catalogs.
+// asker puts questions to the View and notes them, each once, under a number.
 type asker struct {
 	view     View
 	catalogs []Catalog // visible, in no order of preference
 	byKey    map[CatalogKey]Catalog
-	reads    map[Read]bool
+	reads    []Read
+	numbers  map[Read]int32 // by question, without answer: a View gives the same answer each time
+	into     *[]int32       // where the numbers of what is asked now go
 }
 
 func newAsker(view View, catalogs []Catalog) *asker {
-	a := &asker{view: view, catalogs: catalogs, byKey: map[CatalogKey]Catalog{}, reads: map[Read]bool{}}
+	a := &asker{view: view, catalogs: catalogs, byKey: make(map[CatalogKey]Catalog, len(catalogs)), numbers: map[Read]int32{}}
 	for _, c := range catalogs {
 		a.byKey[c.Key] = c
 	}
 	return a
 }
 
-// visible notes that every visible catalog was asked, so that a new one matters.
+// noting names the list that the numbers of the next questions go to.
+func (a *asker) noting(into *[]int32) { a.into = into }
+
+// visible notes that every visible catalog is asked, so that a new one matters.
 func (a *asker) visible() []Catalog {
-	a.note(Read{Kind: ReadVisible})
+	a.note(Read{Kind: ReadVisible}, func() string { return "" })
 	return a.catalogs
 }
 
@@ -36,42 +42,44 @@ func (a *asker) find(name, namespace string) (Catalog, bool) {
 	if !ok {
 		c, ok = a.byKey[CatalogKey{Name: name}]
 	}
-	answer := ""
-	switch {
-	case ok && c.Ready:
-		answer = "ready"
-	case ok:
-		answer = "not ready"
-	}
-	a.note(Read{Kind: ReadCatalog, Catalog: CatalogKey{Name: name, Namespace: namespace}, Answer: answer})
+	a.note(Read{Kind: ReadCatalog, Catalog: CatalogKey{Name: name, Namespace: namespace}}, func() string {
+		switch {
+		case ok && c.Ready:
+			return "ready"
+		case ok:
+			return "not ready"
+		}
+		return ""
+	})
 	return c, ok
 }
 
-func (a *asker) pkg(c CatalogKey, name string) *Package {
+func (a *asker) pkg(c CatalogKey, name string) *offer.Package {
 	p := a.view.Package(c, name)
-	r := Read{Kind: ReadPackage, Catalog: c, Name: name}
-	if p != nil {
-		r.Answer = string(p.Digest)
-	}
-	a.note(r)
+	a.note(Read{Kind: ReadPackage, Catalog: c, Name: name}, func() string {
+		if p == nil {
+			return ""
+		}
+		return string(p.Digest)
+	})
 	return p
 }
 
 func (a *asker) providers(c CatalogKey, api catalog.GVK) []string {
 	names := a.view.Providers(c, api)
-	a.note(Read{Kind: ReadAPI, Catalog: c, Name: APIName(api), Answer: strings.Join(names, ",")})
+	a.note(Read{Kind: ReadAPI, Catalog: c, Name: APIName(api)}, func() string { return strings.Join(names, ",") })
 	return names
 }
 
 func (a *asker) names(c CatalogKey) []string {
 	names := a.view.Packages(c)
-	a.note(Read{Kind: ReadNames, Catalog: c, Answer: strings.Join(names, ",")})
+	a.note(Read{Kind: ReadNames, Catalog: c}, func() string { return strings.Join(names, ",") })
 	return names
 }
 
 func (a *asker) image(c CatalogKey, b BundleImage) Fetched {
 	f := a.view.Image(c, b)
-	a.note(Read{Kind: ReadImage, Catalog: c, Name: b.ReadName(), Answer: f.answer()})
+	a.note(Read{Kind: ReadImage, Catalog: c, Name: b.ReadName()}, f.answer)
 	return f
 }
 
@@ -79,17 +87,30 @@ func (a *asker) image(c CatalogKey, b BundleImage) Fetched {
 func (a *asker) health(c CatalogKey) Health {
 	h := a.view.Health(c)
 	if h != NotMinded {
-		a.note(Read{Kind: ReadHealth, Catalog: c, Answer: string(h)})
+		a.note(Read{Kind: ReadHealth, Catalog: c}, func() string { return string(h) })
 	}
 	return h
 }
 
-func (a *asker) note(r Read) { a.reads[r] = true }
+func (a *asker) note(question Read, answer func() string) {
+	n, asked := a.numbers[question]
+	if !asked {
+		n = int32(len(a.reads))
+		a.numbers[question] = n
+		question.Answer = answer()
+		a.reads = append(a.reads, question)
+	}
+	*a.into = append(*a.into, n)
+}
 
-func (a *asker) sorted() []Read {
-	out := make([]Read, 0, len(a.reads))
-	for r := range a.reads {
-		out = append(out, r)
+// sorted are the reads of these numbers, each once, in the order of read sets.
+func (a *asker) sorted(numbers []int32) []Read {
+	numbers = slices.Clone(numbers)
+	slices.Sort(numbers)
+	numbers = slices.Compact(numbers)
+	out := make([]Read, 0, len(numbers))
+	for _, n := range numbers {
+		out = append(out, a.reads[n])
 	}
 	slices.SortFunc(out, compareReads)
 	return out

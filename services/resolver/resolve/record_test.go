@@ -10,13 +10,14 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/digest"
+	"github.com/chandler-fleet/chandler/services/resolver/offer"
 	"github.com/chandler-fleet/chandler/services/resolver/resolve"
 )
 
 // replay knows nothing but a record, and package documents by the digests in it.
 type replay struct {
 	record    resolve.Record
-	documents map[digest.Digest]*resolve.Package
+	documents map[digest.Digest]*offer.Package
 }
 
 func (r replay) answer(kind resolve.ReadKind, c resolve.CatalogKey, name string) string {
@@ -37,7 +38,7 @@ func (r replay) list(kind resolve.ReadKind, c resolve.CatalogKey, name string) [
 
 func (r replay) Catalogs() []resolve.Catalog { return r.record.Catalogs }
 
-func (r replay) Package(c resolve.CatalogKey, name string) *resolve.Package {
+func (r replay) Package(c resolve.CatalogKey, name string) *offer.Package {
 	return r.documents[digest.Digest(r.answer(resolve.ReadPackage, c, name))]
 }
 
@@ -93,7 +94,7 @@ func TestRecordResolvesAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			view := everyQuestion(c.change)
-			documents := map[digest.Digest]*resolve.Package{}
+			documents := map[digest.Digest]*offer.Package{}
 			for _, packages := range view.packages {
 				for _, p := range packages {
 					documents[p.Digest] = p
@@ -143,17 +144,6 @@ func TestHostileImageTexts(t *testing.T) {
 		if b.Unfetched != "InvalidBundle" || b.Content != "" || slices.ContainsFunc(r.Reads, func(x resolve.Read) bool { return x.Kind == resolve.ReadImage }) {
 			t.Errorf("%s: bundle %+v, reads %+v", name, b, r.Reads)
 		}
-	}
-}
-
-// TestFirstSemanticsKnowNoHealth: version 1 asked for none, and its decisions are made again as they were.
-func TestFirstSemanticsKnowNoHealth(t *testing.T) {
-	t.Parallel()
-	in := input(everyQuestion(nil), []resolve.Subscription{sub("s", "a", "stable")})
-	in.Semantics = "chandler.resolve.v1"
-	r := resolve.Resolve(in)
-	if r.Components[0].Blocked != nil || slices.ContainsFunc(r.Reads, func(x resolve.Read) bool { return x.Kind == resolve.ReadHealth }) {
-		t.Errorf("result %+v", r)
 	}
 }
 

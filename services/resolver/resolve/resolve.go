@@ -13,53 +13,44 @@ import (
 type resolution struct {
 	in       Input
 	group    OperatorGroup
-	catalogs []Catalog
-	ops      map[string]*operator // installed, by CSV
-	table    *slotTable
-	solved   map[string]*solution // by the roots: a component that stays the same is solved once
+	catalogs []Catalog // visible, by key
+	ask      *asker
 }
 
 // Resolve decides what a namespace should run. It is deterministic: the same input gives the same bytes
 // (R-RES-7). It never fails as a whole: what cannot be planned is a component with a Failure.
 func Resolve(in Input) Result {
-	in = in.canonical()
-	r := &resolution{
-		in: in, catalogs: slices.Clone(in.View.Catalogs()), ops: map[string]*operator{},
-		table: newSlotTable(), solved: map[string]*solution{},
-	}
-	slices.SortFunc(r.catalogs, func(a, b Catalog) int { return compareKeys(a.Key, b.Key) })
+	r := newResolution(in)
 	if s, class := r.prevented(); s != nil {
 		return r.refuse(*s, class)
 	}
-	r.group = in.OperatorGroups[0]
-	if r.group.ExcludeGlobalCatalogs {
-		r.catalogs = slices.DeleteFunc(r.catalogs, func(c Catalog) bool { return c.Key.Namespace != in.Scope.Namespace })
-	}
-	for _, i := range r.in.Installed {
-		r.ops[i.CSV] = newOperator(i.CSV, i.Package, i.Version, i.Content, i.Properties)
-	}
-	groups, failures := r.components()
-	out := Result{Semantics: in.Semantics, Components: []Component{}}
-	for _, f := range failures {
-		out.Components = append(out.Components, r.failedComponent(f))
-	}
-	for _, g := range groups {
-		if c, ok := r.component(g); ok {
-			out.Components = append(out.Components, c)
-		}
+	out := Result{Semantics: r.in.Semantics, Components: []Component{}}
+	for _, c := range r.clusters() {
+		sol := c.solve(r.limit())
+		out.Components = append(out.Components, r.components(c, sol)...)
 	}
 	return out.sorted()
 }
 
+func newResolution(in Input) *resolution {
+	r := &resolution{in: in.canonical(), catalogs: slices.Clone(in.View.Catalogs())}
+	slices.SortFunc(r.catalogs, func(a, b Catalog) int { return compareKeys(a.Key, b.Key) })
+	return r
+}
+
 // prevented is what stops a resolution before anything is looked at.
 func (r *resolution) prevented() (*Statement, Class) {
-	if r.in.Semantics != Semantics && r.in.Semantics != semanticsV1 {
+	if r.in.Semantics != Semantics {
 		return &Statement{Kind: UnknownSemantics, Text: fmt.Sprintf("semantics %q is not known here: want %s", r.in.Semantics, Semantics)}, ClassSemantics
 	}
 	if n := len(r.in.OperatorGroups); n != 1 {
 		return &Statement{Kind: OperatorGroupCount, Text: fmt.Sprintf("expected 1 OperatorGroup in the namespace, found %d", n)}, ClassOperatorGroup
 	}
-	if !r.in.OperatorGroups[0].FailForward {
+	r.group = r.in.OperatorGroups[0]
+	if r.group.ExcludeGlobalCatalogs {
+		r.catalogs = slices.DeleteFunc(r.catalogs, func(c Catalog) bool { return c.Key.Namespace != r.in.Scope.Namespace })
+	}
+	if !r.group.FailForward {
 		return nil, ""
 	}
 	staying, err := forward(r.in.Installed)
@@ -73,111 +64,122 @@ func (r *resolution) prevented() (*Statement, Class) {
 // refuse gives each subscription its own failure of the same kind.
 func (r *resolution) refuse(s Statement, class Class) Result {
 	out := Result{Semantics: r.in.Semantics, Components: []Component{}}
+	r.ask = newAsker(r.in.View, r.catalogs)
+	w := newWorld(r.ask, &Input{})
 	for i := range r.in.Subscriptions {
-		rt := root{sub: &r.in.Subscriptions[i]}
-		list := &statements{seen: map[string]bool{}}
-		list.add(s)
-		e := explanationOf(class, []root{rt}, list)
-		out.Components = append(out.Components, r.failedComponent(failed{roots: []root{rt}, explanation: e}))
+		c := &cluster{w: w, roots: []*root{{sub: &r.in.Subscriptions[i], node: none}}}
+		t := c.tell()
+		t.say(s)
+		comp := r.failed(c, failed{roots: c.roots, explanation: t.explanation(class, c.roots)})
+		comp.Input.Policy, comp.Input.Installed = r.in.Policy, r.in.Installed
+		out.Components = append(out.Components, comp)
 	}
 	return out.sorted()
 }
 
-// roots are the subscriptions, and the installed CSVs that none of them follows.
-func (r *resolution) roots() []root {
-	var out []root
-	followed := map[string]bool{}
-	for i := range r.in.Subscriptions {
-		rt := root{sub: &r.in.Subscriptions[i]}
-		for j := range r.in.Installed {
-			if inst := &r.in.Installed[j]; inst.Subscription == rt.sub.Name && rt.csv == "" {
-				rt.csv, rt.installed = inst.CSV, inst
-				followed[inst.CSV] = true
-			}
-		}
-		out = append(out, rt)
-	}
-	for i := range r.in.Installed {
-		if inst := &r.in.Installed[i]; !followed[inst.CSV] {
-			out = append(out, root{csv: inst.CSV, installed: inst})
+// clusters looks up everything that the subscriptions and the installed CSVs reach.
+func (r *resolution) clusters() []*cluster {
+	r.ask = newAsker(r.in.View, r.catalogs)
+	w := newWorld(r.ask, &r.in)
+	roots := r.roots(w)
+	for _, rt := range roots {
+		if rt.sub != nil {
+			rt.look(w)
 		}
 	}
-	slices.SortFunc(out, compareRoots)
+	w.expand()
+	w.occupy()
+	return w.clusters(roots, r.group.Shared)
+}
+
+func (r *resolution) limit() int {
+	if n := r.in.Policy.MaxConflicts; n > 0 {
+		return n
+	}
+	return MaxConflicts
+}
+
+// components tells what a cluster came to: its failures, and a plan or nothing to do for each piece of the rest.
+// Where the operator group asks for joint plans one failure is everybody's, as with OLM (R-RES-63).
+func (r *resolution) components(c *cluster, sol solution) []Component {
+	if r.group.Shared && len(sol.failures) > 0 {
+		f := sol.failures[0]
+		f.roots = c.roots
+		return []Component{r.failed(c, f)}
+	}
+	var out []Component
+	for _, f := range sol.failures {
+		out = append(out, r.failed(c, f))
+	}
+	s := settle(c, sol.choices)
+	for _, p := range s.pieces(r.group.Shared) {
+		if comp, ok := r.component(s, p); ok {
+			out = append(out, comp)
+		}
+	}
 	return out
 }
 
-func (r *resolution) problem(roots []root) problem {
-	p := problem{in: &r.in, catalogs: r.catalogs, roots: roots, ops: r.ops, table: r.table}
-	for _, i := range r.in.Installed {
-		if !slices.ContainsFunc(roots, func(rt root) bool { return rt.csv == i.CSV }) {
-			p.fixed = append(p.fixed, i.CSV)
+// failed tells of roots that cannot have what is asked of them.
+func (r *resolution) failed(c *cluster, f failed) Component {
+	comp := r.frame(c, f.roots, f.reads)
+	comp.Failure = &f.explanation
+	return comp.named()
+}
+
+// component tells of a piece; ok is false for one that only holds CSVs that stay as they are.
+func (r *resolution) component(s *settled, p piece) (Component, bool) {
+	roots := make([]*root, 0, len(p.roots))
+	for _, rt := range p.roots {
+		switch {
+		case rt.state == wanted:
+			roots = append(roots, rt)
+		case rt.node != none && len(p.planned) > 0: // lacks what is planned; its subscription, if any, was told of already
+			roots = append(roots, &root{installed: rt.installed, node: rt.node, state: rt.state})
 		}
 	}
-	return p
-}
-
-// solve gives the solution of a set of roots. What other roots come to does not matter to it: all that is
-// installed and followed by none of these stays as it is.
-func (r *resolution) solve(roots []root) *solution {
-	var key strings.Builder
-	for _, rt := range roots {
-		fmt.Fprintf(&key, "%s %t\n", rt.name(), rt.held)
+	if len(roots) == 0 && len(p.planned) == 0 {
+		return Component{}, false
 	}
-	if sol := r.solved[key.String()]; sol != nil {
-		return sol
-	}
-	sol := r.problem(roots).solve(nil)
-	r.solved[key.String()] = &sol
-	return &sol
-}
-
-// failedComponent tells of roots that cannot live together.
-func (r *resolution) failedComponent(f failed) Component {
-	c := r.frame(f.roots, f.reads)
-	c.Failure = &f.explanation
-	return c.named(nil)
-}
-
-// component tells of a solved group; ok is false for one that only holds CSVs that stay as they are.
-func (r *resolution) component(g *group) (Component, bool) {
-	planned := g.sol.planned()
-	fetched := r.fetched(planned, g.sol.reads) // before the input is noted: it belongs to it
-	blocked, loading := r.strictly(planned, g.sol.reads)
-	c := r.frame(g.roots, g.sol.reads)
+	var reads []int32
+	r.ask.noting(&reads)
+	fetched := r.fetched(s.w, p.planned) // before the input is noted: it belongs to it
+	blocked, loading := r.strictly(p.planned)
+	c := r.frame(s.c, roots, reads)
 	if blocked != nil {
 		blocked.Subscriptions = c.Subscriptions
 	}
 	c.Blocked, c.Loading = blocked, loading
-	if len(c.Subscriptions) == 0 && len(planned) == 0 {
-		return c, false
-	}
-	for _, n := range inOrder(planned, g.sol.queue) {
-		p := r.planned(n, g)
+	for _, n := range s.inOrder(p.planned) {
+		b := s.bundle(n)
 		if f, asked := fetched[n]; asked {
-			p.Content, p.Image, p.Unfetched = f.Content, n.op.image, f.Reason
+			b.Content, b.Image, b.Unfetched = f.Content, s.w.op(n).Image, f.Reason
 		}
-		c.Bundles = append(c.Bundles, p)
+		c.Bundles = append(c.Bundles, b)
+		c.Packages = append(c.Packages, b.Package)
 	}
-	for _, rt := range g.roots {
-		if rt.sub != nil {
-			c.Outcomes = append(c.Outcomes, outcome(rt, g.sol))
+	for _, rt := range roots {
+		if rt.state == wanted {
+			c.Outcomes = append(c.Outcomes, s.outcome(rt))
 		}
 	}
-	return c.named(planned), true
+	return c.named(), true
 }
 
 // unaskable is why an image that cannot be asked for is not there, as catalog.bundles-fetched.v1 would say it.
 const unaskable = "InvalidBundle"
 
 // fetched asks for the content of chosen bundles that their catalog names by image alone.
-func (r *resolution) fetched(planned []*node, ask *asker) map[*node]Fetched {
-	out := map[*node]Fetched{}
+func (r *resolution) fetched(w *world, planned []nodeID) map[nodeID]Fetched {
+	out := map[nodeID]Fetched{}
 	for _, n := range planned {
-		if n.op.content == "" && n.op.image != "" && r.in.Semantics != semanticsV1 {
-			out[n] = Fetched{Reason: unaskable}
-			if b := (BundleImage{Image: n.op.image, Package: n.op.pkg, Bundle: n.op.name}); b.Askable() {
-				out[n] = ask.image(n.catalog.Key, b)
-			}
+		op := w.op(n)
+		if op.Content != "" || op.Image == "" {
+			continue
+		}
+		out[n] = Fetched{Reason: unaskable}
+		if b := (BundleImage{Image: op.Image, Package: op.Package, Bundle: op.Name}); b.Askable() {
+			out[n] = r.ask.image(w.catalogOf(n), b)
 		}
 	}
 	return out
@@ -186,13 +188,13 @@ func (r *resolution) fetched(planned []*node, ask *asker) map[*node]Fetched {
 // strictly explains why nothing new may be planned: a catalog that the namespace sees is unhealthy, and its own
 // namespace is strict about that (R-CAT-99). loading says that such a catalog is loaded for the first time.
 // Where nothing is planned, nobody asks.
-func (r *resolution) strictly(planned []*node, ask *asker) (blocked *Explanation, loading bool) {
-	if len(planned) == 0 || r.in.Semantics == semanticsV1 {
+func (r *resolution) strictly(planned []nodeID) (blocked *Explanation, loading bool) {
+	if len(planned) == 0 {
 		return nil, false
 	}
 	var sick []Statement
 	for _, c := range r.catalogs {
-		h := ask.health(c.Key)
+		h := r.ask.health(c.Key)
 		loading = loading || h == Loading
 		if reason, is := h.reason(); is {
 			sick = append(sick, catalogUnhealthy(c, reason))
@@ -205,50 +207,64 @@ func (r *resolution) strictly(planned []*node, ask *asker) (blocked *Explanation
 }
 
 // frame fills what a component has whatever came of it.
-func (r *resolution) frame(roots []root, reads *asker) Component {
-	c := Component{Packages: []string{}, Subscriptions: []string{}, Approval: Automatic}
+func (r *resolution) frame(c *cluster, roots []*root, reads []int32) Component {
+	out := Component{Packages: []string{}, Subscriptions: []string{}, Approval: Automatic}
 	for _, rt := range roots {
-		if op := r.ops[rt.csv]; op != nil {
-			c.Packages = append(c.Packages, cmp.Or(op.pkg, op.name))
+		if rt.node != none {
+			op := c.w.op(rt.node)
+			out.Packages = append(out.Packages, cmp.Or(op.Package, op.Name))
 		}
 		if rt.sub != nil {
-			c.Subscriptions = append(c.Subscriptions, rt.sub.Name)
-			c.Packages = append(c.Packages, rt.sub.Package)
+			out.Subscriptions = append(out.Subscriptions, rt.sub.Name)
+			out.Packages = append(out.Packages, rt.sub.Package)
 			if rt.sub.Approval == Manual {
-				c.Approval = Manual
+				out.Approval = Manual
 			}
 		}
 	}
-	c.Input = r.record(roots, reads)
-	return c
+	out.Input = r.record(c, reads)
+	return out
 }
 
-// record is the input of one component: what was consulted, what is installed, and what was asked for.
-func (r *resolution) record(roots []root, reads *asker) Record {
+// record is the input of one cluster: what was consulted, what is installed, and what was asked for. It says
+// nothing of other clusters.
+func (r *resolution) record(c *cluster, reads []int32) Record {
 	rec := Record{
-		Semantics: r.in.Semantics, Scope: r.in.Scope, Policy: r.in.Policy, OperatorGroups: r.in.OperatorGroups,
-		Subscriptions: []Subscription{}, Installed: r.in.Installed, Catalogs: []Catalog{}, Reads: []Read{},
+		Semantics: r.in.Semantics, Scope: r.in.Scope, Policy: r.policy(c), OperatorGroups: r.in.OperatorGroups,
+		Subscriptions: []Subscription{}, Installed: []Installed{}, Catalogs: []Catalog{}, Reads: r.ask.sorted(append(reads, c.reads...)),
 	}
-	for _, rt := range roots {
+	for _, rt := range c.roots {
 		if rt.sub != nil {
 			rec.Subscriptions = append(rec.Subscriptions, *rt.sub)
 		}
 	}
-	for _, c := range r.catalogs {
-		c.Revision = ""
-		rec.Catalogs = append(rec.Catalogs, c)
+	for _, n := range c.nodes {
+		if c.w.isInstalled(n) {
+			rec.Installed = append(rec.Installed, r.in.Installed[n])
+		}
 	}
-	if reads != nil {
-		rec.Reads = reads.sorted()
+	for _, k := range r.catalogs {
+		k.Revision = ""
+		rec.Catalogs = append(rec.Catalogs, k)
 	}
 	return rec
 }
 
-// named gives a component its name: the packages joined by "+".
-func (c Component) named(planned []*node) Component {
-	for _, n := range planned {
-		c.Packages = append(c.Packages, n.op.pkg)
+// policy is what concerns a cluster: a bound on other packages changes nothing in it.
+func (r *resolution) policy(c *cluster) Policy {
+	p := r.in.Policy
+	p.Bounds = nil
+	for i := range c.w.bounds {
+		b := &c.w.bounds[i]
+		if slices.ContainsFunc(c.nodes, func(n nodeID) bool { return !c.w.isInstalled(n) && b.concerns(c.w.op(n).Package, c.w.catalogOf(n)) }) {
+			p.Bounds = append(p.Bounds, b.Bound)
+		}
 	}
+	return p
+}
+
+// named gives a component its name: the packages joined by "+".
+func (c Component) named() Component {
 	c.Packages = sortedSet(c.Packages)
 	c.Name = componentName(c.Packages)
 	return c

@@ -63,9 +63,6 @@ func TestUpgradeRules(t *testing.T) {
 // TestRequirements: what comes along, and what prevents it (R-RES-1, 2, 11, 12, 13, 15, 22, 27, 35, 60, 61).
 func TestRequirements(t *testing.T) {
 	t.Parallel()
-	one := func(name string, words ...string) catalog.Package {
-		return chain(name, "1.0.0").bundle("1.0.0", words...).p
-	}
 	two := func(name string, newer, older []string) catalog.Package {
 		return chain(name, "2.0.0", "1.0.0").bundle("2.0.0", newer...).bundle("1.0.0", older...).p
 	}
@@ -88,7 +85,7 @@ func TestRequirements(t *testing.T) {
 			newShelf().add("fleet", 0, one("a", "api:B"), one("b", "gives:B"), one("z", "gives:B")),
 			[]resolve.Subscription{sub("s", "a", "stable")},
 			[]resolve.Installed{installed("z", "1.0.0", "", "gives:B")},
-			[]string{"a+z: a.v1.0.0 stable ChannelHead"},
+			[]string{"a: a.v1.0.0 stable ChannelHead"},
 		}, {
 			"own catalog before priority (R-RES-35 rule 2)",
 			newShelf().add("fleet", 0, one("a", "api:B"), one("b", "gives:B")).add("other", 9, one("aa", "gives:B")),
@@ -112,7 +109,7 @@ func TestRequirements(t *testing.T) {
 			newShelf().add("fleet", 0, one("a", "api:B", "pkg:b <2.0.0"), two("b", words("gives:B"), words("gives:B"))),
 			[]resolve.Subscription{sub("s", "a", "stable")},
 			nil,
-			[]string{"a+b: b.v1.0.0 stable RequiredPackage, a.v1.0.0 stable ChannelHead"},
+			[]string{"a+b: b.v1.0.0 stable RequiredAPI, a.v1.0.0 stable ChannelHead"},
 		}, {
 			"circles are fine",
 			newShelf().add("fleet", 0, one("a", "api:B", "gives:A"), one("b", "gives:B", "api:A")),
@@ -124,7 +121,7 @@ func TestRequirements(t *testing.T) {
 			newShelf().add("fleet", 0, one("a", "api:B"), two("b", words("gives:C"), words("gives:B"))),
 			[]resolve.Subscription{sub("s", "a", "stable"), sub("t", "b", "stable")},
 			[]resolve.Installed{installed("a", "1.0.0", "s", "api:B"), installed("b", "1.0.0", "t", "gives:B")},
-			[]string{"a+b: nothing"},
+			[]string{"a: nothing", "b: nothing"},
 		}, {
 			"version deadlock: both move together (R-RES-61)",
 			newShelf().add("fleet", 0, two("a", words("gives:A2", "api:B2"), words("gives:A", "api:B")), two("b", words("gives:B2", "api:A2"), words("gives:B", "api:A"))),
@@ -174,11 +171,11 @@ func TestRequirements(t *testing.T) {
 			nil,
 			[]string{"a+c: c.v1.0.0 stable RequiredConstraint, a.v1.0.0 stable ChannelHead"},
 		}, {
-			"a rule is explained, not evaluated",
-			newShelf().add("fleet", 0, one("a", "constraint:{\"cel\":{\"rule\":\"true\"}}"), one("b")),
-			[]resolve.Subscription{sub("s", "a", "stable")},
+			"a rule that a bundle meets, and one that none does (R-RES-26)",
+			newShelf().add("fleet", 0, one("a", "constraint:{\"cel\":{\"rule\":\"true\"}}"), one("b", "constraint:{\"cel\":{\"rule\":\"false\"}}")),
+			[]resolve.Subscription{sub("s", "a", "stable"), sub("t", "b", "stable")},
 			nil,
-			[]string{"a: failed unsatisfiable"},
+			[]string{"a: a.v1.0.0 stable ChannelHead", "b: failed unsatisfiable"},
 		}, {
 			"a requirement that cannot be read (R-RES-30)",
 			newShelf().add("fleet", 0, one("a", "constraint:{\"some\":1}")),
@@ -290,8 +287,8 @@ func TestReadSet(t *testing.T) {
 	}
 }
 
-// TestTooComplexIsBounded: a hostile namespace meets a fixed bound and a named error (DESIGN D10).
-func TestTooComplexIsBounded(t *testing.T) {
+// TestTooHardIsBounded: a hostile namespace meets a fixed bound and a named error (DESIGN D10).
+func TestTooHardIsBounded(t *testing.T) {
 	t.Parallel()
 	var packages []catalog.Package
 	var subs []resolve.Subscription
@@ -311,18 +308,30 @@ func TestTooComplexIsBounded(t *testing.T) {
 		packages = append(packages, b.channel("stable", entries...).p)
 		subs = append(subs, sub(name, name, "stable"))
 	}
-	r := resolve.Resolve(input(newShelf().add("fleet", 0, packages...), subs))
-	if len(r.Components) != 1 || r.Components[0].Failure == nil || r.Components[0].Failure.Class != resolve.ClassTooComplex {
-		t.Errorf("got %v", lines(r))
+	in := input(newShelf().add("fleet", 0, append(packages, chain("z", "1.0.0").bundle("1.0.0").p)...), append(subs, sub("z", "z", "stable")))
+	if got, want := lines(resolve.Resolve(in)), []string{"a+b+c+d+e+f+g+h+i+j+k+l: failed unsatisfiable", "z: z.v1.0.0 stable ChannelHead"}; !slices.Equal(got, want) {
+		t.Errorf("got %v", got)
+	}
+	in.Policy.MaxConflicts = 3
+	r := resolve.Resolve(in)
+	if got, want := lines(r), "l: failed too-hard"; len(got) != 13 || got[11] != want {
+		t.Errorf("got %v", got)
+	}
+	if got := texts(r); !strings.Contains(got, "budget of 3 conflicts for subscription l beside subscription a, subscription b") {
+		t.Error(got)
 	}
 }
 
-// TestSemanticsAreNamed: a decision of a version that is not known here is refused, not guessed (DESIGN D5).
+// TestSemanticsAreNamed: a decision of a version that is not known here, or that package v2 has, is refused and not
+// guessed (DESIGN D5).
 func TestSemanticsAreNamed(t *testing.T) {
 	t.Parallel()
-	in := input(newShelf(), []resolve.Subscription{sub("s", "a", "stable")})
-	in.Semantics = "chandler.resolve.v0"
-	if got := texts(resolve.Resolve(in)); !strings.Contains(got, "chandler.resolve.v0") {
-		t.Error(got)
+	for _, semantics := range []string{"chandler.resolve.v0", "chandler.resolve.v1", "chandler.resolve.v2"} {
+		in := input(newShelf(), []resolve.Subscription{sub("s", "a", "stable")})
+		in.Semantics = semantics
+		r := resolve.Resolve(in)
+		if got := texts(r); !strings.Contains(got, semantics) || r.Components[0].Failure.Class != resolve.ClassSemantics {
+			t.Error(got)
+		}
 	}
 }

@@ -95,7 +95,7 @@ const (
 	ClassCatalogUnavailable Class = "catalog-unavailable"
 	ClassOperatorGroup      Class = "operator-group"
 	ClassInstalledState     Class = "installed-state"
-	ClassTooComplex         Class = "too-complex"
+	ClassTooHard            Class = "too-hard"
 	ClassSemantics          Class = "unknown-semantics"
 	// ClassNotInstallable is for the steps after the search: a chosen bundle without manifests, or
 	// one that does not fit the operator group.
@@ -141,19 +141,19 @@ const (
 	BundleDeprecated     StatementKind = "bundle-deprecated"
 	PackageUnique        StatementKind = "package-unique"
 	APIUnique            StatementKind = "gvk-unique"
-	NameUnique           StatementKind = "name-unique"
 	ReplacesConflict     StatementKind = "replaces-conflict"
 	DuplicateAPI         StatementKind = "gvk-listed-twice"
 	ChannelMalformed     StatementKind = "invalid-channel"
 	RequirementMalformed StatementKind = "invalid-constraint"
 	OperatorGroupCount   StatementKind = "operator-group"
 	InstalledState       StatementKind = "installed-state"
-	SearchTooLong        StatementKind = "too-complex"
+	SearchTooLong        StatementKind = "too-hard"
 	UnknownSemantics     StatementKind = "unknown-semantics"
 	NotInstallable       StatementKind = "not-installable"
 	BundleImagePending   StatementKind = "bundle-image-pending"
 	BundleImageFailed    StatementKind = "bundle-image-failed"
 	CatalogUnhealthy     StatementKind = "catalog-unhealthy"
+	PolicyForbids        StatementKind = "policy-forbids"
 )
 
 // Statement is one fact of an explanation. Which fields are set depends on the kind; Text says it all.
@@ -165,6 +165,8 @@ type Statement struct {
 	Package      string        `json:"package,omitempty"`
 	Channel      string        `json:"channel,omitempty"`
 	Catalog      string        `json:"catalog,omitempty"`
+	Revision     string        `json:"revision,omitempty"` // of the catalog that said so
+	Policy       string        `json:"policy,omitempty"`   // name of an approval policy
 	Requirement  string        `json:"requirement,omitempty"`
 	// Choices are what exists instead: catalogs, channels, packages or bundles.
 	Choices []string `json:"choices,omitempty"`

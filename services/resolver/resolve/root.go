@@ -4,187 +4,309 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/blang/semver/v4"
+
+	"github.com/chandler-fleet/chandler/libs/catalog"
+	"github.com/chandler-fleet/chandler/services/resolver/offer"
 )
 
-// root is a subscription, or an installed CSV that must stay although no subscription follows it
-// (R-RES-13), or whose subscription was left out.
+// root is what a resolution is about: a subscription, or an installed CSV that no subscription follows and that
+// stays all the same (R-RES-13).
 type root struct {
-	sub       *Subscription
-	csv       string     // installed: what the subscription follows, or the CSV itself; "" where nothing is
-	installed *Installed // of csv
-	// held is a CSV that is there although it may not: it clashes with another one, is deprecated, or
-	// lacks something. What is met of its requirements has to stay so.
-	held bool
+	sub       *Subscription // nil for a CSV that no subscription follows
+	installed *Installed    // what the subscription follows, or the CSV itself; nil where nothing is
+	node      nodeID        // of installed
+	cands     []nodeID      // of a subscription, by preference
+	missing   []Statement   // why there are none
+	faults    []failure
+	reads     []int32
+	state     state
 }
 
+// state is what is asked of a root. Whoever cannot have it is explained, and goes one state down.
+type state uint8
+
+const (
+	// wanted: one of the candidates of the subscription is to be chosen.
+	wanted state = iota
+	// staying: the installed CSV stays, with everything that it requires.
+	staying
+	// held: it stays although it may not: it clashes with another one, is deprecated, or lacks something. What
+	// is met of its requirements today stays so.
+	held
+	// fixed: it stays, and nothing is asked for it.
+	fixed
+	// absent: nothing is installed, and the subscription gets nothing.
+	absent
+)
+
 // name orders roots: subscriptions first, both by name.
-func (r root) name() string {
+func (r *root) name() string {
 	if r.sub != nil {
 		return "s:" + r.sub.Name
 	}
-	return "z:" + r.csv
+	return "z:" + r.installed.CSV
 }
 
-func compareRoots(a, b root) int { return cmp.Compare(a.name(), b.name()) }
+func compareRoots(a, b *root) int { return cmp.Compare(a.name(), b.name()) }
 
-// candidates of a root, by preference. An empty list comes with the statement that says why.
-//
-//	CSV without subscription           itself
-//	subscription, nothing installed    startingCSV alone, or the channel from the head down
-//	subscription, something installed  what follows it in the channel, nearest the head first; then itself
-func (r root) candidates(w *world) ([]*node, []Statement, error) {
-	if r.sub == nil {
-		return []*node{w.installedNamed(r.csv)}, nil, nil
+// csv is the name of what is installed, "" where nothing is.
+func (r *root) csv() string {
+	if r.installed == nil {
+		return ""
 	}
-	cats, missing, err := r.catalogs(w)
-	if err != nil {
-		return nil, nil, err
+	return r.installed.CSV
+}
+
+// demote lowers what is asked of a root that cannot have it.
+func (r *root) demote() {
+	switch {
+	case r.state == wanted && r.installed == nil:
+		r.state = absent
+	case r.state < fixed:
+		r.state++
 	}
-	if missing != nil {
-		return nil, []Statement{*missing}, nil
-	}
-	found := finding{sub: r.sub}
-	var out []*node
-	for _, c := range cats {
-		nodes, err := r.inPackage(w, c, &found)
-		if err != nil {
-			return nil, nil, err
+}
+
+// stays says whether the installed CSV of a root is not to be moved.
+func (r *root) stays() bool { return r.state == staying || r.state == held || r.state == fixed }
+
+// roots are the subscriptions, and the installed CSVs that none of them follows.
+func (r *resolution) roots(w *world) []*root {
+	var out []*root
+	followed := map[string]bool{}
+	for i := range r.in.Subscriptions {
+		rt := &root{sub: &r.in.Subscriptions[i], node: none}
+		for j := range r.in.Installed {
+			inst := &r.in.Installed[j]
+			if rt.installed == nil && (inst.Subscription == rt.sub.Name || inst.CSV == rt.sub.InstalledCSV) {
+				rt.installed, rt.node = inst, nodeID(j)
+				followed[inst.CSV] = true
+				w.followed[j] = cmp.Or(w.followed[j], rt.sub.Name)
+			}
 		}
-		out = append(out, nodes...)
+		out = append(out, rt)
 	}
-	if r.csv != "" && found.channel {
-		out = append(out, w.installedNamed(r.csv))
+	for i := range r.in.Installed {
+		if inst := &r.in.Installed[i]; !followed[inst.CSV] {
+			out = append(out, &root{installed: inst, node: nodeID(i), state: staying})
+		}
 	}
-	if len(out) == 0 {
-		return nil, found.statements(w), nil
+	slices.SortFunc(out, compareRoots)
+	return out
+}
+
+// look finds the candidates of a subscription, by preference.
+//
+//	nothing installed    startingCSV alone, or each channel from the head down
+//	something installed  what follows it in the channel, nearest the head first; then itself
+//
+// The first question without answer tells what is missing (RESOLVER-NOTES 2.1); that holds for subscriptions
+// with an installed CSV, too: a package, channel or catalog that has gone fails them (2.2).
+func (r *root) look(w *world) {
+	w.ask.noting(&r.reads)
+	catalogs, ok := r.catalogs(w)
+	if !ok {
+		return
 	}
-	return out, nil, nil
+	found := finding{sub: r.sub, catalogs: catalogs}
+	for _, ch := range r.channels(w, catalogs, &found) {
+		r.inChannel(w, ch, &found)
+	}
+	if !found.complete() {
+		r.cands, r.missing = nil, found.statements(w)
+		return
+	}
+	if r.installed != nil {
+		r.cands = append(r.cands, r.node)
+	}
+	if len(r.cands) == 0 {
+		r.missing = found.statements(w)
+	}
 }
 
 // catalogs are those that the subscription names: one, or all where it names none.
-func (r root) catalogs(w *world) ([]Catalog, *Statement, error) {
+func (r *root) catalogs(w *world) ([]int32, bool) {
 	if r.sub.Catalog == "" {
-		return w.preferred(CatalogKey{}), nil, nil
+		w.ask.visible()
+		out := make([]int32, 0, len(w.catalogs))
+		for i := range w.catalogs {
+			out = append(out, int32(i))
+		}
+		return out, true
 	}
 	c, ok := w.ask.find(r.sub.Catalog, r.sub.CatalogNamespace)
 	if !ok {
-		s := catalogMissing(r.sub, w.ask.catalogs)
-		return nil, &s, nil
+		r.missing = []Statement{catalogMissing(r.sub, w.ask.visible())}
+		return nil, false
 	}
 	if !c.Ready {
-		return nil, nil, &failure{class: ClassCatalogUnavailable, statement: catalogNotReady(r.sub, c)}
+		r.faults = append(r.faults, failure{class: ClassCatalogUnavailable, statement: catalogNotReady(r.sub, c)})
+		return nil, false
 	}
-	return []Catalog{c}, nil, nil
+	i := slices.IndexFunc(w.catalogs, func(o Catalog) bool { return o.Key == c.Key })
+	return []int32{int32(i)}, true
 }
 
-// inPackage gives the candidates of one catalog.
-func (r root) inPackage(w *world, c Catalog, found *finding) ([]*node, error) {
-	p := w.ask.pkg(c.Key, r.sub.Package)
-	if p == nil {
-		found.absent = append(found.absent, c)
-		return nil, nil
-	}
-	found.pkg = true
-	found.channels = append(found.channels, p.channelNames()...)
-	var out []*node
-	for i := range p.channels {
-		ch := &p.channels[i]
-		if r.sub.Channel != "" && ch.name != r.sub.Channel {
+// stretch is a channel as a subscription sees it: in one catalog, or in several where it names none.
+type stretch struct {
+	name      string
+	isDefault bool
+	parts     []part
+}
+
+type part struct {
+	catalog int32
+	pkg     *offer.Package
+	channel *offer.Channel
+}
+
+// channels are those that the subscription means, the default one first, then by name.
+func (r *root) channels(w *world, catalogs []int32, found *finding) []*stretch {
+	var out []*stretch
+	for _, c := range catalogs {
+		p := w.ask.pkg(w.catalogs[c].Key, r.sub.Package)
+		if p == nil {
 			continue
 		}
-		found.channel = true
-		nodes, err := r.inChannel(w, c, p.Name, ch, found)
-		if err != nil {
-			return nil, err
+		found.packages = append(found.packages, p)
+		for i := range p.Channels {
+			ch := &p.Channels[i]
+			if r.sub.Channel != "" && ch.Name != r.sub.Channel || len(ch.All) == 0 {
+				continue
+			}
+			found.channel = true
+			at := slices.IndexFunc(out, func(s *stretch) bool { return s.name == ch.Name })
+			if at < 0 {
+				at = len(out)
+				out = append(out, &stretch{name: ch.Name})
+			}
+			out[at].isDefault = out[at].isDefault || ch.Default
+			out[at].parts = append(out[at].parts, part{c, p, ch})
 		}
-		out = append(out, nodes...)
 	}
-	return out, nil
+	slices.SortFunc(out, func(a, b *stretch) int {
+		return cmp.Or(compareBool(b.isDefault, a.isDefault), cmp.Compare(a.name, b.name))
+	})
+	return out
 }
 
-func (r root) inChannel(w *world, c Catalog, pkg string, ch *channel, found *finding) ([]*node, error) {
-	if r.csv == "" && r.sub.StartingCSV != "" {
-		e, ok := ch.all[r.sub.StartingCSV]
+func (r *root) inChannel(w *world, s *stretch, found *finding) {
+	if r.installed == nil && r.sub.StartingCSV != "" {
+		r.start(w, s, found)
+		return
+	}
+	found.entries = true
+	if len(s.parts) > 1 {
+		r.joined(w, s)
+		return
+	}
+	p := s.parts[0]
+	if p.channel.Err != nil {
+		r.faults = append(r.faults, malformedChannel(w.catalogs[p.catalog].Key, p.pkg, p.channel))
+		return
+	}
+	for i := range p.channel.Entries {
+		if r.takes(&p.channel.Entries[i]) {
+			r.cands = append(r.cands, w.entry(p.catalog, p.pkg, p.channel, i))
+		}
+	}
+}
+
+// start takes the starting CSV alone, wherever it stands and whatever the shape of the channel
+// (RESOLVER-NOTES 2.3).
+func (r *root) start(w *world, s *stretch, found *finding) {
+	var at []part
+	for _, p := range s.parts {
+		if _, ok := p.channel.All[r.sub.StartingCSV]; ok {
+			at = append(at, p)
+		}
+	}
+	switch len(at) {
+	case 0:
+		return
+	case 1:
+		r.alone(w, at[0])
+	default:
+		r.faults = append(r.faults, r.ambiguous(w, s))
+	}
+	found.entries = true
+}
+
+// alone takes the starting CSV of one catalog. An entry that replaces or skips itself is no head, even by itself.
+func (r *root) alone(w *world, p part) {
+	name := r.sub.StartingCSV
+	if e := p.channel.All[name]; e.Replaces != name && !slices.Contains(e.Skips, name) {
+		r.cands = append(r.cands, w.named(p.catalog, p.pkg, p.channel, name))
+		return
+	}
+	r.faults = append(r.faults, failure{class: ClassInvalidChannel, statement: Statement{
+		Kind: ChannelMalformed, Catalog: w.catalogs[p.catalog].Key.String(), Revision: string(p.pkg.Digest), Package: p.pkg.Name, Channel: p.channel.Name, Bundle: name,
+		Text: fmt.Sprintf("catalog %s: entry %s of channel %s of package %s replaces itself", w.catalogs[p.catalog].Key, name, p.channel.Name, p.pkg.Name),
+	}})
+}
+
+// joined takes a channel of several catalogs for one, as OLM does for a subscription that names no catalog: it
+// has an order only where the catalogs complete each other.
+func (r *root) joined(w *world, s *stretch) {
+	c := catalog.Channel{Name: s.name}
+	from := map[string]part{}
+	for _, p := range s.parts {
+		for name, e := range p.channel.All {
+			if _, twice := from[name]; twice {
+				r.faults = append(r.faults, r.ambiguous(w, s))
+				return
+			}
+			from[name] = p
+			c.Entries = append(c.Entries, catalog.Entry{Name: name, Replaces: e.Replaces, Skips: e.Skips})
+		}
+	}
+	slices.SortFunc(c.Entries, func(a, b catalog.Entry) int { return cmp.Compare(a.Name, b.Name) })
+	g, err := catalog.NewGraph(c)
+	if err != nil {
+		r.faults = append(r.faults, r.ambiguous(w, s))
+		return
+	}
+	for _, e := range g.Ordered() {
+		p, ok := from[e.Name]
 		if !ok {
-			return nil, nil
-		}
-		return []*node{w.entry(c, ch, e)}, malformed(c, pkg, e.bundle)
-	}
-	if ch.err != nil {
-		return nil, &failure{class: ClassInvalidChannel, statement: malformedChannel(c, pkg, ch)}
-	}
-	var out []*node
-	for _, e := range ch.entries {
-		if r.csv != "" && !r.follows(e) {
 			continue
 		}
-		if err := malformed(c, pkg, e.bundle); err != nil {
-			return nil, err
+		if known := p.channel.All[e.Name]; r.takes(&known) {
+			r.cands = append(r.cands, w.named(p.catalog, p.pkg, p.channel, e.Name))
 		}
-		n := w.entry(c, ch, e)
-		if r.csv != "" {
-			w.upgrades(n, r.csv)
-		}
-		out = append(out, n)
 	}
-	found.entries = found.entries || len(ch.all) > 0
-	return out, nil
 }
 
-// follows says whether an entry is a successor of what is installed (R-GRA-9). An installed CSV without
-// version counts as 0.0.0; an entry never follows itself.
-func (r root) follows(e entry) bool {
-	if e.name == r.csv {
-		return false
+func (r *root) ambiguous(w *world, s *stretch) failure {
+	var names []string
+	for _, p := range s.parts {
+		names = append(names, w.catalogs[p.catalog].Key.String())
 	}
-	if e.replaces == r.csv || slices.Contains(e.skips, r.csv) {
+	slices.Sort(names)
+	return failure{class: ClassInvalidChannel, statement: Statement{
+		Kind: ChannelMalformed, Subscription: r.sub.Name, Package: r.sub.Package, Channel: s.name, Choices: names,
+		Text: fmt.Sprintf("subscription %s names no catalog, and channel %s of package %s is in catalogs %s, which together are no chain with one head; name one of them",
+			r.sub.Name, s.name, r.sub.Package, strings.Join(names, " and ")),
+	}}
+}
+
+// takes says whether an entry is a candidate: any for a new subscription, a successor for an installed CSV
+// (R-GRA-9, RESOLVER-NOTES 2.4). An installed CSV without version counts as 0.0.0. An entry may follow itself by
+// its range; it is there already then, and nothing is planned.
+func (r *root) takes(e *offer.Entry) bool {
+	if r.installed == nil || e.Replaces == r.installed.CSV || slices.Contains(e.Skips, r.installed.CSV) {
 		return true
 	}
-	return e.skipRange != nil && e.skipRange(r.installedVersion())
+	return e.SkipRange != nil && e.SkipRange(r.version())
 }
 
-func (r root) installedVersion() semver.Version {
+func (r *root) version() semver.Version {
 	v, err := semver.Parse(r.installed.Version)
 	if err != nil {
 		return semver.Version{}
 	}
 	return v
 }
-
-// upgrades makes a node exclude the CSV that it takes the place of.
-func (w *world) upgrades(n *node, csv string) {
-	if s := w.table.id(slotName + csv); !slices.Contains(n.slots, s) {
-		n.slots = append(slices.Clone(n.slots), s) // the operator's list is shared
-		w.grow()
-	}
-}
-
-func (w *world) installedNamed(csv string) *node {
-	for _, n := range w.installed {
-		if n.op.name == csv {
-			return n
-		}
-	}
-	return nil
-}
-
-// malformed is the error of a candidate whose requirements cannot be read (RESOLVER-NOTES 2.8).
-func malformed(c Catalog, pkg string, op *operator) error {
-	if op.malformed == "" {
-		return nil
-	}
-	return &failure{class: ClassInvalidConstraint, statement: Statement{
-		Kind: RequirementMalformed, Bundle: op.name, Package: pkg, Catalog: c.Key.String(),
-		Text: fmt.Sprintf("bundle %s of package %s in catalog %s has a requirement that cannot be read: %s", op.name, pkg, c.Key, op.malformed),
-	}}
-}
-
-// failure is a fault in the catalogs' content that prevents a resolution whatever is chosen.
-type failure struct {
-	class     Class
-	statement Statement
-}
-
-func (f *failure) Error() string { return f.statement.Text }

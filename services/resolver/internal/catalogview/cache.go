@@ -9,7 +9,7 @@ import (
 // loaded is loaded once, whoever asks.
 type cache[K comparable, V any] struct {
 	limit  int
-	weight func(V) int
+	weight func(K, V) int
 
 	mu      sync.Mutex
 	total   int
@@ -25,7 +25,7 @@ type cached[K comparable, V any] struct {
 	weight int // counted in total; 0 until loaded
 }
 
-func newCache[K comparable, V any](limit int, weight func(V) int) *cache[K, V] {
+func newCache[K comparable, V any](limit int, weight func(K, V) int) *cache[K, V] {
 	return &cache[K, V]{limit: limit, weight: weight, entries: map[K]*list.Element{}, recent: list.New()}
 }
 
@@ -37,7 +37,7 @@ func (c *cache[K, V]) get(key K, load func() (V, error)) (V, error) {
 			c.drop(key, e)
 			return
 		}
-		c.add(e, c.weight(e.value))
+		c.add(e, c.weight(key, e.value))
 	})
 	return e.value, e.err
 }

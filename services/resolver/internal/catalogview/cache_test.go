@@ -25,7 +25,7 @@ func (l *loader) load(k int) func() (int, error) {
 // TestCacheIsBounded: beyond its weight the least recently used go.
 func TestCacheIsBounded(t *testing.T) {
 	t.Parallel()
-	c := newCache[int](3, func(int) int { return 1 })
+	c := newCache(3, func(int, int) int { return 1 })
 	l := &loader{n: map[int]int{}}
 	for _, k := range []int{1, 2, 3, 1, 4, 1, 2} { // 2 goes when 4 comes, 3 when 2 comes back
 		if v, err := c.get(k, l.load(k)); err != nil || v != k {
@@ -45,7 +45,7 @@ func TestCacheIsBounded(t *testing.T) {
 // TestCacheKeepsNoFailure: what could not be loaded is asked for again.
 func TestCacheKeepsNoFailure(t *testing.T) {
 	t.Parallel()
-	c := newCache[string](10, func(int) int { return 1 })
+	c := newCache(10, func(string, int) int { return 1 })
 	away := errors.New("away")
 	if _, err := c.get("k", func() (int, error) { return 0, away }); !errors.Is(err, away) {
 		t.Fatal(err)
@@ -58,7 +58,7 @@ func TestCacheKeepsNoFailure(t *testing.T) {
 // TestCacheLoadsOnce: many that ask at once wait for one load, and weights stay true.
 func TestCacheLoadsOnce(t *testing.T) {
 	t.Parallel()
-	c := newCache[string](1000, func(int) int { return 1 })
+	c := newCache(1000, func(string, int) int { return 1 })
 	l := &loader{n: map[int]int{}}
 	var wg sync.WaitGroup
 	for i := range 200 {

@@ -18,7 +18,7 @@ import (
 // largest of 5,312 published bundles has 6.8 MB.
 const contentBytes = 16 << 20
 
-func contentWeight(c bundle.Content) int {
+func contentWeight(_ key, c bundle.Content) int {
 	n := 0
 	for _, m := range c.Manifests {
 		n += len(m)

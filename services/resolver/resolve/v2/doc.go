@@ -3,6 +3,9 @@
 // learns of catalogs it asks of a View, and every question is in the result's read set, answered or
 // not, so that exactly what was consulted decides what makes the result stale.
 //
+// These are the rules of versions 1 and 2 as they were, so that what was decided by them can be decided again; new
+// decisions are made by package resolve. Nothing here changes any more: recorded decisions in testdata hold it.
+//
 // # What one resolution is
 //
 // The roots are the subscriptions of the namespace and the installed CSVs that no subscription follows

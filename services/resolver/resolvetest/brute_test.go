@@ -1,0 +1,239 @@
+package resolvetest_test
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/blang/semver/v4"
+
+	"github.com/chandler-fleet/chandler/libs/catalog"
+	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+)
+
+// brute resolves a namespace by trying everything in the order of preference.
+type brute struct {
+	w         *world
+	installed []*operator // by name
+	entries   map[entry]*operator
+	roots     []choice
+	staying   []*operator
+	held      []*operator
+	excluded  map[[2]*operator]bool // an upgrade and the CSV that it replaces
+}
+
+type entry struct {
+	catalog            resolve.CatalogKey
+	pkg, channel, name string
+}
+
+// choice is something of which one option has to be taken.
+type choice struct {
+	subscription string // "" for a requirement
+	options      []*operator
+}
+
+// newBrute looks at the subscriptions that are wanted. What the others follow stays, as does what nobody follows
+// (RESOLVER-NOTES 7.1). What is held stays whatever speaks against it, and only what it has today of its requirements
+// has to stay met. Choices for what stays are made in the order of the subscriptions,
+// then of the CSVs.
+func newBrute(w *world, wanted func(sub string) bool, held func(csv string) bool) *brute {
+	b := &brute{w: w, entries: map[entry]*operator{}, excluded: map[[2]*operator]bool{}}
+	subs := slices.SortedFunc(slices.Values(w.in.Subscriptions), func(x, y resolve.Subscription) int { return cmp.Compare(x.Name, y.Name) })
+	subs = slices.DeleteFunc(subs, func(s resolve.Subscription) bool { return !wanted(s.Name) })
+	all := slices.SortedFunc(slices.Values(w.in.Installed), func(x, y resolve.Installed) int {
+		return cmp.Or(first(x.Subscription != "", y.Subscription != ""), cmp.Compare(x.Subscription, y.Subscription), cmp.Compare(x.CSV, y.CSV))
+	})
+	for _, i := range all {
+		o := &operator{name: i.CSV, pkg: i.Package, version: semver.MustParse(i.Version), properties: parse(i.Properties), installed: true}
+		b.installed = append(b.installed, o)
+		followed := slices.ContainsFunc(subs, func(s resolve.Subscription) bool { return s.Name == i.Subscription })
+		switch {
+		case followed:
+		case held(i.CSV):
+			b.held = append(b.held, o)
+		default:
+			b.staying = append(b.staying, o)
+		}
+	}
+	for _, o := range b.held {
+		o.asks = slices.DeleteFunc(slices.Clone(o.asks), func(c constraint) bool { return !slices.ContainsFunc(b.installed, c.met) })
+	}
+	slices.SortFunc(b.installed, func(x, y *operator) int { return cmp.Compare(x.name, y.name) })
+	for _, s := range subs {
+		b.roots = append(b.roots, choice{subscription: s.Name, options: b.candidates(s)})
+	}
+	return b
+}
+
+// candidates are the options of a subscription (RESOLVER-NOTES §2, §4).
+func (b *brute) candidates(s resolve.Subscription) []*operator {
+	at := slices.IndexFunc(b.installed, func(o *operator) bool {
+		return slices.ContainsFunc(b.w.in.Installed, func(i resolve.Installed) bool { return i.CSV == o.name && i.Subscription == s.Name })
+	})
+	var out []*operator
+	known := false
+	for _, cat := range b.w.visible() {
+		p := b.w.find(cat.Key, s.Package)
+		if p == nil || s.Catalog != "" && cat.Key != (resolve.CatalogKey{Name: s.Catalog, Namespace: s.CatalogNamespace}) {
+			continue
+		}
+		for _, c := range channels(*p) {
+			switch {
+			case s.Channel != "" && c.Name != s.Channel:
+				continue
+			case at >= 0:
+				out = append(out, b.upgrades(cat.Key, *p, c, b.installed[at])...)
+			default:
+				out = append(out, b.fresh(cat.Key, *p, c, s.StartingCSV)...)
+			}
+			known = true
+		}
+	}
+	if at >= 0 && known {
+		out = append(out, b.installed[at])
+	}
+	return out
+}
+
+// fresh are the entries of a channel for a new subscription (RESOLVER-NOTES 2.3).
+func (b *brute) fresh(key resolve.CatalogKey, p catalog.Package, c catalog.Channel, starting string) []*operator {
+	var out []*operator
+	if starting != "" {
+		if slices.ContainsFunc(c.Entries, func(e catalog.Entry) bool { return e.Name == starting }) {
+			out = append(out, b.entry(key, p, c.Name, starting))
+		}
+		return out
+	}
+	for _, e := range ordered(c) {
+		out = append(out, b.entry(key, p, c.Name, e.Name))
+	}
+	return out
+}
+
+// upgrades are the entries that lead away from what is installed (RESOLVER-NOTES 2.4).
+func (b *brute) upgrades(key resolve.CatalogKey, p catalog.Package, c catalog.Channel, from *operator) []*operator {
+	var out []*operator
+	for _, e := range ordered(c) {
+		in := func(semver.Version) bool { return false }
+		if r, err := semver.ParseRange(e.SkipRange); err == nil && e.SkipRange != "" {
+			in = r
+		}
+		if e.Replaces == from.name || slices.Contains(e.Skips, from.name) || in(from.version) {
+			o := b.entry(key, p, c.Name, e.Name)
+			b.excluded[[2]*operator{o, from}], b.excluded[[2]*operator{from, o}] = true, true
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// entry is always the same operator for the same entry.
+func (b *brute) entry(key resolve.CatalogKey, p catalog.Package, channel, name string) *operator {
+	e := entry{key, p.Name, channel, name}
+	if b.entries[e] == nil {
+		b.entries[e] = b.w.bundle(key, p, channel, name)
+	}
+	return b.entries[e]
+}
+
+// providers are the options of a requirement (RESOLVER-NOTES §4).
+func (b *brute) providers(asker *operator, c constraint) []*operator {
+	var out []*operator
+	for _, o := range b.installed {
+		if c.met(o) {
+			out = append(out, o)
+		}
+	}
+	for _, cat := range slices.SortedFunc(slices.Values(b.w.visible()), func(x, y resolve.Catalog) int {
+		return cmp.Or(first(x.Key == asker.catalog, y.Key == asker.catalog), cmp.Compare(y.Priority, x.Priority),
+			first(x.Key.Namespace == b.w.in.Scope.Namespace, y.Key.Namespace == b.w.in.Scope.Namespace),
+			cmp.Compare(x.Key.Name, y.Key.Name))
+	}) {
+		for _, defaults := range []bool{true, false} {
+			for _, p := range b.w.packages[cat.Key] {
+				for _, ch := range channels(p) {
+					if (ch.Name == p.DefaultChannel) == defaults {
+						out = append(out, b.meeting(c, cat.Key, p, ch)...)
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
+func (b *brute) meeting(c constraint, key resolve.CatalogKey, p catalog.Package, ch catalog.Channel) []*operator {
+	var out []*operator
+	for _, e := range ordered(ch) {
+		if o := b.entry(key, p, ch.Name, e.Name); c.met(o) {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// solve finds the first solution in the order of preference.
+func (b *brute) solve() ([]*operator, bool) {
+	taken := slices.Clone(b.held)
+	for _, o := range b.staying {
+		if !b.fits(taken, o) {
+			return nil, false
+		}
+		taken = append(taken, o)
+	}
+	return b.extend(taken)
+}
+
+// extend makes the first open choice in every way, breadth first: subscriptions, then what the taken ones require in
+// the order of taking (RESOLVER-NOTES §4 Search).
+func (b *brute) extend(taken []*operator) ([]*operator, bool) {
+	open, found := b.open(taken)
+	if !found {
+		return taken, true
+	}
+	for _, o := range open.options {
+		if b.fits(taken, o) {
+			if all, ok := b.extend(append(slices.Clone(taken), o)); ok {
+				return all, true
+			}
+		}
+	}
+	return nil, false
+}
+
+func (b *brute) open(taken []*operator) (choice, bool) {
+	for _, c := range b.roots {
+		if !slices.ContainsFunc(c.options, func(o *operator) bool { return slices.Contains(taken, o) }) {
+			return c, true
+		}
+	}
+	for _, o := range taken {
+		for _, ask := range o.asks {
+			options := b.providers(o, ask)
+			if !slices.ContainsFunc(options, func(p *operator) bool { return slices.Contains(taken, p) }) {
+				return choice{options: options}, true
+			}
+		}
+	}
+	return choice{}, false
+}
+
+// fits says whether an operator may stand beside what is taken (RESOLVER-NOTES §6, §8).
+func (b *brute) fits(taken []*operator, o *operator) bool {
+	if o.deprecated || o.forbidden || twice(o.apis) {
+		return false
+	}
+	return !slices.ContainsFunc(taken, func(t *operator) bool {
+		return b.excluded[[2]*operator{t, o}] || t.pkg == o.pkg ||
+			slices.ContainsFunc(t.apis, func(api catalog.GVK) bool { return slices.Contains(o.apis, api) })
+	})
+}
+
+func twice(apis []catalog.GVK) bool {
+	for i, api := range apis {
+		if slices.Contains(apis[:i], api) {
+			return true
+		}
+	}
+	return false
+}
