@@ -33,6 +33,9 @@ type Verdict struct {
 	Plan *Plan
 	// Facts are the base of a proposal; its CRDs come with the steps.
 	Facts installplan.BaseFacts
+	// Approval is the plan's mode, and Policies are the approval policies that choose something of it.
+	Approval string
+	Policies []string
 	// Effect is the digest of what the plan would do.
 	Effect string
 	// Failure of a Failed component.
@@ -49,6 +52,7 @@ func Assess(s State, r resolve.Result) ([]Verdict, error) {
 		}
 		out = append(out, v)
 	}
+	s.named(out)
 	return out, nil
 }
 
@@ -95,7 +99,7 @@ func (s State) held(c resolve.Component) bool {
 	}
 	forward := len(s.Groups) == 1 && s.Groups[0].Spec.UpgradeStrategy == strategyFailForward
 	for _, i := range s.Installed {
-		if i.Phase == phaseSucceeded || forward && i.Phase == phaseFailed || !slices.Contains(c.Packages, i.Package) {
+		if i.Phase == phaseSucceeded || forward && s.forsaken(i) || !slices.Contains(c.Packages, i.Package) {
 			continue
 		}
 		return true
@@ -103,9 +107,27 @@ func (s State) held(c resolve.Component) bool {
 	return false
 }
 
+// forsaken says whether fail-forward passes over an operator: it failed, or it is being replaced by one that, at
+// the end of the chain, failed (R-RES-44). What replaced itself in a ring is passed over by nobody.
+func (s State) forsaken(i Installed) bool {
+	for range s.Installed {
+		if i.Phase == phaseFailed {
+			return true
+		}
+		next := slices.IndexFunc(s.Installed, func(o Installed) bool { return o.Replaces == i.Name && o.Name != i.Name })
+		if i.Phase != phaseReplacing || next < 0 {
+			return false
+		}
+		i = s.Installed[next]
+	}
+	return false
+}
+
 // compare looks for a plan that does the same already.
 func (s State) compare(v Verdict) (Verdict, error) {
+	t := s.terms(v.Component)
 	v.Facts = s.facts(v.Component)
+	v.Facts.Policy, v.Approval, v.Policies = t.facts, t.approval(v.Component), t.policies
 	effect, err := s.effect(v)
 	if err != nil {
 		return v, err
@@ -178,7 +200,7 @@ func (s State) effect(v Verdict) (string, error) {
 		Bundles   []events.PlannedBundle `json:"bundles"`
 		Base      events.PlanBase        `json:"base"`
 		Lives     map[string]int         `json:"lives"`
-	}{s.Scope.Namespace, v.Component.Name, v.Component.Approval, bundles, base, lives})
+	}{s.Scope.Namespace, v.Component.Name, v.Approval, bundles, base, lives})
 	return string(d), err
 }
 

@@ -2,6 +2,7 @@ package decide_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/installplan"
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
+	"github.com/chandler-fleet/chandler/services/resolver/offer"
 	"github.com/chandler-fleet/chandler/services/resolver/resolve"
 )
 
@@ -41,7 +43,7 @@ func (s *scene) Catalogs() []resolve.Catalog {
 	return out
 }
 
-func (s *scene) Package(_ resolve.CatalogKey, name string) *resolve.Package {
+func (s *scene) Package(_ resolve.CatalogKey, name string) *offer.Package {
 	if name != "a" {
 		return nil
 	}
@@ -53,7 +55,7 @@ func (s *scene) Package(_ resolve.CatalogKey, name string) *resolve.Package {
 		}
 		p.Bundles = append(p.Bundles, b)
 	}
-	return resolve.Index(p, "sha256:p")
+	return offer.Index(p, "sha256:p")
 }
 
 func (s *scene) Providers(resolve.CatalogKey, catalog.GVK) []string { return nil }
@@ -143,7 +145,15 @@ func mustEvolve(s installplan.State, happened ...events.Payload) installplan.Sta
 	return s
 }
 
-// TestVerdicts walks the rules of the package comment (R-GRA-6, R-RES-44, R-RES-45, R-IP-12, R-IP-43).
+// replacing is a.v0, which a.v1 takes the place of, by the operator group's upgrade strategy.
+func replacing(phase, strategy string) *scene {
+	s := newScene().installed("a.v0", "0.9.0", "Replacing").installed("a.v1", "1.0.0", phase)
+	s.Installed[1].Replaces = "a.v0"
+	s.Groups[0].Spec.UpgradeStrategy = strategy
+	return s
+}
+
+// TestVerdicts walks the rules of the package comment (R-GRA-6, R-RES-5, R-RES-44, R-RES-45, R-IP-12, R-IP-43).
 func TestVerdicts(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
@@ -181,6 +191,25 @@ func TestVerdicts(t *testing.T) {
 		{"failed, fail forward", func() *scene {
 			s := newScene().installed("a.v1", "1.0.0", "Failed")
 			s.Groups[0].Spec.UpgradeStrategy = "TechPreviewUnsafeFailForward"
+			return s
+		}, decide.Proposed, 0},
+		{"failed while it replaces another", func() *scene { return replacing("Failed", "") }, decide.Held, 0},
+		{"failed while it replaces another, fail forward", func() *scene { return replacing("Failed", "TechPreviewUnsafeFailForward") }, decide.Proposed, 0},
+		{"replacing, fail forward", func() *scene { return replacing("Installing", "TechPreviewUnsafeFailForward") }, decide.Held, 0},
+		{"two that replace each other, fail forward", func() *scene {
+			s := replacing("Replacing", "TechPreviewUnsafeFailForward")
+			s.Installed[0].Replaces = "a.v1"
+			return s
+		}, decide.Held, 0},
+		{"the only catalog is global and excluded", func() *scene {
+			s := newScene()
+			s.Groups[0].Spec.ExcludeGlobalCatalogs = true
+			return s
+		}, decide.Failed, 0},
+		{"the catalog is the namespace's own, global ones are excluded", func() *scene {
+			s := newScene()
+			s.Groups[0].Spec.ExcludeGlobalCatalogs = true
+			s.State.Catalogs[0].Key.Namespace, s.Subscriptions[0].Spec.CatalogNamespace = "ops", "ops"
 			return s
 		}, decide.Proposed, 0},
 		{"old and new side by side", func() *scene {
@@ -242,6 +271,36 @@ func TestDecidingAgainIsNoNews(t *testing.T) {
 	}
 }
 
+// TestAFailureOfAnotherRevisionIsNoNews: the same trouble is told once, whatever else moves in the catalog.
+func TestAFailureOfAnotherRevisionIsNoNews(t *testing.T) {
+	t.Parallel()
+	s := newScene()
+	s.Subscriptions[0].Spec.Channel = "gone"
+	d := s.decide(t)
+	if len(d.Told) != 1 || d.Told[0].Explanation == nil {
+		t.Fatalf("told %+v", d.Told)
+	}
+	before := *d.Told[0].Explanation
+	before.Statements = slices.Clone(before.Statements)
+	for i := range before.Statements {
+		before.Statements[i].Revision = "sha256:of-last-week"
+	}
+	digest, err := before.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sub := &s.Subscriptions[0]
+	sub.Outcome, sub.Explained = d.Told[0].Outcome, &before
+	sub.Outcome.Explanation = string(digest)
+	if d := s.decide(t); !d.Empty() {
+		t.Errorf("the same failure is told again: %+v", d.Told)
+	}
+	before.Statements[0].Text = "something else"
+	if d := s.decide(t); len(d.Told) != 1 {
+		t.Errorf("another failure is not told: %+v", d.Told)
+	}
+}
+
 // TestPlanDigestHoldsNoIdentity: two proposals of the same content differ in id and name, not in digest.
 func TestPlanDigestHoldsNoIdentity(t *testing.T) {
 	t.Parallel()
@@ -274,6 +333,26 @@ func TestFollowers(t *testing.T) {
 		if diff := cmp.Diff(c.want, s.Input(nil).Installed[0].Subscription); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
+	}
+}
+
+// TestTwoSubscriptionsOfOneOperator: both recorded it, since one plan served both, and both are told that they have it.
+func TestTwoSubscriptionsOfOneOperator(t *testing.T) {
+	t.Parallel()
+	s := newScene().installed("a.v2", "2.0.0", "Succeeded")
+	second := s.Subscriptions[0]
+	second.Name, second.Created = "second", 5
+	s.Subscriptions = append(s.Subscriptions, second)
+	for i := range s.Subscriptions {
+		s.Subscriptions[i].InstalledCSV = "a.v2"
+	}
+	told := map[string]string{}
+	for _, x := range s.decide(t).Told {
+		told[x.Subscription.Name] = x.Outcome.Kind + " " + x.Outcome.CSV
+	}
+	want := map[string]string{"a": "AtLatestKnown a.v2", "second": "AtLatestKnown a.v2"}
+	if diff := cmp.Diff(want, told); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
 	}
 }
 

@@ -145,9 +145,10 @@ func (s State) propose(v Verdict, r Rendered, before int64) (Proposal, error) {
 	}
 	p.Event = events.InstallPlanProposed{
 		Plan: r.Identity.Plan, Name: r.Identity.Name, Cluster: s.Scope.Cluster, Namespace: s.Scope.Namespace,
-		Generation: s.Generation + 1 + before, Component: v.Component.Name, Approval: v.Component.Approval,
+		Generation: s.Generation + 1 + before, Component: v.Component.Name, Approval: v.Approval,
 		Digest: string(d), Document: string(d), Input: string(input), Semantics: v.Component.Input.Semantics,
-		Steps: len(r.Steps), Base: base, Bundles: doc.Bundles,
+		Steps: len(r.Steps), Base: base, Bundles: doc.Bundles, Policies: v.Policies, ManualReasons: v.Facts.Policy.ManualReasons,
+		Approvers: v.Facts.Policy.Approvers, ApprovalSeconds: v.Facts.Policy.ApprovalSeconds, Windows: v.Facts.Policy.Windows,
 	}
 	_, err = installplan.Decide(installplan.State{}, installplan.Propose{Plan: p.Event})
 	return p, err
@@ -240,7 +241,14 @@ func (s State) tellFailure(d *Decisions, v Verdict) error {
 	for _, name := range v.Failure.Subscriptions {
 		now := Outcome{Kind: OutcomeFailed, Reason: v.Failure.Reason, Explanation: string(explanation)}
 		sub := s.subscription(name)
-		if sub == nil || sub.Outcome.same(now) {
+		if sub == nil {
+			continue
+		}
+		told, err := sub.told(now, v.Failure)
+		if err != nil {
+			return err
+		}
+		if told {
 			continue
 		}
 		input, err := v.Component.Input.Digest()

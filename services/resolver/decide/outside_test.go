@@ -84,25 +84,6 @@ func TestImagesAreInputs(t *testing.T) {
 	}
 }
 
-// TestFirstSemantics: decisions of the version before are made again as they were: no images were asked for.
-func TestFirstSemantics(t *testing.T) {
-	t.Parallel()
-	s := newScene()
-	s.byImage, s.image = true, resolve.Fetched{Content: "sha256:c2"}
-	in := s.Input(s)
-	in.Semantics = "chandler.resolve.v1"
-	r := resolve.Resolve(in)
-	b := r.Components[0].Bundles[0]
-	if b.Content != "" || b.Image != "" || r.Components[0].Input.Semantics != "chandler.resolve.v1" {
-		t.Errorf("bundle %+v", b)
-	}
-	for _, read := range r.Reads {
-		if read.Kind == resolve.ReadImage {
-			t.Errorf("read %+v", read)
-		}
-	}
-}
-
 // TestPlanStaysWhileTheNextIsFetched: a plan that people look at is not taken away for one that cannot be made yet.
 func TestPlanStaysWhileTheNextIsFetched(t *testing.T) {
 	t.Parallel()

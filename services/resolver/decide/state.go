@@ -51,7 +51,10 @@ type State struct {
 	Installed     []Installed
 	// Plans are those that live, and the newest that do not, newest first.
 	Plans    []Plan
-	Catalogs []Catalog // visible in the scope
+	Catalogs []Catalog         // visible in the scope
+	Labels   map[string]string // of the cluster
+	Policies []Policy          // of the tenant, also those that choose nothing here
+	Gains    Gains             // of Upgrades
 }
 
 // Subscription is a live one.
@@ -64,6 +67,33 @@ type Subscription struct {
 	Correlation  string
 	InstalledCSV string
 	Outcome      Outcome
+	// Explained is what the outcome's explanation says; nil where there is none.
+	Explained *resolve.Explanation
+}
+
+// told says whether a failure is what was told last. Which revision of a catalog says so is no news: a catalog that moves
+// every hour would otherwise repeat the same trouble every hour to all who have it.
+func (s Subscription) told(now Outcome, failure *resolve.Explanation) (bool, error) {
+	if s.Outcome.same(now) {
+		return true, nil
+	}
+	if s.Explained == nil || s.Outcome.Kind != now.Kind || s.Outcome.Reason != now.Reason {
+		return false, nil
+	}
+	before, err := withoutRevisions(*s.Explained).Digest()
+	if err != nil {
+		return false, err
+	}
+	after, err := withoutRevisions(*failure).Digest()
+	return before == after, err
+}
+
+func withoutRevisions(e resolve.Explanation) resolve.Explanation {
+	e.Statements = slices.Clone(e.Statements)
+	for i := range e.Statements {
+		e.Statements[i].Revision = ""
+	}
+	return e
 }
 
 // Outcome is what was last recorded of a subscription's resolution.
@@ -152,21 +182,29 @@ func (c Catalog) Health() resolve.Health {
 }
 
 // Input is the resolution's input. Operators that are being replaced are on their way out and do not count;
-// what takes their place does (R-RES-45 without its message: the component is held meanwhile).
+// what takes their place does (R-RES-45 without its message: the component is held meanwhile). Phases are no part of
+// the input: which operators leave follows from them here, once, for every strategy, and a passing phase must not
+// make a new input of the same question. So the chains that fail-forward looks for (R-RES-44) have their last
+// link left, which is what failed.
 func (s State) Input(view resolve.View) resolve.Input {
-	in := resolve.Input{Scope: s.Scope, View: view}
+	in := resolve.Input{Scope: s.Scope, View: view, Policy: resolve.Policy{Bounds: s.bounds()}}
 	for _, g := range s.Groups {
 		in.OperatorGroups = append(in.OperatorGroups, resolve.OperatorGroup{
 			Name: g.Name, Shared: g.Spec.Colocation == "shared", FailForward: g.Spec.UpgradeStrategy == strategyFailForward,
-		})
-	}
-	for _, sub := range s.Subscriptions {
-		in.Subscriptions = append(in.Subscriptions, resolve.Subscription{
-			Name: sub.Name, Package: sub.Spec.Package, Channel: sub.Spec.Channel, Catalog: sub.Spec.Catalog,
-			CatalogNamespace: sub.Spec.CatalogNamespace, StartingCSV: sub.Spec.StartingCSV, Approval: sub.Spec.Approval, Config: sub.Spec.Config,
+			ExcludeGlobalCatalogs: g.Spec.ExcludeGlobalCatalogs,
 		})
 	}
 	followers := s.followers()
+	for _, sub := range s.Subscriptions {
+		shared := sub.InstalledCSV // by another subscription, which one plan served, too
+		if f := followers[shared]; f == "" || f == sub.Name {
+			shared = ""
+		}
+		in.Subscriptions = append(in.Subscriptions, resolve.Subscription{
+			Name: sub.Name, Package: sub.Spec.Package, Channel: sub.Spec.Channel, Catalog: sub.Spec.Catalog,
+			CatalogNamespace: sub.Spec.CatalogNamespace, StartingCSV: sub.Spec.StartingCSV, Approval: sub.Spec.Approval, Config: sub.Spec.Config, InstalledCSV: shared,
+		})
+	}
 	for _, i := range s.Installed {
 		if s.leaving(i) {
 			continue

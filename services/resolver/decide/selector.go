@@ -1,0 +1,113 @@
+package decide
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/installplan"
+	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+)
+
+// Policy is an approval policy of the tenant.
+type Policy struct {
+	Name string
+	Spec events.ApprovalPolicySpec
+}
+
+// Here says whether a policy may choose operators of a scope at all, by cluster, labels and namespace.
+func (p Policy) Here(scope resolve.Scope, labels map[string]string) bool {
+	sel := p.Spec.Selector
+	for key, value := range sel.ClusterLabels {
+		if have, ok := labels[key]; !ok || have != value {
+			return false
+		}
+	}
+	return fits(sel.Clusters, scope.Cluster) && fits(sel.Namespaces, scope.Namespace)
+}
+
+// chooses says whether a policy of the scope chooses a bundle, by package and catalog.
+func (p Policy) chooses(b resolve.Planned) bool {
+	return fits(p.Spec.Selector.Packages, b.Package) && fits(p.Spec.Selector.Catalogs, b.Catalog.String())
+}
+
+// bound is what the policy says of versions; ok is false where it says nothing.
+func (p Policy) bound() (b resolve.Bound, ok bool) {
+	v := p.Spec.Versions
+	return resolve.Bound{
+		Policy: p.Name, Packages: p.Spec.Selector.Packages, Catalogs: p.Spec.Selector.Catalogs, Pin: v.Pin, Range: v.Range, Ceiling: v.Ceiling,
+	}, v != (events.PolicyVersions{})
+}
+
+// fits says whether a name is among patterns: names, or prefixes followed by "*". No patterns are all names.
+func fits(patterns []string, name string) bool {
+	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(p string) bool {
+		prefix, open := strings.CutSuffix(p, "*")
+		return open && strings.HasPrefix(name, prefix) || p == name
+	})
+}
+
+// policies are those that may choose operators of the scope, by name.
+func (s State) policies() []Policy {
+	var out []Policy
+	for _, p := range s.Policies {
+		if p.Here(s.Scope, s.Labels) {
+			out = append(out, p)
+		}
+	}
+	slices.SortFunc(out, func(a, b Policy) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// bounds are the versions that policies forbid in the scope, by name of the policy.
+func (s State) bounds() []resolve.Bound {
+	var out []resolve.Bound
+	for _, p := range s.policies() {
+		if b, ok := p.bound(); ok {
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+// Upgrade is one content of a bundle that takes the place of another.
+type Upgrade struct{ From, To string } // digests
+
+// Gains says how many rights upgrades gain. What could not be compared is not in it.
+type Gains map[Upgrade]int
+
+// Upgrades are those of a resolution of which has to be known what they gain, since a policy asks: each once,
+// in order.
+func (s State) Upgrades(r resolve.Result) []Upgrade {
+	var out []Upgrade
+	policies := s.policies()
+	for _, c := range r.Components {
+		for _, b := range c.Bundles {
+			asks := func(p Policy) bool { return p.Spec.PermissionGrowth == installplan.Manual && p.chooses(b) }
+			u := Upgrade{To: string(b.Content)}
+			if i := s.predecessor(b); i != nil {
+				u.From = i.Content
+			}
+			if u.From != "" && u.To != "" && u.From != u.To && slices.ContainsFunc(policies, asks) {
+				out = append(out, u)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b Upgrade) int { return strings.Compare(a.From+a.To, b.From+b.To) })
+	return slices.Compact(out)
+}
+
+// predecessor is the installed operator whose place a bundle takes; nil where it is new.
+func (s State) predecessor(b resolve.Planned) *Installed {
+	for i := range s.Installed {
+		if s.Installed[i].Name == b.Replaces {
+			return &s.Installed[i]
+		}
+	}
+	for i := range s.Installed {
+		if s.Installed[i].Package == b.Package && !s.leaving(s.Installed[i]) {
+			return &s.Installed[i]
+		}
+	}
+	return nil
+}

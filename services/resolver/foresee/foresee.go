@@ -1,0 +1,172 @@
+// Package foresee draws hypothetical events into the state of a scope, says what a decision on it comes to in the
+// words of libs/whatif, and tells what such an answer rests on. It is pure. What it supposes follows the folds of
+// the resolver's tables: a test of the resolver compares the plans that come of supposed events with those of real
+// ones.
+package foresee
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/whatif"
+	"github.com/chandler-fleet/chandler/services/resolver/decide"
+)
+
+// world is a state while hypotheses are drawn into it.
+type world struct {
+	decide.State
+	// hidden are catalogs that the scope does not see since they are disabled.
+	hidden []decide.Catalog
+}
+
+// Suppose returns the state as it would be with the hypotheses in the log, in their order. Those about other scopes
+// change nothing. hidden are the disabled catalogs among those that the hypotheses name, as the scope would see them.
+// What cannot be supposed is errs.Unprocessable.
+func Suppose(s decide.State, hidden []decide.Catalog, list []whatif.Hypothesis) (decide.State, error) {
+	w := world{State: s, hidden: hidden}
+	w.Subscriptions, w.Groups = slices.Clone(s.Subscriptions), slices.Clone(s.Groups)
+	w.Installed, w.Catalogs = slices.Clone(s.Installed), slices.Clone(s.Catalogs)
+	for _, h := range list {
+		if err := w.suppose(h); err != nil {
+			return s, err
+		}
+	}
+	return w.State, nil
+}
+
+func (w *world) suppose(h whatif.Hypothesis) error {
+	p, err := h.Payload()
+	if err != nil {
+		return err
+	}
+	switch p := p.(type) {
+	case events.CatalogRevisionPublished:
+		w.published(h.Subject, p.Revision)
+		return nil
+	case events.CatalogChanged:
+		w.catalogChanged(h.Subject, p)
+		return nil
+	case events.CatalogRemoved:
+		w.Catalogs = slices.DeleteFunc(w.Catalogs, func(c decide.Catalog) bool { return c.Subject == h.Subject })
+		return nil
+	}
+	if name, is := strings.CutPrefix(h.Subject, approvalPrefix); is {
+		return w.policy(name, p)
+	}
+	name, here := strings.CutPrefix(h.Subject, w.Scope.Cluster+"/"+w.Scope.Namespace+"/")
+	if !here {
+		if strings.Count(h.Subject, "/") == 2 { // of another scope
+			return nil
+		}
+		return errs.New(errs.Unprocessable, "it cannot be previewed what %s of %s would do", h.Type, h.Subject)
+	}
+	switch p := p.(type) {
+	case events.SubscriptionCreated:
+		w.put(decide.Subscription{Name: name, Incarnation: h.Incarnation, Version: 1, Spec: p.Spec, Created: math.MaxInt64})
+	case events.SubscriptionChanged:
+		if i := w.find(name); i >= 0 {
+			w.Subscriptions[i].Spec = p.Spec
+		}
+	case events.SubscriptionDeleted:
+		w.Subscriptions = slices.DeleteFunc(w.Subscriptions, func(s decide.Subscription) bool { return s.Name == name })
+	case events.OperatorGroupCreated:
+		w.putGroup(decide.Group{Name: name, Spec: p.Spec})
+	case events.OperatorGroupChanged:
+		w.putGroup(decide.Group{Name: name, Spec: p.Spec})
+	case events.OperatorGroupDeleted:
+		w.Groups = slices.DeleteFunc(w.Groups, func(g decide.Group) bool { return g.Name == name })
+	case events.CSVRemoved:
+		w.Installed = slices.DeleteFunc(w.Installed, func(i decide.Installed) bool { return i.Name == name })
+	default:
+		return errs.New(errs.Unprocessable, "it cannot be previewed what %s of %s would do", h.Type, h.Subject)
+	}
+	return nil
+}
+
+// approvalPrefix goes before the name in the subject of an approval policy.
+const approvalPrefix = "approval/"
+
+func (w *world) policy(name string, p events.Payload) error {
+	w.Policies = slices.DeleteFunc(slices.Clone(w.Policies), func(o decide.Policy) bool { return o.Name == name })
+	switch p := p.(type) {
+	case events.ApprovalPolicySet:
+		w.Policies = append(w.Policies, decide.Policy{Name: name, Spec: p.Spec})
+	case events.ApprovalPolicyDeleted:
+	default:
+		return errs.New(errs.Unprocessable, "it cannot be previewed what %s of policy %s would do", p.EventType(), name)
+	}
+	return nil
+}
+
+func (w *world) find(name string) int {
+	return slices.IndexFunc(w.Subscriptions, func(s decide.Subscription) bool { return s.Name == name })
+}
+
+// put adds a subscription in the order of the table; one of that name is there no more.
+func (w *world) put(sub decide.Subscription) {
+	w.Subscriptions = slices.DeleteFunc(w.Subscriptions, func(s decide.Subscription) bool { return s.Name == sub.Name })
+	at, _ := slices.BinarySearchFunc(w.Subscriptions, sub, func(a, b decide.Subscription) int { return cmp.Compare(a.Name, b.Name) })
+	w.Subscriptions = slices.Insert(w.Subscriptions, at, sub)
+}
+
+func (w *world) putGroup(g decide.Group) {
+	w.Groups = slices.DeleteFunc(w.Groups, func(o decide.Group) bool { return o.Name == g.Name })
+	at, _ := slices.BinarySearchFunc(w.Groups, g, func(a, b decide.Group) int { return cmp.Compare(a.Name, b.Name) })
+	w.Groups = slices.Insert(w.Groups, at, g)
+}
+
+// published puts a revision in service where the scope sees the catalog; the look at it succeeded.
+func (w *world) published(subject, revision string) {
+	for _, list := range [][]decide.Catalog{w.Catalogs, w.hidden} {
+		for i := range list {
+			if list[i].Subject == subject {
+				list[i].Revision, list[i].Failed, list[i].Reason = revision, false, ""
+			}
+		}
+	}
+}
+
+func (w *world) catalogChanged(subject string, p events.CatalogChanged) {
+	is := func(c decide.Catalog) bool { return c.Subject == subject }
+	at := slices.IndexFunc(w.Catalogs, is)
+	switch {
+	case at >= 0 && p.Disabled:
+		w.hidden = append(w.hidden, w.Catalogs[at])
+		w.Catalogs = slices.Delete(w.Catalogs, at, at+1)
+	case at >= 0:
+		w.Catalogs[at].Priority = p.Priority
+	case !p.Disabled:
+		if i := slices.IndexFunc(w.hidden, is); i >= 0 {
+			c := w.hidden[i]
+			c.Priority = p.Priority
+			to, _ := slices.BinarySearchFunc(w.Catalogs, c, func(a, b decide.Catalog) int { return cmp.Compare(a.Subject, b.Subject) })
+			w.Catalogs = slices.Insert(w.Catalogs, to, c)
+		}
+	}
+}
+
+// Settle gives the state the subscriptions that are made for the dependencies of finished plans before anything is
+// decided (R-RES-40), and returns their names. A name that is taken stays with who has it.
+func Settle(s decide.State) (decide.State, []string) {
+	subs, settled := decide.Generated(s)
+	if len(settled) == 0 {
+		return s, nil
+	}
+	w := world{State: s}
+	w.Subscriptions, w.Plans = slices.Clone(s.Subscriptions), slices.Clone(s.Plans)
+	var names []string
+	for _, g := range subs {
+		if w.find(g.Name) < 0 {
+			w.put(decide.Subscription{Name: g.Name, Incarnation: 1, Version: 1, Spec: g.Spec, Created: math.MaxInt64, InstalledCSV: g.Spec.StartingCSV})
+			names = append(names, g.Name)
+		}
+	}
+	for i := range w.Plans {
+		w.Plans[i].Settled = w.Plans[i].Settled || slices.ContainsFunc(settled, func(p decide.Plan) bool { return p.ID == w.Plans[i].ID })
+	}
+	return w.State, names
+}

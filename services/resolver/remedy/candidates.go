@@ -1,0 +1,210 @@
+package remedy
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+)
+
+// candidates are changes that might help, nearest first.
+func (s *search) candidates() iter.Seq[Remedy] {
+	return func(yield func(Remedy) bool) {
+		for _, part := range []func() []Remedy{
+			s.groups, s.ownIntent, s.globalCatalogs, s.otherIntents, s.policies, s.upgrades, s.removals, s.leavingOut, s.unhealthy,
+		} {
+			for _, r := range part() {
+				if !yield(r) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (s *search) groups() []Remedy {
+	var out []Remedy
+	switch list := s.in.OperatorGroups; len(list) {
+	case 0:
+		out = append(out, Remedy{Kind: AddGroup, Target: ofGroup + groupName, Text: "create an operator group in namespace " + s.in.Scope.Namespace})
+	case 1:
+	default:
+		names := make([]string, 0, len(list))
+		for _, g := range list {
+			names = append(names, g.Name)
+		}
+		slices.Sort(names)
+		for _, name := range names {
+			others := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == name })
+			out = append(out, Remedy{Kind: KeepGroup, Target: ofGroup + name, Text: fmt.Sprintf("keep operator group %s and delete %s", name, strings.Join(others, ", "))})
+		}
+	}
+	return out
+}
+
+func (s *search) globalCatalogs() []Remedy {
+	if len(s.in.OperatorGroups) != 1 || !s.in.OperatorGroups[0].ExcludeGlobalCatalogs {
+		return nil
+	}
+	name := s.in.OperatorGroups[0].Name
+	return []Remedy{{
+		Kind: GlobalCatalogs, Target: ofGroup + name, Change: []Change{{fieldExclude, "true", "false"}},
+		Text: fmt.Sprintf("let operator group %s see the catalogs of the hub", name),
+	}}
+}
+
+func (s *search) ownIntent() []Remedy { return s.intents(s.subscription(s.own)) }
+
+func (s *search) otherIntents() []Remedy {
+	var out []Remedy
+	for _, name := range s.involved() {
+		if name != s.own {
+			out = append(out, s.intents(s.subscription(name))...)
+		}
+	}
+	return out
+}
+
+func (s *search) subscription(name string) *resolve.Subscription {
+	for i := range s.in.Subscriptions {
+		if s.in.Subscriptions[i].Name == name {
+			return &s.in.Subscriptions[i]
+		}
+	}
+	return nil
+}
+
+// intents are changes of what one subscription asks for.
+func (s *search) intents(sub *resolve.Subscription) []Remedy {
+	if sub == nil {
+		return nil
+	}
+	out := s.startingCSVs(*sub)
+	out = append(out, s.channels(*sub)...)
+	out = append(out, s.catalogs(*sub)...)
+	return append(out, s.names(*sub)...)
+}
+
+// follows says whether something is installed that the subscription follows: startingCSV does not count then.
+func (s *search) follows(sub resolve.Subscription) bool {
+	return slices.ContainsFunc(s.in.Installed, func(i resolve.Installed) bool { return i.Subscription == sub.Name || i.CSV == sub.InstalledCSV })
+}
+
+// catalogOf is the catalog that a subscription names: the one of that namespace, else the hub's of that name.
+func (s *search) catalogOf(sub resolve.Subscription) resolve.CatalogKey {
+	k := resolve.CatalogKey{Name: sub.Catalog, Namespace: sub.CatalogNamespace}
+	if slices.ContainsFunc(s.in.View.Catalogs(), func(c resolve.Catalog) bool { return c.Key == k }) {
+		return k
+	}
+	return resolve.CatalogKey{Name: sub.Catalog}
+}
+
+func (s *search) pkg(k resolve.CatalogKey, name string) *offered {
+	if !slices.ContainsFunc(s.in.View.Catalogs(), func(c resolve.Catalog) bool { return c.Key == k && c.Ready }) {
+		return nil
+	}
+	if p := s.in.View.Package(k, name); p != nil {
+		return &offered{p.Channels}
+	}
+	return nil
+}
+
+// startingCSVs are other first versions: without one, whatever the channel gives; else those of the channel from
+// the head down.
+func (s *search) startingCSVs(sub resolve.Subscription) []Remedy {
+	if sub.StartingCSV == "" || s.follows(sub) {
+		return nil
+	}
+	out := []Remedy{intent(StartingCSV, sub, fmt.Sprintf("take startingCSV %s out of subscription %s", sub.StartingCSV, sub.Name),
+		Change{fieldStartingCSV, sub.StartingCSV, ""})}
+	p := s.pkg(s.catalogOf(sub), sub.Package)
+	for _, csv := range p.csvs(sub.Channel) {
+		if csv != sub.StartingCSV {
+			out = append(out, intent(StartingCSV, sub, fmt.Sprintf("let subscription %s start with %s instead of %s", sub.Name, csv, sub.StartingCSV),
+				Change{fieldStartingCSV, sub.StartingCSV, csv}))
+		}
+	}
+	return out
+}
+
+func (s *search) channels(sub resolve.Subscription) []Remedy {
+	if sub.Channel == "" {
+		return nil
+	}
+	p := s.pkg(s.catalogOf(sub), sub.Package)
+	var out []Remedy
+	for _, name := range p.channels() {
+		if name == sub.Channel {
+			continue
+		}
+		change, dropped := p.fitted(sub, name)
+		change = append(change, Change{fieldChannel, sub.Channel, name})
+		out = append(out, intent(Channel, sub, fmt.Sprintf("move subscription %s from channel %s to channel %s%s", sub.Name, sub.Channel, name, dropped), change...))
+	}
+	return out
+}
+
+// catalogs are other ones that have the package, those of higher priority first.
+func (s *search) catalogs(sub resolve.Subscription) []Remedy {
+	if sub.Catalog == "" {
+		return nil
+	}
+	mine := s.catalogOf(sub)
+	list := slices.SortedFunc(slices.Values(s.in.View.Catalogs()), func(a, b resolve.Catalog) int {
+		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Key.String(), b.Key.String()))
+	})
+	var out []Remedy
+	for _, c := range list {
+		p := s.pkg(c.Key, sub.Package)
+		if c.Key == mine || p == nil {
+			continue
+		}
+		channel := p.channelLike(sub.Channel)
+		change, dropped := p.fitted(sub, channel)
+		change = append(change, Change{fieldCatalog, sub.Catalog, c.Key.Name}, Change{fieldCatalogNamespace, sub.CatalogNamespace, c.Key.Namespace})
+		text := fmt.Sprintf("let subscription %s follow catalog %s instead of %s", sub.Name, c.Key, mine)
+		if channel != sub.Channel {
+			change = append(change, Change{fieldChannel, sub.Channel, channel})
+			text += ", in channel " + channel
+		}
+		out = append(out, intent(Catalog, sub, text+dropped, change...))
+	}
+	return out
+}
+
+// names are packages of similar names, as the explanation lists them.
+func (s *search) names(sub resolve.Subscription) []Remedy {
+	if s.component.Failure == nil {
+		return nil
+	}
+	var out []Remedy
+	for _, st := range s.component.Failure.Statements {
+		if st.Kind != resolve.PackageNotFound || st.Subscription != sub.Name {
+			continue
+		}
+		for _, name := range st.Choices {
+			p := s.pkg(s.catalogOf(sub), name)
+			if p == nil {
+				continue
+			}
+			channel := p.channelLike(sub.Channel)
+			change, dropped := p.fitted(sub, channel)
+			change = append(change, Change{fieldPackage, sub.Package, name})
+			text := fmt.Sprintf("let subscription %s name package %s instead of %s", sub.Name, name, sub.Package)
+			if channel != sub.Channel {
+				change = append(change, Change{fieldChannel, sub.Channel, channel})
+				text += ", in channel " + channel
+			}
+			out = append(out, intent(PackageName, sub, text+dropped, change...))
+		}
+	}
+	return out
+}
+
+func intent(k Kind, sub resolve.Subscription, text string, change ...Change) Remedy {
+	change = slices.DeleteFunc(change, func(c Change) bool { return c.From == c.To })
+	return Remedy{Kind: k, Target: ofSubscription + sub.Name, Change: change, Text: text}
+}

@@ -1,0 +1,204 @@
+// Package remedy finds the nearest changes that would help a subscription that does not resolve, each one
+// verified by resolving again with the change applied. It is pure: a resolution's input goes in, changes
+// with sentences for people come out.
+//
+// A change is offered where, with it, every blamed subscription that is left resolves, and nothing that
+// resolved before fails. What else would come out differently is said with it. Changes are tried by
+// nearness, and equally near ones by name, so that equal inputs get equal advice:
+//
+//  1. an operator group where there is none, or one instead of several
+//  2. the subscription's own intent: startingCSV, channel, catalog, package
+//  3. catalogs of the hub that the operator group hides
+//  4. the same of another blamed subscription
+//  5. a bound of an approval policy, raised as far as needed, else lifted
+//  6. an installed operator that may be upgraded, by subscribing to it
+//  7. an installed operator that is in the way, removed
+//  8. a blamed subscription left out
+//  9. an unhealthy catalog disabled, where its namespace is strict
+//
+// The work is bounded by a count of resolutions (MaxTrials), never by a clock.
+package remedy
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+)
+
+// Bounds of an advice.
+const (
+	// MaxRemedies is how many changes are offered: a person chooses among a handful.
+	MaxRemedies = 6
+	// MaxTrials bounds the resolutions of one advice; each takes about a millisecond.
+	MaxTrials = 120
+	// trialConflicts bounds the search of one of them: what is not found to help with so much work is not offered,
+	// and a namespace that is hard to resolve does not take all the time that a person waits.
+	trialConflicts = 2_000
+	// maxAlike bounds how many changes of one kind to one thing are offered, so that ten good channels
+	// do not hide that a policy may be raised.
+	maxAlike = 2
+	// maxAlso bounds what is said of a change's other effects.
+	maxAlso = 6
+)
+
+// Kind is what a remedy changes.
+type Kind string
+
+// The kinds.
+const (
+	StartingCSV    Kind = "starting-csv"         // another one, or none
+	Channel        Kind = "channel"              // another one of the package
+	Catalog        Kind = "catalog"              // another one that has the package
+	PackageName    Kind = "package"              // one of a similar name
+	AddGroup       Kind = "add-operator-group"   // the namespace has none
+	KeepGroup      Kind = "keep-operator-group"  // the namespace has several
+	GlobalCatalogs Kind = "show-global-catalogs" // the operator group hides them
+	RaiseBound     Kind = "raise-policy-bound"   // as far as needed
+	LiftBound      Kind = "lift-policy-bound"    // altogether
+	Subscribe      Kind = "subscribe"            // to an installed operator, so that it is upgraded
+	RemoveOperator Kind = "remove-operator"      // with its subscription, where that is another one
+	LeaveOut       Kind = "leave-out"            // one of the subscriptions that cannot live together
+	DisableCatalog Kind = "disable-catalog"      // an unhealthy one
+)
+
+// Remedy is one change that helps. Target names the thing as kind/name.
+type Remedy struct {
+	Kind   Kind     `json:"kind"`
+	Target string   `json:"target"`
+	Change []Change `json:"change,omitempty"`
+	Text   string   `json:"text"`           // one sentence for people
+	Also   []string `json:"also,omitempty"` // what would come of it, and what else comes out differently
+}
+
+// Change is one field before and after; an empty To takes it out.
+type Change struct {
+	Field string `json:"field"`
+	From  string `json:"from,omitempty"`
+	To    string `json:"to,omitempty"`
+}
+
+// installedPrefix goes before the name of an installed operator where an explanation names it.
+const installedPrefix = "installed "
+
+// Fields of changes.
+const (
+	fieldStartingCSV      = "startingCSV"
+	fieldChannel          = "channel"
+	fieldCatalog          = "catalog"
+	fieldCatalogNamespace = "catalogNamespace"
+	fieldPackage          = "package"
+	fieldSubscription     = "subscription"
+	fieldExclude          = "excludeGlobalCatalogs"
+	fieldPin              = "pin"
+	fieldRange            = "range"
+	fieldCeiling          = "ceiling"
+)
+
+// Advice is what helps a subscription, nearest first.
+type Advice struct {
+	Remedies []Remedy `json:"remedies"`
+	// Tried counts the resolutions that were made for it. Exhausted says that there were more changes to try
+	// than MaxTrials.
+	Tried     int  `json:"tried"`
+	Exhausted bool `json:"exhausted,omitempty"`
+	// Resolves says that the subscription resolves as it is: it needs no change, or what is in the way is none of the
+	// resolution, such as a bundle image that cannot be fetched.
+	Resolves bool `json:"resolves,omitempty"`
+}
+
+// Suggest finds what helps a subscription, given the resolution's input and what came of it. A subscription
+// that resolves gets an advice without remedies that says so.
+func Suggest(in resolve.Input, before resolve.Result, subscription string) Advice {
+	s := &search{in: in, before: standing(before), advice: Advice{Remedies: []Remedy{}}}
+	for _, c := range before.Components {
+		if slices.Contains(c.Subscriptions, subscription) && (c.Failure != nil || c.Blocked != nil) {
+			s.component, s.own = c, subscription
+			s.run()
+			break
+		}
+	}
+	s.advice.Resolves = s.before.ok[subscription]
+	return s.advice
+}
+
+// search is the work on one advice.
+type search struct {
+	in        resolve.Input
+	before    state
+	component resolve.Component // that fails
+	own       string            // the subscription that is asked about
+	advice    Advice
+}
+
+// run tries the changes in order of nearness.
+func (s *search) run() {
+	alike := map[string]int{}
+	for r := range s.candidates() {
+		if len(s.advice.Remedies) == MaxRemedies {
+			return
+		}
+		key := string(r.Kind) + " " + r.Target
+		if alike[key] == maxAlike || r.Kind == LiftBound && alike[string(RaiseBound)+" "+r.Target] > 0 {
+			continue
+		}
+		if s.advice.Tried >= MaxTrials {
+			s.advice.Exhausted = true
+			return
+		}
+		if also, ok := s.helps(r); ok {
+			alike[key]++
+			r.Also = also
+			s.advice.Remedies = append(s.advice.Remedies, r)
+		}
+	}
+}
+
+// blamed are the subscriptions of the conflict that are left with a change.
+func (s *search) blamed() []string {
+	if e := s.component.Failure; e != nil {
+		return e.Subscriptions
+	}
+	return s.component.Subscriptions
+}
+
+// involved are the blamed subscriptions, and those that follow an operator which the explanation names, sorted.
+func (s *search) involved() []string {
+	out := slices.Clone(s.blamed())
+	for _, i := range s.named() {
+		if i.Subscription != "" {
+			out = append(out, i.Subscription)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// csvs are the installed operators of the conflict that no subscription follows, in the input's order.
+func (s *search) csvs() []string {
+	var out []string
+	for _, i := range s.named() {
+		if i.Subscription == "" {
+			out = append(out, i.CSV)
+		}
+	}
+	return out
+}
+
+// named are the installed operators that the explanation names.
+func (s *search) named() []resolve.Installed {
+	e := s.component.Failure
+	if e == nil {
+		return nil
+	}
+	names := map[string]bool{}
+	for _, csv := range e.CSVs {
+		names[csv] = true
+	}
+	for _, st := range e.Statements {
+		for _, id := range append([]string{st.Bundle, st.Other}, st.Choices...) {
+			names[strings.TrimPrefix(id, installedPrefix)] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(s.in.Installed), func(i resolve.Installed) bool { return !names[i.CSV] })
+}

@@ -1,0 +1,246 @@
+package remedy_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/chandler-fleet/chandler/services/resolver/remedy"
+	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+)
+
+// told is an advice as "kind target: text", with what would come of it behind " | ".
+func told(a remedy.Advice) []string {
+	out := []string{}
+	for _, r := range a.Remedies {
+		out = append(out, fmt.Sprintf("%s %s: %s | %s", r.Kind, r.Target, r.Text, strings.Join(r.Also, "; ")))
+	}
+	return out
+}
+
+func suggest(in resolve.Input, sub string) remedy.Advice {
+	return remedy.Suggest(in, resolve.Resolve(in), sub)
+}
+
+// TestSuggest: the nearest change that helps comes first, in the user's terms, with what would come of it (P1).
+func TestSuggest(t *testing.T) {
+	t.Parallel()
+	change := func(s resolve.Subscription, f func(*resolve.Subscription)) resolve.Subscription { f(&s); return s }
+	gauge := chain("gauge", "2.0.0", "1.0.0").bundle("2.0.0", "gives:Gauge").bundle("1.0.0", "gives:Gauge").p
+	meter := chain("meter", "1.0.0").bundle("1.0.0", "gives:Gauge").p
+	buoy := pkg("buoy", "stable").channel("stable", "2.0.0").channel("old", "1.0.0").bundle("2.0.0", "pkg:gauge >=3.0.0").bundle("1.0.0", "pkg:gauge >=1.0.0").p
+	rival := pkg("rival", "stable").channel("stable", "1.0.0").channel("quiet", "1.0.1").bundle("1.0.0", "gives:Gauge").bundle("1.0.1").p
+	needy := input(newShelf().add("fleet", 0, gauge, chain("kelp", "1.0.0").bundle("1.0.0", "pkg:gauge >=2.0.0").p), []resolve.Subscription{sub("k", "kelp", "stable")})
+	for _, c := range []struct {
+		name string
+		in   resolve.Input
+		ask  string
+		want []string
+	}{
+		{"all is well", input(newShelf().add("fleet", 0, gauge), []resolve.Subscription{sub("g", "gauge", "stable")}), "g", []string{}},
+		{"no operator group", func() resolve.Input {
+			in := input(newShelf().add("fleet", 0, gauge), []resolve.Subscription{sub("g", "gauge", "stable")})
+			in.OperatorGroups = nil
+			return in
+		}(), "g", []string{"add-operator-group operatorgroup/default: create an operator group in namespace ops | subscription g then gets gauge.v2.0.0"}},
+		{"two operator groups", func() resolve.Input {
+			in := input(newShelf().add("fleet", 0, gauge), []resolve.Subscription{sub("g", "gauge", "stable")})
+			in.OperatorGroups = []resolve.OperatorGroup{{Name: "b"}, {Name: "a"}}
+			return in
+		}(), "g", []string{
+			"keep-operator-group operatorgroup/a: keep operator group a and delete b | subscription g then gets gauge.v2.0.0",
+			"keep-operator-group operatorgroup/b: keep operator group b and delete a | subscription g then gets gauge.v2.0.0",
+		}},
+		{"a channel that is not there", input(newShelf().add("fleet", 0, gauge), []resolve.Subscription{sub("g", "gauge", "fast")}), "g", []string{
+			"channel subscription/g: move subscription g from channel fast to channel stable | subscription g then gets gauge.v2.0.0",
+		}},
+		{"a name that is nearly right", input(newShelf().add("fleet", 0, gauge), []resolve.Subscription{sub("g", "gaugge", "stable")}), "g", []string{
+			"package subscription/g: let subscription g name package gauge instead of gaugge | subscription g then gets gauge.v2.0.0",
+		}},
+		{"the package is in another catalog", input(newShelf().add("fleet", 0, meter).add("other", 0, gauge), []resolve.Subscription{sub("g", "gauge", "fast")}), "g", []string{
+			"catalog subscription/g: let subscription g follow catalog other instead of fleet, in channel stable | subscription g then gets gauge.v2.0.0",
+		}},
+		{"a catalog that is not there", input(newShelf().add("other", 0, gauge), []resolve.Subscription{sub("g", "gauge", "stable")}), "g", []string{
+			"catalog subscription/g: let subscription g follow catalog other instead of fleet | subscription g then gets gauge.v2.0.0",
+		}},
+		{"a first version that is not there", input(newShelf().add("fleet", 0, gauge), []resolve.Subscription{change(sub("g", "gauge", "stable"), func(s *resolve.Subscription) { s.StartingCSV = "gauge.v9" })}), "g", []string{
+			"starting-csv subscription/g: take startingCSV gauge.v9 out of subscription g | subscription g then gets gauge.v2.0.0",
+			"starting-csv subscription/g: let subscription g start with gauge.v2.0.0 instead of gauge.v9 | subscription g then gets gauge.v2.0.0",
+		}},
+		{"a requirement that nobody meets", input(newShelf().add("fleet", 0, gauge, buoy), []resolve.Subscription{sub("b", "buoy", "stable")}), "b", []string{
+			"channel subscription/b: move subscription b from channel stable to channel old | subscription b then gets buoy.v1.0.0; gauge.v2.0.0 is then installed, too",
+		}},
+		{"two that provide the same", input(newShelf().add("fleet", 0, gauge, rival), []resolve.Subscription{sub("g", "gauge", "stable"), sub("r", "rival", "stable")}), "g", []string{
+			"channel subscription/r: move subscription r from channel stable to channel quiet | subscription g then gets gauge.v2.0.0; subscription r then gets rival.v1.0.1",
+			"leave-out subscription/r: delete subscription r | subscription g then gets gauge.v2.0.0",
+		}},
+		{"an operator in the way", input(newShelf().add("fleet", 0, gauge), []resolve.Subscription{sub("g", "gauge", "stable")}, installed("meter", "1.0.0", "", "gives:Gauge")), "g", []string{
+			"remove-operator operator/meter.v1.0.0: remove operator meter.v1.0.0, which no subscription follows | subscription g then gets gauge.v2.0.0",
+		}},
+		{"an operator that has to be upgraded first", input(newShelf().add("fleet", 0, gauge, chain("kelp", "1.0.0").bundle("1.0.0", "pkg:gauge >=2.0.0").p),
+			[]resolve.Subscription{sub("k", "kelp", "stable")}, installed("gauge", "1.0.0", "", "gives:Gauge")), "k", []string{
+			"subscribe operator/gauge.v1.0.0: subscribe to channel stable of package gauge in catalog fleet, so that the installed gauge.v1.0.0 may be upgraded | subscription k then gets kelp.v1.0.0; gauge.v2.0.0 is then installed, too",
+			"remove-operator operator/gauge.v1.0.0: remove operator gauge.v1.0.0, which no subscription follows | subscription k then gets kelp.v1.0.0; gauge.v2.0.0 is then installed, too",
+		}},
+		{"hidden catalogs", func() resolve.Input {
+			in := input(newShelf().add("fleet", 0, gauge), []resolve.Subscription{sub("g", "gauge", "stable")})
+			in.OperatorGroups[0].ExcludeGlobalCatalogs = true
+			return in
+		}(), "g", []string{
+			"show-global-catalogs operatorgroup/og: let operator group og see the catalogs of the hub | subscription g then gets gauge.v2.0.0",
+		}},
+		{"a ceiling that is too low", bounded(needy, resolve.Bound{Policy: "calm", Packages: []string{"ga*"}, Ceiling: "1.5.0"}), "k", []string{
+			"raise-policy-bound policy/calm: raise the ceiling of approval policy calm from 1.5.0 to 2.0.0 | subscription k then gets kelp.v1.0.0; gauge.v2.0.0 is then installed, too",
+		}},
+		{"a pin to an old version", bounded(needy, resolve.Bound{Policy: "freeze", Packages: []string{"gauge"}, Pin: "1.0.0"}), "k", []string{
+			"raise-policy-bound policy/freeze: move the pin of approval policy freeze from 1.0.0 to 2.0.0 | subscription k then gets kelp.v1.0.0; gauge.v2.0.0 is then installed, too",
+		}},
+		{"a range that leaves it out", bounded(needy, resolve.Bound{Policy: "band", Packages: []string{"gauge"}, Range: "<2.0.0"}), "k", []string{
+			"lift-policy-bound policy/band: lift the version bounds of approval policy band | subscription k then gets kelp.v1.0.0; gauge.v2.0.0 is then installed, too",
+		}},
+		{"a strict catalog is sick", func() resolve.Input {
+			s := newShelf().add("fleet", 0, gauge).add("sick", 0, meter)
+			s.health = map[resolve.CatalogKey]resolve.Health{{Name: "sick"}: resolve.Unhealthy("InvalidCatalog"), {Name: "fleet"}: resolve.Healthy}
+			return input(s, []resolve.Subscription{sub("g", "gauge", "stable")})
+		}(), "g", []string{
+			"disable-catalog catalog/sick: disable catalog sick until it is repaired | subscription g then gets gauge.v2.0.0",
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			a := suggest(c.in, c.ask)
+			if diff := cmp.Diff(c.want, told(a)); diff != "" || a.Resolves != (len(c.want) == 0) {
+				t.Errorf("resolves: %t, advice (-want +got):\n%s", a.Resolves, diff)
+			}
+		})
+	}
+}
+
+func bounded(in resolve.Input, b resolve.Bound) resolve.Input {
+	in.Policy.Bounds = []resolve.Bound{b}
+	return in
+}
+
+// kinds are those of seeded conflicts.
+const kinds = 9
+
+// conflict is a namespace with one thing wrong in it, made from a seed, with company that must stay as it is.
+func conflict(seed uint64) (in resolve.Input, ask string) {
+	r := rand.New(rand.NewPCG(seed, 4))
+	ask = "asked"
+	company := chain("company", "1.1.0", "1.0.0").bundle("1.1.0").bundle("1.0.0").p
+	subs := []resolve.Subscription{sub("company", "company", "stable")}
+	n := 1 + r.IntN(4)
+	var versions []string
+	for v := n; v >= 0; v-- {
+		versions = append(versions, fmt.Sprintf("1.%d.0", v))
+	}
+	plain := func(name string, words ...string) *builder {
+		b := chain(name, versions...)
+		for _, v := range versions {
+			b.bundle(v, words...)
+		}
+		return b
+	}
+	s := newShelf()
+	asked := sub(ask, "asked", "stable")
+	var have []resolve.Installed
+	var bound []resolve.Bound
+	switch seed % kinds {
+	case 0: // one provider of an API too many
+		s.add("fleet", 0, company, plain("asked", "gives:A").p, plain("rival", "gives:A").p)
+		subs = append(subs, sub("rival", "rival", "stable"))
+	case 1: // an unmanaged operator holds the API
+		s.add("fleet", 0, company, plain("asked", "gives:A").p)
+		have = append(have, installed("stranger", "1.0.0", "", "gives:A"))
+	case 2: // the channel asks for what nobody has, another one does not
+		b := plain("asked", "api:Nothing").bundle("0.9.0").channel("old", "0.9.0")
+		s.add("fleet", 0, company, b.p)
+	case 3: // the package is elsewhere
+		s.add("fleet", 0, company).add("other", int32(r.IntN(3)), plain("asked").p)
+	case 4: // a first version that is not there
+		s.add("fleet", 0, company, plain("asked").p)
+		asked.StartingCSV = "asked.v7"
+	case 5: // two subscriptions to one package that want different versions of it
+		s.add("fleet", 0, company, plain("asked").bundle("0.9.0").channel("side", "0.9.0").p)
+		subs = append(subs, sub("twin", "asked", "side"))
+	case 6: // an unmanaged operator is too old for what is asked
+		s.add("fleet", 0, company, plain("asked", "pkg:base >=2.0.0").p, chain("base", "2.0.0", "1.0.0").bundle("2.0.0").bundle("1.0.0").p)
+		have = append(have, installed("base", "1.0.0", ""))
+	case 7: // a policy that allows none of what is asked for
+		s.add("fleet", 0, company, plain("asked", "pkg:base >=2.0.0").p, chain("base", "2.0.0", "1.0.0").bundle("2.0.0").bundle("1.0.0").p)
+		bound = []resolve.Bound{{Policy: "p", Packages: []string{"base"}, Ceiling: "1.0.0"}}
+	default: // a typing error in the channel
+		s.add("fleet", 0, company, plain("asked").p)
+		asked.Channel = "stabel"
+	}
+	in = input(s, append(subs, asked), have...)
+	in.Policy.Bounds = bound
+	return in, ask
+}
+
+// TestEveryRemedyHelps: for 270 seeded conflicts something is offered, and each offer, applied to the input as its
+// structure says, makes every blamed subscription that is left resolve and leaves the company alone (P1).
+func TestEveryRemedyHelps(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(270) {
+		in, ask := conflict(seed)
+		before := resolve.Resolve(in)
+		var blamed []string
+		for _, c := range before.Components {
+			if c.Failure != nil && slices.Contains(c.Subscriptions, ask) {
+				blamed = c.Failure.Subscriptions
+			}
+		}
+		if blamed == nil {
+			t.Fatalf("seed %d: %s is not blamed: %+v", seed, ask, before.Components)
+		}
+		advice := remedy.Suggest(in, before, ask)
+		if len(advice.Remedies) == 0 {
+			t.Errorf("seed %d (case %d): nothing is offered", seed, seed%kinds)
+		}
+		for _, r := range advice.Remedies {
+			changed, ok := r.Apply(in)
+			if !ok {
+				t.Errorf("seed %d: %s does not apply", seed, r.Text)
+			}
+			after := resolve.Resolve(changed)
+			resolved := map[string]bool{}
+			for _, c := range after.Components {
+				for _, name := range c.Subscriptions {
+					resolved[name] = c.Failure == nil && c.Blocked == nil
+				}
+			}
+			for _, sub := range changed.Subscriptions {
+				if (slices.Contains(blamed, sub.Name) || sub.Name == "company") && !resolved[sub.Name] {
+					t.Errorf("seed %d: after %q %s does not resolve", seed, r.Text, sub.Name)
+				}
+			}
+			if !slices.ContainsFunc(changed.Subscriptions, func(s resolve.Subscription) bool { return s.Name == ask }) {
+				t.Errorf("seed %d: %q takes the subscription away that was asked about", seed, r.Text)
+			}
+		}
+		if again := remedy.Suggest(in, before, ask); !cmp.Equal(advice, again) {
+			t.Errorf("seed %d: the same input gets other advice: %v, %v", seed, told(advice), told(again))
+		}
+	}
+}
+
+// TestSuggestIsBounded: a conflict with very many ways out costs no more than MaxTrials, and says that there are more.
+func TestSuggestIsBounded(t *testing.T) {
+	t.Parallel()
+	s := newShelf()
+	b := pkg("asked", "c000")
+	for i := range 2 * remedy.MaxTrials {
+		b.channel(fmt.Sprintf("c%03d", i), fmt.Sprintf("1.%d.0", i)).bundle(fmt.Sprintf("1.%d.0", i), "api:Nothing")
+	}
+	s.add("fleet", 0, b.p)
+	advice := suggest(input(s, []resolve.Subscription{sub("asked", "asked", "c000")}), "asked")
+	if len(advice.Remedies) != 0 || advice.Tried != remedy.MaxTrials || !advice.Exhausted {
+		t.Errorf("advice %+v", advice)
+	}
+}
