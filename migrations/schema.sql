@@ -1254,6 +1254,20 @@ ALTER TABLE eventlog.streams OWNER TO chandler_owner;
 
 COMMENT ON TABLE eventlog.streams IS 'where each stream stands; append compares and sets version';
 
+CREATE TABLE gateway.approval_policies (
+    tenant text NOT NULL,
+    name text NOT NULL,
+    spec jsonb NOT NULL,
+    created timestamp with time zone NOT NULL,
+    updated timestamp with time zone NOT NULL,
+    stream text NOT NULL,
+    version bigint NOT NULL
+);
+
+ALTER TABLE gateway.approval_policies OWNER TO chandler_owner;
+
+COMMENT ON TABLE gateway.approval_policies IS 'read model: approval policies';
+
 CREATE TABLE gateway.bodies (
     tenant text NOT NULL,
     commitment text NOT NULL,
@@ -1394,7 +1408,14 @@ CREATE TABLE gateway.installplans (
     ended timestamp with time zone,
     updated timestamp with time zone NOT NULL,
     stream text NOT NULL,
-    version bigint NOT NULL
+    version bigint NOT NULL,
+    policies jsonb DEFAULT '[]'::jsonb NOT NULL,
+    manual_reasons jsonb DEFAULT '[]'::jsonb NOT NULL,
+    approvers integer DEFAULT 0 NOT NULL,
+    approval_seconds bigint DEFAULT 0 NOT NULL,
+    windows jsonb DEFAULT '[]'::jsonb NOT NULL,
+    consents jsonb DEFAULT '[]'::jsonb NOT NULL,
+    approvals jsonb DEFAULT '[]'::jsonb NOT NULL
 );
 
 ALTER TABLE gateway.installplans OWNER TO chandler_owner;
@@ -1461,6 +1482,41 @@ ALTER TABLE gateway.operators OWNER TO chandler_owner;
 
 COMMENT ON TABLE gateway.operators IS 'read model: installed operators, one for each CSV';
 
+CREATE TABLE gateway.previews (
+    tenant text NOT NULL,
+    id uuid NOT NULL,
+    actor text NOT NULL,
+    asked timestamp with time zone NOT NULL,
+    expires timestamp with time zone NOT NULL,
+    request bytea NOT NULL,
+    validate text NOT NULL,
+    writes jsonb NOT NULL,
+    not_applicable text NOT NULL,
+    bodies text[] NOT NULL,
+    applied timestamp with time zone,
+    applied_by text DEFAULT ''::text NOT NULL,
+    done jsonb DEFAULT '[]'::jsonb NOT NULL
+);
+
+ALTER TABLE gateway.previews OWNER TO chandler_owner;
+
+COMMENT ON TABLE gateway.previews IS 'previewed changes until they expire';
+
+CREATE TABLE gateway.read_audit (
+    tenant text NOT NULL,
+    id uuid NOT NULL,
+    at timestamp with time zone NOT NULL,
+    actor text NOT NULL,
+    action text NOT NULL,
+    about text NOT NULL,
+    preview uuid,
+    CONSTRAINT read_audit_action_check CHECK ((action = ANY (ARRAY['preview'::text, 'preview.read'::text, 'preview.apply'::text, 'shadow'::text])))
+);
+
+ALTER TABLE gateway.read_audit OWNER TO chandler_owner;
+
+COMMENT ON TABLE gateway.read_audit IS 'who asked what and when, of questions that leave no event';
+
 CREATE TABLE gateway.schema_migrations (
     version bigint NOT NULL,
     dirty boolean NOT NULL
@@ -1474,7 +1530,10 @@ CREATE TABLE gateway.subscription_catalogs (
     state text NOT NULL,
     reason text NOT NULL,
     event_id text NOT NULL,
-    since timestamp with time zone NOT NULL
+    since timestamp with time zone NOT NULL,
+    variant text DEFAULT ''::text NOT NULL,
+    revision_event text DEFAULT ''::text NOT NULL,
+    revision_since timestamp with time zone
 );
 
 ALTER TABLE gateway.subscription_catalogs OWNER TO chandler_owner;
@@ -1492,6 +1551,20 @@ CREATE TABLE gateway.subscription_csvs (
 ALTER TABLE gateway.subscription_csvs OWNER TO chandler_owner;
 
 COMMENT ON TABLE gateway.subscription_csvs IS 'read model: CSVs that exist, for the states of subscriptions';
+
+CREATE TABLE gateway.subscription_deprecations (
+    tenant text NOT NULL,
+    subject text NOT NULL,
+    variant text NOT NULL,
+    package text NOT NULL,
+    element text NOT NULL,
+    event_id text NOT NULL,
+    since timestamp with time zone NOT NULL
+);
+
+ALTER TABLE gateway.subscription_deprecations OWNER TO chandler_owner;
+
+COMMENT ON TABLE gateway.subscription_deprecations IS 'read model: since which event something is deprecated, for the conditions of subscriptions';
 
 CREATE TABLE gateway.subscriptions (
     tenant text NOT NULL,
@@ -1522,7 +1595,17 @@ CREATE TABLE gateway.subscriptions (
     created timestamp with time zone NOT NULL,
     updated timestamp with time zone NOT NULL,
     stream text NOT NULL,
-    version bigint NOT NULL
+    version bigint NOT NULL,
+    plan_approval text DEFAULT ''::text NOT NULL,
+    plan_begun boolean DEFAULT false NOT NULL,
+    plan_expires timestamp with time zone,
+    plan_windows jsonb DEFAULT '[]'::jsonb NOT NULL,
+    spec_event text DEFAULT ''::text NOT NULL,
+    spec_since timestamp with time zone,
+    installed_event text DEFAULT ''::text NOT NULL,
+    installed_since timestamp with time zone,
+    missing_event text DEFAULT ''::text NOT NULL,
+    missing_since timestamp with time zone
 );
 
 ALTER TABLE gateway.subscriptions OWNER TO chandler_owner;
@@ -1833,6 +1916,16 @@ ALTER TABLE installer_api.step_logs OWNER TO chandler_owner;
 
 COMMENT ON VIEW installer_api.step_logs IS 'step logs of ended plans, by digest';
 
+CREATE TABLE resolver.approval_policies (
+    tenant text NOT NULL,
+    name text NOT NULL,
+    spec jsonb NOT NULL
+);
+
+ALTER TABLE resolver.approval_policies OWNER TO chandler_owner;
+
+COMMENT ON TABLE resolver.approval_policies IS 'live approval policies: which upgrades may happen, when, and who has to agree';
+
 CREATE TABLE resolver.bundle_images (
     tenant text NOT NULL,
     subject text NOT NULL,
@@ -1898,7 +1991,8 @@ CREATE TABLE resolver.clusters (
     tenant text NOT NULL,
     name text NOT NULL,
     removed boolean DEFAULT false NOT NULL,
-    minor text DEFAULT ''::text NOT NULL
+    minor text DEFAULT ''::text NOT NULL,
+    labels jsonb DEFAULT '{}'::jsonb NOT NULL
 );
 
 ALTER TABLE resolver.clusters OWNER TO chandler_owner;
@@ -1910,6 +2004,7 @@ CREATE TABLE resolver.content_references (
     kind text NOT NULL,
     digest text NOT NULL,
     created timestamp with time zone DEFAULT now() NOT NULL,
+    holder text DEFAULT ''::text NOT NULL,
     CONSTRAINT content_references_kind_check CHECK ((kind = ANY (ARRAY['content'::text, 'package'::text])))
 );
 
@@ -1948,16 +2043,21 @@ ALTER TABLE resolver.explanations OWNER TO chandler_owner;
 
 COMMENT ON TABLE resolver.explanations IS 'why something cannot be planned, by digest';
 
+COMMENT ON COLUMN resolver.explanations.created IS 'when it was written, or last found to be needed';
+
 CREATE TABLE resolver.inputs (
     tenant text NOT NULL,
     digest text NOT NULL,
     document bytea NOT NULL,
-    created timestamp with time zone DEFAULT now() NOT NULL
+    created timestamp with time zone DEFAULT now() NOT NULL,
+    referred boolean DEFAULT false NOT NULL
 );
 
 ALTER TABLE resolver.inputs OWNER TO chandler_owner;
 
 COMMENT ON TABLE resolver.inputs IS 'everything that a decision consulted, to decide again and compare';
+
+COMMENT ON COLUMN resolver.inputs.created IS 'when it was written, or last found to be needed';
 
 CREATE TABLE resolver.installed (
     tenant text NOT NULL,
@@ -2002,12 +2102,15 @@ COMMENT ON TABLE resolver.operator_groups IS 'live operator groups';
 CREATE TABLE resolver.package_apis (
     tenant text NOT NULL,
     digest text NOT NULL,
-    apis text[] NOT NULL
+    apis text[] NOT NULL,
+    offer bytea
 );
 
 ALTER TABLE resolver.package_apis OWNER TO chandler_owner;
 
-COMMENT ON TABLE resolver.package_apis IS 'which APIs a package document provides';
+COMMENT ON TABLE resolver.package_apis IS 'what a package document offers: the APIs that it provides, and its channels and bundles for resolution';
+
+COMMENT ON COLUMN resolver.package_apis.offer IS 'JSON of a package with what resolution needs; null where an older version met the document';
 
 CREATE TABLE resolver.plan_documents (
     tenant text NOT NULL,
@@ -2023,6 +2126,8 @@ ALTER TABLE resolver.plan_documents OWNER TO chandler_owner;
 
 COMMENT ON TABLE resolver.plan_documents IS 'what install plans do and why';
 
+COMMENT ON COLUMN resolver.plan_documents.created IS 'when it was written, or last found to be needed';
+
 CREATE TABLE resolver.plans (
     tenant text NOT NULL,
     plan text NOT NULL,
@@ -2034,12 +2139,44 @@ CREATE TABLE resolver.plans (
     live boolean NOT NULL,
     phase text NOT NULL,
     settled boolean DEFAULT false NOT NULL,
-    state jsonb NOT NULL
+    state jsonb NOT NULL,
+    packages text[] DEFAULT '{}'::text[] NOT NULL
 );
 
 ALTER TABLE resolver.plans OWNER TO chandler_owner;
 
 COMMENT ON TABLE resolver.plans IS 'install plans, folded from their streams';
+
+CREATE TABLE resolver.preview_scopes (
+    tenant text NOT NULL,
+    id uuid NOT NULL,
+    cluster text NOT NULL,
+    namespace text NOT NULL,
+    fingerprint text NOT NULL,
+    facts jsonb NOT NULL,
+    announced text NOT NULL,
+    outlook jsonb
+);
+
+ALTER TABLE resolver.preview_scopes OWNER TO chandler_owner;
+
+COMMENT ON TABLE resolver.preview_scopes IS 'what a preview came to in each namespace, and what that rests on';
+
+CREATE TABLE resolver.previews (
+    tenant text NOT NULL,
+    id uuid NOT NULL,
+    asked timestamp with time zone NOT NULL,
+    expires timestamp with time zone NOT NULL,
+    question jsonb NOT NULL,
+    totals jsonb NOT NULL,
+    complete boolean NOT NULL,
+    reached_cluster text DEFAULT ''::text NOT NULL,
+    reached_namespace text DEFAULT ''::text NOT NULL
+);
+
+ALTER TABLE resolver.previews OWNER TO chandler_owner;
+
+COMMENT ON TABLE resolver.previews IS 'hypothetical events and what they would lead to, until they expire';
 
 CREATE TABLE resolver.reads (
     tenant text NOT NULL,
@@ -2053,6 +2190,20 @@ CREATE TABLE resolver.reads (
 ALTER TABLE resolver.reads OWNER TO chandler_owner;
 
 COMMENT ON TABLE resolver.reads IS 'what each scope''s last resolution asked of the catalogs';
+
+CREATE TABLE resolver.samples (
+    tenant text NOT NULL,
+    night date NOT NULL,
+    cluster text NOT NULL,
+    namespace text NOT NULL,
+    begun timestamp with time zone,
+    looked timestamp with time zone,
+    found text[] DEFAULT '{}'::text[] NOT NULL
+);
+
+ALTER TABLE resolver.samples OWNER TO chandler_owner;
+
+COMMENT ON TABLE resolver.samples IS 'scopes that were resolved afresh by night, and what that found';
 
 CREATE TABLE resolver.schema_migrations (
     version bigint NOT NULL,
@@ -2137,6 +2288,20 @@ CREATE VIEW resolver_api.plan_documents WITH (security_barrier='true') AS
 ALTER TABLE resolver_api.plan_documents OWNER TO chandler_owner;
 
 COMMENT ON VIEW resolver_api.plan_documents IS 'canonical JSON of install plans';
+
+CREATE VIEW resolver_api.samples WITH (security_barrier='true') AS
+ SELECT samples.tenant,
+    samples.night,
+    samples.cluster,
+    samples.namespace,
+    samples.looked,
+    samples.found
+   FROM resolver.samples
+  WHERE ((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = samples.tenant));
+
+ALTER TABLE resolver_api.samples OWNER TO chandler_owner;
+
+COMMENT ON VIEW resolver_api.samples IS 'scopes that were resolved afresh by night, and what that found';
 
 CREATE VIEW resolver_api.wanted_images WITH (security_barrier='true') AS
  SELECT wanted_images.tenant,
@@ -2259,6 +2424,9 @@ ALTER TABLE ONLY eventlog.stops
 ALTER TABLE ONLY eventlog.streams
     ADD CONSTRAINT streams_pkey PRIMARY KEY (tenant, key, incarnation);
 
+ALTER TABLE ONLY gateway.approval_policies
+    ADD CONSTRAINT approval_policies_pkey PRIMARY KEY (tenant, name);
+
 ALTER TABLE ONLY gateway.bodies
     ADD CONSTRAINT bodies_pkey PRIMARY KEY (tenant, commitment);
 
@@ -2292,14 +2460,23 @@ ALTER TABLE ONLY gateway.operatorhub
 ALTER TABLE ONLY gateway.operators
     ADD CONSTRAINT operators_pkey PRIMARY KEY (tenant, cluster, namespace, name);
 
+ALTER TABLE ONLY gateway.previews
+    ADD CONSTRAINT previews_pkey PRIMARY KEY (tenant, id);
+
+ALTER TABLE ONLY gateway.read_audit
+    ADD CONSTRAINT read_audit_pkey PRIMARY KEY (tenant, id);
+
 ALTER TABLE ONLY gateway.schema_migrations
     ADD CONSTRAINT schema_migrations_pkey PRIMARY KEY (version);
 
 ALTER TABLE ONLY gateway.subscription_catalogs
-    ADD CONSTRAINT subscription_catalogs_pkey PRIMARY KEY (tenant, subject);
+    ADD CONSTRAINT subscription_catalogs_pkey PRIMARY KEY (tenant, subject, variant);
 
 ALTER TABLE ONLY gateway.subscription_csvs
     ADD CONSTRAINT subscription_csvs_pkey PRIMARY KEY (tenant, cluster, namespace, name);
+
+ALTER TABLE ONLY gateway.subscription_deprecations
+    ADD CONSTRAINT subscription_deprecations_pkey PRIMARY KEY (tenant, subject, variant, package, element);
 
 ALTER TABLE ONLY gateway.subscriptions
     ADD CONSTRAINT subscriptions_pkey PRIMARY KEY (tenant, cluster, namespace, name);
@@ -2361,6 +2538,9 @@ ALTER TABLE ONLY installer.streams
 ALTER TABLE ONLY installer.subscriptions
     ADD CONSTRAINT subscriptions_pkey PRIMARY KEY (tenant, cluster, namespace, name);
 
+ALTER TABLE ONLY resolver.approval_policies
+    ADD CONSTRAINT approval_policies_pkey PRIMARY KEY (tenant, name);
+
 ALTER TABLE ONLY resolver.bundle_images
     ADD CONSTRAINT bundle_images_pkey PRIMARY KEY (tenant, subject, image, package, bundle);
 
@@ -2380,7 +2560,7 @@ ALTER TABLE ONLY resolver.clusters
     ADD CONSTRAINT clusters_pkey PRIMARY KEY (tenant, name);
 
 ALTER TABLE ONLY resolver.content_references
-    ADD CONSTRAINT content_references_pkey PRIMARY KEY (tenant, kind, digest);
+    ADD CONSTRAINT content_references_pkey PRIMARY KEY (tenant, kind, digest, holder);
 
 ALTER TABLE ONLY resolver.dirty
     ADD CONSTRAINT dirty_pkey PRIMARY KEY (tenant, cluster, namespace);
@@ -2409,8 +2589,17 @@ ALTER TABLE ONLY resolver.plan_documents
 ALTER TABLE ONLY resolver.plans
     ADD CONSTRAINT plans_pkey PRIMARY KEY (tenant, plan);
 
+ALTER TABLE ONLY resolver.preview_scopes
+    ADD CONSTRAINT preview_scopes_pkey PRIMARY KEY (tenant, id, cluster, namespace);
+
+ALTER TABLE ONLY resolver.previews
+    ADD CONSTRAINT previews_pkey PRIMARY KEY (tenant, id);
+
 ALTER TABLE ONLY resolver.reads
     ADD CONSTRAINT reads_pkey PRIMARY KEY (tenant, cluster, namespace, kind, catalog, name);
+
+ALTER TABLE ONLY resolver.samples
+    ADD CONSTRAINT samples_pkey PRIMARY KEY (tenant, night, cluster, namespace);
 
 ALTER TABLE ONLY resolver.schema_migrations
     ADD CONSTRAINT schema_migrations_pkey PRIMARY KEY (version);
@@ -2460,6 +2649,10 @@ CREATE INDEX operators_package ON gateway.operators USING btree (tenant, package
 
 CREATE INDEX operators_phase ON gateway.operators USING btree (tenant, phase, cluster, namespace, name);
 
+CREATE INDEX previews_expired ON gateway.previews USING btree (expires);
+
+CREATE INDEX read_audit_at ON gateway.read_audit USING btree (tenant, at);
+
 CREATE INDEX subscriptions_moving ON gateway.subscriptions USING btree (tenant, cluster, namespace, name) WHERE (current_csv <> installed_csv);
 
 CREATE INDEX subscriptions_package ON gateway.subscriptions USING btree (tenant, package, cluster, namespace, name);
@@ -2474,13 +2667,29 @@ CREATE INDEX plans_stream ON installer.plans USING btree (tenant, stream);
 
 CREATE INDEX published_renew ON installer.published USING btree (renew) WHERE (renew IS NOT NULL);
 
+CREATE INDEX content_references_holder ON resolver.content_references USING btree (tenant, holder);
+
+CREATE INDEX content_references_unheld ON resolver.content_references USING btree (created) WHERE (holder = ''::text);
+
 CREATE INDEX dirty_turn ON resolver.dirty USING btree (lane, tenant, cluster, marked);
+
+CREATE INDEX explanations_created ON resolver.explanations USING btree (created);
+
+CREATE INDEX inputs_created ON resolver.inputs USING btree (created);
+
+CREATE INDEX inputs_unreferred ON resolver.inputs USING btree (tenant, digest) WHERE (NOT referred);
+
+CREATE INDEX plan_documents_created ON resolver.plan_documents USING btree (created);
 
 CREATE UNIQUE INDEX plans_generation ON resolver.plans USING btree (tenant, cluster, namespace, generation);
 
 CREATE UNIQUE INDEX plans_key ON resolver.plans USING btree (tenant, key);
 
+CREATE INDEX previews_expired ON resolver.previews USING btree (expires);
+
 CREATE INDEX reads_by_answer ON resolver.reads USING btree (tenant, kind, catalog, name);
+
+CREATE INDEX samples_due ON resolver.samples USING btree (night) WHERE (looked IS NULL);
 
 ALTER INDEX eventlog.events_pkey ATTACH PARTITION eventlog.events_000000000001_pkey;
 
@@ -2491,6 +2700,9 @@ ALTER TABLE ONLY catalog.search
 
 ALTER TABLE ONLY eventlog.stops
     ADD CONSTRAINT stops_epoch_fkey FOREIGN KEY (epoch) REFERENCES eventlog.epochs(epoch);
+
+ALTER TABLE ONLY resolver.preview_scopes
+    ADD CONSTRAINT preview_scopes_tenant_id_fkey FOREIGN KEY (tenant, id) REFERENCES resolver.previews(tenant, id) ON DELETE CASCADE;
 
 ALTER TABLE catalog.bundle_images ENABLE ROW LEVEL SECURITY;
 
@@ -2584,6 +2796,8 @@ CREATE POLICY tenant ON eventlog.parked USING (((current_setting('chandler.tenan
 
 CREATE POLICY tenant ON eventlog.streams USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
+ALTER TABLE gateway.approval_policies ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE gateway.bodies ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE gateway.catalog_hooks ENABLE ROW LEVEL SECURITY;
@@ -2604,11 +2818,19 @@ ALTER TABLE gateway.operatorhub ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE gateway.operators ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE gateway.previews ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE gateway.read_audit ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE gateway.subscription_catalogs ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE gateway.subscription_csvs ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE gateway.subscription_deprecations ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE gateway.subscriptions ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY tenant ON gateway.approval_policies USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
 CREATE POLICY tenant ON gateway.bodies USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
@@ -2630,9 +2852,15 @@ CREATE POLICY tenant ON gateway.operatorhub USING (((current_setting('chandler.t
 
 CREATE POLICY tenant ON gateway.operators USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
+CREATE POLICY tenant ON gateway.previews USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON gateway.read_audit USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
 CREATE POLICY tenant ON gateway.subscription_catalogs USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
 CREATE POLICY tenant ON gateway.subscription_csvs USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON gateway.subscription_deprecations USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
 CREATE POLICY tenant ON gateway.subscriptions USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
@@ -2700,6 +2928,8 @@ CREATE POLICY tenant ON installer.streams USING (((current_setting('chandler.ten
 
 CREATE POLICY tenant ON installer.subscriptions USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
+ALTER TABLE resolver.approval_policies ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE resolver.bundle_images ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE resolver.catalog_clock ENABLE ROW LEVEL SECURITY;
@@ -2730,11 +2960,19 @@ ALTER TABLE resolver.plan_documents ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE resolver.plans ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE resolver.preview_scopes ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE resolver.previews ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE resolver.reads ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE resolver.samples ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE resolver.scopes ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE resolver.subscriptions ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY tenant ON resolver.approval_policies USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
 CREATE POLICY tenant ON resolver.bundle_images USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
@@ -2766,7 +3004,13 @@ CREATE POLICY tenant ON resolver.plan_documents USING (((current_setting('chandl
 
 CREATE POLICY tenant ON resolver.plans USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
+CREATE POLICY tenant ON resolver.preview_scopes USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON resolver.previews USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
 CREATE POLICY tenant ON resolver.reads USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON resolver.samples USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
 CREATE POLICY tenant ON resolver.scopes USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
@@ -3023,6 +3267,8 @@ GRANT SELECT ON TABLE eventlog.streams TO chandler_resolver;
 GRANT SELECT ON TABLE eventlog.streams TO chandler_installer;
 GRANT SELECT ON TABLE eventlog.streams TO chandler_catalog_indexer;
 
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.approval_policies TO chandler_gateway;
+
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.bodies TO chandler_gateway;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.catalog_hooks TO chandler_gateway;
@@ -3043,9 +3289,15 @@ GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.operatorhub TO chand
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.operators TO chandler_gateway;
 
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.previews TO chandler_gateway;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.read_audit TO chandler_gateway;
+
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.subscription_catalogs TO chandler_gateway;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.subscription_csvs TO chandler_gateway;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.subscription_deprecations TO chandler_gateway;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.subscriptions TO chandler_gateway;
 
@@ -3105,6 +3357,8 @@ GRANT SELECT ON TABLE installer_api.step_logs TO chandler_resolver;
 GRANT SELECT ON TABLE installer_api.step_logs TO chandler_installer;
 GRANT SELECT ON TABLE installer_api.step_logs TO chandler_catalog_indexer;
 
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.approval_policies TO chandler_resolver;
+
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.bundle_images TO chandler_resolver;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.catalog_clock TO chandler_resolver;
@@ -3135,7 +3389,13 @@ GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.plan_documents TO c
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.plans TO chandler_resolver;
 
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.preview_scopes TO chandler_resolver;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.previews TO chandler_resolver;
+
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.reads TO chandler_resolver;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.samples TO chandler_resolver;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.scopes TO chandler_resolver;
 
@@ -3157,6 +3417,11 @@ GRANT SELECT ON TABLE resolver_api.plan_documents TO chandler_gateway;
 GRANT SELECT ON TABLE resolver_api.plan_documents TO chandler_resolver;
 GRANT SELECT ON TABLE resolver_api.plan_documents TO chandler_installer;
 GRANT SELECT ON TABLE resolver_api.plan_documents TO chandler_catalog_indexer;
+
+GRANT SELECT ON TABLE resolver_api.samples TO chandler_gateway;
+GRANT SELECT ON TABLE resolver_api.samples TO chandler_resolver;
+GRANT SELECT ON TABLE resolver_api.samples TO chandler_installer;
+GRANT SELECT ON TABLE resolver_api.samples TO chandler_catalog_indexer;
 
 GRANT SELECT ON TABLE resolver_api.wanted_images TO chandler_gateway;
 GRANT SELECT ON TABLE resolver_api.wanted_images TO chandler_resolver;

@@ -1,0 +1,2 @@
+drop table gateway.read_audit;
+drop table gateway.previews;

@@ -1,0 +1,2 @@
+drop table resolver.preview_scopes;
+drop table resolver.previews;
