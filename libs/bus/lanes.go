@@ -70,6 +70,10 @@ type Lanes struct {
 
 	// Claim is how long a claim holds without renewal; claimFor where it is 0. Tests shorten it.
 	Claim time.Duration
+	// Settle is how long a scope in the FanOut lane waits after its first mark, so that changes that come close together
+	// are answered by one work: a catalog's author publishes twice, several catalogs are read at once. Further
+	// marks do not prolong it, and an interactive one ends it.
+	Settle time.Duration
 
 	mu    sync.Mutex
 	mine  map[Scope]*claim // by key: claimed and not yet to be given back
@@ -92,7 +96,7 @@ func NewLanes(pool *pg.Pool, table string, log *slog.Logger) *Lanes {
 
 // Mark makes scopes dirty when tx commits. A scope that is dirty already moves to the lower of both lanes
 // and gets a new generation: if it is being worked on, it will be worked on again. A failed one is
-// tried at once. The trace context of ctx is kept where a scope brings none.
+// tried at once, or when it has settled. The trace context of ctx is kept where a scope brings none.
 func (l *Lanes) Mark(ctx context.Context, tx pgx.Tx, lane Lane, scopes ...Scope) error {
 	if len(scopes) == 0 {
 		return nil
@@ -108,13 +112,17 @@ func (l *Lanes) Mark(ctx context.Context, tx pgx.Tx, lane Lane, scopes ...Scope)
 			traces[i] = telemetry.TraceParent(ctx)
 		}
 	}
-	_, err := tx.Exec(ctx, `insert into `+l.table+` as d (tenant, cluster, namespace, lane, cause, traceparent)
-		select t, c, n, $6, x, p from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[]) as u(t, c, n, x, p)
+	var settle time.Duration
+	if lane == FanOut {
+		settle = l.Settle
+	}
+	_, err := tx.Exec(ctx, `insert into `+l.table+` as d (tenant, cluster, namespace, lane, cause, traceparent, not_before)
+		select t, c, n, $6, x, p, now() + $7::interval from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[]) as u(t, c, n, x, p)
 		on conflict (tenant, cluster, namespace) do update set
 		  lane = least(d.lane, excluded.lane), generation = d.generation + 1,
-		  attempts = 0, not_before = now(),
+		  attempts = 0, not_before = least(d.not_before, excluded.not_before),
 		  cause = excluded.cause, traceparent = excluded.traceparent`,
-		tenants, clusters, namespaces, causes, traces, int16(lane))
+		tenants, clusters, namespaces, causes, traces, int16(lane), settle)
 	if err != nil {
 		return fmt.Errorf("mark %d scopes dirty in %s: %w", n, l.table, pg.Err(err))
 	}

@@ -36,7 +36,16 @@ type pair struct{ tenant, cluster string }
 
 // ring is one round of turns in a lane: every cluster with work once, tenants alternating. It is looked
 // up again when the round is over.
-type ring struct{ pairs []pair }
+type ring struct {
+	pairs []pair
+	// tenants had work when the round began; claims counts those of this round.
+	tenants map[string]bool
+	claims  int
+}
+
+// newcomersEvery is how many claims a round goes on before it looks for tenants that have come since it began: the
+// round of a tenant with a thousand clusters must not be what another one waits for.
+const newcomersEvery = 16
 
 // rounds orders clusters so that turns go round tenants, and within a tenant round its clusters. The
 // pairs come in order of tenant and cluster.
@@ -83,7 +92,12 @@ func (l *Lanes) claimIn(ctx context.Context, lane Lane, n int) ([]Scope, error) 
 		if err := l.turn(ctx, lane, r); err != nil || len(r.pairs) == 0 {
 			return nil, err
 		}
+	} else if r.claims%newcomersEvery == newcomersEvery-1 {
+		if err := l.newcomers(ctx, lane, r); err != nil {
+			return nil, err
+		}
 	}
+	r.claims++
 	take := min(n, len(r.pairs))
 	pairs := r.pairs[:take]
 	r.pairs = r.pairs[take:]
@@ -100,7 +114,7 @@ const free = ` not_before <= now() and (owner is null or until < now()) `
 
 // turn begins a round: it steps from cluster to cluster in the index, whatever number of scopes each has.
 func (l *Lanes) turn(ctx context.Context, lane Lane, r *ring) error {
-	rows, err := l.pool.Query(ctx, `with recursive step as (
+	pairs, err := l.look(ctx, `with recursive step as (
 		  (select tenant, cluster from `+l.table+` where lane = $1 and`+free+`order by tenant, cluster limit 1)
 		  union all
 		  select x.tenant, x.cluster from step, lateral (
@@ -108,14 +122,49 @@ func (l *Lanes) turn(ctx context.Context, lane Lane, r *ring) error {
 		    order by d.tenant, d.cluster limit 1) x)
 		select tenant, cluster from step`, int16(lane))
 	if err != nil {
-		return fmt.Errorf("look for dirty scopes: %w", pg.Err(err))
+		return err
+	}
+	*r = ring{pairs: rounds(pairs), tenants: map[string]bool{}}
+	for _, p := range pairs {
+		r.tenants[p.tenant] = true
+	}
+	return nil
+}
+
+// newcomers gives tenants a turn that had no work when the round began: it steps from tenant to tenant. They get one now
+// and again until the round is over. What is left of it keeps its order, so that nobody's last clusters are put
+// off again and again.
+func (l *Lanes) newcomers(ctx context.Context, lane Lane, r *ring) error {
+	first, err := l.look(ctx, `with recursive step as (
+		  (select tenant, cluster from `+l.table+` where lane = $1 and`+free+`order by tenant, cluster limit 1)
+		  union all
+		  select x.tenant, x.cluster from step, lateral (
+		    select tenant, cluster from `+l.table+` d where lane = $1 and d.tenant > step.tenant and`+free+`
+		    order by d.tenant, d.cluster limit 1) x)
+		select tenant, cluster from step`, int16(lane))
+	if err != nil {
+		return err
+	}
+	var come []pair
+	for _, p := range first {
+		if !r.tenants[p.tenant] {
+			come = append(come, p)
+		}
+	}
+	r.pairs = append(come, r.pairs...)
+	return nil
+}
+
+func (l *Lanes) look(ctx context.Context, sql string, args ...any) ([]pair, error) {
+	rows, err := l.pool.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, fmt.Errorf("look for dirty scopes: %w", pg.Err(err))
 	}
 	pairs, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (p pair, err error) { return p, r.Scan(&p.tenant, &p.cluster) })
 	if err != nil {
-		return fmt.Errorf("look for dirty scopes: %w", pg.Err(err))
+		return nil, fmt.Errorf("look for dirty scopes: %w", pg.Err(err))
 	}
-	r.pairs = rounds(pairs)
-	return nil
+	return pairs, nil
 }
 
 // claimPairs takes the oldest mark of each cluster. A row that another claims in this moment is passed over.

@@ -139,6 +139,64 @@ func TestLanesTakeTurns(t *testing.T) {
 	}
 }
 
+// A tenant that comes while a large one's round goes on does not wait for its end.
+func TestLanesTakeInNewcomers(t *testing.T) {
+	t.Parallel()
+	e := setupLanes(t)
+	l := e.lanes()
+	const clusters = 200
+	var scopes []bus.Scope
+	for i := range clusters {
+		scopes = append(scopes, scope("big", fmt.Sprintf("c-%03d", i), "x"))
+	}
+	e.mark(l, bus.FanOut, scopes...)
+	taken, release := make(chan bus.Scope, 2*clusters), make(chan struct{})
+	e.work(l, 1, func(_ context.Context, s bus.Scope) error { taken <- s; <-release; return nil })
+	get(t, taken)
+	e.mark(l, bus.FanOut, scope("late", "c", "x"), scope("late", "c", "y"))
+	close(release)
+	e.empty()
+	waited := map[string]int{}
+	for n := 1; len(taken) > 0; n++ {
+		if s := <-taken; s.Tenant == "late" {
+			waited[s.Namespace] = n
+		}
+	}
+	if waited["x"] == 0 || waited["x"] > clusters/4 || waited["y"] == 0 || waited["y"] > clusters/2 {
+		t.Errorf("the newcomer's scopes were taken after %v of %d scopes of the other", waited, clusters)
+	}
+}
+
+// Changes that come close together are answered by one work, and nobody who asks waits for that.
+func TestLanesLetFanOutSettle(t *testing.T) {
+	t.Parallel()
+	e := setupLanes(t)
+	l := e.lanes()
+	l.Settle = time.Hour
+	taken := make(chan bus.Scope, 10)
+	e.work(l, 1, func(_ context.Context, s bus.Scope) error { taken <- s; return nil })
+	for range 5 {
+		e.mark(l, bus.FanOut, scope("t", "c", "asked-later"), scope("t", "c", "settles"))
+	}
+	e.mark(l, bus.Interactive, scope("t", "c", "asked"))
+	if s := get(t, taken); s.Namespace != "asked" {
+		t.Errorf("%s was taken while it settles", s.Namespace)
+	}
+	e.mark(l, bus.Interactive, scope("t", "c", "asked-later"))
+	if s := get(t, taken); s.Namespace != "asked-later" {
+		t.Errorf("%s was taken while it settles", s.Namespace)
+	}
+	e.mark(l, bus.FanOut, scope("t", "c", "settles")) // does not prolong it
+	if _, err := e.pool.Exec(t.Context(), `update installer.dirty set not_before = not_before - interval '1 hour'`); err != nil {
+		t.Fatal(err)
+	}
+	l.Wake()
+	e.empty()
+	if s := get(t, taken); s.Namespace != "settles" || len(taken) > 0 {
+		t.Errorf("%s was taken, and %d more", s.Namespace, len(taken))
+	}
+}
+
 // A mark during the work means that the work is done again.
 func TestLanesWorkAgainWhenMarkedMeanwhile(t *testing.T) {
 	t.Parallel()

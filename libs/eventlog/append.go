@@ -43,6 +43,26 @@ func (l *Log) AppendOnce(ctx context.Context, tx pgx.Tx, m events.Meta, s events
 	return appendTo(ctx, tx, request{m, s, subject, expected, true, payloads})
 }
 
+// Queue is Append as a part of a batch, for decisions that write much at once: the transaction of the batch decides.
+// The version that the stream will have is known before, since an append that finds another one fails; the errors are
+// those of Append, and come from the batch.
+func (l *Log) Queue(b *pgx.Batch, m events.Meta, s events.StreamID, subject string, expected int64, payloads ...events.Payload) (version int64, err error) {
+	r := request{m, s, subject, expected, false, payloads}
+	args, _, err := r.seal()
+	if err != nil {
+		return 0, err
+	}
+	b.Queue(appendSQL, args...).QueryRow(func(row pgx.Row) error {
+		var version int64
+		var repeated bool
+		if err := row.Scan(&version, &repeated); err != nil {
+			return appendError(err, r)
+		}
+		return nil
+	})
+	return expected + int64(len(payloads)), nil
+}
+
 type request struct {
 	meta     events.Meta
 	stream   events.StreamID
@@ -55,35 +75,44 @@ type request struct {
 const appendSQL = `select version, repeated from eventlog.append($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`
 
 func appendTo(ctx context.Context, tx pgx.Tx, r request) (Appended, error) {
-	if err := r.check(); err != nil {
+	args, sealed, err := r.seal()
+	if err != nil {
 		return Appended{}, err
 	}
-	done := Appended{Tenant: r.meta.Tenant, Stream: r.stream, Events: make([]events.Envelope, len(r.payloads))}
-	types := make([]string, len(r.payloads))
-	ids := make([]uuid.UUID, len(r.payloads))
-	bodies := make([][]byte, len(r.payloads))
-	for i, p := range r.payloads {
-		e, err := events.Seal(r.meta, r.stream, r.subject, r.expected+int64(i)+1, i, p)
-		if err != nil {
-			return Appended{}, err
-		}
-		if bodies[i], err = json.Marshal(e); err != nil {
-			return Appended{}, fmt.Errorf("encode event %s: %w", e.ID, err)
-		}
-		if n := len(bodies[i]); n > MaxEventBytes {
-			return Appended{}, errs.New(errs.TooLarge, "an event of type %s for %s %q has %d bytes, the limit is %d", e.Type, r.stream.Kind, r.subject, n, MaxEventBytes)
-		}
-		done.Events[i], types[i], ids[i] = e, string(e.Type), events.EventID(r.meta.Command, r.stream, i)
-	}
-	err := tx.QueryRow(ctx, appendSQL, r.meta.Tenant, string(r.stream.Kind), r.stream.Key, r.stream.Incarnation,
-		r.subject, r.expected, r.once, types, ids, bodies).Scan(&done.Version, &done.Repeated)
-	if err != nil {
+	done := Appended{Tenant: r.meta.Tenant, Stream: r.stream, Events: sealed}
+	if err := tx.QueryRow(ctx, appendSQL, args...).Scan(&done.Version, &done.Repeated); err != nil {
 		return Appended{}, appendError(err, r)
 	}
 	if done.Repeated {
 		done.Events = nil
 	}
 	return done, nil
+}
+
+// seal makes the events of a request, and the arguments of appendSQL.
+func (r request) seal() (args []any, sealed []events.Envelope, err error) {
+	if err := r.check(); err != nil {
+		return nil, nil, err
+	}
+	sealed = make([]events.Envelope, len(r.payloads))
+	types := make([]string, len(r.payloads))
+	ids := make([]uuid.UUID, len(r.payloads))
+	bodies := make([][]byte, len(r.payloads))
+	for i, p := range r.payloads {
+		e, err := events.Seal(r.meta, r.stream, r.subject, r.expected+int64(i)+1, i, p)
+		if err != nil {
+			return nil, nil, err
+		}
+		if bodies[i], err = json.Marshal(e); err != nil {
+			return nil, nil, fmt.Errorf("encode event %s: %w", e.ID, err)
+		}
+		if n := len(bodies[i]); n > MaxEventBytes {
+			return nil, nil, errs.New(errs.TooLarge, "an event of type %s for %s %q has %d bytes, the limit is %d", e.Type, r.stream.Kind, r.subject, n, MaxEventBytes)
+		}
+		sealed[i], types[i], ids[i] = e, string(e.Type), events.EventID(r.meta.Command, r.stream, i)
+	}
+	args = []any{r.meta.Tenant, string(r.stream.Kind), r.stream.Key, r.stream.Incarnation, r.subject, r.expected, r.once, types, ids, bodies}
+	return args, sealed, nil
 }
 
 func (r request) check() error {

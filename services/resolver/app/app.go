@@ -20,12 +20,17 @@ import (
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/service"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
+	"github.com/chandler-fleet/chandler/libs/whatif"
 	"github.com/chandler-fleet/chandler/services/resolver/internal/catalogview"
 	"github.com/chandler-fleet/chandler/services/resolver/internal/store"
 )
 
 // defaultWorkers resolve at once: resolution is work of the processor, and beside it they wait for Postgres.
 const defaultWorkers = 4
+
+// settle is how long what a change of a catalog touches waits for further changes: catalogs are often published
+// in quick succession, and each look may find several of them changed. Who asked for something does not wait.
+const settle = 300 * time.Millisecond
 
 // binaryVersion is compared with the oldest binary that the schema serves; a build from source is the newest.
 const binaryVersion = "dev"
@@ -93,6 +98,7 @@ func (a *App) wire() error {
 	}
 	a.log = eventlog.New(a.pool)
 	a.lanes = bus.NewLanes(a.pool, store.DirtyTable, a.tel.Log)
+	a.lanes.Settle = settle
 	views := catalogview.New(a.pool)
 	tables := store.New(a.pool, a.log, a.lanes, views, time.Now)
 	a.worker = &worker{store: tables, views: views, log: a.tel.Log, changed: a.log.Changed, draw: drawIdentity, seen: seen}
@@ -127,6 +133,15 @@ func (a *App) Run(ctx context.Context) error {
 	g.Add("workers", func(ctx context.Context) error { return a.lanes.Work(ctx, a.workers(), a.worker.work) })
 	g.Add("consumer", a.consumer.Run)
 	g.Add("explain", func(ctx context.Context) error { return a.bus.Serve(ctx, ExplainSubject, a.worker.explain) })
+	g.Add("why", func(ctx context.Context) error { return a.bus.Serve(ctx, WhySubject, a.worker.why) })
+	g.Add("collector", (&collector{worker: a.worker, now: time.Now}).run)
+	g.Add("nightly sample", (&sampler{worker: a.worker, now: time.Now}).run)
+	previews := &previewer{worker: a.worker, now: time.Now}
+	g.Add("preview", func(ctx context.Context) error { return a.bus.Serve(ctx, whatif.PreviewSubject, previews.preview) })
+	g.Add("preview pages", func(ctx context.Context) error { return a.bus.Serve(ctx, whatif.ReadSubject, previews.read) })
+	g.Add("preview checks", func(ctx context.Context) error { return a.bus.Serve(ctx, whatif.CheckSubject, previews.check) })
+	g.Add("preview sweep", previews.sweep)
+	g.Add("shadow", func(ctx context.Context) error { return a.bus.Serve(ctx, whatif.ShadowSubject, previews.shadow) })
 	return g.Run(ctx)
 }
 

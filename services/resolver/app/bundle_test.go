@@ -19,6 +19,7 @@ type version struct {
 	modes    []string // install modes; all where empty
 	bare     bool     // its manifests are not in the catalog
 	image    string   // where they are, then
+	verbs    []string // on secrets of the whole cluster
 }
 
 // pkg makes a package with one channel "stable", head first, and stores the bundles' content.
@@ -52,7 +53,7 @@ func (f *fleet) pkg(name string, versions ...version) catalog.Package {
 	return p
 }
 
-func property(t *testing.T, typ string, v any) catalog.Property {
+func property(t testing.TB, typ string, v any) catalog.Property {
 	t.Helper()
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -72,11 +73,15 @@ func (f *fleet) content(csv string, v version) digest.Digest {
 	for _, m := range modes {
 		installModes = append(installModes, map[string]any{"type": m, "supported": true})
 	}
+	var permissions []map[string]any
+	if len(v.verbs) > 0 {
+		permissions = []map[string]any{{"serviceAccountName": "main", "rules": []map[string]any{{"apiGroups": []string{""}, "resources": []string{"secrets"}, "verbs": v.verbs}}}}
+	}
 	raw, err := json.Marshal(map[string]any{
 		"apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion", "metadata": map[string]any{"name": csv},
 		"spec": map[string]any{
 			"version": v.v, "displayName": csv, "installModes": installModes,
-			"install": map[string]any{"strategy": "deployment", "spec": map[string]any{"deployments": []map[string]any{{
+			"install": map[string]any{"strategy": "deployment", "spec": map[string]any{"clusterPermissions": permissions, "deployments": []map[string]any{{
 				"name": "controller", "spec": map[string]any{
 					"replicas": 1, "selector": map[string]any{"matchLabels": map[string]any{"app": csv}},
 					"template": map[string]any{"metadata": map[string]any{"labels": map[string]any{"app": csv}}, "spec": map[string]any{

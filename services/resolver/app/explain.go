@@ -6,54 +6,143 @@ import (
 	"slices"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/services/resolver/decide"
+	"github.com/chandler-fleet/chandler/services/resolver/remedy"
 	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/why"
 )
 
-// ExplainSubject is where the resolver answers why a subscription resolves as it does.
+// ExplainSubject is where the resolver answers why a subscription resolves as it does, or why a plan is what it is.
 const ExplainSubject = "chandler.ask.resolver.explain"
 
-// ExplainQuestion names one subscription.
+// ExplainQuestion names one subscription of a namespace, or one install plan by its id.
 type ExplainQuestion struct {
 	Tenant       string `json:"tenant"`
-	Cluster      string `json:"cluster"`
-	Namespace    string `json:"namespace"`
-	Subscription string `json:"subscription"`
+	Cluster      string `json:"cluster,omitempty"`
+	Namespace    string `json:"namespace,omitempty"`
+	Subscription string `json:"subscription,omitempty"`
+	Plan         string `json:"plan,omitempty"`
 }
 
-// ExplainAnswer is the recorded decision, made again from its recorded input.
+// ExplainAnswer is a recorded decision, made again from its recorded input (DESIGN D5), and what would help now.
 type ExplainAnswer struct {
-	Input     string            `json:"input"` // digest of everything consulted
-	Semantics string            `json:"semantics"`
+	Recorded  Recorded `json:"recorded"`
+	Input     string   `json:"input"` // digest of everything consulted
+	Semantics string   `json:"semantics"`
+	// Agrees says that the decision made again is what was recorded; otherwise Differences say what is not.
+	Agrees      bool                `json:"agrees"`
+	Differences []decide.Difference `json:"differences,omitempty"`
+	// Component is what was made again, its input with it.
 	Component resolve.Component `json:"component"`
+	// Explanation is the recorded one of a failure; nil where it is not kept any more.
+	Explanation *resolve.Explanation `json:"explanation,omitempty"`
+	// Advice is what would help a failure, found on what holds now, not then.
+	Advice *remedy.Advice `json:"advice,omitempty"`
+	// Why tells of each bundle of a live plan why it is not a newer one.
+	Why []why.Ledger `json:"why,omitempty"`
 }
 
-// explain answers a question by resolving the recorded input of the subscription's last decision again.
+// Recorded is what the event says of the decision: an outcome of a subscription, or an install plan.
+type Recorded struct {
+	Outcome     string                 `json:"outcome"` // Planned, AtLatestKnown, Failed
+	CSV         string                 `json:"csv,omitempty"`
+	Reason      string                 `json:"reason,omitempty"`
+	Explanation string                 `json:"explanation,omitempty"` // its digest
+	Plan        string                 `json:"plan,omitempty"`        // id
+	PlanName    string                 `json:"planName,omitempty"`
+	Digest      string                 `json:"digest,omitempty"` // of the plan
+	Bundles     []events.PlannedBundle `json:"bundles,omitempty"`
+}
+
+// explain answers a question by resolving the recorded input of the decision again.
 func (w *worker) explain(ctx context.Context, question json.RawMessage) (any, error) {
 	var q ExplainQuestion
 	if err := json.Unmarshal(question, &q); err != nil {
 		return nil, errs.Wrap(errs.Invalid, err, "read the question")
 	}
+	if q.Plan != "" {
+		return w.explainPlan(ctx, q)
+	}
+	return w.explainSubscription(ctx, q)
+}
+
+func (w *worker) explainSubscription(ctx context.Context, q ExplainQuestion) (*ExplainAnswer, error) {
 	scope := resolve.Scope{Cluster: q.Cluster, Namespace: q.Namespace}
-	outcome, err := w.store.Subscription(ctx, q.Tenant, scope, q.Subscription)
+	o, err := w.store.Subscription(ctx, q.Tenant, scope, q.Subscription)
 	if err != nil {
 		return nil, err
 	}
-	if outcome.Input == "" {
+	if o.Input == "" {
 		return nil, errs.New(errs.NotFound, "nothing was decided for subscription %s yet", q.Subscription)
 	}
-	record, err := w.store.Record(ctx, q.Tenant, outcome.Input)
+	a := &ExplainAnswer{Input: o.Input, Recorded: Recorded{Outcome: o.Kind, CSV: o.CSV, Reason: o.Reason, Explanation: o.Explanation, Plan: o.Plan}}
+	holds := func(c resolve.Component) bool { return slices.Contains(c.Subscriptions, q.Subscription) }
+	if err := w.again(ctx, q.Tenant, a, holds); err != nil {
+		return nil, err
+	}
+	if o.Kind == decide.OutcomeFailed {
+		if a.Explanation, err = w.store.Explanation(ctx, q.Tenant, o.Explanation); err != nil {
+			return nil, err
+		}
+		if a.Advice, err = w.advise(ctx, q.Tenant, scope, q.Subscription); err != nil {
+			return nil, err
+		}
+	}
+	a.Differences, err = decide.CompareOutcome(o, a.Explanation, q.Subscription, a.Component)
+	a.Agrees = len(a.Differences) == 0
+	return a, err
+}
+
+func (w *worker) explainPlan(ctx context.Context, q ExplainQuestion) (*ExplainAnswer, error) {
+	p, err := w.store.Plan(ctx, q.Tenant, q.Plan)
 	if err != nil {
 		return nil, err
 	}
-	view := w.views.Replay(ctx, q.Tenant, record)
-	result := resolve.Resolve(record.Input(view))
-	if err := view.Err(); err != nil {
+	e := p.State.Proposed
+	a := &ExplainAnswer{Input: e.Input, Recorded: Recorded{Outcome: decide.OutcomePlanned, Plan: e.Plan, PlanName: e.Name, Digest: e.Digest, Bundles: e.Bundles}}
+	installs := func(c resolve.Component) bool {
+		return slices.ContainsFunc(e.Bundles, func(b events.PlannedBundle) bool { return slices.Contains(c.Packages, b.Package) })
+	}
+	if err := w.again(ctx, q.Tenant, a, installs); err != nil {
 		return nil, err
 	}
-	for _, c := range result.Components {
-		if slices.Contains(c.Subscriptions, q.Subscription) {
-			return ExplainAnswer{Input: outcome.Input, Semantics: result.Semantics, Component: c}, nil
-		}
+	if a.Differences, err = decide.ComparePlan(e, p.Document, a.Component); err != nil {
+		return nil, err
 	}
-	return nil, errs.New(errs.Internal, "the recorded input of subscription %s does not hold it", q.Subscription)
+	a.Agrees = len(a.Differences) == 0
+	if p.State.Live() {
+		a.Why, err = w.whyPlanned(ctx, q.Tenant, resolve.Scope{Cluster: e.Cluster, Namespace: e.Namespace}, e.Bundles)
+	}
+	return a, err
+}
+
+// again resolves the recorded input of an answer and gives it the component that is asked about; none, which differs from
+// whatever was recorded, where the input does not lead to such a one.
+func (w *worker) again(ctx context.Context, tenant string, a *ExplainAnswer, mine func(resolve.Component) bool) error {
+	record, err := w.store.Record(ctx, tenant, a.Input)
+	if err != nil {
+		return err
+	}
+	result, err := w.views.Again(ctx, tenant, record)
+	if err != nil {
+		return err
+	}
+	a.Semantics = result.Semantics
+	if i := slices.IndexFunc(result.Components, mine); i >= 0 {
+		a.Component = result.Components[i]
+	}
+	return nil
+}
+
+// advise finds what would help a subscription now.
+func (w *worker) advise(ctx context.Context, tenant string, scope resolve.Scope, subscription string) (*remedy.Advice, error) {
+	l, err := w.store.Load(ctx, tenant, scope)
+	if err != nil {
+		return nil, err
+	}
+	view := w.views.View(ctx, tenant, visible(l.Catalogs))
+	in := l.Input(view)
+	advice := remedy.Suggest(in, resolve.Resolve(in), subscription)
+	return &advice, view.Err()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/bus/bustest"
 	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/digest"
+	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/installplan"
@@ -36,16 +38,18 @@ const (
 
 // fleet is a record and a bus with a resolver between them; the test plays gateway, indexer and installer.
 type fleet struct {
-	t     *testing.T
+	t     testing.TB
 	ctx   context.Context
 	db    *pgtest.Database
 	nats  *bustest.Env
 	pools map[events.Writer]*pg.Pool
+	admin *pg.Pool // sees and does everything
+	app   *app.App // the last one that was started
 	log   *eventlog.Log
 	tel   *telemetry.Telemetry
 }
 
-func newFleet(t *testing.T) *fleet {
+func newFleet(t testing.TB) *fleet {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*patience)
 	t.Cleanup(cancel)
@@ -53,6 +57,7 @@ func newFleet(t *testing.T) *fleet {
 	for _, w := range []events.Writer{events.Gateway, events.Indexer, events.Installer, events.Resolver} {
 		f.pools[w] = f.db.Pool(t, string(w))
 	}
+	f.admin = f.db.Pool(t, "admin")
 	f.log = eventlog.New(f.pools[events.Gateway])
 	f.tel = &telemetry.Telemetry{Log: bustest.Log(t)}
 	return f
@@ -67,6 +72,7 @@ func (f *fleet) start() (stop func()) {
 	if err != nil {
 		f.t.Fatal(err)
 	}
+	f.app = a
 	ctx, cancel := context.WithCancel(f.ctx)
 	done := make(chan error, 1)
 	go func() { done <- a.Run(ctx) }()
@@ -96,8 +102,16 @@ func (f *fleet) must(err error) {
 // append adds events to the stream of a natural key, whatever its version.
 func (f *fleet) append(w events.Writer, kind events.Kind, subject, natural string, payloads ...events.Payload) {
 	f.t.Helper()
+	var err error = errs.New(errs.Conflict, "nothing was tried")
+	for errs.Is(err, errs.Conflict) { // the resolver writes to streams of subscriptions, too
+		err = f.tryAppend(w, kind, subject, natural, payloads...)
+	}
+	f.must(err)
+}
+
+func (f *fleet) tryAppend(w events.Writer, kind events.Kind, subject, natural string, payloads ...events.Payload) error {
 	log := eventlog.New(f.pools[w])
-	f.must(f.pools[w].Tx(f.ctx, func(tx pgx.Tx) error {
+	return f.pools[w].Tx(f.ctx, func(tx pgx.Tx) error {
 		head, err := log.Latest(f.ctx, tx, tenant, kind, natural)
 		if err != nil {
 			return err
@@ -109,7 +123,7 @@ func (f *fleet) append(w events.Writer, kind events.Kind, subject, natural strin
 		meta := events.Meta{Tenant: tenant, Source: w, Command: uuid.New(), Time: time.Now(), Actor: "tester"}
 		_, err = log.Append(f.ctx, tx, meta, id, subject, expected, payloads...)
 		return err
-	}))
+	})
 }
 
 func scoped(name string) string { return cluster + "/" + namespace + "/" + name }
@@ -232,10 +246,9 @@ func (f *fleet) until(what string, ok func() bool) {
 // quiet waits until everything that was appended is sequenced, consumed and resolved.
 func (f *fleet) quiet() {
 	f.t.Helper()
-	pool := f.db.Pool(f.t, "admin")
 	f.until("the resolver to be done", func() bool {
 		var done bool
-		f.must(pg.Err(pool.QueryRow(f.ctx, `select not exists (select from eventlog.appended)
+		f.must(pg.Err(f.admin.QueryRow(f.ctx, `select not exists (select from eventlog.appended)
 			and not exists (select from resolver.dirty)
 			and exists (select from eventlog.checkpoints c, eventlog.sequencer s where c.consumer = 'resolver.scopes' and c.position >= s.position)`).Scan(&done)))
 		return done
@@ -281,29 +294,37 @@ func (f *fleet) livePlan() installplan.State {
 func (f *fleet) carryOut(p installplan.State) {
 	f.t.Helper()
 	id := p.Proposed.Plan
-	subject := scoped(p.Proposed.Name)
+	in := p.Proposed.Cluster + "/" + p.Proposed.Namespace + "/"
+	subject := in + p.Proposed.Name
 	f.append(events.Installer, events.KindInstallPlan, subject, id, events.InstallPlanStarted{Steps: p.Proposed.Steps})
 	for _, b := range p.Proposed.Bundles {
-		f.phase(b, id, "Pending")
+		f.phaseIn(in, b, id, "Pending")
 	}
 	f.append(events.Installer, events.KindInstallPlan, subject, id, events.InstallPlanFinished{Steps: p.Proposed.Steps, StepLog: "log"})
 	for _, b := range p.Proposed.Bundles {
 		if b.Replaces != "" { // as executors tell it: until the old one is gone, nothing further is planned
 			old := b
 			old.CSV = b.Replaces
-			f.phase(old, "", "Replacing")
+			f.phaseIn(in, old, "", "Replacing")
 		}
-		f.phase(b, id, "Succeeded")
+		f.phaseIn(in, b, id, "Succeeded")
 		if b.Replaces != "" {
-			f.append(events.Installer, events.KindCSV, scoped(b.Replaces), scoped(b.Replaces), events.CSVRemoved{Reason: "Replaced"})
+			f.append(events.Installer, events.KindCSV, in+b.Replaces, in+b.Replaces, events.CSVRemoved{Reason: "Replaced"})
 		}
 	}
 }
 
 func (f *fleet) phase(b events.PlannedBundle, plan, phase string) {
 	f.t.Helper()
-	f.append(events.Installer, events.KindCSV, scoped(b.CSV), scoped(b.CSV), events.CSVPhaseChanged{
-		Cluster: cluster, Namespace: namespace, Name: b.CSV, Package: b.Package, Version: b.Version,
+	f.phaseIn(scoped(""), b, plan, phase)
+}
+
+// phaseIn tells a phase of a CSV in "cluster/namespace/".
+func (f *fleet) phaseIn(in string, b events.PlannedBundle, plan, phase string) {
+	f.t.Helper()
+	where := strings.Split(in, "/")
+	f.append(events.Installer, events.KindCSV, in+b.CSV, in+b.CSV, events.CSVPhaseChanged{
+		Cluster: where[0], Namespace: where[1], Name: b.CSV, Package: b.Package, Version: b.Version,
 		Phase: phase, Reason: "x", Content: b.Content, Plan: plan,
 	})
 }

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -15,6 +16,9 @@ type metrics struct {
 	duration metric.Float64Histogram
 	plans    metric.Int64Counter
 	failures metric.Int64Counter
+	// samples counts scopes of nightly samples, stale those of them that came to something new.
+	samples metric.Int64Counter
+	stale   metric.Int64Counter
 }
 
 func newMetrics() (*metrics, error) {
@@ -22,15 +26,12 @@ func newMetrics() (*metrics, error) {
 	duration, err := m.Float64Histogram("chandler.resolver.resolution.duration", metric.WithUnit("s"),
 		metric.WithDescription("time to resolve one scope, catalogs read included"),
 		metric.WithExplicitBucketBoundaries(.0001, .0005, .001, .0025, .005, .01, .025, .05, .1, .5, 1, 5))
-	if err != nil {
-		return nil, errs.Wrap(errs.Internal, err, "make metrics")
-	}
-	plans, err := m.Int64Counter("chandler.resolver.plans", metric.WithDescription("install plans proposed"))
-	if err != nil {
-		return nil, errs.Wrap(errs.Internal, err, "make metrics")
-	}
-	failures, err := m.Int64Counter("chandler.resolver.failures", metric.WithDescription("subscriptions newly told that they cannot be resolved"))
-	return &metrics{duration: duration, plans: plans, failures: failures}, errs.Wrap(errs.Internal, err, "make metrics")
+	plans, err2 := m.Int64Counter("chandler.resolver.plans", metric.WithDescription("install plans proposed"))
+	failures, err3 := m.Int64Counter("chandler.resolver.failures", metric.WithDescription("subscriptions newly told that they cannot be resolved"))
+	samples, err4 := m.Int64Counter("chandler.resolver.samples", metric.WithDescription("scopes of the nightly sample that were resolved afresh"))
+	stale, err5 := m.Int64Counter("chandler.resolver.samples.stale", metric.WithDescription("scopes of the nightly sample that came to something new: more than none is an error of the resolver"))
+	return &metrics{duration: duration, plans: plans, failures: failures, samples: samples, stale: stale},
+		errs.Wrap(errs.Internal, errors.Join(err, err2, err3, err4, err5), "make metrics")
 }
 
 // resolving starts the clock of one resolution; the returned function stops it.

@@ -42,7 +42,7 @@ func TestCollectedBeforeFolded(t *testing.T) {
 // scalar is one number of the database.
 func (f *fleet) scalar(sql string, args ...any) (n int) {
 	f.t.Helper()
-	f.must(pg.Err(f.db.Pool(f.t, "admin").QueryRow(f.ctx, sql, args...).Scan(&n)))
+	f.must(pg.Err(f.admin.QueryRow(f.ctx, sql, args...).Scan(&n)))
 	return n
 }
 

@@ -94,27 +94,44 @@ func (w *worker) attempt(ctx context.Context, tenant string, scope resolve.Scope
 			return errs.Wrap(errs.Internal, err, "draw a command id")
 		}
 	}
-	result, err := w.resolve(ctx, l)
+	c, err := w.conclude(ctx, l)
 	if err != nil {
 		return err
+	}
+	if err := w.store.Write(ctx, l, c.decisions, c.reads, cause); err != nil {
+		return err
+	}
+	w.tell(ctx, scope, c.decisions)
+	return nil
+}
+
+// conclusion is what the state of a scope leads to, before anything of it is written.
+type conclusion struct {
+	result    resolve.Result
+	verdicts  []decide.Verdict
+	decisions decide.Decisions
+	reads     []resolve.Read
+}
+
+// conclude resolves, assesses, renders and decides. It writes nothing: previews come to their plans in the same way.
+func (w *worker) conclude(ctx context.Context, l store.Loaded) (conclusion, error) {
+	result, err := w.resolve(ctx, l)
+	if err != nil {
+		return conclusion{}, err
+	}
+	if l.Gains, err = w.gains(ctx, l.Tenant, l.Upgrades(result)); err != nil {
+		return conclusion{}, err
 	}
 	verdicts, err := decide.Assess(l.State, result)
 	if err != nil {
-		return err
+		return conclusion{}, err
 	}
 	rendered, err := w.renderAll(ctx, l, verdicts)
 	if err != nil {
-		return err
+		return conclusion{}, err
 	}
 	d, err := decide.Decide(l.State, verdicts, rendered)
-	if err != nil {
-		return err
-	}
-	if err := w.store.Write(ctx, l, d, result.Reads, cause); err != nil {
-		return err
-	}
-	w.tell(ctx, scope, d)
-	return nil
+	return conclusion{result, verdicts, d, result.Reads}, err
 }
 
 func (w *worker) resolve(ctx context.Context, l store.Loaded) (resolve.Result, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/klauspost/compress/zstd"
@@ -32,22 +33,32 @@ func (s *Store) Record(ctx context.Context, tenant, d string) (resolve.Record, e
 	var body []byte
 	err := s.pool.QueryRow(ctx, `select document from resolver.inputs where tenant = $1 and digest = $2`, tenant, d).Scan(&body)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return r, errs.New(errs.NotFound, "input %s is not kept", d)
+		return r, errs.New(errs.NotFound, "what this decision rested on (%s) is not kept any more: it is kept while it concerns what is installed, planned or subscribed, and for %d days after; the decision itself stays in the record", d, int(Retention.Hours()/24))
 	}
 	if err != nil {
 		return r, pg.Err(err)
 	}
-	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxRecordBytes))
+	return unpackRecord(d, body)
+}
+
+func unpackRecord(d string, body []byte) (r resolve.Record, err error) {
+	raw, err := unpack(body)
 	if err != nil {
-		return r, errs.Wrap(errs.Internal, err, "zstd")
-	}
-	defer dec.Close()
-	raw, err := dec.DecodeAll(body, nil)
-	if err != nil {
-		return r, errs.Wrap(errs.Internal, err, "unpack input %s", d)
+		return r, fmt.Errorf("unpack input %s: %w", d, err)
 	}
 	err = json.Unmarshal(raw, &r)
 	return r, errs.Wrap(errs.Internal, err, "read input %s", d)
+}
+
+// unpack is what was packed with zstd, within maxRecordBytes.
+func unpack(packed []byte) ([]byte, error) {
+	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxRecordBytes))
+	if err != nil {
+		return nil, errs.Wrap(errs.Internal, err, "zstd")
+	}
+	defer dec.Close()
+	raw, err := dec.DecodeAll(packed, nil)
+	return raw, errs.Wrap(errs.Internal, err, "zstd")
 }
 
 // Config reads a subscription's configuration by its commitment; nil without one. One that was erased

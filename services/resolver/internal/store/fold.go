@@ -18,15 +18,22 @@ import (
 // Apply folds one event into the tables and makes dirty what it touches. An event of the resolver's own
 // that its decision has folded already changes nothing.
 func (s *Store) Apply(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+	if s.own.knows(e.ID) {
+		return nil
+	}
 	switch p := e.Payload.(type) {
 	case events.ClusterRegistered:
-		return s.clusterRegistered(ctx, tx, e, p.Name)
+		return s.clusterRegistered(ctx, tx, e, p)
 	case events.ClusterRemoved:
 		return s.clusterRemoved(ctx, tx, e, p.Name)
 	case events.ClusterObserved:
 		return s.clusterObserved(ctx, tx, e, p.KubernetesVersion)
 	case events.CatalogHealthSet:
 		return s.healthSet(ctx, tx, e, p)
+	case events.ApprovalPolicySet:
+		return s.policySet(ctx, tx, e, p)
+	case events.ApprovalPolicyDeleted:
+		return s.policyDeleted(ctx, tx, e)
 	case events.CatalogAdded, events.CatalogChanged, events.CatalogRemoved, events.CatalogRevisionPublished, events.CatalogLoadFailed,
 		events.CatalogBundlesFetched:
 		return s.applyCatalog(ctx, tx, e)

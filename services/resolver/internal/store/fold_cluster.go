@@ -14,12 +14,16 @@ import (
 )
 
 // clusterRegistered takes up work that waited while the cluster was away.
-func (s *Store) clusterRegistered(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, name string) error {
-	if err := exec(ctx, tx, `insert into resolver.clusters (tenant, name) values ($1, $2)
-		on conflict (tenant, name) do update set removed = false`, e.Tenant, name); err != nil {
+func (s *Store) clusterRegistered(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.ClusterRegistered) error {
+	labels := p.Labels
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	if err := exec(ctx, tx, `insert into resolver.clusters (tenant, name, labels) values ($1, $2, $3)
+		on conflict (tenant, name) do update set removed = false, labels = excluded.labels`, e.Tenant, p.Name, labels); err != nil {
 		return err
 	}
-	return s.markCluster(ctx, tx, e, name)
+	return s.markCluster(ctx, tx, e, p.Name)
 }
 
 func (s *Store) clusterRemoved(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, name string) error {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -65,7 +66,7 @@ func (s *Store) planByKey(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) (
 	err := tx.QueryRow(ctx, `select plan, version, state from resolver.plans where tenant = $1 and key = $2`, e.Tenant, e.StreamID.Key).
 		Scan(&row.id, &row.version, &state)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return row, nil
+		return s.collected(ctx, tx, e)
 	}
 	if err != nil {
 		return row, fmt.Errorf("read the plan of %s: %w", e.Subject, pg.Err(err))
@@ -74,17 +75,82 @@ func (s *Store) planByKey(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) (
 	return row, errs.Wrap(errs.Internal, err, "read the plan of %s", e.Subject)
 }
 
+// collected folds a plan from the log up to an event: it is new, or was collected, and something came late. That is
+// rare: a plan that was superseded in the moment in which it began, and of which nothing was heard for long.
+func (s *Store) collected(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) (row planRow, err error) {
+	if e.Version <= 1 {
+		return row, nil
+	}
+	life, err := s.log.ReadStream(ctx, tx, e.Tenant, e.StreamID, 0)
+	if err != nil {
+		return row, err
+	}
+	row.id, row.version, row.state, err = foldPlan(life, e.Version-1)
+	return row, errs.Wrap(errs.Internal, err, "fold %s", e.Subject)
+}
+
+// recordedPlan folds a plan from its stream; errs.NotFound without one.
+func (s *Store) recordedPlan(ctx context.Context, tenant, id string) (installplan.State, error) {
+	stream := events.StreamID{Kind: events.KindInstallPlan, Key: events.Key(tenant, events.KindInstallPlan, id), Incarnation: 1}
+	life, err := s.log.ReadStream(ctx, s.pool, tenant, stream, 0)
+	if err == nil && len(life) == 0 {
+		err = errs.New(errs.NotFound, "there is no install plan %s", id)
+	}
+	if err != nil {
+		return installplan.State{}, err
+	}
+	_, _, state, err := foldPlan(life, math.MaxInt64)
+	return state, errs.Wrap(errs.Internal, err, "fold plan %s", id)
+}
+
+// foldPlan folds the events of a plan up to a version.
+func foldPlan(life []eventlog.Recorded, upTo int64) (id string, version int64, state installplan.State, err error) {
+	for _, r := range life {
+		if r.Version > upTo {
+			break
+		}
+		if p, ok := r.Payload.(events.InstallPlanProposed); ok {
+			id = p.Plan
+		}
+		if state, err = installplan.Evolve(state, r.Payload); err != nil {
+			return id, version, state, err
+		}
+		version = r.Version
+	}
+	return id, version, state, nil
+}
+
+// putPlan writes a plan.
+const putPlan = `insert into resolver.plans (tenant, plan, key, cluster, namespace, generation, version, live, phase, state, packages)
+	values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+	on conflict (tenant, plan) do update set version = excluded.version, live = excluded.live, phase = excluded.phase, state = excluded.state`
+
+// args are those of putPlan.
+func (r planRow) args(tenant string) ([]any, error) {
+	state, err := encode(r.state)
+	p := r.state.Proposed
+	return []any{
+		tenant, r.id, events.Key(tenant, events.KindInstallPlan, r.id), p.Cluster, p.Namespace, p.Generation,
+		r.version, r.state.Live(), string(r.state.Phase), state, packagesPlanned(p.Bundles),
+	}, err
+}
+
+// packagesPlanned are those that a plan installs, sorted, each once.
+func packagesPlanned(bundles []events.PlannedBundle) []string {
+	out := []string{}
+	for _, b := range bundles {
+		out = append(out, storable(b.Package))
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
 func (s *Store) putPlan(ctx context.Context, tx pgx.Tx, tenant string, row planRow) error {
-	state, err := encode(row.state)
+	args, err := row.args(tenant)
 	if err != nil {
 		return err
 	}
-	p := row.state.Proposed
-	return exec(ctx, tx, `insert into resolver.plans (tenant, plan, key, cluster, namespace, generation, version, live, phase, state)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
-		on conflict (tenant, plan) do update set version = excluded.version, live = excluded.live, phase = excluded.phase, state = excluded.state`,
-		tenant, row.id, events.Key(tenant, events.KindInstallPlan, row.id), p.Cluster, p.Namespace, p.Generation,
-		row.version, row.state.Live(), string(row.state.Phase), state)
+	return exec(ctx, tx, putPlan, args...)
 }
 
 // expect notes the operators of a finished plan as installed before anything was heard of them, so that

@@ -67,7 +67,7 @@ func (s *Store) mark(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, what a
 }
 
 // arms are the conditions on read sets, each with the kind first, as their index has it.
-func (a asked) arms() []string {
+func (a *asked) arms() []string {
 	var out []string
 	add := func(is bool, arm string) {
 		if is {

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"context"
 	"slices"
 
 	"github.com/chandler-fleet/chandler/libs/events"
@@ -14,16 +13,23 @@ const (
 	refPackage = "package"
 )
 
-// refer notes what a decision refers to in the catalog schema, so that its collector keeps it. It is in
+// referTo writes down what a holder refers to.
+const referTo = `insert into resolver.content_references (tenant, kind, holder, digest)
+	select $1, $2, $3, d from unnest($4::text[]) as d on conflict do nothing`
+
+// refer notes what a plan, or the input of a decision, refers to in the catalog schema, so that its collector keeps
+// it for as long as the holder is kept. It is in
 // the transaction of the decision: what was decided on is in service then, and not collected.
-func (w writer) refer(ctx context.Context, kind string, digests []string) error {
-	slices.Sort(digests) // one order for all, so that two decisions never wait for each other in a ring
-	digests = slices.Compact(digests)
-	if len(digests) == 0 {
-		return nil
+func (w writer) refer(kind, holder string, digests []string) {
+	if digests = ordered(digests); len(digests) > 0 {
+		w.queue(referTo, w.l.Tenant, kind, holder, digests)
 	}
-	return exec(ctx, w.tx, `insert into resolver.content_references (tenant, kind, digest)
-		select $1, $2, d from unnest($3::text[]) as d on conflict do nothing`, w.l.Tenant, kind, digests)
+}
+
+// ordered are digests in one order for all, each once, so that two decisions never wait for each other in a ring.
+func ordered(digests []string) []string {
+	slices.Sort(digests)
+	return slices.Compact(digests)
 }
 
 // contentsOf are the bundles that a plan installs.

@@ -42,6 +42,7 @@ type Store struct {
 	apis  APIs
 	now   func() time.Time
 	pack  *zstd.Encoder // for EncodeAll alone, which may be called at once
+	own   own
 }
 
 // New returns the store on a pool of the resolver's role. now is the clock of decisions.
@@ -108,6 +109,8 @@ func Types() []events.Type {
 		events.CatalogLoadFailed{},
 		events.CatalogBundlesFetched{},
 		events.CatalogHealthSet{},
+		events.ApprovalPolicySet{},
+		events.ApprovalPolicyDeleted{},
 		events.OperatorGroupCreated{},
 		events.OperatorGroupChanged{},
 		events.OperatorGroupDeleted{},
@@ -120,6 +123,7 @@ func Types() []events.Type {
 		events.InstallPlanProposed{},
 		events.InstallPlanSuperseded{},
 		events.InstallPlanApproved{},
+		events.InstallPlanApprovalGiven{},
 		events.InstallPlanRejected{},
 		events.InstallPlanStarted{},
 		events.InstallPlanBlocked{},

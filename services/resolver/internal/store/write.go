@@ -3,13 +3,13 @@ package store
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/errs"
@@ -27,6 +27,19 @@ type Cause struct {
 	Command     uuid.UUID // of this decision, drawn at random
 }
 
+// writer is one transaction of decisions. What it writes is queued and sent in one go: a fan-out to thousands
+// of scopes would otherwise spend most of its time waiting for answers that say nothing.
+type writer struct {
+	s *Store
+	b *pgx.Batch
+	l Loaded
+	c Cause
+	// kept are the inputs that this transaction wrote: a plan and what is told of it share theirs.
+	kept map[digest.Digest]bool
+	// folded are the ids of events whose rows this transaction writes.
+	folded *[]string
+}
+
 // Write records decisions and the read set in one transaction. It is a conflict (errs.Conflict or
 // errs.AlreadyExists) if the scope, a subscription, a plan or the catalogs moved on since Load.
 func (s *Store) Write(ctx context.Context, l Loaded, d decide.Decisions, reads []resolve.Read, c Cause) error {
@@ -34,75 +47,68 @@ func (s *Store) Write(ctx context.Context, l Loaded, d decide.Decisions, reads [
 	if d.Empty() && len(d.Wanted) == 0 && sameReads(l.reads, now) {
 		return nil
 	}
-	return s.pool.Tx(ctx, func(tx pgx.Tx) error {
-		if err := s.guard(ctx, tx, l); err != nil {
-			return err
-		}
-		w := writer{s: s, tx: tx, l: l, c: c, kept: map[digest.Digest]bool{}}
-		if err := w.reads(ctx, now); err != nil {
-			return err
-		}
-		return w.record(ctx, d)
-	})
+	w := s.writer(l, c)
+	w.guard()
+	w.reads(now)
+	if err := w.record(d); err != nil {
+		return err
+	}
+	s.own.expect(*w.folded)
+	if err := s.pool.Tx(ctx, func(tx pgx.Tx) error { return w.send(ctx, tx) }); err != nil {
+		s.own.forget(*w.folded)
+		return err
+	}
+	return nil
 }
 
 // Settle records the subscriptions for dependencies of finished plans.
 func (s *Store) Settle(ctx context.Context, l Loaded, subs []events.SubscriptionGenerated, plans []decide.Plan, c Cause) error {
 	return s.pool.Tx(ctx, func(tx pgx.Tx) error {
-		if err := s.guard(ctx, tx, l); err != nil {
-			return err
-		}
-		w := writer{s: s, tx: tx, l: l, c: c, kept: map[digest.Digest]bool{}}
+		w := s.writer(l, c)
+		w.guard()
 		for _, g := range subs {
-			if err := w.generate(ctx, g); err != nil {
+			if err := w.generate(ctx, tx, g); err != nil {
 				return err
 			}
 		}
 		for _, p := range plans {
-			if err := exec(ctx, tx, `update resolver.plans set settled = true where tenant = $1 and plan = $2`, l.Tenant, p.ID); err != nil {
-				return err
-			}
+			w.queue(`update resolver.plans set settled = true where tenant = $1 and plan = $2`, l.Tenant, p.ID)
+		}
+		return w.send(ctx, tx)
+	})
+}
+
+// guard makes sure that nobody else decided for the scope since Load, and that the catalogs stay as they
+// were until the transaction ends: it goes before all else.
+func (w writer) guard() {
+	l := w.l
+	w.b.Queue(`insert into resolver.scopes as s (tenant, cluster, namespace, decisions) values ($1, $2, $3, 1)
+		on conflict (tenant, cluster, namespace) do update set decisions = s.decisions + 1 where s.decisions = $4`,
+		l.Tenant, l.Scope.Cluster, l.Scope.Namespace, l.Decisions).Exec(func(tag pgconn.CommandTag) error {
+		if tag.RowsAffected() == 0 {
+			return errs.New(errs.Conflict, "another worker decided for %s/%s meanwhile", l.Scope.Cluster, l.Scope.Namespace)
+		}
+		return nil
+	})
+	// Holding the clock's row lets no catalog change until the transaction ends. A tenant without one, whose first
+	// catalog may be on its way, gets one: there must be something to lock.
+	if l.clock == noClock {
+		w.queue(`insert into resolver.catalog_clock (tenant, changes) values ($1, 0) on conflict do nothing`, l.Tenant)
+	}
+	w.b.Queue(`select changes from resolver.catalog_clock where tenant = $1 for share`, l.Tenant).QueryRow(func(row pgx.Row) error {
+		var clock int64
+		if err := row.Scan(&clock); err != nil {
+			return err
+		}
+		if clock != max(l.clock, 0) {
+			return errs.New(errs.Conflict, "a catalog changed while %s/%s was resolved", l.Scope.Cluster, l.Scope.Namespace)
 		}
 		return nil
 	})
 }
 
-// guard makes sure that nobody else decided for the scope since Load, and that the catalogs stay as they
-// were until this transaction ends.
-func (s *Store) guard(ctx context.Context, tx pgx.Tx, l Loaded) error {
-	tag, err := tx.Exec(ctx, `insert into resolver.scopes as s (tenant, cluster, namespace, decisions) values ($1, $2, $3, 1)
-		on conflict (tenant, cluster, namespace) do update set decisions = s.decisions + 1 where s.decisions = $4`,
-		l.Tenant, l.Scope.Cluster, l.Scope.Namespace, l.Decisions)
-	if err != nil {
-		return pg.Err(err)
-	}
-	if tag.RowsAffected() == 0 {
-		return errs.New(errs.Conflict, "another worker decided for %s/%s meanwhile", l.Scope.Cluster, l.Scope.Namespace)
-	}
-	clock, err := s.holdClock(ctx, tx, l.Tenant)
-	if err != nil {
-		return err
-	}
-	if clock != l.clock {
-		return errs.New(errs.Conflict, "a catalog changed while %s/%s was resolved", l.Scope.Cluster, l.Scope.Namespace)
-	}
-	return nil
-}
-
-// holdClock returns how often the tenant's catalogs have changed, and lets none change until tx ends. A
-// tenant without a row, whose first catalog may be on its way, gets one: there must be something to lock.
-func (s *Store) holdClock(ctx context.Context, tx pgx.Tx, tenant string) (int64, error) {
-	const hold = `select changes from resolver.catalog_clock where tenant = $1 for share`
-	var clock int64
-	err := tx.QueryRow(ctx, hold, tenant).Scan(&clock)
-	if errors.Is(err, pgx.ErrNoRows) {
-		if err := exec(ctx, tx, `insert into resolver.catalog_clock (tenant, changes) values ($1, 0) on conflict do nothing`, tenant); err != nil {
-			return 0, err
-		}
-		err = tx.QueryRow(ctx, hold, tenant).Scan(&clock)
-	}
-	return clock, pg.Err(err)
-}
+// noClock is the clock of a tenant whose catalogs have none yet.
+const noClock = -1
 
 func sameReads(a, b map[resolve.Read]bool) bool {
 	if len(a) != len(b) {
@@ -116,34 +122,42 @@ func sameReads(a, b map[resolve.Read]bool) bool {
 	return true
 }
 
-// writer is one transaction of decisions.
-type writer struct {
-	s  *Store
-	tx pgx.Tx
-	l  Loaded
-	c  Cause
-	// kept are the inputs that this transaction wrote: a plan and what is told of it share theirs.
-	kept map[digest.Digest]bool
+func (s *Store) writer(l Loaded, c Cause) writer {
+	return writer{s: s, b: &pgx.Batch{}, l: l, c: c, kept: map[digest.Digest]bool{}, folded: &[]string{}}
+}
+
+// append queues events whose rows are written here, too, and returns the version that their stream will have.
+func (w writer) append(correlation string, stream events.StreamID, name string, expected int64, payloads ...events.Payload) (int64, error) {
+	for i := range payloads {
+		*w.folded = append(*w.folded, events.EventID(w.c.Command, stream, i).String())
+	}
+	return w.s.log.Queue(w.b, w.meta(correlation), stream, w.subject(name), expected, payloads...)
+}
+
+// queue adds a statement whose answer does not matter.
+func (w writer) queue(sql string, args ...any) { w.b.Queue(sql, args...) }
+
+// send sends what was queued. The first error is that of the whole.
+func (w writer) send(ctx context.Context, tx pgx.Tx) error {
+	return pg.Err(tx.SendBatch(ctx, w.b).Close())
 }
 
 // record writes decisions. The order of streams is that of superseding, proposing, telling: a reader of the log meets
 // causes first.
-func (w writer) record(ctx context.Context, d decide.Decisions) error {
-	if err := w.want(ctx, d.Wanted); err != nil {
-		return err
-	}
+func (w writer) record(d decide.Decisions) error {
+	w.want(d.Wanted)
 	for _, x := range d.Superseded {
-		if err := w.supersede(ctx, x); err != nil {
+		if err := w.supersede(x); err != nil {
 			return err
 		}
 	}
 	for _, p := range d.Proposals {
-		if err := w.propose(ctx, p); err != nil {
+		if err := w.propose(p); err != nil {
 			return err
 		}
 	}
 	for _, t := range d.Told {
-		if err := w.tell(ctx, t); err != nil {
+		if err := w.tell(t); err != nil {
 			return err
 		}
 	}
@@ -170,7 +184,7 @@ func (w writer) planStream(id string) events.StreamID {
 
 // want asks the indexer for bundle images. The rows stay until the log tells of their content, or nobody
 // asks for them any more.
-func (w writer) want(ctx context.Context, list []decide.Wanted) error {
+func (w writer) want(list []decide.Wanted) {
 	slices.SortFunc(list, func(a, b decide.Wanted) int { // one order for all, so that two decisions never wait for each other in a ring
 		return cmp.Or(cmp.Compare(a.Catalog.String(), b.Catalog.String()), cmp.Compare(a.Image, b.Image), cmp.Compare(a.Package, b.Package), cmp.Compare(a.Bundle, b.Bundle))
 	})
@@ -182,38 +196,45 @@ func (w writer) want(ctx context.Context, list []decide.Wanted) error {
 		if w.l.reads[resolve.Read{Kind: resolve.ReadImage, Catalog: resolve.CatalogKey{Name: subject}, Name: image.ReadName()}] {
 			action = `do nothing`
 		}
-		err := exec(ctx, w.tx, `insert into resolver.wanted_images as w (tenant, subject, image, package, bundle) values ($1, $2, $3, $4, $5)
+		w.queue(`insert into resolver.wanted_images as w (tenant, subject, image, package, bundle) values ($1, $2, $3, $4, $5)
 			on conflict (tenant, subject, image, package, bundle) `+action, w.l.Tenant, subject, image.Image, image.Package, image.Bundle)
-		if err != nil {
-			return err
-		}
 	}
-	return nil
 }
 
-func (w writer) reads(ctx context.Context, now map[resolve.Read]bool) error {
+func (w writer) reads(now map[resolve.Read]bool) {
 	if sameReads(w.l.reads, now) {
-		return nil
+		return
 	}
-	if err := w.takeBack(ctx, now); err != nil {
-		return err
+	w.takeBack(now)
+	gone, come := difference(w.l.reads, now), difference(now, w.l.reads)
+	if len(gone.kinds) > 0 {
+		w.queue(`delete from resolver.reads r using unnest($4::text[], $5::text[], $6::text[]) as u(k, c, n)
+			where r.tenant = $1 and r.cluster = $2 and r.namespace = $3 and (r.kind, r.catalog, r.name) = (u.k, u.c, u.n)`,
+			w.l.Tenant, w.l.Scope.Cluster, w.l.Scope.Namespace, gone.kinds, gone.subjects, gone.names)
 	}
-	if err := exec(ctx, w.tx, `delete from resolver.reads where tenant = $1 and cluster = $2 and namespace = $3`,
-		w.l.Tenant, w.l.Scope.Cluster, w.l.Scope.Namespace); err != nil {
-		return err
+	if len(come.kinds) > 0 {
+		w.queue(`insert into resolver.reads (tenant, cluster, namespace, kind, catalog, name)
+			select $1, $2, $3, k, c, n from unnest($4::text[], $5::text[], $6::text[]) as u(k, c, n)`,
+			w.l.Tenant, w.l.Scope.Cluster, w.l.Scope.Namespace, come.kinds, come.subjects, come.names)
 	}
-	var kinds, subjects, names []string
-	for r := range now {
-		kinds, subjects, names = append(kinds, string(r.Kind)), append(subjects, r.Catalog.Name), append(names, r.Name)
+}
+
+// columns are reads as the table's columns.
+type columns struct{ kinds, subjects, names []string }
+
+// difference are the reads of a that b has not.
+func difference(a, b map[resolve.Read]bool) (c columns) {
+	for r := range a {
+		if !b[r] {
+			c.kinds, c.subjects, c.names = append(c.kinds, string(r.Kind)), append(c.subjects, r.Catalog.Name), append(c.names, r.Name)
+		}
 	}
-	return exec(ctx, w.tx, `insert into resolver.reads (tenant, cluster, namespace, kind, catalog, name)
-		select $1, $2, $3, k, c, n from unnest($4::text[], $5::text[], $6::text[]) as u(k, c, n)`,
-		w.l.Tenant, w.l.Scope.Cluster, w.l.Scope.Namespace, kinds, subjects, names)
+	return c
 }
 
 // takeBack withdraws the wishes for bundle images that nobody but this scope asked for, and it does no longer. They are
 // locked first: who began to ask meanwhile is seen by the statement that follows.
-func (w writer) takeBack(ctx context.Context, now map[resolve.Read]bool) error {
+func (w writer) takeBack(now map[resolve.Read]bool) {
 	var subjects, names []string
 	for r := range w.l.reads {
 		if r.Kind == resolve.ReadImage && !now[r] {
@@ -221,24 +242,21 @@ func (w writer) takeBack(ctx context.Context, now map[resolve.Read]bool) error {
 		}
 	}
 	if len(names) == 0 {
-		return nil
+		return
 	}
 	const wish = `w.tenant = $1 and (w.subject, w.image || ' ' || w.package || ' ' || w.bundle) in (select s, n from unnest($2::text[], $3::text[]) as u(s, n))`
-	err := exec(ctx, w.tx, `select from resolver.wanted_images w where `+wish+` order by w.subject, w.image, w.package, w.bundle for update`, w.l.Tenant, subjects, names)
-	if err != nil {
-		return err
-	}
-	return exec(ctx, w.tx, `delete from resolver.wanted_images w where `+wish+` and not exists (
+	w.queue(`select from resolver.wanted_images w where `+wish+` order by w.subject, w.image, w.package, w.bundle for update`, w.l.Tenant, subjects, names)
+	w.queue(`delete from resolver.wanted_images w where `+wish+` and not exists (
 		select from resolver.reads r where r.tenant = $1 and r.kind = 'image' and r.catalog = w.subject
 		  and r.name = w.image || ' ' || w.package || ' ' || w.bundle and (r.cluster, r.namespace) <> ($4, $5))`,
 		w.l.Tenant, subjects, names, w.l.Scope.Cluster, w.l.Scope.Namespace)
 }
 
-func (w writer) supersede(ctx context.Context, x decide.Supersession) error {
+func (w writer) supersede(x decide.Supersession) error {
 	if len(x.Events) == 0 {
 		return nil
 	}
-	a, err := w.s.log.Append(ctx, w.tx, w.meta(""), w.planStream(x.Plan.ID), w.subject(x.Plan.State.Proposed.Name), x.Plan.Version, x.Events...)
+	version, err := w.append("", w.planStream(x.Plan.ID), x.Plan.State.Proposed.Name, x.Plan.Version, x.Events...)
 	if err != nil {
 		return err
 	}
@@ -248,27 +266,31 @@ func (w writer) supersede(ctx context.Context, x decide.Supersession) error {
 			return errs.Wrap(errs.Internal, err, "fold plan %s", x.Plan.ID)
 		}
 	}
-	return w.s.putPlan(ctx, w.tx, w.l.Tenant, planRow{id: x.Plan.ID, version: a.Version, state: state})
+	return w.plan(planRow{id: x.Plan.ID, version: version, state: state})
 }
 
-func (w writer) propose(ctx context.Context, p decide.Proposal) error {
+func (w writer) plan(row planRow) error {
+	args, err := row.args(w.l.Tenant)
+	if err != nil {
+		return err
+	}
+	w.queue(putPlan, args...)
+	return nil
+}
+
+func (w writer) propose(p decide.Proposal) error {
 	id := p.Event.Plan
 	properties, err := encode(p.Properties)
 	if err != nil {
 		return err
 	}
-	err = exec(ctx, w.tx, `insert into resolver.plan_documents (tenant, plan, digest, document, effect, properties)
-		values ($1, $2, $3, $4, $5, $6)`, w.l.Tenant, id, p.Event.Digest, p.Document, p.Effect, properties)
-	if err != nil {
+	w.queue(`insert into resolver.plan_documents (tenant, plan, digest, document, effect, properties, created)
+		values ($1, $2, $3, $4, $5, $6, $7)`, w.l.Tenant, id, p.Event.Digest, p.Document, p.Effect, properties, w.s.now())
+	if err := w.input(p.Input); err != nil {
 		return err
 	}
-	if err := w.input(ctx, p.Input); err != nil {
-		return err
-	}
-	if err := w.refer(ctx, refContent, contentsOf(p.Event.Bundles)); err != nil {
-		return err
-	}
-	a, err := w.s.log.Append(ctx, w.tx, w.meta(p.Correlation), w.planStream(id), w.subject(p.Event.Name), 0, p.Event)
+	w.refer(refContent, id, contentsOf(p.Event.Bundles))
+	version, err := w.append(p.Correlation, w.planStream(id), p.Event.Name, 0, p.Event)
 	if err != nil {
 		return err
 	}
@@ -276,21 +298,21 @@ func (w writer) propose(ctx context.Context, p decide.Proposal) error {
 	if err != nil {
 		return errs.Wrap(errs.Internal, err, "fold plan %s", id)
 	}
-	return w.s.putPlan(ctx, w.tx, w.l.Tenant, planRow{id: id, version: a.Version, state: state})
+	return w.plan(planRow{id: id, version: version, state: state})
 }
 
-func (w writer) tell(ctx context.Context, t decide.Told) error {
-	if err := w.input(ctx, t.Input); err != nil {
+func (w writer) tell(t decide.Told) error {
+	if err := w.input(t.Input); err != nil {
 		return err
 	}
 	if t.Explanation != nil {
-		if err := w.explanation(ctx, t); err != nil {
+		if err := w.explanation(t); err != nil {
 			return err
 		}
 	}
 	sub := t.Subscription
 	stream := events.StreamID{Kind: events.KindSubscription, Key: events.Key(w.l.Tenant, events.KindSubscription, w.subject(sub.Name)), Incarnation: sub.Incarnation}
-	a, err := w.s.log.Append(ctx, w.tx, w.meta(sub.Correlation), stream, w.subject(sub.Name), sub.Version, t.Event)
+	version, err := w.append(sub.Correlation, stream, sub.Name, sub.Version, t.Event)
 	if err != nil {
 		return err
 	}
@@ -298,41 +320,44 @@ func (w writer) tell(ctx context.Context, t decide.Told) error {
 	if err != nil {
 		return err
 	}
-	return exec(ctx, w.tx, `update resolver.subscriptions set outcome = $5, version = $6
+	w.queue(`update resolver.subscriptions set outcome = $5, version = $6
 		where tenant = $1 and cluster = $2 and namespace = $3 and name = $4`,
-		w.l.Tenant, w.l.Scope.Cluster, w.l.Scope.Namespace, sub.Name, outcome, a.Version)
+		w.l.Tenant, w.l.Scope.Cluster, w.l.Scope.Namespace, sub.Name, outcome, version)
+	return nil
 }
 
 // generate makes a subscription. A name that is taken, by a subscription to another package, stays with it.
-func (w writer) generate(ctx context.Context, g events.SubscriptionGenerated) error {
-	head, err := w.s.log.Latest(ctx, w.tx, w.l.Tenant, events.KindSubscription, w.subject(g.Name))
+func (w writer) generate(ctx context.Context, tx pgx.Tx, g events.SubscriptionGenerated) error {
+	head, err := w.s.log.Latest(ctx, tx, w.l.Tenant, events.KindSubscription, w.subject(g.Name))
 	if err != nil || head.Exists() {
 		return err
 	}
 	stream := head.Create()
-	if _, err := w.s.log.Append(ctx, w.tx, w.meta(""), stream, w.subject(g.Name), 0, g); err != nil {
+	if _, err := w.s.log.Queue(w.b, w.meta(""), stream, w.subject(g.Name), 0, g); err != nil {
 		return err
 	}
 	spec, err := encode(g.Spec)
 	if err != nil {
 		return err
 	}
-	return exec(ctx, w.tx, `insert into resolver.subscriptions
+	w.queue(`insert into resolver.subscriptions
 		(tenant, cluster, namespace, name, incarnation, version, spec, generated, created, installed_csv)
 		values ($1, $2, $3, $4, $5, 1, $6, true, $7, $8)`,
 		w.l.Tenant, w.l.Scope.Cluster, w.l.Scope.Namespace, g.Name, stream.Incarnation, spec, int64(math.MaxInt64), g.Spec.StartingCSV)
+	return nil
 }
 
-func (w writer) explanation(ctx context.Context, t decide.Told) error {
+func (w writer) explanation(t decide.Told) error {
 	body, err := encode(t.Explanation)
 	if err != nil {
 		return err
 	}
-	return exec(ctx, w.tx, `insert into resolver.explanations (tenant, digest, document) values ($1, $2, $3) on conflict do nothing`,
-		w.l.Tenant, t.Outcome.Explanation, body)
+	w.queue(`insert into resolver.explanations as i (tenant, digest, document, created) values ($1, $2, $3, $4) `+keepAnew,
+		w.l.Tenant, t.Outcome.Explanation, body, w.s.now(), w.s.now().Add(-keptAnew))
+	return nil
 }
 
-func (w writer) input(ctx context.Context, r resolve.Record) error {
+func (w writer) input(r resolve.Record) error {
 	d, err := r.Digest()
 	if err != nil {
 		return err
@@ -345,8 +370,9 @@ func (w writer) input(ctx context.Context, r resolve.Record) error {
 	if err != nil {
 		return fmt.Errorf("keep input %s: %w", d.Short(), err)
 	}
-	if err := w.refer(ctx, refPackage, packagesOf(r)); err != nil {
-		return err
-	}
-	return exec(ctx, w.tx, `insert into resolver.inputs (tenant, digest, document) values ($1, $2, $3) on conflict do nothing`, w.l.Tenant, string(d), body)
+	// The input goes first: it waits for a sweep that removes an old one, whose references go along.
+	w.queue(`insert into resolver.inputs as i (tenant, digest, document, created, referred) values ($1, $2, $3, $4, true) `+keepAnew,
+		w.l.Tenant, string(d), body, w.s.now(), w.s.now().Add(-keptAnew))
+	w.refer(refPackage, string(d), packagesOf(r))
+	return nil
 }

@@ -1,0 +1,45 @@
+package app
+
+import (
+	"context"
+	"time"
+)
+
+// collectEvery is how often ended plans and what decisions rested on are looked through (R-IP-4). Each look takes up a
+// bounded number of rows; where it removed something, another follows at once.
+const collectEvery = 10 * time.Minute
+
+// collector removes what is not needed any more.
+type collector struct {
+	*worker
+	now func() time.Time
+}
+
+// run sweeps until ctx ends. Trouble is logged and tried again.
+func (c *collector) run(ctx context.Context) error {
+	t := time.NewTicker(collectEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-t.C:
+		}
+		if err := c.sweep(ctx); err != nil && ctx.Err() == nil {
+			c.log.WarnContext(ctx, "collecting what decisions rested on has trouble; it tries again", "error", err)
+		}
+	}
+}
+
+// sweep sweeps until nothing is left to remove.
+func (c *collector) sweep(ctx context.Context) error {
+	for ctx.Err() == nil {
+		done, err := c.store.Sweep(ctx, c.now())
+		if err != nil || !done.Any() {
+			return err
+		}
+		c.log.InfoContext(ctx, "collected what decisions rested on", "plans", done.Plans, "documents", done.Documents,
+			"inputs", done.Inputs, "explanations", done.Explanations, "references", done.References)
+	}
+	return nil
+}

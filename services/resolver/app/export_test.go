@@ -1,0 +1,71 @@
+package app
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/chandler-fleet/chandler/libs/eventlog"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/services/resolver/decide"
+	"github.com/chandler-fleet/chandler/services/resolver/internal/store"
+	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+)
+
+// KeptPlans and Retention are the store's, for tests of the whole.
+const (
+	KeptPlans = store.KeptPlans
+	Retention = store.Retention
+)
+
+// Sample looks at a whole night's sample.
+func (a *App) Sample(ctx context.Context, night time.Time) error {
+	return (&sampler{worker: a.worker, now: func() time.Time { return night }}).turn(ctx, sampleSize)
+}
+
+// Sweep collects as of now.
+func (a *App) Sweep(ctx context.Context, now time.Time) error {
+	return (&collector{worker: a.worker, now: func() time.Time { return now }}).sweep(ctx)
+}
+
+// Again makes a recorded decision again from its stored input and says in what it differs; decided is false for other events.
+func (a *App) Again(ctx context.Context, e eventlog.Recorded) (differences []decide.Difference, decided bool, err error) {
+	switch p := e.Payload.(type) {
+	case events.InstallPlanProposed:
+		plan, err := a.worker.store.Plan(ctx, e.Tenant, p.Plan)
+		if err != nil {
+			return nil, true, err
+		}
+		answer := ExplainAnswer{Input: p.Input}
+		err = a.worker.again(ctx, e.Tenant, &answer, func(c resolve.Component) bool { return c.Name == p.Component })
+		if err != nil {
+			return nil, true, err
+		}
+		differences, err = decide.ComparePlan(p, plan.Document, answer.Component)
+		return differences, true, err
+	case events.ResolutionSucceeded:
+		differences, err = a.outcomeAgain(ctx, e, decide.Outcome{Kind: p.Outcome, CSV: p.CSV, Plan: p.Plan, Input: p.Input})
+		return differences, true, err
+	case events.ResolutionFailed:
+		differences, err = a.outcomeAgain(ctx, e, decide.Outcome{Kind: decide.OutcomeFailed, Reason: p.Reason, Explanation: p.Explanation, Input: p.Input})
+		return differences, true, err
+	}
+	return nil, false, nil
+}
+
+func (a *App) outcomeAgain(ctx context.Context, e eventlog.Recorded, o decide.Outcome) ([]decide.Difference, error) {
+	sub := e.Subject[strings.LastIndex(e.Subject, "/")+1:]
+	answer := ExplainAnswer{Input: o.Input}
+	if err := a.worker.again(ctx, e.Tenant, &answer, func(c resolve.Component) bool { return slices.Contains(c.Subscriptions, sub) }); err != nil {
+		return nil, err
+	}
+	var explained *resolve.Explanation
+	var err error
+	if o.Explanation != "" {
+		if explained, err = a.worker.store.Explanation(ctx, e.Tenant, o.Explanation); err != nil {
+			return nil, err
+		}
+	}
+	return decide.CompareOutcome(o, explained, sub, answer.Component)
+}

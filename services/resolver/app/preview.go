@@ -1,0 +1,353 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/whatif"
+	"github.com/chandler-fleet/chandler/services/resolver/foresee"
+	"github.com/chandler-fleet/chandler/services/resolver/internal/store"
+	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+)
+
+// sweepEvery is how often expired previews are deleted: they are refused from the moment they expire, so that this
+// is about room alone.
+const sweepEvery = 5 * time.Minute
+
+// catchUpWait bounds how long a question waits for the tables to hold what was in the log when it came.
+const catchUpWait = 5 * time.Second
+
+// previewer answers questions about what has not happened. It writes its own tables and nothing else: no event, no
+// mark, no wish for a bundle image. Where the process dies before the answer is kept, there is no preview; after
+// that, it is there for whoever asks again.
+type previewer struct {
+	*worker
+	now func() time.Time
+}
+
+// catchUp waits until the tables hold what is in the log: who has just made an operator group asks about a subscription
+// beside it. An answer on less would be wrong without a sign.
+func (p *previewer) catchUp(ctx context.Context) error {
+	head, err := p.store.LogHead(ctx)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, catchUpWait)
+	defer cancel()
+	for {
+		at, err := p.store.Checkpoint(ctx, consumerName)
+		if ctx.Err() != nil {
+			return errs.New(errs.Unavailable, "the resolver has read the log up to %s, and it ends at %s: try again in a moment", at, head)
+		}
+		if err != nil || !at.Less(head) {
+			return err
+		}
+		p.await(ctx)
+	}
+}
+
+// preview looks at the first page of scopes and keeps the question with it.
+func (p *previewer) preview(ctx context.Context, question json.RawMessage) (any, error) {
+	var q whatif.Question
+	if err := json.Unmarshal(question, &q); err != nil {
+		return nil, errs.Wrap(errs.Invalid, err, "read the question")
+	}
+	if q.ID == uuid.Nil || q.Tenant == "" || len(q.Hypotheses) > whatif.MaxHypotheses {
+		return nil, errs.New(errs.Invalid, "a preview has an id, a tenant and at most %d hypotheses", whatif.MaxHypotheses)
+	}
+	kept := store.Preview{Question: q, AskedAt: p.now().UTC()}
+	kept.Expires = kept.AskedAt.Add(whatif.Life)
+	if err := p.catchUp(ctx); err != nil {
+		return nil, err
+	}
+	page, err := p.look(ctx, &kept, q.Limit)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.store.PutPreview(ctx, kept, page); err != nil {
+		return nil, err
+	}
+	return answer(kept, page), nil
+}
+
+// look goes on behind the scope that was reached, and notes in the preview how far it came.
+func (p *previewer) look(ctx context.Context, kept *store.Preview, limit int) ([]store.PreviewScope, error) {
+	touched, err := p.store.Touched(ctx, kept.Question)
+	if err != nil {
+		return nil, err
+	}
+	touched = behind(touched, kept.Reached)
+	n := min(len(touched), pageSize(limit))
+	page := make([]store.PreviewScope, n)
+	totals := make([]whatif.Totals, n)
+	err = each(n, func(i int) error {
+		x, outlook, err := p.outlook(ctx, kept.Question, touched[i])
+		if outlook.News() || kept.Single() {
+			x.Outlook = &outlook
+		}
+		page[i], totals[i] = x, outlook.Totals()
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i, t := range totals {
+		kept.Totals.Add(t)
+		kept.Reached = page[i].Scope
+	}
+	kept.Complete = n == len(touched)
+	return page, nil
+}
+
+// lookParallel bounds the scopes that one question looks into at the same time: most of it goes to waiting for Postgres,
+// and decisions must not wait for questions.
+const lookParallel = 4
+
+// each calls fn for 0 to n-1, some at once, and returns the error of the first of those that fail.
+func each(n int, fn func(i int) error) error {
+	failed := make([]error, n)
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range min(n, lookParallel) {
+		all.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				failed[i] = guarded(i, fn)
+			}
+		})
+	}
+	all.Wait()
+	return cmp.Or(failed...)
+}
+
+func pageSize(limit int) int {
+	if limit < 1 {
+		return whatif.PageScopes
+	}
+	return min(limit, whatif.MaxPageScopes)
+}
+
+// behind leaves out what is not behind a scope; the zero scope is before all.
+func behind(list []whatif.Scope, after whatif.Scope) []whatif.Scope {
+	return slices.DeleteFunc(slices.Clone(list), func(s whatif.Scope) bool { return s.Compare(after) <= 0 })
+}
+
+// guarded turns a panic into an error: one question must not end the service.
+func guarded(i int, fn func(i int) error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = errs.New(errs.Internal, "panic while answering a question: %v", r)
+		}
+	}()
+	return fn(i)
+}
+
+// outlook decides on the state of one scope as it would be, in the very way in which it is decided on as it is.
+func (p *previewer) outlook(ctx context.Context, q whatif.Question, at whatif.Scope) (store.PreviewScope, whatif.Outlook, error) {
+	x := store.PreviewScope{Scope: at}
+	l, err := p.store.Load(ctx, q.Tenant, resolve.Scope{Cluster: at.Cluster, Namespace: at.Namespace})
+	if err != nil {
+		return x, whatif.Outlook{}, err
+	}
+	if err := fingerprint(&x, l); err != nil {
+		return x, whatif.Outlook{}, err
+	}
+	hidden, err := p.store.Hidden(ctx, q.Tenant, l.Scope, catalogsOf(q.Hypotheses))
+	if err != nil {
+		return x, whatif.Outlook{}, err
+	}
+	if l.State, err = foresee.Suppose(l.State, hidden, q.Hypotheses); err != nil {
+		return x, whatif.Outlook{}, err
+	}
+	var generated []string
+	l.State, generated = foresee.Settle(l.State)
+	var c conclusion
+	if !l.Removed { // nothing is decided for a removed cluster
+		if c, err = p.conclude(ctx, l); err != nil {
+			return x, whatif.Outlook{}, err
+		}
+	}
+	o, err := foresee.Outlook(l.State, c.verdicts, c.decisions, q.Single())
+	if err != nil {
+		return x, o, err
+	}
+	o.Generated = generated
+	announced, err := foresee.Announced(o)
+	x.Announced = string(announced)
+	return x, o, err
+}
+
+// fingerprint notes what the answer about a scope rests on.
+func fingerprint(x *store.PreviewScope, l store.Loaded) (err error) {
+	if x.Facts, err = foresee.Facts(l.State); err != nil {
+		return err
+	}
+	f, err := foresee.Fingerprint(x.Facts, l.Clock())
+	x.Fingerprint = string(f)
+	return err
+}
+
+func catalogsOf(list []whatif.Hypothesis) []string {
+	var out []string
+	for _, h := range list {
+		if h.Type == (events.CatalogChanged{}).EventType() {
+			out = append(out, h.Subject)
+		}
+	}
+	return out
+}
+
+func answer(kept store.Preview, page []store.PreviewScope) whatif.Page {
+	out := whatif.Page{ID: kept.ID, AskedAt: kept.AskedAt, Expires: kept.Expires, Totals: kept.Totals, Scopes: []whatif.Outlook{}}
+	for _, x := range page {
+		if x.Outlook != nil {
+			out.Scopes = append(out.Scopes, *x.Outlook)
+		}
+	}
+	if !kept.Complete {
+		out.Next = &whatif.Scope{Cluster: kept.Reached.Cluster, Namespace: kept.Reached.Namespace}
+	}
+	return out
+}
+
+func (p *previewer) reading(ctx context.Context, question json.RawMessage) (whatif.Reading, store.Preview, error) {
+	var r whatif.Reading
+	if err := json.Unmarshal(question, &r); err != nil {
+		return r, store.Preview{}, errs.Wrap(errs.Invalid, err, "read the question")
+	}
+	kept, err := p.store.Preview(ctx, r.Tenant, r.ID)
+	return r, kept, err
+}
+
+// read answers with what was announced, and goes on to scopes that nobody has asked about yet.
+func (p *previewer) read(ctx context.Context, question json.RawMessage) (any, error) {
+	r, kept, err := p.reading(ctx, question)
+	if err != nil {
+		return nil, err
+	}
+	if kept.Complete || r.After.Compare(kept.Reached) < 0 {
+		return p.reread(ctx, kept, r)
+	}
+	if r.After != kept.Reached {
+		return nil, errs.New(errs.Invalid, "preview %s was read up to %s/%s; go on from there", kept.ID, kept.Reached.Cluster, kept.Reached.Namespace).At("query.cursor", "cursor")
+	}
+	page, err := p.look(ctx, &kept, r.Limit)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.store.ExtendPreview(ctx, kept, r.After, page); err != nil {
+		return nil, err
+	}
+	return answer(kept, page), nil
+}
+
+// reread serves a page that is kept.
+func (p *previewer) reread(ctx context.Context, kept store.Preview, r whatif.Reading) (any, error) {
+	n := pageSize(r.Limit)
+	page, err := p.store.PreviewScopes(ctx, kept.Tenant, kept.ID, r.After, n)
+	if err != nil {
+		return nil, err
+	}
+	if len(page) == n && page[n-1].Scope != kept.Reached {
+		kept.Complete, kept.Reached = false, page[n-1].Scope
+	}
+	return answer(kept, page), nil
+}
+
+// check compares what a preview announced with what would be announced now. Scopes whose fingerprint is the same are
+// not decided again.
+func (p *previewer) check(ctx context.Context, question json.RawMessage) (any, error) {
+	r, kept, err := p.reading(ctx, question)
+	if err != nil {
+		return nil, err
+	}
+	if !kept.Complete {
+		return nil, errs.New(errs.Conflict, "preview %s was not read to its end: what it leads to behind %s/%s is not known", kept.ID, kept.Reached.Cluster, kept.Reached.Namespace)
+	}
+	if err := p.catchUp(ctx); err != nil {
+		return nil, err
+	}
+	n := pageSize(r.Limit)
+	before, err := p.store.PreviewScopes(ctx, kept.Tenant, kept.ID, r.After, n)
+	if err != nil {
+		return nil, err
+	}
+	touched, err := p.store.Touched(ctx, kept.Question)
+	if err != nil {
+		return nil, err
+	}
+	known := map[whatif.Scope]store.PreviewScope{}
+	all := behind(touched, r.After)
+	for _, x := range before {
+		known[x.Scope] = x
+		all = append(all, x.Scope)
+	}
+	slices.SortFunc(all, whatif.Scope.Compare)
+	all = slices.Compact(all)
+	v := whatif.Verdict{Changed: []whatif.Change{}}
+	if len(all) > n {
+		all = all[:n]
+		v.Next = &all[n-1]
+	}
+	changed := make([][]whatif.Change, len(all))
+	err = each(len(all), func(i int) (err error) {
+		changed[i], err = p.changed(ctx, kept.Question, all[i], known[all[i]])
+		return err
+	})
+	if v.Changed = append(v.Changed, slices.Concat(changed...)...); len(v.Changed) > whatif.MaxChanges {
+		v.Changed = v.Changed[:whatif.MaxChanges]
+	}
+	return v, err
+}
+
+// changed names what makes the announcement about a scope void; nothing where it still holds.
+func (p *previewer) changed(ctx context.Context, q whatif.Question, at whatif.Scope, before store.PreviewScope) ([]whatif.Change, error) {
+	if before.Fingerprint == "" {
+		return []whatif.Change{{Cluster: at.Cluster, Namespace: at.Namespace, What: "the namespace, which was not touched then,"}}, nil
+	}
+	l, err := p.store.Load(ctx, q.Tenant, resolve.Scope{Cluster: at.Cluster, Namespace: at.Namespace})
+	if err != nil {
+		return nil, err
+	}
+	var now store.PreviewScope
+	if err := fingerprint(&now, l); err != nil || now.Fingerprint == before.Fingerprint {
+		return nil, err
+	}
+	now, _, err = p.outlook(ctx, q, at)
+	if err != nil || now.Announced == before.Announced {
+		return nil, err
+	}
+	names := foresee.Differences(before.Facts, now.Facts)
+	if len(names) == 0 {
+		names = []string{"the content of its catalogs, or the rules"}
+	}
+	var out []whatif.Change
+	for _, name := range names {
+		out = append(out, whatif.Change{Cluster: at.Cluster, Namespace: at.Namespace, What: name})
+	}
+	return out, nil
+}
+
+// sweep deletes expired previews until ctx ends.
+func (p *previewer) sweep(ctx context.Context) error {
+	t := time.NewTicker(sweepEvery)
+	defer t.Stop()
+	for {
+		if _, err := p.store.SweepPreviews(ctx); err != nil && ctx.Err() == nil {
+			p.log.WarnContext(ctx, "expired previews are not deleted; trying again", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-t.C:
+		}
+	}
+}

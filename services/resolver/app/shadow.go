@@ -1,0 +1,350 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/chandler-fleet/chandler/libs/catalog"
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/whatif"
+	"github.com/chandler-fleet/chandler/services/resolver/decide"
+	"github.com/chandler-fleet/chandler/services/resolver/foresee"
+	"github.com/chandler-fleet/chandler/services/resolver/internal/catalogview"
+	"github.com/chandler-fleet/chandler/services/resolver/internal/store"
+	"github.com/chandler-fleet/chandler/services/resolver/offer"
+	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+)
+
+// shadow makes a page of recorded decisions again and lists what comes out differently (PEERS, capability 3). One
+// decision at a time is in memory, and nothing is written.
+func (p *previewer) shadow(ctx context.Context, question json.RawMessage) (any, error) {
+	var q whatif.ShadowQuestion
+	if err := json.Unmarshal(question, &q); err != nil {
+		return nil, errs.Wrap(errs.Invalid, err, "read the question")
+	}
+	if q.Revision != "" && q.Policy != nil || (q.Catalog == "") != (q.Revision == "") {
+		return nil, errs.New(errs.Invalid, "a shadow run is beside a catalog's revision, or a policy, or neither").At("/catalog", "one-of")
+	}
+	list, next, err := p.recorded(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	page := whatif.ShadowPage{Differences: []whatif.ShadowDifference{}, Next: next}
+	run := &shadowRun{previewer: p, q: q}
+	for _, d := range list {
+		diff, err := run.again(ctx, d)
+		switch {
+		case errs.Is(err, errs.NotFound): // retention took the record, or content that it names
+			page.Missing++
+		case err != nil:
+			return nil, err
+		case diff == nil:
+			page.Same++
+		default:
+			page.Differences = append(page.Differences, *diff)
+		}
+	}
+	return page, nil
+}
+
+// recorded reads the decisions of one page, and where the next one begins.
+func (p *previewer) recorded(ctx context.Context, q whatif.ShadowQuestion) (list []store.Decided, next string, err error) {
+	limit := min(cmp.Or(max(q.Limit, 0), whatif.ShadowDecisions), whatif.MaxShadowDecisions)
+	narrow := store.Decisions{Tenant: q.Tenant, Cluster: q.Cluster, Namespace: q.Namespace}
+	if q.From != nil || q.To != nil {
+		return p.recordedIn(ctx, q, narrow, limit)
+	}
+	var after [3]string
+	if q.After != "" {
+		parts := strings.Split(q.After, "/")
+		if len(parts) != len(after) {
+			return nil, "", errs.New(errs.Invalid, "the cursor is not one of this run").At("/cursor", "cursor")
+		}
+		copy(after[:], parts)
+	}
+	if list, err = p.store.LastDecisions(ctx, narrow, after, limit); err == nil && len(list) == limit {
+		last := list[limit-1]
+		next = last.Scope.Cluster + "/" + last.Scope.Namespace + "/" + last.Subscription
+	}
+	return list, next, err
+}
+
+// recordedIn reads from a range of the log; its cursor is a position.
+func (p *previewer) recordedIn(ctx context.Context, q whatif.ShadowQuestion, narrow store.Decisions, limit int) (list []store.Decided, next string, err error) {
+	var after, to events.Position
+	if q.From != nil {
+		after = *q.From
+	}
+	if q.After != "" {
+		if after, err = events.ParsePosition(q.After); err != nil {
+			return nil, "", errs.New(errs.Invalid, "the cursor is not one of this run: %v", err).At("/cursor", "cursor")
+		}
+	}
+	if to, err = p.store.LogHead(ctx); err != nil {
+		return nil, "", err
+	}
+	if q.To != nil && q.To.Less(to) {
+		to = *q.To
+	}
+	list, at, scanned, err := p.store.DecisionsAfter(ctx, narrow, after, limit)
+	if err != nil {
+		return nil, "", err
+	}
+	n := len(list)
+	for n > 0 && to.Less(at[n-1]) {
+		n--
+	}
+	if scanned.Less(to) {
+		next = scanned.String()
+	}
+	return list[:n], next, nil
+}
+
+// shadowRun is one page of a run. It keeps what it read of the last scope: decisions come scope by scope.
+type shadowRun struct {
+	*previewer
+	q  whatif.ShadowQuestion
+	at store.Loaded
+}
+
+// again makes a decision again; nil is no difference.
+func (r *shadowRun) again(ctx context.Context, d store.Decided) (*whatif.ShadowDifference, error) {
+	record, err := r.store.Record(ctx, r.q.Tenant, d.Outcome.Input)
+	if err != nil {
+		return nil, err
+	}
+	out := &whatif.ShadowDifference{
+		Cluster: d.Scope.Cluster, Namespace: d.Scope.Namespace, Subscription: d.Subscription, Input: d.Outcome.Input, Semantics: record.Semantics,
+	}
+	var same bool
+	switch {
+	case r.q.Revision != "":
+		same, err = r.besideRevision(ctx, d, record, out)
+	case r.q.Policy != nil:
+		same, err = r.besidePolicy(ctx, d, record, out)
+	default:
+		same, err = r.byThisBuild(ctx, d, record, out)
+	}
+	if err != nil || same {
+		return nil, err
+	}
+	return out, nil
+}
+
+// byThisBuild compares what this build makes of the record, by the rules that it names, with what was recorded.
+func (r *shadowRun) byThisBuild(ctx context.Context, d store.Decided, record resolve.Record, out *whatif.ShadowDifference) (bool, error) {
+	result, err := r.views.Again(ctx, r.q.Tenant, record)
+	if err != nil {
+		return false, err
+	}
+	var c resolve.Component
+	if i := slices.IndexFunc(result.Components, func(c resolve.Component) bool { return slices.Contains(c.Subscriptions, d.Subscription) }); i >= 0 {
+		c = result.Components[i]
+	}
+	explained, err := r.explained(ctx, d)
+	if err != nil {
+		return false, err
+	}
+	differences, err := decide.CompareOutcome(d.Outcome, explained, d.Subscription, c)
+	if err != nil || len(differences) == 0 {
+		return true, err
+	}
+	verdicts, err := decide.Assess(foresee.Then(record, nil, nil), result)
+	if err != nil {
+		return false, err
+	}
+	out.Before = foresee.Recorded(d.Outcome, "")
+	out.After, _ = foresee.Shadow(verdicts, d.Subscription)
+	for _, x := range differences {
+		out.Why = append(out.Why, fmt.Sprintf("%s was %s, and is %s now", x.What, x.Recorded, x.Again))
+	}
+	return false, nil
+}
+
+func (r *shadowRun) explained(ctx context.Context, d store.Decided) (*resolve.Explanation, error) {
+	if d.Outcome.Explanation == "" {
+		return nil, nil //nolint:nilnil // there is none, which is no error
+	}
+	return r.store.Explanation(ctx, r.q.Tenant, d.Outcome.Explanation)
+}
+
+// scope reads the scope of a decision as it is now.
+func (r *shadowRun) scope(ctx context.Context, s resolve.Scope) error {
+	if r.at.Scope == s {
+		return nil
+	}
+	l, err := r.store.Load(ctx, r.q.Tenant, s)
+	if err == nil {
+		r.at = l
+	}
+	return err
+}
+
+// besideRevision puts a revision in the place of what a catalog offered then. Decisions that asked nothing of the
+// catalog are the same.
+func (r *shadowRun) besideRevision(ctx context.Context, d store.Decided, record resolve.Record, out *whatif.ShadowDifference) (bool, error) {
+	if err := r.scope(ctx, d.Scope); err != nil {
+		return false, err
+	}
+	i := slices.IndexFunc(r.at.Catalogs, func(c decide.Catalog) bool { return c.Subject == r.q.Catalog })
+	if i < 0 || !slices.ContainsFunc(record.Reads, func(x resolve.Read) bool { return x.Catalog == r.at.Catalogs[i].Key }) {
+		return true, nil
+	}
+	catalogs := slices.Clone(r.at.Catalogs)
+	catalogs[i].Revision, catalogs[i].Failed, catalogs[i].Reason = r.q.Revision, false, ""
+	view := r.view(ctx, record, catalogs)
+	view.instead = &catalogs[i]
+	return r.compare(ctx, d, record, view, foresee.Then(record, r.at.Labels, r.at.Policies), out)
+}
+
+// besidePolicy puts an approval policy beside those of the record, and of today for what a record does not tell: who
+// has to agree.
+func (r *shadowRun) besidePolicy(ctx context.Context, d store.Decided, record resolve.Record, out *whatif.ShadowDifference) (bool, error) {
+	if err := r.scope(ctx, d.Scope); err != nil {
+		return false, err
+	}
+	p := decide.Policy{Name: r.q.Policy.Name, Spec: r.q.Policy.Spec}
+	policies := slices.DeleteFunc(slices.Clone(r.at.Policies), func(o decide.Policy) bool { return o.Name == p.Name })
+	state := foresee.Then(record, r.at.Labels, append(policies, p))
+	record.Policy.Bounds = foresee.Bounds(record, p, r.at.Labels)
+	return r.compare(ctx, d, record, r.view(ctx, record, r.at.Catalogs), state, out)
+}
+
+// compare resolves by the rules of this build, and compares with what was recorded.
+func (r *shadowRun) compare(ctx context.Context, d store.Decided, record resolve.Record, view *shadowView, state decide.State, out *whatif.ShadowDifference) (bool, error) {
+	in := record.Input(view)
+	in.Semantics = resolve.Semantics
+	result := resolve.Resolve(in)
+	if err := view.err(); err != nil {
+		return false, err
+	}
+	var err error
+	if state.Gains, err = r.gains(ctx, r.q.Tenant, state.Upgrades(result)); err != nil {
+		return false, err
+	}
+	verdicts, err := decide.Assess(state, result)
+	if err != nil {
+		return false, err
+	}
+	approval, err := r.approvalOf(ctx, d)
+	if err != nil {
+		return false, err
+	}
+	out.Before, out.Later = foresee.Recorded(d.Outcome, approval), view.later
+	out.After, out.Why = foresee.Shadow(verdicts, d.Subscription)
+	if foresee.SameOutcome(out.Before, out.After) {
+		return true, nil
+	}
+	explained, err := r.explained(ctx, d)
+	return explained != nil && explained.Class == resolve.ClassNotInstallable && plans(result, explained), err
+}
+
+// plans says whether a result still plans what could not be rendered then.
+func plans(result resolve.Result, e *resolve.Explanation) bool {
+	for _, c := range result.Components {
+		for _, b := range c.Bundles {
+			if slices.ContainsFunc(e.Statements, func(s resolve.Statement) bool { return s.Kind == resolve.NotInstallable && s.Bundle == b.CSV }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// approvalOf is the mode of the plan of a decision; "" where there is none.
+func (r *shadowRun) approvalOf(ctx context.Context, d store.Decided) (string, error) {
+	if d.Outcome.Plan == "" {
+		return "", nil
+	}
+	p, err := r.store.Plan(ctx, r.q.Tenant, d.Outcome.Plan)
+	if errs.Is(err, errs.NotFound) {
+		return "", nil
+	}
+	return p.State.Proposed.Approval, err
+}
+
+// shadowView answers as a record does, but for a catalog that has another revision; what was not asked then, catalogs
+// answer as they are now.
+type shadowView struct {
+	*catalogview.Replay
+	now     *catalogview.View
+	asked   map[resolve.Read]bool // without answers
+	record  resolve.Record
+	instead *decide.Catalog // nil for none
+	later   bool            // an answer of now was given
+}
+
+var _ resolve.View = (*shadowView)(nil)
+
+func (r *shadowRun) view(ctx context.Context, record resolve.Record, catalogs []decide.Catalog) *shadowView {
+	v := &shadowView{
+		Replay: r.views.Replay(ctx, r.q.Tenant, record), now: r.views.View(ctx, r.q.Tenant, visible(catalogs)),
+		asked: map[resolve.Read]bool{}, record: record,
+	}
+	for _, x := range record.Reads {
+		v.asked[resolve.Read{Kind: x.Kind, Catalog: x.Catalog, Name: x.Name}] = true
+	}
+	return v
+}
+
+func (v *shadowView) err() error { return cmp.Or(v.Err(), v.now.Err()) }
+
+// then says whether the record answers.
+func (v *shadowView) then(kind resolve.ReadKind, c resolve.CatalogKey, name string) bool {
+	if v.instead != nil && v.instead.Key == c && kind != resolve.ReadImage {
+		return false
+	}
+	if v.asked[resolve.Read{Kind: kind, Catalog: c, Name: name}] {
+		return true
+	}
+	v.later = true
+	return false
+}
+
+// Catalogs implements resolve.View.
+func (v *shadowView) Catalogs() []resolve.Catalog {
+	out := slices.Clone(v.record.Catalogs)
+	for i := range out {
+		if v.instead != nil && out[i].Key == v.instead.Key {
+			out[i].Ready, out[i].Revision = true, v.instead.Revision
+		}
+	}
+	return out
+}
+
+// Package implements resolve.View.
+func (v *shadowView) Package(c resolve.CatalogKey, name string) *offer.Package {
+	if v.then(resolve.ReadPackage, c, name) {
+		return v.Replay.Package(c, name)
+	}
+	return v.now.Package(c, name)
+}
+
+// Providers implements resolve.View.
+func (v *shadowView) Providers(c resolve.CatalogKey, api catalog.GVK) []string {
+	if v.then(resolve.ReadAPI, c, resolve.APIName(api)) {
+		return v.Replay.Providers(c, api)
+	}
+	return v.now.Providers(c, api)
+}
+
+// Packages implements resolve.View.
+func (v *shadowView) Packages(c resolve.CatalogKey) []string {
+	if v.then(resolve.ReadNames, c, "") {
+		return v.Replay.Packages(c)
+	}
+	return v.now.Packages(c)
+}
+
+// Image implements resolve.View.
+func (v *shadowView) Image(c resolve.CatalogKey, b resolve.BundleImage) resolve.Fetched {
+	if v.then(resolve.ReadImage, c, b.ReadName()) {
+		return v.Replay.Image(c, b)
+	}
+	return v.now.Image(c, b)
+}

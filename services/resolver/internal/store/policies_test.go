@@ -1,0 +1,142 @@
+package store_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/chandler-fleet/chandler/libs/catalog/compare"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
+	"github.com/chandler-fleet/chandler/services/resolver/decide"
+	"github.com/chandler-fleet/chandler/services/resolver/internal/store"
+	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+)
+
+// policed is a fleet of two clusters with a subscription in each of some namespaces.
+func policed(t *testing.T) *bench {
+	t.Helper()
+	b := setup(t)
+	b.apply(t, "harbour", 1, events.ClusterRegistered{Name: "harbour", Labels: map[string]string{"stage": "production", "zone": "north"}})
+	b.apply(t, "quay", 1, events.ClusterRegistered{Name: "quay", Labels: map[string]string{"stage": "test"}})
+	for i, s := range []struct{ cluster, namespace, pkg, catalog, catalogNamespace string }{
+		{"harbour", "tides", "gauge", "fleet", ""},
+		{"harbour", "tides_2", "gauge", "fleet", ""},
+		{"harbour", "own", "gauge", "fleet", "own"},
+		{"harbour", "store", "brine", "fleet", ""},
+		{"quay", "trial", "gauge", "fleet", ""},
+	} {
+		b.apply(t, s.cluster+"/"+s.namespace+"/sub", int64(i+1), events.SubscriptionCreated{Cluster: s.cluster, Namespace: s.namespace, Name: "sub", Spec: events.SubscriptionSpec{
+			Package: s.pkg, Catalog: s.catalog, CatalogNamespace: s.catalogNamespace,
+		}})
+	}
+	b.reads(t, "store", resolve.Read{Kind: resolve.ReadPackage, Catalog: resolve.CatalogKey{Name: "salt", Namespace: "store"}, Name: "pumps"})
+	return b
+}
+
+// TestPolicyMarksWhatItChooses: a policy makes dirty exactly the scopes that its selector chooses, before or after
+// (DESIGN D4: the cost of a change grows with what it touches).
+func TestPolicyMarksWhatItChooses(t *testing.T) {
+	t.Parallel()
+	b := policed(t)
+	all := []string{"own", "store", "tides", "tides_2", "trial"}
+	for name, c := range map[string]struct {
+		selector events.PolicySelector
+		want     []string
+	}{
+		"everything":                     {events.PolicySelector{}, all},
+		"a cluster":                      {events.PolicySelector{Clusters: []string{"quay"}}, []string{"trial"}},
+		"clusters by prefix":             {events.PolicySelector{Clusters: []string{"har*", "no*"}}, []string{"own", "store", "tides", "tides_2"}},
+		"labels":                         {events.PolicySelector{ClusterLabels: map[string]string{"stage": "test"}}, []string{"trial"}},
+		"labels, of which one differs":   {events.PolicySelector{ClusterLabels: map[string]string{"stage": "test", "zone": "north"}}, nil},
+		"a namespace":                    {events.PolicySelector{Namespaces: []string{"tides"}}, []string{"tides"}},
+		"a namespace with a wild letter": {events.PolicySelector{Namespaces: []string{"tide__2"}}, nil},
+		"namespaces by prefix":           {events.PolicySelector{Namespaces: []string{"tides_*"}}, []string{"tides_2"}},
+		"a package":                      {events.PolicySelector{Packages: []string{"brine"}}, []string{"store"}},
+		"a package asked for meanwhile":  {events.PolicySelector{Packages: []string{"pump*"}}, []string{"store"}},
+		"a package nobody asked for":     {events.PolicySelector{Packages: []string{"anchor"}}, nil},
+		"a catalog":                      {events.PolicySelector{Catalogs: []string{"fleet"}}, []string{"store", "tides", "tides_2", "trial"}},
+		"a namespace's own catalog":      {events.PolicySelector{Catalogs: []string{"own/*"}}, []string{"own"}},
+		"an own catalog asked for":       {events.PolicySelector{Catalogs: []string{"store/salt"}}, []string{"store"}},
+		"package and catalog are one":    {events.PolicySelector{Packages: []string{"brine"}, Catalogs: []string{"store/salt"}}, nil},
+		"all that is given":              {events.PolicySelector{Clusters: []string{"harbour"}, ClusterLabels: map[string]string{"zone": "north"}, Namespaces: []string{"*"}, Packages: []string{"gauge"}}, []string{"own", "tides", "tides_2"}},
+	} {
+		set := events.ApprovalPolicySet{Name: "p", Spec: events.ApprovalPolicySpec{Selector: c.selector}}
+		if diff := cmp.Diff(c.want, b.apply(t, "approval/p", 1, set)); diff != "" {
+			t.Errorf("%s, set (-want +got):\n%s", name, diff)
+		}
+		other := events.ApprovalPolicySet{Name: "p", Spec: events.ApprovalPolicySpec{Selector: events.PolicySelector{Namespaces: []string{"trial"}}}}
+		both := slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(c.want), "trial"))))
+		if diff := cmp.Diff(both, b.apply(t, "approval/p", 2, other)); diff != "" {
+			t.Errorf("%s, changed (-want +got):\n%s", name, diff)
+		}
+		if diff := cmp.Diff([]string{"trial"}, b.apply(t, "approval/p", 3, events.ApprovalPolicyDeleted{})); diff != "" {
+			t.Errorf("%s, deleted (-want +got):\n%s", name, diff)
+		}
+		if got := b.apply(t, "approval/p", 4, events.ApprovalPolicyDeleted{}); len(got) > 0 {
+			t.Errorf("%s, deleted again: %v", name, got)
+		}
+	}
+}
+
+// TestPoliciesAreLoaded: a scope knows the policies of its tenant and the labels of its cluster; a decision made upon
+// the policies before is made again.
+func TestPoliciesAreLoaded(t *testing.T) {
+	t.Parallel()
+	b := policed(t)
+	spec := events.ApprovalPolicySpec{
+		Rules: []events.ApprovalRule{{Change: "Any", Mode: "Manual"}}, Approvers: 2, PermissionGrowth: "Manual",
+		Windows: []events.Window{{Days: []string{"Sun"}, Start: "02:00", Minutes: 60, TimeZone: "UTC"}},
+	}
+	b.apply(t, "approval/p", 1, events.ApprovalPolicySet{Name: "p", Spec: spec})
+	l := b.load(t, "tides")
+	if diff := cmp.Diff([]decide.Policy{{Name: "p", Spec: spec}}, l.Policies); diff != "" {
+		t.Errorf("policies (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]string{"stage": "production", "zone": "north"}, l.Labels); diff != "" {
+		t.Errorf("labels (-want +got):\n%s", diff)
+	}
+	b.apply(t, "approval/p", 2, events.ApprovalPolicyDeleted{})
+	told := decide.Decisions{Told: []decide.Told{{Subscription: l.Subscriptions[0], Event: events.ResolutionSucceeded{Outcome: decide.OutcomeAtLatestKnown}}}}
+	if err := b.store.Write(t.Context(), l, told, nil, store.Cause{}); err == nil {
+		t.Error("a decision upon a policy that was deleted meanwhile was written")
+	}
+}
+
+// TestGains: what the indexer knows of upgrades, and nothing where it could not compare, or did by other rules.
+func TestGains(t *testing.T) {
+	t.Parallel()
+	db := pgtest.DB(t)
+	indexer := db.Pool(t, "admin")
+	enc, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, u := range []struct {
+		to, semantics string
+		gained        int
+		difference    string
+	}{
+		{"more", compare.Semantics, 3, `{}`}, {"same", compare.Semantics, 0, `{}`}, {"odd", compare.Semantics, 0, `{"problem": "it is no YAML"}`}, {"old", "chandler.compare.v0", 0, `{}`},
+	} {
+		if _, err := indexer.Exec(t.Context(), `insert into catalog.upgrades (tenant, from_content, to_content, semantics, breaking, gained, difference)
+			values ($1, 'from', $2, $3, false, $4, $5)`, tenant, u.to, u.semantics, u.gained, enc.EncodeAll([]byte(u.difference), nil)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := store.New(db.Pool(t, "resolver"), nil, &marks{}, apis{}, nil)
+	var asked []decide.Upgrade
+	for _, to := range []string{"more", "same", "odd", "old", "never"} {
+		asked = append(asked, decide.Upgrade{From: "from", To: to})
+	}
+	got, err := s.Gains(t.Context(), tenant, asked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := decide.Gains{{From: "from", To: "more"}: 3, {From: "from", To: "same"}: 0}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("gains (-want +got):\n%s", diff)
+	}
+}
