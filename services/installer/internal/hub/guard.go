@@ -163,9 +163,9 @@ func stamp(info *jetstream.StreamInfo) time.Time {
 	return info.Created.UTC().Truncate(time.Microsecond)
 }
 
-// renew marks scopes whose grants or approvals need another look.
+// renew marks scopes whose grants, approvals or windows need another look.
 func (h *Hub) renew(ctx context.Context) error {
-	return h.c.Pool.Tx(ctx, func(tx pgx.Tx) error { return h.markPublished(ctx, tx, bus.FanOut, `renew <= now()`) })
+	return h.c.Pool.Tx(ctx, func(tx pgx.Tx) error { return h.markPublished(ctx, tx, bus.FanOut, `renew <= $2`, h.c.Now()) })
 }
 
 // switches marks scopes whose message does not say what a loss of commits, or its end, now demands.
@@ -188,12 +188,12 @@ func (h *Hub) markAll(ctx context.Context, tx pgx.Tx) error {
 }
 
 // markPublished marks published scopes that fulfil a condition and are not dirty already: those have their
-// turn, or their pause after a failure.
-func (h *Hub) markPublished(ctx context.Context, tx pgx.Tx, lane bus.Lane, condition string) error {
+// turn, or their pause after a failure. Arguments of the condition count from $2.
+func (h *Hub) markPublished(ctx context.Context, tx pgx.Tx, lane bus.Lane, condition string, args ...any) error {
 	_, err := tx.Exec(ctx, `insert into installer.dirty (tenant, cluster, namespace, lane)
 		select p.tenant, p.cluster, p.namespace, $1 from installer.published p
 		  join installer.clusters c on c.tenant = p.tenant and c.cluster_id = p.cluster_id and not c.removed
 		where `+condition+` order by p.tenant, p.cluster, p.namespace
-		on conflict (tenant, cluster, namespace) do nothing`, int16(lane))
+		on conflict (tenant, cluster, namespace) do nothing`, append([]any{int16(lane)}, args...)...)
 	return pg.Err(err)
 }

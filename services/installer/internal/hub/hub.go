@@ -82,6 +82,7 @@ func types() []events.Type {
 		events.SubscriptionCreated{}.EventType(), events.SubscriptionGenerated{}.EventType(),
 		events.SubscriptionChanged{}.EventType(), events.SubscriptionDeleted{}.EventType(),
 		events.InstallPlanProposed{}.EventType(), events.InstallPlanSuperseded{}.EventType(), events.InstallPlanApproved{}.EventType(),
+		events.InstallPlanApprovalGiven{}.EventType(),
 		events.InstallPlanRejected{}.EventType(), events.InstallPlanStarted{}.EventType(), events.InstallPlanBlocked{}.EventType(),
 		events.InstallPlanFinished{}.EventType(), events.InstallPlanFailed{}.EventType(),
 		events.CSVPhaseChanged{}.EventType(), events.CSVRemoved{}.EventType(), events.CSVFlapping{}.EventType(),

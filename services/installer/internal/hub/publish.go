@@ -133,7 +133,7 @@ func needed(m protocol.ScopePlans, content string) bool {
 }
 
 // current reports whether the last message is there, says the same and has grants that are good for long
-// enough.
+// enough. A message that stays is looked at again when the scope wants it.
 func (h *Hub) current(ctx context.Context, w wanted, sum string, there bool) (bool, error) {
 	var last string
 	var renew *time.Time
@@ -141,12 +141,20 @@ func (h *Hub) current(ctx context.Context, w wanted, sum string, there bool) (bo
 		w.message.Scope.Tenant, w.cluster, w.message.Scope.Namespace).Scan(&last, &renew)
 	if errors.Is(err, pgx.ErrNoRows) {
 		// Nothing was ever wanted of this scope, and nothing is.
-		return len(w.message.Plans) == 0 && len(w.message.Installed) == 0 && w.message.OperatorGroups == 0, nil
+		return len(w.message.Plans) == 0 && len(w.message.Installed) == 0 && w.message.OperatorGroups == 0 && w.renew.IsZero(), nil
 	}
 	if err != nil {
 		return false, pg.Err(err)
 	}
-	return there && last == sum && (renew == nil || h.c.Now().Before(*renew)), nil
+	if !there || last != sum || renew != nil && !h.c.Now().Before(*renew) {
+		return false, nil
+	}
+	if w.renew.IsZero() || renew != nil && !w.renew.Before(*renew) {
+		return true, nil
+	}
+	_, err = h.c.Pool.Exec(ctx, `update installer.published set renew = $4 where tenant = $1 and cluster_id = $2 and namespace = $3`,
+		w.message.Scope.Tenant, w.cluster, w.message.Scope.Namespace, w.renew)
+	return true, pg.Err(err)
 }
 
 // send publishes the message behind the one that was there when the tables were read. Plans that do not

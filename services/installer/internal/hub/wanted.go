@@ -123,6 +123,7 @@ func (h *Hub) fillPlans(ctx context.Context, tx pgx.Tx, w *wanted) error {
 	w.message.Plans = []protocol.Plan{}
 	for _, p := range plans {
 		if !p.state.Executable(now) {
+			w.await(p, now)
 			continue
 		}
 		out, why, err := h.plan(ctx, tx, w, p, now)
@@ -139,6 +140,28 @@ func (h *Hub) fillPlans(ctx context.Context, tx pgx.Tx, w *wanted) error {
 		w.contents = append(w.contents, digest.Digest(i.Content))
 	}
 	return nil
+}
+
+// await looks at the message again when the windows of a plan that may not begin yet open, and says where that
+// cannot be known. One that waits for people is looked at when they have decided.
+func (w *wanted) await(p planRow, now time.Time) {
+	if _, err := p.state.Windows(); err != nil {
+		w.withheld = append(w.withheld, withheld{plan: p.id, name: p.name, why: err.Error()})
+		return
+	}
+	if p.state.PhaseAt(now) != installplan.Installing {
+		return
+	}
+	if opens, ok := p.state.NextOpening(now); ok {
+		w.lookAt(opens)
+	}
+}
+
+// lookAt has the message looked at again at a time, if not before.
+func (w *wanted) lookAt(t time.Time) {
+	if w.renew.IsZero() || t.Before(w.renew) {
+		w.renew = t
+	}
 }
 
 func livePlans(ctx context.Context, tx pgx.Tx, s protocol.Scope) ([]planRow, error) {
@@ -193,16 +216,15 @@ func openBody(ctx context.Context, tx pgx.Tx, tenant, commitment string) (json.R
 	return body, err
 }
 
-// grant signs the permission to execute a plan. It ends with the approval that it rests on, unless the
-// plan has begun: such a plan is brought to its end.
+// grant signs the permission to execute a plan. It ends with the approval and the window that it rests on,
+// unless the plan has begun: such a plan is brought to its end.
 func (h *Hub) grant(w *wanted, p planRow, now time.Time) (protocol.Grant, error) {
-	expires := now.Add(GrantTTL)
-	renew := now.Add(GrantTTL / 2)
-	if a := p.state.Approval; !p.state.Begun && p.state.Proposed.Approval == installplan.Manual && a.Expires.Before(expires) {
-		expires, renew = a.Expires, a.Expires
-	}
-	if w.renew.IsZero() || renew.Before(w.renew) {
-		w.renew = renew
+	full := now.Add(GrantTTL)
+	expires := p.state.Until(now, full)
+	if expires.Before(full) {
+		w.lookAt(expires)
+	} else {
+		w.lookAt(now.Add(GrantTTL / 2))
 	}
 	g, err := protocol.Grant{
 		Plan: p.id, Digest: p.state.Proposed.Digest, Cluster: w.cluster.String(),
