@@ -24,6 +24,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/service"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/api"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/ask"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/store"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view"
@@ -128,22 +129,22 @@ func (a *App) assemble(p parts, tokens *store.Tokens) error {
 	a.intents = &intent.Service{
 		Pool: a.pool, Log: a.log, Bodies: store.Bodies{}, Credentials: p.credentials, Catalogs: content, Tenants: tokens,
 		Secrets: p.secrets, Hooks: store.Hooks{}, HookKey: a.cfg.HookKey, Hub: store.OperatorHub{}, Defaults: p.defaults,
-		Now: time.Now, NewID: uuid.New, Slog: a.tel.Log,
+		Previews: store.Previews{}, Asker: a.bus, Now: time.Now, NewID: uuid.New, Slog: a.tel.Log,
 	}
 	intents := a.intents
 	a.api = api.New(api.Deps{
 		Log: a.tel.Log, Tokens: tokens, Wait: reader,
 		Views: api.Views{
 			Clusters: view.Clusters, Catalogs: view.Catalogs, OperatorGroups: view.OperatorGroups,
-			Subscriptions: view.Subscriptions, InstallPlans: view.InstallPlans, Operators: view.Operators,
+			Subscriptions: view.Subscriptions, InstallPlans: view.InstallPlans, Operators: view.Operators, Policies: view.Policies,
 		},
 		ClusterReads: reader, ClusterWrites: intents,
 		CatalogReads: reader, CatalogWrites: intents, Browse: &view.Browser{Reader: reader}, Upgrades: &view.Browser{Reader: reader}, Blobs: &view.Browser{Reader: reader},
 		Search: &view.Browser{Reader: reader}, SecretReads: reader, SecretWrites: intents, HookWrites: intents, Pushes: intents, Hub: intents, Health: intents,
 		GroupReads: reader, GroupWrites: intents,
-		SubscriptionReads: reader, SubscriptionWrites: intents,
-		PlanReads: reader, PlanWrites: intents,
-		OperatorReads: reader, Events: reader, Effects: intents,
+		SubscriptionReads: reader, SubscriptionWrites: intents, Previews: intents,
+		PlanReads: reader, PlanWrites: intents, PolicyReads: reader, PolicyWrites: intents,
+		OperatorReads: reader, Explain: ask.Resolver{Bus: a.bus}, Events: reader, Effects: intents,
 	})
 	return nil
 }
@@ -169,6 +170,7 @@ func (a *App) Run(ctx context.Context) error {
 	g.Add("effects", a.intents.TellLostCommits)
 	g.Add("hooks", a.intents.TakePushes)
 	g.Add("default catalogs", a.intents.KeepDefaults)
+	g.Add("preview sweep", a.intents.SweepPreviews)
 	g.Add("api", func(ctx context.Context) error {
 		a.tel.Log.InfoContext(ctx, "the REST interface is served", "address", a.Addr())
 		return httpserver.Serve(ctx, a.listener, a.api, 0)

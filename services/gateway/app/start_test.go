@@ -158,6 +158,7 @@ func TestRebuiltViewsAreEqual(t *testing.T) {
 	b.cluster("spoke")
 	b.catalog("fleet")
 	must[model.OperatorGroup](b, 201, b.do("POST", "/api/v1/clusters/spoke/namespaces/ops/operatorgroups", model.CreateOperatorGroup{Name: "g"}))
+	b.write("PUT", "/api/v1/approvalpolicies/edge", model.ApprovalPolicySpec{})
 	for i := range 5 {
 		name := fmt.Sprintf("s%d", i)
 		must[model.Subscription](b, 201, b.do("POST", subscriptions, subscribe(name, "tidegauge")))
@@ -170,9 +171,17 @@ func TestRebuiltViewsAreEqual(t *testing.T) {
 			b.fact(events.Installer, events.KindCSV, csv, csv, events.CSVRemoved{Reason: "Deleted"})
 		}
 	}
+	b.fact(events.Resolver, events.KindInstallPlan, "00000000-0000-0000-0000-000000000004", "spoke/ops/install-4", events.InstallPlanSuperseded{})
+	b.fact(events.Resolver, events.KindSubscription, "spoke/ops/s2", "spoke/ops/s2", events.ResolutionFailed{Reason: "ErrorPreventedResolution", Explanation: "sha256:e"})
+	b.fact(events.Indexer, events.KindCatalog, "fleet", "fleet",
+		events.CatalogRevisionPublished{Revision: "sha256:2", Previous: "x", Variant: "1.34", Changes: []events.PackageChange{
+			{Package: "tidegauge", Change: "changed", Deprecated: []string{"olm.package", "olm.channel/fast"}}, {Package: "buoy", Change: "removed"},
+		}},
+		events.CatalogRevisionPublished{Revision: "sha256:3", Previous: "sha256:2", Variant: "1.34", Changes: []events.PackageChange{{Package: "tidegauge", Change: "changed", Undeprecated: []string{"olm.package"}}}},
+		events.CatalogLoadFailed{Reason: "InvalidCatalog"})
 	must[model.Removed](b, 200, b.do("DELETE", subscriptions+"/s3", nil))
 	b.position = must[model.Removed](b, 200, b.do("DELETE", "/api/v1/clusters/spoke", nil)).Position
-	for _, path := range []string{"clusters", "catalogs", "operatorgroups", "subscriptions", "installplans", "operators"} {
+	for _, path := range []string{"clusters", "catalogs", "operatorgroups", "subscriptions", "installplans", "operators", "approvalpolicies"} {
 		b.do("GET", b.seen("/api/v1/"+path), nil)
 	}
 	b.stop()

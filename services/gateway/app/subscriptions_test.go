@@ -93,7 +93,7 @@ func TestSubscriptionLife(t *testing.T) {
 
 	approved := must[model.InstallPlan](b, 200, b.do("POST", "/api/v1/installplans/"+plan+"/approve", model.ApprovePlan{Digest: p.Digest}))
 	b.position = approved.Position
-	step("approved", "UpgradePending", "tidegauge.v1.1.0", "", healthy+" InstallPlanPending=True:Installing")
+	step("approved", "UpgradePending", "tidegauge.v1.1.0", "", healthy+" InstallPlanPending=True:InstallPlanNotYetReconciled")
 
 	b.fact(events.Installer, events.KindInstallPlan, plan, "spoke/ops/install-aaaaa", events.InstallPlanStarted{Steps: 3})
 	const csv = "spoke/ops/tidegauge.v1.1.0"
@@ -224,7 +224,8 @@ func TestSubscriptionOfAPlanThatEnds(t *testing.T) {
 	rejected := must[model.InstallPlan](b, 200, b.do("POST", "/api/v1/installplans/"+second+"/reject", model.RejectPlan{Digest: "sha256:plan-install-bbbbb"}))
 	b.position = rejected.Position
 	s = must[model.Subscription](b, 200, b.do("GET", b.seen(subscriptions+"/tidegauge"), nil))
-	if s.Status.InstallPlan != nil || s.Status.CurrentCSV != "" || s.Status.State != "" {
+	if s.Status.InstallPlan != nil || s.Status.CurrentCSV != "" || s.Status.State != "" ||
+		conditionsOf(s) != "CatalogSourcesUnhealthy=False:AllCatalogSourcesHealthy InstallPlanMissing=True:ReferencedInstallPlanNotFound" {
 		t.Errorf("a rejected plan leaves no reference: %+v", s.Status)
 	}
 }

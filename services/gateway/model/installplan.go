@@ -2,7 +2,10 @@ package model
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
+
+	"github.com/chandler-fleet/chandler/libs/installplan"
 )
 
 // PlannedBundle is one bundle that a plan brings, and why.
@@ -47,7 +50,8 @@ type InstallPlan struct {
 	Blocked    *PlanBlock      `json:"blocked,omitempty" doc:"Why it waits; it goes on by itself"`
 	Failure    *PlanFailure    `json:"failure,omitempty"`
 	Message    string          `json:"message,omitempty" doc:"Sentence of the executor"`
-	Approved   *PlanApproval   `json:"approved,omitempty"`
+	Approved   *PlanApproval   `json:"approved,omitempty" doc:"The consent that completed the approval"`
+	PlanTerms
 	// SupersededBy is the id of the plan that took its place.
 	SupersededBy string     `json:"supersededBy,omitempty"`
 	ProposedAt   time.Time  `json:"proposedAt"`
@@ -62,6 +66,52 @@ type InstallPlan struct {
 	StepLog  json.RawMessage `json:"stepLog,omitempty" doc:"What was done, step by step"`
 	// Changes are given in answers about one plan: what each replacement changes for those who have it.
 	Changes []Upgrade `json:"changes,omitempty" nullable:"false" doc:"What each replaced version's end changes: custom resource definitions and rights"`
+}
+
+// What a plan that has not begun waits for.
+const (
+	WaitsForApproval = "Approval"
+	WaitsForWindow   = "Window"
+)
+
+// PlanTerms are what approval policies make of a plan, and how far it has come with that.
+type PlanTerms struct {
+	Policies         []string       `json:"policies,omitempty" nullable:"false" doc:"Approval policies that choose something of it"`
+	ManualReasons    []string       `json:"manualReasons,omitempty" nullable:"false" doc:"Why policies want a person: Install, PatchUpgrade, MinorUpgrade, MajorUpgrade, PermissionGrowth, or PermissionGrowthUnknown where the two bundles could not be compared"`
+	Approvers        int            `json:"approvers,omitempty" doc:"How many different people must approve; 0 where nobody has to"`
+	Approvals        []PlanApproval `json:"approvals,omitempty" nullable:"false" doc:"Those that count"`
+	MissingApprovals int            `json:"missingApprovals,omitempty" doc:"How many people have to approve still"`
+	ApprovalSeconds  int64          `json:"approvalSeconds,omitempty" doc:"How long an approval holds at most; 24 hours, or what the approver says, without it"`
+	Windows          []PlanWindows  `json:"windows,omitempty" nullable:"false" doc:"A window of each of these policies must be open for it to begin"`
+	WaitsFor         string         `json:"waitsFor,omitempty" enum:"Approval,Window" doc:"What it waits for before it may begin"`
+	NextOpening      *time.Time     `json:"nextOpening,omitempty" doc:"When its windows let it begin next; now or before where they do, absent where they never open together"`
+}
+
+// Terms are those of a plan at a moment. given are the consents while more are missing, approvals those that an
+// approval consists of.
+func Terms(s installplan.State, given, approvals []PlanApproval, now time.Time) PlanTerms {
+	p := s.Proposed
+	t := PlanTerms{
+		Policies: p.Policies, ManualReasons: p.ManualReasons, Approvers: s.Approvers(), MissingApprovals: s.Missing(now), ApprovalSeconds: p.ApprovalSeconds,
+	}
+	for _, g := range p.Windows {
+		t.Windows = append(t.Windows, PlanWindows{Policy: g.Policy, Windows: windows(g.Windows)})
+	}
+	switch phase := s.PhaseAt(now); {
+	case phase == installplan.RequiresApproval:
+		t.WaitsFor = WaitsForApproval
+		t.Approvals = slices.DeleteFunc(slices.Clone(given), func(a PlanApproval) bool { return !now.Before(a.Expires) })
+	case phase == installplan.Installing && !s.Begun && !s.Executable(now):
+		t.WaitsFor = WaitsForWindow
+		t.Approvals = approvals
+	default:
+		t.Approvals = approvals
+	}
+	if opens, ok := s.NextOpening(now); ok && len(p.Windows) > 0 && s.Live() && !s.Begun {
+		opens = opens.UTC()
+		t.NextOpening = &opens
+	}
+	return t
 }
 
 // PlanBlock is why a plan waits.
@@ -87,7 +137,7 @@ type PlanApproval struct {
 type ApprovePlan struct {
 	Digest  string     `json:"digest" minLength:"1" maxLength:"71" doc:"The plan's digest as you saw it"`
 	Base    *PlanBase  `json:"base,omitempty" doc:"The base as you saw it; the plan's own without it"`
-	Expires *time.Time `json:"expires,omitempty" doc:"End of the approval; 24 hours from now without it"`
+	Expires *time.Time `json:"expires,omitempty" doc:"End of the approval; without it what the policies say, else 24 hours from now, or from when the plan's windows open"`
 }
 
 // RejectPlan ends a plan.

@@ -39,13 +39,26 @@ const (
 
 // SubscriptionStatus is R-SUB §4.3.
 type SubscriptionStatus struct {
-	State        string       `json:"state" enum:",UpgradePending,UpgradeAvailable,AtLatestKnown,UpgradeFailed" doc:"Empty while nothing is resolved"`
-	CurrentCSV   string       `json:"currentCSV,omitempty" doc:"Newest version known, or being moved to"`
-	InstalledCSV string       `json:"installedCSV,omitempty"`
-	Phase        string       `json:"phase,omitempty" doc:"Phase of the installed CSV: health is read here, not from state"`
-	InstallPlan  *PlanRef     `json:"installPlan,omitempty" doc:"The current plan"`
-	Explanation  *Explanation `json:"explanation,omitempty" doc:"Why nothing can be planned, in answers about one subscription"`
-	Conditions   []Condition  `json:"conditions"`
+	State                 string                `json:"state" enum:",UpgradePending,UpgradeAvailable,AtLatestKnown,UpgradeFailed" doc:"Empty while nothing is resolved"`
+	CurrentCSV            string                `json:"currentCSV,omitempty" doc:"Newest version known, or being moved to"`
+	InstalledCSV          string                `json:"installedCSV,omitempty"`
+	Phase                 string                `json:"phase,omitempty" doc:"Phase of the installed CSV: health is read here, not from state"`
+	InstallPlan           *PlanRef              `json:"installPlan,omitempty" doc:"The current plan"`
+	InstallPlanGeneration int64                 `json:"installPlanGeneration,omitempty" doc:"Of the current plan"`
+	CatalogHealth         []CatalogSourceHealth `json:"catalogHealth,omitempty" nullable:"false" doc:"Of each catalog that the namespace sees, in answers about one subscription"`
+	Explanation           *Explanation          `json:"explanation,omitempty" doc:"Why nothing can be planned, in answers about one subscription"`
+	Conditions            []Condition           `json:"conditions"`
+}
+
+// CatalogSourceHealth is how one catalog does, and since which event (R-SUB §4.3).
+type CatalogSourceHealth struct {
+	Catalog   string    `json:"catalog"`
+	Namespace string    `json:"namespace,omitempty" doc:"Of a cluster's own catalog"`
+	Healthy   bool      `json:"healthy"`
+	State     string    `json:"state" enum:"Loading,Ready,Failed"`
+	Reason    string    `json:"reason,omitempty"`
+	Since     time.Time `json:"lastUpdated" doc:"Time of the event that set it"`
+	Event     string    `json:"event,omitempty" doc:"Id of the event that set it"`
 }
 
 // Explanation is why a subscription does not resolve.

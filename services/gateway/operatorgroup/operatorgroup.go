@@ -136,7 +136,7 @@ func normal(s events.OperatorGroupSpec) events.OperatorGroupSpec {
 
 func equal(a, b events.OperatorGroupSpec) bool {
 	return slices.Equal(a.TargetNamespaces, b.TargetNamespaces) && a.ServiceAccountName == b.ServiceAccountName &&
-		a.UpgradeStrategy == b.UpgradeStrategy && a.Colocation == b.Colocation
+		a.UpgradeStrategy == b.UpgradeStrategy && a.Colocation == b.Colocation && a.ExcludeGlobalCatalogs == b.ExcludeGlobalCatalogs
 }
 
 // Evolve returns the state after an event. An event of another kind of stream is an error.

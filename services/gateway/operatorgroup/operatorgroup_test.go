@@ -21,6 +21,8 @@ func TestDecide(t *testing.T) {
 	spec := func(targets ...string) events.OperatorGroupSpec {
 		return events.OperatorGroupSpec{TargetNamespaces: targets}
 	}
+	excluding := spec("a", "b")
+	excluding.ExcludeGlobalCatalogs = true
 	cases := []struct {
 		name  string
 		given history
@@ -35,6 +37,8 @@ func TestDecide(t *testing.T) {
 		{"unknown strategy", nil, operatorgroup.Create{Name: name, Spec: events.OperatorGroupSpec{UpgradeStrategy: "Hope"}}, nil, errs.Invalid},
 		{"change", history{created}, operatorgroup.Change{Spec: spec()}, history{events.OperatorGroupChanged{}}, ""},
 		{"change to the same set", history{created}, operatorgroup.Change{Spec: events.OperatorGroupSpec{TargetNamespaces: []string{"b", "a"}, UpgradeStrategy: "Default"}}, nil, ""},
+		{"look away from global catalogs (R-RES-5)", history{created}, operatorgroup.Change{Spec: excluding}, history{events.OperatorGroupChanged{Spec: excluding}}, ""},
+		{"look away again", history{created, events.OperatorGroupChanged{Spec: excluding}}, operatorgroup.Change{Spec: excluding}, nil, ""},
 		{"change nothing known", nil, operatorgroup.Change{}, nil, errs.NotFound},
 		{"delete", history{created}, operatorgroup.Delete{}, history{events.OperatorGroupDeleted{}}, ""},
 		{"delete twice", history{created, events.OperatorGroupDeleted{}}, operatorgroup.Delete{}, nil, errs.NotFound},

@@ -73,16 +73,20 @@ type Deps struct {
 	GroupWrites        GroupWrites
 	SubscriptionReads  SubscriptionReads
 	SubscriptionWrites SubscriptionWrites
+	Previews           Previews
+	PolicyReads        PolicyReads
+	PolicyWrites       PolicyWrites
 	PlanReads          PlanReads
 	PlanWrites         PlanWrites
 	OperatorReads      OperatorReads
+	Explain            Explainer
 	Events             EventReads
 	Effects            Effects
 }
 
 // Views are the names of the views that answer reads.
 type Views struct {
-	Clusters, Catalogs, OperatorGroups, Subscriptions, InstallPlans, Operators string
+	Clusters, Catalogs, OperatorGroups, Subscriptions, InstallPlans, Operators, Policies string
 }
 
 // API is the whole interface.
@@ -112,8 +116,11 @@ func New(d Deps) *API {
 		a.upgrades()
 		a.operatorGroups()
 		a.subscriptions()
+		a.previews()
 		a.installPlans()
+		a.approvalPolicies()
 		a.operators()
+		a.explanations()
 		a.events()
 		a.effects()
 		a.tidy()

@@ -79,13 +79,17 @@ func listed[T any](items []T, next []string, err error) (*listOutput[T], error) 
 	}
 	out := &listOutput[T]{Body: list[T]{Items: items}}
 	if len(next) > 0 {
-		raw, err := json.Marshal(next)
-		if err != nil {
-			return nil, errs.Wrap(errs.Internal, err, "write a cursor")
+		if out.Body.Next, err = cursor(next...); err != nil {
+			return nil, err
 		}
-		out.Body.Next = base64.RawURLEncoding.EncodeToString(raw)
 	}
 	return out, nil
+}
+
+// cursor writes where the next page begins.
+func cursor(after ...string) (string, error) {
+	raw, err := json.Marshal(after)
+	return base64.RawURLEncoding.EncodeToString(raw), errs.Wrap(errs.Internal, err, "write a cursor")
 }
 
 // waitList waits for the view of a list and reads its cursor.

@@ -87,31 +87,51 @@ func (a *API) subscriptions() {
 }
 
 func (a *API) subscriptionWrites() {
-	register(a, needWrite, created(pathSubscriptions, "create-subscription", tagSubscriptions, "Subscribe to a channel of a package"),
+	register(a, needWrite, triable[model.Subscription](a, created(pathSubscriptions, "create-subscription", tagSubscriptions, "Subscribe to a channel of a package")),
 		func(ctx context.Context, who model.Caller, in *struct {
 			NamespacePath
 			ValidateQuery
+			DryRunQuery
 			Body model.CreateSubscription
 		},
-		) (*written[model.Subscription], error) {
+		) (*tried, error) {
 			name := subscription.Name{Cluster: in.Cluster, Namespace: in.Namespace, Name: in.Body.Name}
+			if in.DryRun {
+				return a.drySubscription(ctx, who, name, model.PreviewCreate, &in.Body.SubscriptionSpec, in.Validate)
+			}
 			s, err := a.d.SubscriptionWrites.CreateSubscription(ctx, who, name, in.Body.SubscriptionSpec, model.Validate(in.Validate))
-			return wrote(s, s.Position, objectLocation("subscriptions", s.Cluster, s.Namespace, s.Name), err)
+			return wroteOr(http.StatusCreated, s, s.Position, objectLocation("subscriptions", s.Cluster, s.Namespace, s.Name), err)
 		})
-	register(a, needWrite, operation(http.MethodPut, pathSubscriptions+"/{name}", "change-subscription", tagSubscriptions, "Replace the intent of a subscription"),
+	register(a, needWrite, triable[model.Subscription](a, operation(http.MethodPut, pathSubscriptions+"/{name}", "change-subscription", tagSubscriptions, "Replace the intent of a subscription")),
 		func(ctx context.Context, who model.Caller, in *struct {
 			ObjectPath
 			ValidateQuery
+			DryRunQuery
 			Body model.SubscriptionSpec
 		},
-		) (*written[model.Subscription], error) {
+		) (*tried, error) {
+			if in.DryRun {
+				return a.drySubscription(ctx, who, in.subscription(), model.PreviewReplace, &in.Body, in.Validate)
+			}
 			s, err := a.d.SubscriptionWrites.ChangeSubscription(ctx, who, in.subscription(), in.Body, model.Validate(in.Validate))
-			return wrote(s, s.Position, "", err)
+			return wroteOr(http.StatusOK, s, s.Position, "", err)
 		})
-	register(a, needWrite, operation(http.MethodDelete, pathSubscriptions+"/{name}", "delete-subscription", tagSubscriptions,
-		"End a subscription; the installed operator stays"),
-		func(ctx context.Context, who model.Caller, in *ObjectPath) (*written[model.Removed], error) {
+	register(a, needWrite, triable[model.Removed](a, operation(http.MethodDelete, pathSubscriptions+"/{name}", "delete-subscription", tagSubscriptions,
+		"End a subscription; the installed operator stays")),
+		func(ctx context.Context, who model.Caller, in *struct {
+			ObjectPath
+			DryRunQuery
+		},
+		) (*tried, error) {
+			if in.DryRun {
+				return a.drySubscription(ctx, who, in.subscription(), model.PreviewDelete, nil, "")
+			}
 			r, err := a.d.SubscriptionWrites.DeleteSubscription(ctx, who, in.subscription())
-			return wrote(r, r.Position, "", err)
+			return wroteOr(http.StatusOK, r, r.Position, "", err)
 		})
+}
+
+func (a *API) drySubscription(ctx context.Context, who model.Caller, n subscription.Name, action string, spec *model.SubscriptionSpec, validate string) (*tried, error) {
+	c := model.PreviewSubscription{Cluster: n.Cluster, Namespace: n.Namespace, Name: n.Name, Action: action, Spec: spec}
+	return a.dryRun(ctx, who, model.PreviewChange{Subscription: &c}, model.Validate(validate), n.Cluster, n.Namespace)
 }

@@ -2,45 +2,89 @@ package intent
 
 import (
 	"context"
+	"slices"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/installplan"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
-var plans = aggregate[installplan.State, installplan.Command]{
-	events.KindInstallPlan, planSubject, installplan.Decide, fold(installplan.Evolve),
+var plans = aggregate[planState, installplan.Command]{
+	events.KindInstallPlan, planSubject, decidePlan, evolvePlan,
 }
 
-func planSubject(s installplan.State) string {
+// planState is a plan with what its answers say beside it.
+type planState struct {
+	installplan.State
+	given     []model.PlanApproval // while more are missing
+	approvals []model.PlanApproval // of the approval
+}
+
+func planSubject(s planState) string {
 	return s.Proposed.Cluster + "/" + s.Proposed.Namespace + "/" + s.Proposed.Name
+}
+
+func decidePlan(s planState, c installplan.Command) ([]events.Payload, error) {
+	return installplan.Decide(s.State, c)
+}
+
+func evolvePlan(s planState, r eventlog.Recorded) (planState, error) {
+	var err error
+	s.State, err = installplan.Evolve(s.State, r.Payload)
+	switch e := r.Payload.(type) {
+	case events.InstallPlanApprovalGiven:
+		s.given = append(others(s.given, e.By, r.Time), model.PlanApproval{By: e.By, At: r.Time, Expires: e.Expires})
+	case events.InstallPlanApproved:
+		s.approvals = append(others(s.given, r.Actor, r.Time), model.PlanApproval{By: r.Actor, At: r.Time, Expires: e.Expires})
+		s.given = nil
+	}
+	return s, err
+}
+
+// others are the consents of other people that have not expired at a time.
+func others(list []model.PlanApproval, by string, at time.Time) []model.PlanApproval {
+	return slices.DeleteFunc(slices.Clone(list), func(a model.PlanApproval) bool { return a.By == by || !at.Before(a.Expires) })
 }
 
 // ApprovePlan records a person's consent to exactly one digest on one base (DESIGN D6).
 func (s *Service) ApprovePlan(ctx context.Context, who model.Caller, id string, in model.ApprovePlan) (model.InstallPlan, error) {
-	return s.onPlan(ctx, who, id, func(installplan.State) installplan.Command {
+	return s.onPlan(ctx, who, id, func(ctx context.Context, tx pgx.Tx, now planState) (installplan.Command, error) {
 		c := installplan.Approve{Digest: in.Digest, Actor: who.Actor, Base: (*events.PlanBase)(in.Base), Now: s.Now().UTC()}
 		if in.Expires != nil {
 			c.Expires = in.Expires.UTC()
 		}
-		return c
+		var err error
+		c.Successor, err = s.successor(ctx, tx, who.Tenant, now.State)
+		return c, err
 	})
+}
+
+// successor is the plan that took a plan's place, so that a refusal can say what changed; nil where none did.
+func (s *Service) successor(ctx context.Context, tx pgx.Tx, tenant string, was installplan.State) (*events.InstallPlanProposed, error) {
+	if was.Phase != installplan.Superseded || was.SupersededBy == "" {
+		return nil, nil
+	}
+	head, err := s.Log.Latest(ctx, tx, tenant, events.KindInstallPlan, was.SupersededBy)
+	if err != nil || !head.Exists() {
+		return nil, err
+	}
+	next, err := replay(ctx, s, tx, tenant, plans, head, planState{})
+	return &next.Proposed, err
 }
 
 // RejectPlan ends a plan.
 func (s *Service) RejectPlan(ctx context.Context, who model.Caller, id string, in model.RejectPlan) (model.InstallPlan, error) {
-	return s.onPlan(ctx, who, id, func(installplan.State) installplan.Command {
-		return installplan.Reject{Digest: in.Digest, Actor: who.Actor}
+	return s.onPlan(ctx, who, id, func(context.Context, pgx.Tx, planState) (installplan.Command, error) {
+		return installplan.Reject{Digest: in.Digest, Actor: who.Actor}, nil
 	})
 }
 
-func (s *Service) onPlan(ctx context.Context, who model.Caller, id string, command func(installplan.State) installplan.Command) (model.InstallPlan, error) {
-	out, err := run(ctx, s, who, plans, id, installplan.State{},
-		func(_ context.Context, _ pgx.Tx, now installplan.State) (installplan.Command, error) {
-			return command(now), nil
-		})
+func (s *Service) onPlan(ctx context.Context, who model.Caller, id string, command commander[planState, installplan.Command]) (model.InstallPlan, error) {
+	out, err := run(ctx, s, who, plans, id, planState{}, command)
 	if err != nil {
 		return model.InstallPlan{}, err
 	}
@@ -49,10 +93,11 @@ func (s *Service) onPlan(ctx context.Context, who model.Caller, id string, comma
 		ID: p.Plan, Cluster: p.Cluster, Namespace: p.Namespace, Name: p.Name, Generation: p.Generation, Component: p.Component,
 		Approval: p.Approval, Phase: string(out.State.PhaseAt(out.Time)), Digest: p.Digest, Steps: p.Steps,
 		Base: model.PlanBase(p.Base), Bundles: model.Bundles(p.Bundles), Begun: out.State.Begun, UpdatedAt: out.Time,
-		Stream: out.Stream.String(), Version: out.Version, Position: out.Position,
+		PlanTerms: model.Terms(out.State.State, out.State.given, out.State.approvals, out.Time),
+		Stream:    out.Stream.String(), Version: out.Version, Position: out.Position,
 	}
-	if a := out.State.Approval; a.Digest != "" {
-		answer.Approved = &model.PlanApproval{By: who.Actor, At: out.Time, Expires: a.Expires}
+	if n := len(out.State.approvals); n > 0 {
+		answer.Approved = &out.State.approvals[n-1]
 	}
 	return answer, nil
 }

@@ -99,6 +99,8 @@ type Service struct {
 	Hub         Hub
 	Defaults    []model.AddCatalog // catalogs that come with the installation
 	Tenants     Tenants
+	Previews    Previews
+	Asker       Asker
 	Now         func() time.Time
 	NewID       func() uuid.UUID
 	Slog        *slog.Logger
@@ -151,6 +153,9 @@ func run[S, C any](ctx context.Context, s *Service, who model.Caller, a aggregat
 
 // transact runs do in a transaction of the caller's tenant, and anew where somebody was faster.
 func (s *Service) transact(ctx context.Context, who model.Caller, span string, do func(ctx context.Context, tx pgx.Tx) error) error {
+	if u := unitOf(ctx); u != nil { // one of several, all or none of which happen
+		return do(ctx, u.tx)
+	}
 	ctx, end := telemetry.Span(ctx, span)
 	var err error
 	for range decideAttempts {
@@ -186,6 +191,7 @@ func attempt[S, C any](ctx context.Context, s *Service, tx pgx.Tx, who model.Cal
 	if err != nil {
 		return out, eventlog.Appended{}, err
 	}
+	before := out.State
 	// Where nothing is to be said, the answer names the event that said it last.
 	appended := eventlog.Appended{Stream: stream, Version: version, Tenant: who.Tenant}
 	if len(payloads) > 0 {
@@ -200,7 +206,7 @@ func attempt[S, C any](ctx context.Context, s *Service, tx pgx.Tx, who model.Cal
 		}
 	}
 	out.Stream, out.Version = appended.Stream, appended.Version
-	return out, appended, nil
+	return out, appended, note(ctx, appended, a.subject(out.State), before, payloads)
 }
 
 func replay[S, C any](ctx context.Context, s *Service, q pg.Querier, tenant string, a aggregate[S, C], head eventlog.StreamHead, initial S) (S, error) {
@@ -232,7 +238,7 @@ func (s *Service) meta(ctx context.Context, who model.Caller, now time.Time) eve
 // position waits a little for the position of what was appended. The write has happened: whatever
 // goes wrong now is not its failure, and the name of the version serves as well.
 func (s *Service) position(ctx context.Context, a eventlog.Appended) string {
-	if a.Version == 0 {
+	if a.Version == 0 || unitOf(ctx) != nil { // nothing was written, or not yet
 		return ""
 	}
 	pos, ok, err := s.Log.Wait(ctx, a, positionWait)

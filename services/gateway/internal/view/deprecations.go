@@ -2,8 +2,11 @@ package view
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	libcatalog "github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/catalog/display"
@@ -29,18 +32,56 @@ func (r *Reader) deprecations(ctx context.Context, q pg.Querier, tenant string, 
 	if err != nil {
 		return err
 	}
-	s.Status.Conditions = append(s.Status.Conditions, deprecationConditions(p, s.Spec.Channel, s.Status.InstalledCSV, at(s.catalogSince, s.CreatedAt), s.catalogEvt)...)
-	return nil
+	since, err := deprecatedSince(ctx, q, tenant, s)
+	if err == nil {
+		s.Status.Conditions = append(s.Status.Conditions, deprecationConditions(p, s, since)...)
+	}
+	return err
 }
 
-// deprecationConditions are one condition for each deprecated element, and their roll-up.
-func deprecationConditions(p *libcatalog.Package, channel, installed string, since time.Time, event string) []model.Condition {
+// moment is an event that set something.
+type moment struct {
+	event string
+	since time.Time
+}
+
+// later is the one of two that came later: a condition about two things holds since the second one does.
+func (m moment) later(event string, since *time.Time) moment {
+	if since != nil && since.After(m.since) {
+		return moment{event, *since}
+	}
+	return m
+}
+
+// deprecatedSince tells by which events the elements of the subscribed package were deprecated.
+func deprecatedSince(ctx context.Context, q pg.Querier, tenant string, s *subscriptionRow) (map[string]moment, error) {
+	rows, err := q.Query(ctx, `select element, event_id, since from gateway.subscription_deprecations
+		where tenant = $1 and subject = $2 and variant = $3 and package = $4`, tenant, s.catalogSubject, s.catalogVariant, s.Spec.Package)
+	if err != nil {
+		return nil, fmt.Errorf("read deprecations: %w", pg.Err(err))
+	}
+	out := map[string]moment{}
+	var element string
+	var m moment
+	_, err = pgx.ForEachRow(rows, []any{&element, &m.event, &m.since}, func() error { out[element] = m; return nil })
+	return out, err
+}
+
+// deprecationConditions are one condition for each deprecated element, and their roll-up. A revision with too many changes
+// to name them all (CatalogRevisionPublished) stands for what it does not name.
+func deprecationConditions(p *libcatalog.Package, s *subscriptionRow, since map[string]moment) []model.Condition {
+	revision := moment{or(s.revisionEvent, s.catalogEvt), at(s.revisionSince, at(s.catalogSince, s.CreatedAt))}
 	var list []model.Condition
 	var all []string
-	for _, d := range []struct{ condition, schema, name, label string }{
-		{"PackageDeprecated", "olm.package", "", p.Name},
-		{"ChannelDeprecated", "olm.channel", channel, channel},
-		{"BundleDeprecated", "olm.bundle", installed, installed},
+	var first moment
+	for _, d := range []struct {
+		condition, schema, name, label string
+		by                             string // the other event that it takes
+		from                           *time.Time
+	}{
+		{"PackageDeprecated", "olm.package", "", p.Name, "", nil},
+		{"ChannelDeprecated", "olm.channel", s.Spec.Channel, s.Spec.Channel, s.specEvent, s.specSince},
+		{"BundleDeprecated", "olm.bundle", s.Status.InstalledCSV, s.Status.InstalledCSV, s.installedEvent, s.installedSince},
 	} {
 		if d.label == "" {
 			continue
@@ -49,13 +90,21 @@ func deprecationConditions(p *libcatalog.Package, channel, installed string, sin
 		if text == "" {
 			continue
 		}
+		m, named := since[strings.TrimSuffix(d.schema+"/"+d.name, "/")]
+		if !named {
+			m = revision
+		}
+		m = m.later(d.by, d.from)
+		if first.event == "" || m.since.Before(first.since) {
+			first = m
+		}
 		text = d.schema + "/" + d.label + ": " + text
 		all = append(all, text)
-		list = append(list, model.Condition{Type: d.condition, Status: "True", Reason: "Deprecated", Message: text, Since: since, Event: event})
+		list = append(list, model.Condition{Type: d.condition, Status: "True", Reason: "Deprecated", Message: text, Since: m.since, Event: m.event})
 	}
 	if len(all) > 0 {
 		list = append(list, model.Condition{
-			Type: "Deprecated", Status: "True", Reason: "Deprecated", Message: strings.Join(all, "; "), Since: since, Event: event,
+			Type: "Deprecated", Status: "True", Reason: "Deprecated", Message: strings.Join(all, "; "), Since: first.since, Event: first.event,
 		})
 	}
 	return list

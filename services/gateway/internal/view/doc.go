@@ -37,13 +37,14 @@ const (
 	Subscriptions  = "gateway.subscriptions"
 	InstallPlans   = "gateway.installplans"
 	Operators      = "gateway.operators"
+	Policies       = "gateway.approvalpolicies"
 )
 
 // Projections are all views.
 func Projections() []projection.Projection {
 	return []projection.Projection{
 		clustersProjection(), catalogsProjection(), operatorGroupsProjection(),
-		subscriptionsProjection(), installPlansProjection(), operatorsProjection(),
+		subscriptionsProjection(), installPlansProjection(), operatorsProjection(), policiesProjection(),
 	}
 }
 

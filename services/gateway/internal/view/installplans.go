@@ -18,7 +18,8 @@ import (
 )
 
 func planTypes() []events.Type {
-	return typesOf(events.InstallPlanProposed{}, events.InstallPlanSuperseded{}, events.InstallPlanApproved{}, events.InstallPlanRejected{},
+	return typesOf(events.InstallPlanProposed{}, events.InstallPlanSuperseded{}, events.InstallPlanApproved{},
+		events.InstallPlanApprovalGiven{}, events.InstallPlanRejected{},
 		events.InstallPlanStarted{}, events.InstallPlanBlocked{}, events.InstallPlanFinished{}, events.InstallPlanFailed{})
 }
 
@@ -47,10 +48,20 @@ func applyProposed(ctx context.Context, tx pgx.Tx, table string, e eventlog.Reco
 	}
 	return exec(ctx, tx, `insert into `+table+` (tenant, id, cluster, namespace, name, generation, component, approval, phase, begun,
 			digest, document, steps, base, bundles, blocked_class, blocked_reason, failed_step, failed_reason, superseded_by, step_log, approved_by,
-			epoch, position, proposed, updated, stream, version)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, false, $10, $11, $12, $13, $14, '', '', 0, '', '', '', '', $15, $16, $17, $17, $18, $19)`,
+			epoch, position, proposed, updated, stream, version, policies, manual_reasons, approvers, approval_seconds, windows)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, false, $10, $11, $12, $13, $14, '', '', 0, '', '', '', '', $15, $16, $17, $17, $18, $19,
+			coalesce($20::jsonb, '[]'), coalesce($21::jsonb, '[]'), $22, $23, coalesce($24::jsonb, '[]'))`,
 		e.Tenant, p.Plan, p.Cluster, p.Namespace, p.Name, p.Generation, p.Component, p.Approval, string(phase),
-		p.Digest, p.Document, p.Steps, p.Base, p.Bundles, e.Position.Epoch, e.Position.N, e.Time, e.Stream, e.Version)
+		p.Digest, p.Document, p.Steps, p.Base, p.Bundles, e.Position.Epoch, e.Position.N, e.Time, e.Stream, e.Version,
+		jsonOf(p.Policies), jsonOf(p.ManualReasons), p.Approvers, p.ApprovalSeconds, jsonOf(p.Windows))
+}
+
+// jsonOf is a list for a jsonb column; nil is null there.
+func jsonOf[T any](list []T) any {
+	if len(list) == 0 {
+		return nil
+	}
+	return list
 }
 
 // planChange is what an event changes in a plan's row; its arguments count from $5. It follows
@@ -61,7 +72,10 @@ func planChange(e eventlog.Recorded) (set string, args []any, err error) {
 	case events.InstallPlanSuperseded:
 		return `phase = 'Superseded', superseded_by = $5, ended = $3`, []any{p.By}, nil
 	case events.InstallPlanApproved:
-		return `phase = 'Installing', approved_by = $5, approved = $3, approval_expires = $6`, []any{e.Actor, p.Expires}, nil
+		return `phase = 'Installing', approved_by = $5, approved = $3, approval_expires = $7, consents = '[]', approvals = ` + consentsAnd,
+			[]any{e.Actor, model.PlanApproval{By: e.Actor, At: e.Time, Expires: p.Expires}, p.Expires}, nil
+	case events.InstallPlanApprovalGiven:
+		return `consents = ` + consentsAnd, []any{p.By, model.PlanApproval{By: p.By, At: e.Time, Expires: p.Expires}}, nil
 	case events.InstallPlanRejected:
 		return `phase = 'Rejected', ended = $3`, nil, nil
 	case events.InstallPlanStarted:
@@ -78,13 +92,18 @@ func planChange(e eventlog.Recorded) (set string, args []any, err error) {
 	}
 }
 
+// consentsAnd are the consents of others that have not expired, and the one of this event.
+const consentsAnd = `(select coalesce(jsonb_agg(c), '[]') from jsonb_array_elements(consents) c
+	where c ->> 'by' <> $5 and (c ->> 'expires')::timestamptz > $3) || $6::jsonb`
+
 // shownPhase is installplan.State.PhaseAt in SQL: an approval that expired before the first step is void.
 const shownPhase = `case when p.phase = 'Installing' and p.approval = 'Manual' and not p.begun and p.approval_expires <= now()
 	then 'RequiresApproval' else p.phase end`
 
 const planColumns = `select p.id, p.cluster, p.namespace, p.name, p.generation, p.component, p.approval, ` + shownPhase + `, p.begun, p.digest,
 	p.steps, p.base, p.bundles, p.blocked_class, p.blocked_reason, p.failed_step, p.failed_reason, p.superseded_by, p.approved_by, p.approved,
-	p.approval_expires, p.proposed, p.started, p.ended, p.updated, p.stream, p.version, p.step_log, p.epoch, p.position
+	p.approval_expires, p.proposed, p.started, p.ended, p.updated, p.stream, p.version, p.step_log, p.epoch, p.position,
+	p.policies, p.manual_reasons, p.approvers, p.approval_seconds, p.windows, p.consents, p.approvals, now()
 	from gateway.installplans p`
 
 // planRow is a plan with what its answer does not show.
@@ -102,9 +121,11 @@ func scanPlan(row pgx.Row) (planRow, error) {
 	var failure model.PlanFailure
 	var approvedBy string
 	var approved, expires *time.Time
+	var t planTerms
 	err := row.Scan(&p.ID, &p.Cluster, &p.Namespace, &p.Name, &p.Generation, &p.Component, &p.Approval, &p.Phase, &p.Begun, &p.Digest,
 		&p.Steps, &base, &bundles, &block.Class, &block.Reason, &failure.Step, &failure.Reason, &p.SupersededBy, &approvedBy, &approved,
-		&expires, &p.ProposedAt, &p.StartedAt, &p.EndedAt, &p.UpdatedAt, &p.Stream, &p.Version, &p.stepLog, &p.at.Epoch, &p.at.N)
+		&expires, &p.ProposedAt, &p.StartedAt, &p.EndedAt, &p.UpdatedAt, &p.Stream, &p.Version, &p.stepLog, &p.at.Epoch, &p.at.N,
+		&t.policies, &t.reasons, &t.approvers, &t.seconds, &t.windows, &t.consents, &t.approvals, &t.now)
 	p.Base, p.Bundles = model.PlanBase(base), model.Bundles(bundles)
 	if block.Reason != "" {
 		p.Blocked = &block
@@ -115,7 +136,34 @@ func scanPlan(row pgx.Row) (planRow, error) {
 	if approved != nil && expires != nil {
 		p.Approved = &model.PlanApproval{By: approvedBy, At: *approved, Expires: *expires}
 	}
+	p.PlanTerms = t.of(p.InstallPlan)
 	return p, err
+}
+
+// planTerms are what policies make of a plan, as its row has it.
+type planTerms struct {
+	policies, reasons   []string
+	approvers           int
+	seconds             int64
+	windows             []events.WindowGroup
+	consents, approvals []model.PlanApproval
+	now                 time.Time
+}
+
+// of folds the terms with the rest of the plan's row, in the words of its aggregate.
+func (t planTerms) of(p model.InstallPlan) model.PlanTerms {
+	s := installplan.State{
+		Phase: installplan.Phase(p.Phase), Begun: p.Begun, Proposed: events.InstallPlanProposed{
+			Approval: p.Approval, Policies: t.policies, ManualReasons: t.reasons, Approvers: t.approvers, ApprovalSeconds: t.seconds, Windows: t.windows,
+		},
+	}
+	if p.Approved != nil {
+		s.Approval = installplan.Approval{Digest: p.Digest, Expires: p.Approved.Expires}
+	}
+	for _, c := range t.consents {
+		s.Consents = append(s.Consents, installplan.Consent{By: c.By, Expires: c.Expires})
+	}
+	return model.Terms(s, t.consents, t.approvals, t.now)
 }
 
 func sayPlans(ctx context.Context, q pg.Querier, tenant string, items []planRow) error {

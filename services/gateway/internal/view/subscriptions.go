@@ -10,6 +10,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/installplan"
 	"github.com/chandler-fleet/chandler/libs/projection"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
 func subscriptionsProjection() projection.Projection {
@@ -17,8 +18,8 @@ func subscriptionsProjection() projection.Projection {
 		events.ResolutionFailed{}, events.ResolutionSucceeded{}, events.CSVPhaseChanged{}, events.CSVRemoved{},
 		events.CatalogAdded{}, events.CatalogRemoved{}, events.CatalogRevisionPublished{}, events.CatalogLoadFailed{})
 	return projection.Projection{
-		Name: Subscriptions, Version: 1, Schema: schema,
-		Tables: []string{"subscriptions", "subscription_csvs", "subscription_catalogs"},
+		Name: Subscriptions, Version: 2, Schema: schema,
+		Tables: []string{"subscriptions", "subscription_csvs", "subscription_catalogs", "subscription_deprecations"},
 		Types:  append(types, planTypes()...),
 		Apply:  applySubscriptionEvent,
 	}
@@ -26,14 +27,17 @@ func subscriptionsProjection() projection.Projection {
 
 // subscriptionFold is one event and the tables that it goes into.
 type subscriptionFold struct {
-	tx                       pgx.Tx
-	e                        eventlog.Recorded
-	subs, csvs, catalogs     string // tables
-	cluster, namespace, name string // of the event's subject
+	tx                         pgx.Tx
+	e                          eventlog.Recorded
+	subs, csvs, catalogs, ends string // tables; ends is that of deprecations
+	cluster, namespace, name   string // of the event's subject
 }
 
 func applySubscriptionEvent(ctx context.Context, tx pgx.Tx, t projection.Tables, e eventlog.Recorded) error {
-	f := subscriptionFold{tx: tx, e: e, subs: t.Name("subscriptions"), csvs: t.Name("subscription_csvs"), catalogs: t.Name("subscription_catalogs")}
+	f := subscriptionFold{
+		tx: tx, e: e, subs: t.Name("subscriptions"), csvs: t.Name("subscription_csvs"), catalogs: t.Name("subscription_catalogs"),
+		ends: t.Name("subscription_deprecations"),
+	}
 	if e.StreamID.Kind == events.KindCatalog {
 		return f.catalog(ctx)
 	}
@@ -69,13 +73,14 @@ func (f subscriptionFold) subscription(ctx context.Context) error {
 	case events.SubscriptionChanged:
 		s := p.Spec
 		return f.update(ctx, `package = $5, channel = $6, catalog = $7, catalog_namespace = $8, starting_csv = $9, approval = $10, config = $11,
-			updated = $12, version = $13`,
-			s.Package, s.Channel, s.Catalog, s.CatalogNamespace, s.StartingCSV, s.Approval, s.Config, e.Time, e.Version)
+			updated = $12, version = $13, spec_event = $14, spec_since = $12`,
+			s.Package, s.Channel, s.Catalog, s.CatalogNamespace, s.StartingCSV, s.Approval, s.Config, e.Time, e.Version, e.ID)
 	case events.SubscriptionDeleted:
 		return exec(ctx, f.tx, `delete from `+f.subs+` where tenant = $1 and cluster = $2 and namespace = $3 and name = $4`,
 			e.Tenant, f.cluster, f.namespace, f.name)
 	case events.ResolutionFailed:
-		return f.update(ctx, `failed_reason = $5, failed_document = $6, failed_event = $7, failed_since = $8, updated = $8, version = $9`,
+		return f.update(ctx, `failed_reason = $5, failed_document = $6, failed_event = $7, failed_since = $8, updated = $8, version = $9,
+			missing_event = '', missing_since = null`,
 			p.Reason, p.Explanation, e.ID, e.Time, e.Version)
 	case events.ResolutionSucceeded:
 		return f.resolved(ctx, p)
@@ -88,20 +93,27 @@ func (f subscriptionFold) insert(ctx context.Context, s events.SubscriptionSpec,
 	e := f.e
 	return exec(ctx, f.tx, `insert into `+f.subs+` (tenant, cluster, namespace, name, package, channel, catalog, catalog_namespace, starting_csv,
 			approval, config, generated, current_csv, installed_csv, plan_id, plan_name, plan_generation, plan_phase, plan_reason, plan_event,
-			failed_reason, failed_document, failed_event, created, updated, stream, version)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, '', '', '', '', 0, '', '', '', '', '', '', $13, $13, $14, $15)`,
+			failed_reason, failed_document, failed_event, created, updated, stream, version, spec_event, spec_since)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, '', '', '', '', 0, '', '', '', '', '', '', $13, $13, $14, $15, $16, $13)`,
 		e.Tenant, f.cluster, f.namespace, f.name, s.Package, s.Channel, s.Catalog, s.CatalogNamespace, s.StartingCSV,
-		s.Approval, s.Config, generated, e.Time, e.Stream, e.Version)
+		s.Approval, s.Config, generated, e.Time, e.Stream, e.Version, e.ID)
 }
 
 // resolved sets where the subscription moves to; it has arrived if the CSV exists, in whatever phase
 // (R-SUB §4.3).
 func (f subscriptionFold) resolved(ctx context.Context, p events.ResolutionSucceeded) error {
-	return f.update(ctx, `failed_reason = '', failed_document = '', failed_event = '', failed_since = null, updated = $6, version = $7,
+	const arrived = `where tenant = $1 and cluster = $2 and namespace = $3 and name = $4`
+	key := []any{f.e.Tenant, f.cluster, f.namespace, f.name}
+	err := f.update(ctx, `failed_reason = '', failed_document = '', failed_event = '', failed_since = null, updated = $6, version = $7,
 		current_csv = coalesce(nullif($5, ''), current_csv),
-		installed_csv = case when exists (select from `+f.csvs+` c where c.tenant = $1 and c.cluster = $2 and c.namespace = $3 and c.name = $5)
-			then $5 else installed_csv end`,
-		p.CSV, f.e.Time, f.e.Version)
+		missing_event = case when $8 then '' else missing_event end, missing_since = case when $8 then null else missing_since end`,
+		p.CSV, f.e.Time, f.e.Version, p.Plan == "")
+	if err != nil {
+		return err
+	}
+	return exec(ctx, f.tx, `update `+f.subs+` s set installed_csv = $5, installed_event = $6, installed_since = $7 `+arrived+` and installed_csv <> $5
+		and exists (select from `+f.csvs+` c where c.tenant = $1 and c.cluster = $2 and c.namespace = $3 and c.name = $5)`,
+		append(key, p.CSV, f.e.ID, f.e.Time)...)
 }
 
 func (f subscriptionFold) csv(ctx context.Context) error {
@@ -114,14 +126,14 @@ func (f subscriptionFold) csv(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return exec(ctx, f.tx, `update `+f.subs+` set installed_csv = $4, updated = $5
-			where tenant = $1 and cluster = $2 and namespace = $3 and current_csv = $4 and installed_csv <> $4`, append(key, e.Time)...)
+		return exec(ctx, f.tx, `update `+f.subs+` set installed_csv = $4, installed_event = $6, installed_since = $5, updated = $5
+			where tenant = $1 and cluster = $2 and namespace = $3 and current_csv = $4 and installed_csv <> $4`, append(key, e.Time, e.ID)...)
 	case events.CSVRemoved:
 		if err := exec(ctx, f.tx, `delete from `+f.csvs+` where tenant = $1 and cluster = $2 and namespace = $3 and name = $4`, key...); err != nil {
 			return err
 		}
-		return exec(ctx, f.tx, `update `+f.subs+` set installed_csv = '', updated = $5
-			where tenant = $1 and cluster = $2 and namespace = $3 and installed_csv = $4`, append(key, e.Time)...)
+		return exec(ctx, f.tx, `update `+f.subs+` set installed_csv = '', installed_event = $6, installed_since = $5, updated = $5
+			where tenant = $1 and cluster = $2 and namespace = $3 and installed_csv = $4`, append(key, e.Time, e.ID)...)
 	default:
 		return unknown(e)
 	}
@@ -132,13 +144,16 @@ func (f subscriptionFold) plan(ctx context.Context) error {
 	case events.InstallPlanProposed:
 		return f.proposed(ctx, p)
 	case events.InstallPlanSuperseded, events.InstallPlanRejected:
-		// The reference and the target are cleared, and resolution runs again (R-SUB-21).
+		// The reference and the target are cleared, and resolution runs again (R-SUB-21); until that says something
+		// else, or another plan is there, the subscription waits for one that is not (InstallPlanMissing).
 		return f.planUpdate(ctx, `plan_id = '', plan_name = '', plan_generation = 0, plan_phase = '', plan_reason = '', plan_event = $5, plan_since = $6,
-			current_csv = installed_csv`)
+			current_csv = installed_csv, missing_event = $5, missing_since = $6`)
+	case events.InstallPlanApprovalGiven:
+		return nil // it waits for the next one, since its proposal
 	case events.InstallPlanApproved:
-		return f.planUpdate(ctx, `plan_phase = 'Installing', plan_reason = '', plan_event = $5, plan_since = $6`)
+		return f.planUpdate(ctx, `plan_phase = 'Installing', plan_reason = '', plan_event = $5, plan_since = $6, plan_expires = $7`, p.Expires)
 	case events.InstallPlanStarted:
-		return f.planUpdate(ctx, `plan_phase = 'Installing', plan_reason = '', plan_event = $5, plan_since = $6`)
+		return f.planUpdate(ctx, `plan_phase = 'Installing', plan_reason = '', plan_event = $5, plan_since = $6, plan_begun = true`)
 	case events.InstallPlanBlocked:
 		return f.planUpdate(ctx, `plan_reason = $7, plan_event = $5, plan_since = $6`, p.Reason)
 	case events.InstallPlanFinished:
@@ -157,6 +172,11 @@ func (f subscriptionFold) planUpdate(ctx context.Context, set string, args ...an
 		append([]any{f.e.Tenant, f.cluster, f.namespace, f.name, f.e.ID, f.e.Time}, args...)...)
 }
 
+// windowsOf are the maintenance windows of a plan, never null.
+func windowsOf(p events.InstallPlanProposed) []events.WindowGroup {
+	return append([]events.WindowGroup{}, p.Windows...)
+}
+
 // proposed makes every subscription that the plan serves refer to it (R-IP-1).
 func (f subscriptionFold) proposed(ctx context.Context, p events.InstallPlanProposed) error {
 	phase := installplan.Installing
@@ -167,8 +187,9 @@ func (f subscriptionFold) proposed(ctx context.Context, p events.InstallPlanProp
 		for _, s := range b.Subscriptions {
 			f.name = s[strings.LastIndex(s, "/")+1:]
 			err := f.update(ctx, `current_csv = $5, plan_id = $6, plan_name = $7, plan_generation = $8, plan_phase = $9, plan_reason = '',
-				plan_event = $10, plan_since = $11, updated = $11`,
-				b.CSV, p.Plan, p.Name, p.Generation, string(phase), f.e.ID, f.e.Time)
+				plan_event = $10, plan_since = $11, updated = $11, missing_event = '', missing_since = null,
+				plan_approval = $12, plan_begun = false, plan_expires = null, plan_windows = $13`,
+				b.CSV, p.Plan, p.Name, p.Generation, string(phase), f.e.ID, f.e.Time, p.Approval, windowsOf(p))
 			if err != nil {
 				return err
 			}
@@ -178,23 +199,70 @@ func (f subscriptionFold) proposed(ctx context.Context, p events.InstallPlanProp
 }
 
 func (f subscriptionFold) catalog(ctx context.Context) error {
-	e := f.e
-	state, reason := "Loading", ""
-	switch p := e.Payload.(type) {
+	switch p := f.e.Payload.(type) {
 	case events.CatalogAdded:
+		return f.catalogState(ctx, "", model.CatalogLoading, "")
 	case events.CatalogRevisionPublished:
-		state = "Ready"
+		if err := f.catalogState(ctx, p.Variant, model.CatalogReady, ""); err != nil {
+			return err
+		}
+		return f.revision(ctx, p)
 	case events.CatalogLoadFailed:
-		state, reason = "Failed", p.Reason
+		return f.catalogState(ctx, p.Variant, model.CatalogFailed, p.Reason)
 	case events.CatalogRemoved:
-		return exec(ctx, f.tx, `delete from `+f.catalogs+` where tenant = $1 and subject = $2`, e.Tenant, e.Subject)
+		// One row stays, so that who follows the catalog is told when it went.
+		if err := exec(ctx, f.tx, `delete from `+f.catalogs+` where tenant = $1 and subject = $2`, f.e.Tenant, f.e.Subject); err != nil {
+			return err
+		}
+		if err := exec(ctx, f.tx, `delete from `+f.ends+` where tenant = $1 and subject = $2`, f.e.Tenant, f.e.Subject); err != nil {
+			return err
+		}
+		return f.catalogState(ctx, "", catalogGone, "")
 	default:
-		return unknown(e)
+		return unknown(f.e)
 	}
-	// Since is when the state began, not when it was last confirmed.
-	return exec(ctx, f.tx, `insert into `+f.catalogs+` as c (tenant, subject, state, reason, event_id, since) values ($1, $2, $3, $4, $5, $6)
-		on conflict (tenant, subject) do update set state = excluded.state, reason = excluded.reason,
+}
+
+// catalogState notes how a variant of a catalog does. Since is when the state began, not when it was last confirmed.
+func (f subscriptionFold) catalogState(ctx context.Context, variant, state, reason string) error {
+	e := f.e
+	return exec(ctx, f.tx, `insert into `+f.catalogs+` as c (tenant, subject, variant, state, reason, event_id, since) values ($1, $2, $3, $4, $5, $6, $7)
+		on conflict (tenant, subject, variant) do update set state = excluded.state, reason = excluded.reason,
 			event_id = case when c.state = excluded.state then c.event_id else excluded.event_id end,
 			since = case when c.state = excluded.state then c.since else excluded.since end`,
-		e.Tenant, e.Subject, state, reason, e.ID, e.Time)
+		e.Tenant, e.Subject, variant, state, reason, e.ID, e.Time)
+}
+
+// revision notes which event brought the revision in service, and since which one things are deprecated (R-SUB-41).
+func (f subscriptionFold) revision(ctx context.Context, p events.CatalogRevisionPublished) error {
+	e := f.e
+	if p.Revision == p.Previous {
+		return nil
+	}
+	err := exec(ctx, f.tx, `update `+f.catalogs+` set revision_event = $4, revision_since = $5 where tenant = $1 and subject = $2 and variant = $3`,
+		e.Tenant, e.Subject, p.Variant, e.ID, e.Time)
+	for _, c := range p.Changes {
+		if err != nil {
+			return err
+		}
+		err = f.deprecated(ctx, p.Variant, c)
+	}
+	return err
+}
+
+func (f subscriptionFold) deprecated(ctx context.Context, variant string, c events.PackageChange) error {
+	e := f.e
+	if c.Change == "removed" || len(c.Undeprecated) > 0 {
+		err := exec(ctx, f.tx, `delete from `+f.ends+` where tenant = $1 and subject = $2 and variant = $3 and package = $4 and ($5 or element = any ($6))`,
+			e.Tenant, e.Subject, variant, c.Package, c.Change == "removed", c.Undeprecated)
+		if err != nil {
+			return err
+		}
+	}
+	if len(c.Deprecated) == 0 {
+		return nil
+	}
+	return exec(ctx, f.tx, `insert into `+f.ends+` (tenant, subject, variant, package, element, event_id, since)
+		select $1, $2, $3, $4, element, $6, $7 from unnest($5::text[]) as element on conflict do nothing`,
+		e.Tenant, e.Subject, variant, c.Package, c.Deprecated, e.ID, e.Time)
 }

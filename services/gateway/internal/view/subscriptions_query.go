@@ -11,15 +11,6 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
-// Types of conditions that say why nothing can be planned (R-RES-41, R-SUB-42). Three of them the resolver
-// names as its reason.
-const (
-	conditionResolutionFailed = "ResolutionFailed"
-	conditionUnpacking        = "BundleUnpacking"
-	conditionUnpackFailed     = "BundleUnpackFailed"
-	conditionUnhealthy        = "CatalogSourcesUnhealthy"
-)
-
 // shownState is the table of R-SUB §4.3 in SQL.
 const shownState = `case
 	when s.current_csv = '' then ''
@@ -28,19 +19,23 @@ const shownState = `case
 		and g.namespace = s.namespace and g.spec ->> 'upgradeStrategy' = 'TechPreviewUnsafeFailForward') then 'UpgradeFailed'
 	else 'UpgradePending' end`
 
-// The catalog is the cluster's own one of the named namespace where there is such a one, else the hub's.
+// The catalog is the cluster's own one of the named namespace where there is such a one, else the hub's; one that was
+// removed counts where there is no other.
 const subscriptionColumns = `select s.cluster, s.namespace, s.name, s.package, s.channel, s.catalog, s.catalog_namespace, s.starting_csv, s.approval,
 	s.config, s.generated, ` + shownState + `, s.current_csv, s.installed_csv, coalesce(v.phase, ''),
 	s.plan_id, s.plan_name, s.plan_generation, s.plan_phase, s.plan_reason, s.plan_event, s.plan_since,
-	s.failed_reason, s.failed_document, s.failed_event, s.failed_since,
-	coalesce(own.state, hub.state, ''), coalesce(own.reason, hub.reason, ''), coalesce(own.event_id, hub.event_id, ''), coalesce(own.since, hub.since),
-	coalesce(own.subject, hub.subject, ''),
+	s.plan_begun, s.plan_approval, s.plan_expires, s.plan_windows, now(),
+	s.failed_reason, s.failed_document, s.failed_event, s.failed_since, s.missing_event, s.missing_since,
+	s.spec_event, s.spec_since, s.installed_event, s.installed_since,
+	coalesce(h.state, ''), coalesce(h.reason, ''), coalesce(h.event_id, ''), h.since, coalesce(h.subject, ''), coalesce(h.variant, ''),
+	coalesce(h.revision_event, ''), h.revision_since, coalesce(h.state = 'Ready', false) or exists (select from gateway.catalogs c where ` + visibleCatalogs + `),
 	s.created, s.updated, s.stream, s.version
 	from gateway.subscriptions s
+	left join gateway.clusters k on k.tenant = s.tenant and k.name = s.cluster
 	left join gateway.subscription_csvs v on v.tenant = s.tenant and v.cluster = s.cluster and v.namespace = s.namespace and v.name = s.installed_csv
-	left join gateway.subscription_catalogs own on s.catalog_namespace <> '' and own.tenant = s.tenant
-		and own.subject = s.cluster || '/' || s.catalog_namespace || '/' || s.catalog
-	left join gateway.subscription_catalogs hub on hub.tenant = s.tenant and hub.subject = s.catalog`
+	left join lateral (select h.state, h.reason, h.event_id, h.since, h.subject, h.variant, h.revision_event, h.revision_since from gateway.subscription_catalogs h where h.tenant = s.tenant and ` + seenVariant + `
+		and h.subject in (s.catalog, case when s.catalog_namespace <> '' then s.cluster || '/' || s.catalog_namespace || '/' || s.catalog else s.catalog end)
+		order by h.state = '` + catalogGone + `', h.subject = s.catalog, h.variant = '' limit 1) h on true`
 
 // subscriptionRow is a subscription with what its conditions are told from.
 type subscriptionRow struct {
@@ -56,6 +51,18 @@ type subscriptionRow struct {
 	catalogReason, catalogEvt string
 	catalogSince              *time.Time
 	catalogSubject            string
+	catalogVariant            string
+	revisionEvent             string // of the revision that the catalog serves
+	revisionSince             *time.Time
+	anyCatalog                bool // the namespace sees one at all
+	terms                     pendingTerms
+	now                       time.Time
+	missingEvent              string
+	missingSince              *time.Time
+	specEvent                 string
+	specSince                 *time.Time
+	installedEvent            string
+	installedSince            *time.Time
 }
 
 func scanSubscription(row pgx.Row) (subscriptionRow, error) {
@@ -63,14 +70,14 @@ func scanSubscription(row pgx.Row) (subscriptionRow, error) {
 	err := row.Scan(&s.Cluster, &s.Namespace, &s.Name, &s.Spec.Package, &s.Spec.Channel, &s.Spec.Catalog, &s.Spec.CatalogNamespace,
 		&s.Spec.StartingCSV, &s.Spec.Approval, &s.config, &s.Generated, &s.Status.State, &s.Status.CurrentCSV, &s.Status.InstalledCSV, &s.Status.Phase,
 		&s.plan.ID, &s.plan.Name, &s.plan.Generation, &s.plan.Phase, &s.planReason, &s.planEvent, &s.planSince,
-		&s.failed, &s.explanation, &s.failedEvent, &s.failedSince,
-		&s.catalogState, &s.catalogReason, &s.catalogEvt, &s.catalogSince, &s.catalogSubject,
+		&s.terms.begun, &s.terms.approval, &s.terms.expires, &s.terms.windows, &s.now,
+		&s.failed, &s.explanation, &s.failedEvent, &s.failedSince, &s.missingEvent, &s.missingSince,
+		&s.specEvent, &s.specSince, &s.installedEvent, &s.installedSince,
+		&s.catalogState, &s.catalogReason, &s.catalogEvt, &s.catalogSince, &s.catalogSubject, &s.catalogVariant,
+		&s.revisionEvent, &s.revisionSince, &s.anyCatalog,
 		&s.CreatedAt, &s.UpdatedAt, &s.Stream, &s.Version)
 	if err != nil {
 		return s, err
-	}
-	if s.plan.Name != "" {
-		s.Status.InstallPlan = &s.plan
 	}
 	if s.explanation != "" {
 		s.Status.Explanation = &model.Explanation{Digest: s.explanation}
@@ -78,86 +85,13 @@ func scanSubscription(row pgx.Row) (subscriptionRow, error) {
 	return s, nil
 }
 
-// conditions are those of R-SUB §4.5 that events tell of, each with the event that set it (R-SUB-40, R-SUB-42).
-func (s subscriptionRow) conditions() []model.Condition {
-	list := []model.Condition{s.catalogCondition()}
-	switch c := s.failure(); {
-	case s.failed == "":
-	case c.Type == list[0].Type:
-		list[0] = c
-	default:
-		list = append(list, c)
+// complete fills what follows from the row.
+func (s *subscriptionRow) complete() {
+	s.Status.Conditions = s.conditions()
+	if s.plan.Name != "" {
+		plan := s.plan
+		s.Status.InstallPlan, s.Status.InstallPlanGeneration = &plan, plan.Generation
 	}
-	switch s.plan.Phase {
-	case "RequiresApproval":
-		list = append(list, s.planCondition("InstallPlanPending", "RequiresApproval", "install plan "+s.plan.Name+" waits for approval"))
-	case "Installing":
-		message := "install plan " + s.plan.Name + " is being carried out"
-		if s.planReason != "" {
-			message = "install plan " + s.plan.Name + " waits: " + s.planReason
-		}
-		list = append(list, s.planCondition("InstallPlanPending", "Installing", message))
-	case "Failed":
-		list = append(list, s.planCondition("InstallPlanFailed", s.planReason, "install plan "+s.plan.Name+" failed"))
-	}
-	return list
-}
-
-// failure is the condition that a reason of the resolver stands for (R-SUB-42).
-func (s subscriptionRow) failure() model.Condition {
-	c := model.Condition{
-		Type: failureType(s.failed), Status: "True", Reason: s.failed,
-		Message: "the subscription does not resolve; its explanation says why", Since: at(s.failedSince, s.UpdatedAt), Event: s.failedEvent,
-	}
-	switch c.Type {
-	case conditionUnpacking:
-		c.Reason = "UnpackingInProgress"
-	case conditionUnhealthy:
-		c.Reason = "UnhealthyCatalogSourceFound"
-	}
-	return c
-}
-
-func failureType(reason string) string {
-	switch reason {
-	case conditionUnpacking, conditionUnpackFailed, conditionUnhealthy:
-		return reason
-	default:
-		return conditionResolutionFailed
-	}
-}
-
-func (s subscriptionRow) planCondition(typ, reason, message string) model.Condition {
-	return model.Condition{Type: typ, Status: "True", Reason: reason, Message: message, Since: at(s.planSince, s.UpdatedAt), Event: s.planEvent}
-}
-
-func (s subscriptionRow) catalogCondition() model.Condition {
-	name := s.Spec.Catalog
-	if s.Spec.CatalogNamespace != "" {
-		name = s.Spec.CatalogNamespace + "/" + name
-	}
-	c := model.Condition{
-		Type: conditionUnhealthy, Status: "True", Reason: "UnhealthyCatalogSourceFound",
-		Since: at(s.catalogSince, s.CreatedAt), Event: s.catalogEvt,
-	}
-	switch s.catalogState {
-	case model.CatalogReady:
-		c.Status, c.Reason, c.Message = "False", "AllCatalogSourcesHealthy", "all available catalogsources are healthy"
-	case "":
-		c.Message = "targeted catalogsource " + name + " missing"
-	case model.CatalogLoading:
-		c.Message = "targeted catalogsource " + name + " unhealthy: no revision is in service yet"
-	default:
-		c.Message = "targeted catalogsource " + name + " unhealthy: " + s.catalogReason
-	}
-	return c
-}
-
-func at(t *time.Time, otherwise time.Time) time.Time {
-	if t == nil {
-		return otherwise
-	}
-	return *t
 }
 
 // Subscriptions lists subscriptions by cluster, namespace and name.
@@ -187,7 +121,7 @@ func (r *Reader) Subscriptions(ctx context.Context, who model.Caller, f model.Su
 			return err
 		}
 		for i := range rows {
-			rows[i].Status.Conditions = rows[i].conditions()
+			rows[i].complete()
 		}
 		return nil
 	})
@@ -208,7 +142,7 @@ func (r *Reader) Subscription(ctx context.Context, who model.Caller, cluster, na
 		if err != nil {
 			return err
 		}
-		s.Status.Conditions = s.conditions()
+		s.complete()
 		if s.config != "" {
 			if s.Spec.Config, err = document(ctx, tx, `select body from gateway.bodies where tenant = $1 and commitment = $2`, who.Tenant, s.config); err != nil {
 				return err
@@ -221,6 +155,9 @@ func (r *Reader) Subscription(ctx context.Context, who model.Caller, cluster, na
 				return err
 			}
 			explain(&s.Status, failureType(s.failed))
+		}
+		if err := catalogHealth(ctx, tx, who.Tenant, s); err != nil {
+			return err
 		}
 		return r.deprecations(ctx, tx, who.Tenant, s)
 	})

@@ -1,0 +1,56 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+)
+
+// Explainer answers why things are as they are; the resolver does. It is errs.Unavailable while that is away.
+type Explainer interface {
+	ExplainSubscription(ctx context.Context, who model.Caller, cluster, namespace, name string) (model.Decision, error)
+	ExplainPlan(ctx context.Context, who model.Caller, p model.InstallPlan) (model.Decision, error)
+	WhyOperator(ctx context.Context, who model.Caller, cluster, namespace, name string) (model.OperatorReasoning, error)
+}
+
+// explanations are questions that the resolver answers. What is asked about must be known here first, so that a
+// caller learns the same of what is not there whoever answers.
+func (a *API) explanations() {
+	register(a, needRead, operation(http.MethodGet, pathSubscriptions+"/{name}/explanation", "explain-subscription", tagSubscriptions,
+		"Explain the last decision about a subscription: make it again from its recorded input, compare, and say what would help"),
+		func(ctx context.Context, who model.Caller, in *struct {
+			ObjectPath
+			ReadQuery
+		},
+		) (*output[model.Decision], error) {
+			if err := a.wait(ctx, who, a.d.Views.Subscriptions, in.ReadQuery); err != nil {
+				return nil, err
+			}
+			if _, err := a.d.SubscriptionReads.Subscription(ctx, who, in.Cluster, in.Namespace, in.Name); err != nil {
+				return nil, err
+			}
+			return read(a.d.Explain.ExplainSubscription(ctx, who, in.Cluster, in.Namespace, in.Name))
+		})
+	register(a, needRead, operation(http.MethodGet, "/installplans/{id}/explanation", "explain-installplan", tagPlans,
+		"Explain an install plan: make the decision again from its recorded input, compare, and say why nothing newer"),
+		func(ctx context.Context, who model.Caller, in *struct {
+			PlanPath
+			ReadQuery
+		},
+		) (*output[model.Decision], error) {
+			if err := a.wait(ctx, who, a.d.Views.InstallPlans, in.ReadQuery); err != nil {
+				return nil, err
+			}
+			p, err := a.d.PlanReads.InstallPlan(ctx, who, in.ID)
+			if err != nil {
+				return nil, err
+			}
+			return read(a.d.Explain.ExplainPlan(ctx, who, p))
+		})
+	register(a, needRead, operation(http.MethodGet, "/clusters/{cluster}/namespaces/{namespace}/operators/{name}/why", "why-operator", tagOperators,
+		"Say why an operator is there, and for every newer version why it is not taken; name is its CSV, its subscription or its package"),
+		func(ctx context.Context, who model.Caller, in *ObjectPath) (*output[model.OperatorReasoning], error) {
+			return read(a.d.Explain.WhyOperator(ctx, who, in.Cluster, in.Namespace, in.Name))
+		})
+}

@@ -1,0 +1,168 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"strconv"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/whatif"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+	"github.com/chandler-fleet/chandler/services/gateway/preview"
+)
+
+// Previews answers what changes would lead to, and carries out what was previewed.
+type Previews interface {
+	Preview(ctx context.Context, who model.Caller, in model.AskPreview, how model.Validate, limit int) (whatif.Page, preview.Kept, error)
+	ReadPreview(ctx context.Context, who model.Caller, id uuid.UUID, after whatif.Scope, limit int) (whatif.Page, preview.Kept, error)
+	ApplyPreview(ctx context.Context, who model.Caller, id uuid.UUID) (model.PreviewApplied, error)
+	Shadow(ctx context.Context, who model.Caller, in model.AskShadow) (whatif.ShadowPage, error)
+	Questions(ctx context.Context, who model.Caller, page model.Page) ([]model.Question, []string, error)
+}
+
+const (
+	tagPreviews  = "Previews"
+	pathPreviews = "/previews"
+	// scopeParts are cluster and namespace in a cursor.
+	scopeParts = 2
+)
+
+// DryRunQuery asks for a preview in the place of a write.
+type DryRunQuery struct {
+	DryRun bool `query:"dryRun" doc:"Nothing is written: the answer has status 200 and is a preview of what the write would lead to, after the same checks. It can be applied by its id."`
+}
+
+// PreviewPath is a preview in a path.
+type PreviewPath struct {
+	ID string `path:"id" format:"uuid" doc:"Id of the preview"`
+}
+
+// PageQuery are the parameters of a paged answer about namespaces.
+type PageQuery struct {
+	Limit  int    `query:"limit" minimum:"1" maximum:"200" default:"50" doc:"Namespaces that are looked at for one page"`
+	Cursor string `query:"cursor" maxLength:"2048" doc:"next of the page before"`
+}
+
+func (a *API) previews() {
+	register(a, needWrite, operation(http.MethodPost, pathPreviews, "create-preview", tagPreviews,
+		"Ask what changes would lead to, on every namespace that they touch: the very plans that would be proposed"),
+		func(ctx context.Context, who model.Caller, in *struct {
+			ValidateQuery
+			Limit int `query:"limit" minimum:"1" maximum:"200" default:"50" doc:"Namespaces that are looked at for the first page"`
+			Body  model.AskPreview
+		},
+		) (*output[model.Preview], error) {
+			return previewed(a.d.Previews.Preview(ctx, who, in.Body, model.Validate(in.Validate), in.Limit))
+		})
+	register(a, needRead, operation(http.MethodGet, pathPreviews+"/{id}", "get-preview", tagPreviews, "Read a preview, page by page"),
+		func(ctx context.Context, who model.Caller, in *struct {
+			PreviewPath
+			PageQuery
+		},
+		) (*output[model.Preview], error) {
+			after, err := in.after()
+			if err != nil {
+				return nil, err
+			}
+			return previewed(a.d.Previews.ReadPreview(ctx, who, uuid.MustParse(in.ID), after, in.Limit))
+		})
+	register(a, needWrite, operation(http.MethodPost, pathPreviews+"/{id}/apply", "apply-preview", tagPreviews,
+		"Carry out what was previewed, as long as nothing that it rests on has changed; 409 names what did. Applying again answers the same"),
+		func(ctx context.Context, who model.Caller, in *PreviewPath) (*written[model.PreviewApplied], error) {
+			p, err := a.d.Previews.ApplyPreview(ctx, who, uuid.MustParse(in.ID))
+			return wrote(p, p.Position, "", err)
+		})
+	register(a, needRead, operation(http.MethodPost, "/shadow", "shadow", tagPreviews,
+		"Make recorded decisions again, by this version or beside a catalog's revision or a policy, and list what comes out differently"),
+		func(ctx context.Context, who model.Caller, in *struct{ Body model.AskShadow }) (*output[model.Shadow], error) {
+			p, err := a.d.Previews.Shadow(ctx, who, in.Body)
+			return read(model.Shadow(p), err)
+		})
+	register(a, needWrite, operation(http.MethodGet, "/questions", "list-questions", tagPreviews,
+		"List who asked what, of questions that leave no event, newest first; for administrators"),
+		func(ctx context.Context, who model.Caller, in *struct {
+			Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"100" doc:"At most so many items"`
+			Cursor string `query:"cursor" maxLength:"2048" doc:"next of the page before"`
+		},
+		) (*listOutput[model.Question], error) {
+			page, err := ListQuery{Limit: in.Limit, Cursor: in.Cursor}.page()
+			if err != nil {
+				return nil, err
+			}
+			return listed(a.d.Previews.Questions(ctx, who, page))
+		})
+}
+
+// after reads the cursor of a page.
+func (q PageQuery) after() (whatif.Scope, error) {
+	p, err := ListQuery{Cursor: q.Cursor}.page()
+	if err != nil || q.Cursor == "" {
+		return whatif.Scope{}, err
+	}
+	if len(p.After) != scopeParts {
+		return whatif.Scope{}, errs.New(errs.Invalid, "the cursor does not belong to a preview").At("query.cursor", "cursor")
+	}
+	return whatif.Scope{Cluster: p.After[0], Namespace: p.After[1]}, nil
+}
+
+func previewed(page whatif.Page, kept preview.Kept, err error) (*output[model.Preview], error) {
+	if err != nil {
+		return nil, err
+	}
+	p := model.PreviewOf(page)
+	p.Applicable, p.NotApplicable = kept.NotApplicable == "", kept.NotApplicable
+	if page.Next != nil {
+		if p.Next, err = cursor(page.Next.Cluster, page.Next.Namespace); err != nil {
+			return nil, err
+		}
+	}
+	return &output[model.Preview]{Body: p}, nil
+}
+
+// tried is the answer to a write that may be a dry run: what was written, or a preview.
+type tried struct {
+	Status   int
+	Location string `header:"Location" doc:"Of what was made, or of the preview"`
+	Position string `header:"Chandler-Position" doc:"Of the write's event: epoch-number, or stream@version"`
+	Body     any
+}
+
+// wroteOr is the answer to a write that was no dry run.
+func wroteOr[T any](status int, body T, position, location string, err error) (*tried, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &tried{Status: status, Location: location, Position: position, Body: body}, nil
+}
+
+// dryRun answers with a preview of one change in one namespace; "" and "" are all.
+func (a *API) dryRun(ctx context.Context, who model.Caller, c model.PreviewChange, how model.Validate, cluster, namespace string) (*tried, error) {
+	in := model.AskPreview{Changes: []model.PreviewChange{c}, Cluster: cluster, Namespace: namespace}
+	out, err := previewed(a.d.Previews.Preview(ctx, who, in, how, 0))
+	if err != nil {
+		return nil, err
+	}
+	return &tried{Status: http.StatusOK, Location: prefix + pathPreviews + "/" + out.Body.ID, Body: out.Body}, nil
+}
+
+// triable documents an operation whose answer is a T or, as a dry run, a preview.
+func triable[T any](a *API, op huma.Operation) huma.Operation {
+	schemas := a.huma.OpenAPI().Components.Schemas
+	made, foreseen := schemas.Schema(typeOf[T](), true, ""), schemas.Schema(typeOf[model.Preview](), true, "")
+	answer := func(description string, s *huma.Schema) *huma.Response {
+		return &huma.Response{Description: description, Content: map[string]*huma.MediaType{"application/json": {Schema: s}}}
+	}
+	status := cmp.Or(op.DefaultStatus, http.StatusOK)
+	if status == http.StatusOK {
+		op.Responses = map[string]*huma.Response{"200": answer("OK; with dryRun=true the preview", &huma.Schema{AnyOf: []*huma.Schema{made, foreseen}})}
+		return op
+	}
+	op.Responses = map[string]*huma.Response{
+		strconv.Itoa(status): answer(http.StatusText(status), made), "200": answer("The preview, with dryRun=true", foreseen),
+	}
+	return op
+}

@@ -1,0 +1,130 @@
+// Package preview is what the gateway keeps of a preview: the intents that were asked about, the events that they came
+// to when they were tried, and whether they were carried out. It is pure.
+//
+//	asked   → the intents are tried and taken back; what they came to is kept, and put to the resolver
+//	applied → they run again, together; where they come to the same events on the same states, they stay
+package preview
+
+import (
+	"bytes"
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/chandler-fleet/chandler/libs/digest"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/whatif"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+)
+
+// Kept is a preview as it is kept until it expires.
+type Kept struct {
+	Tenant   string
+	ID       uuid.UUID
+	Actor    string
+	Asked    time.Time
+	Expires  time.Time
+	Request  model.AskPreview
+	Validate model.Validate
+	Writes   []Write
+	// NotApplicable is why it cannot be carried out; "" where it can.
+	NotApplicable string
+	// Bodies are commitments that nothing else has, until it is carried out.
+	Bodies []string
+
+	AppliedAt time.Time // zero before
+	AppliedBy string
+	Done      []Done
+}
+
+// Write is what one intent came to.
+type Write struct {
+	Subject    string              `json:"subject"`
+	Stream     string              `json:"stream"`
+	Before     string              `json:"before"`     // digest of the state that was decided on
+	Hypotheses []whatif.Hypothesis `json:"hypotheses"` // none where nothing changes
+}
+
+// Done is an event that carried a preview out.
+type Done struct {
+	Subject string `json:"subject"`
+	Stream  string `json:"stream"`
+	Version int64  `json:"version"`
+}
+
+// Same says whether an intent comes to what it came to before, on the same state.
+func (w Write) Same(o Write) bool {
+	if w.Subject != o.Subject || w.Stream != o.Stream || w.Before != o.Before || len(w.Hypotheses) != len(o.Hypotheses) {
+		return false
+	}
+	for i, h := range w.Hypotheses {
+		if x := o.Hypotheses[i]; h.Type != x.Type || !sameJSON(h.Data, x.Data) {
+			return false
+		}
+	}
+	return true
+}
+
+// sameJSON compares values, since a database writes JSON in its own way.
+func sameJSON(a, b json.RawMessage) bool {
+	x, err := digest.Canonical(a)
+	y, err2 := digest.Canonical(b)
+	return err == nil && err2 == nil && bytes.Equal(x, y)
+}
+
+// Changed names what is another thing than when the preview was asked for; nothing where all is the same.
+func (k Kept) Changed(now []Write) []string {
+	var out []string
+	for i, w := range k.Writes {
+		if i >= len(now) || !w.Same(now[i]) {
+			out = append(out, w.Subject)
+		}
+	}
+	return out
+}
+
+// Commitments are those of configurations and of sources among what is supposed, by subject.
+func Commitments(list []Write) (map[string]string, error) {
+	out := map[string]string{}
+	for _, w := range list {
+		for _, h := range w.Hypotheses {
+			p, err := h.Payload()
+			if err != nil {
+				return nil, err
+			}
+			switch p := p.(type) {
+			case events.SubscriptionCreated:
+				out[h.Subject] = p.Spec.Config
+			case events.SubscriptionChanged:
+				out[h.Subject] = p.Spec.Config
+			}
+		}
+	}
+	return out, nil
+}
+
+// Body is an erasable body as it is stored.
+type Body struct {
+	Commitment, Kind string
+	Salt, Body       []byte
+}
+
+// Actions that the record of questions tells apart.
+const (
+	ActionPreview = "preview"
+	ActionRead    = "preview.read"
+	ActionApply   = "preview.apply"
+	ActionShadow  = "shadow"
+)
+
+// Asked says who asked what and when.
+type Asked struct {
+	Tenant  string
+	ID      uuid.UUID
+	At      time.Time
+	Actor   string
+	Action  string
+	About   string
+	Preview uuid.UUID // zero where it is about none
+}
