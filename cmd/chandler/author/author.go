@@ -67,7 +67,7 @@ func Commands(env Env) []*cobra.Command {
 		t.migrateCommand(), t.composeCommand(), t.dockerfileCommand(), t.mirrorListCommand(), t.serveCommand(),
 	}
 	for _, c := range all {
-		statuses(c)
+		Statuses(c)
 	}
 	return all
 }
@@ -77,13 +77,14 @@ func ListCommands(env Env) []*cobra.Command {
 	t := &tool{Env: env}
 	all := []*cobra.Command{t.listPackagesCommand(), t.listChannelsCommand(), t.listBundlesCommand()}
 	for _, c := range all {
-		statuses(c)
+		Statuses(c)
 	}
 	return all
 }
 
-// statuses gives every error of a command, and of those below it, a status: 2 where it has none.
-func statuses(c *cobra.Command) {
+// Statuses gives every error of a command, and of those below it, a status: 2 where it has none. Commands of other
+// packages that need no server use it, too.
+func Statuses(c *cobra.Command) {
 	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return failed(fmt.Errorf("%w; see %s --help", err, c.CommandPath()))
 	})
@@ -99,7 +100,7 @@ func statuses(c *cobra.Command) {
 		c.RunE = func(c *cobra.Command, list []string) error { return failed(run(c, list)) }
 	}
 	for _, below := range c.Commands() {
-		statuses(below)
+		Statuses(below)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -34,21 +35,29 @@ type applyOptions struct {
 
 func (a *app) applyCommand() *cobra.Command {
 	var o applyOptions
+	var dryRun bool
 	c := &cobra.Command{
 		Use:   "apply -f FILE --cluster CLUSTER",
 		Short: "Create or change what OLM's own YAML says",
 		Long: `Reads Subscription, OperatorGroup and CatalogSource documents (operators.coreos.com), as YAML or
 JSON, several to a file, and creates or changes them on each of the clusters. A CatalogSource is
 visible on that cluster only; chandler catalog add offers one to the whole fleet. An OperatorHub
-(config.openshift.io) switches default catalogs of the whole fleet, and needs no --cluster.
+(config.openshift.io) switches default catalogs of the whole fleet, and an ApprovalPolicy
+(chandler-fleet.io/v1) holds for what its selector chooses; neither needs --cluster.
 
 All documents are read and checked before the first one is sent.`,
 		Example: `  chandler apply -f subscription.yaml --cluster east-1
   cat *.yaml | chandler apply -f - --cluster east-1,west-2 -n ports`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.apply(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if dryRun {
+				return a.planWhatIf(cmd.Context(), whatIf{applyOptions: o})
+			}
+			return a.apply(cmd.Context(), o)
+		},
 	}
 	fileFlags(c, &o.files, &o.clusters, &o.namespace)
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "change nothing, and show what it would lead to, as chandler plan does")
 	return c
 }
 
@@ -72,16 +81,16 @@ func (a *app) apply(ctx context.Context, o applyOptions) error {
 	}
 	var wrong []error
 	for _, d := range documents {
-		if d.Hub == nil {
+		if !d.Fleet() {
 			continue
 		}
-		if err := a.applyHub(ctx, c, *d.Hub); err != nil {
-			wrong = append(wrong, fmt.Errorf("operatorhub/%s: %w", d.Name, err))
+		if err := a.applyToFleet(ctx, c, d); err != nil {
+			wrong = append(wrong, fmt.Errorf("%s/%s: %w", strings.ToLower(d.Kind), d.Name, err))
 		}
 	}
 	for _, cluster := range o.clusters {
 		for _, d := range documents {
-			if d.Hub != nil {
+			if d.Fleet() {
 				continue
 			}
 			name, did, err := applyDocument(ctx, c, cluster, d)
@@ -123,7 +132,7 @@ func (a *app) documents(o applyOptions) ([]olm.Document, error) {
 		all = append(all, found...)
 	}
 	for i := range all {
-		if all[i].Hub != nil {
+		if all[i].Fleet() {
 			continue
 		}
 		if len(o.clusters) == 0 {
@@ -305,6 +314,14 @@ func applyCatalog(ctx context.Context, c *client.Client, r client.Ref, want olm.
 func sameCatalog(have model.Catalog, want olm.Catalog) bool {
 	return have.Priority == want.Priority && have.Source.Type == want.Source.Type &&
 		reflect.DeepEqual(have.Source.Settings(have.Display), want.Source.Settings(want.Display))
+}
+
+// applyToFleet applies a document that is about the whole fleet.
+func (a *app) applyToFleet(ctx context.Context, c *client.Client, d olm.Document) error {
+	if d.Hub != nil {
+		return a.applyHub(ctx, c, *d.Hub)
+	}
+	return a.applyPolicy(ctx, c, d.Name, *d.Policy)
 }
 
 func (a *app) applyHub(ctx context.Context, c *client.Client, want model.SetOperatorHub) error {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/cmd/chandler/author"
 	"github.com/chandler-fleet/chandler/cmd/chandler/client"
+	"github.com/chandler-fleet/chandler/cmd/chandler/conformance"
 )
 
 // Streams is what the command line takes from its process.
@@ -91,23 +92,25 @@ CHANDLER_TOKEN, or from the keys url and token of ~/.config/chandler/config.yaml
 	flags.StringVar(&a.token, "token", "", "bearer token; CHANDLER_TOKEN does not show in the list of processes")
 
 	root.AddGroup(&cobra.Group{ID: groupUse, Title: "Everyday commands:"}, &cobra.Group{ID: groupFleet, Title: "Clusters and catalogs:"},
-		&cobra.Group{ID: groupRun, Title: "Running Chandler:"})
+		&cobra.Group{ID: groupOffline, Title: "Resolving what is in a file, without a server:"}, &cobra.Group{ID: groupRun, Title: "Running Chandler:"})
 	add := func(group string, commands ...*cobra.Command) {
 		for _, c := range commands {
 			c.GroupID = group
 			root.AddCommand(c)
 		}
 	}
-	add(groupUse, a.getCommand(), a.describeCommand(), a.applyCommand(), a.deleteCommand(), a.approveCommand(), a.rejectCommand(), a.eventsCommand())
+	add(groupUse, a.getCommand(), a.describeCommand(), a.applyCommand(), a.deleteCommand(), a.approveCommand(), a.rejectCommand(), a.eventsCommand(), a.explainCommand(), a.whyCommand(), a.planCommand(), a.shadowCommand())
 	add(groupFleet, a.clusterCommand(), a.catalogCommand(), a.packagesRootCommand())
+	add(groupOffline, conformance.Commands(conformance.Env{In: a.In, Out: a.Out})...)
 	add(groupRun, a.devCommand(), a.keysCommand(), a.migrateCommand(), a.busCommand(), a.effectsCommand(), a.logCommand(), a.versionCommand())
 	return root
 }
 
 const (
-	groupUse   = "use"
-	groupFleet = "fleet"
-	groupRun   = "run"
+	groupUse     = "use"
+	groupFleet   = "fleet"
+	groupOffline = "offline"
+	groupRun     = "run"
 )
 
 // client returns the client for the address and token that flags, environment or file name.

@@ -59,6 +59,9 @@ func (a *app) describe(ctx context.Context, s scope, args []string) error {
 			p.printf("\n")
 		}
 		it.describe(p)
+		if err := a.describeRemedies(ctx, c, p, it); err != nil {
+			return err
+		}
 		if it.subject != "" { // a package has no events of its own
 			if err := a.describeEvents(ctx, c, p, it.subject); err != nil {
 				return err
@@ -106,6 +109,9 @@ func (p *page) operatorGroup(g model.OperatorGroup) {
 	p.line("Service account", g.Spec.ServiceAccountName)
 	p.line("Upgrade strategy", g.Spec.UpgradeStrategy)
 	p.line("Colocation", g.Spec.Colocation)
+	if g.Spec.ExcludeGlobalCatalogs {
+		p.line("Global catalogs", "excluded")
+	}
 	p.when("Created", g.CreatedAt)
 	p.conditions(g.Conditions)
 }
@@ -161,8 +167,9 @@ func (p *page) installPlan(v model.InstallPlan) {
 	p.line("ID", v.ID)
 	p.line("Component", v.Component)
 	p.line("Digest", v.Digest)
-	p.line("Approval", v.Approval)
+	p.line("Approval", approvalText(v))
 	p.line("Phase", v.Phase)
+	p.terms(v)
 	if v.Blocked != nil {
 		p.line("Waits for", v.Blocked.Reason+" ("+v.Blocked.Class+")")
 	}
@@ -170,9 +177,6 @@ func (p *page) installPlan(v model.InstallPlan) {
 		p.line("Failed", fmt.Sprintf("step %d: %s", v.Failure.Step, v.Failure.Reason))
 	}
 	p.line("Message", v.Message)
-	if v.Approved != nil {
-		p.line("Approved by", fmt.Sprintf("%s, until %s", v.Approved.By, v.Approved.Expires.UTC().Format("2006-01-02 15:04 MST")))
-	}
 	p.line("Superseded by", v.SupersededBy)
 	p.when("Proposed", v.ProposedAt)
 	p.section("Bundles")

@@ -134,7 +134,7 @@ func (a *app) installPlans() resource {
 			reason = p.Failure.Reason
 		}
 		return item{name: "installplan/" + key(p), value: p, subject: key(p), describe: func(d *page) { d.installPlan(p) }, cells: []any{
-			p.Cluster, p.Namespace, p.Name, or(strings.Join(csvs, ","), none), p.Approval, p.Phase, a.age(p.ProposedAt),
+			p.Cluster, p.Namespace, p.Name, or(strings.Join(csvs, ","), none), approvalText(p), p.Phase, or(waitText(p), none), a.age(p.ProposedAt),
 			strconv.Itoa(p.Steps), reason, short(p.Digest), p.ID,
 		}}
 	}
@@ -148,6 +148,7 @@ func (a *app) installPlans() resource {
 			{name: "CSV"},
 			{name: "Approval"},
 			{name: "Phase"},
+			{name: "Waits For"},
 			{name: "Age"},
 			{name: "Steps", wide: true},
 			{name: "Reason", wide: true},
@@ -238,7 +239,7 @@ type resource struct {
 func (r resource) singular() string { return r.names[0] }
 
 func (a *app) resources() []resource {
-	return []resource{a.clusters(), a.catalogs(), a.packages(), a.operatorGroups(), a.subscriptions(), a.installPlans(), a.operators()}
+	return []resource{a.clusters(), a.catalogs(), a.packages(), a.operatorGroups(), a.subscriptions(), a.installPlans(), a.approvalPolicies(), a.operators()}
 }
 
 // resource finds a kind by any of its names.

@@ -48,6 +48,11 @@ func (o *output) check() error {
 	return fmt.Errorf("output format %q: want json, yaml, wide or name", o.format)
 }
 
+// machine says whether the format is for programs, which read no sentences.
+func (o *output) machine() bool {
+	return o.format == formatJSON || o.format == formatYAML || o.format == formatName
+}
+
 // column is one column of a table; a wide one shows only with -o wide.
 type column struct {
 	name string

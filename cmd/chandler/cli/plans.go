@@ -21,6 +21,7 @@ func (a *app) approveCommand() *cobra.Command {
 		Short: "Approve an install plan as it is now",
 		Long: `Approves exactly the content that the plan has now: its digest, on the base that it was decided on.
 If anything of that changes before the first step, the approval is void and a new plan asks again.
+Where approval policies want several people, each approves for one; the plan goes on after the last.
 PLAN is a name within --cluster and --namespace, cluster/namespace/name, or an id.`,
 		Example: `  chandler approve install-7x2kq --cluster east-1 -n ports
   chandler approve east-1/ports/install-7x2kq --digest sha256:3f0c…`,
@@ -49,10 +50,18 @@ func (a *app) approve(ctx context.Context, s scope, name, digest string, valid t
 		until := a.Now().Add(valid).UTC()
 		in.Expires = &until
 	}
-	if _, err := c.Approve(ctx, p.ID, in); err != nil {
+	now, err := c.Approve(ctx, p.ID, in)
+	if err != nil {
 		return err
 	}
-	return a.say("installplan/%s/%s/%s approved (%s, %d steps)", p.Cluster, p.Namespace, p.Name, short(in.Digest), p.Steps)
+	did := "approved"
+	if now.MissingApprovals > 0 {
+		did = fmt.Sprintf("approved by you; %s of other people still missing", plural(now.MissingApprovals, "approval"))
+	}
+	if now.WaitsFor == model.WaitsForWindow {
+		did += "; it waits for its " + waitText(now)
+	}
+	return a.say("installplan/%s/%s/%s %s (%s, %d steps)", p.Cluster, p.Namespace, p.Name, did, short(in.Digest), p.Steps)
 }
 
 func (a *app) rejectCommand() *cobra.Command {

@@ -158,7 +158,8 @@ func TestSameOperatorGroup(t *testing.T) {
 	if !sameOperatorGroup(a, model.OperatorGroupSpec{TargetNamespaces: []string{"b", "a"}, UpgradeStrategy: "Default"}) {
 		t.Error("the order of namespaces makes a difference")
 	}
-	if sameOperatorGroup(a, model.OperatorGroupSpec{TargetNamespaces: []string{"a"}}) || sameOperatorGroup(a, model.OperatorGroupSpec{TargetNamespaces: a.TargetNamespaces, Colocation: "shared"}) {
+	if sameOperatorGroup(a, model.OperatorGroupSpec{TargetNamespaces: []string{"a"}}) || sameOperatorGroup(a, model.OperatorGroupSpec{TargetNamespaces: a.TargetNamespaces, Colocation: "shared"}) ||
+		sameOperatorGroup(a, model.OperatorGroupSpec{TargetNamespaces: a.TargetNamespaces, ExcludeGlobalCatalogs: true}) {
 		t.Error("another group makes no difference")
 	}
 }

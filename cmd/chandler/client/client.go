@@ -166,7 +166,7 @@ func listOf(path string) string {
 	switch {
 	case parts[0] == "clusters" && len(parts) > scopeElements:
 		return "/" + parts[scopeElements]
-	case slices.Contains([]string{"effects", "operatorhub", "cataloghealth"}, parts[0]), parts[len(parts)-1] == "hook":
+	case slices.Contains([]string{"effects", "operatorhub", "cataloghealth", "previews", "shadow"}, parts[0]), parts[len(parts)-1] == "hook":
 		return ""
 	default:
 		return "/" + parts[0]

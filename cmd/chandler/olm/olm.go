@@ -29,6 +29,8 @@ const (
 	KindOperatorGroup = "OperatorGroup"
 	KindCatalogSource = "CatalogSource"
 	KindOperatorHub   = "OperatorHub"
+	// KindApprovalPolicy is Chandler's own.
+	KindApprovalPolicy = "ApprovalPolicy"
 )
 
 // hubName is the name of the one OperatorHub.
@@ -40,9 +42,11 @@ var groups = map[string][]string{
 	KindOperatorGroup: {"operators.coreos.com/v1", "operators.coreos.com/v1alpha2"},
 	KindCatalogSource: {"operators.coreos.com/v1alpha1"},
 	KindOperatorHub:   {"config.openshift.io/v1"},
+
+	KindApprovalPolicy: {"chandler-fleet.io/v1"},
 }
 
-// Document is one object of a file: exactly one of the four specs is set.
+// Document is one object of a file: exactly one of the specs is set.
 type Document struct {
 	Kind      string
 	Namespace string // "" when the file does not say
@@ -53,10 +57,14 @@ type Document struct {
 	OperatorGroup *model.OperatorGroupSpec
 	Catalog       *Catalog
 	Hub           *model.SetOperatorHub // of the whole fleet, whatever the cluster
+	Policy        *model.ApprovalPolicySpec
 
 	// Notes are sentences about what is accepted and has no effect.
 	Notes []string
 }
+
+// Fleet says whether the document is about the whole fleet: neither cluster nor namespace is wanted for it.
+func (d *Document) Fleet() bool { return d.Hub != nil || d.Policy != nil }
 
 // Catalog is what Chandler takes of a CatalogSource.
 type Catalog struct {
@@ -71,7 +79,7 @@ type object struct {
 	Metadata   struct {
 		Name      string `json:"name"`
 		Namespace string `json:"namespace"`
-		// Annotations mean something on a CatalogSource.
+		// Annotations mean something on a CatalogSource and on an OperatorGroup.
 		Annotations map[string]string `json:"annotations"`
 	} `json:"metadata"`
 	Spec  json.RawMessage   `json:"spec"`
@@ -132,7 +140,7 @@ func readObject(raw []byte, where string) ([]Document, error) {
 	case o.Kind == "":
 		return nil, fmt.Errorf("%s: no kind", where)
 	case !known:
-		return nil, fmt.Errorf("%s: kind %s is not one that Chandler takes: want CatalogSource, OperatorGroup, OperatorHub or Subscription", where, o.Kind)
+		return nil, fmt.Errorf("%s: kind %s is not one that Chandler takes: want ApprovalPolicy, CatalogSource, OperatorGroup, OperatorHub or Subscription", where, o.Kind)
 	case !slices.Contains(versions, o.APIVersion):
 		return nil, fmt.Errorf("%s: %s of apiVersion %q: want %s", where, o.Kind, o.APIVersion, strings.Join(versions, " or "))
 	case o.Metadata.Name == "":
@@ -161,9 +169,11 @@ func (d *Document) read(spec json.RawMessage, annotations map[string]string) err
 	case KindSubscription:
 		return d.readSubscription(spec)
 	case KindOperatorGroup:
-		return d.readOperatorGroup(spec)
+		return d.readOperatorGroup(spec, annotations)
 	case KindOperatorHub:
 		return d.readHub(spec)
+	case KindApprovalPolicy:
+		return d.readPolicy(spec)
 	default:
 		return d.readCatalog(spec, annotations)
 	}

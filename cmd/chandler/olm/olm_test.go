@@ -82,12 +82,42 @@ func TestReadList(t *testing.T) {
 	}
 }
 
+// OLM's annotation hides the global catalogs where its value is the word true, and no other (R-RES-5).
+func TestReadExcludesGlobalCatalogs(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]bool{"true": true, "false": false, "True": false, "": false} {
+		got, err := olm.Read(strings.NewReader(`{apiVersion: operators.coreos.com/v1, kind: OperatorGroup, metadata: {name: a, namespace: ns,
+  annotations: {olm.operatorframework.io/exclude-global-namespace-resolution: "`+value+`"}}}`), "-")
+		if err != nil || len(got) != 1 || got[0].OperatorGroup.ExcludeGlobalCatalogs != want {
+			t.Errorf("annotation %q: Read = %+v, %v", value, got, err)
+		}
+	}
+}
+
+// An approval policy is Chandler's own, and of the whole fleet.
+func TestReadApprovalPolicy(t *testing.T) {
+	t.Parallel()
+	got, err := olm.Read(strings.NewReader(`{apiVersion: chandler-fleet.io/v1, kind: ApprovalPolicy, metadata: {name: nights}, spec: {
+  selector: {clusterLabels: {stage: production}}, windows: [{start: "22:00", minutes: 60, timeZone: UTC}], approvers: 2}}`), "-")
+	if err != nil || len(got) != 1 || !got[0].Fleet() {
+		t.Fatalf("Read = %+v, %v", got, err)
+	}
+	want := model.ApprovalPolicySpec{
+		Selector: model.PolicySelector{ClusterLabels: map[string]string{"stage": "production"}}, Approvers: 2,
+		Windows: []model.MaintenanceWindow{{Start: "22:00", Minutes: 60, TimeZone: "UTC"}},
+	}
+	if !reflect.DeepEqual(*got[0].Policy, want) {
+		t.Errorf("policy %+v", *got[0].Policy)
+	}
+}
+
 // What Chandler does not carry out is refused by name, never dropped.
 func TestReadRefuses(t *testing.T) {
 	t.Parallel()
 	sub := "apiVersion: operators.coreos.com/v1alpha1\nkind: Subscription\nmetadata: {name: a}\nspec: "
 	group := "apiVersion: operators.coreos.com/v1\nkind: OperatorGroup\nmetadata: {name: a}\nspec: "
 	source := "apiVersion: operators.coreos.com/v1alpha1\nkind: CatalogSource\nmetadata: {name: a}\nspec: "
+	policy := "apiVersion: chandler-fleet.io/v1\nkind: ApprovalPolicy\nmetadata: {name: a}\nspec: "
 	hub := "apiVersion: config.openshift.io/v1\nkind: OperatorHub\nmetadata: {name: cluster}\nspec: "
 	for name, c := range map[string]struct{ text, want string }{
 		"no YAML":                 {"{", "document 1"},
@@ -112,6 +142,8 @@ func TestReadRefuses(t *testing.T) {
 		"a pod's unknown field":   {source + "{sourceType: grpc, image: a/b, grpcPodConfig: {replicas: 2}}", "replicas"},
 		"another hub":             {strings.Replace(hub, "cluster", "other", 1), "named cluster"},
 		"a hub's unknown field":   {hub + "{disableAll: true}", "disableAll"},
+		"a policy's other field":  {policy + "{windows: [{begin: a}]}", "begin"},
+		"a policy in a namespace": {strings.Replace(policy, "name: a", "name: a, namespace: b", 1), "whole fleet"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

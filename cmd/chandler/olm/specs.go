@@ -33,6 +33,9 @@ func (d *Document) readSubscription(raw json.RawMessage) error {
 	return nil
 }
 
+// annotationExcludeGlobal on an OperatorGroup hides the global catalogs from its namespace where it is "true" (R-RES-5).
+const annotationExcludeGlobal = "olm.operatorframework.io/exclude-global-namespace-resolution"
+
 // operatorGroupSpec is R-OG §7.1; colocation is Chandler's own.
 type operatorGroupSpec struct {
 	TargetNamespaces   []string        `json:"targetNamespaces"`
@@ -43,7 +46,7 @@ type operatorGroupSpec struct {
 	Colocation         string          `json:"colocation"`
 }
 
-func (d *Document) readOperatorGroup(raw json.RawMessage) error {
+func (d *Document) readOperatorGroup(raw json.RawMessage, annotations map[string]string) error {
 	var s operatorGroupSpec
 	if err := strict(raw, &s); err != nil {
 		return err
@@ -57,6 +60,15 @@ func (d *Document) readOperatorGroup(raw json.RawMessage) error {
 	}
 	d.OperatorGroup = &model.OperatorGroupSpec{
 		TargetNamespaces: s.TargetNamespaces, ServiceAccountName: s.ServiceAccountName, UpgradeStrategy: s.UpgradeStrategy, Colocation: s.Colocation,
+		ExcludeGlobalCatalogs: annotations[annotationExcludeGlobal] == "true",
 	}
 	return nil
+}
+
+func (d *Document) readPolicy(raw json.RawMessage) error {
+	if d.Namespace != "" {
+		return fmt.Errorf("metadata.namespace is %s: an approval policy is for the whole fleet, spec.selector says for which namespaces", d.Namespace)
+	}
+	d.Policy = &model.ApprovalPolicySpec{}
+	return strict(raw, d.Policy)
 }

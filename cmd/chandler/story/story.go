@@ -46,6 +46,7 @@ func plain(t events.Type) string {
 		"operatorgroup.deleted.v1":       "operator group deleted",
 		"catalogsecret.deleted.v1":       "credential erased",
 		"subscription.deleted.v1":        "subscription deleted; the installed operator stays",
+		"policy.approval-deleted.v1":     "approval policy ended; approvals of plans that it shaped are void",
 	}[t]
 }
 
@@ -59,7 +60,7 @@ func sentence(p events.Payload) string {
 		return catalogSentence(v)
 	case events.SubscriptionCreated, events.SubscriptionGenerated, events.SubscriptionChanged, events.ResolutionFailed, events.ResolutionSucceeded:
 		return subscriptionSentence(v)
-	case events.InstallPlanProposed, events.InstallPlanSuperseded, events.InstallPlanApproved, events.InstallPlanRejected,
+	case events.InstallPlanProposed, events.InstallPlanSuperseded, events.InstallPlanApproved, events.InstallPlanApprovalGiven, events.InstallPlanRejected,
 		events.InstallPlanStarted, events.InstallPlanBlocked, events.InstallPlanFinished, events.InstallPlanFailed:
 		return planSentence(v)
 	case events.OperatorGroupCreated:
@@ -72,6 +73,8 @@ func sentence(p events.Payload) string {
 		return "removed from the cluster (" + v.Reason + ")"
 	case events.CSVFlapping:
 		return fmt.Sprintf("changed its phase %d times within %s; single changes are not recorded", v.Changes, time.Duration(v.Window)*time.Second)
+	case events.ApprovalPolicySet:
+		return policySet(v.Spec)
 	case events.EffectsStopped:
 		return "no plan takes a step from now on (" + v.Reason + ")"
 	case events.EffectsResumed:
@@ -79,6 +82,27 @@ func sentence(p events.Payload) string {
 	default:
 		return ""
 	}
+}
+
+// policySet says what kinds of thing a policy rules.
+func policySet(s events.ApprovalPolicySpec) string {
+	var rules []string
+	for _, r := range []struct {
+		is   bool
+		word string
+	}{
+		{s.Versions != (events.PolicyVersions{}), "versions"},
+		{len(s.Rules) > 0, "approval modes"},
+		{s.PermissionGrowth == "Manual", "growing permissions"},
+		{len(s.Windows) > 0, plural(len(s.Windows), "maintenance window")},
+		{s.Approvers > 1, plural(s.Approvers, "approver")},
+		{s.ApprovalSeconds > 0, "how long approvals hold"},
+	} {
+		if r.is {
+			rules = append(rules, r.word)
+		}
+	}
+	return "approval policy set: " + strings.Join(rules, ", ")
 }
 
 func clusterObserved(v events.ClusterObserved) string {
@@ -197,6 +221,8 @@ func planSentence(p events.Payload) string {
 		return "plan superseded before it began"
 	case events.InstallPlanApproved:
 		return "plan " + digest.Digest(v.Digest).Short() + " approved until " + v.Expires.UTC().Format("2006-01-02 15:04 MST")
+	case events.InstallPlanApprovalGiven:
+		return "one of several people approved plan " + digest.Digest(v.Digest).Short() + " until " + v.Expires.UTC().Format("2006-01-02 15:04 MST")
 	case events.InstallPlanRejected:
 		return "plan " + digest.Digest(v.Digest).Short() + " rejected"
 	case events.InstallPlanStarted:

@@ -1,0 +1,397 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/chandler-fleet/chandler/cmd/chandler/author"
+	"github.com/chandler-fleet/chandler/cmd/chandler/client"
+	"github.com/chandler-fleet/chandler/cmd/chandler/foreseen"
+	"github.com/chandler-fleet/chandler/libs/whatif"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+)
+
+// whatIf is what chandler plan is to suppose.
+type whatIf struct {
+	applyOptions
+	output
+
+	name     string
+	spec     model.SubscriptionSpec
+	catalog  model.PreviewCatalog
+	disable  bool
+	enable   bool
+	priority int32
+	remove   []string
+	apply    bool
+	validate string
+}
+
+func (a *app) planCommand() *cobra.Command {
+	var w whatIf
+	c := &cobra.Command{
+		Use:   "plan --what-if (-f FILE | --package NAME | --catalog NAME --revision DIGEST | --remove KIND/NAME)",
+		Short: "Show the install plans that a change would lead to, and change nothing",
+		Long: `Asks what would be decided if something were changed: a subscription, an operator group or an approval policy from
+a file or from flags, a catalog's revision, priority or absence, or the removal of one of these or of an operator.
+The answer are the very plans that would be proposed, with their digests, on every namespace that the change
+touches, what would be superseded, and what could not be planned and why.
+
+Nothing is changed without --apply. A preview is kept for an hour; until then chandler plan apply carries it out,
+as long as nothing that it rests on has changed.`,
+		Example: `  chandler plan --what-if -f subscription.yaml --cluster east-1
+  chandler plan --what-if --package tidegauge --channel steady --catalog fleet --cluster east-1 -n ports
+  chandler plan --what-if --catalog fleet --revision sha256:3f0c…
+  chandler plan --what-if --remove approvalpolicy/careful
+  chandler plan apply 0b0e2f5c-…`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("priority") {
+				w.catalog.Priority = &w.priority
+			}
+			return a.planWhatIf(cmd.Context(), w)
+		},
+	}
+	fileFlags(c, &w.files, &w.clusters, &w.namespace)
+	w.output.flags(c)
+	f := c.Flags()
+	f.Bool("what-if", true, "say what would be done, which is all that is done without --apply")
+	f.StringVar(&w.name, "name", "", "name of the subscription (that of the package without it)")
+	f.StringVar(&w.spec.Package, "package", "", "package to subscribe to")
+	f.StringVar(&w.spec.Channel, "channel", "", "channel of the package")
+	f.StringVar(&w.spec.Catalog, "catalog", "", "catalog of the package, or the catalog that is changed")
+	f.StringVar(&w.spec.StartingCSV, "starting-csv", "", "first version")
+	f.StringVar(&w.spec.Approval, "approval", "", "Automatic or Manual")
+	f.StringVar(&w.catalog.Revision, "revision", "", "stored revision that the catalog is to serve")
+	f.BoolVar(&w.disable, "disable", false, "the catalog is not offered any more")
+	f.BoolVar(&w.enable, "enable", false, "the catalog is offered again")
+	f.Int32Var(&w.priority, "priority", 0, "priority of the catalog")
+	f.StringSliceVar(&w.remove, "remove", nil, "kind/name that is gone: of subscription, operatorgroup, catalog, approvalpolicy, operator")
+	f.StringVar(&w.validate, "validate", "", "strict or lenient about package and channel")
+	f.BoolVar(&w.apply, "apply", false, "carry it out at once")
+	c.AddCommand(a.planApplyCommand(), a.planShowCommand())
+	return c
+}
+
+func (a *app) planApplyCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "apply ID", Short: "Carry out a preview while it holds", Args: needs(1),
+		Long: `Carries out what was previewed, all of it or nothing, as long as nothing that the preview rests on has changed: what
+did is named. Applying again says the same again.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			return a.applyPreview(cmd.Context(), c, args[0])
+		},
+	}
+}
+
+func (a *app) planShowCommand() *cobra.Command {
+	var o output
+	c := &cobra.Command{
+		Use: "show ID", Short: "Show a preview again", Args: needs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			p, err := c.Preview(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return a.showPreview(o, p)
+		},
+	}
+	o.flags(c)
+	return c
+}
+
+func (a *app) planWhatIf(ctx context.Context, w whatIf) error {
+	if err := w.output.check(); err != nil {
+		return err
+	}
+	in, err := a.suppose(w)
+	if err != nil {
+		return err
+	}
+	c, err := a.client()
+	if err != nil {
+		return err
+	}
+	p, err := c.AskPreview(ctx, in, model.Validate(w.validate))
+	if err != nil {
+		return err
+	}
+	if err := a.showPreview(w.output, p); err != nil || !w.apply {
+		return err
+	}
+	return a.applyPreview(ctx, c, p.ID)
+}
+
+func (a *app) applyPreview(ctx context.Context, c *client.Client, id string) error {
+	done, err := c.ApplyPreview(ctx, id)
+	if err != nil {
+		return err
+	}
+	for _, w := range done.Writes {
+		kind, _, _ := strings.Cut(w.Stream, ":")
+		if err := a.say("%s/%s applied (%s)", kind, w.Subject, w.Position); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// suppose reads the changes from files and flags.
+func (a *app) suppose(w whatIf) (model.AskPreview, error) {
+	var in model.AskPreview
+	if len(w.files) > 0 {
+		documents, err := a.documents(w.applyOptions)
+		if err != nil {
+			return in, err
+		}
+		if in.Changes, err = foreseen.Changes(documents, w.clusters); err != nil {
+			return in, err
+		}
+	}
+	if w.spec.Package != "" {
+		if len(w.clusters) == 0 || w.namespace == "" || w.spec.Catalog == "" {
+			return in, errors.New("say with --catalog, --cluster and --namespace where --package comes from and where it goes")
+		}
+		for _, cluster := range w.clusters {
+			in.Changes = append(in.Changes, model.PreviewChange{Subscription: &model.PreviewSubscription{
+				Cluster: cluster, Namespace: w.namespace, Name: or(w.name, w.spec.Package), Action: model.PreviewApply, Spec: &w.spec,
+			}})
+		}
+	} else if w.spec.Catalog != "" {
+		c, err := a.supposeCatalog(w)
+		if err != nil {
+			return in, err
+		}
+		in.Changes = append(in.Changes, c)
+	}
+	for _, name := range w.remove {
+		list, err := a.supposeRemoved(w, name)
+		if err != nil {
+			return in, err
+		}
+		in.Changes = append(in.Changes, list...)
+	}
+	if len(in.Changes) == 0 {
+		return in, errors.New("say what to suppose: -f, --package, --catalog with what becomes of it, or --remove")
+	}
+	return narrow(in, w), nil
+}
+
+// narrow looks at what --cluster and --namespace say where the change itself is about the whole fleet.
+func narrow(in model.AskPreview, w whatIf) model.AskPreview {
+	fleet := !slices.ContainsFunc(in.Changes, func(c model.PreviewChange) bool { return c.Catalog == nil && c.ApprovalPolicy == nil })
+	if fleet && len(w.clusters) == 1 {
+		in.Cluster = w.clusters[0]
+	}
+	if fleet {
+		in.Namespace = w.namespace
+	}
+	return in
+}
+
+func (a *app) supposeCatalog(w whatIf) (model.PreviewChange, error) {
+	if w.disable && w.enable {
+		return model.PreviewChange{}, errors.New("either --disable or --enable, not both")
+	}
+	ref, err := a.catalogs().ref(scope{}, w.spec.Catalog)
+	if err != nil {
+		return model.PreviewChange{}, err
+	}
+	c := w.catalog
+	c.Name, c.Cluster, c.Namespace = ref.Name, ref.Cluster, ref.Namespace
+	if w.disable || w.enable {
+		c.Disabled = &w.disable
+	}
+	if c.Revision == "" && c.Disabled == nil && c.Priority == nil {
+		return model.PreviewChange{}, errors.New("say what becomes of the catalog: --revision, --priority, --disable or --enable")
+	}
+	return model.PreviewChange{Catalog: &c}, nil
+}
+
+// supposeRemoved reads kind/name, and kind/cluster/namespace/name.
+func (a *app) supposeRemoved(w whatIf, name string) ([]model.PreviewChange, error) {
+	s := scope{namespace: w.namespace}
+	if len(w.clusters) == 1 {
+		s.cluster = w.clusters[0]
+	}
+	t, err := a.target(s, []string{name})
+	if err != nil {
+		return nil, err
+	}
+	var out []model.PreviewChange
+	for _, r := range t.refs {
+		c, err := foreseen.Removed(t.resource.names[0], r.Cluster, r.Namespace, r.Name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, c)
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("%q is not kind/name", name)
+	}
+	return out, nil
+}
+
+// showPreview writes a preview: a line for each plan and what becomes of others, then the sentences.
+func (a *app) showPreview(o output, p model.Preview) error {
+	if o.machine() {
+		return o.write(a.Out, nil, []item{{name: "preview/" + p.ID, value: p}}, true)
+	}
+	var rows [][]any
+	var lines []string
+	for _, s := range p.Items {
+		more, sentences := foreseen.Rows(s)
+		rows, lines = append(rows, more...), append(lines, sentences...)
+	}
+	if err := a.table(o, foreseen.Columns, rows, lines); err != nil {
+		return err
+	}
+	t := p.Totals
+	if err := a.say("%s, %d superseded, %s in %s; %d of them unchanged.", plural(t.Plans, "plan"), t.Superseded, plural(t.Failures, "failure"), plural(t.Scopes, "namespace"), t.Unchanged); err != nil {
+		return err
+	}
+	if !p.Applicable {
+		return a.say("Preview %s cannot be applied: %s.", p.ID, p.NotApplicable)
+	}
+	return a.say("Preview %s, until %s: chandler plan apply %s", p.ID, p.ExpiresAt.UTC().Format("15:04 UTC"), p.ID)
+}
+
+// table writes rows, unless there are none, and sentences below. The last column shows with -o wide.
+func (a *app) table(o output, names []string, rows [][]any, lines []string) error {
+	columns := make([]column, len(names))
+	for i, name := range names {
+		columns[i] = column{name: name, wide: i == len(names)-1}
+	}
+	items := make([]item, len(rows))
+	for i, cells := range rows {
+		items[i].cells = cells
+	}
+	if len(items) > 0 {
+		if err := o.write(a.Out, columns, items, false); err != nil {
+			return err
+		}
+	}
+	for _, l := range lines {
+		if err := a.say("%s", l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type shadowOptions struct {
+	applyOptions
+	output
+
+	in   model.AskShadow
+	all  bool
+	fail bool
+}
+
+func (a *app) shadowCommand() *cobra.Command {
+	var o shadowOptions
+	c := &cobra.Command{
+		Use:   "shadow [--catalog NAME --revision DIGEST | -f POLICY]",
+		Short: "Make recorded decisions again and list what comes out differently",
+		Long: `Makes the last decision about each subscription again, from what was recorded of it: by the version of Chandler
+that runs, or beside another revision of a catalog, or an approval policy from a file. Lists what would come out
+differently and why. Nothing is changed. With --all, every decision in the log is made again, or with --from and
+--to those between two positions.`,
+		Example: `  chandler shadow --fail-on-difference
+  chandler shadow --catalog fleet --revision sha256:3f0c…
+  chandler shadow -f policy.yaml --cluster east-1`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.shadow(cmd.Context(), o) },
+	}
+	fileFlags(c, &o.files, &o.clusters, &o.namespace)
+	o.output.flags(c)
+	f := c.Flags()
+	f.StringVar(&o.in.Catalog, "catalog", "", "catalog that is to serve another revision")
+	f.StringVar(&o.in.Revision, "revision", "", "stored revision that the catalog is to serve")
+	f.BoolVar(&o.all, "all", false, "every recorded decision, not the last one of each subscription")
+	f.StringVar(&o.in.From, "from", "", "position behind which decisions are made again")
+	f.StringVar(&o.in.To, "to", "", "position up to which decisions are made again")
+	f.BoolVar(&o.fail, "fail-on-difference", false, "end with status 1 where anything comes out differently")
+	return c
+}
+
+// beginning is the position before the first event.
+const beginning = "1-0"
+
+func (a *app) shadow(ctx context.Context, o shadowOptions) error {
+	if err := a.shadowInput(&o); err != nil {
+		return err
+	}
+	c, err := a.client()
+	if err != nil {
+		return err
+	}
+	total := model.Shadow{Differences: []whatif.ShadowDifference{}}
+	err = c.Shadow(ctx, o.in, func(p model.Shadow) error {
+		total.Same, total.Missing, total.Differences = total.Same+p.Same, total.Missing+p.Missing, append(total.Differences, p.Differences...)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := a.showShadow(o.output, total); err != nil {
+		return err
+	}
+	if o.fail && len(total.Differences) > 0 {
+		return &author.ExitError{Code: 1}
+	}
+	return nil
+}
+
+// shadowInput completes what is asked.
+func (a *app) shadowInput(o *shadowOptions) error {
+	if err := o.output.check(); err != nil {
+		return err
+	}
+	if len(o.clusters) > 1 {
+		return errors.New("decisions are made again on one cluster or on all")
+	}
+	if len(o.clusters) == 1 {
+		o.in.Cluster = o.clusters[0]
+	}
+	o.in.Namespace = o.namespace
+	if o.all {
+		o.in.From = or(o.in.From, beginning)
+	}
+	if len(o.files) == 0 {
+		return nil
+	}
+	documents, err := a.documents(o.applyOptions)
+	if err != nil {
+		return err
+	}
+	if len(documents) != 1 || documents[0].Policy == nil {
+		return errors.New("decisions are made again beside one ApprovalPolicy: the files hold something else")
+	}
+	o.in.Policy = &model.PreviewPolicy{Name: documents[0].Name, Spec: documents[0].Policy}
+	return nil
+}
+
+func (a *app) showShadow(o output, s model.Shadow) error {
+	if o.machine() {
+		return o.write(a.Out, nil, []item{{name: "shadow", value: s}}, true)
+	}
+	rows, lines := foreseen.Differences(s)
+	return a.table(o, foreseen.DifferenceColumns, rows, lines)
+}
