@@ -15,9 +15,9 @@ func Budgets() []Budget {
 		{Module: "migrations", Direct: 0},
 		{Module: "libs", Direct: 36},
 		{Module: "services/catalog-indexer", Direct: 10, Linked: 900},
-		{Module: "services/resolver", Direct: 8, Linked: 400},
+		{Module: "services/resolver", Direct: 8, Linked: 430},
 		{Module: "services/installer", Direct: 14, Linked: 860},
-		{Module: "services/gateway", Direct: 10, Linked: 440},
+		{Module: "services/gateway", Direct: 10, Linked: 460},
 		{Module: "cmd/chandler", Direct: 12, Linked: 1300},
 		{Module: "test", Direct: 10},
 	}

@@ -29,7 +29,7 @@ var kubernetesTypes = []string{
 
 // vocabulary is what pure packages share.
 var vocabulary = []string{
-	pureStd, "libs/errs", "libs/events", "libs/digest", "libs/protocol", "libs/catalog", "libs/catalog/display", "libs/source", "libs/installplan", "libs/bundle", "libs/render",
+	pureStd, "libs/errs", "libs/events", "libs/digest", "libs/protocol", "libs/catalog", "libs/catalog/display", "libs/source", "libs/installplan", "libs/installplan/window", "libs/bundle", "libs/render", "libs/whatif",
 	"github.com/google/uuid", "github.com/blang/semver/v4",
 }
 
@@ -45,17 +45,20 @@ func Rules() []Rule {
 		{Packages: []string{"libs/digest"}, May: []string{pureStd, "libs/internal/jsontree"}, Pure: true, Why: "stored digests depend on it"},
 		{Packages: []string{"libs/events"}, May: []string{pureStd, "github.com/google/uuid"}, Pure: true, Why: "stored events depend on it"},
 		{Packages: []string{"libs/protocol"}, May: []string{pureStd, "libs/errs", "libs/events", "libs/digest", "github.com/google/uuid"}, Pure: true, Why: "hub and executor share it"},
+		{Packages: []string{"libs/catalog/cel"}, May: []string{pureStd, "libs/errs", "github.com/blang/semver/v4", "github.com/google/cel-go"}, Pure: true, Why: "rules of constraints, by the loader for authors and by the resolver; the one place that knows the language"},
 		{Packages: []string{"libs/catalog/catalogtest"}, May: []string{anything}, Why: "used by tests only"},
-		{Packages: []string{"libs/catalog", "libs/catalog/internal/..."}, May: with(vocabulary, "libs/catalog/internal/...", "libs/internal/jsontree", "go.yaml.in/yaml/v3", "github.com/klauspost/compress", "github.com/go-git/go-git/v5/plumbing/format/gitignore"), Pure: true, Why: "rules of the field; files come in as an io/fs.FS"},
+		{Packages: []string{"libs/catalog", "libs/catalog/internal/..."}, May: with(vocabulary, "libs/catalog/internal/...", "libs/catalog/cel", "libs/internal/jsontree", "go.yaml.in/yaml/v3", "github.com/klauspost/compress", "github.com/go-git/go-git/v5/plumbing/format/gitignore"), Pure: true, Why: "rules of the field; files come in as an io/fs.FS"},
 		{Packages: []string{"libs/catalog/fbc", "libs/catalog/lint"}, May: with(vocabulary, "libs/catalog/...", "go.yaml.in/yaml/v3", "sigs.k8s.io/yaml", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/apiextensions-apiserver"), Pure: true, Why: "tools for authors: documents in, documents out"},
 		{Packages: []string{"libs/catalog/display"}, May: with(vocabulary, "libs/catalog"), Pure: true, Why: "what people see of an operator; indexer and gateway mean the same"},
 		{Packages: []string{"libs/catalog/compare"}, May: with(with(vocabulary, kubernetesTypes...), "libs/catalog/..."), Pure: true, Why: "what differs between two bundles, without I/O"},
+		{Packages: []string{"libs/whatif"}, May: []string{pureStd, "libs/errs", "libs/events", "github.com/google/uuid"}, Pure: true, Why: "gateway and resolver speak of previews in it"},
 		{Packages: []string{"libs/content"}, May: with(vocabulary, "github.com/klauspost/compress"), Pure: true, Why: "bytes in, packs out"},
 		{Packages: []string{"libs/source"}, May: with(vocabulary, "libs/source"), Pure: true, Why: "words and rules of sources; gateway and CLI check with them"},
 		{Packages: []string{"libs/source/internal/sourcetest"}, May: []string{anything}, Why: "used by tests only"},
 		{Packages: []string{"libs/source/..."}, May: []string{anyStd, "libs/errs", "libs/digest", "libs/registryapi", "libs/bundle", "libs/catalog/...", "libs/catalog", "libs/source", "libs/source/...", outside}, Why: "where catalogs come from: file systems, registries, repositories, servers"},
 		{Packages: []string{"libs/registryapi"}, May: []string{anyStd, "libs/errs", "google.golang.org/grpc", "google.golang.org/protobuf"}, Why: "the wire form of api.Registry"},
 		{Packages: []string{"libs/installplan"}, May: vocabulary, Pure: true, Why: "rules of the field, without I/O"},
+		{Packages: []string{"libs/installplan/window"}, May: []string{pureStd, "libs/errs", "libs/events"}, Pure: true, Why: "arithmetic of weekly windows; the time zones are in the program"},
 		{Packages: []string{"libs/bundle", "libs/render"}, May: with(with(vocabulary, kubernetesTypes...), "libs/internal/jsontree", "go.yaml.in/yaml/v3", "github.com/klauspost/compress"), Pure: true, Why: "bytes in, objects out"},
 		{Packages: []string{"libs/telemetry"}, May: []string{anyStd, "libs/errs", "go.opentelemetry.io", "github.com/prometheus/client_golang"}, Why: "the one place that starts telemetry"},
 		{Packages: []string{"libs/httpserver"}, May: []string{anyStd, "libs/errs", "libs/telemetry", "github.com/go-chi/chi/v5", "github.com/felixge/httpsnoop", "go.opentelemetry.io"}, Why: "the one table from kinds to status"},
@@ -72,6 +75,7 @@ func Rules() []Rule {
 		{Packages: []string{"libs/archtest"}, May: []string{anyStd}, Why: "looks, and is looked at by nobody"},
 		{Packages: []string{"migrations"}, May: []string{anyStd}, Why: "embedded SQL only"},
 
+		{Packages: []string{"services/resolver/offer"}, May: with(vocabulary, "libs/catalog/cel"), Pure: true, Why: "what catalogs offer, made ready; it knows nothing of a resolution"},
 		{Packages: []string{"services/*"}, May: []string{anyStd, "libs/service", "libs/telemetry", "services/*/app"}, Why: "main starts the app"},
 		{Packages: []string{"services/*/app"}, May: []string{anything}, Why: "the wiring knows all of its own service"},
 		{Packages: []string{"services/*/cmd/..."}, May: []string{anything}, Why: "generators of the service"},
