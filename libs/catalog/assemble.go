@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/chandler-fleet/chandler/libs/catalog/internal/value"
 	"github.com/chandler-fleet/chandler/libs/digest"
 )
 
@@ -23,6 +24,7 @@ type group struct {
 	findings     []Finding
 	severity     Severity // of what is wrong with the graph
 	notes        *notes
+	properties   value.Properties
 }
 
 func (g *group) addf(at place, s Severity, rule, format string, args ...any) {

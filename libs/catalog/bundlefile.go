@@ -70,8 +70,9 @@ func (d *bundleDraft) check() []Finding {
 	if _, err := semver.Parse(d.bundle.Version); err != nil {
 		add(SeverityError, "R-CAT-26", "version %q of the CSV is no semantic version (three numbers, no leading v or zeros): %v", d.bundle.Version, err)
 	}
+	var properties value.Properties
 	for _, p := range d.bundle.Properties {
-		for _, issue := range value.Property(p.Type, p.Value) {
+		for _, issue := range properties.Check(p.Type, p.Value) {
 			severity := SeverityError
 			if issue.Warning {
 				severity = SeverityWarning

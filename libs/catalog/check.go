@@ -170,7 +170,7 @@ func (g *group) checkProperties(b *bundleDraft) {
 		if why := value.Name(p.Type, MaxBlobNameBytes); why != "" {
 			g.addf(b.of("name", "name"), SeverityError, "R-CAT-25", "the type %.40q of a property of bundle %q %s", p.Type, b.bundle.Name, why)
 		}
-		for _, issue := range value.Property(p.Type, p.Value) {
+		for _, issue := range g.properties.Check(p.Type, p.Value) {
 			s := SeverityError
 			if issue.Warning {
 				s = SeverityWarning

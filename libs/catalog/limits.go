@@ -32,6 +32,10 @@ const (
 	MaxIgnoreBytes = 64 << 10
 	// MaxConstraintBytes is the raw size of one olm.constraint (R-RES-29).
 	MaxConstraintBytes = value.MaxConstraintBytes
+	// MaxConstraintDepth is how many constraints may be inside each other (R-RES-29); real ones have two or three levels.
+	MaxConstraintDepth = value.MaxConstraintDepth
+	// MaxRules is the number of different rules of the bundles of a package together (R-RES-26); real ones have a handful.
+	MaxRules = value.MaxRules
 	// MaxBundleFiles is the number of files of one bundle directory; the largest real one has 60.
 	MaxBundleFiles = 1_000
 	// MaxBundleBytes is the size of all manifests of one bundle; the largest real one has 6.8 MB.

@@ -50,6 +50,14 @@ func another(name, version string, properties ...string) string {
 	return s + "---\n"
 }
 
+// manyRules are properties with one rule more than a package may have.
+func manyRules() (out []string) {
+	for i := range catalog.MaxRules + 1 {
+		out = append(out, fmt.Sprintf("{type: olm.constraint, value: {cel: {rule: 'size(properties) > %d'}}}", i))
+	}
+	return out
+}
+
 // rulesOf returns "severity rule" of every finding.
 func rulesOf(c *catalog.Catalog) []string {
 	var out []string
@@ -105,6 +113,7 @@ func TestRules(t *testing.T) {
 		{"property without value", files{"a": pkg + channel + another("buoy.v1.0.0", "1.0.0", "{type: x, value: null}")}, "error R-CAT-25", 0, "no value"},
 		{"large constraint", files{"a": pkg + channel + another("buoy.v1.0.0", "1.0.0", "{type: olm.constraint, value: {failureMessage: "+strings.Repeat("x", catalog.MaxConstraintBytes)+"}}")}, "error R-CAT-25", 0, "R-RES-29"},
 		{"rule of a constraint (R-RES-26)", files{"a": pkg + channel + another("buoy.v1.0.0", "1.0.0", "{type: olm.constraint, value: {cel: {rule: 'properties.exists(p, p.kind = 1)'}}}")}, "error R-CAT-25", 16, "line 1, column 29"},
+		{"too many rules (R-RES-26)", files{"a": pkg + channel + another("buoy.v1.0.0", "1.0.0", manyRules()...)}, "error R-CAT-25", 0, "more than 64 rules"},
 		{"rule that is no condition (R-RES-26)", files{"a": pkg + channel + another("buoy.v1.0.0", "1.0.0", "{type: olm.constraint, value: {any: {constraints: [{cel: {rule: 1 + 1}}]}}}")}, "error R-CAT-25", 16, "any[0].cel: cel rule \"1 + 1\" gives int"},
 		{"bundle object", files{"a": pkg + channel + another("buoy.v1.0.0", "1.0.0", "{type: olm.bundle.object, value: {data: '%%%'}}")}, "error R-CAT-25", 0, "base64"},
 		{"no identity", files{"a": pkg + channel + "schema: olm.bundle\npackage: buoy\nname: buoy.v1.0.0\nimage: x\nproperties: []\n"}, "error R-CAT-26", 0, "exactly one olm.package property, it has 0"},

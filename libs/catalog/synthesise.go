@@ -76,7 +76,7 @@ func (g *group) usable(d *bundleDraft) bool {
 			g.addf(d.in("name"), SeverityWarning, "R-CAT-25", "bundle %q is left out: the type %.40q of a property %s", d.bundle.Name, p.Type, why)
 			return false
 		}
-		for _, issue := range value.Property(p.Type, p.Value) {
+		for _, issue := range g.properties.Check(p.Type, p.Value) {
 			if !issue.Warning {
 				g.addf(d.in(p.Type), SeverityWarning, "R-CAT-25", "bundle %q is left out: property %s: %s", d.bundle.Name, p.Type, issue.Text)
 				return false

@@ -17,9 +17,8 @@ const (
 // meter says what calls cost. The language's own measure takes a call for cheap wherever a type is known only
 // when the rule is evaluated, which here is nearly everywhere, and a list for as large as its first level.
 //
-// No value in a rule's hands can be worth much more than what was paid: a list grows by joining, which pays for
-// the smaller side with all that is inside. So nothing doubles for free, and looking at a value, which is paid
-// afterwards, takes bounded time as well.
+// A call is paid for when it is done. What looks at a text takes bounded time nevertheless, since a text grows by
+// joining, which pays for all of it. What looks at all inside a value asks before: see comparison and matches.
 type meter struct{}
 
 // CallCost implements interpreter.ActualCostEstimator.
@@ -28,10 +27,8 @@ func (meter) CallCost(function, _ string, args []ref.Val, _ ref.Val) *uint64 {
 	switch function {
 	case operators.Add:
 		n = joining(args)
-	case operators.Equals, operators.NotEquals:
-		n = smallest(args)
-	case operators.In, operators.OldIn:
-		n = largest(args)
+	case operators.Equals, operators.NotEquals, operators.In, operators.OldIn:
+		n = comparing(function, args)
 	case matchFunction:
 		n = matching(args)
 	default:
@@ -41,6 +38,15 @@ func (meter) CallCost(function, _ string, args []ref.Val, _ ref.Val) *uint64 {
 	}
 	cost := uint64(1 + n)
 	return &cost
+}
+
+// comparing two values ends with the smaller one; whether one is in another looks at all of the larger one.
+func comparing(function string, args []ref.Val) int {
+	switch function {
+	case operators.Equals, operators.NotEquals:
+		return smallest(args)
+	}
+	return largest(args)
 }
 
 // joining copies texts, and refers to the longer one of two lists.
@@ -68,22 +74,21 @@ func matching(args []ref.Val) int {
 	if err != nil {
 		return text(e)
 	}
-	return p.size * (1 + length(args[0])) / patternUnit
+	return p.work(length(args[0]))
 }
 
+// smallest is the size of the smaller value, and takes no longer than that: beside a number the other may be as
+// large as it likes.
 func smallest(args []ref.Val) int {
-	n := -1
-	for _, a := range args {
-		if n == 0 {
-			break
+	for limit := 16; ; limit *= 4 {
+		n := min(limit, maxWeighed)
+		for _, a := range args {
+			n = min(n, weigh(a, n))
 		}
-		left := maxWeighed
-		if n > 0 {
-			left = n
+		if n < limit {
+			return n
 		}
-		n = weigh(a, left)
 	}
-	return max(n, 0)
 }
 
 func largest(args []ref.Val) int {

@@ -55,6 +55,9 @@ type pattern struct {
 	size       int // parts, with repetitions written out: what one character of a text costs at most
 }
 
+// work is what it costs to match a text of so many bytes: each part may be looked at for each.
+func (p *pattern) work(length int) int { return p.size * (1 + length) / patternUnit }
+
 var errPatternLarge = fmt.Errorf("a regular expression has more than %d bytes or %d parts", maxPatternBytes, maxPatternSize)
 
 // readPattern compiles a regular expression, which may be a property's value. A few bytes with repetitions can
@@ -97,6 +100,9 @@ func matches(text, expression ref.Val) ref.Val {
 	p, err := patterns.get(string(e), readPattern)
 	if err != nil {
 		return types.WrapErr(err)
+	}
+	if n := p.work(len(t)); n > MaxCost {
+		return types.NewErr("to match a text of %d bytes costs %d, more than %d", len(t), n, MaxCost)
 	}
 	return types.Bool(p.expression.MatchString(string(t)))
 }

@@ -16,8 +16,9 @@ import (
 // Bounds of a rule and of its work.
 const (
 	// MaxRuleBytes bounds the text of one rule. Those in use have some hundred bytes; a longer one is better
-	// written as an olm.constraint with all, any and not.
-	MaxRuleBytes = 8 << 10
+	// written as an olm.constraint with all, any and not. One of this size takes up to 10 ms to compile, and the
+	// time grows with the square of the size.
+	MaxRuleBytes = 2 << 10
 	// MaxCost bounds one evaluation, in units that are about one for each value looked at. To ask each of 34
 	// properties, the most of 2,236 published bundles, for type, name and version costs some 800; what costs
 	// this takes some milliseconds.
@@ -30,6 +31,12 @@ const (
 	maxRecoveries = 4   // of the parser: the first errors are those that people mend
 	maxQuoted     = 200 // bytes of a rule that an error quotes
 	maxGathered   = 64  // values that a rule puts into lists and maps, beside constants
+
+	// Of what a compiled rule takes in memory, measured: its program is some 25 times as long as its text.
+	ruleWeight     = 8 << 10
+	ruleByteWeight = 28
+	// compileUnit is the cost of compiling a byte of a rule of the greatest size, in the units of an evaluation.
+	compileUnit = 15
 )
 
 // Rule is a compiled rule. It is immutable and safe for concurrent use.
@@ -65,7 +72,7 @@ func compile(rule string) (*Rule, error) {
 	if why := unbounded(tree); why != "" {
 		return nil, invalid(rule, "%s", why)
 	}
-	program, err := env.Program(tree, cel.CostLimit(MaxCost), cel.CostTracking(meter{}))
+	program, err := env.Program(tree, cel.CostLimit(MaxCost), cel.CostTracking(meter{}), cel.CustomDecoratorV2(inOrder), cel.CustomDecoratorV2(bounded))
 	if err != nil {
 		return nil, invalid(rule, "cannot be made ready: %s", err)
 	}
@@ -127,27 +134,45 @@ func quoted(rule string) string {
 // Text is the rule as its author wrote it.
 func (r *Rule) Text() string { return r.text }
 
-// Bundle is what rules see of one bundle. It is immutable and safe for concurrent use.
-type Bundle struct{ properties []any }
+// Weight is about how many bytes a compiled rule with that text takes in memory, for caches.
+func Weight(rule string) int { return ruleWeight + ruleByteWeight*len(rule) }
 
-// Look makes the properties of a bundle, by type, ready for rules. Numbers become doubles. A bundle of which
-// a property is no JSON, or whose properties have more than MaxPropertyBytes together, shows nothing: ok is
-// false, and no rule holds for it.
-func Look(properties iter.Seq2[string, json.RawMessage]) (b Bundle, ok bool) {
-	size := 0
-	for typ, raw := range properties {
-		var value any
-		if size += len(raw); size > MaxPropertyBytes || json.Unmarshal(raw, &value) != nil {
-			return Bundle{}, false
-		}
-		b.properties = append(b.properties, map[string]any{keyType: typ, keyValue: value})
-	}
-	return b, true
+// CompileCost is what it costs to compile a rule, in the units of Judge.
+func CompileCost(rule string) int { return compileUnit * min(len(rule), MaxRuleBytes) }
+
+// Bundle is what rules see of one bundle. It is immutable and safe for concurrent use.
+type Bundle struct {
+	properties map[string]any // the variables of a rule; nil where it shows nothing
+	cost       int            // of looking at it
 }
 
-// Holds says whether the rule is true of a bundle. One that ends in an error, or costs more than MaxCost, does
-// not hold (R-RES-26).
-func (r *Rule) Holds(b Bundle) bool {
-	out, _, err := r.program.Eval(map[string]any{variable: b.properties})
-	return err == nil && out == types.True
+// Look makes the properties of a bundle, by type, ready for rules. Numbers become doubles. A bundle of which
+// a property is no JSON, or whose properties have more than MaxPropertyBytes together, shows nothing: no rule
+// holds for it.
+func Look(properties iter.Seq2[string, json.RawMessage]) *Bundle {
+	size := 0
+	var list []any
+	for typ, raw := range properties {
+		var value any
+		if size += len(typ) + len(raw); size > MaxPropertyBytes || json.Unmarshal(raw, &value) != nil {
+			return &Bundle{cost: min(size, MaxPropertyBytes) / textUnit}
+		}
+		list = append(list, map[string]any{keyType: typ, keyValue: value})
+	}
+	return &Bundle{properties: map[string]any{variable: valueOf(list)}, cost: size / textUnit}
+}
+
+// Judge says whether the rule is true of a bundle, and what it costs to say so: the steps of the evaluation, at
+// most MaxCost, and one for each 10 bytes of the properties. The cost is the same each time and on every machine.
+// A rule that ends in an error, or takes more steps than MaxCost, does not hold (R-RES-26).
+func (r *Rule) Judge(b *Bundle) (holds bool, cost int) {
+	if b.properties == nil {
+		return false, b.cost
+	}
+	out, details, err := r.program.Eval(b.properties)
+	steps := uint64(MaxCost)
+	if taken := details.ActualCost(); taken != nil {
+		steps = min(*taken, MaxCost)
+	}
+	return err == nil && out == types.True, b.cost + int(steps)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -14,7 +15,7 @@ import (
 )
 
 // look is the bundle of a list of {type, value}.
-func look(t testing.TB, document string) (cel.Bundle, bool) {
+func look(t testing.TB, document string) *cel.Bundle {
 	t.Helper()
 	var list []struct {
 		Type  string
@@ -30,6 +31,11 @@ func look(t testing.TB, document string) (cel.Bundle, bool) {
 			}
 		}
 	})
+}
+
+func holds(r *cel.Rule, b *cel.Bundle) bool {
+	ok, _ := r.Judge(b)
+	return ok
 }
 
 const buoy = `[
@@ -94,8 +100,8 @@ func TestHolds(t *testing.T) {
 			t.Errorf("%s: %v", rule, err)
 			continue
 		}
-		if b, ok := look(t, buoy); !ok || r.Holds(b) != want {
-			t.Errorf("%s: holds is %t (ready %t), want %t", rule, !want, ok, want)
+		if holds(r, look(t, buoy)) != want {
+			t.Errorf("%s: holds is %t, want %t", rule, !want, want)
 		}
 		if r.Text() != rule {
 			t.Errorf("text %q, want %q", r.Text(), rule)
@@ -175,9 +181,9 @@ func TestWorkIsBounded(t *testing.T) {
 	for i := range 300 {
 		list = append(list, fmt.Sprintf(`{"type": "t%d", "value": [%s0]}`, i, strings.Repeat(`"a", {"b": "c"}, `, 20)))
 	}
-	b, ok := look(t, "["+strings.Join(list, ",")+"]")
-	if !ok {
-		t.Fatal("the bundle is not looked at")
+	b := look(t, "["+strings.Join(list, ",")+"]")
+	if r, err := cel.Compile("size(properties) == 300"); err != nil || !holds(r, b) {
+		t.Fatal("the bundle is not looked at", err)
 	}
 	double := func(times int, step string) string { return strings.Repeat(step, times) }
 	for name, rule := range map[string]string{
@@ -189,6 +195,9 @@ func TestWorkIsBounded(t *testing.T) {
 		"trees of any type":  `[dyn(1)]` + double(15, `.map(a, dyn([a, a, a]))`) + `.all(a, a in [a, a])`,
 		"maps":               `[dyn(1)]` + double(20, `.map(a, dyn({"a": a, "b": a}))`) + `.all(a, a == a)`,
 		"many copies":        `[` + double(30, `properties, `) + `properties] == [` + double(30, `properties, `) + `properties]`,
+		"one beside many":    `properties.all(p, properties.all(q, properties.all(r, dyn(properties) != 1 && 1 != dyn(properties))))`,
+		"trees of the whole": `[dyn(properties)]` + double(14, `.map(a, [a, a])`) + `.all(a, a == a && !(a in [a]))`,
+		"long matches":       `["x"]` + double(14, `.map(a, a + a)`) + `.all(a, !a.matches("((x{2}){10}){20}y"))`,
 		"expressions":        `properties.all(p, properties.all(q, p.type.matches("(t+)+` + strings.Repeat("[0-9]?", 100) + `$")))`,
 		"repetitions":        `properties.all(p, !p.type.matches("((x{30}){30}y)+"))`,
 		"made expressions":   `properties.all(p, properties.all(q, !p.type.matches(q.type + "(x{40}){40}y")))`,
@@ -199,22 +208,115 @@ func TestWorkIsBounded(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if r.Holds(b) {
+		ok, cost := r.Judge(b)
+		if ok {
 			t.Errorf("%s: holds, though it costs too much", name)
 		}
+		if most := cel.MaxCost + cel.MaxPropertyBytes/10; cost < cel.MaxCost || cost > most {
+			t.Errorf("%s: costs %d, want it to be told as %d to %d", name, cost, cel.MaxCost, most)
+		}
+	}
+}
+
+// TestWorkIsPaid: what an evaluation does is in proportion to what it costs, so that a bound on cost is one on work
+// (DESIGN D10). Going through a value allocates, so that allocations tell how much was gone through.
+func TestWorkIsPaid(t *testing.T) { //nolint:paralleltest // allocations are those of the process
+	const perUnit = 10
+	b := look(t, "["+strings.Repeat(`{"type": "t", "value": {"a": [1, 2, 3], "b": {"c": "d", "e": [4, 5, 6]}}}, `, 800)+`{"type": "t", "value": 1}]`)
+	whole := strings.Repeat(`properties, `, 30) + `properties`
+	for _, rule := range []string{
+		`[` + whole + `] == [` + whole + `]`,
+		`[dyn(properties)]` + strings.Repeat(`.map(a, [a, a])`, 8) + `.all(a, a == a)`,
+		`[dyn(properties)]` + strings.Repeat(`.map(a, dyn([a, a]))`, 8) + `.all(a, dyn([1]) in a)`,
+		`properties.all(p, properties.all(q, dyn(properties) != 1))`,
+	} {
+		r, err := cel.Compile(rule)
+		if err != nil {
+			t.Errorf("%s: %v", rule, err)
+			continue
+		}
+		_, cost := r.Judge(b)
+		if n := testing.AllocsPerRun(1, func() { r.Judge(b) }); n > float64(cost*perUnit) {
+			t.Errorf("%.60s costs %d, but allocates %.0f times", rule, cost, n)
+		}
+	}
+}
+
+// TestMatchingIsPaidBefore: a regular expression that would look at a long text for seconds is not asked.
+func TestMatchingIsPaidBefore(t *testing.T) {
+	t.Parallel()
+	b := look(t, `[{"type": "t", "value": "`+strings.Repeat("x", 100_000)+`"}]`)
+	r, err := cel.Compile(`properties.exists(p, p.value.matches("((x?x?x?){10}){20}y") || true)`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	ok, cost := r.Judge(b)
+	if took := time.Since(began); took > time.Second || ok || cost < cel.MaxCost {
+		t.Errorf("holds %t for %d in %s", ok, cost, took)
 	}
 }
 
 // TestLookIsBounded: a bundle with more properties than can be looked at, or with one that is no JSON, meets no rule.
 func TestLookIsBounded(t *testing.T) {
 	t.Parallel()
-	big := `[{"type": "a", "value": "` + strings.Repeat("x", cel.MaxPropertyBytes) + `"}]`
-	if _, ok := look(t, big); ok {
-		t.Error("a bundle that is too large is looked at")
+	always, err := cel.Compile("true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const most = cel.MaxPropertyBytes/10 + cel.MaxCost
+	big := look(t, `[{"type": "a", "value": "`+strings.Repeat("x", cel.MaxPropertyBytes)+`"}]`)
+	if ok, cost := always.Judge(big); ok || cost < cel.MaxPropertyBytes/10 || cost > most {
+		t.Errorf("a bundle that is too large is looked at (%t) for %d", ok, cost)
+	}
+	many := cel.Look(func(yield func(string, json.RawMessage) bool) {
+		for range cel.MaxPropertyBytes {
+			if !yield("a", json.RawMessage("1")) {
+				return
+			}
+		}
+	})
+	if holds(always, many) {
+		t.Error("a bundle with too many properties is looked at")
 	}
 	for _, raw := range []string{"", "{", "1e999", strings.Repeat("[", 20_000)} {
-		if _, ok := cel.Look(func(yield func(string, json.RawMessage) bool) { yield("a", json.RawMessage(raw)) }); ok {
+		b := cel.Look(func(yield func(string, json.RawMessage) bool) { yield("a", json.RawMessage(raw)) })
+		if holds(always, b) {
 			t.Errorf("a bundle with the value %.10q is looked at", raw)
+		}
+	}
+}
+
+// TestMapsHaveAnOrder: what goes through a map meets its keys in the same order each time, wherever the map is from,
+// so that a rule always says the same of a bundle for the same cost (DESIGN D5).
+func TestMapsHaveAnOrder(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat(`"z", `, 200) + `"z"`
+	document := `[{"type": "x", "value": {"c": [` + long + `], "b": 1, "a": [` + long + `], "d": [{"h": 1, "f": 2, "g": 3, "e": 4}]}}]`
+	for rule, want := range map[string]bool{
+		`properties.all(p, p.map(k, k) == ["type", "value"])`:                                                       true,
+		`properties.all(p, dyn(p.value).map(k, k) == ["a", "b", "c", "d"])`:                                         true,
+		`properties.all(p, dyn(p).value.d[0].map(k, k) == ["e", "f", "g", "h"])`:                                    true,
+		`properties.all(p, [p, p].all(q, dyn(q.value).filter(k, k > "a")[0] == "b"))`:                               true,
+		`{"d": 1, "c": 2, "a": 3, "b": 4}.map(k, k) == ["a", "b", "c", "d"]`:                                        true,
+		`[{3: 1, 2u: 2, true: 3, "b": 4, false: 5, "a": 6, -1: 7}].all(m, m.map(k, m[k]) == [5, 3, 7, 1, 6, 4, 2])`: true,
+		`dyn({"d": {"z": 1, "y": 2}}).all(k, dyn({"d": {"z": 1, "y": 2}})[k].map(l, l)[0] == "y")`:                  true,
+		`{dyn(1.5): 1} == {dyn(1.5): 1}`:                                                                            false, // no key
+		// Whether the work is too much depends on which key comes first.
+		`properties.exists(p, dyn(p.value).exists(k, dyn(p.value)[k] == 1.0 || dyn(p.value)[k].all(x, dyn(p.value)[k].all(y, x + y != "q"))))`: false,
+		`properties.exists(p, dyn(p.value).exists(k, dyn(p.value)[k] == 1.0 || k == "c"))`:                                                     true,
+	} {
+		r, err := cel.Compile(rule)
+		if err != nil {
+			t.Errorf("%s: %v", rule, err)
+			continue
+		}
+		_, first := r.Judge(look(t, document))
+		for range 100 {
+			if ok, cost := r.Judge(look(t, document)); ok != want || cost != first {
+				t.Errorf("%s: holds is %t for %d, want %t for %d each time", rule, ok, cost, want, first)
+				break
+			}
 		}
 	}
 }
@@ -223,14 +325,14 @@ func TestLookIsBounded(t *testing.T) {
 // kept do no harm.
 func TestCompiledRulesAreShared(t *testing.T) {
 	t.Parallel()
-	b, _ := look(t, buoy)
+	b := look(t, buoy)
 	var wg sync.WaitGroup
 	for n := range 8 {
 		wg.Go(func() {
 			for i := range 60 {
 				level := (i + n) % 40 * 5 // 40 rules, in another order each
 				r, err := cel.Compile(fmt.Sprintf(`properties.exists(p, p.type == "sea.test/level" && p.value > %d - 5)`, level))
-				if err != nil || r.Holds(b) != (level < 8) {
+				if err != nil || holds(r, b) != (level < 8) {
 					t.Errorf("level %d: %v", level, err)
 				}
 			}

@@ -4,33 +4,50 @@ import (
 	"slices"
 
 	"github.com/chandler-fleet/chandler/libs/catalog"
-	"github.com/chandler-fleet/chandler/libs/catalog/cel"
 )
 
 // Matches says whether one bundle meets the requirement by itself. It is safe for concurrent use.
 func (r *Requirement) Matches(o *Operator) bool {
+	matches, _ := r.Compare(o)
+	return matches
+}
+
+// Compare says whether one bundle meets the requirement by itself, and what it costs to say so: one for each part
+// that is asked, and for a rule beside that the cost of its evaluation. The cost is the same each time, also where the
+// answer is remembered. It is safe for concurrent use.
+func (r *Requirement) Compare(o *Operator) (matches bool, cost int) {
+	cost = 1
 	switch r.op {
 	case needAPI:
-		return slices.Contains(o.apis, r.api)
+		matches = slices.Contains(o.apis, r.api)
 	case needPackage:
-		return r.matchesPackage(o)
+		matches = r.matchesPackage(o)
 	case needLabel:
-		return slices.Contains(o.labels, r.label)
+		matches = slices.Contains(o.labels, r.label)
 	case needAll:
-		for _, p := range r.parts {
-			if !p.Matches(o) {
-				return false
-			}
-		}
-		return true
+		return r.untilPart(o, false)
 	case needAny:
-		return r.somePart(o)
+		return r.untilPart(o, true)
 	case needNot:
-		return !r.somePart(o)
+		matches, cost = r.untilPart(o, true)
+		matches = !matches
 	case needRule:
-		return o.holds(r.rule)
+		matches, cost = o.judge(r.rule)
+		cost++
 	}
-	return false
+	return matches, cost
+}
+
+// untilPart asks the parts in order until one gives the answer that is looked for; where none does, it is the other.
+func (r *Requirement) untilPart(o *Operator, want bool) (matches bool, cost int) {
+	cost = 1
+	for _, p := range r.parts {
+		matches, c := p.Compare(o)
+		if cost += c; matches == want {
+			return want, cost
+		}
+	}
+	return !want, cost
 }
 
 // matchesPackage asks for the name and for a version in the range; each may be met by another property
@@ -45,15 +62,6 @@ func (r *Requirement) matchesPackage(o *Operator) bool {
 	}
 	for i := range o.packages {
 		if o.packages[i].valid && r.inRange(o.packages[i].version) {
-			return true
-		}
-	}
-	return false
-}
-
-func (r *Requirement) somePart(o *Operator) bool {
-	for _, p := range r.parts {
-		if p.Matches(o) {
 			return true
 		}
 	}
@@ -90,8 +98,13 @@ func (r *Requirement) Anchors() (apis []catalog.GVK, packages []string, ok bool)
 	return nil, nil, false
 }
 
-// ruleAnchors are what the text of a rule tells: most rules name a package or an API.
-func ruleAnchors(rule *cel.Rule) (apis []catalog.GVK, packages []string, ok bool) {
+// ruleAnchors are what the text of a rule tells: most rules name a package or an API. One that does not compile is
+// met by nobody.
+func ruleAnchors(r *rule) (apis []catalog.GVK, packages []string, ok bool) {
+	rule, err := r.compiled()
+	if err != nil {
+		return nil, nil, true
+	}
 	for _, p := range rule.Implied() {
 		switch p.Type {
 		case catalog.TypePackage:

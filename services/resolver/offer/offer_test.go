@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -41,10 +42,10 @@ func buoy(more ...catalog.Property) *offer.Operator {
 // asking is the requirement of an operator with one property, or why there is none.
 func asking(typ, value string) (*offer.Requirement, string) {
 	o := offer.NewOperator("a.v1.0.0", "a", "1.0.0", "", []catalog.Property{property(typ, value)})
-	if len(o.Requires) == 0 {
-		return nil, o.Malformed
+	if why := o.Malformed(); why != "" {
+		return nil, why
 	}
-	return o.Requires[0], o.Malformed
+	return o.Requires[0], ""
 }
 
 // TestMatches proves who meets a requirement (R-RES-21 … R-RES-28, RESOLVER-NOTES 5).
@@ -141,6 +142,7 @@ func TestMalformedRequirements(t *testing.T) {
 		"unknown key":         {catalog.TypeConstraint, `{"gkv":{}}`, "R-RES-30"},
 		"unknown key inside":  {catalog.TypeConstraint, `{"any":{"constraints":[{"gkv":{}}]}}`, "R-RES-30"},
 		"empty inside":        {catalog.TypeConstraint, `{"any":{"constraints":[{"gvk":` + buoyAPI + `},{"all":{"constraints":[{}]}}]}}`, "constraint is empty"},
+		"deep":                {catalog.TypeConstraint, deep(32), "olm.constraint: more than 32 constraints are inside each other (R-RES-29)"},
 		"large":               {catalog.TypeConstraint, `{"cel":{"rule":"` + strings.Repeat("x", 64<<10) + `"}}`, "R-RES-29"},
 		"range":               {catalog.TypePackageRequired, `{"packageName":"a","versionRange":"new"}`, `olm.package.required: "new" is not a range`},
 		"range inside":        {catalog.TypeConstraint, `{"not":{"constraints":[{"package":{"packageName":"a","versionRange":"^1"}}]}}`, `"^1" is not a range`},
@@ -153,13 +155,141 @@ func TestMalformedRequirements(t *testing.T) {
 			t.Errorf("%s: %q, want it to say %q", name, why, c.want)
 		}
 		o := buoy(property(c.typ, c.value), property(catalog.TypeConstraint, `{"package":{}}`), property(catalog.TypeGVKRequired, brineAPI))
-		if !strings.Contains(o.Malformed, c.want) || len(o.Requires) != 1 {
-			t.Errorf("%s: %q is told, %d requirements are read", name, o.Malformed, len(o.Requires))
+		if !slices.ContainsFunc(o.Requires, func(r *offer.Requirement) bool { return r.Source == catalog.TypeGVKRequired }) {
+			t.Errorf("%s: %d requirements are read, none that is well", name, len(o.Requires))
+		}
+		if o = buoy(property(c.typ, c.value)); !strings.Contains(o.Malformed(), c.want) {
+			t.Errorf("%s: an operator with others is malformed for %q", name, o.Malformed())
+		}
+		for _, r := range o.Requires { // a rule that does not compile
+			if apis, packages, ok := r.Anchors(); !ok || len(apis)+len(packages) > 0 || r.Matches(buoy()) {
+				t.Errorf("%s: somebody meets it: %v %v %t", name, apis, packages, ok)
+			}
 		}
 	}
 	o := buoy(property(catalog.TypeGVK, `[]`), property(catalog.TypePackage, `1`), property("olm.label", `{`), property("anything", `{`))
-	if o.Malformed != "" || len(o.APIs) != 1 {
+	if o.Malformed() != "" || len(o.APIs) != 1 {
 		t.Errorf("operator %+v", o)
+	}
+}
+
+// deep is a constraint inside so many others, each of which has another one beside.
+func deep(times int) string {
+	return strings.Repeat(`{"all":{"constraints":[{"gvk":`+buoyAPI+`},`, times) + `{"gvk":` + brineAPI + `}` + strings.Repeat(`]}}`, times)
+}
+
+// rules are properties, each with a rule of its own of about so many bytes.
+func rules(count, size int) (out []catalog.Property) {
+	for i := range count {
+		rule := fmt.Sprintf("%d >= 0", i)
+		for len(rule) < size-16 {
+			rule += " && 'a' != 'b'"
+		}
+		out = append(out, property(catalog.TypeConstraint, fmt.Sprintf(`{"cel":{"rule":%q}}`, rule)))
+	}
+	return out
+}
+
+// TestCompare: the cost of an answer is told, in proportion to the work, and is the same when the answer is
+// remembered, so that who counts costs counts the same each time (DESIGN D10).
+func TestCompare(t *testing.T) {
+	t.Parallel()
+	const all = `{"all":{"constraints":[{"gvk":` + buoyAPI + `},{"any":{"constraints":[{"gvk":` + brineAPI + `},{"gvk":` + buoyAPI + `}]}},{"not":{"constraints":[{"gvk":` + brineAPI + `}]}}]}}`
+	rule := func(text string) string { return fmt.Sprintf(`{"cel":{"rule":%q}}`, text) }
+	for name, c := range map[string]struct {
+		value        string
+		least, most  int
+		compileCosts bool
+	}{
+		"API":         {`{"gvk":` + buoyAPI + `}`, 1, 1, false},
+		"parts":       {all, 7, 7, false},
+		"rule":        {rule(`true`), 1 + 8, 30, true},
+		"large rule":  {rule(`properties.all(p, properties.all(q, properties.all(r, p.type != "" && q.type != "" && r.type != "")))`), 500, 5000, true},
+		"rule in not": {`{"not":{"constraints":[` + rule(`true`) + `]}}`, 2 + 8, 32, true},
+		"no rule":     {rule(`true`)[:15] + `"properties[99].type == \"a\""}}`, 1 + 8, 40, true},
+	} {
+		r, why := asking(catalog.TypeConstraint, c.value)
+		if r == nil {
+			t.Errorf("%s: %s", name, why)
+			continue
+		}
+		o := buoy()
+		met, cost := r.Compare(o)
+		if cost < c.least || cost > c.most || (r.CompileCost() > 0) != c.compileCosts {
+			t.Errorf("%s: costs %d, want %d to %d, and %d to compile", name, cost, c.least, c.most, r.CompileCost())
+		}
+		for i := range 40 {
+			other, _ := asking(catalog.TypeConstraint, rule(fmt.Sprintf("%d == 0", i)))
+			other.Matches(o) // what is remembered is bounded
+			if again, costs := r.Compare(o); again != met || costs != cost || r.Matches(o) != met {
+				t.Fatalf("%s: %t for %d, then %t for %d", name, met, cost, again, costs)
+			}
+		}
+	}
+}
+
+// TestRulesShareWhatTheySee: what rules look at is decoded once for all that ask in a row, not for each.
+func TestRulesShareWhatTheySee(t *testing.T) { //nolint:paralleltest // allocations are those of the process
+	o := buoy(property("sea.test/list", `[`+strings.Repeat(`{"a": 1}, `, 5000)+`1]`))
+	asked := offer.NewOperator("a", "a", "1.0.0", "", rules(40, 20)).Requires
+	asked[0].Matches(o)
+	for _, r := range asked {
+		r.Anchors() // compiled
+	}
+	i := 0
+	n := testing.AllocsPerRun(len(asked)-2, func() {
+		i++
+		if !asked[i].Matches(o) {
+			t.Error("does not match")
+		}
+	})
+	if n > 5000 {
+		t.Errorf("%.0f allocations for one rule of many about a bundle", n)
+	}
+}
+
+// TestNestingIsBounded: the texts of parts are not kept again at each level, and a sentence has a bound (R-RES-29).
+func TestNestingIsBounded(t *testing.T) {
+	t.Parallel()
+	r, why := asking(catalog.TypeConstraint, deep(31))
+	if r == nil {
+		t.Fatal(why)
+	}
+	if !strings.HasPrefix(r.Text, "(providing Buoy (sea.test/v1) and (providing") || !strings.HasSuffix(r.Text, "…") || len(r.Text) > 1100 {
+		t.Errorf("text %q", r.Text)
+	}
+	r, why = asking(catalog.TypeConstraint, deep(2))
+	if r == nil || r.Text != "(providing Buoy (sea.test/v1) and (providing Buoy (sea.test/v1) and providing Brine (sea.test/v1)))" {
+		t.Errorf("text %+v (%s)", r, why)
+	}
+}
+
+// TestRulesOfAPackageAreBounded: in number, and in what a package tells of its weight; none is compiled before
+// somebody asks (DESIGN D10).
+func TestRulesOfAPackageAreBounded(t *testing.T) { //nolint:paralleltest // memory is that of the process
+	doc := fleet()
+	doc.Bundles[0].Properties = rules(64, 2000)
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	p := offer.Index(doc, "")
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; n > 4<<20 {
+		t.Errorf("%d bytes are allocated for rules that nobody asks for", n)
+	}
+	head := p.Channels[0].All["buoy.v1.0.0"].Bundle
+	if why := head.Malformed(); why != "" || len(head.Requires) != 64 {
+		t.Errorf("%d rules are read: %s", len(head.Requires), why)
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if held := after.HeapAlloc - before.HeapAlloc; after.HeapAlloc > before.HeapAlloc && held > uint64(p.Weight())*3/2 {
+		t.Errorf("the package takes %d bytes, and tells %d", held, p.Weight())
+	}
+	doc.Bundles[1].Properties = append(rules(64, 2000), rules(65, 200)[64]) // the first 64 are shared
+	other := offer.Index(doc, "").Channels[0].All["buoy.v1.1.0"].Bundle
+	if why := other.Malformed(); !strings.Contains(why, "more than 64 rules") || len(other.Requires) != 64 {
+		t.Errorf("%d of 65 rules are read: %q", len(other.Requires), why)
 	}
 }
 

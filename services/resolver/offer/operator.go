@@ -2,8 +2,8 @@ package offer
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
-	"sync/atomic"
 	"unique"
 
 	"github.com/blang/semver/v4"
@@ -12,7 +12,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/digest"
 )
 
-// Operator is what a resolution knows of a bundle or an installed CSV. It is immutable.
+// Operator is what a resolution knows of a bundle or an installed CSV. It is immutable, and safe for concurrent use.
 type Operator struct {
 	Name       string
 	Package    string // "" for an installed CSV of which nothing tells it
@@ -28,12 +28,12 @@ type Operator struct {
 	// Requires is what it asks for, in the order of the properties, each once.
 	Requires   []*Requirement
 	Deprecated bool
-	Malformed  string // why a requirement cannot be read; "" where all can
 
-	apis     []unique.Handle[catalog.GVK] // APIs, to be compared at once
-	packages []packageVersion             // of every olm.package property (RESOLVER-NOTES 5.5)
-	labels   []string
-	held     atomic.Pointer[verdicts] // what rules said of it
+	malformed string                       // why a requirement cannot be read
+	apis      []unique.Handle[catalog.GVK] // APIs, to be compared at once
+	packages  []packageVersion             // of every olm.package property (RESOLVER-NOTES 5.5)
+	labels    []string
+	judged    judgements
 }
 
 type packageVersion struct {
@@ -57,8 +57,8 @@ func newOperator(name, pkg, version string, content digest.Digest, props []catal
 		op.packages = append(op.packages, packageVersion{name: pkg, version: op.Version, valid: op.HasVersion})
 	}
 	for _, p := range props {
-		if why := op.read(p, shared); why != "" && op.Malformed == "" {
-			op.Malformed = why
+		if why := op.read(p, shared); why != "" && op.malformed == "" {
+			op.malformed = why
 		}
 	}
 	return op
@@ -113,6 +113,21 @@ func (op *Operator) addAPI(g catalog.GVK) {
 	}
 	op.apis = append(op.apis, api)
 	op.APIs = append(op.APIs, api.Value()) // its texts are shared by all bundles with the API
+}
+
+// Malformed is why a requirement cannot be read, "" where all can. It compiles the rules of all.
+func (op *Operator) Malformed() string {
+	if op.malformed != "" {
+		return op.malformed
+	}
+	for _, r := range op.Requires {
+		for q := range r.rules {
+			if _, err := q.compiled(); err != nil {
+				return fmt.Sprintf("%s: %s", r.Source, err)
+			}
+		}
+	}
+	return ""
 }
 
 // VersionText is the version as people read it, "" where there is none.

@@ -5,13 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"unique"
 
 	"github.com/blang/semver/v4"
 
 	"github.com/chandler-fleet/chandler/libs/catalog"
-	"github.com/chandler-fleet/chandler/libs/catalog/cel"
 )
 
 // Legacy property types that the resolver still honours (§1.4).
@@ -20,9 +18,8 @@ const (
 	typeLabelRequired = "olm.label.required"
 )
 
-// maxConstraintBytes bounds one olm.constraint, against exhaustion by nesting (R-RES-29). The documents
-// say 64 KB, the sources of OLM 128 KiB; real ones have some hundred bytes.
-const maxConstraintBytes = 64 << 10
+// maxText bounds the bytes of a sentence.
+const maxText = 1000
 
 // Why a bundle that a requirement brought in is in a plan.
 const (
@@ -45,7 +42,7 @@ type Requirement struct {
 	pkg     string
 	inRange semver.Range
 	label   string
-	rule    *cel.Rule
+	rule    *rule
 	parts   []*Requirement
 	key     string
 }
@@ -84,6 +81,7 @@ func (r *Requirement) Reason() string {
 // sharing keeps the requirements of the bundles of one package, most of which ask the same as the one before.
 type sharing struct {
 	known  map[string]reading // by key
+	rules  int                // in known
 	weight int
 }
 
@@ -101,17 +99,33 @@ func (s *sharing) requirement(p catalog.Property) (r *Requirement, why string) {
 		return known.requirement, known.why
 	}
 	r, err := parse(p)
+	if err == nil {
+		err = s.countRules(r)
+	}
+	s.weight += requirementWeight + len(key)
 	if err != nil {
 		r, why = nil, fmt.Sprintf("%s: %s", p.Type, err)
 	} else {
-		r.Source, r.Raw, r.key = p.Type, p.Value, key
+		r.Source, r.Raw, r.key, r.Text = p.Type, p.Value, key, r.sentence()
+		s.weight += r.weight()
 	}
 	if s.known == nil {
 		s.known = map[string]reading{}
 	}
 	s.known[key] = reading{r, why}
-	s.weight += requirementWeight + len(key)
 	return r, why
+}
+
+// countRules refuses a requirement with rules where the package has too many. The rules of a package are what it
+// takes most time and memory for.
+func (s *sharing) countRules(r *Requirement) error {
+	for range r.rules {
+		s.rules++
+		if s.rules > catalog.MaxRules {
+			return fmt.Errorf("the bundles of the package have more than %d rules together (R-RES-26)", catalog.MaxRules)
+		}
+	}
+	return nil
 }
 
 func parse(p catalog.Property) (*Requirement, error) {
@@ -151,12 +165,8 @@ func requirePackage(name, versions string) (*Requirement, error) {
 	return &Requirement{op: needPackage, pkg: name, inRange: in, Text: fmt.Sprintf("of package %s in range %s", name, versions)}, nil
 }
 
-func requireRule(text string) (*Requirement, error) {
-	rule, err := cel.Compile(text)
-	if err != nil {
-		return nil, err
-	}
-	return &Requirement{op: needRule, rule: rule, Text: fmt.Sprintf("for which the rule %q holds", text)}, nil
+func requireRule(text string) *Requirement {
+	return &Requirement{op: needRule, rule: newRule(text), Text: fmt.Sprintf("for which the rule %q holds", text)}
 }
 
 // constraint is the value of olm.constraint (§3.4).
@@ -185,8 +195,8 @@ type celNeed struct {
 }
 
 func parseConstraint(raw json.RawMessage) (*Requirement, error) {
-	if len(raw) > maxConstraintBytes {
-		return nil, fmt.Errorf("%d bytes are more than the limit of %d (R-RES-29)", len(raw), maxConstraintBytes)
+	if len(raw) > catalog.MaxConstraintBytes {
+		return nil, fmt.Errorf("%d bytes are more than the limit of %d (R-RES-29)", len(raw), catalog.MaxConstraintBytes)
 	}
 	var c constraint
 	d := json.NewDecoder(bytes.NewReader(raw))
@@ -194,12 +204,12 @@ func parseConstraint(raw json.RawMessage) (*Requirement, error) {
 	if err := d.Decode(&c); err != nil {
 		return nil, fmt.Errorf("%w (R-RES-30)", err)
 	}
-	return c.requirement()
+	return c.requirement(1)
 }
 
-// requirement turns a constraint into a requirement. Where several kinds are given the first of gvk,
-// package, all, any, not, cel counts (RESOLVER-NOTES 5.3).
-func (c constraint) requirement() (r *Requirement, err error) {
+// requirement turns a constraint into a requirement; depth is 1 at the top. Where several kinds are given the
+// first of gvk, package, all, any, not, cel counts (RESOLVER-NOTES 5.3).
+func (c constraint) requirement(depth int) (r *Requirement, err error) {
 	switch {
 	case c.GVK != nil:
 		r = requireAPI(*c.GVK)
@@ -210,13 +220,13 @@ func (c constraint) requirement() (r *Requirement, err error) {
 		}
 		r, err = requirePackage(name, c.Package.VersionRange)
 	case c.All != nil:
-		r, err = c.All.requirement(needAll, " and ")
+		r, err = c.All.requirement(needAll, depth)
 	case c.Any != nil:
-		r, err = c.Any.requirement(needAny, " or ")
+		r, err = c.Any.requirement(needAny, depth)
 	case c.Not != nil:
-		r, err = c.Not.requirement(needNot, " or ")
+		r, err = c.Not.requirement(needNot, depth)
 	case c.CEL != nil:
-		r, err = requireRule(c.CEL.Rule)
+		r = requireRule(c.CEL.Rule)
 	default:
 		err = errors.New("constraint is empty (R-RES-30)")
 	}
@@ -227,23 +237,17 @@ func (c constraint) requirement() (r *Requirement, err error) {
 	return r, nil
 }
 
-func (c compound) requirement(op operation, join string) (*Requirement, error) {
+func (c compound) requirement(op operation, depth int) (*Requirement, error) {
+	if depth == catalog.MaxConstraintDepth {
+		return nil, fmt.Errorf("more than %d constraints are inside each other (R-RES-29)", catalog.MaxConstraintDepth)
+	}
 	r := &Requirement{op: op}
-	var texts []string
 	for _, part := range c.Constraints {
-		p, err := part.requirement()
+		p, err := part.requirement(depth + 1)
 		if err != nil {
 			return nil, err
 		}
 		r.parts = append(r.parts, p)
-		texts = append(texts, p.Text)
-	}
-	r.Text = strings.Join(texts, join)
-	if len(texts) > 1 {
-		r.Text = "(" + r.Text + ")"
-	}
-	if op == needNot {
-		r.Text = "not " + r.Text
 	}
 	return r, nil
 }

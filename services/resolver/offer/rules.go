@@ -2,6 +2,9 @@ package offer
 
 import (
 	"encoding/json"
+	"iter"
+	"sync"
+	"weak"
 
 	"github.com/chandler-fleet/chandler/libs/catalog/cel"
 )
@@ -9,40 +12,99 @@ import (
 // maxVerdicts bounds what one operator remembers of rules.
 const maxVerdicts = 16
 
-// verdicts is what rules said of one operator; it is never changed, but replaced.
-type verdicts []verdict
+// rule is compiled when a resolution first reaches it. Most are never reached, and compiling takes a thousand
+// times as long as reading.
+type rule struct {
+	text     string
+	compiled func() (*cel.Rule, error)
+}
+
+func newRule(text string) *rule {
+	return &rule{text, sync.OnceValues(func() (*cel.Rule, error) { return cel.Compile(text) })}
+}
+
+// rules goes through the rules of a requirement in the order of its parts.
+func (r *Requirement) rules(yield func(*rule) bool) { r.eachRule(yield) }
+
+func (r *Requirement) eachRule(yield func(*rule) bool) bool {
+	if r.op == needRule {
+		return yield(r.rule)
+	}
+	for _, p := range r.parts {
+		if !p.eachRule(yield) {
+			return false
+		}
+	}
+	return true
+}
+
+// CompileCost is what it costs to compile the rules of the requirement, in the units of Compare; 0 where it has
+// none. They are compiled once, when they are first needed.
+func (r *Requirement) CompileCost() int {
+	n := 0
+	for q := range r.rules {
+		n += cel.CompileCost(q.text)
+	}
+	return n
+}
+
+// weight is about how many bytes the requirement takes in memory beside its key, with all its rules compiled.
+func (r *Requirement) weight() int {
+	n := len(r.Text)
+	for _, p := range r.parts {
+		n += requirementWeight + p.weight()
+	}
+	if r.op == needRule {
+		n += cel.Weight(r.rule.text)
+	}
+	return n
+}
+
+// judgements is what rules have looked at and said of one operator.
+type judgements struct {
+	mu    sync.Mutex
+	seen  weak.Pointer[cel.Bundle] // what they look at; some ten times as large as the properties
+	known []verdict                // newest first
+}
 
 type verdict struct {
 	rule  string
 	holds bool
+	cost  int
 }
 
-// holds evaluates a rule once and remembers the answer: a search asks the same often, and what a rule looks at
-// is many times as large as the answer.
-func (op *Operator) holds(rule *cel.Rule) bool {
-	old := op.held.Load()
-	if old != nil {
-		for _, v := range *old {
-			if v.rule == rule.Text() {
-				return v.holds
-			}
+// judge evaluates a rule once and remembers the answer with its cost: a search asks the same often. What rules
+// look at is shared by all that ask in a row, and given back with the next collection of garbage.
+func (op *Operator) judge(r *rule) (holds bool, cost int) {
+	j := &op.judged
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, v := range j.known {
+		if v.rule == r.text {
+			return v.holds, v.cost
 		}
 	}
-	b, ok := cel.Look(op.each)
-	ok = ok && rule.Holds(b)
-	next := verdicts{{rule.Text(), ok}}
-	if old != nil {
-		next = append(next, (*old)[:min(len(*old), maxVerdicts-1)]...)
+	compiled, err := r.compiled()
+	if err != nil {
+		return false, 1
 	}
-	op.held.CompareAndSwap(old, &next) // who loses asks again
-	return ok
+	b := j.seen.Value()
+	if b == nil {
+		b = cel.Look(op.each())
+		j.seen = weak.Make(b)
+	}
+	holds, cost = compiled.Judge(b)
+	j.known = append([]verdict{{r.text, holds, cost}}, j.known[:min(len(j.known), maxVerdicts-1)]...)
+	return holds, cost
 }
 
 // each goes through the properties as rules see them.
-func (op *Operator) each(yield func(string, json.RawMessage) bool) {
-	for _, p := range op.Properties {
-		if !yield(p.Type, p.Value) {
-			return
+func (op *Operator) each() iter.Seq2[string, json.RawMessage] {
+	return func(yield func(string, json.RawMessage) bool) {
+		for _, p := range op.Properties {
+			if !yield(p.Type, p.Value) {
+				return
+			}
 		}
 	}
 }

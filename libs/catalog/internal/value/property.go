@@ -186,11 +186,12 @@ func Constraint(raw json.RawMessage) []Issue {
 	if c.Not != nil {
 		out = append(out, warning("not at the top chooses nothing (R-RES-27); put it inside all, beside what is wanted")...)
 	}
-	return append(out, c.issues("")...)
+	return append(out, c.issues("", 1)...)
 }
 
-// issues looks at one constraint and all inside; at is where it stands, such as "any[0].".
-func (c *constraint) issues(at string) []Issue {
+// issues looks at one constraint and all inside; at is where it stands, such as "any[0].", and depth how many it is
+// inside of, with itself.
+func (c *constraint) issues(at string, depth int) []Issue {
 	var out []Issue
 	n := 0
 	for _, part := range []struct {
@@ -200,9 +201,9 @@ func (c *constraint) issues(at string) []Issue {
 		{c.GVK != nil, func() []Issue { return inside(at+"gvk", GVK(c.GVK.Group, c.GVK.Version, c.GVK.Kind)) }},
 		{c.Package != nil, func() []Issue { return c.Package.issues(at + "package") }},
 		{c.CEL != nil, func() []Issue { return c.CEL.issues(at + "cel") }},
-		{c.All != nil, func() []Issue { return c.All.issues(at + "all") }},
-		{c.Any != nil, func() []Issue { return c.Any.issues(at + "any") }},
-		{c.Not != nil, func() []Issue { return c.Not.issues(at + "not") }},
+		{c.All != nil, func() []Issue { return c.All.issues(at+"all", depth) }},
+		{c.Any != nil, func() []Issue { return c.Any.issues(at+"any", depth) }},
+		{c.Not != nil, func() []Issue { return c.Not.issues(at+"not", depth) }},
 	} {
 		if part.there {
 			n++
@@ -254,13 +255,16 @@ func (c *celNeed) issues(at string) []Issue {
 	return nil
 }
 
-func (c *compound) issues(at string) []Issue {
+func (c *compound) issues(at string, depth int) []Issue {
 	if len(c.Constraints) == 0 {
 		return warning("%s has no constraints, so that it says nothing", at)
 	}
+	if depth == MaxConstraintDepth {
+		return fault("more than %d constraints are inside each other (R-RES-29); split it into several olm.constraint, which are joined by all", MaxConstraintDepth)
+	}
 	var out []Issue
 	for i := range c.Constraints {
-		out = append(out, c.Constraints[i].issues(fmt.Sprintf("%s[%d].", at, i))...)
+		out = append(out, c.Constraints[i].issues(fmt.Sprintf("%s[%d].", at, i), depth+1)...)
 	}
 	return out
 }

@@ -2,6 +2,7 @@ package value_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -44,7 +45,9 @@ func TestConstraint(t *testing.T) {
 			[]string{"!any[0] must have", "!any[1].package: packageName is empty", "!any[1].package: versionRange", "!any[2].all[0].cel: rule is empty"},
 		},
 		{"too large (R-RES-29)", `{"cel":{"rule":"` + strings.Repeat("x", value.MaxConstraintBytes) + `"}}`, []string{"!R-RES-29"}},
-		{"deep", strings.Repeat(`{"all":{"constraints":[`, 1000) + gvk + strings.Repeat(`]}}`, 1000), nil},
+		{"deep", deep(31, gvk), nil},
+		{"too deep (R-RES-29)", deep(32, gvk), []string{"!more than 32 constraints are inside each other (R-RES-29)"}},
+		{"much too deep (R-RES-29)", deep(1000, gvk), []string{"!more than 32 constraints"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -60,6 +63,41 @@ func TestConstraint(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRulesOfAPackage: the different rules of a package have a bound (R-RES-26); beyond it none is compiled, which takes
+// milliseconds for each.
+func TestRulesOfAPackage(t *testing.T) {
+	t.Parallel()
+	var p value.Properties
+	check := func(i, more int) []value.Issue {
+		rule := fmt.Sprintf(`{"cel":{"rule":"size(properties) > %d"}}`, i)
+		return p.Check("olm.constraint", json.RawMessage(`{"all":{"constraints":[{"any":{"constraints":[`+rule+strings.Repeat(`,`+rule, more)+`]}}]}}`))
+	}
+	for range 3 { // the same in several bundles
+		for i := range value.MaxRules - 2 {
+			if got := check(i, 0); len(got) > 0 {
+				t.Fatalf("rule %d: %v", i, got)
+			}
+		}
+	}
+	for _, c := range []struct {
+		i, more int
+		want    string
+	}{{1000, 2, "more than 64 rules"}, {1001, 1, ""}, {1002, 0, "more than 64 rules"}, {3, 0, ""}} {
+		got := check(c.i, c.more)
+		if (len(got) > 0) != (c.want != "") || len(got) > 0 && (got[0].Warning || !strings.Contains(got[0].Text, c.want)) {
+			t.Errorf("rule %d: %v, want %q", c.i, got, c.want)
+		}
+	}
+	if got := p.Check("olm.constraint", json.RawMessage(`{"package":{"packageName":"a","versionRange":"new"}}`)); len(got) != 1 || !strings.Contains(got[0].Text, "versionRange") {
+		t.Errorf("a constraint without rules: %v", got)
+	}
+}
+
+// deep is a constraint inside so many others.
+func deep(times int, inner string) string {
+	return strings.Repeat(`{"all":{"constraints":[`, times) + inner + strings.Repeat(`]}}`, times)
 }
 
 // TestReference proves R-CAT-28.

@@ -52,7 +52,7 @@ func (v *Views) answer(ctx context.Context, q question) (answer, error) {
 		}
 		q.name = storable(q.name)
 	}
-	return v.answers.get(q, func() (answer, error) {
+	return v.answers.get(ctx, q, func(ctx context.Context) (answer, error) {
 		a, err := v.find(ctx, q)
 		return a, errs.Wrap(errs.KindOf(err), err, "read catalog revision %s", q.revision)
 	})

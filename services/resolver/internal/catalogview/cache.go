@@ -2,8 +2,16 @@ package catalogview
 
 import (
 	"container/list"
+	"context"
+	"fmt"
 	"sync"
+	"time"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
 )
+
+// loadTimeout bounds one load. Reading and unpacking the largest published document takes less than a second.
+const loadTimeout = time.Minute
 
 // cache keeps values by digest up to a total weight; the least recently used go first. What is being
 // loaded is loaded once, whoever asks.
@@ -19,7 +27,7 @@ type cache[K comparable, V any] struct {
 
 type cached[K comparable, V any] struct {
 	key    K
-	once   sync.Once
+	loaded chan struct{} // closed when value or err is there
 	value  V
 	err    error
 	weight int // counted in total; 0 until loaded
@@ -29,29 +37,51 @@ func newCache[K comparable, V any](limit int, weight func(K, V) int) *cache[K, V
 	return &cache[K, V]{limit: limit, weight: weight, entries: map[K]*list.Element{}, recent: list.New()}
 }
 
-// get returns the value of a key, loading it where it is not there. A failure to load is not kept.
-func (c *cache[K, V]) get(key K, load func() (V, error)) (V, error) {
-	e := c.entry(key)
-	e.once.Do(func() {
-		if e.value, e.err = load(); e.err != nil {
-			c.drop(key, e)
-			return
-		}
-		c.add(e, c.weight(key, e.value))
-	})
-	return e.value, e.err
+// get returns the value of a key, loading it where it is not there. A failure to load is not kept. A load is for all
+// that ask meanwhile: it goes on when the first of them goes away. Who waits for another's goes away with ctx.
+func (c *cache[K, V]) get(ctx context.Context, key K, load func(context.Context) (V, error)) (V, error) {
+	e, first := c.entry(key)
+	if first {
+		c.load(ctx, e, load)
+	}
+	select {
+	case <-e.loaded:
+		return e.value, e.err
+	case <-ctx.Done():
+		var none V
+		return none, errs.Wrap(errs.Unavailable, context.Cause(ctx), "wait for what another request reads")
+	}
 }
 
-func (c *cache[K, V]) entry(key K) *cached[K, V] {
+// load fills an entry. What does not come back, since it panics, leaves no value that others would take for an answer.
+func (c *cache[K, V]) load(ctx context.Context, e *cached[K, V], load func(context.Context) (V, error)) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), loadTimeout)
+	defer cancel()
+	e.err = errs.New(errs.Internal, "reading %s ended in a panic", fmt.Sprint(e.key))
+	defer func() {
+		if e.err != nil {
+			c.drop(e)
+		}
+		close(e.loaded)
+	}()
+	value, err := load(ctx)
+	if err == nil {
+		c.add(e, c.weight(e.key, value))
+	}
+	e.value, e.err = value, err
+}
+
+// entry returns that of a key, and whether it is new and thereby the caller's to load.
+func (c *cache[K, V]) entry(key K) (e *cached[K, V], first bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if el := c.entries[key]; el != nil {
 		c.recent.MoveToFront(el)
-		return el.Value.(*cached[K, V]) //nolint:forcetypeassert // the list holds nothing else
+		return el.Value.(*cached[K, V]), false //nolint:forcetypeassert // the list holds nothing else
 	}
-	e := &cached[K, V]{key: key}
+	e = &cached[K, V]{key: key, loaded: make(chan struct{})}
 	c.entries[key] = c.recent.PushFront(e)
-	return e
+	return e, true
 }
 
 func (c *cache[K, V]) add(e *cached[K, V], weight int) {
@@ -71,11 +101,12 @@ func (c *cache[K, V]) add(e *cached[K, V], weight int) {
 	}
 }
 
-func (c *cache[K, V]) drop(key K, e *cached[K, V]) {
+func (c *cache[K, V]) drop(e *cached[K, V]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if el := c.entries[key]; el != nil && el.Value == any(e) {
+	if el := c.entries[e.key]; el != nil && el.Value == any(e) {
 		c.recent.Remove(el)
-		delete(c.entries, key)
+		delete(c.entries, e.key)
+		c.total -= e.weight
 	}
 }

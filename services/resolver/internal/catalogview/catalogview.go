@@ -6,9 +6,11 @@
 package catalogview
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -84,12 +86,13 @@ func (v *Views) View(ctx context.Context, tenant string, catalogs []Catalog) *Vi
 // Err is the first failure to read; the answers given are then worth nothing.
 func (w *View) Err() error { return w.err }
 
-// Catalogs implements resolve.View.
+// Catalogs implements resolve.View. They are in the order of their keys: who looks at them in turn says the same each time.
 func (w *View) Catalogs() []resolve.Catalog {
 	out := make([]resolve.Catalog, 0, len(w.catalogs))
 	for _, c := range w.catalogs {
 		out = append(out, resolve.Catalog{Key: c.Key, Priority: c.Priority, Ready: c.Revision != "", Revision: c.Revision})
 	}
+	slices.SortFunc(out, func(a, b resolve.Catalog) int { return cmp.Compare(a.Key.String(), b.Key.String()) })
 	return out
 }
 

@@ -29,7 +29,9 @@ func contentWeight(_ key, c bundle.Content) int {
 // Content returns the manifests of a bundle; errs.NotFound where they are not stored. It is shared and must
 // not be changed.
 func (v *Views) Content(ctx context.Context, tenant, d string) (bundle.Content, error) {
-	return v.contents.get(key{tenant, d}, func() (bundle.Content, error) { return readContent(ctx, v.pool, v.reader, tenant, d) })
+	return v.contents.get(ctx, key{tenant, d}, func(ctx context.Context) (bundle.Content, error) {
+		return readContent(ctx, v.pool, v.reader, tenant, d)
+	})
 }
 
 func readContent(ctx context.Context, q pg.Querier, reader *content.Reader, tenant, d string) (bundle.Content, error) {

@@ -42,7 +42,7 @@ type offeredBundle struct {
 
 // Package returns a package document made ready, by its digest.
 func (v *Views) Package(ctx context.Context, tenant, d string) (*offer.Package, error) {
-	return v.packages.get(key{tenant, d}, func() (*offer.Package, error) {
+	return v.packages.get(ctx, key{tenant, d}, func(ctx context.Context) (*offer.Package, error) {
 		p, err := v.Document(ctx, tenant, d)
 		if err != nil {
 			return nil, err
