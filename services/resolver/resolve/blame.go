@@ -22,7 +22,8 @@ type solution struct {
 
 // solve finds what a cluster can have. Roots that reach a fault, or have no candidate, fail by themselves. Where
 // the rest contradicts itself, a minimal contradiction is explained, its subscriptions are left out, and the others
-// are solved again. It ends: in every round some root gets less, and that nothing is asked always has an answer.
+// are solved again. Likewise where a solution takes from somebody what it requires (keepApart). It ends: in every round
+// some root gets less or some bundle is forbidden, and that nothing is asked always has an answer.
 func (c *cluster) solve(limit int) solution {
 	var out solution
 	out.failures = append(out.failures, c.faulty()...)
@@ -33,27 +34,42 @@ func (c *cluster) solve(limit int) solution {
 		}
 	}
 	for {
+		before := c.given()
 		h, status := c.choose(limit)
 		switch status {
 		case sat.Sat:
-			out.choices = h
-			return out
+			if !c.keepApart(h) {
+				out.choices = h
+				return out
+			}
 		case sat.Unsat:
 			out.failures = append(out.failures, c.blame(limit)...)
 		default:
 			out.failures = append(out.failures, c.giveUp(limit)...)
 		}
+		if c.given() == before {
+			panic("resolve: a round of blame asked nobody for less") // the same would come again for ever
+		}
 	}
+}
+
+// given counts what a cluster has given up so far.
+func (c *cluster) given() int {
+	n := len(c.apart)
+	for _, r := range c.roots {
+		n += int(r.state)
+	}
+	return n
 }
 
 // faulty fails the roots that reach a fault.
 func (c *cluster) faulty() []failed {
-	if !c.w.faulty() && !slices.ContainsFunc(c.roots, func(r *root) bool { return len(r.faults) > 0 }) {
+	if !c.w.faulty() && !slices.ContainsFunc(c.roots, func(r *root) bool { return len(r.faults)+len(r.burden) > 0 }) {
 		return nil
 	}
 	var out []failed
 	for _, r := range c.roots {
-		own := c.w.faults(r.node)
+		own := append(slices.Clone(r.burden), c.w.faults(r.node)...)
 		faults := append(slices.Clone(r.faults), c.w.faults(r.cands...)...)
 		if faults = append(faults, own...); len(faults) == 0 {
 			continue
@@ -136,8 +152,11 @@ func (c *cluster) blame(limit int) []failed {
 		if status == sat.Sat {
 			return out
 		}
+		if status == sat.TooHard && len(out) > 0 {
+			return out // somebody has failed, which makes it another question
+		}
 		if status == sat.TooHard {
-			return append(out, c.giveUp(limit)...)
+			return c.giveUp(limit)
 		}
 		f, news := b.failure(b.shrink(slices.Clone(b.rules.s.Core())))
 		if news {
@@ -154,7 +173,9 @@ type blamer struct {
 	c     *cluster
 	rules *rules
 	left  map[int32]bool // roots that were blamed already
-	stale bool           // what was blamed has a CSV installed: the rules are not those of the cluster any more
+	// coarse says that the last contradiction may have reasons that it does not need.
+	coarse bool
+	stale  bool // what was blamed has a CSV installed: the rules are not those of the cluster any more
 }
 
 func newBlamer(c *cluster, limit int) *blamer {
@@ -178,13 +199,16 @@ func (b *blamer) assumed() []sat.Lit {
 // try takes time for all reasons; an explanation shows some tens of them.
 const maxShrinks = 300
 
-// shrink leaves out of a contradiction what it does not need. Where the budget ends meanwhile, the rest stays in.
+// shrink leaves out of a contradiction what it does not need. Where a bound ends that, the rest stays in, and the
+// blamer notes it.
 func (b *blamer) shrink(core []sat.Lit) []sat.Lit {
 	slices.SortFunc(core, func(x, y sat.Lit) int { return b.compare(b.rules.reasons[x], b.rules.reasons[y]) })
-	tries := 0
-	for i := 0; i < len(core) && tries < maxShrinks; tries++ {
+	b.coarse = false
+	tries, i := 0, 0
+	for ; i < len(core) && tries < maxShrinks; tries++ {
 		less := slices.Delete(slices.Clone(core), i, i+1)
-		if b.rules.s.Solve(less...) != sat.Unsat {
+		if status := b.rules.s.Solve(less...); status != sat.Unsat {
+			b.coarse = b.coarse || status == sat.TooHard
 			i++
 			continue
 		}
@@ -194,6 +218,7 @@ func (b *blamer) shrink(core []sat.Lit) []sat.Lit {
 			return !found
 		})
 	}
+	b.coarse = b.coarse || i < len(core)
 	return core
 }
 
@@ -238,6 +263,9 @@ func (b *blamer) failure(core []sat.Lit) (f failed, news bool) {
 	}
 	if news = first == wanted.rank(true) || first == staying.rank(false); news {
 		f = b.c.conflict(to, reasons)
+		if b.coarse {
+			f.explanation = f.explanation.coarse()
+		}
 		if b.c.watch != nil {
 			b.c.watch(f, reasons)
 		}
@@ -268,7 +296,7 @@ func (c *cluster) keepers(lacking []*root) (out []*root, said []Statement) {
 		at := c.w.nodes[r.node].shape
 		for _, i := range c.w.shapes[at].needs {
 			for _, n := range c.w.needs[i].cands {
-				k := c.rootOf[n]
+				k := c.of(n)
 				if k == nil || k.rigid() || slices.Contains(out, k) {
 					continue
 				}

@@ -48,6 +48,16 @@ func (w *world) forbidding(op *offer.Operator, c CatalogKey) int32 {
 	return -1
 }
 
+// Forbids says whether a bundle that was planned is one that the bound keeps out.
+func (b Bound) Forbids(p Planned) bool {
+	ready := compileBounds([]Bound{b})[0]
+	op := offer.Operator{Name: p.CSV, Package: p.Package}
+	if v, err := semver.Parse(p.Version); err == nil {
+		op.Version, op.HasVersion = v, true
+	}
+	return ready.concerns(p.Package, p.Catalog) && !ready.allows(&op)
+}
+
 func (b *bound) concerns(pkg string, c CatalogKey) bool {
 	return fits(b.Packages, pkg) && fits(b.Catalogs, c.String())
 }

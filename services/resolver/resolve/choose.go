@@ -114,7 +114,7 @@ func (h *chooser) take(n nodeID) {
 	w := h.c.w
 	h.taken = append(h.taken, n)
 	h.is[w.lits[n].Var()] = true
-	rt := h.c.rootOf[n]
+	rt := h.c.of(n)
 	for _, i := range w.shapes[w.nodes[n].shape].needs {
 		if !rt.rigid() || rt.keeps(w, i) {
 			h.queue = append(h.queue, choice{cands: w.needs[i].cands, from: n, need: i, met: none})

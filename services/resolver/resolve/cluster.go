@@ -13,7 +13,8 @@ type cluster struct {
 	w      *world
 	roots  []*root // by name
 	nodes  []nodeID
-	rootOf map[nodeID]*root // of installed CSVs
+	rootOf map[nodeID][]*root // of installed CSVs; several subscriptions may follow one
+	apart  []takeover         // that would take something from somebody
 	reads  []int32
 	watch  func(failed, []reason) // hears of contradictions, for tests; mostly nil
 }
@@ -63,7 +64,7 @@ func (w *world) clusters(roots []*root, shared bool) []*cluster {
 	for i, r := range roots {
 		set := s.find(at(i))
 		if of[set] == nil {
-			of[set] = &cluster{w: w, rootOf: map[nodeID]*root{}}
+			of[set] = &cluster{w: w, rootOf: map[nodeID][]*root{}}
 			out = append(out, of[set])
 		}
 		of[set].add(r)
@@ -82,11 +83,24 @@ func (c *cluster) add(r *root) {
 	c.roots = append(c.roots, r)
 	c.reads = append(c.reads, r.reads...)
 	if r.node != none {
-		c.rootOf[r.node] = r
+		c.rootOf[r.node] = append(c.rootOf[r.node], r)
 	}
 }
 
-// unite joins nodes with what may meet their requirements and with whom they share a slot.
+// of is the root that decides about an installed CSV, nil for a bundle: of several, the one that is furthest down. A
+// CSV that stays whatever speaks against it does so for all who follow it.
+func (c *cluster) of(n nodeID) *root {
+	var out *root
+	for _, r := range c.rootOf[n] {
+		if out == nil || r.state > out.state {
+			out = r
+		}
+	}
+	return out
+}
+
+// unite joins nodes with what may meet their requirements, with whom they share a slot, and with the installed CSV that
+// they take over or that has their name.
 func (w *world) unite(s sets) {
 	for i := range w.needs {
 		for _, n := range w.needs[i].cands {
@@ -94,6 +108,11 @@ func (w *world) unite(s sets) {
 		}
 	}
 	for i := range w.nodes {
+		for _, csv := range []nodeID{w.takesOver(nodeID(i)), w.installedNamed(w.op(nodeID(i)).Name)} {
+			if csv != none {
+				s.unite(int32(i), int32(csv))
+			}
+		}
 		for _, need := range w.shapes[w.nodes[i].shape].needs {
 			if cands := w.needs[need].cands; len(cands) > 0 {
 				s.unite(int32(i), int32(cands[0]))
@@ -156,5 +175,5 @@ func (w *world) faults(from ...nodeID) []failure {
 // faulty says whether there is any fault at all; mostly there is none, and nobody has to look who reaches it.
 func (w *world) faulty() bool {
 	return slices.ContainsFunc(w.needs, func(n need) bool { return len(n.faults) > 0 }) ||
-		slices.ContainsFunc(w.shapes, func(s shape) bool { return s.op.Malformed != "" })
+		slices.ContainsFunc(w.shapes, func(s shape) bool { return s.looked() && s.op.Malformed() != "" })
 }

@@ -231,7 +231,7 @@ func TestTooManyCandidates(t *testing.T) {
 	if diff := cmp.Diff([]string{"a: failed too-hard", "c: c.v1.0.0 stable ChannelHead"}, lines(r)); diff != "" {
 		t.Fatal(diff)
 	}
-	if got := texts(r); !strings.Contains(got, "more than 1000000 candidates") {
+	if got := texts(r); !strings.Contains(got, "more than 20000000 comparisons") {
 		t.Error(got)
 	}
 }

@@ -28,7 +28,11 @@
 // OLM's order, and what the solver has learned from one dead end spares it the others like it. OLM's order among
 // subscriptions is random; here it is that of their names.
 //
-// The work is bounded by counts of conflicts and candidates (MaxConflicts, MaxCandidates), never by a clock.
+// A bundle may take over an installed CSV that no subscription follows, as its entry replaces it. Where that would leave
+// somebody without what it requires, the two exclude each other; OLM takes the CSV away all the same.
+//
+// The work is bounded by counts, never by a clock: of the conflicts of a cluster (MaxConflicts), and of what is compared
+// with requirements for one root (MaxReach).
 //
 // # When it cannot be
 //

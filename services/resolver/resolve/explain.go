@@ -96,6 +96,16 @@ func (t *told) explanation(class Class, roots []*root) Explanation {
 	return e
 }
 
+// coarse says of an explanation that not all of it may be needed.
+func (e Explanation) coarse() Explanation {
+	e.Coarse = true
+	e.Statements = append(slices.Clone(e.Statements), Statement{
+		Kind: SearchTooLong,
+		Text: "these reasons contradict each other, but the conflict is too hard to tell whether all of them are needed; fewer may be enough",
+	})
+	return e
+}
+
 // demands notes the nodes that a reason asks for.
 func (t *told) demands(c *cluster, why reason) {
 	var nodes []nodeID

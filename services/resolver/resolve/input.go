@@ -9,6 +9,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/services/resolver/offer"
+	"github.com/chandler-fleet/chandler/services/resolver/sat"
 )
 
 // Semantics is the version of the rules of this package. A recorded decision names the version that made it; a
@@ -30,7 +31,13 @@ type Input struct {
 	Subscriptions  []Subscription
 	OperatorGroups []OperatorGroup
 	Policy         Policy
+	// Effort bounds the searches of several resolutions together; nil does not. It is no part of the record: who sets it
+	// asks what would be, and decides nothing.
+	Effort *Effort
 }
+
+// Effort is what the searches of several resolutions may spend together. Where it is spent, what is hard fails as such.
+type Effort = sat.Effort
 
 // Scope is one namespace of one cluster.
 type Scope struct {
@@ -42,6 +49,8 @@ type Scope struct {
 type Policy struct {
 	// MaxConflicts bounds the conflicts of the search in one cluster of roots; 0 is the constant MaxConflicts.
 	MaxConflicts int `json:"maxConflicts,omitempty"`
+	// MaxReach bounds what is looked at for one root; 0 is the constant MaxReach.
+	MaxReach int `json:"maxReach,omitempty"`
 	// Bounds are versions that may not be chosen, by name of the policy. What is installed stays.
 	Bounds []Bound `json:"bounds,omitempty"`
 }

@@ -2,15 +2,23 @@ package resolve
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/chandler-fleet/chandler/services/resolver/offer"
 )
 
-// MaxCandidates bounds the candidates of all requirements of one resolution together, so that a hostile catalog
-// meets a fixed bound and a named error (DESIGN D10). Real namespaces have some thousands.
-const MaxCandidates = 1_000_000
+// MaxReach bounds what is looked at for one root, so that a hostile catalog meets a fixed bound and a named error
+// (DESIGN D10). The unit is a comparison of a bundle with a requirement; a rule costs as many as it takes longer. Real
+// namespaces have some thousands, and 2 to 3 million for each rule that has to be asked of every published bundle.
+const MaxReach = 20_000_000
+
+// What else is counted, in the same unit, for the memory that it takes.
+const (
+	packageCost   = 1
+	candidateCost = 20
+)
 
 // need is a requirement of bundles of one catalog: what may meet it, by preference (R-RES-35).
 type need struct {
@@ -18,7 +26,9 @@ type need struct {
 	cands  []nodeID
 	faults []failure
 	reads  []int32
+	cost   int
 	asked  int32 // how many shapes have it
+	walk   int32 // the last one that came by
 }
 
 // needKey names a requirement by what it asks for, and the catalog that comes first for who asks; or the one
@@ -30,9 +40,19 @@ type needKey struct {
 
 // offers are what one catalog has for a requirement, by preference. They are the same whoever asks.
 type offers struct {
-	cands  []nodeID
-	faults []failure
-	reads  []int32
+	catalog int32
+	found   []found
+	cands   []nodeID // of what was found, once it is known that the requirement is looked at as a whole
+	faults  []failure
+	reads   []int32
+	cost    int
+}
+
+// found is an entry that meets a requirement.
+type found struct {
+	pkg     *offer.Package
+	channel *offer.Channel
+	entry   int32
 }
 
 // failure is a fault in the catalogs' content that prevents a resolution whatever is chosen.
@@ -41,60 +61,170 @@ type failure struct {
 	statement Statement
 }
 
-// expand looks up what the shapes ask for, and what that asks for, until nothing is new.
-func (w *world) expand() {
-	for ; w.expanded < len(w.shapes); w.expanded++ { // shapes grow meanwhile
-		s := w.shapes[w.expanded]
-		if len(s.op.Requires) == 0 {
+// expand looks up what each root reaches: what its candidates ask for, what may meet that, and so on. One walk takes
+// in root after root, since most have much in common. A root with which it gets too long is looked at again by itself:
+// what other roots reach does not decide whether this one reaches too much.
+func (w *world) expand(roots []*root) {
+	k := w.walk()
+	for _, r := range roots {
+		if _, _, done := k.root(r); done {
 			continue
 		}
-		needs := make([]int32, 0, len(s.op.Requires))
-		for _, r := range s.op.Requires {
-			needs = append(needs, w.need(r, s.catalog))
+		k = w.walk()
+		own, f, done := k.root(r)
+		if done {
+			continue
 		}
-		w.shapes[w.expanded].needs = needs
+		r.reads = append(r.reads, k.reads...)
+		if own {
+			r.burden = append(r.burden, f)
+		} else {
+			r.faults = append(r.faults, f)
+		}
+		k = w.walk()
 	}
 }
 
-// need finds or fills a requirement of bundles of a catalog: what is installed comes first, then that
-// catalog, then the others by priority, those of the namespace first, by name.
-func (w *world) need(r *offer.Requirement, own int32) int32 {
-	k := needKey{r.Key(), own}
-	if n, ok := w.needOf[k]; ok {
-		w.needs[n].asked++
-		return n
-	}
-	n := need{req: r, asked: 1}
-	w.ask.noting(&n.reads)
-	w.ask.visible()
-	n.cands, n.faults = w.amongInstalled(r)
-	if own != installedCatalog {
-		n.add(w.inCatalog(r, own))
-	}
-	for c := range w.catalogs {
-		if int32(c) != own {
-			n.add(w.inCatalog(r, int32(c)))
-		}
-	}
-	if w.candidates += len(n.cands); w.candidates > MaxCandidates {
-		n.cands, n.faults = nil, append(n.faults, tooMany(r))
-	}
-	w.needs = append(w.needs, n)
-	w.needOf[k] = int32(len(w.needs) - 1)
-	return w.needOf[k]
+// walk goes through what roots reach, everything once. Where it ends early, what it did not come to stays without
+// requirements; nobody but the root that fails for it has to do with that.
+type walk struct {
+	w      *world
+	number int32
+	left   int     // of the bound
+	queue  []int32 // shapes
+	stuck  *offer.Requirement
+	reads  []int32 // of the requirement where it got stuck
 }
 
-func tooMany(r *offer.Requirement) failure {
+func (w *world) walk() *walk {
+	w.walks++
+	return &walk{w: w, number: w.walks, left: w.reach}
+}
+
+// root takes in what a root reaches, beginning with what is installed. Where that is too much, own says whether what is
+// installed reaches too much by itself.
+func (k *walk) root(r *root) (own bool, f failure, done bool) {
+	if r.node != none && !k.nodes(r.node) {
+		return true, k.tooMuch(r), false
+	}
+	if !k.nodes(r.cands...) {
+		return false, k.tooMuch(r), false
+	}
+	return false, failure{}, true
+}
+
+func (k *walk) tooMuch(r *root) failure {
 	return failure{class: ClassTooHard, statement: Statement{
-		Kind: SearchTooLong, Requirement: r.Text,
-		Text: fmt.Sprintf("the requirements that this namespace reaches have more than %d candidates together, and those of a requirement for an operator %s are not looked at any more", MaxCandidates, r.Text),
+		Kind: SearchTooLong, Requirement: k.stuck.Text,
+		Text: fmt.Sprintf("what %s reaches takes more than %d comparisons of bundles with requirements; a requirement for an operator %s is the first that is not looked at any more",
+			r.text(), k.w.reach, k.stuck.Text),
 	}}
 }
 
-func (n *need) add(o *offers) {
-	n.cands = append(n.cands, o.cands...)
-	n.faults = append(n.faults, o.faults...)
-	n.reads = append(n.reads, o.reads...)
+// nodes takes in what some nodes reach. It returns false where that is too much.
+func (k *walk) nodes(from ...nodeID) bool {
+	k.enqueue(from)
+	for len(k.queue) > 0 {
+		at := k.queue[0]
+		k.queue = k.queue[1:]
+		for i, r := range k.w.shapes[at].op.Requires {
+			if !k.requires(at, i, r) {
+				k.stuck = r
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (k *walk) enqueue(nodes []nodeID) {
+	for _, n := range nodes {
+		at := k.w.nodes[n].shape
+		if s := &k.w.shapes[at]; s.walk != k.number {
+			s.walk = k.number
+			k.queue = append(k.queue, at)
+		}
+	}
+}
+
+// requires takes in the i-th requirement of a shape. Requirements that are known already count, too.
+func (k *walk) requires(at int32, i int, r *offer.Requirement) bool {
+	w := k.w
+	if i == len(w.shapes[at].needs) {
+		n, ok := k.need(r, w.shapes[at].catalog)
+		if !ok {
+			return false
+		}
+		w.needs[n].asked++
+		w.shapes[at].needs = append(w.shapes[at].needs, n)
+	}
+	n := &w.needs[w.shapes[at].needs[i]]
+	if n.walk == k.number {
+		return true
+	}
+	n.walk = k.number
+	if k.left -= n.cost; k.left < 0 {
+		return false
+	}
+	k.enqueue(n.cands)
+	return true
+}
+
+// need finds or fills a requirement of bundles of a catalog: what is installed comes first, then that catalog, then
+// the others by priority, those of the namespace first, by name. Where it takes more than is left nothing of it is
+// kept but the questions.
+func (k *walk) need(r *offer.Requirement, own int32) (number int32, ok bool) {
+	w := k.w
+	key := needKey{r.Key(), own}
+	if n, known := w.needOf[key]; known {
+		return n, true
+	}
+	n := need{req: r, cost: r.CompileCost()}
+	w.ask.noting(&n.reads)
+	w.ask.visible()
+	offered := make([]*offers, 0, len(w.catalogs))
+	for i := range w.catalogs {
+		in := inTurn(own, int32(i))
+		o, whole := w.inCatalog(r, in, k.left-n.cost)
+		n.reads = append(n.reads, o.reads...)
+		if n.cost += o.cost; !whole {
+			k.reads = n.reads
+			return 0, false
+		}
+		offered = append(offered, o)
+	}
+	n.cands, n.faults = w.amongInstalled(r)
+	n.cost += candidateCost * len(n.cands)
+	for _, o := range offered {
+		n.cands = append(n.cands, w.found(o)...)
+		n.faults = append(n.faults, o.faults...)
+	}
+	w.needs = append(w.needs, n)
+	w.needOf[key] = int32(len(w.needs) - 1)
+	return w.needOf[key], true
+}
+
+// inTurn is the i-th catalog to ask where one, if any, comes before its turn.
+func inTurn(own, i int32) int32 {
+	switch {
+	case i > own:
+		return i
+	case i == 0:
+		return own
+	}
+	return i - 1
+}
+
+// found makes nodes of what a catalog offers.
+func (w *world) found(o *offers) []nodeID {
+	if o.cands == nil && len(o.found) > 0 {
+		o.cands = make([]nodeID, 0, len(o.found))
+		for _, f := range o.found {
+			o.cands = append(o.cands, w.entry(o.catalog, f.pkg, f.channel, int(f.entry)))
+		}
+		o.found = nil
+	}
+	return o.cands
 }
 
 // amongInstalled are the installed CSVs that meet a requirement, by name. OLM takes those of one package for
@@ -135,31 +265,38 @@ func (w *world) inNoOrder(r *offer.Requirement, a, b nodeID) failure {
 	}}
 }
 
-// inCatalog asks one catalog.
-func (w *world) inCatalog(r *offer.Requirement, in int32) *offers {
+// inCatalog asks one catalog. whole is false where that takes more than limit; what is returned then is the
+// questions up to there, which are the same whatever was asked before.
+func (w *world) inCatalog(r *offer.Requirement, in int32, limit int) (o *offers, whole bool) {
 	k := needKey{r.Key(), in}
-	if o := w.offers[k]; o != nil {
-		return o
+	if known := w.offers[k]; known != nil && known.cost <= limit {
+		return known, true
 	}
-	o := &offers{}
-	w.offers[k] = o
+	o = &offers{catalog: in}
 	w.ask.noting(&o.reads)
-	var rest []nodeID // of channels that are not their package's default one
+	var rest []found // of channels that are not their package's default one
 	for _, name := range w.packages(r, w.catalogs[in].Key) {
+		if o.cost += packageCost; o.cost > limit {
+			return o, false
+		}
 		p := w.ask.pkg(w.catalogs[in].Key, name)
 		if p == nil {
 			continue
 		}
 		for i := range p.Channels {
-			into := &rest
-			if p.Channels[i].Default {
-				into = &o.cands
+			into := &o.found
+			if !p.Channels[i].Default {
+				into = &rest
 			}
-			w.inChannel(r, in, p, &p.Channels[i], into, &o.faults)
+			o.inChannel(w, r, p, &p.Channels[i], into, limit)
+			if o.cost > limit {
+				return o, false
+			}
 		}
 	}
-	o.cands = append(o.cands, rest...)
-	return o
+	o.found = append(o.found, rest...)
+	w.offers[k] = o
+	return o, true
 }
 
 // packages are those of a catalog that may hold a match, sorted.
@@ -180,23 +317,34 @@ func (w *world) packages(r *offer.Requirement, c CatalogKey) []string {
 	return slices.Compact(out)
 }
 
-// inChannel adds the matching entries from the head down. A malformed channel that holds a match is a fault
-// (RESOLVER-NOTES 3.3): its order is not known.
-func (w *world) inChannel(r *offer.Requirement, in int32, p *offer.Package, ch *offer.Channel, into *[]nodeID, faults *[]failure) {
+// inChannel adds the matching entries from the head down, as long as that does not take too much. A malformed channel
+// that holds a match is a fault (RESOLVER-NOTES 3.3): its order is not known.
+func (o *offers) inChannel(w *world, r *offer.Requirement, p *offer.Package, ch *offer.Channel, into *[]found, limit int) {
 	if ch.Err != nil {
-		for _, e := range ch.All {
-			if r.Matches(e.Bundle) {
-				*faults = append(*faults, malformedChannel(w.catalogs[in].Key, p, ch))
+		for _, name := range slices.Sorted(maps.Keys(ch.All)) { // in an order, so that the cost is always the same
+			if o.cost > limit {
+				return
+			}
+			if o.compare(r, ch.All[name].Bundle) {
+				o.faults = append(o.faults, malformedChannel(w.catalogs[o.catalog].Key, p, ch))
 				return
 			}
 		}
 		return
 	}
-	for i := range ch.Entries {
-		if r.Matches(ch.Entries[i].Bundle) {
-			*into = append(*into, w.entry(in, p, ch, i))
+	for i := 0; i < len(ch.Entries) && o.cost <= limit; i++ {
+		if o.compare(r, ch.Entries[i].Bundle) {
+			o.cost += candidateCost
+			*into = append(*into, found{p, ch, int32(i)})
 		}
 	}
+}
+
+// compare compares a bundle with a requirement, and counts that.
+func (o *offers) compare(r *offer.Requirement, op *offer.Operator) bool {
+	met, cost := r.Compare(op)
+	o.cost += cost
+	return met
 }
 
 func malformedChannel(c CatalogKey, p *offer.Package, ch *offer.Channel) failure {
@@ -206,19 +354,22 @@ func malformedChannel(c CatalogKey, p *offer.Package, ch *offer.Channel) failure
 	}}
 }
 
+// looked says whether all that a shape requires was looked up.
+func (s *shape) looked() bool { return len(s.needs) == len(s.op.Requires) }
+
 // malformed is the fault of a bundle whose requirements cannot be read (RESOLVER-NOTES 2.8); ok is false where
 // all can.
 func (w *world) malformed(n nodeID) (failure, bool) {
 	op := w.op(n)
-	if op.Malformed == "" {
+	if !w.shapes[w.nodes[n].shape].looked() || op.Malformed() == "" {
 		return failure{}, false
 	}
 	s := Statement{Kind: RequirementMalformed, Bundle: op.Name, Package: op.Package}
 	if w.isInstalled(n) {
-		s.Text = fmt.Sprintf("%s has a requirement that cannot be read: %s", w.id(n), op.Malformed)
+		s.Text = fmt.Sprintf("%s has a requirement that cannot be read: %s", w.id(n), op.Malformed())
 	} else {
 		s.Catalog, s.Revision = w.catalogOf(n).String(), w.revision(n)
-		s.Text = fmt.Sprintf("bundle %s of package %s in catalog %s has a requirement that cannot be read: %s", op.Name, op.Package, s.Catalog, op.Malformed)
+		s.Text = fmt.Sprintf("bundle %s of package %s in catalog %s has a requirement that cannot be read: %s", op.Name, op.Package, s.Catalog, op.Malformed())
 	}
 	return failure{class: ClassInvalidConstraint, statement: s}, true
 }

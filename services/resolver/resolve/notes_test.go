@@ -262,7 +262,7 @@ func TestExplainedInstead(t *testing.T) {
 // TestLongExplanations: a person reads some lines, and is told how many there are more (DESIGN D10).
 func TestLongExplanations(t *testing.T) {
 	t.Parallel()
-	const n = 350
+	const n = 250
 	var versions []string
 	for i := range n {
 		versions = append(versions, fmt.Sprintf("1.0.%d", n-i))

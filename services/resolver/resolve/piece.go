@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 )
 
@@ -20,11 +21,13 @@ type settled struct {
 	planned []nodeID            // chosen and not there yet, by name
 	leaving map[nodeID]nodeID   // installed CSVs, and what takes their place
 	chosen  map[*root]nodeID    // of subscriptions
+	over    map[nodeID]nodeID   // installed CSVs that no subscription follows, and what takes them over; they leave, too
 	why     map[nodeID][]choice // that a chosen node meets
 }
 
 func settle(c *cluster, h *chooser) *settled {
-	s := &settled{chooser: h, w: c.w, leaving: map[nodeID]nodeID{}, chosen: map[*root]nodeID{}, why: map[nodeID][]choice{}}
+	s := &settled{chooser: h, w: c.w, leaving: map[nodeID]nodeID{}, chosen: map[*root]nodeID{}, over: h.takeovers(), why: map[nodeID][]choice{}}
+	maps.Copy(s.leaving, s.over)
 	for _, q := range h.queue {
 		s.why[q.met] = append(s.why[q.met], q)
 		if q.root == nil {
@@ -51,7 +54,8 @@ func (w *world) compare(a, b nodeID) int {
 
 // pieces splits a solution. What has to go together does so for one of these reasons:
 //
-//   - subscriptions are answered by the same operator, or a CSV that stays lacks what a bundle brings;
+//   - subscriptions follow the same CSV or are answered by the same operator, or a CSV that stays lacks what a bundle
+//     brings;
 //   - a bundle requires what only another new one brings;
 //   - a bundle needs a slot that another one frees, as it takes the place of who holds it;
 //   - an installed operator would lose what it requires if one went without the other.
@@ -64,6 +68,9 @@ func (s *settled) pieces(shared bool) []piece {
 	for i, r := range s.c.roots {
 		if n, ok := s.chosen[r]; ok {
 			together.unite(int32(i), at(n))
+			if r.node != none {
+				together.unite(int32(i), at(r.node))
+			}
 		}
 		if shared {
 			together.unite(0, int32(i))
@@ -77,6 +84,12 @@ func (s *settled) pieces(shared bool) []piece {
 			together.unite(0, at(n))
 		}
 	}
+	s.keepMet(together, at)
+	return s.collect(together, at)
+}
+
+// keepMet joins what something installed needs together, for it to have and to keep what it requires.
+func (s *settled) keepMet(together sets, at func(nodeID) int32) {
 	for i, r := range s.c.roots {
 		if r.node == none {
 			continue
@@ -91,7 +104,6 @@ func (s *settled) pieces(shared bool) []piece {
 			together.unite(at(bound[0]), at(n))
 		}
 	}
-	return s.collect(together, at)
 }
 
 func (s *settled) collect(together sets, at func(nodeID) int32) []piece {
@@ -139,6 +151,12 @@ func (s *settled) lasts(cands []nodeID) bool {
 	})
 }
 
+// bringing is the place of the first chosen one among the candidates of a requirement that does not leave, -1 where
+// there is none.
+func (s *settled) bringing(cands []nodeID) int {
+	return slices.IndexFunc(cands, func(n nodeID) bool { _, goes := s.leaving[n]; return !goes && s.has(n) })
+}
+
 // companions are the planned nodes without which a planned node cannot be installed.
 func (s *settled) companions(n nodeID) []nodeID {
 	var out []nodeID
@@ -148,7 +166,7 @@ func (s *settled) companions(n nodeID) []nodeID {
 		if slices.Contains(cands, n) || s.lasts(cands) {
 			continue
 		}
-		if m := slices.IndexFunc(cands, s.has); m >= 0 {
+		if m := s.bringing(cands); m >= 0 {
 			out = append(out, cands[m])
 		}
 	}
@@ -170,7 +188,7 @@ func (s *settled) dependents(csv nodeID) (lacks, bound []nodeID) {
 		if s.lasts(cands) {
 			continue
 		}
-		brings := slices.IndexFunc(cands, s.has)
+		brings := s.bringing(cands)
 		if len(cands) == 0 || !s.w.isInstalled(cands[0]) {
 			if brings >= 0 {
 				lacks = append(lacks, cands[brings])

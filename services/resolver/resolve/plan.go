@@ -1,8 +1,6 @@
 package resolve
 
-import (
-	"slices"
-)
+import "slices"
 
 // bundle describes a chosen bundle and why it is there.
 func (s *settled) bundle(n nodeID) Planned {
@@ -25,8 +23,8 @@ func (s *settled) bundle(n nodeID) Planned {
 	if by != nil {
 		p.Replaces, p.Reason = by.csv(), s.reason(by, n)
 	}
-	if over := w.installedNamed(w.nodes[n].edge.Replaces); p.Replaces == "" && over != none && w.followed[over] == "" {
-		p.Replaces = w.op(over).Name // nobody follows it: the bundle takes it over (RESOLVER-NOTES 7.1)
+	if over := w.takesOver(n); over != none && s.over[over] == n {
+		p.Replaces = w.op(over).Name
 	}
 	if by == nil {
 		q := s.why[n][0]
@@ -84,4 +82,72 @@ func (s *settled) inOrder(planned []nodeID) []nodeID {
 		visit(n)
 	}
 	return out
+}
+
+// takeover is a bundle that takes the place of an installed CSV that no subscription follows.
+type takeover struct{ by, csv nodeID }
+
+// takeovers are those of what was chosen, by CSV; the first one counts. What takes the place of the CSV of its
+// subscription takes over no other one.
+func (h *chooser) takeovers() map[nodeID]nodeID {
+	w := h.c.w
+	var out map[nodeID]nodeID
+	for _, n := range h.taken {
+		csv := w.takesOver(n)
+		if _, twice := out[csv]; csv == none || twice || w.already(n) || h.upgrades(n) {
+			continue
+		}
+		if out == nil {
+			out = map[nodeID]nodeID{}
+		}
+		out[csv] = n
+	}
+	return out
+}
+
+// upgrades says whether a chosen node answers a subscription that has something installed.
+func (h *chooser) upgrades(n nodeID) bool {
+	return slices.ContainsFunc(h.queue, func(q choice) bool { return q.root != nil && q.met == n && q.root.node != none })
+}
+
+// maxApart bounds how many takeovers are forbidden one by one. Beyond that, a CSV that somebody needs is not taken over
+// by anything.
+const maxApart = 100
+
+// keepApart forbids the takeovers of a solution that take from somebody what it requires: nothing else that was chosen
+// meets it. It returns false where there are none.
+func (c *cluster) keepApart(h *chooser) bool {
+	over := h.takeovers()
+	if len(over) == 0 {
+		return false
+	}
+	before := len(c.apart)
+	for _, q := range h.queue {
+		if _, goes := over[q.from]; goes || q.root != nil {
+			continue
+		}
+		met := slices.DeleteFunc(slices.Clone(q.cands), func(n nodeID) bool { return !h.has(n) })
+		if slices.ContainsFunc(met, func(n nodeID) bool { _, goes := over[n]; return !goes }) {
+			continue
+		}
+		for _, csv := range met {
+			c.forbid(takeover{by: over[csv], csv: csv})
+		}
+	}
+	return len(c.apart) > before
+}
+
+func (c *cluster) forbid(t takeover) {
+	if slices.Contains(c.apart, t) {
+		return
+	}
+	c.apart = append(c.apart, t)
+	if len(c.apart) < maxApart {
+		return
+	}
+	for _, n := range c.nodes {
+		if c.w.takesOver(n) == t.csv {
+			c.apart = append(c.apart, takeover{by: n, csv: t.csv})
+		}
+	}
 }

@@ -38,11 +38,9 @@ func (a *asker) visible() []Catalog {
 // find returns the catalog that a subscription names: the one of that namespace, else the hub's of that
 // name, since the namespace in OLM's YAML is that of its own installation.
 func (a *asker) find(name, namespace string) (Catalog, bool) {
-	c, ok := a.byKey[CatalogKey{Name: name, Namespace: namespace}]
-	if !ok {
-		c, ok = a.byKey[CatalogKey{Name: name}]
-	}
-	a.note(Read{Kind: ReadCatalog, Catalog: CatalogKey{Name: name, Namespace: namespace}}, func() string {
+	k := CatalogKey{Name: name, Namespace: namespace}
+	c, ok := a.named(k)
+	a.note(Read{Kind: ReadCatalog, Catalog: k}, func() string {
 		switch {
 		case ok && c.Ready:
 			return "ready"
@@ -51,6 +49,14 @@ func (a *asker) find(name, namespace string) (Catalog, bool) {
 		}
 		return ""
 	})
+	return c, ok
+}
+
+func (a *asker) named(k CatalogKey) (Catalog, bool) {
+	c, ok := a.byKey[k]
+	if !ok {
+		c, ok = a.byKey[CatalogKey{Name: k.Name}]
+	}
 	return c, ok
 }
 

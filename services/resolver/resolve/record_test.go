@@ -186,3 +186,31 @@ func bytesOfComponent(t *testing.T, c resolve.Component) string {
 	}
 	return string(raw)
 }
+
+// TestRecordKnowsOnlyWhatWasAsked: another catalog that comes, or gets another priority, changes the record of those
+// alone who asked all catalogs (DESIGN, settled details: Digests).
+func TestRecordKnowsOnlyWhatWasAsked(t *testing.T) {
+	t.Parallel()
+	plain := chain("a", "1.0.0").bundle("1.0.0").p
+	asks := chain("b", "1.0.0").bundle("1.0.0", "api:Chart").p
+	chart := chain("chart", "1.0.0").bundle("1.0.0", "gives:Chart").p
+	digests := func(view *shelf) map[string]digest.Digest {
+		out := map[string]digest.Digest{}
+		for _, c := range resolve.Resolve(input(view, []resolve.Subscription{sub("a", "a", "stable"), sub("b", "b", "stable")})).Components {
+			d, err := c.Input.Digest()
+			if err != nil {
+				t.Fatal(err)
+			}
+			out[c.Subscriptions[0]] = d
+		}
+		return out
+	}
+	before := digests(newShelf().add("fleet", 0, plain, asks, chart))
+	after := digests(newShelf().add("fleet", 5, plain, asks, chart).add("other", 9, chart))
+	if before["a"] == "" || before["a"] != after["a"] {
+		t.Errorf("the record of a is %s, and %s beside another catalog", before["a"], after["a"])
+	}
+	if before["b"] == "" || before["b"] == after["b"] {
+		t.Errorf("the record of b, which asked all catalogs, is %s in both", before["b"])
+	}
+}

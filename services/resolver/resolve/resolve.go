@@ -87,7 +87,7 @@ func (r *resolution) clusters() []*cluster {
 			rt.look(w)
 		}
 	}
-	w.expand()
+	w.expand(roots)
 	w.occupy()
 	return w.clusters(roots, r.group.Shared)
 }
@@ -243,11 +243,32 @@ func (r *resolution) record(c *cluster, reads []int32) Record {
 			rec.Installed = append(rec.Installed, r.in.Installed[n])
 		}
 	}
+	rec.Catalogs = r.consulted(rec.Reads)
+	return rec
+}
+
+// consulted are the catalogs that reads name, or all where all were asked, without revisions; and without priorities
+// where these decided nothing. A catalog that nobody of the cluster asked may come, go or move.
+func (r *resolution) consulted(reads []Read) []Catalog {
+	all := slices.ContainsFunc(reads, func(q Read) bool { return q.Kind == ReadVisible })
+	named := map[CatalogKey]bool{}
+	for _, q := range reads {
+		named[q.Catalog] = true
+		if c, ok := r.ask.named(q.Catalog); ok && q.Kind == ReadCatalog {
+			named[c.Key] = true
+		}
+	}
+	out := []Catalog{}
 	for _, k := range r.catalogs {
 		k.Revision = ""
-		rec.Catalogs = append(rec.Catalogs, k)
+		if !all {
+			k.Priority = 0
+		}
+		if all || named[k.Key] {
+			out = append(out, k)
+		}
 	}
-	return rec
+	return out
 }
 
 // policy is what concerns a cluster: a bound on other packages changes nothing in it.

@@ -115,6 +115,9 @@ type Explanation struct {
 	Statements    []Statement `json:"statements"`
 	// More counts statements that were left out (MaxStatements).
 	More int `json:"more,omitempty"`
+	// Coarse says that statements may be among these without which the others contradict each other, too: the
+	// conflict was too hard for telling.
+	Coarse bool `json:"coarse,omitempty"`
 }
 
 // ExplanationType is the type prefix of an explanation's digest.

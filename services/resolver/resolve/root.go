@@ -21,6 +21,7 @@ type root struct {
 	cands     []nodeID      // of a subscription, by preference
 	missing   []Statement   // why there are none
 	faults    []failure
+	burden    []failure // faults of what is installed, whatever the subscription asks for
 	reads     []int32
 	state     state
 }

@@ -48,6 +48,7 @@ func newRules(c *cluster, guarded bool) *rules {
 	if guarded {
 		r.guards, r.reasons = map[reason]sat.Lit{}, map[sat.Lit]reason{}
 	}
+	r.s.Share(c.w.effort)
 	r.s.Reserve(len(c.nodes), reservedLiterals*len(c.nodes))
 	for range c.nodes {
 		r.s.Var()
@@ -57,6 +58,9 @@ func newRules(c *cluster, guarded bool) *rules {
 	}
 	for _, n := range c.nodes {
 		r.node(n)
+	}
+	for _, t := range c.apart {
+		r.add(append(r.clause[:0], c.w.lits[t.by].Not(), c.w.lits[t.csv].Not()), reason{kind: byReplaces, a: int32(t.by), b: int32(t.csv)})
 	}
 	r.slots()
 	return r
@@ -125,7 +129,7 @@ func (r *rules) node(n nodeID) {
 	w := r.c.w
 	l, at := w.lits[n], w.nodes[n].shape
 	sh := &w.shapes[at]
-	rt := r.c.rootOf[n]
+	rt := r.c.of(n)
 	rigid := rt.rigid()
 	if !rigid {
 		r.forbid(l, at, sh)
@@ -213,7 +217,7 @@ func (r *rules) slot(s slotID, holders []nodeID) {
 	lits := r.clause[:0]
 	var keepers []nodeID
 	for _, n := range holders {
-		if r.c.rootOf[n].rigid() {
+		if r.c.of(n).rigid() {
 			keepers = append(keepers, n)
 			continue
 		}

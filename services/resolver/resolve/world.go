@@ -26,10 +26,11 @@ type node struct {
 // shape is what all nodes of one operator of one catalog have in common.
 type shape struct {
 	op      *offer.Operator
-	catalog int32 // in world.catalogs; installedCatalog for an installed CSV
-	needs   []int32
+	catalog int32   // in world.catalogs; installedCatalog for an installed CSV
+	needs   []int32 // of its requirements, in their order; the first ones alone where a walk ended early
 	slots   []slotID
 	policy  int32 // the first bound that forbids it; -1 where none does
+	walk    int32 // the last one that came by; 0 where none did
 }
 
 // installedCatalog is the catalog of what is installed.
@@ -41,23 +42,24 @@ const installedCatalog = -1
 type world struct {
 	ask       *asker
 	namespace string
+	effort    *Effort
 	bounds    []bound
 	catalogs  []Catalog // that are ready, in the order of preference where nobody has an own one
-	followed  []string  // by installed node: the subscription that follows it, "" where none does
+	csvs      map[string]nodeID
+	followed  []string // by installed node: the subscription that follows it, "" where none does
 
-	nodes    []node
-	shapes   []shape
-	shapeOf  map[shapeKey]int32
-	chains   map[chainKey][]nodeID // nodes of a channel's entries, in their order; none where there is none yet
-	aside    map[entryKey]nodeID   // nodes of entries outside the order
-	slots    slots
-	lits     []sat.Lit // by node, once there are clusters; each cluster counts its own
-	needs    []need
-	needOf   map[needKey]int32
-	offers   map[needKey]*offers // by requirement and the catalog that is asked
-	expanded int                 // shapes whose requirements are looked up
-
-	candidates int // of all needs
+	nodes   []node
+	shapes  []shape
+	shapeOf map[shapeKey]int32
+	chains  map[chainKey][]nodeID // nodes of a channel's entries, in their order; none where there is none yet
+	aside   map[entryKey]nodeID   // nodes of entries outside the order
+	slots   slots
+	lits    []sat.Lit // by node, once there are clusters; each cluster counts its own
+	needs   []need
+	needOf  map[needKey]int32
+	offers  map[needKey]*offers // by requirement and the catalog that is asked
+	reach   int                 // MaxReach, or what the policy says
+	walks   int32
 }
 
 type shapeKey struct {
@@ -78,9 +80,9 @@ type entryKey struct {
 
 func newWorld(ask *asker, in *Input) *world {
 	w := &world{
-		ask: ask, namespace: in.Scope.Namespace, bounds: compileBounds(in.Policy.Bounds),
-		shapeOf: map[shapeKey]int32{}, chains: map[chainKey][]nodeID{}, aside: map[entryKey]nodeID{},
-		slots: newSlots(), needOf: map[needKey]int32{}, offers: map[needKey]*offers{},
+		ask: ask, namespace: in.Scope.Namespace, effort: in.Effort, bounds: compileBounds(in.Policy.Bounds),
+		csvs: make(map[string]nodeID, len(in.Installed)), shapeOf: map[shapeKey]int32{}, chains: map[chainKey][]nodeID{}, aside: map[entryKey]nodeID{},
+		slots: newSlots(), needOf: map[needKey]int32{}, offers: map[needKey]*offers{}, reach: cmp.Or(in.Policy.MaxReach, MaxReach),
 	}
 	for _, c := range ask.catalogs {
 		if c.Ready {
@@ -97,6 +99,9 @@ func newWorld(ask *asker, in *Input) *world {
 	for _, i := range in.Installed {
 		op := offer.NewOperator(i.CSV, i.Package, i.Version, i.Content, i.Properties)
 		w.nodes = append(w.nodes, node{shape: w.shape(op, installedCatalog)})
+		if _, twice := w.csvs[i.CSV]; !twice {
+			w.csvs[i.CSV] = nodeID(len(w.followed))
+		}
 		w.followed = append(w.followed, "")
 	}
 	return w
@@ -114,10 +119,20 @@ func (w *world) already(n nodeID) bool {
 
 // installedNamed is the node of an installed CSV, none where it is not there.
 func (w *world) installedNamed(csv string) nodeID {
-	for i := range w.followed {
-		if w.op(nodeID(i)).Name == csv {
-			return nodeID(i)
-		}
+	if n, ok := w.csvs[csv]; ok {
+		return n
+	}
+	return none
+}
+
+// takesOver is the installed CSV that a bundle takes the place of though no subscription follows it: its entry names
+// it as the one before (RESOLVER-NOTES 7.1). none where there is none.
+func (w *world) takesOver(n nodeID) nodeID {
+	if w.isInstalled(n) {
+		return none
+	}
+	if over := w.installedNamed(w.nodes[n].edge.Replaces); over != none && w.followed[over] == "" {
+		return over
 	}
 	return none
 }

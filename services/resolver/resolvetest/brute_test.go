@@ -18,7 +18,12 @@ type brute struct {
 	roots     []choice
 	staying   []*operator
 	held      []*operator
-	excluded  map[[2]*operator]bool // an upgrade and the CSV that it replaces
+	excluded  map[[2]*operator]bool // an upgrade and the CSV that it replaces, or a bundle that may not take a CSV over
+}
+
+// follows says whether a subscription follows a CSV.
+func follows(s resolve.Subscription, i resolve.Installed) bool {
+	return i.Subscription == s.Name || i.CSV == s.InstalledCSV
 }
 
 type entry struct {
@@ -29,6 +34,7 @@ type entry struct {
 // choice is something of which one option has to be taken.
 type choice struct {
 	subscription string // "" for a requirement
+	follows      bool   // the subscription follows something installed
 	options      []*operator
 }
 
@@ -40,15 +46,25 @@ func newBrute(w *world, wanted func(sub string) bool, held func(csv string) bool
 	b := &brute{w: w, entries: map[entry]*operator{}, excluded: map[[2]*operator]bool{}}
 	subs := slices.SortedFunc(slices.Values(w.in.Subscriptions), func(x, y resolve.Subscription) int { return cmp.Compare(x.Name, y.Name) })
 	subs = slices.DeleteFunc(subs, func(s resolve.Subscription) bool { return !wanted(s.Name) })
+	// keeper is the first subscription that does not let go of a CSV, "" where there is none.
+	keeper := func(i resolve.Installed) string {
+		out := ""
+		for _, s := range w.in.Subscriptions {
+			if follows(s, i) && !wanted(s.Name) && (out == "" || s.Name < out) {
+				out = s.Name
+			}
+		}
+		return out
+	}
 	all := slices.SortedFunc(slices.Values(w.in.Installed), func(x, y resolve.Installed) int {
-		return cmp.Or(first(x.Subscription != "", y.Subscription != ""), cmp.Compare(x.Subscription, y.Subscription), cmp.Compare(x.CSV, y.CSV))
+		return cmp.Or(first(keeper(x) != "", keeper(y) != ""), cmp.Compare(keeper(x), keeper(y)), cmp.Compare(x.CSV, y.CSV))
 	})
 	for _, i := range all {
 		o := &operator{name: i.CSV, pkg: i.Package, version: semver.MustParse(i.Version), properties: parse(i.Properties), installed: true}
+		o.followed = slices.ContainsFunc(w.in.Subscriptions, func(s resolve.Subscription) bool { return follows(s, i) })
 		b.installed = append(b.installed, o)
-		followed := slices.ContainsFunc(subs, func(s resolve.Subscription) bool { return s.Name == i.Subscription })
 		switch {
-		case followed:
+		case o.followed && keeper(i) == "":
 		case held(i.CSV):
 			b.held = append(b.held, o)
 		default:
@@ -60,7 +76,10 @@ func newBrute(w *world, wanted func(sub string) bool, held func(csv string) bool
 	}
 	slices.SortFunc(b.installed, func(x, y *operator) int { return cmp.Compare(x.name, y.name) })
 	for _, s := range subs {
-		b.roots = append(b.roots, choice{subscription: s.Name, options: b.candidates(s)})
+		b.roots = append(b.roots, choice{
+			subscription: s.Name, options: b.candidates(s),
+			follows: slices.ContainsFunc(w.in.Installed, func(i resolve.Installed) bool { return follows(s, i) }),
+		})
 	}
 	return b
 }
@@ -68,7 +87,7 @@ func newBrute(w *world, wanted func(sub string) bool, held func(csv string) bool
 // candidates are the options of a subscription (RESOLVER-NOTES §2, §4).
 func (b *brute) candidates(s resolve.Subscription) []*operator {
 	at := slices.IndexFunc(b.installed, func(o *operator) bool {
-		return slices.ContainsFunc(b.w.in.Installed, func(i resolve.Installed) bool { return i.CSV == o.name && i.Subscription == s.Name })
+		return slices.ContainsFunc(b.w.in.Installed, func(i resolve.Installed) bool { return i.CSV == o.name && follows(s, i) })
 	})
 	var out []*operator
 	known := false
@@ -172,8 +191,55 @@ func (b *brute) meeting(c constraint, key resolve.CatalogKey, p catalog.Package,
 	return out
 }
 
-// solve finds the first solution in the order of preference.
+// solve finds the first solution in the order of preference in which no CSV is taken over that somebody needs.
 func (b *brute) solve() ([]*operator, bool) {
+	for {
+		taken, ok := b.attempt()
+		if !ok || !b.apart(taken) {
+			return taken, ok
+		}
+	}
+}
+
+// apart forbids the takeovers that leave somebody without what it requires.
+func (b *brute) apart(taken []*operator) bool {
+	over := map[*operator]*operator{} // CSVs that no subscription follows, and what takes them over
+	for _, o := range taken {
+		at := slices.IndexFunc(b.installed, func(i *operator) bool { return !o.installed && !i.followed && i.name == o.replaces })
+		if at >= 0 && over[b.installed[at]] == nil && !b.there(o) && !b.upgrade(taken, o) {
+			over[b.installed[at]] = o
+		}
+	}
+	found := false
+	for _, o := range taken {
+		for _, ask := range o.asks {
+			met := slices.DeleteFunc(slices.Clone(taken), func(p *operator) bool { return !ask.met(p) })
+			if over[o] != nil || slices.ContainsFunc(met, func(p *operator) bool { return over[p] == nil }) {
+				continue
+			}
+			for _, p := range met {
+				b.excluded[[2]*operator{p, over[p]}], b.excluded[[2]*operator{over[p], p}] = true, true
+				found = true
+			}
+		}
+	}
+	return found
+}
+
+// there says whether a bundle is installed already.
+func (b *brute) there(o *operator) bool {
+	return slices.ContainsFunc(b.installed, func(i *operator) bool { return i.name == o.name && (i.pkg == "" || i.pkg == o.pkg) })
+}
+
+// upgrade says whether a bundle answers a subscription that follows something.
+func (b *brute) upgrade(taken []*operator, o *operator) bool {
+	return slices.ContainsFunc(b.roots, func(c choice) bool {
+		at := slices.IndexFunc(c.options, func(p *operator) bool { return slices.Contains(taken, p) })
+		return c.follows && c.options[at] == o
+	})
+}
+
+func (b *brute) attempt() ([]*operator, bool) {
 	taken := slices.Clone(b.held)
 	for _, o := range b.staying {
 		if !b.fits(taken, o) {
@@ -224,7 +290,7 @@ func (b *brute) fits(taken []*operator, o *operator) bool {
 		return false
 	}
 	return !slices.ContainsFunc(taken, func(t *operator) bool {
-		return b.excluded[[2]*operator{t, o}] || t.pkg == o.pkg ||
+		return b.excluded[[2]*operator{t, o}] || t.pkg == o.pkg && o.pkg != "" ||
 			slices.ContainsFunc(t.apis, func(api catalog.GVK) bool { return slices.Contains(o.apis, api) })
 	})
 }

@@ -63,18 +63,26 @@ func drawPackage(t *rapid.T, want taste, name string, names []string) catalog.Pa
 	for _, v := range versions[:n] {
 		p.Bundles = append(p.Bundles, catalog.Bundle{Name: name + ".v" + v, Version: v, Properties: drawProperties(t, want, name, v, names)})
 	}
-	p.Channels = append(p.Channels, drawChannel(t, "stable", p.Bundles))
+	other := ""
+	if rapid.IntRange(0, 5).Draw(t, "takes over") == 0 {
+		other = rapid.SampledFrom(names).Draw(t, "from") + ".v1.0.0"
+	}
+	p.Channels = append(p.Channels, drawChannel(t, "stable", other, p.Bundles))
 	if rapid.IntRange(0, 2).Draw(t, "second channel") == 0 {
 		channel := rapid.SampledFrom([]string{"alpha", "zulu"}).Draw(t, "channel")
-		p.Channels = append(p.Channels, drawChannel(t, channel, p.Bundles))
+		p.Channels = append(p.Channels, drawChannel(t, channel, other, p.Bundles))
 	}
 	return p
 }
 
-// drawChannel makes a chain of some of the bundles, the newest one at the head.
-func drawChannel(t *rapid.T, name string, bundles []catalog.Bundle) catalog.Channel {
+// drawChannel makes a chain of some of the bundles, the newest one at the head. The last one replaces a CSV that may be
+// that of another package.
+func drawChannel(t *rapid.T, name, replaces string, bundles []catalog.Bundle) catalog.Channel {
 	c := catalog.Channel{Name: name}
-	last := ""
+	last := replaces
+	if slices.ContainsFunc(bundles, func(b catalog.Bundle) bool { return b.Name == last }) {
+		last = ""
+	}
 	for i, b := range bundles {
 		if i > 0 && rapid.IntRange(0, 4).Draw(t, "left out") == 0 {
 			continue
@@ -169,9 +177,31 @@ func (w *world) drawIntent(t *rapid.T, name string) {
 		follower = ""
 	}
 	b := rapid.SampledFrom(p.Bundles).Draw(t, "installed version")
-	w.in.Installed = append(w.in.Installed, resolve.Installed{
-		CSV: b.Name, Package: name, Version: b.Version, Phase: "Succeeded", Properties: b.Properties, Subscription: follower,
-	})
+	i := resolve.Installed{CSV: b.Name, Package: name, Version: b.Version, Phase: "Succeeded", Properties: b.Properties, Subscription: follower}
+	nameless := func(i resolve.Installed) bool { return i.Package == "" } // two such cannot be told apart (RESOLVER-NOTES 3.4)
+	if rapid.IntRange(0, 5).Draw(t, "of no package") == 0 && len(offering) == 1 && !slices.ContainsFunc(w.in.Installed, nameless) {
+		i.Package = ""
+		i.Properties = slices.DeleteFunc(slices.Clone(i.Properties), func(p catalog.Property) bool { return p.Type == catalog.TypePackage })
+	}
+	w.in.Installed = append(w.in.Installed, i)
+	w.drawFollower(t, name, i)
+}
+
+// drawFollower sometimes lets a further subscription follow a CSV, in whatever channel, or one to another package.
+func (w *world) drawFollower(t *rapid.T, name string, i resolve.Installed) {
+	at := slices.IndexFunc(w.in.Subscriptions, func(s resolve.Subscription) bool { return s.Name == i.Subscription })
+	if at < 0 || rapid.IntRange(0, 3).Draw(t, "second follower") > 0 {
+		return
+	}
+	s := w.in.Subscriptions[at]
+	s.Name = rapid.SampledFrom([]string{"a-", "z-"}).Draw(t, "prefix") + name
+	s.InstalledCSV, s.StartingCSV = i.CSV, ""
+	s.Channel = rapid.SampledFrom([]string{"", "stable", "alpha", "zulu"}).Draw(t, "channel")
+	if rapid.IntRange(0, 3).Draw(t, "of another package") == 0 {
+		s.Package = rapid.SampledFrom([]string{"anchor", "bell", "crane"}).Draw(t, "package")
+		s.Catalog, s.CatalogNamespace = w.catalogs[0].Key.Name, w.catalogs[0].Key.Namespace
+	}
+	w.in.Subscriptions = append(w.in.Subscriptions, s)
 }
 
 func drawSubscription(t *rapid.T, name string, key resolve.CatalogKey, p *catalog.Package) resolve.Subscription {

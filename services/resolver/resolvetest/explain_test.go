@@ -28,7 +28,7 @@ func TestExplanationsAreMinimal(t *testing.T) {
 			if slices.Index(c.Solvable, true) != 1 || slices.Contains(c.Solvable[1:], false) {
 				t.Fatalf("seed %d: solvable with all reasons, and without each: %v\n%s\n%s", seed, c.Solvable, texts([]*resolve.Explanation{&e}), w)
 			}
-			if !whole(e) || quarrel {
+			if !whole(e) || e.Coarse || quarrel {
 				continue
 			}
 			conflicts++

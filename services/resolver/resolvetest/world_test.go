@@ -76,7 +76,9 @@ type operator struct {
 	catalog   resolve.CatalogKey
 	channel   string
 	installed bool
-	forbidden bool // by a policy
+	followed  bool   // by a subscription
+	replaces  string // what the entry of the channel names
+	forbidden bool   // by a policy
 }
 
 // properties are what an operator offers and asks for.
@@ -207,6 +209,10 @@ func (w *world) bundle(key resolve.CatalogKey, p catalog.Package, channel, name 
 	b := p.Bundles[slices.IndexFunc(p.Bundles, func(b catalog.Bundle) bool { return b.Name == name })]
 	o := &operator{
 		name: name, pkg: p.Name, version: semver.MustParse(b.Version), properties: parse(b.Properties), catalog: key, channel: channel,
+	}
+	c := p.Channels[slices.IndexFunc(p.Channels, func(c catalog.Channel) bool { return c.Name == channel })]
+	if at := slices.IndexFunc(c.Entries, func(e catalog.Entry) bool { return e.Name == name }); at >= 0 {
+		o.replaces = c.Entries[at].Replaces
 	}
 	o.forbidden = slices.ContainsFunc(w.in.Policy.Bounds, func(b resolve.Bound) bool { return b.Packages[0] == o.pkg && !allows(b, o) })
 	return o

@@ -2,7 +2,7 @@
 // solver (conflict-driven clause learning) for the resolver (DESIGN D5). It knows nothing of packages and
 // bundles. It reads no clock, draws no random number, iterates over no map and computes with integers alone:
 // equal calls in equal order give equal answers on any machine (R-RES-7), and work is bounded by a count of
-// conflicts (Budget).
+// conflicts (Budget), that several solvers may share (Effort).
 //
 // # Two ways to search
 //

@@ -60,7 +60,7 @@ func (q *search) status() Status {
 				s.broken = true
 				break
 			}
-			if s.limit != noLimit && s.conflicts >= s.limit {
+			if s.limit != noLimit && s.conflicts >= s.limit || s.effort.Spent() {
 				return TooHard
 			}
 			q.conflict(c)
@@ -86,6 +86,7 @@ func (q *search) status() Status {
 func (q *search) conflict(c conflict) {
 	s := q.s
 	s.conflicts++
+	s.effort.conflict()
 	q.conflicts++
 	clause, back := s.analyse(c)
 	glue := s.glue(clause)

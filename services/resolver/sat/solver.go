@@ -30,6 +30,7 @@ type Solver struct {
 	core      []Lit
 	conflicts int
 	limit     int // of conflicts; negative is none
+	effort    *Effort
 	keep      int // learned clauses kept until the next reduction
 	counting  counting
 	pigeons   pigeons
