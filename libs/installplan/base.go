@@ -24,18 +24,48 @@ type BaseFacts struct {
 	Policy PolicyFacts
 }
 
-// PolicyFacts are what approval policies say of a plan, taken together: not their texts, so that a policy that
-// changes without a difference to the plan voids nothing.
+// PolicyFacts are what approval policies say of a plan, taken together.
 type PolicyFacts struct {
-	Approval        string               `json:"approval,omitempty"` // "" where no policy says anything
-	ManualReasons   []string             `json:"manualReasons,omitempty"`
-	Approvers       int                  `json:"approvers,omitempty"`
-	ApprovalSeconds int64                `json:"approvalSeconds,omitempty"`
-	Windows         []events.WindowGroup `json:"windows,omitempty"`
+	Approval        string   // "" where policies leave it at the subscriptions' mode
+	ManualReasons   []string // no part of the base: the mode binds, whatever the reasons
+	Approvers       int
+	ApprovalSeconds int64
+	Windows         []events.WindowGroup
 }
 
-func (p PolicyFacts) empty() bool {
-	return p.Approval == "" && len(p.ManualReasons) == 0 && p.Approvers == 0 && p.ApprovalSeconds == 0 && len(p.Windows) == 0
+// boundPolicy is what of the policies a base stands on: not their texts or names, so that a policy that changes, or is
+// split in two, without a difference to the plan voids nothing.
+type boundPolicy struct {
+	Approval        string            `json:"approval,omitempty"`
+	Approvers       int               `json:"approvers,omitempty"`
+	ApprovalSeconds int64             `json:"approvalSeconds,omitempty"`
+	Windows         [][]events.Window `json:"windows,omitempty"` // sets of sets, in a fixed order
+}
+
+func (p PolicyFacts) bound() boundPolicy {
+	out := boundPolicy{Approval: p.Approval, Approvers: p.Approvers, ApprovalSeconds: p.ApprovalSeconds}
+	for _, g := range p.Windows {
+		windows := slices.Clone(g.Windows)
+		for i := range windows {
+			windows[i].Days = slices.Sorted(slices.Values(windows[i].Days))
+		}
+		slices.SortFunc(windows, compareWindows)
+		out.Windows = append(out.Windows, slices.CompactFunc(windows, equalWindows))
+	}
+	compareGroups := func(a, b []events.Window) int { return slices.CompareFunc(a, b, compareWindows) }
+	slices.SortFunc(out.Windows, compareGroups)
+	out.Windows = slices.CompactFunc(out.Windows, func(a, b []events.Window) bool { return compareGroups(a, b) == 0 })
+	return out
+}
+
+func (b boundPolicy) empty() bool {
+	return b.Approval == "" && b.Approvers == 0 && b.ApprovalSeconds == 0 && len(b.Windows) == 0
+}
+
+func equalWindows(a, b events.Window) bool { return compareWindows(a, b) == 0 }
+
+func compareWindows(a, b events.Window) int {
+	return cmp.Or(cmp.Compare(a.TimeZone, b.TimeZone), cmp.Compare(a.Start, b.Start), cmp.Compare(a.Minutes, b.Minutes), slices.Compare(a.Days, b.Days))
 }
 
 // InstalledBundle is one CSV of a base.
@@ -61,11 +91,11 @@ func (f BaseFacts) Base() (events.PlanBase, error) {
 		crds[i].Resolving = "" // which of two bundles brings it does not matter
 	}
 	var policy any = f.Approvals // as it was before there were policies: plans without one keep their digests
-	if !f.Policy.empty() {
+	if bound := f.Policy.bound(); !bound.empty() {
 		policy = struct {
 			Approvals map[string]string `json:"approvals"`
-			Policy    PolicyFacts       `json:"policy"`
-		}{f.Approvals, f.Policy}
+			Policy    boundPolicy       `json:"policy"`
+		}{f.Approvals, bound}
 	}
 	var base events.PlanBase
 	for _, part := range []struct {

@@ -76,7 +76,7 @@ type Fail struct {
 //	more are missing than this one                     → approval given
 //	the last one                                       → approved, until the first of the consents expires
 //
-// Consents that have expired do not count; after an approval's end all of them are wanted again.
+// Consents that have expired, or will before the windows open, do not count; after an approval's end all of them are wanted again.
 //
 // Facts win over decisions: an executor that took the first step while a supersede or a reject was on its
 // way has begun, and what has begun is brought to its end (DESIGN D6). Facts that were lost are made

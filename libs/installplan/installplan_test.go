@@ -56,8 +56,21 @@ func saturdays(approval string) events.InstallPlanProposed {
 	return p
 }
 
-// saturday is the next opening after noon.
-var saturday = time.Date(2026, 3, 7, 10, 0, 0, 0, time.UTC)
+// saturday is the next opening after noon, nextSaturday the one after it.
+var (
+	saturday     = time.Date(2026, 3, 7, 10, 0, 0, 0, time.UTC)
+	nextSaturday = saturday.AddDate(0, 0, 7)
+)
+
+// twoOnSaturdays is a plan that wants two approvers and begins on Saturdays.
+func twoOnSaturdays() events.InstallPlanProposed {
+	p := saturdays(installplan.Manual)
+	p.Approvers = 2
+	return p
+}
+
+// early is a consent that outlasts the first Saturday's window by a day.
+var early = events.InstallPlanApprovalGiven{Digest: ours, Base: base, By: "a1", Expires: saturday.Add(24 * time.Hour)}
 
 // never has windows of two policies that are never open together.
 func never() events.InstallPlanProposed {
@@ -172,6 +185,18 @@ func TestDecide(t *testing.T) {
 		{
 			name: "approve until before the window", given: list{saturdays(installplan.Manual)}, when: installplan.Approve{Digest: ours, Actor: "a1", Now: noon, Expires: noon.Add(time.Hour)},
 			kind: errs.Unprocessable, says: []string{"before its maintenance window opens at 2026-03-07T10:00:00Z"},
+		},
+		{
+			name: "second of two, the first ends before the next opening", given: list{twoOnSaturdays(), early}, when: installplan.Approve{Digest: ours, Actor: "a2", Now: saturday.Add(2 * time.Hour), Expires: nextSaturday.Add(time.Hour)},
+			then: list{events.InstallPlanApprovalGiven{Digest: ours, Base: base, By: "a2", Expires: nextSaturday.Add(time.Hour)}},
+		},
+		{
+			name: "first of two, whose consent ends before the next opening, once more", given: list{twoOnSaturdays(), early}, when: installplan.Approve{Digest: ours, Actor: "a1", Now: saturday.Add(2 * time.Hour), Expires: nextSaturday.Add(time.Hour)},
+			then: list{events.InstallPlanApprovalGiven{Digest: ours, Base: base, By: "a1", Expires: nextSaturday.Add(time.Hour)}},
+		},
+		{
+			name: "second of two while the window is open", given: list{twoOnSaturdays(), early}, when: installplan.Approve{Digest: ours, Actor: "a2", Now: saturday, Expires: nextSaturday},
+			then: list{events.InstallPlanApproved{Digest: ours, Base: base, Expires: early.Expires}},
 		},
 		{name: "approve what can never begin", given: list{never()}, when: approve, kind: errs.Unprocessable, says: []string{"weekend, mondays", "never open together"}},
 
@@ -314,6 +339,8 @@ func TestConsentsAreCounted(t *testing.T) {
 		"none":           {list{two()}, noon, 2},
 		"one":            {list{two(), given("a1")}, noon, 1},
 		"one expired":    {list{two(), given("a1")}, noon.Add(time.Hour), 2},
+		"one in time":    {list{twoOnSaturdays(), early}, noon, 1},
+		"one too early":  {list{twoOnSaturdays(), early}, saturday.Add(2 * time.Hour), 2},
 		"all":            {list{two(), given("a1"), approved}, noon, 0},
 		"all, expired":   {list{two(), given("a1"), approved}, noon.AddDate(0, 0, 2), 2},
 		"rejected":       {list{two(), given("a1"), rejected}, noon, 0},
@@ -387,7 +414,7 @@ func TestBaseCoversPolicies(t *testing.T) {
 	}
 	seen := map[string]string{plain.Policy: "none"}
 	for name, p := range map[string]installplan.PolicyFacts{
-		"mode": {Approval: "Manual"}, "reason": {ManualReasons: []string{"MajorUpgrade"}}, "approvers": {Approvers: 2}, "seconds": {ApprovalSeconds: 60},
+		"mode": {Approval: "Manual"}, "approvers": {Approvers: 2}, "seconds": {ApprovalSeconds: 60},
 		"windows": {Windows: saturdays("").Windows},
 	} {
 		f.Policy = p
@@ -402,5 +429,44 @@ func TestBaseCoversPolicies(t *testing.T) {
 		if changed := installplan.BaseChanges(plain, b); len(changed) != 1 || changed[0] != "approval policy" {
 			t.Errorf("%s changes %v", name, changed)
 		}
+	}
+}
+
+// TestBaseLeavesOutWhatBindsNothing: reasons, and under which names and in which order windows are written, are no part
+// of a base, so that approvals survive a policy that is renamed, split or said in other words (D6, R-IP-10).
+func TestBaseLeavesOutWhatBindsNothing(t *testing.T) {
+	t.Parallel()
+	day := events.Window{Days: []string{"Sat", "Sun"}, Start: "10:00", Minutes: 120, TimeZone: "UTC"}
+	night := events.Window{Start: "22:00", Minutes: 60, TimeZone: "UTC"}
+	group := func(policy string, windows ...events.Window) events.WindowGroup {
+		return events.WindowGroup{Policy: policy, Windows: windows}
+	}
+	turned := day
+	turned.Days = []string{"Sun", "Sat"}
+	was := installplan.PolicyFacts{Approvers: 2, Windows: []events.WindowGroup{group("a", day, night), group("b", night)}}
+	want, err := installplan.BaseFacts{Policy: was}.Base()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		windows []events.WindowGroup
+		reasons []string
+		same    bool
+	}{
+		"as it was":           {was.Windows, nil, true},
+		"a reason":            {was.Windows, []string{"MajorUpgrade"}, true},
+		"other names":         {[]events.WindowGroup{group("x", night), group("y", day, night)}, nil, true},
+		"another order":       {[]events.WindowGroup{group("a", night, turned), group("b", night)}, nil, true},
+		"said twice":          {[]events.WindowGroup{group("a", day, night), group("b", night), group("c", night, night)}, nil, true},
+		"one of them is gone": {[]events.WindowGroup{group("a", day, night)}, nil, false},
+		"joined":              {[]events.WindowGroup{group("a", day, night, night)}, nil, false},
+	} {
+		got, err := installplan.BaseFacts{Policy: installplan.PolicyFacts{Approvers: 2, Windows: c.windows, ManualReasons: c.reasons}}.Base()
+		if err != nil || got.Policy == want.Policy != c.same {
+			t.Errorf("%s: same base is %v, %v", name, got.Policy == want.Policy, err)
+		}
+	}
+	if was.Windows[0].Windows[0].Days[0] != "Sat" || was.Windows[0].Policy != "a" {
+		t.Error("the facts were changed by asking")
 	}
 }

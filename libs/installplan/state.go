@@ -119,9 +119,17 @@ func (s State) Approvers() int {
 	return max(1, s.Proposed.Approvers)
 }
 
-// Given are the consents that count at a moment, of a plan that wants more of them.
+// Given are the consents that count at a moment, of a plan that wants more of them: those that outlast the time until
+// its windows let it begin (R-IP-11). A consent that ends before could never be used.
 func (s State) Given(now time.Time) []Consent {
-	return slices.DeleteFunc(slices.Clone(s.Consents), func(c Consent) bool { return !now.Before(c.Expires) })
+	if len(s.Consents) == 0 {
+		return nil
+	}
+	opens, ok := s.NextOpening(now)
+	if !ok {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(s.Consents), func(c Consent) bool { return !opens.Before(c.Expires) })
 }
 
 // Missing is how many people have to approve still at a moment; 0 where nobody has to, or the plan does not live.

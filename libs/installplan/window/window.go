@@ -33,6 +33,10 @@ const (
 // the year, if their zones change their clocks on other days.
 const horizon = 54 * 7 * 24 * time.Hour
 
+// maxLooks bounds the work of that search: twice what two daily windows need that never meet. Many policies whose
+// windows never meet count as never open together sooner than after a year.
+const maxLooks = 2048
+
 // ahead is how far Closes looks: what is open for longer than a week is as good as open always.
 const ahead = MaxMinutes * time.Minute
 
@@ -142,26 +146,20 @@ func (s Schedule) Open(at time.Time) bool {
 }
 
 // Next is the first moment, from the given one on, at which a window of each group is open: the moment itself
-// where that is so now. It is false where they are not open together within a year.
+// where that is so now. It is false where they are not open together within a year, or within maxLooks.
 func (s Schedule) Next(from time.Time) (time.Time, bool) {
-	at := from
-	for at.Sub(from) < horizon {
-		latest := at
-		for _, g := range s.groups {
-			next, ok := opening(g, at)
-			if !ok {
-				return time.Time{}, false
-			}
-			if next.After(latest) {
-				latest = next
-			}
+	at, agree := from, 0 // agree is how many groups in a row are open at that moment
+	for look := 0; agree < len(s.groups); look++ {
+		next, ok := opening(s.groups[look%len(s.groups)], at)
+		if !ok || next.Sub(from) >= horizon || look == maxLooks {
+			return time.Time{}, false
 		}
-		if latest.Equal(at) {
-			return at, true
+		agree++
+		if next.After(at) {
+			at, agree = next, 1
 		}
-		at = latest
 	}
-	return time.Time{}, false
+	return at, true
 }
 
 // Closes is when something that is open at a moment closes, a week later at the most: the moment itself where

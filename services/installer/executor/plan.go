@@ -75,7 +75,8 @@ func (w *work) mayFail(f *failure) bool {
 //  1. a record that has gone back: nothing is done at all
 //  2. the stop switch: no further step
 //  3. a grant that is not the hub's, or about something else
-//  4. before the first step: a grant that has run out; no operator group, or several
+//  4. before the first step: a grant that has run out, which is asked once more right before the log says that the plan
+//     has begun; no operator group, or several
 func (w *work) admit(p protocol.Plan, begun bool) *failure {
 	if w.refused {
 		return &failure{
@@ -98,7 +99,7 @@ func (w *work) admit(p protocol.Plan, begun bool) *failure {
 	}
 	switch {
 	case g.Expired(w.cfg.Now()):
-		return &failure{class: classExpired, reason: reasonExpired, quick: true, message: "the grant expired at " + g.Expires.UTC().Format("2006-01-02T15:04:05Z")}
+		return expired(g)
 	case w.plans.OperatorGroups == 0:
 		return &failure{
 			class: classConflict, reason: reasonNoGroup, quick: true,
@@ -111,6 +112,10 @@ func (w *work) admit(p protocol.Plan, begun bool) *failure {
 		}
 	}
 	return nil
+}
+
+func expired(g protocol.Grant) *failure {
+	return &failure{class: classExpired, reason: reasonExpired, quick: true, message: "the grant expired at " + g.Expires.UTC().Format("2006-01-02T15:04:05Z")}
 }
 
 // checkBase compares what the plan stands on with the cluster, before the first step (DESIGN D6).

@@ -50,6 +50,9 @@ func (w *work) steps(ctx context.Context, r ready, x *cluster.Execution) (f *fai
 	passed := map[string]bool{} // gates, by ClusterServiceVersion
 	batch, resumed := x.Status.Taken(), true
 	if len(batch) == 0 {
+		if !x.Status.Begun && r.Grant.Expired(w.cfg.Now()) { // while content was fetched and the base was checked
+			return expired(r.Grant), nil
+		}
 		if batch, err = w.take(ctx, r, x); err != nil {
 			return nil, err
 		}

@@ -123,23 +123,30 @@ func (s State) forsaken(i Installed) bool {
 	return false
 }
 
-// compare looks for a plan that does the same already.
-func (s State) compare(v Verdict) (Verdict, error) {
+// stand says what a plan of the component stands on, and what it would do.
+func (s State) stand(v Verdict) (Verdict, error) {
 	t := s.terms(v.Component)
 	v.Facts = s.facts(v.Component)
 	v.Facts.Policy, v.Approval, v.Policies = t.facts, t.approval(v.Component), t.policies
 	effect, err := s.effect(v)
+	v.Effect = effect
+	return v, err
+}
+
+// compare looks for a plan that does the same already.
+func (s State) compare(v Verdict) (Verdict, error) {
+	v, err := s.stand(v)
 	if err != nil {
 		return v, err
 	}
-	v.Effect, v.Kind = effect, Proposed
+	v.Kind = Proposed
 	newest := true // of the plans of this component
 	for i := range s.Plans {
 		p := &s.Plans[i]
 		if !shares(p.packages(), v.Component.Packages) {
 			continue
 		}
-		same := p.Effect == effect
+		same := p.Effect == v.Effect
 		if same && p.State.Live() {
 			v.Kind, v.Plan = Kept, p
 			return v, nil

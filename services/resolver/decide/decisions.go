@@ -160,7 +160,10 @@ func (s State) supersede(d *Decisions, verdicts []Verdict, by map[string]string)
 		if !p.State.Live() || p.State.Begun {
 			continue
 		}
-		successor, keep := s.fate(p, verdicts, by)
+		successor, keep, err := s.fate(p, verdicts, by)
+		if err != nil {
+			return err
+		}
 		if keep {
 			continue
 		}
@@ -175,30 +178,39 @@ func (s State) supersede(d *Decisions, verdicts []Verdict, by map[string]string)
 
 // fate says whether a plan that was not begun stays, and if not, which one takes its place.
 //
-//	another plan of its operators is begun   → that one: it was superseded by this, but began in that moment
-//	its component waits or is held           → it stays
-//	a bundle image or a catalog is awaited   → it stays: what comes of it is not known yet
-//	the verdict keeps it                     → it stays
-//	a plan is proposed for its operators     → that one
-//	otherwise                                → none
-func (s State) fate(p Plan, verdicts []Verdict, by map[string]string) (successor string, keep bool) {
+//	another plan of its operators is begun        → that one: it was superseded by this, but began in that moment
+//	the verdict keeps it                          → it stays
+//	its component waits or is held, or a bundle   → it stays if what it stands on is as it was: what comes of it is
+//	image or a catalog is awaited                   not known yet
+//	a plan is proposed for its operators          → that one
+//	otherwise                                     → none
+func (s State) fate(p Plan, verdicts []Verdict, by map[string]string) (successor string, keep bool, err error) {
 	for _, q := range s.Plans {
 		if q.State.Live() && q.State.Begun && shares(p.packages(), q.packages()) {
-			return q.ID, false
+			return q.ID, false, nil
 		}
+	}
+	outdated, err := s.outdated(p, verdicts)
+	if err != nil {
+		return "", false, err
 	}
 	for _, v := range verdicts {
 		if !shares(p.packages(), v.Component.Packages) {
 			continue
 		}
-		if v.Kind == Waiting || v.Kind == Held || v.Kind == Fetching || v.Kind == Blocked || v.Plan != nil && v.Plan.ID == p.ID {
-			return "", true
+		if v.pending() && !outdated || v.Plan != nil && v.Plan.ID == p.ID {
+			return "", true, nil
 		}
 		if successor == "" {
 			successor = by[v.Component.Name]
 		}
 	}
-	return successor, false
+	return successor, false, nil
+}
+
+// pending says whether it is not known yet what comes next of the component.
+func (v Verdict) pending() bool {
+	return v.Kind == Waiting || v.Kind == Held || v.Kind == Fetching || v.Kind == Blocked
 }
 
 // tell records what became of the component's subscriptions where it is news.

@@ -32,6 +32,15 @@ func Generated(s State) (subs []events.SubscriptionGenerated, settled []Plan) {
 	return subs, settled
 }
 
+// Subscribed are the finished plans that nothing is to be generated for: every dependency has a subscription, or its
+// subscription's name is taken.
+func Subscribed(s State) []Plan {
+	subs, finished := Generated(s)
+	return slices.DeleteFunc(finished, func(p Plan) bool {
+		return slices.ContainsFunc(subs, func(g events.SubscriptionGenerated) bool { return g.Plan == p.ID && s.subscription(g.Name) == nil })
+	})
+}
+
 func generated(s State, p Plan, b events.PlannedBundle) events.SubscriptionGenerated {
 	name, namespace := b.Catalog, ""
 	if ns, n, ok := strings.Cut(b.Catalog, "/"); ok {

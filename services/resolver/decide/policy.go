@@ -60,7 +60,7 @@ func (s State) terms(c resolve.Component) terms {
 			approval = installplan.Manual
 		}
 	}
-	if said {
+	if said && approval != c.Approval {
 		t.facts.Approval = approval
 	}
 	slices.Sort(t.facts.ManualReasons)

@@ -276,3 +276,84 @@ func TestSamePolicySameDecisions(t *testing.T) {
 		t.Errorf("decided differently:\n%s", diff)
 	}
 }
+
+// TestPendingPlansFollowTheirTerms: a plan whose component waits for something outside ends when what it stands on
+// changes, and not because its operator is away or a catalog moves: nothing begins under terms that hold no more, and a
+// flap voids nothing (D6, P10).
+func TestPendingPlansFollowTheirTerms(t *testing.T) {
+	t.Parallel()
+	policyOf := func(s *scene) *events.ApprovalPolicySpec { return &s.Policies[0].Spec }
+	changes := map[string]struct {
+		change func(*scene)
+		ends   bool
+	}{
+		"nothing":                     {func(*scene) {}, false},
+		"the catalog moves":           {func(s *scene) { s.rev = "r2" }, false},
+		"the policy is renamed":       {func(s *scene) { s.Policies[0].Name = "q" }, false},
+		"what it gains becomes known": {func(s *scene) { s.Gains = growing }, false},
+		"a bound that it is within":   {func(s *scene) { policyOf(s).Versions.Ceiling = "2.0.0" }, false},
+		"approvers":                   {func(s *scene) { policyOf(s).Approvers = 2 }, true},
+		"windows":                     {func(s *scene) { policyOf(s).Windows = sundays }, true},
+		"a ceiling below it":          {func(s *scene) { policyOf(s).Versions.Ceiling = "1.9.9" }, true},
+		"a pin by name":               {func(s *scene) { policyOf(s).Versions.Pin = "a.v1" }, true},
+		"no rule any more":            {func(s *scene) { policyOf(s).Rules, policyOf(s).PermissionGrowth = nil, "Ignore" }, true},
+		"the subscription's mode":     {func(s *scene) { s.Subscriptions[0].Spec.Approval = "Manual" }, true},
+		"configuration":               {func(s *scene) { s.Subscriptions[0].Spec.Config = "c" }, true},
+		"channel":                     {func(s *scene) { s.Subscriptions[0].Spec.Channel = "fast" }, true},
+		"catalog":                     {func(s *scene) { s.Subscriptions[0].Spec.Catalog = "other" }, true},
+		"the group":                   {func(s *scene) { s.Groups[0].Spec.TargetNamespaces = []string{"x"} }, true},
+		"deleted and created again":   {func(s *scene) { s.Subscriptions[0].Incarnation++ }, true},
+	}
+	pending := map[string]struct {
+		happens func(*scene)
+		kind    decide.Kind
+	}{
+		"held": {func(s *scene) { s.Installed[0].Phase = "Pending" }, decide.Held},
+		"fetching": {func(s *scene) {
+			s.byImage, s.image = true, resolve.Fetched{}
+		}, decide.Fetching},
+	}
+	for name, c := range changes {
+		for word, p := range pending {
+			s := newScene().installed("a.v1", "1.0.0", "Succeeded")
+			s.Policies = []decide.Policy{policy("p", func(spec *events.ApprovalPolicySpec) { rules("Any", "Manual")(spec); strictGrowth(spec) })}
+			s.plan()
+			p.happens(s)
+			if v := s.assess(t); v[0].Kind != p.kind {
+				t.Fatalf("%s: verdict %s", word, v[0].Kind)
+			}
+			c.change(s)
+			d := s.decide(t)
+			if len(d.Superseded) > 0 != c.ends || len(d.Proposals) > 0 {
+				t.Errorf("%s, %s: %d superseded, want it to end: %v; %d proposed", word, name, len(d.Superseded), c.ends, len(d.Proposals))
+			}
+		}
+	}
+}
+
+// TestReasonsVoidNothing: another reason for asking a person who is asked anyway, and other names of the same windows,
+// keep the plan and what was approved of it (D6, R-IP-10).
+func TestReasonsVoidNothing(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*scene){
+		"another reason":        func(s *scene) { s.Gains, s.Policies[0].Spec.PermissionGrowth = growing, "Manual" },
+		"a reason is not known": func(s *scene) { s.Policies[0].Spec.PermissionGrowth = "Manual" },
+		"the policy is renamed": func(s *scene) { s.Policies[0].Name = "renamed" },
+		"it is said twice":      func(s *scene) { s.Policies = append(s.Policies, decide.Policy{Name: "q", Spec: s.Policies[0].Spec}) },
+	} {
+		s := newScene().installed("a.v1", "1.0.0", "Succeeded")
+		s.Policies = []decide.Policy{policy("p", func(spec *events.ApprovalPolicySpec) { rules("Any", "Manual")(spec); spec.Windows = nights })}
+		s.plan(approved)
+		change(s)
+		if d := s.decide(t); len(d.Proposals)+len(d.Superseded) > 0 {
+			t.Errorf("%s: %d proposed, %d superseded", name, len(d.Proposals), len(d.Superseded))
+		}
+	}
+	s := newScene().installed("a.v1", "1.0.0", "Succeeded")
+	s.Subscriptions[0].Spec.Approval = "Manual"
+	s.plan(approved)
+	s.Policies = []decide.Policy{policy("p", rules("Any", "Manual"))}
+	if d := s.decide(t); len(d.Proposals)+len(d.Superseded) > 0 {
+		t.Errorf("a policy that asks for what the subscription does: %d proposed, %d superseded", len(d.Proposals), len(d.Superseded))
+	}
+}

@@ -14,7 +14,7 @@ import (
 
 const (
 	races      = 10_000
-	raceLength = 10
+	raceLength = 12
 	grantTTL   = 30 * time.Minute // of the hub
 )
 
@@ -23,18 +23,16 @@ var evening = []events.Window{
 	{Start: "20:00", Minutes: 40, TimeZone: "UTC"}, {Start: "21:00", Minutes: 40, TimeZone: "UTC"}, {Start: "22:00", Minutes: 40, TimeZone: "UTC"},
 }
 
-// race is one namespace in which people approve, policies change, an operator flaps, catalogs move, and an
-// executor begins what it was allowed to, in any order.
+// race is one namespace in which people approve, policies, bounds, configuration, group and subscription change, an
+// operator flaps or stays away, catalogs move, and an executor begins what it was allowed to, in any order.
 type race struct {
-	t     *testing.T
-	draw  *rand.Rand
-	now   time.Time
-	s     *scene
-	seen  []events.InstallPlanProposed // what people have looked at
-	given []consent
-	grant grant
-	// decided is the policy that the resolver looked at last.
-	decided events.ApprovalPolicySpec
+	t       *testing.T
+	draw    *rand.Rand
+	now     time.Time
+	s       *scene
+	seen    []events.InstallPlanProposed // what people have looked at
+	given   []consent
+	grant   grant
 	heard   bool // by the resolver, of everything that happened
 	refused int
 	begun   int
@@ -52,8 +50,8 @@ type grant struct {
 }
 
 // TestRaces: 10,000 namespaces in which everything happens at once. Nothing begins that the people it takes have
-// not approved, as it is, in time and in its window; no plan that a change has voided is allowed to begin; and an
-// operator that flaps voids no approval (D6, P10, R-IP-11).
+// not approved, as it is, in time and in its window; no plan is left under terms that hold no more, whatever its
+// operator does meanwhile; and an operator that flaps voids no approval (D6, P10, R-IP-11).
 func TestRaces(t *testing.T) {
 	t.Parallel()
 	const parts = 4 // that run at once
@@ -89,15 +87,18 @@ func newRace(t *testing.T, seed uint64) *race {
 
 func (r *race) step() {
 	r.now = r.now.Add(time.Duration(r.draw.IntN(20)) * time.Minute)
-	switch r.draw.IntN(14) {
+	switch r.draw.IntN(16) {
 	case 0, 1, 2, 3, 12, 13:
 		r.approve()
 	case 4, 5:
 		r.allow()
 	case 6, 7:
 		r.begin()
-	case 8:
-		r.changePolicy()
+	case 8, 14:
+		r.change()
+	case 15: // its component is held until it flaps
+		r.s.Installed[0].Phase = "Pending"
+		r.resolve()
 	case 9:
 		r.flap()
 	case 10:
@@ -125,7 +126,6 @@ func (r *race) resolve() {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	r.decided = r.s.Policies[0].Spec
 	for _, gone := range d.Superseded {
 		p := r.plan(gone.Plan.ID)
 		p.State = mustEvolve(p.State, gone.Events...)
@@ -134,6 +134,40 @@ func (r *race) resolve() {
 		r.s.Generation = p.Event.Generation
 		r.s.Plans = append([]decide.Plan{{ID: p.Event.Plan, Effect: p.Effect, State: mustEvolve(installplan.State{}, p.Event)}}, r.s.Plans...)
 		r.seen = append(r.seen, p.Event)
+	}
+	for _, p := range r.s.Plans {
+		if p.State.Live() && !p.State.Begun {
+			r.inForce(p.State.Proposed)
+		}
+	}
+}
+
+// inForce checks that a plan which may begin, or be approved, is what holds now: the resolver has just looked.
+func (r *race) inForce(is events.InstallPlanProposed) {
+	policy, sub := r.s.Policies[0].Spec, r.s.Subscriptions[0].Spec
+	want := events.InstallPlanProposed{Approval: sub.Approval}
+	if len(policy.Rules) > 0 {
+		want.Approval = installplan.Manual
+	}
+	if want.Approval == installplan.Manual {
+		want.ApprovalSeconds = policy.ApprovalSeconds
+		if policy.Approvers > 1 {
+			want.Approvers = policy.Approvers
+		}
+	}
+	if is.Approval != want.Approval || is.Approvers != want.Approvers || is.ApprovalSeconds != want.ApprovalSeconds || len(is.Windows) > 0 != (len(policy.Windows) > 0) {
+		r.t.Fatalf("with its operator %s, plan %s is left under terms that hold no more: %s by %d for %d s, want %s by %d for %d s, windows %v",
+			r.s.Installed[0].Phase, is.Plan, is.Approval, is.Approvers, is.ApprovalSeconds, want.Approval, want.Approvers, want.ApprovalSeconds, policy.Windows)
+	}
+	if policy.Versions.Ceiling != "" {
+		r.t.Fatalf("with its operator %s, plan %s is left beyond the ceiling %s", r.s.Installed[0].Phase, is.Plan, policy.Versions.Ceiling)
+	}
+	base, err := installplan.BaseFacts{
+		Configs:       map[string]string{"a": sub.Config},
+		OperatorGroup: installplan.GroupFacts{Name: r.s.Groups[0].Name, Spec: r.s.Groups[0].Spec},
+	}.Base()
+	if err != nil || base.Config != is.Base.Config || base.OperatorGroup != is.Base.OperatorGroup {
+		r.t.Fatalf("with its operator %s, plan %s is left with another configuration or group, %v", r.s.Installed[0].Phase, is.Plan, err)
 	}
 }
 
@@ -193,10 +227,6 @@ func (r *race) allow() {
 			r.t.Fatalf("plan %s is handed out with a grant that has ended", g.plan)
 		}
 		r.grant = g
-		want := r.decided
-		if is := p.State.Proposed; max(1, want.Approvers) != max(1, is.Approvers) || len(want.Windows) > 0 != (len(is.Windows) > 0) {
-			r.t.Fatalf("plan %s of another policy may begin: %+v, decided on %+v", p.ID, is, want)
-		}
 	}
 }
 
@@ -213,7 +243,7 @@ func (r *race) begin() {
 			people[c.by] = true
 		}
 	}
-	if len(people) < max(1, p.State.Proposed.Approvers) {
+	if len(people) < p.State.Approvers() {
 		r.t.Fatalf("plan %s begins at %s, approved by %v of %d: %+v", p.ID, r.now, people, p.State.Proposed.Approvers, r.given)
 	}
 	if hour, minute := r.now.Hour(), r.now.Minute(); len(p.State.Proposed.Windows) > 0 && (hour < 20 || hour > 22 || minute >= 40) {
@@ -232,9 +262,9 @@ func (r *race) begin() {
 	r.resolve()
 }
 
-func (r *race) changePolicy() {
-	spec := &r.s.Policies[0].Spec
-	switch r.draw.IntN(5) {
+func (r *race) change() {
+	spec, sub := &r.s.Policies[0].Spec, &r.s.Subscriptions[0].Spec
+	switch r.draw.IntN(10) {
 	case 0, 1:
 		spec.Approvers = 1 + r.draw.IntN(3)
 	case 2:
@@ -243,6 +273,18 @@ func (r *race) changePolicy() {
 		spec.Windows = evening
 	case 4:
 		spec.Windows = nil
+	case 5:
+		if spec.Rules = nil; r.draw.IntN(2) == 0 {
+			rules("Any", "Manual")(spec)
+		}
+	case 6:
+		spec.Versions.Ceiling = []string{"", "1.5.0"}[r.draw.IntN(2)]
+	case 7:
+		sub.Approval = []string{installplan.Automatic, installplan.Manual}[r.draw.IntN(2)]
+	case 8:
+		sub.Config = []string{"", "c1", "c2"}[r.draw.IntN(3)]
+	case 9:
+		r.s.Groups[0].Spec.TargetNamespaces = []string{"x", "y"}[:r.draw.IntN(3)]
 	}
 	if r.heard = false; r.draw.IntN(2) == 0 { // else the resolver hears of it later
 		r.resolve()
@@ -251,6 +293,9 @@ func (r *race) changePolicy() {
 
 // flap is an operator that leaves Succeeded and comes back: nothing of what people approved may go.
 func (r *race) flap() {
+	if r.s.Installed[0].Phase != "Succeeded" {
+		r.s.Installed[0].Phase, r.heard = "Succeeded", false
+	}
 	r.hear() // of what has changed before
 	live := func() (ids []string) {
 		for _, p := range r.s.Plans {

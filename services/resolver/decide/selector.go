@@ -76,21 +76,28 @@ type Upgrade struct{ From, To string } // digests
 // Gains says how many rights upgrades gain. What could not be compared is not in it.
 type Gains map[Upgrade]int
 
-// Upgrades are those of a resolution of which has to be known what they gain, since a policy asks: each once,
-// in order.
+// Upgrades are those of a resolution, and of plans that were not begun, of which has to be known what they gain,
+// since a policy asks: each once, in order.
 func (s State) Upgrades(r resolve.Result) []Upgrade {
 	var out []Upgrade
 	policies := s.policies()
+	var bundles []resolve.Planned
 	for _, c := range r.Components {
-		for _, b := range c.Bundles {
-			asks := func(p Policy) bool { return p.Spec.PermissionGrowth == installplan.Manual && p.chooses(b) }
-			u := Upgrade{To: string(b.Content)}
-			if i := s.predecessor(b); i != nil {
-				u.From = i.Content
-			}
-			if u.From != "" && u.To != "" && u.From != u.To && slices.ContainsFunc(policies, asks) {
-				out = append(out, u)
-			}
+		bundles = append(bundles, c.Bundles...)
+	}
+	for _, p := range s.Plans {
+		if p.State.Live() && !p.State.Begun {
+			bundles = append(bundles, unplanned(p.State.Proposed.Bundles)...)
+		}
+	}
+	for _, b := range bundles {
+		asks := func(p Policy) bool { return p.Spec.PermissionGrowth == installplan.Manual && p.chooses(b) }
+		u := Upgrade{To: string(b.Content)}
+		if i := s.predecessor(b); i != nil {
+			u.From = i.Content
+		}
+		if u.From != "" && u.To != "" && u.From != u.To && slices.ContainsFunc(policies, asks) {
+			out = append(out, u)
 		}
 	}
 	slices.SortFunc(out, func(a, b Upgrade) int { return strings.Compare(a.From+a.To, b.From+b.To) })

@@ -15,8 +15,8 @@
 //	otherwise                                                    → proposed
 //
 // With the operator group's upgradeStrategy TechPreviewUnsafeFailForward a Failed operator does not hold
-// its component (R-RES-44). A live plan that is not begun, not kept, and whose component is neither waiting
-// nor held is superseded.
+// its component (R-RES-44). A live plan that is not begun and not kept is superseded; where its component is waiting,
+// held, fetching or blocked, only if what it stands on has changed: nothing begins under terms that hold no more.
 package decide
 
 import (

@@ -180,7 +180,8 @@ func (h *Hub) foldPlan(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) erro
 	if err := savePlan(ctx, tx, e, plan, after); err != nil {
 		return err
 	}
-	if before.Phase == after.Phase && before.Approval == after.Approval {
+	// A plan that began just before its window closed was taken back meanwhile: it is handed out again.
+	if before.Phase == after.Phase && before.Approval == after.Approval && before.Begun == after.Begun {
 		return nil
 	}
 	return h.mark(ctx, tx, bus.Interactive, e, cluster, namespace)

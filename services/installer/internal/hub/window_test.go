@@ -180,6 +180,21 @@ func TestGrantsFollowWindows(t *testing.T) {
 	d.wantGrant(opening.AddDate(0, 0, 7).Add(2 * time.Hour).Add(GrantTTL))
 }
 
+// TestALateStartIsHeard: a plan that began just before its window closed, of which is heard after, goes on: it
+// is not left half done until the next opening (D6, R-IP-11).
+func TestALateStartIsHeard(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, friday)
+	d.tell(windowed("Automatic", night))
+	d.at(opening.Add(59 * time.Minute))
+	d.wantGrant(opening.Add(time.Hour))
+	late := opening.Add(time.Hour + time.Second)
+	d.at(late)
+	d.wantNone()
+	d.tell(events.InstallPlanStarted{})
+	d.wantGrant(late.Add(GrantTTL))
+}
+
 // TestGrantsFollowApprovals: a plan that wants two people is handed out after the second, until the approval ends.
 func TestGrantsFollowApprovals(t *testing.T) {
 	t.Parallel()
