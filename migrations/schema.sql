@@ -1510,12 +1510,12 @@ CREATE TABLE gateway.read_audit (
     action text NOT NULL,
     about text NOT NULL,
     preview uuid,
-    CONSTRAINT read_audit_action_check CHECK ((action = ANY (ARRAY['preview'::text, 'preview.read'::text, 'preview.apply'::text, 'shadow'::text])))
+    CONSTRAINT read_audit_action_check CHECK ((action = ANY (ARRAY['preview'::text, 'preview.read'::text, 'preview.apply'::text, 'shadow'::text, 'token.add'::text, 'token.revoke'::text])))
 );
 
 ALTER TABLE gateway.read_audit OWNER TO chandler_owner;
 
-COMMENT ON TABLE gateway.read_audit IS 'who asked what and when, of questions that leave no event';
+COMMENT ON TABLE gateway.read_audit IS 'who asked what and when, of what leaves no event';
 
 CREATE TABLE gateway.schema_migrations (
     version bigint NOT NULL,
@@ -1619,12 +1619,14 @@ CREATE TABLE gateway.tokens (
     role text NOT NULL,
     created timestamp with time zone DEFAULT now() NOT NULL,
     expires timestamp with time zone,
+    name text DEFAULT ''::text NOT NULL,
+    actor text,
     CONSTRAINT tokens_role_check CHECK ((role = ANY (ARRAY['admin'::text, 'viewer'::text])))
 );
 
 ALTER TABLE gateway.tokens OWNER TO chandler_owner;
 
-COMMENT ON TABLE gateway.tokens IS 'who may call the API; the id is the actor in events';
+COMMENT ON TABLE gateway.tokens IS 'who may call the API; what acts in events is the actor, where there is none the id';
 
 CREATE VIEW gateway_api.bodies WITH (security_barrier='true') AS
  SELECT bodies.tenant,
@@ -2140,12 +2142,15 @@ CREATE TABLE resolver.plans (
     phase text NOT NULL,
     settled boolean DEFAULT false NOT NULL,
     state jsonb NOT NULL,
-    packages text[] DEFAULT '{}'::text[] NOT NULL
+    packages text[] DEFAULT '{}'::text[] NOT NULL,
+    input text GENERATED ALWAYS AS (((state -> 'Proposed'::text) ->> 'input'::text)) STORED
 );
 
 ALTER TABLE resolver.plans OWNER TO chandler_owner;
 
 COMMENT ON TABLE resolver.plans IS 'install plans, folded from their streams';
+
+COMMENT ON COLUMN resolver.plans.input IS 'digest of what the plan rests on';
 
 CREATE TABLE resolver.preview_scopes (
     tenant text NOT NULL,
@@ -2235,12 +2240,18 @@ CREATE TABLE resolver.subscriptions (
     created bigint NOT NULL,
     correlation text DEFAULT ''::text NOT NULL,
     installed_csv text DEFAULT ''::text NOT NULL,
-    outcome jsonb DEFAULT '{}'::jsonb NOT NULL
+    outcome jsonb DEFAULT '{}'::jsonb NOT NULL,
+    input text GENERATED ALWAYS AS ((outcome ->> 'input'::text)) STORED,
+    explanation text GENERATED ALWAYS AS ((outcome ->> 'explanation'::text)) STORED
 );
 
 ALTER TABLE resolver.subscriptions OWNER TO chandler_owner;
 
 COMMENT ON TABLE resolver.subscriptions IS 'live subscriptions and what was last said of their resolution';
+
+COMMENT ON COLUMN resolver.subscriptions.input IS 'digest of what the outcome rests on';
+
+COMMENT ON COLUMN resolver.subscriptions.explanation IS 'digest of why the outcome is a failure';
 
 CREATE TABLE resolver.wanted_images (
     tenant text NOT NULL,
@@ -2683,6 +2694,8 @@ CREATE INDEX plan_documents_created ON resolver.plan_documents USING btree (crea
 
 CREATE UNIQUE INDEX plans_generation ON resolver.plans USING btree (tenant, cluster, namespace, generation);
 
+CREATE INDEX plans_input ON resolver.plans USING btree (tenant, input);
+
 CREATE UNIQUE INDEX plans_key ON resolver.plans USING btree (tenant, key);
 
 CREATE INDEX previews_expired ON resolver.previews USING btree (expires);
@@ -2690,6 +2703,10 @@ CREATE INDEX previews_expired ON resolver.previews USING btree (expires);
 CREATE INDEX reads_by_answer ON resolver.reads USING btree (tenant, kind, catalog, name);
 
 CREATE INDEX samples_due ON resolver.samples USING btree (night) WHERE (looked IS NULL);
+
+CREATE INDEX subscriptions_explanation ON resolver.subscriptions USING btree (tenant, explanation) WHERE (explanation IS NOT NULL);
+
+CREATE INDEX subscriptions_input ON resolver.subscriptions USING btree (tenant, input) WHERE (input IS NOT NULL);
 
 ALTER INDEX eventlog.events_pkey ATTACH PARTITION eventlog.events_000000000001_pkey;
 

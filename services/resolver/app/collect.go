@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// collectEvery is how often ended plans and what decisions rested on are looked through (R-IP-4). Each look takes up a
-// bounded number of rows; where it removed something, another follows at once.
+// collectEvery is how often ended plans and what decisions rested on are looked through (R-IP-4).
 const collectEvery = 10 * time.Minute
 
 // collector removes what is not needed any more.
@@ -31,15 +30,12 @@ func (c *collector) run(ctx context.Context) error {
 	}
 }
 
-// sweep sweeps until nothing is left to remove.
+// sweep removes all that is not needed.
 func (c *collector) sweep(ctx context.Context) error {
-	for ctx.Err() == nil {
-		done, err := c.store.Sweep(ctx, c.now())
-		if err != nil || !done.Any() {
-			return err
-		}
+	done, err := c.store.Sweep(ctx, c.now())
+	if done.Any() {
 		c.log.InfoContext(ctx, "collected what decisions rested on", "plans", done.Plans, "documents", done.Documents,
 			"inputs", done.Inputs, "explanations", done.Explanations, "references", done.References)
 	}
-	return nil
+	return err
 }

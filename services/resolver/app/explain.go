@@ -101,10 +101,7 @@ func (w *worker) explainPlan(ctx context.Context, q ExplainQuestion) (*ExplainAn
 	}
 	e := p.State.Proposed
 	a := &ExplainAnswer{Input: e.Input, Recorded: Recorded{Outcome: decide.OutcomePlanned, Plan: e.Plan, PlanName: e.Name, Digest: e.Digest, Bundles: e.Bundles}}
-	installs := func(c resolve.Component) bool {
-		return slices.ContainsFunc(e.Bundles, func(b events.PlannedBundle) bool { return slices.Contains(c.Packages, b.Package) })
-	}
-	if err := w.again(ctx, q.Tenant, a, installs); err != nil {
+	if err := w.again(ctx, q.Tenant, a, descriptions(e)...); err != nil {
 		return nil, err
 	}
 	if a.Differences, err = decide.ComparePlan(e, p.Document, a.Component); err != nil {
@@ -117,9 +114,24 @@ func (w *worker) explainPlan(ctx context.Context, q ExplainQuestion) (*ExplainAn
 	return a, err
 }
 
-// again resolves the recorded input of an answer and gives it the component that is asked about; none, which differs from
-// whatever was recorded, where the input does not lead to such a one.
-func (w *worker) again(ctx context.Context, tenant string, a *ExplainAnswer, mine func(resolve.Component) bool) error {
+// descriptions are which component a recorded plan may be, the likeliest first: a component of its very bundles, one that plans for some of
+// its packages, one that cannot.
+func descriptions(e events.InstallPlanProposed) []func(resolve.Component) bool {
+	shares := func(c resolve.Component) bool {
+		return slices.ContainsFunc(e.Bundles, func(b events.PlannedBundle) bool { return slices.Contains(c.Packages, b.Package) })
+	}
+	return []func(resolve.Component) bool{
+		func(c resolve.Component) bool {
+			return slices.EqualFunc(c.Bundles, e.Bundles, func(p resolve.Planned, b events.PlannedBundle) bool { return p.CSV == b.CSV })
+		},
+		func(c resolve.Component) bool { return len(c.Bundles) > 0 && shares(c) },
+		shares,
+	}
+}
+
+// again resolves the recorded input of an answer and gives it the component that is asked about, by the first description
+// that fits one; none, which differs from whatever was recorded, where the input does not lead to such a one.
+func (w *worker) again(ctx context.Context, tenant string, a *ExplainAnswer, mine ...func(resolve.Component) bool) error {
 	record, err := w.store.Record(ctx, tenant, a.Input)
 	if err != nil {
 		return err
@@ -129,8 +141,11 @@ func (w *worker) again(ctx context.Context, tenant string, a *ExplainAnswer, min
 		return err
 	}
 	a.Semantics = result.Semantics
-	if i := slices.IndexFunc(result.Components, mine); i >= 0 {
-		a.Component = result.Components[i]
+	for _, fits := range mine {
+		if i := slices.IndexFunc(result.Components, fits); i >= 0 {
+			a.Component = result.Components[i]
+			return nil
+		}
 	}
 	return nil
 }
@@ -143,6 +158,6 @@ func (w *worker) advise(ctx context.Context, tenant string, scope resolve.Scope,
 	}
 	view := w.views.View(ctx, tenant, visible(l.Catalogs))
 	in := l.Input(view)
-	advice := remedy.Suggest(in, resolve.Resolve(in), subscription)
+	advice := remedy.Suggest(in, resolve.Resolve(in), subscription, ended(ctx))
 	return &advice, view.Err()
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/services/resolver/app"
+	"github.com/chandler-fleet/chandler/services/resolver/decide"
 	"github.com/chandler-fleet/chandler/services/resolver/remedy"
 	"github.com/chandler-fleet/chandler/services/resolver/resolve"
 	v2 "github.com/chandler-fleet/chandler/services/resolver/resolve/v2"
@@ -117,6 +118,28 @@ func TestExplainPlans(t *testing.T) {
 	var a app.ExplainAnswer
 	if err := f.nats.Bus.Ask(f.ctx, app.ExplainSubject, app.ExplainQuestion{Tenant: tenant, Plan: "none"}, &a); !errs.Is(err, errs.NotFound) {
 		t.Errorf("an unknown plan gives %v", err)
+	}
+}
+
+// TestExplainPlanBesideAFailure: of two subscriptions to one package one fails, and its component comes first; the plan of the
+// other one is made again all the same (DESIGN D5).
+func TestExplainPlanBesideAFailure(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	f.start()
+	f.ready()
+	f.addCatalog("fleet")
+	f.publish("fleet", "", f.pkg("buoy", version{v: "1.0.0", replaces: "0.9.0"}, version{v: "0.9.0", requires: []string{"Nothing"}}))
+	f.subscribe("a", "buoy", "stable", func(s *events.SubscriptionSpec) { s.StartingCSV = "buoy.v0.9.0" })
+	f.subscribe("z", "buoy", "stable", manual)
+	f.quiet()
+	p := f.livePlan()
+	a := f.explain(app.ExplainQuestion{Plan: p.Proposed.Plan})
+	if !a.Agrees || len(a.Component.Bundles) != 1 || len(a.Why) != 1 {
+		t.Errorf("%+v is made again as %+v; why %+v", a.Recorded, a.Component, a.Why)
+	}
+	if a = f.explain(app.ExplainQuestion{Subscription: "a"}); !a.Agrees || a.Recorded.Outcome != decide.OutcomeFailed {
+		t.Errorf("the failure beside it: %+v", a)
 	}
 }
 

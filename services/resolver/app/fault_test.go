@@ -79,17 +79,23 @@ func TestRunningAgainAddsNothing(t *testing.T) {
 	stop = f.start()
 	f.quiet()
 	stop()
-	_, err := f.db.Pool(t, "admin").Exec(f.ctx, `truncate resolver.clusters, resolver.scopes, resolver.catalog_clock, resolver.catalogs, resolver.catalog_revisions,
-		resolver.bundle_images, resolver.wanted_images, resolver.catalog_health,
-		resolver.subscriptions, resolver.operator_groups, resolver.installed, resolver.plans, resolver.dirty, resolver.reads`)
-	f.must(err)
-	_, err = f.pools[events.Resolver].Exec(f.ctx, `update eventlog.checkpoints set position = 0 where consumer = 'resolver.scopes'`)
-	f.must(err)
+	f.forget()
 	f.start()
 	f.quiet()
 	if diff := cmp.Diff(want, f.decided()); diff != "" {
 		t.Errorf("running again decided (-want +got):\n%s", diff)
 	}
+}
+
+// forget takes everything from a resolver that does not run that it knows from the log.
+func (f *fleet) forget() {
+	f.t.Helper()
+	_, err := f.db.Pool(f.t, "admin").Exec(f.ctx, `truncate resolver.clusters, resolver.scopes, resolver.catalog_clock, resolver.catalogs, resolver.catalog_revisions,
+		resolver.bundle_images, resolver.wanted_images, resolver.catalog_health,
+		resolver.subscriptions, resolver.operator_groups, resolver.installed, resolver.plans, resolver.dirty, resolver.reads`)
+	f.must(err)
+	_, err = f.pools[events.Resolver].Exec(f.ctx, `update eventlog.checkpoints set position = 0 where consumer = 'resolver.scopes'`)
+	f.must(err)
 }
 
 // TestKilledConnectionsChangeNothing: Postgres ends the resolver's sessions at many points, and two replicas

@@ -69,6 +69,9 @@ func (p *previewer) preview(ctx context.Context, question json.RawMessage) (any,
 	if err := p.catchUp(ctx); err != nil {
 		return nil, err
 	}
+	if err := p.store.Known(ctx, q.Tenant, whatif.Scope{Cluster: q.Cluster, Namespace: q.Namespace}, "/changes", q.Hypotheses); err != nil {
+		return nil, err
+	}
 	page, err := p.look(ctx, &kept, q.Limit)
 	if err != nil {
 		return nil, err
@@ -86,7 +89,7 @@ func (p *previewer) look(ctx context.Context, kept *store.Preview, limit int) ([
 		return nil, err
 	}
 	touched = behind(touched, kept.Reached)
-	n := min(len(touched), pageSize(limit))
+	n := min(len(touched), pageSize(limit), whatif.MaxDecisions)
 	page := make([]store.PreviewScope, n)
 	totals := make([]whatif.Totals, n)
 	err = each(n, func(i int) error {
@@ -263,7 +266,7 @@ func (p *previewer) reread(ctx context.Context, kept store.Preview, r whatif.Rea
 }
 
 // check compares what a preview announced with what would be announced now. Scopes whose fingerprint is the same are
-// not decided again.
+// not decided again, and of the others a bounded number for one answer.
 func (p *previewer) check(ctx context.Context, question json.RawMessage) (any, error) {
 	r, kept, err := p.reading(ctx, question)
 	if err != nil {
@@ -297,9 +300,17 @@ func (p *previewer) check(ctx context.Context, question json.RawMessage) (any, e
 		all = all[:n]
 		v.Next = &all[n-1]
 	}
-	changed := make([][]whatif.Change, len(all))
-	err = each(len(all), func(i int) (err error) {
-		changed[i], err = p.changed(ctx, kept.Question, all[i], known[all[i]])
+	stale, err := p.stale(ctx, kept.Question, all, known)
+	if err != nil {
+		return nil, err
+	}
+	if len(stale) > whatif.MaxDecisions {
+		stale = stale[:whatif.MaxDecisions]
+		v.Next = &stale[len(stale)-1] // what lies between it and the next one that moved is compared again
+	}
+	changed := make([][]whatif.Change, len(stale))
+	err = each(len(stale), func(i int) (err error) {
+		changed[i], err = p.changed(ctx, kept.Question, stale[i], known[stale[i]])
 		return err
 	})
 	if v.Changed = append(v.Changed, slices.Concat(changed...)...); len(v.Changed) > whatif.MaxChanges {
@@ -308,20 +319,40 @@ func (p *previewer) check(ctx context.Context, question json.RawMessage) (any, e
 	return v, err
 }
 
-// changed names what makes the announcement about a scope void; nothing where it still holds.
+// stale are the scopes of a list in which something that an announcement rests on is another thing: they have to be
+// decided on again. For the others a look at the fingerprint is enough.
+func (p *previewer) stale(ctx context.Context, q whatif.Question, all []whatif.Scope, known map[whatif.Scope]store.PreviewScope) ([]whatif.Scope, error) {
+	moved := make([]bool, len(all))
+	err := each(len(all), func(i int) error {
+		before := known[all[i]]
+		if before.Fingerprint == "" {
+			moved[i] = true
+			return nil
+		}
+		l, err := p.store.Load(ctx, q.Tenant, resolve.Scope{Cluster: all[i].Cluster, Namespace: all[i].Namespace})
+		if err != nil {
+			return err
+		}
+		var now store.PreviewScope
+		err = fingerprint(&now, l)
+		moved[i] = now.Fingerprint != before.Fingerprint
+		return err
+	})
+	var out []whatif.Scope
+	for i, at := range all {
+		if moved[i] {
+			out = append(out, at)
+		}
+	}
+	return out, err
+}
+
+// changed decides on a scope again and names what makes the announcement about it void; nothing where it still holds.
 func (p *previewer) changed(ctx context.Context, q whatif.Question, at whatif.Scope, before store.PreviewScope) ([]whatif.Change, error) {
 	if before.Fingerprint == "" {
 		return []whatif.Change{{Cluster: at.Cluster, Namespace: at.Namespace, What: "the namespace, which was not touched then,"}}, nil
 	}
-	l, err := p.store.Load(ctx, q.Tenant, resolve.Scope{Cluster: at.Cluster, Namespace: at.Namespace})
-	if err != nil {
-		return nil, err
-	}
-	var now store.PreviewScope
-	if err := fingerprint(&now, l); err != nil || now.Fingerprint == before.Fingerprint {
-		return nil, err
-	}
-	now, _, err = p.outlook(ctx, q, at)
+	now, _, err := p.outlook(ctx, q, at)
 	if err != nil || now.Announced == before.Announced {
 		return nil, err
 	}

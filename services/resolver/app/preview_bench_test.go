@@ -11,8 +11,8 @@ import (
 	"github.com/chandler-fleet/chandler/libs/whatif"
 )
 
-// BenchmarkPreview measures a dry run of one subscription, a page of 200 namespaces that a revision touches, the check
-// of that page while nothing changed, and a page of a shadow run over as many decisions.
+// BenchmarkPreview measures a dry run of one subscription, the pages of 200 namespaces that a revision touches, the check
+// of them while nothing changed, and a page of a shadow run over as many decisions.
 func BenchmarkPreview(b *testing.B) {
 	f := newFleet(b)
 	f.start()
@@ -56,6 +56,11 @@ func BenchmarkPreview(b *testing.B) {
 			var page whatif.Page
 			q.ID = uuid.New()
 			ask(b, whatif.PreviewSubject, q, &page)
+			for page.Next != nil {
+				r := whatif.Reading{Tenant: tenant, ID: q.ID, After: *page.Next, Limit: whatif.MaxPageScopes}
+				page = whatif.Page{}
+				ask(b, whatif.ReadSubject, r, &page)
+			}
 			if page.Totals.Plans != whatif.MaxPageScopes {
 				b.Fatalf("foreseen %+v", page.Totals)
 			}

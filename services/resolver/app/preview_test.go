@@ -253,6 +253,55 @@ func TestPreviewOfManyNamespaces(t *testing.T) {
 	}
 }
 
+// TestAnswersDecideOnABoundedNumber: however many namespaces one asks for, an answer decides on some of them and says
+// where to go on; a check decides again on those alone of which something moved (P19).
+func TestAnswersDecideOnABoundedNumber(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	f.start()
+	f.ready()
+	f.addCatalog("fleet")
+	rev := f.publish("fleet", "", f.pkg("buoy", version{v: "1.0.0"}))
+	const namespaces = whatif.MaxDecisions + 5
+	for i := range namespaces {
+		ns := fmt.Sprintf("ns-%d", i)
+		at := cluster + "/" + ns + "/"
+		f.append(events.Gateway, events.KindOperatorGroup, at+"og", at+"og", events.OperatorGroupCreated{Cluster: cluster, Namespace: ns, Name: "og"})
+		f.append(events.Gateway, events.KindSubscription, at+"buoy", at+"buoy", events.SubscriptionCreated{
+			Cluster: cluster, Namespace: ns, Name: "buoy",
+			Spec: events.SubscriptionSpec{Package: "buoy", Channel: "stable", Catalog: "fleet", Approval: installplan.Manual},
+		})
+	}
+	f.quiet()
+	q := whatif.Question{Tenant: tenant, ID: uuid.New(), Limit: whatif.MaxPageScopes, Hypotheses: []whatif.Hypothesis{f.supposed("fleet", 0, events.CatalogRemoved{})}}
+	var page whatif.Page
+	f.must(f.nats.Bus.Ask(f.ctx, whatif.PreviewSubject, q, &page))
+	if page.Totals.Scopes != whatif.MaxDecisions || page.Next == nil {
+		t.Errorf("the first page: %+v, next %v", page.Totals, page.Next)
+	}
+	f.must(f.nats.Bus.Ask(f.ctx, whatif.ReadSubject, whatif.Reading{Tenant: tenant, ID: q.ID, After: *page.Next, Limit: whatif.MaxPageScopes}, &page))
+	if page.Totals.Scopes != namespaces {
+		t.Errorf("both pages: %+v", page.Totals)
+	}
+	check := func(after whatif.Scope) whatif.Verdict {
+		var v whatif.Verdict
+		f.must(f.nats.Bus.Ask(f.ctx, whatif.CheckSubject, whatif.Reading{Tenant: tenant, ID: q.ID, After: after, Limit: whatif.MaxPageScopes}, &v))
+		return v
+	}
+	if v := check(whatif.Scope{}); v.Next != nil || len(v.Changed) != 0 {
+		t.Errorf("where nothing moved, all is compared at once: %+v", v)
+	}
+	f.publish("fleet", rev, f.pkg("buoy", version{v: "1.1.0", replaces: "1.0.0"}, version{v: "1.0.0"}))
+	f.quiet()
+	first := check(whatif.Scope{})
+	if first.Next == nil || len(first.Changed) != whatif.MaxChanges {
+		t.Fatalf("where all moved: %d changes, next %v", len(first.Changed), first.Next)
+	}
+	if rest := check(*first.Next); rest.Next != nil || len(rest.Changed) == 0 {
+		t.Errorf("the rest: %d changes, next %v", len(rest.Changed), rest.Next)
+	}
+}
+
 // TestPreviewSaysWhatIsNotFetched: steps of bundles in images are not known before these are fetched, and a preview
 // asks for none of them.
 func TestPreviewSaysWhatIsNotFetched(t *testing.T) {

@@ -139,6 +139,54 @@ func (f *fleet) sweepInterrupted(now time.Time) {
 	f.must(pg.Err(err))
 }
 
+// TestDependenciesAreSettledOnce: whether a finished plan's dependencies get subscriptions is decided by what was subscribed
+// at its end. One that somebody deleted since is not generated again, neither when the plan was collected and something
+// comes late, nor when the tables are made anew from the log (R-RES-40).
+func TestDependenciesAreSettledOnce(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	stop := f.start()
+	f.ready()
+	f.addCatalog("fleet")
+	f.publish("fleet", "", f.pkg("buoy", version{v: "1.0.0", requires: []string{"Gauge"}}), f.pkg("gauge", version{v: "1.0.0", provides: []string{"Gauge"}}),
+		f.pkg("kelp", version{v: "1.0.0", requires: []string{"Sand"}}), f.pkg("sand", version{v: "1.0.0", provides: []string{"Sand"}}))
+	f.subscribe("buoy", "buoy", "stable") // gets a subscription for gauge
+	f.quiet()
+	first := f.livePlan()
+	f.carryOut(first)
+	f.quiet()
+	f.append(events.Gateway, events.KindSubscription, scoped("gauge-stable-fleet"), scoped("gauge-stable-fleet"), events.SubscriptionDeleted{})
+	f.subscribe("kelp", "kelp", "stable") // has one for sand when its plan ends
+	f.quiet()
+	second := f.livePlan()
+	f.subscribe("mine", "sand", "stable", manual)
+	f.quiet()
+	f.carryOut(second)
+	f.quiet()
+	f.append(events.Gateway, events.KindSubscription, scoped("mine"), scoped("mine"), events.SubscriptionDeleted{})
+	f.quiet()
+	want := f.decided()
+
+	_, err := f.admin.Exec(f.ctx, `delete from resolver.plans`) // as if collected
+	f.must(pg.Err(err))
+	for _, p := range []installplan.State{first, second} {
+		f.append(events.Installer, events.KindInstallPlan, scoped(p.Proposed.Name), p.Proposed.Plan, events.InstallPlanBlocked{Class: "transient", Reason: "ClusterUnreachable"})
+	}
+	f.quiet()
+	f.markAllDirty()
+	f.quiet()
+	if diff := cmp.Diff(want, f.decided()); diff != "" {
+		t.Errorf("after something late of plans that were collected (-want +got):\n%s", diff)
+	}
+	stop()
+	f.forget()
+	f.start()
+	f.quiet()
+	if diff := cmp.Diff(want, f.decided()); diff != "" {
+		t.Errorf("made anew from the log (-want +got):\n%s", diff)
+	}
+}
+
 // TestNightlySampleFindsWhatNothingMadeDirty: a scope whose read set is wrong is found, told of, and resolved; a sound fleet has
 // nothing new (DESIGN D4).
 func TestNightlySampleFindsWhatNothingMadeDirty(t *testing.T) {

@@ -30,6 +30,9 @@ func (p *previewer) shadow(ctx context.Context, question json.RawMessage) (any, 
 	if q.Revision != "" && q.Policy != nil || (q.Catalog == "") != (q.Revision == "") {
 		return nil, errs.New(errs.Invalid, "a shadow run is beside a catalog's revision, or a policy, or neither").At("/catalog", "one-of")
 	}
+	if err := p.knownRevision(ctx, q); err != nil {
+		return nil, err
+	}
 	list, next, err := p.recorded(ctx, q)
 	if err != nil {
 		return nil, err
@@ -50,6 +53,22 @@ func (p *previewer) shadow(ctx context.Context, question json.RawMessage) (any, 
 		}
 	}
 	return page, nil
+}
+
+// knownRevision refuses a run beside what is not there: every decision would come out the same, and a pipeline that
+// misspells a catalog would pass for ever.
+func (p *previewer) knownRevision(ctx context.Context, q whatif.ShadowQuestion) error {
+	if q.Revision == "" {
+		return nil
+	}
+	if err := p.catchUp(ctx); err != nil { // who has just added the catalog asks about it
+		return err
+	}
+	h, err := whatif.Suppose(q.Catalog, 0, events.CatalogRevisionPublished{Revision: q.Revision})
+	if err != nil {
+		return err
+	}
+	return p.store.Known(ctx, q.Tenant, whatif.Scope{Cluster: q.Cluster, Namespace: q.Namespace}, "/catalog", []whatif.Hypothesis{h})
 }
 
 // recorded reads the decisions of one page, and where the next one begins.

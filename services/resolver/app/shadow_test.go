@@ -1,10 +1,12 @@
 package app_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
@@ -84,5 +86,67 @@ func TestShadowListsWhatWouldComeOutDifferently(t *testing.T) {
 	err := f.nats.Bus.Ask(f.ctx, whatif.ShadowSubject, whatif.ShadowQuestion{Tenant: tenant, Catalog: "fleet"}, &page)
 	if !errs.Is(err, errs.Invalid) {
 		t.Errorf("a catalog without a revision gives %v", err)
+	}
+}
+
+// TestQuestionsAboutWhatIsNotThereAreRefused: a catalog that is misspelt, disabled or offered elsewhere, a revision that
+// is not stored and an operator that is not installed are named; "nothing would change" would be true and
+// misleading (P19, capability 3).
+func TestQuestionsAboutWhatIsNotThereAreRefused(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	f.start()
+	f.ready()
+	f.addCatalog("fleet")
+	f.addCatalog("off", func(c *events.CatalogAdded) { c.Disabled = true })
+	f.addCatalog("elsewhere", func(c *events.CatalogAdded) { c.Visibility.Cluster = "nowhere" })
+	f.publish("fleet", "", f.pkg("buoy", version{v: "1.0.0"}))
+	f.subscribe("buoy", "buoy", "stable")
+	f.quiet()
+	var known string
+	f.must(f.pools[events.Resolver].QueryRow(f.ctx, `select revision from resolver.catalog_revisions where subject = 'fleet'`).Scan(&known))
+	revision := func(catalog, r string) whatif.Hypothesis {
+		return f.supposed(catalog, 0, events.CatalogRevisionPublished{Revision: r})
+	}
+	on := f.supposed("off", 0, events.CatalogChanged{SourceType: "directory"})
+	for _, c := range []struct {
+		name, rule string
+		kind       errs.Kind
+		catalog    string // of a shadow run; "" for none
+		revision   string
+		list       []whatif.Hypothesis
+	}{
+		{"a misspelt catalog", "catalog-known", errs.NotFound, "fleeet", known, nil},
+		{"a disabled catalog", "catalog-offered", errs.Unprocessable, "off", known, nil},
+		{"a catalog of other clusters", "catalog-offered", errs.Unprocessable, "elsewhere", known, nil},
+		{"an unknown revision", "revision-known", errs.NotFound, "fleet", "sha256:none", nil},
+		{"an operator that is not there", "operator-known", errs.NotFound, "", "", []whatif.Hypothesis{f.supposed(scoped("buoy.v9"), 0, events.CSVRemoved{})}},
+		{"a disabled catalog that is enabled, too", "", "", "", "", []whatif.Hypothesis{on, revision("off", known)}},
+		{"what is there", "", "", "fleet", known, nil},
+	} {
+		question := c.list
+		if c.catalog != "" {
+			question = []whatif.Hypothesis{revision(c.catalog, c.revision)}
+			err := f.nats.Bus.Ask(f.ctx, whatif.ShadowSubject, whatif.ShadowQuestion{
+				Tenant: tenant, Cluster: cluster, Namespace: namespace, Catalog: c.catalog, Revision: c.revision,
+			}, &whatif.ShadowPage{})
+			f.refused("a shadow run beside "+c.name, err, c.kind, c.rule)
+		}
+		err := f.nats.Bus.Ask(f.ctx, whatif.PreviewSubject, whatif.Question{
+			Tenant: tenant, ID: uuid.New(), Cluster: cluster, Namespace: namespace, Hypotheses: question,
+		}, &whatif.Page{})
+		f.refused("a preview of "+c.name, err, c.kind, c.rule)
+	}
+}
+
+// refused wants an error of a kind and rule; none where the rule is "".
+func (f *fleet) refused(what string, err error, kind errs.Kind, rule string) {
+	f.t.Helper()
+	if rule == "" {
+		f.must(err)
+		return
+	}
+	if e, ok := errors.AsType[*errs.Error](err); !ok || e.Kind != kind || e.Rule != rule {
+		f.t.Errorf("%s gives %v", what, err)
 	}
 }

@@ -71,5 +71,8 @@ func (w *worker) facts(ctx context.Context, tenant string, scope resolve.Scope) 
 		return why.Facts{}, nil, err
 	}
 	view := w.views.View(ctx, tenant, visible(l.Catalogs))
-	return why.Facts{State: l.State, Input: l.Input(view), Result: c.result, Verdicts: c.verdicts, Now: time.Now()}, view, nil
+	return why.Facts{State: l.State, Input: l.Input(view), Result: c.result, Verdicts: c.verdicts, Now: time.Now(), Stop: ended(ctx)}, view, nil
 }
+
+// ended asks whether nobody waits any more.
+func ended(ctx context.Context) func() bool { return func() bool { return ctx.Err() != nil } }

@@ -6,7 +6,6 @@ package foresee
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"strings"
 
@@ -66,7 +65,7 @@ func (w *world) suppose(h whatif.Hypothesis) error {
 	}
 	switch p := p.(type) {
 	case events.SubscriptionCreated:
-		w.put(decide.Subscription{Name: name, Incarnation: h.Incarnation, Version: 1, Spec: p.Spec, Created: math.MaxInt64})
+		w.put(decide.Subscription{Name: name, Incarnation: h.Incarnation, Version: 1, Spec: p.Spec, Created: w.youngest()})
 	case events.SubscriptionChanged:
 		if i := w.find(name); i >= 0 {
 			w.Subscriptions[i].Spec = p.Spec
@@ -104,6 +103,16 @@ func (w *world) policy(name string, p events.Payload) error {
 
 func (w *world) find(name string) int {
 	return slices.IndexFunc(w.Subscriptions, func(s decide.Subscription) bool { return s.Name == name })
+}
+
+// youngest is the age of the subscription that is made next: the log gives them in order, too, and which of two is older
+// can decide whom an operator belongs to.
+func (w *world) youngest() int64 {
+	var newest int64
+	for _, s := range w.Subscriptions {
+		newest = max(newest, s.Created)
+	}
+	return newest + 1
 }
 
 // put adds a subscription in the order of the table; one of that name is there no more.
@@ -161,7 +170,7 @@ func Settle(s decide.State) (decide.State, []string) {
 	var names []string
 	for _, g := range subs {
 		if w.find(g.Name) < 0 {
-			w.put(decide.Subscription{Name: g.Name, Incarnation: 1, Version: 1, Spec: g.Spec, Created: math.MaxInt64, InstalledCSV: g.Spec.StartingCSV})
+			w.put(decide.Subscription{Name: g.Name, Incarnation: 1, Version: 1, Spec: g.Spec, Created: w.youngest(), InstalledCSV: g.Spec.StartingCSV})
 			names = append(names, g.Name)
 		}
 	}

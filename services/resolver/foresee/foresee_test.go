@@ -120,6 +120,30 @@ func cmpText(a, b string) int {
 	return 1
 }
 
+// TestSupposedSubscriptionsAreYoungerInTheirOrder: as positions of the log make them, and older than those that come of
+// dependencies afterwards; who is older can take up an operator (P19).
+func TestSupposedSubscriptionsAreYoungerInTheirOrder(t *testing.T) {
+	t.Parallel()
+	given := state()
+	given.Subscriptions[0].Created, given.Subscriptions[1].Created = 7, 5
+	given.Plans = []decide.Plan{{ID: "1", State: installplan.State{Phase: installplan.Complete, Proposed: events.InstallPlanProposed{
+		Bundles: []events.PlannedBundle{{CSV: "gauge.v1", Package: "gauge", Channel: "stable", Catalog: "fleet"}},
+	}}}}
+	got, err := foresee.Suppose(given, nil, []whatif.Hypothesis{supposed(t, "c/n/zulu", events.SubscriptionCreated{}), supposed(t, "c/n/alfa", events.SubscriptionCreated{})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, _ = foresee.Settle(got)
+	slices.SortStableFunc(got.Subscriptions, func(a, b decide.Subscription) int { return int(a.Created - b.Created) })
+	var order []string
+	for _, s := range got.Subscriptions {
+		order = append(order, s.Name)
+	}
+	if diff := cmp.Diff([]string{"tide", "buoy", "zulu", "alfa", "gauge-stable-fleet"}, order); diff != "" {
+		t.Errorf("oldest first (-want +got):\n%s", diff)
+	}
+}
+
 // TestSupposeRefusesWhatItCannotSay: an event that is no person's and no catalog's is refused by name.
 func TestSupposeRefusesWhatItCannotSay(t *testing.T) {
 	t.Parallel()
@@ -182,6 +206,48 @@ func TestDifferencesNameFacts(t *testing.T) {
 	two, err2 := foresee.Fingerprint(before, 2)
 	if err != nil || err2 != nil || one == two {
 		t.Errorf("the clock of catalogs is not in the fingerprint: %v %v", err, err2)
+	}
+}
+
+// TestPlansThatEndedAreFacts: whether the same plan may be proposed again rests on the last one that was not superseded,
+// so that another one makes another fingerprint; those before it, and superseded ones, do not count (P19).
+func TestPlansThatEndedAreFacts(t *testing.T) {
+	t.Parallel()
+	plan := func(id string, phase installplan.Phase, packages ...string) decide.Plan {
+		p := decide.Plan{ID: id, Effect: "effect of " + id, Settled: true, State: installplan.State{Phase: phase, Proposed: events.InstallPlanProposed{Name: id}}}
+		for _, name := range packages {
+			p.State.Proposed.Bundles = append(p.State.Proposed.Bundles, events.PlannedBundle{Package: name})
+		}
+		return p
+	}
+	differences := func(before, after []decide.Plan) []string {
+		var facts [2]map[string]string
+		for i, plans := range [][]decide.Plan{before, after} {
+			s := state()
+			s.Plans = plans
+			var err error
+			if facts[i], err = foresee.Facts(s); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return foresee.Differences(facts[0], facts[1])
+	}
+	failed := plan("first", installplan.Failed, "buoy")
+	for _, c := range []struct {
+		name          string
+		before, after []decide.Plan
+		want          []string
+	}{
+		{"one failed", nil, []decide.Plan{failed}, []string{"install plan first"}},
+		{"another was rejected since", []decide.Plan{failed}, []decide.Plan{plan("second", installplan.Rejected, "buoy"), failed}, []string{"install plan first", "install plan second"}},
+		{"one of both packages failed since", []decide.Plan{failed}, []decide.Plan{plan("both", installplan.Failed, "buoy", "tide"), failed}, []string{"install plan both", "install plan first"}},
+		{"one of another package failed since", []decide.Plan{failed}, []decide.Plan{plan("other", installplan.Failed, "tide"), failed}, []string{"install plan other"}},
+		{"one was superseded since", []decide.Plan{failed}, []decide.Plan{plan("gone", installplan.Superseded, "buoy"), failed}, nil},
+		{"an older one is not kept any more", []decide.Plan{plan("second", installplan.Rejected, "buoy"), failed}, []decide.Plan{plan("second", installplan.Rejected, "buoy")}, nil},
+	} {
+		if diff := cmp.Diff(c.want, differences(c.before, c.after)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
 	}
 }
 

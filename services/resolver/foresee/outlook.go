@@ -179,9 +179,10 @@ func Facts(s decide.State) (map[string]string, error) {
 	for _, x := range s.Catalogs {
 		note("catalog "+x.Subject, []any{x.Priority, x.Revision, x.Failed, x.Reason, x.Strict})
 	}
+	last := newest(s.Plans)
 	for _, x := range s.Plans {
-		if x.State.Live() || !x.Settled && x.State.Phase == installplan.Complete {
-			note("install plan "+x.State.Proposed.Name, []any{x.State.Phase, x.State.Begun})
+		if x.State.Live() || !x.Settled && x.State.Phase == installplan.Complete || last[x.ID] {
+			note("install plan "+x.State.Proposed.Name, []any{x.State.Phase, x.State.Begun, x.Effect})
 		}
 	}
 	for _, x := range s.Policies {
@@ -193,6 +194,24 @@ func Facts(s decide.State) (map[string]string, error) {
 		note("cluster", s.Removed)
 	}
 	return out, failed
+}
+
+// newest are the plans that came last for a package, but for those that were superseded. What they came to counts when
+// they have ended, too: a plan that failed or was rejected is not proposed again by itself, unless another came after
+// it. plans are newest first.
+func newest(plans []decide.Plan) map[string]bool {
+	out, had := map[string]bool{}, map[string]bool{}
+	for _, p := range plans {
+		if p.State.Phase == installplan.Superseded {
+			continue
+		}
+		for _, b := range p.State.Proposed.Bundles {
+			if !had[b.Package] {
+				had[b.Package], out[p.ID] = true, true
+			}
+		}
+	}
+	return out
 }
 
 // Fingerprint names everything that an outlook rests on: facts, the clock of the tenant's catalogs, which tells of

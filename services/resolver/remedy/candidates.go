@@ -147,17 +147,14 @@ func (s *search) channels(sub resolve.Subscription) []Remedy {
 	return out
 }
 
-// catalogs are other ones that have the package, those of higher priority first.
+// catalogs are other ones that have the package.
 func (s *search) catalogs(sub resolve.Subscription) []Remedy {
 	if sub.Catalog == "" {
 		return nil
 	}
 	mine := s.catalogOf(sub)
-	list := slices.SortedFunc(slices.Values(s.in.View.Catalogs()), func(a, b resolve.Catalog) int {
-		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Key.String(), b.Key.String()))
-	})
 	var out []Remedy
-	for _, c := range list {
+	for _, c := range s.preferred() {
 		p := s.pkg(c.Key, sub.Package)
 		if c.Key == mine || p == nil {
 			continue
@@ -202,6 +199,13 @@ func (s *search) names(sub resolve.Subscription) []Remedy {
 		}
 	}
 	return out
+}
+
+// preferred are the catalogs, those of higher priority first; a View gives them in any order.
+func (s *search) preferred() []resolve.Catalog {
+	return slices.SortedFunc(slices.Values(s.in.View.Catalogs()), func(a, b resolve.Catalog) int {
+		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Key.String(), b.Key.String()))
+	})
 }
 
 func intent(k Kind, sub resolve.Subscription, text string, change ...Change) Remedy {

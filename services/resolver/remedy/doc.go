@@ -16,7 +16,8 @@
 //  8. a blamed subscription left out
 //  9. an unhealthy catalog disabled, where its namespace is strict
 //
-// The work is bounded by a count of resolutions (MaxTrials), never by a clock.
+// The work is bounded by counts of resolutions and of conflicts of their searches (MaxTrials, MaxConflicts), never by a
+// clock; who asks may end it early.
 package remedy
 
 import (
@@ -32,8 +33,11 @@ const (
 	MaxRemedies = 6
 	// MaxTrials bounds the resolutions of one advice; each takes about a millisecond.
 	MaxTrials = 120
-	// trialConflicts bounds the search of one of them: what is not found to help with so much work is not offered,
-	// and a namespace that is hard to resolve does not take all the time that a person waits.
+	// MaxConflicts bounds the searches of all of them together, so that a namespace that is hard to resolve takes
+	// about as long for its advice as for its resolution.
+	MaxConflicts = 10_000
+	// trialConflicts bounds the search of one of them in each cluster: what is not found to help with so much work is
+	// not offered, and others get their turn.
 	trialConflicts = 2_000
 	// maxAlike bounds how many changes of one kind to one thing are offered, so that ten good channels
 	// do not hide that a policy may be raised.
@@ -98,8 +102,8 @@ const (
 // Advice is what helps a subscription, nearest first.
 type Advice struct {
 	Remedies []Remedy `json:"remedies"`
-	// Tried counts the resolutions that were made for it. Exhausted says that there were more changes to try
-	// than MaxTrials.
+	// Tried counts the resolutions that were made for it. Exhausted says that there were more changes to try than
+	// MaxTrials and MaxConflicts allow, or than anybody waited for.
 	Tried     int  `json:"tried"`
 	Exhausted bool `json:"exhausted,omitempty"`
 	// Resolves says that the subscription resolves as it is: it needs no change, or what is in the way is none of the
@@ -108,8 +112,10 @@ type Advice struct {
 }
 
 // Suggest finds what helps a subscription, given the resolution's input and what came of it. A subscription
-// that resolves gets an advice without remedies that says so.
-func Suggest(in resolve.Input, before resolve.Result, subscription string) Advice {
+// that resolves gets an advice without remedies that says so. stop is asked in between whether nobody waits for the
+// advice any more; nil is never.
+func Suggest(in resolve.Input, before resolve.Result, subscription string, stop func() bool) Advice {
+	in.Effort = &resolve.Effort{Conflicts: MaxConflicts, Stop: stop}
 	s := &search{in: in, before: standing(before), advice: Advice{Remedies: []Remedy{}}}
 	for _, c := range before.Components {
 		if slices.Contains(c.Subscriptions, subscription) && (c.Failure != nil || c.Blocked != nil) {
@@ -142,7 +148,7 @@ func (s *search) run() {
 		if alike[key] == maxAlike || r.Kind == LiftBound && alike[string(RaiseBound)+" "+r.Target] > 0 {
 			continue
 		}
-		if s.advice.Tried >= MaxTrials {
+		if s.spent() {
 			s.advice.Exhausted = true
 			return
 		}
@@ -153,6 +159,9 @@ func (s *search) run() {
 		}
 	}
 }
+
+// spent says that nothing more may be tried.
+func (s *search) spent() bool { return s.advice.Tried >= MaxTrials || s.in.Effort.Spent() }
 
 // blamed are the subscriptions of the conflict that are left with a change.
 func (s *search) blamed() []string {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/services/resolver/remedy"
 	"github.com/chandler-fleet/chandler/services/resolver/resolve"
 )
@@ -23,7 +24,7 @@ func told(a remedy.Advice) []string {
 }
 
 func suggest(in resolve.Input, sub string) remedy.Advice {
-	return remedy.Suggest(in, resolve.Resolve(in), sub)
+	return remedy.Suggest(in, resolve.Resolve(in), sub, nil)
 }
 
 // TestSuggest: the nearest change that helps comes first, in the user's terms, with what would come of it (P1).
@@ -199,7 +200,7 @@ func TestEveryRemedyHelps(t *testing.T) {
 		if blamed == nil {
 			t.Fatalf("seed %d: %s is not blamed: %+v", seed, ask, before.Components)
 		}
-		advice := remedy.Suggest(in, before, ask)
+		advice := remedy.Suggest(in, before, ask, nil)
 		if len(advice.Remedies) == 0 {
 			t.Errorf("seed %d (case %d): nothing is offered", seed, seed%kinds)
 		}
@@ -224,8 +225,27 @@ func TestEveryRemedyHelps(t *testing.T) {
 				t.Errorf("seed %d: %q takes the subscription away that was asked about", seed, r.Text)
 			}
 		}
-		if again := remedy.Suggest(in, before, ask); !cmp.Equal(advice, again) {
+		if again := remedy.Suggest(in, before, ask, nil); !cmp.Equal(advice, again) {
 			t.Errorf("seed %d: the same input gets other advice: %v, %v", seed, told(advice), told(again))
+		}
+	}
+}
+
+// TestSuggestIgnoresTheOrderOfCatalogs: a View gives catalogs in any order, and the same advice comes of each.
+func TestSuggestIgnoresTheOrderOfCatalogs(t *testing.T) {
+	t.Parallel()
+	base := func() catalog.Package { return chain("base", "2.0.0", "1.0.0").bundle("2.0.0").bundle("1.0.0").p }
+	s := newShelf().add("fleet", 0, chain("asked", "1.0.0").bundle("1.0.0", "pkg:base >=2.0.0").p)
+	s.add("b", 0, base()).add("a", 0, base()).add("c", 7, base())
+	in := input(s, []resolve.Subscription{sub("asked", "asked", "stable")}, installed("base", "1.0.0", ""))
+	want := suggest(in, "asked")
+	if len(want.Remedies) < 2 || want.Remedies[0].Kind != remedy.Subscribe {
+		t.Fatalf("no subscription is offered: %v", told(want))
+	}
+	for range len(s.catalogs) {
+		s.catalogs = append(s.catalogs[1:], s.catalogs[0])
+		if diff := cmp.Diff(want, suggest(in, "asked")); diff != "" {
+			t.Errorf("with the catalogs in another order (-want +got):\n%s", diff)
 		}
 	}
 }
@@ -242,5 +262,49 @@ func TestSuggestIsBounded(t *testing.T) {
 	advice := suggest(input(s, []resolve.Subscription{sub("asked", "asked", "c000")}), "asked")
 	if len(advice.Remedies) != 0 || advice.Tried != remedy.MaxTrials || !advice.Exhausted {
 		t.Errorf("advice %+v", advice)
+	}
+}
+
+// riddle is a namespace that is hard to resolve: a package for each variable of a random formula, whose two versions are
+// its values, and a subscription for each clause, which may move to another channel that asks for no less.
+func riddle(variables, clauses int) resolve.Input {
+	draw := rand.New(rand.NewPCG(3, 4))
+	var packages []catalog.Package
+	for v := range variables {
+		packages = append(packages, chain(fmt.Sprintf("var%03d", v), "2.0.0", "1.0.0").bundle("2.0.0").bundle("1.0.0").p)
+	}
+	var subs []resolve.Subscription
+	for c := range clauses {
+		var parts []string
+		for range 3 {
+			parts = append(parts, fmt.Sprintf(`{"package":{"packageName":"var%03d","versionRange":"%d.0.0"}}`, draw.IntN(variables), 1+draw.IntN(2)))
+		}
+		word := `constraint:{"any":{"constraints":[` + strings.Join(parts, ",") + `]}}`
+		name := fmt.Sprintf("clause%04d", c)
+		packages = append(packages, pkg(name, "stable").channel("stable", "2.0.0").channel("old", "1.0.0").bundle("2.0.0", word).bundle("1.0.0", word).p)
+		subs = append(subs, sub(name, name, "stable"))
+	}
+	return input(newShelf().add("fleet", 0, packages...), subs)
+}
+
+// TestSuggestIsBoundedWhereTheNamespaceIsHard: the searches of one advice share one budget, and it ends where nobody waits.
+func TestSuggestIsBoundedWhereTheNamespaceIsHard(t *testing.T) {
+	t.Parallel()
+	in := riddle(150, 640)
+	in.Policy.MaxConflicts = 200
+	before := resolve.Resolve(in)
+	i := slices.IndexFunc(before.Components, func(c resolve.Component) bool { return c.Failure != nil && c.Failure.Class == resolve.ClassTooHard })
+	if i < 0 {
+		t.Fatal("the namespace is not hard")
+	}
+	ask := before.Components[i].Failure.Subscriptions[0]
+	in.Policy.MaxConflicts = 0
+	if a := remedy.Suggest(in, before, ask, nil); !a.Exhausted || a.Tried == 0 || a.Tried > 20 {
+		t.Errorf("%d trials of searches that are all hard, exhausted %v", a.Tried, a.Exhausted)
+	}
+	asked := 0
+	stop := func() bool { asked++; return asked > 100 } // in the middle of a search
+	if a := remedy.Suggest(in, before, ask, stop); !a.Exhausted || a.Tried != 1 || asked > 101 {
+		t.Errorf("%d trials though nobody waits, exhausted %v; asked %d times", a.Tried, a.Exhausted, asked)
 	}
 }

@@ -22,7 +22,7 @@ func (s *search) policies() []Remedy {
 	var out []Remedy
 	for _, name := range names {
 		lift := Remedy{Kind: LiftBound, Target: ofPolicy + name, Text: fmt.Sprintf("lift the version bounds of approval policy %s", name)}
-		if s.advice.Tried >= MaxTrials {
+		if s.spent() {
 			return append(out, lift)
 		}
 		in, _ := lift.Apply(s.in)
@@ -88,7 +88,7 @@ func (s *search) upgrades() []Remedy {
 		if i == nil || i.Package == "" {
 			continue
 		}
-		for _, c := range s.in.View.Catalogs() {
+		for _, c := range s.preferred() {
 			p := s.pkg(c.Key, i.Package)
 			for _, channel := range p.channels() {
 				out = append(out, Remedy{

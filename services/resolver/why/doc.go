@@ -15,7 +15,8 @@
 //	otherwise                                   → what is preferred comes first (R-RES-35)
 //
 // Resolving with a version means: the namespace as it is, without what is installed of the package, and a
-// subscription that starts with that very version. The work is bounded by counts (MaxProbes, MaxNotTaken).
+// subscription that starts with that very version. The work is bounded by counts (MaxProbes, MaxConflicts,
+// MaxNotTaken); who asks may end it early.
 package why
 
 import (
@@ -31,8 +32,10 @@ const (
 	MaxNotTaken = 100
 	// MaxProbes bounds the resolutions of one ledger; each takes about a millisecond.
 	MaxProbes = 25
-	// probeConflicts bounds the search of one of them, so that a namespace that is hard to resolve does not take all
-	// the time that a person waits. One that takes more is told as such.
+	// MaxConflicts bounds the searches of all ledgers of one question together, so that a namespace that is hard to
+	// resolve takes about as long for them as for its resolution.
+	MaxConflicts = 10_000
+	// probeConflicts bounds the search of one probe in each cluster. One that takes more is told as such.
 	probeConflicts = 2_000
 	// maxReasons bounds what is said of one version.
 	maxReasons = 6
@@ -45,6 +48,13 @@ type Facts struct {
 	Result   resolve.Result
 	Verdicts []decide.Verdict // one for each component of Result, in its order
 	Now      time.Time
+	// Stop is asked in between whether nobody waits for the answer any more; nil is never.
+	Stop func() bool
+}
+
+// effort is that of one question.
+func (f Facts) effort() *resolve.Effort {
+	return &resolve.Effort{Conflicts: MaxConflicts, Stop: f.Stop}
 }
 
 // Ledger is everything about one operator.
@@ -127,5 +137,5 @@ const (
 	Unresolved       Code = "unresolved"     // the subscription does not resolve at all
 	Preference       Code = "preference"     // what is preferred comes first (R-RES-35)
 	InvalidContent   Code = "invalid-content"
-	NotLookedInto    Code = "not-looked-into" // beyond MaxProbes
+	NotLookedInto    Code = "not-looked-into" // beyond MaxProbes and MaxConflicts
 )

@@ -14,6 +14,7 @@ import (
 // Operator tells of one operator of the namespace, named by its CSV, by its subscription or by its package; ok is
 // false where there is none of that name.
 func Operator(f Facts, name string) (l Ledger, ok bool) {
+	f.Input.Effort = f.effort()
 	s, ok := f.subject(name)
 	if !ok {
 		return Ledger{}, false
@@ -23,6 +24,7 @@ func Operator(f Facts, name string) (l Ledger, ok bool) {
 
 // Plan tells of every bundle of a component why it is this one and not a newer one, in the order of its bundles.
 func Plan(f Facts, c resolve.Component) []Ledger {
+	f.Input.Effort = f.effort()
 	out := make([]Ledger, 0, len(c.Bundles))
 	for i := range c.Bundles {
 		b := &c.Bundles[i]

@@ -137,11 +137,8 @@ func (s *subject) searched(o *choice) []Reason {
 	if r := s.steps(o); r != nil && !broken {
 		return []Reason{*r}
 	}
-	if s.probes == MaxProbes {
-		return []Reason{{Code: NotLookedInto, Text: fmt.Sprintf("only the newest %d versions that nothing plain speaks against are looked into", MaxProbes)}}
-	}
-	s.probes++
-	if found := s.probe(o); len(found) > 0 {
+	found, ok := s.tried(o)
+	if !ok || len(found) > 0 {
 		return found
 	}
 	if broken {
@@ -151,6 +148,23 @@ func (s *subject) searched(o *choice) []Reason {
 		return []Reason{{Code: NotSubscribed, Bundle: s.installed.CSV, Text: fmt.Sprintf("no subscription follows %s, so nothing upgrades it", s.installed.CSV)}}
 	}
 	return []Reason{{Code: Preference, Text: "it could be had, but what comes first in the order of preference goes before it: the catalog of who asks, then priorities, default channels and heads of channels"}}
+}
+
+// tried are the reasons that come of trying, none where all goes well; ok is false where too much was tried, and it is
+// said instead.
+func (s *subject) tried(o *choice) (found []Reason, ok bool) {
+	if s.probes == MaxProbes {
+		return []Reason{{Code: NotLookedInto, Text: fmt.Sprintf("only the newest %d versions that nothing plain speaks against are looked into", MaxProbes)}}, false
+	}
+	hard := []Reason{{Code: NotLookedInto, Text: "the namespace is too hard to resolve for this version to be looked into"}}
+	if s.f.Input.Effort.Spent() {
+		return hard, false
+	}
+	s.probes++
+	if found = s.probe(o); s.f.Input.Effort.Spent() { // it was not looked into to the end
+		return hard, false
+	}
+	return found, true
 }
 
 // steps says that the channel does not lead to the version in one step from what the subscription has.

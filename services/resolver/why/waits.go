@@ -97,9 +97,12 @@ func approval(p installplan.State, now time.Time) Reason {
 		people = fmt.Sprintf("%d more of %d people", n, p.Approvers())
 	}
 	r.Text = fmt.Sprintf("install plan %s waits until %s approved it", p.Proposed.Name, people)
-	if len(p.Proposed.ManualReasons) > 0 {
+	if len(p.Proposed.ManualReasons) > 0 || p.Approvers() > 1 {
 		r.Policy = strings.Join(p.Proposed.Policies, ",")
-		r.Text += fmt.Sprintf(", as approval policy %s wants for %s", strings.Join(p.Proposed.Policies, ", "), strings.Join(p.Proposed.ManualReasons, ", "))
+		r.Text += fmt.Sprintf(", as approval policy %s wants", strings.Join(p.Proposed.Policies, ", "))
+	}
+	if len(p.Proposed.ManualReasons) > 0 {
+		r.Text += " for " + strings.Join(p.Proposed.ManualReasons, ", ")
 	}
 	return r
 }

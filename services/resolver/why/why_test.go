@@ -2,6 +2,7 @@ package why_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/installplan"
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
@@ -390,5 +392,55 @@ func TestByAnyName(t *testing.T) {
 	}
 	if !slices.EqualFunc(all[1:], all[:2], func(a, b why.Ledger) bool { return cmp.Equal(a, b) }) {
 		t.Errorf("ledgers %+v", all)
+	}
+}
+
+// TestWhyIsBoundedWhereTheNamespaceIsHard: the searches of one question share one budget, what they leave is told as such,
+// and they end where nobody waits.
+func TestWhyIsBoundedWhereTheNamespaceIsHard(t *testing.T) {
+	t.Parallel()
+	const variables, clauses = 150, 640
+	draw := rand.New(rand.NewPCG(3, 4))
+	var packages []catalog.Package
+	for v := range variables {
+		packages = append(packages, chain(fmt.Sprintf("var%03d", v), "2.0.0", "1.0.0").bundle("2.0.0").bundle("1.0.0").p)
+	}
+	in := resolve.Input{Scope: resolve.Scope{Cluster: "harbour", Namespace: "ops"}, OperatorGroups: []resolve.OperatorGroup{{Name: "og"}}}
+	for c := range clauses {
+		var parts []string
+		for range 3 {
+			parts = append(parts, fmt.Sprintf(`{"package":{"packageName":"var%03d","versionRange":"%d.0.0"}}`, draw.IntN(variables), 1+draw.IntN(2)))
+		}
+		name := fmt.Sprintf("clause%04d", c)
+		packages = append(packages, chain(name, "1.0.0").bundle("1.0.0", `constraint:{"any":{"constraints":[`+strings.Join(parts, ",")+`]}}`).p)
+		in.Subscriptions = append(in.Subscriptions, resolve.Subscription{Name: name, Package: name, Channel: "stable", Catalog: "fleet", Approval: resolve.Automatic})
+	}
+	versions := []string{"1.0.0"}
+	asked := pkg("asked", "stable").bundle("1.0.0")
+	for v := 2; v <= why.MaxProbes; v++ {
+		versions = append([]string{fmt.Sprintf("%d.0.0", v)}, versions...)
+		asked.bundle(versions[0])
+	}
+	in.View = newShelf().add("fleet", 0, append(packages, asked.channel("stable", versions...).p)...)
+	in.Installed = []resolve.Installed{{CSV: "asked.v1.0.0", Package: "asked", Version: "1.0.0", Phase: "Succeeded", Properties: properties("asked", "1.0.0")}}
+	notLookedInto := func(f why.Facts) (n int) {
+		l, ok := why.Operator(f, "asked.v1.0.0")
+		if !ok || len(l.NotTaken) != len(versions)-1 {
+			t.Fatalf("of %d newer versions %d are told of", len(versions)-1, len(l.NotTaken))
+		}
+		for _, v := range l.NotTaken {
+			if v.Reasons[0].Code == why.NotLookedInto {
+				n++
+			}
+		}
+		return n
+	}
+	if n := notLookedInto(why.Facts{Input: in, Now: noon}); n == 0 {
+		t.Error("all versions are looked into, however hard that is")
+	}
+	stops := 0
+	stop := func() bool { stops++; return stops > 100 } // in the middle of a search
+	if n := notLookedInto(why.Facts{Input: in, Now: noon, Stop: stop}); n != len(versions)-1 || stops != 101 {
+		t.Errorf("%d of %d versions are not looked into though nobody waits; asked %d times", n, len(versions)-1, stops)
 	}
 }

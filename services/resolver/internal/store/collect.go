@@ -34,62 +34,112 @@ const keepAnew = `on conflict (tenant, digest) do update set created = excluded.
 // Swept is what one sweep did.
 type Swept struct{ Plans, Documents, Inputs, Explanations, References int64 }
 
-// Any says whether there may be more to do.
+// Any says whether anything was removed.
 func (s Swept) Any() bool { return s != Swept{} }
 
-// step is one transaction of a sweep: it removes, or keeps anew, at most sweepRows.
+// page is one transaction of a step: it takes up at most sweepRows, of which it removes what is not needed.
+type page struct {
+	now time.Time
+	// behind is the namespace that the page before ended with, for steps that go through the namespaces.
+	behind [3]string
+	// looked is how many the page took up, removed how many of them are gone.
+	looked, removed int64
+}
+
+// step removes what is not needed of one kind, page after page until one is not full.
 type step struct {
 	what  string
 	count *int64
-	sql   string
+	turn  func(context.Context, pgx.Tx, *page) error
 }
 
-// Sweep removes what nothing needs any more, a bounded number of rows at a time. Each step is a transaction that leaves
-// nothing half done: what is removed takes its references along, so that a sweep that ends between two steps, or in
-// one, is gone on with by the next. Replicas may sweep at once: they pass over each other's rows.
+// Sweep removes what nothing needs any more. Each page of each step is a transaction that leaves nothing half done: what is
+// removed takes its references along, so that a sweep that ends between two pages, or in one, is gone on with by the next.
+// One replica sweeps at a time: where another one does, this one leaves it to that.
 func (s *Store) Sweep(ctx context.Context, now time.Time) (Swept, error) {
 	var done Swept
-	if err := s.referInputs(ctx); err != nil {
-		return done, err
-	}
+	var referred int64
 	for _, st := range []step{
+		{"references of inputs", &referred, referInputs},
 		{"ended plans", &done.Plans, sweepPlans},
-		{"plan documents", &done.Documents, sweepOld("plan_documents", "plan", `exists (select from resolver.plans p where p.tenant = o.tenant and p.plan = o.plan)`)},
-		{"inputs", &done.Inputs, sweepOld("inputs", "digest", `(o.tenant, o.digest) in (select tenant, outcome ->> 'input' from resolver.subscriptions where outcome ? 'input')
-			or (o.tenant, o.digest) in (select tenant, state -> 'Proposed' ->> 'input' from resolver.plans where state -> 'Proposed' ? 'input')`)},
-		{"explanations", &done.Explanations, sweepOld("explanations", "digest", `(o.tenant, o.digest) in (select tenant, outcome ->> 'explanation' from resolver.subscriptions where outcome ? 'explanation')`)},
+		{"plan documents", &done.Documents, sweepOld(oldDocuments)},
+		{"inputs", &done.Inputs, sweepOld(oldInputs)},
+		{"explanations", &done.Explanations, sweepOld(oldExplanations)},
 		{"references without a holder", &done.References, sweepUnheld},
 	} {
-		err := s.pool.Tx(ctx, func(tx pgx.Tx) error {
-			args := pgx.NamedArgs{"keep": KeptPlans, "rows": sweepRows, "now": now, "before": now.Add(-Retention)}
-			return pg.Err(tx.QueryRow(ctx, st.sql, args).Scan(st.count))
-		})
-		if err != nil {
-			return done, fmt.Errorf("collect %s: %w", st.what, err)
+		alone, err := s.sweep(ctx, now, st)
+		if err != nil || !alone {
+			return done, err
 		}
 	}
 	return done, nil
 }
 
-// sweepPlans removes ended plans, the oldest first. A plan that was superseded was never tried, so that it tells nothing.
-const sweepPlans = `with ended as (
-	  select tenant, plan, cluster, namespace, generation, phase, packages,
-	    row_number() over (partition by tenant, cluster, namespace order by generation desc) as n
-	  from resolver.plans where not live and (settled or phase <> 'Complete')),
+// sweep carries a step out; alone is false where another replica sweeps.
+func (s *Store) sweep(ctx context.Context, now time.Time, st step) (alone bool, err error) {
+	p := &page{now: now, looked: sweepRows}
+	for alone = true; alone && p.looked == sweepRows; {
+		p.looked, p.removed = 0, 0
+		err := s.pool.Tx(ctx, func(tx pgx.Tx) error {
+			if err := tx.QueryRow(ctx, collectLock).Scan(&alone); err != nil || !alone {
+				return pg.Err(err)
+			}
+			return st.turn(ctx, tx, p)
+		})
+		if err != nil {
+			return alone, fmt.Errorf("collect %s: %w", st.what, err)
+		}
+		*st.count += p.removed
+	}
+	return alone, nil
+}
+
+// collectLock lets one replica sweep at a time, until its transaction ends.
+const collectLock = `select pg_try_advisory_xact_lock(hashtext('resolver.collect'))`
+
+// sweepPlans removes ended plans of the next namespaces. A plan that was superseded was never tried, so that it tells nothing.
+func sweepPlans(ctx context.Context, tx pgx.Tx, p *page) error {
+	args := pgx.NamedArgs{"keep": KeptPlans, "rows": sweepRows, "tenant": p.behind[0], "cluster": p.behind[1], "namespace": p.behind[2]}
+	return pg.Err(tx.QueryRow(ctx, endedPlans, args).Scan(&p.looked, &p.behind[0], &p.behind[1], &p.behind[2], &p.removed))
+}
+
+const endedPlans = `with scopes as (
+	  select distinct tenant, cluster, namespace from resolver.plans
+	  where (tenant, cluster, namespace) > (@tenant, @cluster, @namespace) order by tenant, cluster, namespace limit @rows),
+	ended as (
+	  select p.tenant, p.plan, p.cluster, p.namespace, p.generation, p.phase, p.packages,
+	    row_number() over (partition by p.tenant, p.cluster, p.namespace order by p.generation desc) as n
+	  from scopes join resolver.plans p using (tenant, cluster, namespace) where not p.live and (p.settled or p.phase <> 'Complete')),
 	gone as (
 	  select e.tenant, e.plan from ended e where e.n > @keep
 	    and not exists (select from resolver.installed i where i.tenant = e.tenant and i.cluster = e.cluster and i.namespace = e.namespace and i.plan = e.plan)
 	    and (e.phase = 'Superseded' or not exists (select from unnest(e.packages) as k(package) where not exists (
 	      select from resolver.plans q where q.tenant = e.tenant and q.cluster = e.cluster and q.namespace = e.namespace
-	        and q.generation > e.generation and not q.live and q.phase <> 'Superseded' and k.package = any (q.packages))))
-	  order by e.generation limit @rows),
-	removed as (delete from resolver.plans p using gone g where p.tenant = g.tenant and p.plan = g.plan and not p.live returning 1)
-	select count(*) from removed`
+	        and q.generation > e.generation and not q.live and q.phase <> 'Superseded' and k.package = any (q.packages))))),
+	removed as (delete from resolver.plans p using gone g where p.tenant = g.tenant and p.plan = g.plan and not p.live returning 1),
+	last as (select * from scopes order by tenant desc, cluster desc, namespace desc limit 1)
+	select (select count(*) from scopes), coalesce(last.tenant, ''), coalesce(last.cluster, ''), coalesce(last.namespace, ''), (select count(*) from removed)
+	from (values (1)) as one left join last on true`
 
-// sweepOld looks at the documents of a table whose retention is over: those that are needed are kept anew, and come up
-// again after another retention; the others go, and with them the references that they hold. needed must look things up by key, or list them without reference to the row, of which
-// PostgreSQL makes one table for all rows.
-func sweepOld(table, key, needed string) string {
+// sweepOld looks at the documents of a table whose retention is over.
+func sweepOld(sql string) func(context.Context, pgx.Tx, *page) error {
+	return func(ctx context.Context, tx pgx.Tx, p *page) error {
+		args := pgx.NamedArgs{"rows": sweepRows, "now": p.now, "before": p.now.Add(-Retention)}
+		return pg.Err(tx.QueryRow(ctx, sql, args).Scan(&p.looked, &p.removed))
+	}
+}
+
+// Who needs a document, as o, is looked up by key for each one.
+var ( //nolint:gochecknoglobals // statements, put together
+	oldDocuments = old("plan_documents", "plan", `exists (select from resolver.plans p where p.tenant = o.tenant and p.plan = o.plan)`)
+	oldInputs    = old("inputs", "digest", `exists (select from resolver.subscriptions s where s.tenant = o.tenant and s.input = o.digest)
+		or exists (select from resolver.plans p where p.tenant = o.tenant and p.input = o.digest)`)
+	oldExplanations = old("explanations", "digest", `exists (select from resolver.subscriptions s where s.tenant = o.tenant and s.explanation = o.digest)`)
+)
+
+// old takes up documents of a table whose retention is over: those that are needed are kept anew, and come up again after
+// another retention; the others go, and with them the references that they hold.
+func old(table, key, needed string) string {
 	return `with old as (
 		  select o.tenant, o.` + key + ` as key, (` + needed + `) as needed from resolver.` + table + ` o
 		  where o.created < @before order by o.created limit @rows for update of o skip locked),
@@ -97,49 +147,52 @@ func sweepOld(table, key, needed string) string {
 		gone as (delete from resolver.` + table + ` o using old where not old.needed and o.tenant = old.tenant and o.` + key + ` = old.key
 		  returning o.tenant, o.` + key + ` as key),
 		released as (delete from resolver.content_references r using gone where r.tenant = gone.tenant and r.holder = gone.key)
-		select count(*) from gone`
+		select (select count(*) from old), (select count(*) from gone)`
 }
 
 // sweepUnheld removes references that were written before they had holders, once no input is left whose references are
 // not written down.
-const sweepUnheld = `with gone as (
-	  select tenant, kind, digest from resolver.content_references
-	  where holder = '' and created < @before and not exists (select from resolver.inputs where not referred)
-	  order by created limit @rows for update skip locked),
-	removed as (delete from resolver.content_references r using gone g
-	  where r.holder = '' and r.tenant = g.tenant and r.kind = g.kind and r.digest = g.digest returning 1)
-	select count(*) from removed`
+func sweepUnheld(ctx context.Context, tx pgx.Tx, p *page) error {
+	err := tx.QueryRow(ctx, `with gone as (
+		  select tenant, kind, digest from resolver.content_references
+		  where holder = '' and created < @before and not exists (select from resolver.inputs where not referred)
+		  order by created limit @rows for update skip locked),
+		removed as (delete from resolver.content_references r using gone g
+		  where r.holder = '' and r.tenant = g.tenant and r.kind = g.kind and r.digest = g.digest returning 1)
+		select count(*) from removed`, pgx.NamedArgs{"rows": sweepRows, "before": p.now.Add(-Retention)}).Scan(&p.removed)
+	p.looked = p.removed
+	return pg.Err(err)
+}
 
 // referInputs writes down what inputs refer to that were kept before references had holders.
-func (s *Store) referInputs(ctx context.Context) error {
-	return s.pool.Tx(ctx, func(tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, `select tenant, digest, document from resolver.inputs where not referred
-			order by tenant, digest limit $1 for update skip locked`, sweepRows)
-		if err != nil {
-			return pg.Err(err)
-		}
-		type input struct {
-			tenant, digest string
-			document       []byte
-		}
-		inputs, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (i input, err error) {
-			return i, r.Scan(&i.tenant, &i.digest, &i.document)
-		})
-		if err != nil {
-			return pg.Err(err)
-		}
-		for _, i := range inputs {
-			record, err := unpackRecord(i.digest, i.document)
-			if err != nil {
-				return err
-			}
-			if err := exec(ctx, tx, referTo, i.tenant, refPackage, i.digest, ordered(packagesOf(record))); err != nil {
-				return err
-			}
-			if err := exec(ctx, tx, `update resolver.inputs set referred = true where tenant = $1 and digest = $2`, i.tenant, i.digest); err != nil {
-				return err
-			}
-		}
-		return nil
+func referInputs(ctx context.Context, tx pgx.Tx, p *page) error {
+	rows, err := tx.Query(ctx, `select tenant, digest, document from resolver.inputs where not referred
+		order by tenant, digest limit $1 for update skip locked`, sweepRows)
+	if err != nil {
+		return pg.Err(err)
+	}
+	type input struct {
+		tenant, digest string
+		document       []byte
+	}
+	inputs, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (i input, err error) {
+		return i, r.Scan(&i.tenant, &i.digest, &i.document)
 	})
+	if err != nil {
+		return pg.Err(err)
+	}
+	p.looked = int64(len(inputs))
+	for _, i := range inputs {
+		record, err := unpackRecord(i.digest, i.document)
+		if err != nil {
+			return err
+		}
+		if err := exec(ctx, tx, referTo, i.tenant, refPackage, i.digest, ordered(packagesOf(record))); err != nil {
+			return err
+		}
+		if err := exec(ctx, tx, `update resolver.inputs set referred = true where tenant = $1 and digest = $2`, i.tenant, i.digest); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/installplan"
 	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/services/resolver/decide"
+	"github.com/chandler-fleet/chandler/services/resolver/resolve"
 )
 
 // planRow is a plan as it is stored.
@@ -23,6 +25,7 @@ type planRow struct {
 	id      string
 	version int64
 	state   installplan.State
+	settled bool // of a row that is new
 }
 
 // applyPlan folds an event of a plan. Ends of a plan make its scope dirty; so does a rejection, which
@@ -49,7 +52,7 @@ func (s *Store) applyPlan(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) e
 	scope := scopeOf(e, p.Cluster, p.Namespace)
 	switch e.Payload.(type) {
 	case events.InstallPlanFinished:
-		return errors.Join(s.expect(ctx, tx, e, row), s.marks.Mark(ctx, tx, bus.Interactive, scope))
+		return errors.Join(s.expect(ctx, tx, e, row), settle(ctx, tx, e.Tenant, scopeIn(p)), s.marks.Mark(ctx, tx, bus.Interactive, scope))
 	case events.InstallPlanFailed, events.InstallPlanRejected:
 		return s.marks.Mark(ctx, tx, bus.Interactive, scope)
 	case events.InstallPlanStarted:
@@ -76,7 +79,8 @@ func (s *Store) planByKey(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) (
 }
 
 // collected folds a plan from the log up to an event: it is new, or was collected, and something came late. That is
-// rare: a plan that was superseded in the moment in which it began, and of which nothing was heard for long.
+// rare: a plan that was superseded in the moment in which it began, and of which nothing was heard for long. One that
+// was complete was settled, else it would not have been collected.
 func (s *Store) collected(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) (row planRow, err error) {
 	if e.Version <= 1 {
 		return row, nil
@@ -86,6 +90,7 @@ func (s *Store) collected(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) (
 		return row, err
 	}
 	row.id, row.version, row.state, err = foldPlan(life, e.Version-1)
+	row.settled = row.state.Phase == installplan.Complete
 	return row, errs.Wrap(errs.Internal, err, "fold %s", e.Subject)
 }
 
@@ -121,8 +126,8 @@ func foldPlan(life []eventlog.Recorded, upTo int64) (id string, version int64, s
 }
 
 // putPlan writes a plan.
-const putPlan = `insert into resolver.plans (tenant, plan, key, cluster, namespace, generation, version, live, phase, state, packages)
-	values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+const putPlan = `insert into resolver.plans (tenant, plan, key, cluster, namespace, generation, version, live, phase, state, packages, settled)
+	values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
 	on conflict (tenant, plan) do update set version = excluded.version, live = excluded.live, phase = excluded.phase, state = excluded.state`
 
 // args are those of putPlan.
@@ -131,7 +136,7 @@ func (r planRow) args(tenant string) ([]any, error) {
 	p := r.state.Proposed
 	return []any{
 		tenant, r.id, events.Key(tenant, events.KindInstallPlan, r.id), p.Cluster, p.Namespace, p.Generation,
-		r.version, r.state.Live(), string(r.state.Phase), state, packagesPlanned(p.Bundles),
+		r.version, r.state.Live(), string(r.state.Phase), state, packagesPlanned(p.Bundles), r.settled,
 	}, err
 }
 
@@ -189,6 +194,35 @@ func (s *Store) heardOf(ctx context.Context, tx pgx.Tx, tenant, subject, plan st
 		p, ok := r.Payload.(events.CSVPhaseChanged)
 		return ok && p.Plan == plan
 	}), nil
+}
+
+func scopeIn(p events.InstallPlanProposed) resolve.Scope {
+	return resolve.Scope{Cluster: p.Cluster, Namespace: p.Namespace}
+}
+
+// settle notes which finished plans of a scope have no dependency any more that lacks a subscription. That is known at
+// their end, or when somebody subscribes: a subscription that is deleted later is not generated again, nor when the tables
+// are made anew from the log.
+func settle(ctx context.Context, tx pgx.Tx, tenant string, scope resolve.Scope) error {
+	l := Loaded{State: decide.State{Tenant: tenant, Scope: scope}}
+	b := &pgx.Batch{}
+	list(b, &l, &l.Plans, func(r pgx.CollectableRow) (p decide.Plan, err error) {
+		var state json.RawMessage
+		if err := r.Scan(&p.ID, &state); err != nil {
+			return p, err
+		}
+		return p, json.Unmarshal(state, &p.State)
+	}, `select plan, state from resolver.plans where tenant = $1 and cluster = $2 and namespace = $3 and phase = 'Complete' and not settled order by generation`)
+	loadSubscriptions(b, &l)
+	if err := tx.SendBatch(ctx, b).Close(); err != nil {
+		return fmt.Errorf("look for dependencies without a subscription in %s/%s: %w", scope.Cluster, scope.Namespace, pg.Err(err))
+	}
+	for _, p := range decide.Subscribed(l.State) {
+		if err := exec(ctx, tx, `update resolver.plans set settled = true where tenant = $1 and plan = $2`, tenant, p.ID); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // csvChanged folds a phase. Only phases that free or hold a component make the scope dirty.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/catalog/compare"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
@@ -68,7 +69,12 @@ func readPolicy(ctx context.Context, tx pgx.Tx, tenant, name string) (spec event
 	return spec, true, errs.Wrap(errs.Internal, err, "read approval policy %s", name)
 }
 
-// markChosen makes dirty the scopes that any of the selectors chooses, as one change that touches many places. A
+// urgentMarks bounds how many scopes one policy may put before the work that people wait for: some seconds of it.
+const urgentMarks = 1000
+
+// markChosen makes dirty the scopes that any of the selectors chooses. Those with a plan that has not begun come first,
+// as if a person had asked, so that it does not begin under the policy before while a fan-out is worked off: plans that
+// may begin before those that may be approved, up to urgentMarks. The rest is one change that touches many places. A
 // decision that is being made upon the policies before is made again.
 func (s *Store) markChosen(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, selectors []events.PolicySelector) error {
 	if err := tick(ctx, tx, e.Tenant); err != nil {
@@ -84,7 +90,28 @@ func (s *Store) markChosen(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, 
 		arms[i] = sql
 		maps.Copy(args, more)
 	}
-	return s.markAll(ctx, tx, e, strings.Join(arms, ` union `), args)
+	sql := `select c.cluster, c.namespace, coalesce((select max(case p.phase when 'Installing' then 2 else 1 end) from resolver.plans p
+		where p.tenant = @tenant and p.cluster = c.cluster and p.namespace = c.namespace and p.live and not (p.state ->> 'Begun')::boolean), 0) as urgency
+		from (` + strings.Join(arms, ` union `) + `) c order by urgency desc, c.cluster, c.namespace`
+	rows, err := tx.Query(ctx, sql, args)
+	if err != nil {
+		return fmt.Errorf("find scopes made dirty by %s: %w", e.Type, pg.Err(err))
+	}
+	var urgent, rest []bus.Scope
+	var cluster, namespace string
+	var urgency int
+	_, err = pgx.ForEachRow(rows, []any{&cluster, &namespace, &urgency}, func() error {
+		if scope := scopeOf(e, cluster, namespace); urgency > 0 && len(urgent) < urgentMarks {
+			urgent = append(urgent, scope)
+		} else {
+			rest = append(rest, scope)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("find scopes made dirty by %s: %w", e.Type, pg.Err(err))
+	}
+	return errors.Join(s.marks.Mark(ctx, tx, bus.Interactive, urgent...), s.marks.Mark(ctx, tx, bus.FanOut, rest...))
 }
 
 // chosenBy is the query for the scopes that a selector chooses, as cluster and namespace, with its arguments beside

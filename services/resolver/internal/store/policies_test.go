@@ -9,6 +9,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/catalog/compare"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/installplan"
 	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
 	"github.com/chandler-fleet/chandler/services/resolver/internal/store"
@@ -139,4 +140,40 @@ func TestGains(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("gains (-want +got):\n%s", diff)
 	}
+}
+
+// TestPlansThatWaitAreLookedAtFirst: a policy puts scopes with a plan that has not begun before all fan-outs, so that
+// none begins under the policy before; all others that it chooses wait their turn, so that nobody waits for
+// them (D6, DESIGN D4).
+func TestPlansThatWaitAreLookedAtFirst(t *testing.T) {
+	t.Parallel()
+	b := policed(t)
+	for namespace, happened := range map[string][]events.Payload{
+		"tides":   {},
+		"tides_2": {events.InstallPlanStarted{}},
+		"own":     {events.InstallPlanSuperseded{}},
+		"store":   {events.InstallPlanBlocked{Class: "transient", Reason: "ClusterUnreachable"}},
+	} {
+		s, err := installplan.Fold(append(list{proposedIn(namespace)}, happened...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.pool.Exec(t.Context(), `insert into resolver.plans (tenant, plan, key, cluster, namespace, generation, version, live, phase, state)
+			values ($1, $2, gen_random_uuid(), 'harbour', $2, 1, 1, $3, $4, $5)`, tenant, namespace, s.Live(), string(s.Phase), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set := events.ApprovalPolicySet{Name: "p", Spec: events.ApprovalPolicySpec{Approvers: 2}}
+	if diff := cmp.Diff([]string{"own", "store", "tides", "tides_2", "trial"}, b.apply(t, "approval/p", 1, set)); diff != "" {
+		t.Errorf("marked (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"store", "tides"}, b.marks.interactive); diff != "" {
+		t.Errorf("marked as what people wait for (-want +got):\n%s", diff)
+	}
+}
+
+type list = []events.Payload
+
+func proposedIn(namespace string) events.InstallPlanProposed {
+	return events.InstallPlanProposed{Plan: namespace, Name: "install-aaaaa", Cluster: "harbour", Namespace: namespace, Approval: installplan.Automatic}
 }

@@ -25,12 +25,15 @@ import (
 
 const tenant = events.DefaultTenant
 
-// marks remembers what was made dirty.
-type marks struct{ namespaces []string }
+// marks remembers what was made dirty, and what of it in the lane of what people wait for.
+type marks struct{ namespaces, interactive []string }
 
-func (m *marks) Mark(_ context.Context, _ pgx.Tx, _ bus.Lane, scopes ...bus.Scope) error {
+func (m *marks) Mark(_ context.Context, _ pgx.Tx, lane bus.Lane, scopes ...bus.Scope) error {
 	for _, s := range scopes {
 		m.namespaces = append(m.namespaces, s.Namespace)
+		if lane == bus.Interactive {
+			m.interactive = append(m.interactive, s.Namespace)
+		}
 	}
 	return nil
 }
@@ -67,7 +70,7 @@ func setup(t *testing.T) *bench {
 func (b *bench) apply(t *testing.T, subject string, version int64, p events.Payload) []string {
 	t.Helper()
 	d, _ := events.Lookup(p.EventType())
-	b.marks.namespaces = nil
+	*b.marks = marks{}
 	err := b.pool.Tx(t.Context(), func(tx pgx.Tx) error {
 		return b.store.Apply(t.Context(), tx, eventlog.Recorded{
 			Envelope: events.Envelope{ID: uuid.NewString(), Tenant: tenant, Type: p.EventType(), Subject: subject, Version: version},

@@ -326,11 +326,21 @@ func (w writer) tell(t decide.Told) error {
 	return nil
 }
 
-// generate makes a subscription. A name that is taken, by a subscription to another package, stays with it.
+// generate makes a subscription. A name that is taken, by a subscription to another package, stays with it; one that was
+// generated for the plan and deleted since is not generated again.
 func (w writer) generate(ctx context.Context, tx pgx.Tx, g events.SubscriptionGenerated) error {
 	head, err := w.s.log.Latest(ctx, tx, w.l.Tenant, events.KindSubscription, w.subject(g.Name))
 	if err != nil || head.Exists() {
 		return err
+	}
+	if head.Version > 0 {
+		life, err := w.s.log.ReadStream(ctx, tx, w.l.Tenant, head.ID, 0)
+		if err != nil {
+			return err
+		}
+		if made, ok := life[0].Payload.(events.SubscriptionGenerated); ok && made.Plan == g.Plan {
+			return nil
+		}
 	}
 	stream := head.Create()
 	if _, err := w.s.log.Queue(w.b, w.meta(""), stream, w.subject(g.Name), 0, g); err != nil {
