@@ -7,7 +7,10 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
+
+	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
 // DefaultURL is where chandler dev and the gateway listen without further settings.
@@ -85,4 +88,85 @@ func (a *app) home(variable, below string) string {
 		return filepath.Join(home, below, "chandler")
 	}
 	return ""
+}
+
+// tokenCommand makes and revokes the tokens that settings name. A secret is shown once, on standard output.
+func (a *app) tokenCommand() *cobra.Command {
+	c := &cobra.Command{Use: "token", Short: "Give people and programs tokens, and take them away"}
+	c.AddCommand(a.tokenAddCommand(), a.tokenListCommand(), a.tokenRevokeCommand())
+	return c
+}
+
+func (a *app) tokenAddCommand() *cobra.Command {
+	var role, actor string
+	c := &cobra.Command{
+		Use:   "add NAME",
+		Short: "Make a token, which is shown once",
+		Long: `Makes a token for a person or a program. The name is for people and stands in no event; what a person does is
+recorded under the actor. Each token is somebody new, unless --actor says that it is one more of a person's.`,
+		Example: `  chandler token add "Ingrid, laptop" --role admin
+  chandler token add "Ingrid, phone" --role viewer --actor person-4tz2kq7mw3xa`,
+		Args: needs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			t, err := c.AddToken(cmd.Context(), model.AddToken{Name: args[0], Role: model.Role(role), Actor: actor})
+			if err != nil {
+				return err
+			}
+			return a.say("id: %s\nactor: %s\ntoken: %s", t.ID, t.Actor, t.Secret)
+		},
+	}
+	c.Flags().StringVar(&role, "role", string(model.RoleViewer), "admin: everything; viewer: reads")
+	c.Flags().StringVar(&actor, "actor", "", "actor of a token that the same person has or had")
+	return c
+}
+
+func (a *app) tokenListCommand() *cobra.Command {
+	var o output
+	c := &cobra.Command{
+		Use: "list", Short: "Show whose tokens there are, revoked ones included", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			list, err := c.Tokens(cmd.Context())
+			items, err := all(list, err, func(t model.Token) item {
+				state := "Active"
+				if t.Ended(a.Now()) {
+					state = "Ended"
+				}
+				return item{name: "token/" + t.ID, value: t, cells: []any{t.ID, or(t.Name, none), string(t.Role), t.Actor, state, a.age(t.CreatedAt)}}
+			})
+			if err != nil {
+				return err
+			}
+			columns := []column{{name: "ID"}, {name: "Name"}, {name: "Role"}, {name: "Actor"}, {name: "State"}, {name: "Age"}}
+			return a.show(o, resource{names: []string{"token", "tokens"}, columns: columns}, items, false)
+		},
+	}
+	o.flags(c)
+	return c
+}
+
+func (a *app) tokenRevokeCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "revoke ID", Short: "Refuse a token from now on", Args: needs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			if err := c.RevokeToken(cmd.Context(), args[0]); err != nil {
+				return err
+			}
+			return a.say("token/%s revoked", args[0])
+		},
+	}
 }

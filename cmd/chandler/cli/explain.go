@@ -16,8 +16,8 @@ import (
 
 // How explanations are laid out.
 const (
-	textWidth         = 100 // of a line; words longer than that, such as digests, go over it
-	describedRemedies = 3   // that describe shows
+	textWidth         = 96 // of a line, so that a little may stand before it; words longer than that, such as digests, go over it
+	describedRemedies = 3  // that describe shows
 )
 
 func (a *app) explainCommand() *cobra.Command {
@@ -221,7 +221,7 @@ func outcome(d model.Decision) string {
 	case d.Outcome == "Planned":
 		return fmt.Sprintf("Subscription %s moves to %s.", where, d.CSV)
 	default:
-		return fmt.Sprintf("Subscription %s has %s, and nothing newer is to be had.", where, d.CSV)
+		return fmt.Sprintf("Subscription %s has %s, and nothing newer is offered.", where, d.CSV)
 	}
 }
 

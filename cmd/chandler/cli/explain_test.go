@@ -93,7 +93,7 @@ Made again from its recorded input (0123456789ab, chandler.resolve.v3), the deci
 		},
 		"at the head": {
 			model.Decision{Cluster: "e", Namespace: "n", Subscription: "s", Outcome: "AtLatestKnown", CSV: "a.v1", Input: "sha256:ab", Semantics: "x", Agrees: true},
-			"Subscription s in n on e has a.v1, and nothing newer is to be had.\n\nMade again from its recorded input (ab, x), the decision is the same.",
+			"Subscription s in n on e has a.v1, and nothing newer is offered.\n\nMade again from its recorded input (ab, x), the decision is the same.",
 		},
 	} {
 		var p prose

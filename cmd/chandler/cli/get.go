@@ -17,11 +17,11 @@ func (a *app) getCommand() *cobra.Command {
 	var sel client.Selection
 	c := &cobra.Command{
 		Use:   "get KIND [NAME...]",
-		Short: "Show clusters, catalogs, packages, subscriptions, operatorgroups, installplans or operators",
+		Short: "Show clusters, catalogs, packages, subscriptions, operatorgroups, installplans, operators or approvalpolicies",
 		Long: `Shows things of one kind: all of the fleet, or those of a cluster, a namespace, or a name.
 
 Kinds and their short names: clusters, catalogs (catsrc), packages (packagemanifests), operatorgroups (og),
-subscriptions (sub), installplans (ip), operators (csv).`,
+subscriptions (sub), installplans (ip), operators (csv), approvalpolicies (policies).`,
 		Example: `  chandler get subscriptions
   chandler get csv --cluster east-1 -n ports -o wide
   chandler get installplan east-1/ports/install-7x2kq -o yaml`,
@@ -86,7 +86,11 @@ func (a *app) deleteCommand() *cobra.Command {
 	var o deleteOptions
 	c := &cobra.Command{
 		Use:   "delete (KIND NAME... | -f FILE)",
-		Short: "End subscriptions, operator groups and catalogs; installed operators stay",
+		Short: "End subscriptions, operator groups, catalogs, approval policies and clusters; installed operators stay",
+		Long: `Ends things of one kind by name, or what files say, as chandler apply reads them.
+
+Kinds and their short names: clusters, catalogs (catsrc), operatorgroups (og), subscriptions (sub), approvalpolicies
+(policies). Operators that are installed stay, on clusters that are let go of, too.`,
 		Example: `  chandler delete subscription harbor-master --cluster east-1 -n ports
   chandler delete -f subscription.yaml --cluster east-1`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.delete(cmd.Context(), o, args) },

@@ -223,3 +223,26 @@ func labels(m map[string]string) string {
 	}
 	return or(strings.Join(pairs, ","), none)
 }
+
+// table writes rows, unless there are none, and sentences below. The last column shows with -o wide.
+func (a *app) table(o output, names []string, rows [][]any, lines []string) error {
+	columns := make([]column, len(names))
+	for i, name := range names {
+		columns[i] = column{name: name, wide: i == len(names)-1}
+	}
+	items := make([]item, len(rows))
+	for i, cells := range rows {
+		items[i].cells = cells
+	}
+	if len(items) > 0 {
+		if err := o.write(a.Out, columns, items, false); err != nil {
+			return err
+		}
+	}
+	for _, l := range lines {
+		if err := a.say("%s", l); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -39,8 +39,11 @@ func (a *app) planCommand() *cobra.Command {
 		Short: "Show the install plans that a change would lead to, and change nothing",
 		Long: `Asks what would be decided if something were changed: a subscription, an operator group or an approval policy from
 a file or from flags, a catalog's revision, priority or absence, or the removal of one of these or of an operator.
-The answer are the very plans that would be proposed, with their digests, on every namespace that the change
-touches, what would be superseded, and what could not be planned and why.
+The answer is made of the very plans that would be proposed, with their digests, on every namespace that the change
+touches, of what would be superseded, and of what could not be planned and why.
+
+--cluster and --namespace say where subscriptions and operator groups are. Where only catalogs and policies change, they
+narrow the answer to one cluster and namespace; a narrowed preview of such a change cannot be applied.
 
 Nothing is changed without --apply. A preview is kept for an hour; until then chandler plan apply carries it out,
 as long as nothing that it rests on has changed.`,
@@ -58,6 +61,8 @@ as long as nothing that it rests on has changed.`,
 		},
 	}
 	fileFlags(c, &w.files, &w.clusters, &w.namespace)
+	c.Flags().Lookup("cluster").Usage = "cluster that the change is for, several with commas; of a catalog's or policy's change, the one to look at"
+	c.Flags().Lookup("namespace").Usage = "namespace of what names none; of a catalog's or policy's change, the one to look at"
 	w.output.flags(c)
 	f := c.Flags()
 	f.Bool("what-if", true, "say what would be done, which is all that is done without --apply")
@@ -155,6 +160,9 @@ func (a *app) applyPreview(ctx context.Context, c *client.Client, id string) err
 // suppose reads the changes from files and flags.
 func (a *app) suppose(w whatIf) (model.AskPreview, error) {
 	var in model.AskPreview
+	if err := w.check(); err != nil {
+		return in, err
+	}
 	if len(w.files) > 0 {
 		documents, err := a.documents(w.applyOptions)
 		if err != nil {
@@ -190,19 +198,34 @@ func (a *app) suppose(w whatIf) (model.AskPreview, error) {
 	if len(in.Changes) == 0 {
 		return in, errors.New("say what to suppose: -f, --package, --catalog with what becomes of it, or --remove")
 	}
-	return narrow(in, w), nil
+	return narrow(in, w)
+}
+
+// check refuses flags that nothing would come of.
+func (w whatIf) check() error {
+	settings := w.catalog.Revision != "" || w.catalog.Priority != nil || w.disable || w.enable
+	if settings && (w.spec.Package != "" || w.spec.Catalog == "") {
+		return errors.New("--revision, --priority, --disable and --enable say what becomes of a --catalog: give one, and no --package")
+	}
+	if s := w.spec; s.Package == "" && w.name+s.Channel+s.StartingCSV+s.Approval != "" {
+		return errors.New("--name, --channel, --starting-csv and --approval are about a subscription: give its --package")
+	}
+	return nil
 }
 
 // narrow looks at what --cluster and --namespace say where the change itself is about the whole fleet.
-func narrow(in model.AskPreview, w whatIf) model.AskPreview {
-	fleet := !slices.ContainsFunc(in.Changes, func(c model.PreviewChange) bool { return c.Catalog == nil && c.ApprovalPolicy == nil })
-	if fleet && len(w.clusters) == 1 {
+func narrow(in model.AskPreview, w whatIf) (model.AskPreview, error) {
+	if slices.ContainsFunc(in.Changes, func(c model.PreviewChange) bool { return c.Catalog == nil && c.ApprovalPolicy == nil }) {
+		return in, nil
+	}
+	if len(w.clusters) > 1 {
+		return in, errors.New("the change of a catalog or a policy is about the whole fleet: --cluster narrows the answer to one cluster, and several are given")
+	}
+	if len(w.clusters) == 1 {
 		in.Cluster = w.clusters[0]
 	}
-	if fleet {
-		in.Namespace = w.namespace
-	}
-	return in
+	in.Namespace = w.namespace
+	return in, nil
 }
 
 func (a *app) supposeCatalog(w whatIf) (model.PreviewChange, error) {
@@ -272,29 +295,6 @@ func (a *app) showPreview(o output, p model.Preview) error {
 	return a.say("Preview %s, until %s: chandler plan apply %s", p.ID, p.ExpiresAt.UTC().Format("15:04 UTC"), p.ID)
 }
 
-// table writes rows, unless there are none, and sentences below. The last column shows with -o wide.
-func (a *app) table(o output, names []string, rows [][]any, lines []string) error {
-	columns := make([]column, len(names))
-	for i, name := range names {
-		columns[i] = column{name: name, wide: i == len(names)-1}
-	}
-	items := make([]item, len(rows))
-	for i, cells := range rows {
-		items[i].cells = cells
-	}
-	if len(items) > 0 {
-		if err := o.write(a.Out, columns, items, false); err != nil {
-			return err
-		}
-	}
-	for _, l := range lines {
-		if err := a.say("%s", l); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 type shadowOptions struct {
 	applyOptions
 	output
@@ -320,6 +320,9 @@ differently and why. Nothing is changed. With --all, every decision in the log i
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.shadow(cmd.Context(), o) },
 	}
 	fileFlags(c, &o.files, &o.clusters, &o.namespace)
+	c.Flags().Lookup("filename").Usage = "file with the approval policy, - for standard input"
+	c.Flags().Lookup("cluster").Usage = "only decisions on this cluster"
+	c.Flags().Lookup("namespace").Usage = "only decisions in namespaces of this name"
 	o.output.flags(c)
 	f := c.Flags()
 	f.StringVar(&o.in.Catalog, "catalog", "", "catalog that is to serve another revision")

@@ -127,7 +127,7 @@ func (a *App) assemble(p parts, tokens *store.Tokens) error {
 	}
 	reader := &view.Reader{Pool: a.pool, Log: a.log, Content: content, Waiters: waiters, Defaults: p.defaultNames()}
 	a.intents = &intent.Service{
-		Pool: a.pool, Log: a.log, Bodies: store.Bodies{}, Credentials: p.credentials, Catalogs: content, Tenants: tokens,
+		Pool: a.pool, Log: a.log, Bodies: store.Bodies{}, Credentials: p.credentials, Catalogs: content, Tenants: tokens, Tokens: tokens,
 		Secrets: p.secrets, Hooks: store.Hooks{}, HookKey: a.cfg.HookKey, Hub: store.OperatorHub{}, Defaults: p.defaults,
 		Previews: store.Previews{}, Asker: a.bus, Now: time.Now, NewID: uuid.New, Slog: a.tel.Log,
 	}
@@ -144,7 +144,7 @@ func (a *App) assemble(p parts, tokens *store.Tokens) error {
 		GroupReads: reader, GroupWrites: intents,
 		SubscriptionReads: reader, SubscriptionWrites: intents, Previews: intents,
 		PlanReads: reader, PlanWrites: intents, PolicyReads: reader, PolicyWrites: intents,
-		OperatorReads: reader, Explain: ask.Resolver{Bus: a.bus}, Events: reader, Effects: intents,
+		OperatorReads: reader, Explain: ask.Resolver{Bus: a.bus}, Events: reader, Effects: intents, TokenWrites: intents,
 	})
 	return nil
 }

@@ -121,6 +121,27 @@ func TestEveryConditionNamesItsEvent(t *testing.T) {
 	b.fact(events.Resolver, events.KindSubscription, subject, subject, events.ResolutionSucceeded{Outcome: "AtLatestKnown", CSV: "tidegauge.v1.1.0"})
 	holds("InstallPlanMissing", "", nil)
 
+	// A start that crossed the end of its plan is true all the same: the subscription refers to the plan again.
+	third := uuid.NewString()
+	about = func(e ...events.Payload) {
+		b.fact(events.Installer, events.KindInstallPlan, third, "spoke/ops/install-ccccc", e...)
+	}
+	crossed := proposed(third, "install-ccccc", "tidegauge.v1.1.0", "tidegauge")
+	crossed.Generation = 9
+	b.fact(events.Resolver, events.KindInstallPlan, third, "spoke/ops/install-ccccc", crossed, events.InstallPlanSuperseded{})
+	holds("InstallPlanMissing", "ReferencedInstallPlanNotFound", events.InstallPlanSuperseded{})
+	if s := must[model.Subscription](b, 200, b.do("GET", b.seen(subscriptions+"/tidegauge"), nil)); s.Status.InstallPlan != nil || s.Status.InstallPlanGeneration != 0 {
+		t.Errorf("a superseded plan is referred to: %+v", s.Status)
+	}
+	about(events.InstallPlanStarted{Steps: 3})
+	holds("InstallPlanMissing", "", nil)
+	holds("InstallPlanPending", "Installing", events.InstallPlanStarted{})
+	if s := must[model.Subscription](b, 200, b.do("GET", b.seen(subscriptions+"/tidegauge"), nil)); s.Status.InstallPlan == nil || s.Status.InstallPlan.Name != "install-ccccc" || s.Status.InstallPlanGeneration != 9 {
+		t.Errorf("a plan that is carried out is not referred to: %+v", s.Status)
+	}
+	about(events.InstallPlanFinished{Steps: 3})
+	b.fact(events.Resolver, events.KindSubscription, subject, subject, events.ResolutionSucceeded{Outcome: "AtLatestKnown", CSV: "tidegauge.v1.1.0"})
+
 	// Deprecations: by the event that deprecates, or by the one that made it matter, whichever came later.
 	const csv = "spoke/ops/tidegauge.v1.1.0"
 	b.fact(events.Installer, events.KindCSV, csv, csv, events.CSVPhaseChanged{Cluster: "spoke", Namespace: "ops", Name: "tidegauge.v1.1.0", Package: "tidegauge", Phase: "Succeeded"})

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/chandler-fleet/chandler/services/gateway/internal/store"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
@@ -89,7 +90,8 @@ func TestDefaultCatalogsTakeNothingAway(t *testing.T) {
 	}
 
 	const other = "another-token-of-another-tenant"
-	if err := store.NewTokens(b.pool("gateway")).Add(t.Context(), model.Caller{Tenant: "other", Actor: "token-other", Role: model.RoleAdmin}, other); err != nil {
+	made := model.Token{ID: "token-other", Actor: "token-other", Role: model.RoleAdmin, CreatedAt: time.Now()}
+	if err := store.NewTokens(b.pool("gateway")).Add(t.Context(), b.pool("gateway"), "other", made, other); err != nil {
 		t.Fatal(err)
 	}
 	if p := must[problem](b, 409, b.as(other, "POST", "/api/v1/catalogs", model.AddCatalog{Name: "certified", Source: own})); p.Errors[0].Rule != "default-catalog" && p.Kind != "already-exists" {
@@ -115,8 +117,8 @@ func TestOneTenantsTroubleIsItsOwn(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for _, tenant := range []string{"aaa", "zzz"} { // before and behind the tenant of the tests
-		c := model.Caller{Tenant: tenant, Actor: "token-" + tenant, Role: model.RoleAdmin}
-		if err := store.NewTokens(b.pool("gateway")).Add(t.Context(), c, "the-token-of-tenant-"+tenant); err != nil {
+		made := model.Token{ID: "token-" + tenant, Actor: "token-" + tenant, Role: model.RoleAdmin, CreatedAt: time.Now()}
+		if err := store.NewTokens(b.pool("gateway")).Add(t.Context(), b.pool("gateway"), tenant, made, "the-token-of-tenant-"+tenant); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -3,6 +3,7 @@ package app_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strings"
 	"sync"
@@ -176,15 +177,15 @@ func TestDryRunIsTheWriteWithoutIt(t *testing.T) {
 	newest := must[questions](b, 200, b.do("GET", "/api/v1/questions?limit=1", nil))
 	rest := must[questions](b, 200, b.do("GET", "/api/v1/questions?cursor="+newest.Next, nil))
 	if len(newest.Items) != 1 || newest.Items[0].Action != "preview.apply" || newest.Items[0].Preview != p.ID ||
-		len(rest.Items) != 1 || rest.Items[0].About != "create subscription spoke/ops/tidegauge" || rest.Next != "" {
+		len(rest.Items) != 2 || rest.Items[1].About != "create subscription spoke/ops/tidegauge" || rest.Next != "" {
 		t.Errorf("who asked: %+v, then %+v", newest, rest)
 	}
 	must[problem](b, 400, b.do("GET", "/api/v1/questions?cursor=WyJ4Il0", nil))
 	if n := b.count(`select count(*) from gateway.read_audit where action = 'preview' and actor = 'token-admin' and about = 'create subscription spoke/ops/tidegauge' and preview is not null`); n != 1 {
 		t.Errorf("%d records of the question, want 1: refused ones asked nothing", n)
 	}
-	if n := b.count(`select count(*) from gateway.read_audit where action = 'preview.apply'`); n != 1 {
-		t.Errorf("%d records of applying, want 1", n)
+	if n := b.count(`select count(*) from gateway.read_audit where action = 'preview.apply'`); n != 2 {
+		t.Errorf("%d records of applying, want 2: once more for who applied again", n)
 	}
 }
 
@@ -244,15 +245,175 @@ func TestPreviewThatDoesNotHoldIsNotApplied(t *testing.T) {
 	}
 	for _, c := range supposed {
 		p = must[model.Preview](b, 200, b.do("POST", previews, map[string]any{"changes": []any{c}}))
-		if x := must[problem](b, 422, apply(p)); p.Applicable || p.NotApplicable == "" || !strings.Contains(x.Detail, p.NotApplicable) {
+		refused := b.count(`select count(*) from gateway.read_audit where action = 'preview.apply'`)
+		x := must[problem](b, 422, apply(p))
+		if n := b.count(`select count(*) from gateway.read_audit where action = 'preview.apply'`); n != refused+1 {
+			t.Errorf("%d records of an apply that was refused", n-refused)
+		}
+		if p.Applicable || p.NotApplicable == "" || !strings.Contains(x.Detail, p.NotApplicable) {
 			t.Errorf("%+v: %v", p, x)
 		}
 	}
-	for _, c := range []string{`{"changes": []}`, `{"changes": [{}]}`, `{"changes": [{"catalog": {"name": "fleet"}}]}`, `{"changes": [{"subscription": {"cluster": "spoke", "namespace": "ops", "name": "x", "action": "create"}}]}`} {
-		must[problem](b, 400, b.do("POST", previews, c))
+	const gone = `{"catalog": {"name": "fleet", "remove": true}}, `
+	for _, c := range []struct{ changes, at, says string }{
+		{`[]`, "body.changes", ""},
+		{`[{}]`, "body.changes[0]", "one thing"},
+		{`[` + gone + `{"catalog": {"name": "fleet"}}]`, "body.changes[1].catalog", "fleet"},
+		{`[` + gone + `{"approvalPolicy": {"name": "x"}}]`, "body.changes[1].approvalPolicy", "x"},
+		{`[` + gone + `{"subscription": {"cluster": "spoke", "namespace": "ops", "name": "x", "action": "create"}}]`, "body.changes[1].subscription.spec", "is to be created,"},
+		{`[` + gone + `{"subscription": {"cluster": "spoke", "namespace": "ops", "name": "x", "action": "replace"}}]`, "body.changes[1].subscription.spec", "is to be replaced,"},
+		{`[` + gone + `{"operatorGroup": {"cluster": "spoke", "namespace": "ops", "name": "x", "action": "apply"}}]`, "body.changes[1].operatorGroup.spec", "is to be created or replaced,"},
+	} {
+		x := must[problem](b, 400, b.do("POST", previews, `{"changes": `+c.changes+`}`))
+		if len(x.Errors) != 1 || x.Errors[0].Location != c.at || !strings.Contains(x.Errors[0].Message, c.says) {
+			t.Errorf("%s: %v", c.changes, x)
+		}
 	}
 	must[problem](b, 404, b.do("GET", previews+"/"+uuid.NewString(), nil))
 	must[problem](b, 404, b.do("POST", previews+"/"+uuid.NewString()+"/apply", nil))
+}
+
+// TestNarrowedPreviewIsNotAppliedBeyondIt: who looked at one cluster has not seen what becomes of the others, so that a
+// change that reaches them is not applied by that preview; what lies within it is (P19).
+func TestNarrowedPreviewIsNotAppliedBeyondIt(t *testing.T) {
+	t.Parallel()
+	b, _ := setupOracle(t)
+	b.cluster("spoke")
+	b.catalog("fleet")
+	yes, careful := true, model.PreviewPolicy{Name: "careful", Spec: &model.ApprovalPolicySpec{Rules: []model.ApprovalRule{{Change: "Any", Mode: "Manual"}}}}
+	catalog := model.PreviewChange{Catalog: &model.PreviewCatalog{Name: "fleet", Disabled: &yes}}
+	policy := model.PreviewChange{ApprovalPolicy: &careful}
+	group := model.PreviewChange{OperatorGroup: &model.PreviewOperatorGroup{Cluster: "spoke", Namespace: "ops", Name: "og", Action: "apply", Spec: &model.OperatorGroupSpec{}}}
+	for _, c := range []struct {
+		change             model.PreviewChange
+		cluster, namespace string
+		applicable         bool
+	}{
+		{catalog, "spoke", "", false},
+		{catalog, "", "ops", false},
+		{catalog, "", "", true},
+		{policy, "spoke", "ops", false},
+		{policy, "", "", true},
+		{group, "elsewhere", "", false},
+		{group, "spoke", "ops", true},
+	} {
+		in := model.AskPreview{Changes: []model.PreviewChange{c.change}, Cluster: c.cluster, Namespace: c.namespace}
+		p := must[model.Preview](b, 200, b.do("POST", previews, in))
+		if p.Applicable != c.applicable || !c.applicable && !strings.Contains(p.NotApplicable, "narrowed") {
+			t.Errorf("narrowed to %q/%q: applicable %v %q", c.cluster, c.namespace, p.Applicable, p.NotApplicable)
+		}
+		if !c.applicable {
+			before := b.written()
+			must[problem](b, 422, b.do("POST", previews+"/"+p.ID+"/apply", nil))
+			if after := b.written(); after != before {
+				t.Errorf("narrowed to %q/%q: something was written", c.cluster, c.namespace)
+			}
+		}
+	}
+}
+
+// TestConfigurationsOfOnePreviewAreKeptApart: two changes of one subscription with a configuration each, and a
+// catalog's settings, are written as they were announced (P19).
+func TestConfigurationsOfOnePreviewAreKeptApart(t *testing.T) {
+	t.Parallel()
+	b, o := setupOracle(t)
+	b.cluster("spoke")
+	b.catalog("fleet")
+	change := func(value string) model.PreviewChange {
+		spec := subscribe("tidegauge", "tidegauge").SubscriptionSpec
+		spec.Config = json.RawMessage(`{"env": [{"name": "A", "value": "` + value + `"}]}`)
+		return model.PreviewChange{Subscription: &model.PreviewSubscription{Cluster: "spoke", Namespace: "ops", Name: "tidegauge", Action: "apply", Spec: &spec}}
+	}
+	priority := int32(7)
+	p := must[model.Preview](b, 200, b.do("POST", previews, model.AskPreview{Changes: []model.PreviewChange{
+		change("first"), {Catalog: &model.PreviewCatalog{Name: "fleet", Priority: &priority}}, change("second"),
+	}}))
+	if done := must[model.PreviewApplied](b, 200, b.do("POST", previews+"/"+p.ID+"/apply", nil)); len(done.Writes) != 3 {
+		t.Errorf("applied %+v", done)
+	}
+	for i, typ := range []string{"subscription.created.v1", "catalog.changed.v1", "subscription.changed.v1"} {
+		recorded := must[struct{ Items []model.Event }](b, 200, b.do("GET", "/api/v1/events?type="+typ, nil)).Items
+		if len(recorded) != 1 {
+			t.Fatalf("%d of %s", len(recorded), typ)
+		}
+		raw, err := json.Marshal(recorded[0].Data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want, got any
+		if err := errors.Join(json.Unmarshal(o.last().Hypotheses[i].Data, &want), json.Unmarshal(raw, &got)); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s is not what was announced (-announced +recorded):\n%s", typ, diff)
+		}
+	}
+	if s := must[model.Subscription](b, 200, b.do("GET", b.seen(subscriptions+"/tidegauge"), nil)); !strings.Contains(string(s.Spec.Config), "second") {
+		t.Errorf("the configuration is %s", s.Spec.Config)
+	}
+}
+
+// TestPreviewsOfATenantAreBounded: beyond what is kept the next one is refused, and told why; expired ones do not count
+// (P19).
+func TestPreviewsOfATenantAreBounded(t *testing.T) {
+	t.Parallel()
+	b, _ := setupOracle(t)
+	b.cluster("spoke")
+	b.catalog("fleet")
+	b.exec("gateway", `insert into gateway.previews (tenant, id, actor, asked, expires, request, validate, writes, not_applicable, bodies)
+		select 'default', gen_random_uuid(), 'x', now(), now() + interval '1 hour', '{}', '', '[]', '', '{}' from generate_series(1, $1)`, whatif.MaxAlive)
+	x := must[problem](b, 409, b.do("POST", subscriptions+"?dryRun=true", subscribe("tidegauge", "tidegauge")))
+	if len(x.Errors) != 1 || x.Errors[0].Rule != "previews-kept" || !strings.Contains(x.Detail, "1000 previews") {
+		t.Errorf("got %v", x)
+	}
+	b.exec("gateway", `update gateway.previews set expires = now() - interval '1 second' where id = (select min(id::text)::uuid from gateway.previews)`)
+	must[model.Preview](b, 200, b.do("POST", subscriptions+"?dryRun=true", subscribe("tidegauge", "tidegauge")))
+}
+
+// TestDryRunOfGroupsAndCatalogs: every write that previews can suppose has a dry run, after the checks of the write; what
+// another source offers cannot be tried (P19).
+func TestDryRunOfGroupsAndCatalogs(t *testing.T) {
+	t.Parallel()
+	b, o := setupOracle(t)
+	b.cluster("spoke")
+	b.catalog("fleet")
+	groups := strings.Replace(subscriptions, "subscriptions", "operatorgroups", 1)
+	group := model.CreateOperatorGroup{Name: "og"}
+	before := b.written()
+	type try struct {
+		method, path string
+		body         any
+		want         events.Payload
+		single       bool
+	}
+	tries := []try{
+		{"POST", groups, group, events.OperatorGroupCreated{}, true},
+		{"PATCH", "/api/v1/catalogs/fleet", map[string]any{"priority": 7}, events.CatalogChanged{}, false},
+		{"PATCH", "/api/v1/catalogs/fleet", map[string]any{"disabled": true}, events.CatalogChanged{}, false},
+		{"DELETE", "/api/v1/catalogs/fleet", nil, events.CatalogRemoved{}, false},
+	}
+	run := func(x try) {
+		p := must[model.Preview](b, 200, b.do(x.method, x.path+"?dryRun=true", x.body))
+		q := o.last()
+		if len(q.Hypotheses) != 1 || q.Hypotheses[0].Type != x.want.EventType() || q.Single() != x.single || !p.Applicable {
+			t.Errorf("%s %s: the resolver was asked %+v; %+v", x.method, x.path, q, p)
+		}
+	}
+	for _, x := range tries {
+		run(x)
+	}
+	must[problem](b, 404, b.do("DELETE", groups+"/og?dryRun=true", nil))
+	must[problem](b, 404, b.do("PATCH", "/api/v1/catalogs/none?dryRun=true", map[string]any{"priority": 7}))
+	if x := must[problem](b, 422, b.do("PATCH", "/api/v1/catalogs/fleet?dryRun=true", map[string]any{"source": map[string]any{"path": "/x"}})); !strings.Contains(x.Detail, "source") {
+		t.Errorf("got %v", x)
+	}
+	must[problem](b, 400, b.do("PATCH", "/api/v1/catalogs/fleet?dryRun=true", map[string]any{"priority": "high"}))
+	if after := b.written(); after != before {
+		t.Errorf("written %v, before %v", after, before)
+	}
+	must[model.OperatorGroup](b, 201, b.do("POST", groups, group))
+	run(try{"PUT", groups + "/og", model.OperatorGroupSpec{TargetNamespaces: []string{"ops"}}, events.OperatorGroupChanged{}, true})
+	run(try{"DELETE", groups + "/og", nil, events.OperatorGroupDeleted{}, true})
 }
 
 // TestPreviewOfACatalog: its settings are changed by the intent that changes them, and taken back.
@@ -345,7 +506,7 @@ func TestPreviewOfAPolicy(t *testing.T) {
 }
 
 // TestShadowIsCheckedAndRecorded: what is asked beside decisions has to be what could be set, and who asked is recorded
-// once for a run.
+// with each page, since anybody can write a cursor (P19).
 func TestShadowIsCheckedAndRecorded(t *testing.T) {
 	t.Parallel()
 	b, _ := setupOracle(t)
@@ -354,8 +515,8 @@ func TestShadowIsCheckedAndRecorded(t *testing.T) {
 		t.Errorf("got %+v", p)
 	}
 	must[model.Shadow](b, 200, b.do("POST", "/api/v1/shadow", model.AskShadow{Catalog: "fleet", Revision: "sha256:r", From: "1-1", Cursor: p.Next}))
-	if n := b.count(`select count(*) from gateway.read_audit where action = 'shadow' and about = 'decisions fleet sha256:r' and preview is null`); n != 1 {
-		t.Errorf("%d records, want 1", n)
+	if n := b.count(`select count(*) from gateway.read_audit where action = 'shadow' and about = 'decisions fleet sha256:r' and preview is null`); n != 2 {
+		t.Errorf("%d records, want 2", n)
 	}
 	for _, in := range []string{`{"from": "yesterday"}`, `{"approvalPolicy": {"name": "x"}}`, `{"approvalPolicy": {"name": "x", "spec": {"versions": {"range": "newer"}}}}`} {
 		must[problem](b, 400, b.do("POST", "/api/v1/shadow", in))

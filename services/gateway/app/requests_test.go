@@ -170,6 +170,8 @@ func validBody(method, path string) any {
 		return model.ApprovePlan{Digest: "a"}
 	case path == "/api/v1/previews":
 		return model.AskPreview{Changes: []model.PreviewChange{{}}}
+	case path == "/api/v1/tokens":
+		return model.AddToken{Name: "a", Role: model.RoleViewer}
 	case path == "/api/v1/effects":
 		return model.EffectsRequest{Action: "stop"}
 	default:

@@ -9,6 +9,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/services/gateway/rule"
 )
 
 // What an upgrade does that gains rights.
@@ -31,7 +32,11 @@ type State struct {
 type Command interface{ approvalPolicyCommand() }
 
 // Set makes the policy, or replaces all of it.
-type Set struct{ Spec events.ApprovalPolicySpec }
+type Set struct {
+	Spec events.ApprovalPolicySpec
+	// Others is how many policies the tenant has beside this one.
+	Others int
+}
 
 // Delete ends the policy.
 type Delete struct{}
@@ -46,6 +51,10 @@ func Decide(s State, c Command) ([]events.Payload, error) {
 		spec := normal(c.Spec)
 		if err := check(s.Name, spec); err != nil {
 			return nil, err
+		}
+		if !s.Set && c.Others >= MaxPolicies {
+			return nil, errs.New(errs.Unprocessable, "approval policy %q would be one of %d: want at most %d; delete one, or let one policy choose what several say the same of",
+				s.Name, c.Others+1, MaxPolicies).At("path.name", rule.MaxItems)
 		}
 		if s.Set && reflect.DeepEqual(s.Spec, spec) {
 			return nil, nil

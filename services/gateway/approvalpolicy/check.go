@@ -26,6 +26,10 @@ const (
 	RuleSaysThing = "says-something"
 )
 
+// MaxPolicies bounds the policies of a tenant: each decision reads them all, and who has to approve something reads those
+// that choose it.
+const MaxPolicies = 100
+
 // Bounds of one policy.
 const (
 	// MaxPatterns bounds each list of a selector: who means more names means a label or a prefix.

@@ -100,14 +100,20 @@ func Terms(s installplan.State, given, approvals []PlanApproval, now time.Time) 
 	switch phase := s.PhaseAt(now); {
 	case phase == installplan.RequiresApproval:
 		t.WaitsFor = WaitsForApproval
-		t.Approvals = slices.DeleteFunc(slices.Clone(given), func(a PlanApproval) bool { return !now.Before(a.Expires) })
+		counts := s.Given(now)
+		t.Approvals = slices.DeleteFunc(slices.Clone(given), func(a PlanApproval) bool {
+			return !slices.ContainsFunc(counts, func(c installplan.Consent) bool { return c.By == a.By })
+		})
 	case phase == installplan.Installing && !s.Begun && !s.Executable(now):
 		t.WaitsFor = WaitsForWindow
 		t.Approvals = approvals
 	default:
 		t.Approvals = approvals
 	}
-	if opens, ok := s.NextOpening(now); ok && len(p.Windows) > 0 && s.Live() && !s.Begun {
+	if !s.Live() || s.Begun || len(p.Windows) == 0 { // asked first: the search is work
+		return t
+	}
+	if opens, ok := s.NextOpening(now); ok {
 		opens = opens.UTC()
 		t.NextOpening = &opens
 	}

@@ -181,12 +181,12 @@ type Shadow struct {
 	Next        string                    `json:"next,omitempty" doc:"Cursor of the next page; absent on the last"`
 }
 
-// Question is one that left no event: who asked what and when.
+// Question is what left no event: who asked what and when, tokens included.
 type Question struct {
 	ID      string    `json:"id"`
 	At      time.Time `json:"at"`
 	Actor   string    `json:"actor" doc:"Opaque id of who asked"`
-	Action  string    `json:"action" enum:"preview,preview.read,preview.apply,shadow"`
+	Action  string    `json:"action" enum:"preview,preview.read,preview.apply,shadow,token.add,token.revoke"`
 	About   string    `json:"about,omitempty" doc:"What it was about, by name"`
 	Preview string    `json:"preview,omitempty" doc:"Id of the preview"`
 }

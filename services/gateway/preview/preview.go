@@ -84,10 +84,11 @@ func (k Kept) Changed(now []Write) []string {
 	return out
 }
 
-// Commitments are those of configurations and of sources among what is supposed, by subject.
-func Commitments(list []Write) (map[string]string, error) {
-	out := map[string]string{}
-	for _, w := range list {
+// Commitments are those of configurations and of a catalog's settings among what is supposed, by write: one subject
+// may be written more than once. A write that commits to nothing has "".
+func Commitments(list []Write) ([]string, error) {
+	out := make([]string, len(list))
+	for i, w := range list {
 		for _, h := range w.Hypotheses {
 			p, err := h.Payload()
 			if err != nil {
@@ -95,9 +96,11 @@ func Commitments(list []Write) (map[string]string, error) {
 			}
 			switch p := p.(type) {
 			case events.SubscriptionCreated:
-				out[h.Subject] = p.Spec.Config
+				out[i] = p.Spec.Config
 			case events.SubscriptionChanged:
-				out[h.Subject] = p.Spec.Config
+				out[i] = p.Spec.Config
+			case events.CatalogChanged:
+				out[i] = p.Spec
 			}
 		}
 	}
@@ -112,10 +115,12 @@ type Body struct {
 
 // Actions that the record of questions tells apart.
 const (
-	ActionPreview = "preview"
-	ActionRead    = "preview.read"
-	ActionApply   = "preview.apply"
-	ActionShadow  = "shadow"
+	ActionPreview     = "preview"
+	ActionRead        = "preview.read"
+	ActionApply       = "preview.apply"
+	ActionShadow      = "shadow"
+	ActionTokenAdd    = "token.add"
+	ActionTokenRevoke = "token.revoke"
 )
 
 // Asked says who asked what and when.

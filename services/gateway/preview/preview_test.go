@@ -46,8 +46,10 @@ func TestChangedNamesWhatIsNotTheSame(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	commitments, err := preview.Commitments(kept.Writes)
-	if err != nil || cmp.Diff(map[string]string{"c/n/s": "c1:x"}, commitments) != "" {
-		t.Errorf("commitments %v, %v", commitments, err)
+	commitments, err := preview.Commitments([]preview.Write{
+		kept.Writes[0], write(t, "b", events.SubscriptionDeleted{}), write(t, "b", events.SubscriptionCreated{Spec: other}), write(t, "b", events.CatalogChanged{Spec: "c1:z"}),
+	})
+	if diff := cmp.Diff([]string{"c1:x", "", "c1:y", "c1:z"}, commitments); err != nil || diff != "" {
+		t.Errorf("commitments by write, %v (-want +got):\n%s", err, diff)
 	}
 }

@@ -82,6 +82,7 @@ type Deps struct {
 	Explain            Explainer
 	Events             EventReads
 	Effects            Effects
+	TokenWrites        TokenWrites
 }
 
 // Views are the names of the views that answer reads.
@@ -123,6 +124,7 @@ func New(d Deps) *API {
 		a.explanations()
 		a.events()
 		a.effects()
+		a.tokens()
 		a.tidy()
 		r.Get("/openapi.json", a.document(json.Marshal, "application/json"))
 		r.Get("/openapi.yaml", a.document(func(any) ([]byte, error) { return a.OpenAPI() }, "application/yaml"))

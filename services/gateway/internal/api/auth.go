@@ -55,3 +55,45 @@ func allowed(ctx context.Context, n need) (model.Caller, error) {
 	}
 	return who, errs.New(errs.Forbidden, "role %q of this token does not allow this operation", who.Role)
 }
+
+// TokenWrites makes, lists and revokes tokens; all of it is for administrators.
+type TokenWrites interface {
+	ListTokens(ctx context.Context, who model.Caller, p model.Page) ([]model.Token, []string, error)
+	AddToken(ctx context.Context, who model.Caller, in model.AddToken) (model.NewToken, error)
+	RevokeToken(ctx context.Context, who model.Caller, id string) error
+}
+
+const tagTokens = "Tokens"
+
+// TokenPath is a token in a path.
+type TokenPath struct {
+	ID string `path:"id" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" patternDescription:"a DNS-1123 label" doc:"Id of the token"`
+}
+
+func (a *API) tokens() {
+	register(a, needWrite, operation(http.MethodGet, "/tokens", "list-tokens", tagTokens,
+		"List tokens by name, without what they are made of, revoked ones included; for administrators"),
+		func(ctx context.Context, who model.Caller, in *struct {
+			Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"100" doc:"At most so many items"`
+			Cursor string `query:"cursor" maxLength:"2048" doc:"next of the page before"`
+		},
+		) (*listOutput[model.Token], error) {
+			page, err := ListQuery{Limit: in.Limit, Cursor: in.Cursor}.page()
+			if err != nil {
+				return nil, err
+			}
+			return listed(a.d.TokenWrites.ListTokens(ctx, who, page))
+		})
+	register(a, needWrite, created("/tokens", "add-token", tagTokens, "Make a token for a person or program; it is answered this once"),
+		func(ctx context.Context, who model.Caller, in *struct{ Body model.AddToken }) (*output[model.NewToken], error) {
+			return read(a.d.TokenWrites.AddToken(ctx, who, in.Body))
+		})
+	register(a, needWrite, operation(http.MethodDelete, "/tokens/{id}", "revoke-token", tagTokens,
+		"Refuse a token from now on; one administrator's token always stays"),
+		func(ctx context.Context, who model.Caller, in *TokenPath) (*struct{}, error) {
+			if err := a.d.TokenWrites.RevokeToken(ctx, who, in.ID); err != nil {
+				return nil, err
+			}
+			return &struct{}{}, nil
+		})
+}

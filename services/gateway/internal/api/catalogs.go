@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -97,17 +99,25 @@ func (a *API) catalogWrites() {
 			c, err := a.d.CatalogWrites.ChangeCatalog(ctx, who, in.name(), in.Body, model.Validate(in.Validate))
 			return wrote(c, c.Position, "", err)
 		})
-	register(a, needWrite, operation(http.MethodPatch, "/catalogs/{catalog}", "patch-catalog", tagCatalogs,
-		"Change parts of the intent of a catalog, as a JSON merge patch (RFC 7396) of what PUT takes"),
+	register(a, needWrite, triable[model.Catalog](a, operation(http.MethodPatch, "/catalogs/{catalog}", "patch-catalog", tagCatalogs,
+		"Change parts of the intent of a catalog, as a JSON merge patch (RFC 7396) of what PUT takes; as a dry run, priority and disabled alone")),
 		func(ctx context.Context, who model.Caller, in *struct {
 			CatalogPath
 			SecretsQuery
+			DryRunQuery
 			Body map[string]any `contentType:"application/merge-patch+json"`
 		},
-		) (*written[model.Catalog], error) {
+		) (*tried, error) {
+			if in.DryRun {
+				c, err := settingsPatch(in.Body)
+				if err != nil {
+					return nil, err
+				}
+				return a.dryCatalog(ctx, who, in.name(), c, in.Validate)
+			}
 			c, err := a.d.CatalogWrites.PatchCatalog(ctx, who, in.name(), model.Validate(in.Validate),
 				func(now model.ChangeCatalog) (model.ChangeCatalog, error) { return a.merge(now, in.Body) })
-			return wrote(c, c.Position, "", err)
+			return wroteOr(http.StatusOK, c, c.Position, "", err)
 		})
 }
 
@@ -117,12 +127,42 @@ func (a *API) catalogEnds() {
 			r, err := a.d.CatalogWrites.RefreshCatalog(ctx, who, in.name())
 			return wrote(r, r.Position, "", err)
 		})
-	register(a, needWrite, operation(http.MethodDelete, "/catalogs/{catalog}", "remove-catalog", tagCatalogs,
-		"Stop offering a catalog; what is installed from it stays"),
-		func(ctx context.Context, who model.Caller, in *CatalogPath) (*written[model.Removed], error) {
+	register(a, needWrite, triable[model.Removed](a, operation(http.MethodDelete, "/catalogs/{catalog}", "remove-catalog", tagCatalogs,
+		"Stop offering a catalog; what is installed from it stays")),
+		func(ctx context.Context, who model.Caller, in *struct {
+			CatalogPath
+			DryRunQuery
+		},
+		) (*tried, error) {
+			if in.DryRun {
+				return a.dryCatalog(ctx, who, in.name(), model.PreviewCatalog{Remove: true}, "")
+			}
 			r, err := a.d.CatalogWrites.RemoveCatalog(ctx, who, in.name())
-			return wrote(r, r.Position, "", err)
+			return wroteOr(http.StatusOK, r, r.Position, "", err)
 		})
+}
+
+// dryCatalog looks at every namespace that a catalog's change touches.
+func (a *API) dryCatalog(ctx context.Context, who model.Caller, n catalog.Name, c model.PreviewCatalog, validate string) (*tried, error) {
+	c.Name, c.Cluster, c.Namespace = n.Name, n.Cluster, n.Namespace
+	return a.dryRun(ctx, who, model.PreviewChange{Catalog: &c}, model.Validate(validate), "", "")
+}
+
+// settingsPatch reads a merge patch of what can be tried of a catalog: what another source offers is known once it was
+// read.
+func settingsPatch(patch map[string]any) (c model.PreviewCatalog, err error) {
+	for _, name := range slices.Sorted(maps.Keys(patch)) {
+		if name != "priority" && name != "disabled" {
+			return c, errs.New(errs.Unprocessable, "a dry run of a catalog's change takes priority and disabled: what comes of another %s is known once the catalog was read", name).
+				At("body."+name, "dry-run")
+		}
+	}
+	raw, err := json.Marshal(patch)
+	if err != nil {
+		return c, errs.Wrap(errs.Internal, err, "encode a patch")
+	}
+	err = json.Unmarshal(raw, &c)
+	return c, errs.Wrap(errs.Invalid, err, "read the patch of a catalog")
 }
 
 func (a *API) catalogReads() {

@@ -50,7 +50,14 @@ func (a *API) explanations() {
 		})
 	register(a, needRead, operation(http.MethodGet, "/clusters/{cluster}/namespaces/{namespace}/operators/{name}/why", "why-operator", tagOperators,
 		"Say why an operator is there, and for every newer version why it is not taken; name is its CSV, its subscription or its package"),
-		func(ctx context.Context, who model.Caller, in *ObjectPath) (*output[model.OperatorReasoning], error) {
+		func(ctx context.Context, who model.Caller, in *struct {
+			ObjectPath
+			ReadQuery
+		},
+		) (*output[model.OperatorReasoning], error) {
+			if err := a.wait(ctx, who, a.d.Views.Operators, in.ReadQuery); err != nil {
+				return nil, err
+			}
 			return read(a.d.Explain.WhyOperator(ctx, who, in.Cluster, in.Namespace, in.Name))
 		})
 }

@@ -110,30 +110,50 @@ func (a *API) operatorGroups() {
 }
 
 func (a *API) groupWrites() {
-	register(a, needWrite, created(pathGroups, "create-operatorgroup", tagGroups, "Create an operator group"),
+	register(a, needWrite, triable[model.OperatorGroup](a, created(pathGroups, "create-operatorgroup", tagGroups, "Create an operator group")),
 		func(ctx context.Context, who model.Caller, in *struct {
 			NamespacePath
+			DryRunQuery
 			Body model.CreateOperatorGroup
 		},
-		) (*written[model.OperatorGroup], error) {
+		) (*tried, error) {
 			name := operatorgroup.Name{Cluster: in.Cluster, Namespace: in.Namespace, Name: in.Body.Name}
+			if in.DryRun {
+				return a.dryGroup(ctx, who, name, model.PreviewCreate, &in.Body.OperatorGroupSpec)
+			}
 			g, err := a.d.GroupWrites.CreateOperatorGroup(ctx, who, name, in.Body.OperatorGroupSpec)
-			return wrote(g, g.Position, objectLocation("operatorgroups", g.Cluster, g.Namespace, g.Name), err)
+			return wroteOr(http.StatusCreated, g, g.Position, objectLocation("operatorgroups", g.Cluster, g.Namespace, g.Name), err)
 		})
-	register(a, needWrite, operation(http.MethodPut, pathGroups+"/{name}", "change-operatorgroup", tagGroups, "Replace the intent of an operator group"),
+	register(a, needWrite, triable[model.OperatorGroup](a, operation(http.MethodPut, pathGroups+"/{name}", "change-operatorgroup", tagGroups, "Replace the intent of an operator group")),
 		func(ctx context.Context, who model.Caller, in *struct {
 			ObjectPath
+			DryRunQuery
 			Body model.OperatorGroupSpec
 		},
-		) (*written[model.OperatorGroup], error) {
+		) (*tried, error) {
+			if in.DryRun {
+				return a.dryGroup(ctx, who, in.group(), model.PreviewReplace, &in.Body)
+			}
 			g, err := a.d.GroupWrites.ChangeOperatorGroup(ctx, who, in.group(), in.Body)
-			return wrote(g, g.Position, "", err)
+			return wroteOr(http.StatusOK, g, g.Position, "", err)
 		})
-	register(a, needWrite, operation(http.MethodDelete, pathGroups+"/{name}", "delete-operatorgroup", tagGroups, "Delete an operator group"),
-		func(ctx context.Context, who model.Caller, in *ObjectPath) (*written[model.Removed], error) {
+	register(a, needWrite, triable[model.Removed](a, operation(http.MethodDelete, pathGroups+"/{name}", "delete-operatorgroup", tagGroups, "Delete an operator group")),
+		func(ctx context.Context, who model.Caller, in *struct {
+			ObjectPath
+			DryRunQuery
+		},
+		) (*tried, error) {
+			if in.DryRun {
+				return a.dryGroup(ctx, who, in.group(), model.PreviewDelete, nil)
+			}
 			r, err := a.d.GroupWrites.DeleteOperatorGroup(ctx, who, in.group())
-			return wrote(r, r.Position, "", err)
+			return wroteOr(http.StatusOK, r, r.Position, "", err)
 		})
+}
+
+func (a *API) dryGroup(ctx context.Context, who model.Caller, n operatorgroup.Name, action string, spec *model.OperatorGroupSpec) (*tried, error) {
+	c := model.PreviewOperatorGroup{Cluster: n.Cluster, Namespace: n.Namespace, Name: n.Name, Action: action, Spec: spec}
+	return a.dryRun(ctx, who, model.PreviewChange{OperatorGroup: &c}, "", n.Cluster, n.Namespace)
 }
 
 func objectLocation(plural, cluster, namespace, name string) string {

@@ -28,7 +28,7 @@ const (
 	heartbeatEvery = 15 * time.Second
 	// lookEvery is how often a stream looks by itself: notices are hints and may be lost.
 	lookEvery = time.Second
-	// streamLife ends a stream so that its token is looked at again.
+	// streamLife bounds what a client that is forgotten costs.
 	streamLife = time.Hour
 )
 
@@ -60,8 +60,12 @@ func (a *API) follow(ctx context.Context, who model.Caller, in *streamInput) (*h
 	return &huma.StreamResponse{Body: func(hctx huma.Context) {
 		defer func() { <-a.streams }()
 		r, w := humachi.Unwrap(hctx)
-		s := &stream{api: a, who: who, filter: f, w: w, rc: http.NewResponseController(w)}
-		if err := s.run(r.Context()); err != nil {
+		token, err := bearer(r)
+		if err == nil {
+			s := &stream{api: a, token: token, who: who, filter: f, w: w, rc: http.NewResponseController(w)}
+			err = s.run(r.Context())
+		}
+		if err != nil {
 			httpserver.NoteError(r.Context(), err)
 		}
 	}}, nil
@@ -91,6 +95,7 @@ func (a *API) checkStart(ctx context.Context, f *model.EventFilter) error {
 // stream is one open stream.
 type stream struct {
 	api    *API
+	token  string
 	who    model.Caller
 	filter model.EventFilter
 	w      http.ResponseWriter
@@ -142,7 +147,7 @@ func (s *stream) run(ctx context.Context) error {
 // batch writes what there is, at most streamBatch events, and says whether there is more. A client
 // that went ends the context; that is no error.
 func (s *stream) batch(ctx context.Context) (more bool, err error) {
-	items, next, done, err := s.api.d.Events.Events(ctx, s.who, s.filter)
+	items, next, done, err := s.read(ctx)
 	if ctx.Err() != nil {
 		return false, nil //nolint:nilerr // the end of the stream, not a fault
 	}
@@ -172,6 +177,14 @@ func (s *stream) batch(ctx context.Context) (more bool, err error) {
 	default:
 		return !done, nil
 	}
+}
+
+// read looks at the token again: one that was revoked meanwhile is told nothing more.
+func (s *stream) read(ctx context.Context) (items []model.Event, next events.Position, done bool, err error) {
+	if _, err := s.api.d.Tokens.Caller(ctx, s.token); err != nil {
+		return nil, next, false, err
+	}
+	return s.api.d.Events.Events(ctx, s.who, s.filter)
 }
 
 func (s *stream) write(b []byte) error {

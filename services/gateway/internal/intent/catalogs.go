@@ -176,7 +176,7 @@ func (s *Service) catalogSpec(ctx context.Context, tx pgx.Tx, who model.Caller, 
 	if err != nil {
 		return spec, errs.Wrap(errs.Internal, err, "encode the source of catalog %s", name.Subject())
 	}
-	spec.Settings, err = s.Bodies.Commit(ctx, tx, who.Tenant, kindCatalogSource, body, previous)
+	spec.Settings, err = s.Bodies.Commit(ctx, tx, who.Tenant, kindCatalogSource, body, announced(ctx, previous))
 	return spec, err
 }
 

@@ -99,6 +99,7 @@ type Service struct {
 	Hub         Hub
 	Defaults    []model.AddCatalog // catalogs that come with the installation
 	Tenants     Tenants
+	Tokens      Tokens
 	Previews    Previews
 	Asker       Asker
 	Now         func() time.Time

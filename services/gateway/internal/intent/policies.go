@@ -6,6 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/services/gateway/approvalpolicy"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
@@ -16,7 +17,11 @@ var policies = aggregate[approvalpolicy.State, approvalpolicy.Command]{
 
 // SetApprovalPolicy makes a policy, or replaces all of it.
 func (s *Service) SetApprovalPolicy(ctx context.Context, who model.Caller, name string, in model.ApprovalPolicySpec) (model.ApprovalPolicy, error) {
-	out, err := s.onPolicy(ctx, who, name, approvalpolicy.Set{Spec: in.Event()})
+	out, err := run(ctx, s, who, policies, approvalpolicy.Subject(name), approvalpolicy.State{Name: name},
+		func(ctx context.Context, tx pgx.Tx, _ approvalpolicy.State) (approvalpolicy.Command, error) {
+			others, err := otherPolicies(ctx, tx, who.Tenant, name)
+			return approvalpolicy.Set{Spec: in.Event(), Others: others}, err
+		})
 	return model.ApprovalPolicy{
 		Name: name, Spec: model.PolicySpec(out.State.Spec), CreatedAt: out.Time, UpdatedAt: out.Time,
 		Stream: out.Stream.String(), Version: out.Version, Position: out.Position,
@@ -25,11 +30,16 @@ func (s *Service) SetApprovalPolicy(ctx context.Context, who model.Caller, name 
 
 // DeleteApprovalPolicy ends a policy.
 func (s *Service) DeleteApprovalPolicy(ctx context.Context, who model.Caller, name string) (model.Removed, error) {
-	out, err := s.onPolicy(ctx, who, name, approvalpolicy.Delete{})
+	out, err := run(ctx, s, who, policies, approvalpolicy.Subject(name), approvalpolicy.State{Name: name},
+		func(context.Context, pgx.Tx, approvalpolicy.State) (approvalpolicy.Command, error) {
+			return approvalpolicy.Delete{}, nil
+		})
 	return model.Removed{Position: out.Position}, err
 }
 
-func (s *Service) onPolicy(ctx context.Context, who model.Caller, name string, c approvalpolicy.Command) (outcome[approvalpolicy.State], error) {
-	return run(ctx, s, who, policies, approvalpolicy.Subject(name), approvalpolicy.State{Name: name},
-		func(context.Context, pgx.Tx, approvalpolicy.State) (approvalpolicy.Command, error) { return c, nil })
+// otherPolicies counts the policies of a tenant beside one, as the read model has them: those that are made in the same
+// moment may exceed the bound by a few.
+func otherPolicies(ctx context.Context, tx pgx.Tx, tenant, name string) (n int, err error) {
+	err = tx.QueryRow(ctx, `select count(*) from gateway.approval_policies where tenant = $1 and name <> $2`, tenant, name).Scan(&n)
+	return n, pg.Err(err)
 }

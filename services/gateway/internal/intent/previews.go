@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -29,6 +29,7 @@ type Asker interface {
 // Previews keeps what people asked without changing anything.
 type Previews interface {
 	PreviewRows
+	PreviewRoom
 	PreviewBodies
 	Audit
 }
@@ -41,6 +42,11 @@ type PreviewRows interface {
 	Get(ctx context.Context, q pg.Querier, tenant string, id uuid.UUID, now time.Time) (preview.Kept, error)
 	Lock(ctx context.Context, tx pgx.Tx, tenant string, id uuid.UUID, now time.Time) (preview.Kept, error)
 	Applied(ctx context.Context, tx pgx.Tx, p preview.Kept) error
+}
+
+// PreviewRoom bounds what is kept: Alive counts the previews of a tenant that have not expired, Sweep deletes the others.
+type PreviewRoom interface {
+	Alive(ctx context.Context, q pg.Querier, tenant string, now time.Time) (int, error)
 	Sweep(ctx context.Context, q pg.Querier, now time.Time) error
 }
 
@@ -72,6 +78,9 @@ const (
 func (s *Service) Preview(ctx context.Context, who model.Caller, in model.AskPreview, how model.Validate, limit int) (whatif.Page, preview.Kept, error) {
 	var page whatif.Page
 	changes, about, err := s.supposeAll(who, in, how)
+	if err == nil {
+		err = s.roomForPreview(ctx, who)
+	}
 	if err != nil {
 		return page, preview.Kept{}, err
 	}
@@ -98,10 +107,21 @@ func (s *Service) Preview(ctx context.Context, who model.Caller, in model.AskPre
 	return page, kept, err
 }
 
+// roomForPreview refuses another preview where as many are kept as may be. What is asked at the same moment may go
+// beyond by as much: this is about room, which has no sharp end.
+func (s *Service) roomForPreview(ctx context.Context, who model.Caller) error {
+	alive, err := s.Previews.Alive(ctx, s.Pool, who.Tenant, s.Now().UTC())
+	if err == nil && alive >= whatif.MaxAlive {
+		return errs.New(errs.Conflict, "%d previews and dry runs of the last hour are kept, which is as many as can be: they go %s after they were asked for", alive, whatif.Life).
+			At("", "previews-kept")
+	}
+	return err
+}
+
 func (s *Service) supposeAll(who model.Caller, in model.AskPreview, how model.Validate) (changes []supposed, about string, err error) {
 	var names []string
-	for _, c := range in.Changes {
-		x, err := s.suppose(who, c, how)
+	for i, c := range in.Changes {
+		x, err := s.suppose(who, c, how, "/changes/"+strconv.Itoa(i))
 		if err != nil {
 			return nil, "", err
 		}
@@ -143,7 +163,7 @@ func (s *Service) try(ctx context.Context, tx pgx.Tx, who model.Caller, changes 
 		kept.Bodies = append(kept.Bodies, b.Commitment)
 	}
 	for _, c := range changes {
-		kept.NotApplicable = cmp.Or(kept.NotApplicable, c.why)
+		kept.NotApplicable = cmp.Or(kept.NotApplicable, c.why, c.beyond(kept.Request))
 	}
 	return list, s.Previews.Keep(ctx, tx, who.Tenant, bodies)
 }
@@ -174,11 +194,11 @@ func carryOut(ctx context.Context, changes []supposed) ([]whatif.Hypothesis, err
 
 // committed are the configurations that writes commit to.
 func (s *Service) committed(ctx context.Context, tx pgx.Tx, who model.Caller, writes []preview.Write) (commitments []string, bodies []preview.Body, err error) {
-	bySubject, err := preview.Commitments(writes)
-	if err != nil {
+	if commitments, err = preview.Commitments(writes); err != nil {
 		return nil, nil, err
 	}
-	commitments = slices.Sorted(maps.Values(bySubject))
+	slices.Sort(commitments)
+	commitments = slices.Compact(commitments)
 	bodies, err = s.Previews.Saved(ctx, tx, who.Tenant, commitments)
 	return commitments, bodies, err
 }
@@ -207,6 +227,13 @@ func (s *Service) ReadPreview(ctx context.Context, who model.Caller, id uuid.UUI
 func (s *Service) ApplyPreview(ctx context.Context, who model.Caller, id uuid.UUID) (model.PreviewApplied, error) {
 	kept, err := s.Previews.Get(ctx, s.Pool, who.Tenant, id, s.Now().UTC())
 	if err != nil {
+		return model.PreviewApplied{}, err
+	}
+	_, about, err := s.supposeAll(who, kept.Request, kept.Validate)
+	if err != nil {
+		return model.PreviewApplied{}, err
+	}
+	if err := s.auditAlone(ctx, who, preview.ActionApply, about, id); err != nil { // whatever comes of it
 		return model.PreviewApplied{}, err
 	}
 	if kept.AppliedAt.IsZero() {
@@ -252,7 +279,7 @@ func (s *Service) carryOutKept(ctx context.Context, who model.Caller, id uuid.UU
 		if kept, err = s.Previews.Lock(ctx, tx, who.Tenant, id, now); err != nil || !kept.AppliedAt.IsZero() {
 			return err
 		}
-		changes, about, err := s.supposeAll(who, kept.Request, kept.Validate)
+		changes, _, err := s.supposeAll(who, kept.Request, kept.Validate)
 		if err != nil {
 			return err
 		}
@@ -270,10 +297,7 @@ func (s *Service) carryOutKept(ctx context.Context, who model.Caller, id uuid.UU
 		for i, w := range u.writes {
 			kept.Done = append(kept.Done, preview.Done{Subject: w.Subject, Stream: w.Stream, Version: u.appended[i].Version})
 		}
-		if err := s.Previews.Applied(ctx, tx, kept); err != nil {
-			return err
-		}
-		return s.audit(ctx, tx, who, preview.ActionApply, about, id)
+		return s.Previews.Applied(ctx, tx, kept)
 	})
 	return kept, err
 }

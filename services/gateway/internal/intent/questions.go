@@ -41,14 +41,13 @@ func (s *Service) Shadow(ctx context.Context, who model.Caller, in model.AskShad
 	if q.Policy, err = shadowPolicy(in.Policy); err != nil {
 		return page, err
 	}
-	if in.Cursor == "" {
-		about := strings.TrimSpace("decisions " + in.Catalog + " " + in.Revision)
-		if in.Policy != nil {
-			about += " approvalpolicy " + in.Policy.Name
-		}
-		if err := s.auditAlone(ctx, who, preview.ActionShadow, about[:min(len(about), maxAbout)], uuid.Nil); err != nil {
-			return page, err
-		}
+	about := strings.TrimSpace("decisions " + in.Catalog + " " + in.Revision)
+	if in.Policy != nil {
+		about += " approvalpolicy " + in.Policy.Name
+	}
+	// For each page: a cursor is anybody's to write, so that it is no sign of a page before.
+	if err := s.auditAlone(ctx, who, preview.ActionShadow, about[:min(len(about), maxAbout)], uuid.Nil); err != nil {
+		return page, err
 	}
 	err = s.ask(ctx, whatif.ShadowSubject, q, &page)
 	return page, err

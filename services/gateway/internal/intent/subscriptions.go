@@ -107,7 +107,7 @@ func (s *Service) checkedConfig(ctx context.Context, tx pgx.Tx, who model.Caller
 	if err != nil || body == nil {
 		return "", err
 	}
-	return s.Bodies.Commit(ctx, tx, who.Tenant, kindSubscriptionConfig, body, announced(ctx, name, previous))
+	return s.Bodies.Commit(ctx, tx, who.Tenant, kindSubscriptionConfig, body, announced(ctx, previous))
 }
 
 // canonicalConfig returns the configuration as canonical JSON, nil where there is none.

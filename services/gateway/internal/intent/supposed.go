@@ -3,7 +3,6 @@ package intent
 import (
 	"cmp"
 	"context"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -20,6 +19,8 @@ import (
 // supposed is one change of a preview, ready to be tried.
 type supposed struct {
 	about string // for the record of questions
+	// reach is what it can touch at most; empty fields are all.
+	reach whatif.Scope
 	// intent carries it out; nil for what no intent can do.
 	intent func(ctx context.Context, tx pgx.Tx) error
 	// hypothesis is the event of what no intent can do, and why says so.
@@ -27,8 +28,17 @@ type supposed struct {
 	why        string
 }
 
-// suppose reads one change of a preview.
-func (s *Service) suppose(who model.Caller, c model.PreviewChange, how model.Validate) (supposed, error) {
+// beyond says why a change cannot be carried out after a look at the cluster and namespace alone to which a question is
+// narrowed: it reaches others, and nobody has seen what becomes of them. It is "" where it does not.
+func (c supposed) beyond(in model.AskPreview) string {
+	if (in.Cluster == "" || in.Cluster == c.reach.Cluster) && (in.Namespace == "" || in.Namespace == c.reach.Namespace) {
+		return ""
+	}
+	return "it is narrowed to " + cmp.Or(in.Cluster, "*") + "/" + cmp.Or(in.Namespace, "*") + ", and the change reaches further (" + c.about + "): preview it without narrowing"
+}
+
+// suppose reads one change of a preview; at is its place in the request.
+func (s *Service) suppose(who model.Caller, c model.PreviewChange, how model.Validate, at string) (supposed, error) {
 	given := 0
 	for _, there := range []bool{c.Subscription != nil, c.OperatorGroup != nil, c.Catalog != nil, c.ApprovalPolicy != nil, c.Operator != nil} {
 		if there {
@@ -36,17 +46,19 @@ func (s *Service) suppose(who model.Caller, c model.PreviewChange, how model.Val
 		}
 	}
 	if given != 1 {
-		return supposed{}, errs.New(errs.Invalid, "a change of a preview is of one thing: %d are given", given).At("/changes", rule.OneOf)
+		return supposed{}, errs.New(errs.Invalid, "a change of a preview is of one thing: %d are given", given).At(at, rule.OneOf)
 	}
 	switch {
 	case c.Subscription != nil:
-		return s.supposeSubscription(who, *c.Subscription, how)
+		return s.supposeSubscription(who, *c.Subscription, how, at+"/subscription")
 	case c.OperatorGroup != nil:
-		return s.supposeGroup(who, *c.OperatorGroup)
+		return s.supposeGroup(who, *c.OperatorGroup, at+"/operatorGroup")
 	case c.Catalog != nil:
-		return s.supposeCatalog(who, *c.Catalog, how)
+		x, err := s.supposeCatalog(who, *c.Catalog, how, at+"/catalog")
+		x.reach.Cluster = c.Catalog.Cluster // a cluster's own catalog is offered there alone
+		return x, err
 	case c.ApprovalPolicy != nil:
-		return s.supposePolicy(who, *c.ApprovalPolicy)
+		return s.supposePolicy(who, *c.ApprovalPolicy, at+"/approvalPolicy")
 	default:
 		return supposeOperator(*c.Operator), nil
 	}
@@ -67,16 +79,21 @@ func (s *Service) action(ctx context.Context, tx pgx.Tx, who model.Caller, kind 
 	return model.PreviewCreate, nil
 }
 
-func needsSpec(action string, has bool, what string) error {
+// becomes says of an action what is to become of something.
+var becomes = map[string]string{
+	model.PreviewApply: "created or replaced", model.PreviewCreate: "created", model.PreviewReplace: "replaced",
+}
+
+func needsSpec(action string, has bool, what, at string) error {
 	if action != model.PreviewDelete && !has {
-		return errs.New(errs.Invalid, "%s is to be %sd, and no spec is given", what, strings.TrimSuffix(action, "e")).At("/changes/spec", rule.Required)
+		return errs.New(errs.Invalid, "%s is to be %s, and no spec is given", what, becomes[action]).At(at+"/spec", rule.Required)
 	}
 	return nil
 }
 
-func (s *Service) supposeSubscription(who model.Caller, c model.PreviewSubscription, how model.Validate) (supposed, error) {
+func (s *Service) supposeSubscription(who model.Caller, c model.PreviewSubscription, how model.Validate, at string) (supposed, error) {
 	name := subscription.Name{Cluster: c.Cluster, Namespace: c.Namespace, Name: c.Name}
-	out := supposed{about: c.Action + " subscription " + name.Subject()}
+	out := supposed{about: c.Action + " subscription " + name.Subject(), reach: whatif.Scope{Cluster: c.Cluster, Namespace: c.Namespace}}
 	out.intent = func(ctx context.Context, tx pgx.Tx) error {
 		action, err := s.action(ctx, tx, who, events.KindSubscription, name.Subject(), c.Action)
 		switch {
@@ -90,12 +107,12 @@ func (s *Service) supposeSubscription(who model.Caller, c model.PreviewSubscript
 		}
 		return err
 	}
-	return out, needsSpec(c.Action, c.Spec != nil, "subscription "+name.Subject())
+	return out, needsSpec(c.Action, c.Spec != nil, "subscription "+name.Subject(), at)
 }
 
-func (s *Service) supposeGroup(who model.Caller, c model.PreviewOperatorGroup) (supposed, error) {
+func (s *Service) supposeGroup(who model.Caller, c model.PreviewOperatorGroup, at string) (supposed, error) {
 	name := operatorgroup.Name{Cluster: c.Cluster, Namespace: c.Namespace, Name: c.Name}
-	out := supposed{about: c.Action + " operatorgroup " + name.Subject()}
+	out := supposed{about: c.Action + " operatorgroup " + name.Subject(), reach: whatif.Scope{Cluster: c.Cluster, Namespace: c.Namespace}}
 	out.intent = func(ctx context.Context, tx pgx.Tx) error {
 		action, err := s.action(ctx, tx, who, events.KindOperatorGroup, name.Subject(), c.Action)
 		switch {
@@ -109,10 +126,10 @@ func (s *Service) supposeGroup(who model.Caller, c model.PreviewOperatorGroup) (
 		}
 		return err
 	}
-	return out, needsSpec(c.Action, c.Spec != nil, "operator group "+name.Subject())
+	return out, needsSpec(c.Action, c.Spec != nil, "operator group "+name.Subject(), at)
 }
 
-func (s *Service) supposeCatalog(who model.Caller, c model.PreviewCatalog, how model.Validate) (supposed, error) {
+func (s *Service) supposeCatalog(who model.Caller, c model.PreviewCatalog, how model.Validate, at string) (supposed, error) {
 	name := catalog.Name{Cluster: c.Cluster, Namespace: c.Namespace, Name: c.Name}
 	settings := c.Disabled != nil || c.Priority != nil
 	switch {
@@ -140,13 +157,13 @@ func (s *Service) supposeCatalog(who model.Caller, c model.PreviewCatalog, how m
 			return err
 		}}, nil
 	default:
-		return supposed{}, errs.New(errs.Invalid, "say one thing of catalog %s: a revision, that it is removed, or its settings", name.Subject()).At("/changes/catalog", rule.OneOf)
+		return supposed{}, errs.New(errs.Invalid, "say one thing of catalog %s: a revision, that it is removed, or its settings", name.Subject()).At(at, rule.OneOf)
 	}
 }
 
-func (s *Service) supposePolicy(who model.Caller, c model.PreviewPolicy) (supposed, error) {
+func (s *Service) supposePolicy(who model.Caller, c model.PreviewPolicy, at string) (supposed, error) {
 	if c.Remove == (c.Spec != nil) {
-		return supposed{}, errs.New(errs.Invalid, "approval policy %s is to be removed or has a spec: say one of them", c.Name).At("/changes/approvalPolicy", rule.OneOf)
+		return supposed{}, errs.New(errs.Invalid, "approval policy %s is to be removed or has a spec: say one of them", c.Name).At(at, rule.OneOf)
 	}
 	if c.Remove {
 		return supposed{about: "remove approvalpolicy " + c.Name, intent: func(ctx context.Context, _ pgx.Tx) error {
@@ -164,6 +181,7 @@ func supposeOperator(c model.PreviewOperator) supposed {
 	subject := c.Cluster + "/" + c.Namespace + "/" + c.Name
 	return supposed{
 		about: "remove operator " + subject,
+		reach: whatif.Scope{Cluster: c.Cluster, Namespace: c.Namespace},
 		hypothesis: func() (whatif.Hypothesis, error) {
 			return whatif.Suppose(subject, 0, events.CSVRemoved{Reason: "Removed"})
 		},

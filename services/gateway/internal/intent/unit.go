@@ -1,6 +1,7 @@
 package intent
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/jackc/pgx/v5"
@@ -11,7 +12,6 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/whatif"
 	"github.com/chandler-fleet/chandler/services/gateway/preview"
-	"github.com/chandler-fleet/chandler/services/gateway/subscription"
 )
 
 // unit is one transaction for several intents. They run as they always do, with all their checks, but neither commit
@@ -21,9 +21,10 @@ type unit struct {
 	tx       pgx.Tx
 	writes   []preview.Write
 	appended []eventlog.Appended // one for each of writes
-	// announced are commitments of configurations by subscription: the same configuration is committed to by the
-	// same words again, so that a plan that rests on them keeps its digest.
-	announced map[string]string
+	// announced are the commitments of a preview by write: the same configuration is committed to by the same words
+	// again, so that a plan that rests on it keeps its digest. An intent writes once, so that the number of writes so
+	// far is the place of the next one.
+	announced []string
 }
 
 type unitKey struct{}
@@ -63,10 +64,10 @@ func note(ctx context.Context, a eventlog.Appended, subject string, before any, 
 	return nil
 }
 
-// announced is the commitment that a preview announced for a subscription, or the one that it has.
-func announced(ctx context.Context, name subscription.Name, previous string) string {
-	if u := unitOf(ctx); u != nil && u.announced[name.Subject()] != "" {
-		return u.announced[name.Subject()]
+// announced is the commitment that a preview announced for the write that is being made, or the one that is there.
+func announced(ctx context.Context, previous string) string {
+	if u := unitOf(ctx); u != nil && len(u.writes) < len(u.announced) {
+		return cmp.Or(u.announced[len(u.writes)], previous)
 	}
 	return previous
 }

@@ -78,6 +78,15 @@ func (Previews) read(ctx context.Context, q pg.Querier, tenant string, id uuid.U
 	return p, errs.Wrap(errs.Internal, err, "read preview %s", id)
 }
 
+// Alive counts the previews of a tenant that have not expired.
+func (Previews) Alive(ctx context.Context, q pg.Querier, tenant string, now time.Time) (n int, err error) {
+	err = q.QueryRow(ctx, `select count(*) from gateway.previews where tenant = $1 and expires > $2`, tenant, now).Scan(&n)
+	if err != nil {
+		return 0, fmt.Errorf("count previews: %w", pg.Err(err))
+	}
+	return n, nil
+}
+
 // Applied notes that a preview was carried out: its bodies belong to the events now.
 func (Previews) Applied(ctx context.Context, tx pgx.Tx, p preview.Kept) error {
 	done, err := json.Marshal(p.Done)

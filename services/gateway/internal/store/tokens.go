@@ -48,6 +48,8 @@ func (t *Tokens) EnsureAdmin(ctx context.Context, given string) (generated strin
 	return token, nil
 }
 
+// setAdmin has a token that is new take the place of the one before, revoked or not. One that was given before and is
+// revoked stays so.
 func (t *Tokens) setAdmin(ctx context.Context, token string) error {
 	if len(token) < MinTokenChars {
 		return errs.New(errs.Invalid, "the admin token has %d characters, at least %d are wanted", len(token), MinTokenChars).
@@ -57,17 +59,54 @@ func (t *Tokens) setAdmin(ctx context.Context, token string) error {
 	_, err := t.pool.Exec(ctx, `
 		insert into gateway.tokens (tenant, id, hash, role) values ($1, $2, $3, 'admin')
 		on conflict (tenant, id) do update set hash = excluded.hash, role = 'admin', expires = null
-		where tokens.hash <> excluded.hash or tokens.expires is not null`,
+		where tokens.hash <> excluded.hash`,
 		events.DefaultTenant, adminID, hash[:])
 	return errs.Wrap(errs.KindOf(pg.Err(err)), err, "store the admin token")
 }
 
-// Add makes a token known. It is for tools and tests; the API does not hand out tokens yet.
-func (t *Tokens) Add(ctx context.Context, c model.Caller, token string) error {
-	hash := sha256.Sum256([]byte(token))
-	_, err := t.pool.Exec(ctx, `insert into gateway.tokens (tenant, id, hash, role) values ($1, $2, $3, $4)`,
-		c.Tenant, c.Actor, hash[:], string(c.Role))
-	return pg.Err(err)
+// Add makes a token known; of secret only the hash is stored.
+func (t *Tokens) Add(ctx context.Context, q pg.Querier, tenant string, in model.Token, secret string) error {
+	hash := sha256.Sum256([]byte(secret))
+	_, err := q.Exec(ctx, `insert into gateway.tokens (tenant, id, hash, name, role, actor, created, expires) values ($1, $2, $3, $4, $5, $6, $7, $8)`,
+		tenant, in.ID, hash[:], in.Name, string(in.Role), in.Actor, in.CreatedAt, in.EndsAt)
+	return errs.Wrap(errs.KindOf(pg.Err(err)), err, "store token %s", in.ID)
+}
+
+// Known says whether a token has, or had, this actor.
+func (t *Tokens) Known(ctx context.Context, q pg.Querier, tenant, actor string) (known bool, err error) {
+	err = q.QueryRow(ctx, `select exists (select from gateway.tokens where tenant = $1 and coalesce(actor, id) = $2)`, tenant, actor).Scan(&known)
+	return known, errs.Wrap(errs.KindOf(pg.Err(err)), err, "look for the tokens of actor %s", actor)
+}
+
+const tokenColumns = `id, name, role, coalesce(actor, id), created, expires`
+
+// Page lists tokens behind a name and id, those that are refused by now included.
+func (t *Tokens) Page(ctx context.Context, q pg.Querier, tenant, name, id string, limit int) ([]model.Token, error) {
+	return tokens(ctx, q, `select `+tokenColumns+` from gateway.tokens where tenant = $1 and (name, id) > ($2, $3) order by name, id limit $4`,
+		tenant, name, id, limit)
+}
+
+// Lock returns the token with this id and every administrator's, as far as they are not refused by now. Until the
+// transaction ends nobody else can End one of them: two administrators who revoke each other are not both gone.
+func (t *Tokens) Lock(ctx context.Context, tx pgx.Tx, tenant, id string) ([]model.Token, error) {
+	// The clock, not now(): who waited for the lock must see what ended meanwhile.
+	return tokens(ctx, tx, `select `+tokenColumns+` from gateway.tokens
+		where tenant = $1 and (id = $2 or role = 'admin') and (expires is null or expires > clock_timestamp()) order by id for update`, tenant, id)
+}
+
+// End has a token refused from now on.
+func (t *Tokens) End(ctx context.Context, tx pgx.Tx, tenant, id string) error {
+	_, err := tx.Exec(ctx, `update gateway.tokens set expires = clock_timestamp() where tenant = $1 and id = $2`, tenant, id)
+	return errs.Wrap(errs.KindOf(pg.Err(err)), err, "end token %s", id)
+}
+
+func tokens(ctx context.Context, q pg.Querier, query string, args ...any) ([]model.Token, error) {
+	rows, err := q.Query(ctx, query, args...)
+	if err != nil {
+		return nil, errs.Wrap(errs.KindOf(pg.Err(err)), err, "read tokens")
+	}
+	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[model.Token])
+	return list, errs.Wrap(errs.KindOf(pg.Err(err)), err, "read tokens")
 }
 
 // List names every tenant that has a token, sorted; another one has nobody to see anything.
@@ -84,7 +123,7 @@ func (t *Tokens) List(ctx context.Context) ([]string, error) {
 func (t *Tokens) Caller(ctx context.Context, token string) (model.Caller, error) {
 	var c model.Caller
 	hash := sha256.Sum256([]byte(token))
-	err := t.pool.QueryRow(ctx, `select tenant, id, role from gateway.tokens where hash = $1 and (expires is null or expires > now())`, hash[:]).
+	err := t.pool.QueryRow(ctx, `select tenant, coalesce(actor, id), role from gateway.tokens where hash = $1 and (expires is null or expires > now())`, hash[:]).
 		Scan(&c.Tenant, &c.Actor, &c.Role)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return c, errs.New(errs.Unauthenticated, "the bearer token is not known or has expired")

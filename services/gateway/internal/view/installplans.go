@@ -25,7 +25,7 @@ func planTypes() []events.Type {
 
 func installPlansProjection() projection.Projection {
 	return projection.Projection{
-		Name: InstallPlans, Version: 1, Schema: schema, Tables: []string{"installplans"}, Types: planTypes(), Apply: applyPlan,
+		Name: InstallPlans, Version: 2, Schema: schema, Tables: []string{"installplans"}, Types: planTypes(), Apply: applyPlan,
 	}
 }
 

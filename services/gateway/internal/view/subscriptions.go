@@ -18,7 +18,7 @@ func subscriptionsProjection() projection.Projection {
 		events.ResolutionFailed{}, events.ResolutionSucceeded{}, events.CSVPhaseChanged{}, events.CSVRemoved{},
 		events.CatalogAdded{}, events.CatalogRemoved{}, events.CatalogRevisionPublished{}, events.CatalogLoadFailed{})
 	return projection.Projection{
-		Name: Subscriptions, Version: 2, Schema: schema,
+		Name: Subscriptions, Version: 3, Schema: schema,
 		Tables: []string{"subscriptions", "subscription_csvs", "subscription_catalogs", "subscription_deprecations"},
 		Types:  append(types, planTypes()...),
 		Apply:  applySubscriptionEvent,
@@ -145,15 +145,17 @@ func (f subscriptionFold) plan(ctx context.Context) error {
 		return f.proposed(ctx, p)
 	case events.InstallPlanSuperseded, events.InstallPlanRejected:
 		// The reference and the target are cleared, and resolution runs again (R-SUB-21); until that says something
-		// else, or another plan is there, the subscription waits for one that is not (InstallPlanMissing).
-		return f.planUpdate(ctx, `plan_id = '', plan_name = '', plan_generation = 0, plan_phase = '', plan_reason = '', plan_event = $5, plan_since = $6,
+		// else, or another plan is there, the subscription waits for one that is not (InstallPlanMissing). A plan without a
+		// phase is not shown; which one it was is kept for a start that crossed this.
+		return f.planUpdate(ctx, `plan_phase = '', plan_reason = '', plan_event = $5, plan_since = $6,
 			current_csv = installed_csv, missing_event = $5, missing_since = $6`)
 	case events.InstallPlanApprovalGiven:
 		return nil // it waits for the next one, since its proposal
 	case events.InstallPlanApproved:
 		return f.planUpdate(ctx, `plan_phase = 'Installing', plan_reason = '', plan_event = $5, plan_since = $6, plan_expires = $7`, p.Expires)
 	case events.InstallPlanStarted:
-		return f.planUpdate(ctx, `plan_phase = 'Installing', plan_reason = '', plan_event = $5, plan_since = $6, plan_begun = true`)
+		return f.planUpdate(ctx, `plan_phase = 'Installing', plan_reason = '', plan_event = $5, plan_since = $6, plan_begun = true,
+			missing_event = '', missing_since = null`)
 	case events.InstallPlanBlocked:
 		return f.planUpdate(ctx, `plan_reason = $7, plan_event = $5, plan_since = $6`, p.Reason)
 	case events.InstallPlanFinished:

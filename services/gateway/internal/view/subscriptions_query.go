@@ -79,6 +79,9 @@ func scanSubscription(row pgx.Row) (subscriptionRow, error) {
 	if err != nil {
 		return s, err
 	}
+	if s.plan.Phase == "" { // it ended before it was begun
+		s.plan = model.PlanRef{}
+	}
 	if s.explanation != "" {
 		s.Status.Explanation = &model.Explanation{Digest: s.explanation}
 	}
