@@ -27,6 +27,7 @@ func (p *play) any(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
+	var asked string // package that west takes
 	return p.scenes(ctx, []func(context.Context) error{
 		func(ctx context.Context) error {
 			p.title("East subscribes, Automatic")
@@ -45,13 +46,15 @@ func (p *play) any(ctx context.Context, dir string) error {
 			if err != nil {
 				return err
 			}
+			asked = taken.pkg
 			if err := p.approve(ctx, "west"); err != nil {
 				return err
 			}
-			return p.succeeded(ctx, "west", taken.pkg)
+			return p.succeeded(ctx, "west", asked)
 		},
 		func(ctx context.Context) error { return p.seen(ctx, clusterNames...) },
 		func(ctx context.Context) error { return p.story(ctx, "west") },
+		func(ctx context.Context) error { return p.reasons(ctx, "west", asked) },
 	})
 }
 

@@ -51,6 +51,7 @@ func (p *play) harbour(ctx context.Context) error {
 			return p.revision(ctx, catalog, filepath.Join(examples, "catalog-next"))
 		},
 		func(ctx context.Context) error { return p.story(ctx, "west") },
+		func(ctx context.Context) error { return p.reasons(ctx, "east", "tidegauge") },
 	})
 }
 
@@ -224,6 +225,23 @@ func overlayFS(dir, overlay string) error {
 func (p *play) story(ctx context.Context, cluster string) error {
 	p.title("What the event log tells of %s", cluster)
 	_, err := p.run(ctx, "events", "--cluster", cluster)
+	return err
+}
+
+// reasons asks why an operator is there, and has the newest decision about west made again.
+func (p *play) reasons(ctx context.Context, cluster, operator string) error {
+	p.title("Why an operator is there, and what was approved for west, decided again from the record")
+	if _, err := p.run(ctx, "why", operator, "--cluster", cluster, "-n", namespace); err != nil {
+		return err
+	}
+	plans, err := p.plans(ctx, "west")
+	if err != nil {
+		return err
+	}
+	if len(plans) == 0 {
+		return errors.New("no plan for west")
+	}
+	_, err = p.run(ctx, "explain", "installplan/"+plans[0].Name, "--cluster", "west", "-n", namespace)
 	return err
 }
 

@@ -40,7 +40,9 @@ func up(ctx context.Context, s settings) (err error) {
 		return err
 	}
 	play := &play{narrator: n, api: stack.NewClient(n.state.URL, n.state.Token), dir: s.dir}
+	suppose := filepath.Join(s.dir, "east.yaml") // what east has, on west
 	if s.catalog == "" {
+		suppose = filepath.Join("examples", "demo", "east.yaml")
 		err = play.harbour(ctx)
 	} else {
 		err = play.any(ctx, s.catalog)
@@ -48,11 +50,11 @@ func up(ctx context.Context, s settings) (err error) {
 	if err != nil {
 		return err
 	}
-	return n.farewell(s.dir)
+	return n.farewell(s.dir, suppose)
 }
 
-// farewell says what is there to be used.
-func (n *narrator) farewell(dir string) error {
+// farewell says what is there to be used. suppose is a file that can be previewed on west.
+func (n *narrator) farewell(dir, suppose string) error {
 	env := filepath.Join(dir, "env")
 	text := fmt.Sprintf("export CHANDLER_URL=%s\nexport CHANDLER_TOKEN=%s\nexport PATH=%s:$PATH\n", n.state.URL, n.state.Token, n.state.Bin)
 	if err := os.WriteFile(env, []byte(text), 0o600); err != nil {
@@ -62,9 +64,10 @@ func (n *narrator) farewell(dir string) error {
 	n.say("API    " + n.state.URL + "   (OpenAPI: " + n.state.URL + "/api/v1/openapi.json)")
 	n.say("token  " + n.state.Token)
 	n.say("")
-	n.say("Three commands to try, and one to end it:")
+	n.say("Four commands to try, and one to end it:")
 	n.say("  . " + quote([]string{env}))
 	n.say("  chandler get operators")
+	n.say("  chandler plan --what-if -f " + quote([]string{suppose}) + " --cluster west")
 	n.say("  chandler events --follow")
 	n.say("  make demo-down")
 	return nil

@@ -17,6 +17,9 @@ type operator struct {
 // plan is an install plan as the API shows it.
 type plan struct {
 	ID, Name, Phase, Digest, Approval, Message, Namespace string
+	Version                                               int64
+	MissingApprovals                                      int
+	Approvals                                             []struct{ By string }
 	Blocked                                               *struct{ Class, Reason string }
 	Bundles                                               []struct{ CSV, Reason, RequiredBy, Replaces string }
 }
@@ -107,9 +110,9 @@ func (w *world) healthy(namespace string, such func(operator) bool) (string, boo
 
 // event is an entry of the log as the API shows it.
 type event struct {
-	Type, Subject, Sequence, TraceParent, Stream string
-	StreamVersion                                int64
-	Data                                         map[string]any
+	ID, Type, Subject, Sequence, TraceParent, Stream string
+	StreamVersion                                    int64
+	Data                                             map[string]any
 }
 
 // events returns everything that the filter lets through.
