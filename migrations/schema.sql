@@ -2698,6 +2698,8 @@ CREATE INDEX plans_input ON resolver.plans USING btree (tenant, input);
 
 CREATE UNIQUE INDEX plans_key ON resolver.plans USING btree (tenant, key);
 
+CREATE INDEX preview_scopes_in_order ON resolver.preview_scopes USING btree (tenant, id, cluster COLLATE "C", namespace COLLATE "C");
+
 CREATE INDEX previews_expired ON resolver.previews USING btree (expires);
 
 CREATE INDEX reads_by_answer ON resolver.reads USING btree (tenant, kind, catalog, name);

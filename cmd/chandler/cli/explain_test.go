@@ -25,7 +25,8 @@ func TestExplained(t *testing.T) {
 				},
 				More: 2, Remedies: []model.Remedy{{Text: "delete subscription rival", Also: []string{"subscription buoy then gets buoy.v2.0.0"}}},
 			},
-			`Subscription buoy in ports on east-1 does not resolve: ConstraintsNotSatisfiable (unsatisfiable).
+			`Subscription buoy in ports on east-1 does not resolve: ConstraintsNotSatisfiable
+(unsatisfiable).
 
 Why:
   - there can be only one provider of Gauge (sea.test/v1): fleet/stable/rival.v1.0.0 and
@@ -47,7 +48,8 @@ Made again from its recorded input (0123456789ab, chandler.resolve.v3), the deci
 				Input: "sha256:0123456789abcdef", Semantics: "chandler.resolve.v3", Statements: []model.Statement{{Text: "catalog fleet: no channel head"}},
 				Differences: []model.DecisionDifference{{What: "explanation", Recorded: "sha256:a"}},
 			},
-			`Subscription buoy in ports on east-1 does not resolve: ErrorPreventedResolution (invalid-channel).
+			`Subscription buoy in ports on east-1 does not resolve: ErrorPreventedResolution
+(invalid-channel).
 
 Why:
   - catalog fleet: no channel head
@@ -124,7 +126,8 @@ Newer versions, and why they are not taken:
     - approval policy freeze pins 1.0.0
   a.v4 in catalog fleet, channel x
     - it is deprecated`: {Package: "a", CSV: "a.v1", Phase: "Succeeded", NotTaken: pinned("a.v9", "a.v8", "a.v7", "a.v6", "a.v5")},
-		`Nothing of package a is installed or planned here, subscription s, channel (any) of catalog (any).
+		`Nothing of package a is installed or planned here, subscription s, channel (any) of catalog
+(any).
 
 Why it is there:
   - subscription s asks for package a

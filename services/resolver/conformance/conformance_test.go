@@ -77,20 +77,28 @@ func planned(names ...string) []Install {
 	return out
 }
 
+// TestDecodeTakesMoreOfWhatWasSeen: what OLM did may be written down with more than is compared.
+func TestDecodeTakesMoreOfWhatWasSeen(t *testing.T) {
+	t.Parallel()
+	c, err := Decode([]byte(`{"namespace":"ops","expect":{"result":"error","seen":3,"error":{"class":"unsatisfiable","facts":[{"kind":"x","why":"y"}]}}}`))
+	if err != nil || c.Expect.Error.Class != "unsatisfiable" {
+		t.Errorf("got %+v, %v", c.Expect, err)
+	}
+}
+
 // TestDecodeRefusesWhatItDoesNotKnow: a case that says more than is understood is not judged by half of it.
 func TestDecodeRefusesWhatItDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ raw, want string }{
-		"a field":           {`{"namespace":"ops","weather":1}`, "unknown field weather"},
-		"in a list":         {`{"namespace":"ops","installed":[{"name":"a"},{"name":"b","provides":[{"kind":"K","shortNames":[]}]}]}`, "unknown field installed[1].provides[0].shortNames"},
-		"of an expectation": {`{"namespace":"ops","expect":{"result":"error","error":{"class":"x","facts":[{"why":"y"}]}}}`, "unknown field expect.error.facts[0].why"},
-		"no namespace":      {`{}`, "namespace: it is missing"},
-		"a torn file":       {"{\n\"namespace\": ", "line 2: unexpected EOF"},
-		"two cases":         {`{"namespace":"ops"}{}`, "something stands behind the case; one file holds one case"},
-		"two contents":      {`{"namespace":"ops","catalogs":[{"name":"a","namespace":"b","file":"x","unavailable":true}]}`, "catalogs[0]: at most one of inline, file and unavailable can be"},
-		"a strategy":        {`{"namespace":"ops","operatorGroups":[{"name":"og","upgradeStrategy":"Fast"}]}`, `operatorGroups[0].upgradeStrategy: "Fast" is neither Default nor TechPreviewUnsafeFailForward`},
-		"a subscription":    {`{"namespace":"ops","subscriptions":[{"name":"a"},{"name":"a"}]}`, `subscriptions[1].name: "a" is missing or stands there twice`},
-		"a result":          {`{"namespace":"ops","expect":{"result":"error"}}`, `expect.result: "error" is neither resolved nor an error that is told`},
+		"a field":        {`{"namespace":"ops","weather":1}`, "unknown field weather"},
+		"in a list":      {`{"namespace":"ops","installed":[{"name":"a"},{"name":"b","provides":[{"kind":"K","shortNames":[]}]}]}`, "unknown field installed[1].provides[0].shortNames"},
+		"no namespace":   {`{}`, "namespace: it is missing"},
+		"a torn file":    {"{\n\"namespace\": ", "line 2: unexpected EOF"},
+		"two cases":      {`{"namespace":"ops"}{}`, "something stands behind the case; one file holds one case"},
+		"two contents":   {`{"namespace":"ops","catalogs":[{"name":"a","namespace":"b","file":"x","unavailable":true}]}`, "catalogs[0]: at most one of inline, file and unavailable can be"},
+		"a strategy":     {`{"namespace":"ops","operatorGroups":[{"name":"og","upgradeStrategy":"Fast"}]}`, `operatorGroups[0].upgradeStrategy: "Fast" is neither Default nor TechPreviewUnsafeFailForward`},
+		"a subscription": {`{"namespace":"ops","subscriptions":[{"name":"a"},{"name":"a"}]}`, `subscriptions[1].name: "a" is missing or stands there twice`},
+		"a result":       {`{"namespace":"ops","expect":{"result":"error"}}`, `expect.result: "error" is neither resolved nor an error that is told`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

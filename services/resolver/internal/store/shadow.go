@@ -29,13 +29,13 @@ type Decided struct {
 // Decisions narrows recorded decisions; an empty cluster or namespace is all.
 type Decisions struct{ Tenant, Cluster, Namespace string }
 
-// LastDecisions reads at most limit subscriptions behind one, by cluster, namespace and name, with what was last
-// decided for each.
+// LastDecisions reads at most limit subscriptions behind one, by cluster, namespace and name as the table's key orders
+// them, with what was last decided for each.
 func (s *Store) LastDecisions(ctx context.Context, d Decisions, after [3]string, limit int) ([]Decided, error) {
 	rows, err := s.pool.Query(ctx, `select cluster, namespace, name, outcome from resolver.subscriptions
 		where tenant = $1 and $2 in ('', cluster) and $3 in ('', namespace) and coalesce(outcome ->> 'input', '') <> ''
-		  and (cluster collate "C", namespace collate "C", name collate "C") > ($4, $5, $6)
-		order by cluster collate "C", namespace collate "C", name collate "C" limit $7`,
+		  and (cluster, namespace, name) > ($4, $5, $6)
+		order by cluster, namespace, name limit $7`,
 		d.Tenant, d.Cluster, d.Namespace, after[0], after[1], after[2], limit)
 	if err != nil {
 		return nil, fmt.Errorf("read recorded decisions: %w", pg.Err(err))

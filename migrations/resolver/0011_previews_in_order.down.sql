@@ -1,0 +1,1 @@
+drop index resolver.preview_scopes_in_order;
