@@ -31,64 +31,64 @@ func suggest(in resolve.Input, sub string) remedy.Advice {
 func TestSuggest(t *testing.T) {
 	t.Parallel()
 	change := func(s resolve.Subscription, f func(*resolve.Subscription)) resolve.Subscription { f(&s); return s }
-	gauge := chain("gauge", "2.0.0", "1.0.0").bundle("2.0.0", "gives:Gauge").bundle("1.0.0", "gives:Gauge").p
-	meter := chain("meter", "1.0.0").bundle("1.0.0", "gives:Gauge").p
-	buoy := pkg("buoy", "stable").channel("stable", "2.0.0").channel("old", "1.0.0").bundle("2.0.0", "pkg:gauge >=3.0.0").bundle("1.0.0", "pkg:gauge >=1.0.0").p
-	rival := pkg("rival", "stable").channel("stable", "1.0.0").channel("quiet", "1.0.1").bundle("1.0.0", "gives:Gauge").bundle("1.0.1").p
-	needy := input(newShelf().add("fleet", 0, gauge, chain("kelp", "1.0.0").bundle("1.0.0", "pkg:gauge >=2.0.0").p), []resolve.Subscription{sub("k", "kelp", "stable")})
+	gauge := chain("gauge", "2.0.0", "1.0.0").Bundle("2.0.0", "gives:Gauge").Bundle("1.0.0", "gives:Gauge").P
+	meter := chain("meter", "1.0.0").Bundle("1.0.0", "gives:Gauge").P
+	buoy := pkg("buoy", "stable").Channel("stable", "2.0.0").Channel("old", "1.0.0").Bundle("2.0.0", "pkg:gauge >=3.0.0").Bundle("1.0.0", "pkg:gauge >=1.0.0").P
+	rival := pkg("rival", "stable").Channel("stable", "1.0.0").Channel("quiet", "1.0.1").Bundle("1.0.0", "gives:Gauge").Bundle("1.0.1").P
+	needy := input(newShelf().Add("fleet", 0, gauge, chain("kelp", "1.0.0").Bundle("1.0.0", "pkg:gauge >=2.0.0").P), []resolve.Subscription{sub("k", "kelp", "stable")})
 	for _, c := range []struct {
 		name string
 		in   resolve.Input
 		ask  string
 		want []string
 	}{
-		{"all is well", input(newShelf().add("fleet", 0, gauge), []resolve.Subscription{sub("g", "gauge", "stable")}), "g", []string{}},
+		{"all is well", input(newShelf().Add("fleet", 0, gauge), []resolve.Subscription{sub("g", "gauge", "stable")}), "g", []string{}},
 		{"no operator group", func() resolve.Input {
-			in := input(newShelf().add("fleet", 0, gauge), []resolve.Subscription{sub("g", "gauge", "stable")})
+			in := input(newShelf().Add("fleet", 0, gauge), []resolve.Subscription{sub("g", "gauge", "stable")})
 			in.OperatorGroups = nil
 			return in
 		}(), "g", []string{"add-operator-group operatorgroup/default: create an operator group in namespace ops | subscription g then gets gauge.v2.0.0"}},
 		{"two operator groups", func() resolve.Input {
-			in := input(newShelf().add("fleet", 0, gauge), []resolve.Subscription{sub("g", "gauge", "stable")})
+			in := input(newShelf().Add("fleet", 0, gauge), []resolve.Subscription{sub("g", "gauge", "stable")})
 			in.OperatorGroups = []resolve.OperatorGroup{{Name: "b"}, {Name: "a"}}
 			return in
 		}(), "g", []string{
 			"keep-operator-group operatorgroup/a: keep operator group a and delete b | subscription g then gets gauge.v2.0.0",
 			"keep-operator-group operatorgroup/b: keep operator group b and delete a | subscription g then gets gauge.v2.0.0",
 		}},
-		{"a channel that is not there", input(newShelf().add("fleet", 0, gauge), []resolve.Subscription{sub("g", "gauge", "fast")}), "g", []string{
+		{"a channel that is not there", input(newShelf().Add("fleet", 0, gauge), []resolve.Subscription{sub("g", "gauge", "fast")}), "g", []string{
 			"channel subscription/g: move subscription g from channel fast to channel stable | subscription g then gets gauge.v2.0.0",
 		}},
-		{"a name that is nearly right", input(newShelf().add("fleet", 0, gauge), []resolve.Subscription{sub("g", "gaugge", "stable")}), "g", []string{
+		{"a name that is nearly right", input(newShelf().Add("fleet", 0, gauge), []resolve.Subscription{sub("g", "gaugge", "stable")}), "g", []string{
 			"package subscription/g: let subscription g name package gauge instead of gaugge | subscription g then gets gauge.v2.0.0",
 		}},
-		{"the package is in another catalog", input(newShelf().add("fleet", 0, meter).add("other", 0, gauge), []resolve.Subscription{sub("g", "gauge", "fast")}), "g", []string{
+		{"the package is in another catalog", input(newShelf().Add("fleet", 0, meter).Add("other", 0, gauge), []resolve.Subscription{sub("g", "gauge", "fast")}), "g", []string{
 			"catalog subscription/g: let subscription g follow catalog other instead of fleet, in channel stable | subscription g then gets gauge.v2.0.0",
 		}},
-		{"a catalog that is not there", input(newShelf().add("other", 0, gauge), []resolve.Subscription{sub("g", "gauge", "stable")}), "g", []string{
+		{"a catalog that is not there", input(newShelf().Add("other", 0, gauge), []resolve.Subscription{sub("g", "gauge", "stable")}), "g", []string{
 			"catalog subscription/g: let subscription g follow catalog other instead of fleet | subscription g then gets gauge.v2.0.0",
 		}},
-		{"a first version that is not there", input(newShelf().add("fleet", 0, gauge), []resolve.Subscription{change(sub("g", "gauge", "stable"), func(s *resolve.Subscription) { s.StartingCSV = "gauge.v9" })}), "g", []string{
+		{"a first version that is not there", input(newShelf().Add("fleet", 0, gauge), []resolve.Subscription{change(sub("g", "gauge", "stable"), func(s *resolve.Subscription) { s.StartingCSV = "gauge.v9" })}), "g", []string{
 			"starting-csv subscription/g: take startingCSV gauge.v9 out of subscription g | subscription g then gets gauge.v2.0.0",
 			"starting-csv subscription/g: let subscription g start with gauge.v2.0.0 instead of gauge.v9 | subscription g then gets gauge.v2.0.0",
 		}},
-		{"a requirement that nobody meets", input(newShelf().add("fleet", 0, gauge, buoy), []resolve.Subscription{sub("b", "buoy", "stable")}), "b", []string{
+		{"a requirement that nobody meets", input(newShelf().Add("fleet", 0, gauge, buoy), []resolve.Subscription{sub("b", "buoy", "stable")}), "b", []string{
 			"channel subscription/b: move subscription b from channel stable to channel old | subscription b then gets buoy.v1.0.0; gauge.v2.0.0 is then installed, too",
 		}},
-		{"two that provide the same", input(newShelf().add("fleet", 0, gauge, rival), []resolve.Subscription{sub("g", "gauge", "stable"), sub("r", "rival", "stable")}), "g", []string{
+		{"two that provide the same", input(newShelf().Add("fleet", 0, gauge, rival), []resolve.Subscription{sub("g", "gauge", "stable"), sub("r", "rival", "stable")}), "g", []string{
 			"channel subscription/r: move subscription r from channel stable to channel quiet | subscription g then gets gauge.v2.0.0; subscription r then gets rival.v1.0.1",
 			"leave-out subscription/r: delete subscription r | subscription g then gets gauge.v2.0.0",
 		}},
-		{"an operator in the way", input(newShelf().add("fleet", 0, gauge), []resolve.Subscription{sub("g", "gauge", "stable")}, installed("meter", "1.0.0", "", "gives:Gauge")), "g", []string{
+		{"an operator in the way", input(newShelf().Add("fleet", 0, gauge), []resolve.Subscription{sub("g", "gauge", "stable")}, installed("meter", "1.0.0", "", "gives:Gauge")), "g", []string{
 			"remove-operator operator/meter.v1.0.0: remove operator meter.v1.0.0, which no subscription follows | subscription g then gets gauge.v2.0.0",
 		}},
-		{"an operator that has to be upgraded first", input(newShelf().add("fleet", 0, gauge, chain("kelp", "1.0.0").bundle("1.0.0", "pkg:gauge >=2.0.0").p),
+		{"an operator that has to be upgraded first", input(newShelf().Add("fleet", 0, gauge, chain("kelp", "1.0.0").Bundle("1.0.0", "pkg:gauge >=2.0.0").P),
 			[]resolve.Subscription{sub("k", "kelp", "stable")}, installed("gauge", "1.0.0", "", "gives:Gauge")), "k", []string{
 			"subscribe operator/gauge.v1.0.0: subscribe to channel stable of package gauge in catalog fleet, so that the installed gauge.v1.0.0 may be upgraded | subscription k then gets kelp.v1.0.0; gauge.v2.0.0 is then installed, too",
 			"remove-operator operator/gauge.v1.0.0: remove operator gauge.v1.0.0, which no subscription follows | subscription k then gets kelp.v1.0.0; gauge.v2.0.0 is then installed, too",
 		}},
 		{"hidden catalogs", func() resolve.Input {
-			in := input(newShelf().add("fleet", 0, gauge), []resolve.Subscription{sub("g", "gauge", "stable")})
+			in := input(newShelf().Add("fleet", 0, gauge), []resolve.Subscription{sub("g", "gauge", "stable")})
 			in.OperatorGroups[0].ExcludeGlobalCatalogs = true
 			return in
 		}(), "g", []string{
@@ -104,8 +104,8 @@ func TestSuggest(t *testing.T) {
 			"lift-policy-bound policy/band: lift the version bounds of approval policy band | subscription k then gets kelp.v1.0.0; gauge.v2.0.0 is then installed, too",
 		}},
 		{"a strict catalog is sick", func() resolve.Input {
-			s := newShelf().add("fleet", 0, gauge).add("sick", 0, meter)
-			s.health = map[resolve.CatalogKey]resolve.Health{{Name: "sick"}: resolve.Unhealthy("InvalidCatalog"), {Name: "fleet"}: resolve.Healthy}
+			s := newShelf().Add("fleet", 0, gauge).Add("sick", 0, meter)
+			s.Healths = map[resolve.CatalogKey]resolve.Health{{Name: "sick"}: resolve.Unhealthy("InvalidCatalog"), {Name: "fleet"}: resolve.Healthy}
 			return input(s, []resolve.Subscription{sub("g", "gauge", "stable")})
 		}(), "g", []string{
 			"disable-catalog catalog/sick: disable catalog sick until it is repaired | subscription g then gets gauge.v2.0.0",
@@ -133,7 +133,7 @@ const kinds = 9
 func conflict(seed uint64) (in resolve.Input, ask string) {
 	r := rand.New(rand.NewPCG(seed, 4))
 	ask = "asked"
-	company := chain("company", "1.1.0", "1.0.0").bundle("1.1.0").bundle("1.0.0").p
+	company := chain("company", "1.1.0", "1.0.0").Bundle("1.1.0").Bundle("1.0.0").P
 	subs := []resolve.Subscription{sub("company", "company", "stable")}
 	n := 1 + r.IntN(4)
 	var versions []string
@@ -143,7 +143,7 @@ func conflict(seed uint64) (in resolve.Input, ask string) {
 	plain := func(name string, words ...string) *builder {
 		b := chain(name, versions...)
 		for _, v := range versions {
-			b.bundle(v, words...)
+			b.Bundle(v, words...)
 		}
 		return b
 	}
@@ -153,30 +153,30 @@ func conflict(seed uint64) (in resolve.Input, ask string) {
 	var bound []resolve.Bound
 	switch seed % kinds {
 	case 0: // one provider of an API too many
-		s.add("fleet", 0, company, plain("asked", "gives:A").p, plain("rival", "gives:A").p)
+		s.Add("fleet", 0, company, plain("asked", "gives:A").P, plain("rival", "gives:A").P)
 		subs = append(subs, sub("rival", "rival", "stable"))
 	case 1: // an unmanaged operator holds the API
-		s.add("fleet", 0, company, plain("asked", "gives:A").p)
+		s.Add("fleet", 0, company, plain("asked", "gives:A").P)
 		have = append(have, installed("stranger", "1.0.0", "", "gives:A"))
 	case 2: // the channel asks for what nobody has, another one does not
-		b := plain("asked", "api:Nothing").bundle("0.9.0").channel("old", "0.9.0")
-		s.add("fleet", 0, company, b.p)
+		b := plain("asked", "api:Nothing").Bundle("0.9.0").Channel("old", "0.9.0")
+		s.Add("fleet", 0, company, b.P)
 	case 3: // the package is elsewhere
-		s.add("fleet", 0, company).add("other", int32(r.IntN(3)), plain("asked").p)
+		s.Add("fleet", 0, company).Add("other", int32(r.IntN(3)), plain("asked").P)
 	case 4: // a first version that is not there
-		s.add("fleet", 0, company, plain("asked").p)
+		s.Add("fleet", 0, company, plain("asked").P)
 		asked.StartingCSV = "asked.v7"
 	case 5: // two subscriptions to one package that want different versions of it
-		s.add("fleet", 0, company, plain("asked").bundle("0.9.0").channel("side", "0.9.0").p)
+		s.Add("fleet", 0, company, plain("asked").Bundle("0.9.0").Channel("side", "0.9.0").P)
 		subs = append(subs, sub("twin", "asked", "side"))
 	case 6: // an unmanaged operator is too old for what is asked
-		s.add("fleet", 0, company, plain("asked", "pkg:base >=2.0.0").p, chain("base", "2.0.0", "1.0.0").bundle("2.0.0").bundle("1.0.0").p)
+		s.Add("fleet", 0, company, plain("asked", "pkg:base >=2.0.0").P, chain("base", "2.0.0", "1.0.0").Bundle("2.0.0").Bundle("1.0.0").P)
 		have = append(have, installed("base", "1.0.0", ""))
 	case 7: // a policy that allows none of what is asked for
-		s.add("fleet", 0, company, plain("asked", "pkg:base >=2.0.0").p, chain("base", "2.0.0", "1.0.0").bundle("2.0.0").bundle("1.0.0").p)
+		s.Add("fleet", 0, company, plain("asked", "pkg:base >=2.0.0").P, chain("base", "2.0.0", "1.0.0").Bundle("2.0.0").Bundle("1.0.0").P)
 		bound = []resolve.Bound{{Policy: "p", Packages: []string{"base"}, Ceiling: "1.0.0"}}
 	default: // a typing error in the channel
-		s.add("fleet", 0, company, plain("asked").p)
+		s.Add("fleet", 0, company, plain("asked").P)
 		asked.Channel = "stabel"
 	}
 	in = input(s, append(subs, asked), have...)
@@ -234,16 +234,16 @@ func TestEveryRemedyHelps(t *testing.T) {
 // TestSuggestIgnoresTheOrderOfCatalogs: a View gives catalogs in any order, and the same advice comes of each.
 func TestSuggestIgnoresTheOrderOfCatalogs(t *testing.T) {
 	t.Parallel()
-	base := func() catalog.Package { return chain("base", "2.0.0", "1.0.0").bundle("2.0.0").bundle("1.0.0").p }
-	s := newShelf().add("fleet", 0, chain("asked", "1.0.0").bundle("1.0.0", "pkg:base >=2.0.0").p)
-	s.add("b", 0, base()).add("a", 0, base()).add("c", 7, base())
+	base := func() catalog.Package { return chain("base", "2.0.0", "1.0.0").Bundle("2.0.0").Bundle("1.0.0").P }
+	s := newShelf().Add("fleet", 0, chain("asked", "1.0.0").Bundle("1.0.0", "pkg:base >=2.0.0").P)
+	s.Add("b", 0, base()).Add("a", 0, base()).Add("c", 7, base())
 	in := input(s, []resolve.Subscription{sub("asked", "asked", "stable")}, installed("base", "1.0.0", ""))
 	want := suggest(in, "asked")
 	if len(want.Remedies) < 2 || want.Remedies[0].Kind != remedy.Subscribe {
 		t.Fatalf("no subscription is offered: %v", told(want))
 	}
-	for range len(s.catalogs) {
-		s.catalogs = append(s.catalogs[1:], s.catalogs[0])
+	for range len(s.Listed) {
+		s.Listed = append(s.Listed[1:], s.Listed[0])
 		if diff := cmp.Diff(want, suggest(in, "asked")); diff != "" {
 			t.Errorf("with the catalogs in another order (-want +got):\n%s", diff)
 		}
@@ -256,9 +256,9 @@ func TestSuggestIsBounded(t *testing.T) {
 	s := newShelf()
 	b := pkg("asked", "c000")
 	for i := range 2 * remedy.MaxTrials {
-		b.channel(fmt.Sprintf("c%03d", i), fmt.Sprintf("1.%d.0", i)).bundle(fmt.Sprintf("1.%d.0", i), "api:Nothing")
+		b.Channel(fmt.Sprintf("c%03d", i), fmt.Sprintf("1.%d.0", i)).Bundle(fmt.Sprintf("1.%d.0", i), "api:Nothing")
 	}
-	s.add("fleet", 0, b.p)
+	s.Add("fleet", 0, b.P)
 	advice := suggest(input(s, []resolve.Subscription{sub("asked", "asked", "c000")}), "asked")
 	if len(advice.Remedies) != 0 || advice.Tried != remedy.MaxTrials || !advice.Exhausted {
 		t.Errorf("advice %+v", advice)
@@ -271,7 +271,7 @@ func riddle(variables, clauses int) resolve.Input {
 	draw := rand.New(rand.NewPCG(3, 4))
 	var packages []catalog.Package
 	for v := range variables {
-		packages = append(packages, chain(fmt.Sprintf("var%03d", v), "2.0.0", "1.0.0").bundle("2.0.0").bundle("1.0.0").p)
+		packages = append(packages, chain(fmt.Sprintf("var%03d", v), "2.0.0", "1.0.0").Bundle("2.0.0").Bundle("1.0.0").P)
 	}
 	var subs []resolve.Subscription
 	for c := range clauses {
@@ -281,10 +281,10 @@ func riddle(variables, clauses int) resolve.Input {
 		}
 		word := `constraint:{"any":{"constraints":[` + strings.Join(parts, ",") + `]}}`
 		name := fmt.Sprintf("clause%04d", c)
-		packages = append(packages, pkg(name, "stable").channel("stable", "2.0.0").channel("old", "1.0.0").bundle("2.0.0", word).bundle("1.0.0", word).p)
+		packages = append(packages, pkg(name, "stable").Channel("stable", "2.0.0").Channel("old", "1.0.0").Bundle("2.0.0", word).Bundle("1.0.0", word).P)
 		subs = append(subs, sub(name, name, "stable"))
 	}
-	return input(newShelf().add("fleet", 0, packages...), subs)
+	return input(newShelf().Add("fleet", 0, packages...), subs)
 }
 
 // TestSuggestIsBoundedWhereTheNamespaceIsHard: the searches of one advice share one budget, and it ends where nobody waits.

@@ -17,7 +17,7 @@ import (
 // TestClustersDoNotTouch: what happens elsewhere in the namespace does not change a byte of a component (DESIGN D5).
 func TestClustersDoNotTouch(t *testing.T) {
 	t.Parallel()
-	view := newShelf().add("fleet", 0, one("a", "api:B"), one("b", "gives:B"), one("c"), one("d", "api:Nobody"))
+	view := newShelf().Add("fleet", 0, one("a", "api:B"), one("b", "gives:B"), one("c"), one("d", "api:Nobody"))
 	in := input(view, []resolve.Subscription{sub("s", "a", "stable")})
 	want := bytesOfComponent(t, resolve.Resolve(in).Components[0])
 	in.Subscriptions = append(in.Subscriptions, sub("t", "c", "stable"), sub("u", "d", "stable"), sub("v", "nowhere", "stable"))
@@ -33,38 +33,38 @@ func TestPieces(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
 		name string
-		view *shelf
+		view *catalogs
 		subs []resolve.Subscription
 		have []resolve.Installed
 		want []string
 	}{
 		{
 			"one cluster, nothing shared: apart",
-			newShelf().add("fleet", 0, two("a", nil, words("api:X")), two("b", nil, words("api:X")), one("x", "gives:X")),
+			newShelf().Add("fleet", 0, two("a", nil, words("api:X")), two("b", nil, words("api:X")), one("x", "gives:X")),
 			[]resolve.Subscription{sub("s", "a", "stable"), sub("t", "b", "stable")},
 			nil,
 			[]string{"a: a.v2.0.0 stable ChannelHead", "b: b.v2.0.0 stable ChannelHead"},
 		}, {
 			"what is installed serves: apart",
-			newShelf().add("fleet", 0, one("a", "api:X"), two("b", nil, nil), one("x", "gives:X")),
+			newShelf().Add("fleet", 0, one("a", "api:X"), two("b", nil, nil), one("x", "gives:X")),
 			[]resolve.Subscription{sub("s", "a", "stable"), sub("t", "b", "stable"), sub("u", "x", "stable")},
 			[]resolve.Installed{installed("x", "1.0.0", "u", "gives:X"), installed("b", "1.0.0", "t", "api:X")},
 			[]string{"a: a.v1.0.0 stable ChannelHead", "b: b.v2.0.0 stable NextStep", "x: nothing"},
 		}, {
 			"an API moves from one to the other: together",
-			newShelf().add("fleet", 0, two("a", nil, words("gives:X")), two("b", words("gives:X"), nil)),
+			newShelf().Add("fleet", 0, two("a", nil, words("gives:X")), two("b", words("gives:X"), nil)),
 			[]resolve.Subscription{sub("s", "a", "stable"), sub("t", "b", "stable")},
 			[]resolve.Installed{installed("a", "1.0.0", "s", "gives:X"), installed("b", "1.0.0", "t")},
 			[]string{"a+b: a.v2.0.0 stable NextStep, b.v2.0.0 stable NextStep"},
 		}, {
 			"who drops an API waits for who needs it no more: together",
-			newShelf().add("fleet", 0, two("a", nil, words("gives:X")), two("b", nil, words("api:X"))),
+			newShelf().Add("fleet", 0, two("a", nil, words("gives:X")), two("b", nil, words("api:X"))),
 			[]resolve.Subscription{sub("s", "a", "stable"), sub("t", "b", "stable")},
 			[]resolve.Installed{installed("a", "1.0.0", "s", "gives:X"), installed("b", "1.0.0", "t", "api:X")},
 			[]string{"a+b: a.v2.0.0 stable NextStep, b.v2.0.0 stable NextStep"},
 		}, {
 			"who keeps the API goes alone",
-			newShelf().add("fleet", 0, two("a", words("gives:X"), words("gives:X")), two("b", words("api:X"), words("api:X"))),
+			newShelf().Add("fleet", 0, two("a", words("gives:X"), words("gives:X")), two("b", words("api:X"), words("api:X"))),
 			[]resolve.Subscription{sub("s", "a", "stable"), sub("t", "b", "stable")},
 			[]resolve.Installed{installed("a", "1.0.0", "s", "gives:X"), installed("b", "1.0.0", "t", "api:X")},
 			[]string{"a: a.v2.0.0 stable NextStep", "b: b.v2.0.0 stable NextStep"},
@@ -126,11 +126,11 @@ func TestEveryComponentResolvesAgain(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawCase(t)
-		for i := range c.view.catalogs {
-			c.view.catalogs[i].Revision = ""
+		for i := range c.view.Listed {
+			c.view.Listed[i].Revision = ""
 		}
 		documents := map[digest.Digest]*offer.Package{}
-		for _, packages := range c.view.packages {
+		for _, packages := range c.view.Documents {
 			for _, p := range packages {
 				documents[p.Digest] = p
 			}
@@ -147,7 +147,7 @@ func TestEveryComponentResolvesAgain(t *testing.T) {
 // TestSharedFailsTogether: with joint plans one failure is everybody's, as with OLM (R-RES-42, R-RES-63).
 func TestSharedFailsTogether(t *testing.T) {
 	t.Parallel()
-	view := newShelf().add("fleet", 0, one("a"), one("b", "api:Nobody"))
+	view := newShelf().Add("fleet", 0, one("a"), one("b", "api:Nobody"))
 	in := input(view, []resolve.Subscription{sub("s", "a", "stable"), sub("t", "b", "stable")})
 	in.OperatorGroups[0].Shared = true
 	r := resolve.Resolve(in)
@@ -162,7 +162,7 @@ func TestSharedFailsTogether(t *testing.T) {
 // TestFaultsFailOnlyWhoReachesThem: the others of a cluster go on.
 func TestFaultsFailOnlyWhoReachesThem(t *testing.T) {
 	t.Parallel()
-	view := newShelf().add("fleet", 0, one("a", "api:B", `constraint:{"some":1}`), one("b", "gives:B"), one("c", "api:B"))
+	view := newShelf().Add("fleet", 0, one("a", "api:B", `constraint:{"some":1}`), one("b", "gives:B"), one("c", "api:B"))
 	r := resolve.Resolve(input(view, []resolve.Subscription{sub("s", "a", "stable"), sub("t", "c", "stable"), sub("u", "b", "stable")}))
 	want := []string{"a: failed invalid-constraint", "b+c: b.v1.0.0 stable ChannelHead, c.v1.0.0 stable ChannelHead"}
 	if diff := cmp.Diff(want, lines(r)); diff != "" {
@@ -173,8 +173,8 @@ func TestFaultsFailOnlyWhoReachesThem(t *testing.T) {
 // TestPolicyBounds: versions that a policy forbids are not chosen, what is installed stays, and the policy is named.
 func TestPolicyBounds(t *testing.T) {
 	t.Parallel()
-	view := func() *shelf {
-		return newShelf().add("fleet", 0, chain("a", "3.0.0", "2.0.0", "1.0.0").bundle("3.0.0").bundle("2.0.0").bundle("1.0.0").p, one("needy", "pkg:a >=2.0.0"))
+	view := func() *catalogs {
+		return newShelf().Add("fleet", 0, chain("a", "3.0.0", "2.0.0", "1.0.0").Bundle("3.0.0").Bundle("2.0.0").Bundle("1.0.0").P, one("needy", "pkg:a >=2.0.0"))
 	}
 	start := sub("s", "a", "stable")
 	start.StartingCSV = "a.v3.0.0"
@@ -224,10 +224,10 @@ func TestTooManyCandidates(t *testing.T) {
 	}
 	asks, serves := chain("a", versions...), chain("b", versions...)
 	for i, v := range versions {
-		asks.bundle(v, fmt.Sprintf("pkg:b >0.0.%d", i))
-		serves.bundle(v)
+		asks.Bundle(v, fmt.Sprintf("pkg:b >0.0.%d", i))
+		serves.Bundle(v)
 	}
-	r := resolve.Resolve(input(newShelf().add("fleet", 0, asks.p, serves.p, one("c")), []resolve.Subscription{sub("s", "a", "stable"), sub("t", "c", "stable")}))
+	r := resolve.Resolve(input(newShelf().Add("fleet", 0, asks.P, serves.P, one("c")), []resolve.Subscription{sub("s", "a", "stable"), sub("t", "c", "stable")}))
 	if diff := cmp.Diff([]string{"a: failed too-hard", "c: c.v1.0.0 stable ChannelHead"}, lines(r)); diff != "" {
 		t.Fatal(diff)
 	}

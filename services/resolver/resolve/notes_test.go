@@ -13,11 +13,11 @@ import (
 )
 
 func one(name string, words ...string) catalog.Package {
-	return chain(name, "1.0.0").bundle("1.0.0", words...).p
+	return chain(name, "1.0.0").Bundle("1.0.0", words...).P
 }
 
 func two(name string, newer, older []string) catalog.Package {
-	return chain(name, "2.0.0", "1.0.0").bundle("2.0.0", newer...).bundle("1.0.0", older...).p
+	return chain(name, "2.0.0", "1.0.0").Bundle("2.0.0", newer...).Bundle("1.0.0", older...).P
 }
 
 func words(w ...string) []string { return w }
@@ -38,35 +38,35 @@ func unknown(csv string, props ...catalog.Property) resolve.Installed {
 // (RESOLVER-NOTES §2).
 func TestCandidates(t *testing.T) {
 	t.Parallel()
-	older := chain("a", "1.0.0").bundle("1.0.0").p
-	newer := pkg("a", "stable").channel("stable", "2.0.0<1.0.0").bundle("2.0.0").p
-	skipping := pkg("a", "stable").channel("stable", "2.0.0 skips=1.0.0", "1.0.0").bundle("2.0.0").bundle("1.0.0").p
-	heads := pkg("a", "stable").channel("stable", "2.0.0", "1.0.0").bundle("2.0.0").bundle("1.0.0").p
+	older := chain("a", "1.0.0").Bundle("1.0.0").P
+	newer := pkg("a", "stable").Channel("stable", "2.0.0<1.0.0").Bundle("2.0.0").P
+	skipping := pkg("a", "stable").Channel("stable", "2.0.0 skips=1.0.0", "1.0.0").Bundle("2.0.0").Bundle("1.0.0").P
+	heads := pkg("a", "stable").Channel("stable", "2.0.0", "1.0.0").Bundle("2.0.0").Bundle("1.0.0").P
 	start := func(s resolve.Subscription, csv string) resolve.Subscription { s.StartingCSV = csv; return s }
 	cases := []struct {
 		name string
-		view *shelf
+		view *catalogs
 		sub  resolve.Subscription
 		have []resolve.Installed
 		want string
 	}{
-		{"two catalogs, one package, no catalog named (2.1)", newShelf().add("fleet", 0, older).add("other", 0, older), nowhere("s", "a", "stable"), nil, "a: failed invalid-channel"},
-		{"the same with a starting CSV (2.1)", newShelf().add("fleet", 0, older).add("other", 0, older), start(nowhere("s", "a", "stable"), "a.v1.0.0"), nil, "a: failed invalid-channel"},
-		{"catalogs that complete each other (2.1)", newShelf().add("fleet", 0, older).add("other", 0, newer), nowhere("s", "a", "stable"), nil, "a: a.v2.0.0 stable ChannelHead"},
-		{"one step over two catalogs (2.1)", newShelf().add("fleet", 0, older).add("other", 0, newer), nowhere("s", "a", "stable"), []resolve.Installed{installed("a", "1.0.0", "s")}, "a: a.v2.0.0 stable NextStep"},
-		{"a starting CSV counts again once the CSV is lost (2.3)", newShelf().add("fleet", 0, two("a", nil, nil)), start(sub("s", "a", "stable"), "a.v1.0.0"), nil, "a: a.v1.0.0 stable StartingCSV"},
-		{"a skipped entry may be the starting CSV (2.3)", newShelf().add("fleet", 0, skipping), start(sub("s", "a", "stable"), "a.v1.0.0"), nil, "a: a.v1.0.0 stable StartingCSV"},
-		{"and the shape of its channel does not matter (2.3)", newShelf().add("fleet", 0, heads), start(sub("s", "a", "stable"), "a.v1.0.0"), nil, "a: a.v1.0.0 stable StartingCSV"},
-		{"but it may not replace itself (3.1)", newShelf().add("fleet", 0, pkg("a", "stable").channel("stable", "2.0.0", "1.0.0<1.0.0").bundle("2.0.0").bundle("1.0.0").p), start(sub("s", "a", "stable"), "a.v1.0.0"), nil, "a: failed invalid-channel"},
-		{"an older bundle with a wide range is a successor (2.4)", newShelf().add("fleet", 0, pkg("a", "stable").channel("stable", "1.0.0 range=>=0.0.0").bundle("1.0.0").p), sub("s", "a", "stable"), []resolve.Installed{installed("a", "3.0.0", "s")}, "a: a.v1.0.0 stable SkipRange"},
-		{"a range that covers its own version plans nothing (2.4)", newShelf().add("fleet", 0, pkg("a", "stable").channel("stable", "1.0.0 range=<=1.0.0").bundle("1.0.0").p), sub("s", "a", "stable"), []resolve.Installed{installed("a", "1.0.0", "s")}, "a: nothing"},
-		{"a CSV without version counts as 0.0.0 (2.4)", newShelf().add("fleet", 0, pkg("a", "stable").channel("stable", "1.0.0 range=<0.1.0").bundle("1.0.0").p), sub("s", "a", "stable"), []resolve.Installed{{CSV: "a.odd", Package: "a", Subscription: "s"}}, "a: a.v1.0.0 stable SkipRange"},
-		{"behind a skipped entry it is stuck (2.5)", newShelf().add("fleet", 0, pkg("a", "stable").channel("stable", "3.0.0 skips=2.0.0", "2.0.0<1.0.0").bundle("3.0.0").bundle("2.0.0").p), sub("s", "a", "stable"), []resolve.Installed{installed("a", "1.0.0", "s")}, "a: nothing"},
-		{"replaces works across packages (2.7)", newShelf().add("fleet", 0, chain("b", "2.0.0").bundle("2.0.0").p, pkg("a", "stable").channel("stable", "2.0.0<1.0.0").bundle("2.0.0").p), sub("s", "a", "stable"), []resolve.Installed{{CSV: "a.v1.0.0", Package: "b", Subscription: "s"}}, "a+b: a.v2.0.0 stable NextStep"},
-		{"a malformed requirement of an old entry (2.8)", newShelf().add("fleet", 0, two("a", nil, words(`constraint:{"some":1}`))), sub("s", "a", "stable"), nil, "a: failed invalid-constraint"},
-		{"of an entry that could serve (2.8)", newShelf().add("fleet", 0, one("a", "api:B"), two("b", words("gives:B"), words("gives:B", `constraint:{"some":1}`))), sub("s", "a", "stable"), nil, "a: failed invalid-constraint"},
-		{"a malformed channel that could serve (3.3)", newShelf().add("fleet", 0, one("a", "api:B"), one("b", "gives:B"), pkg("c", "stable").channel("stable", "2.0.0", "1.0.0").bundle("2.0.0").bundle("1.0.0", "gives:B").p), sub("s", "a", "stable"), nil, "a: failed invalid-channel"},
-		{"but not one that could not (3.3)", newShelf().add("fleet", 0, one("a", "api:B"), one("b", "gives:B"), heads), sub("s", "b", "stable"), nil, "b: b.v1.0.0 stable ChannelHead"},
+		{"two catalogs, one package, no catalog named (2.1)", newShelf().Add("fleet", 0, older).Add("other", 0, older), nowhere("s", "a", "stable"), nil, "a: failed invalid-channel"},
+		{"the same with a starting CSV (2.1)", newShelf().Add("fleet", 0, older).Add("other", 0, older), start(nowhere("s", "a", "stable"), "a.v1.0.0"), nil, "a: failed invalid-channel"},
+		{"catalogs that complete each other (2.1)", newShelf().Add("fleet", 0, older).Add("other", 0, newer), nowhere("s", "a", "stable"), nil, "a: a.v2.0.0 stable ChannelHead"},
+		{"one step over two catalogs (2.1)", newShelf().Add("fleet", 0, older).Add("other", 0, newer), nowhere("s", "a", "stable"), []resolve.Installed{installed("a", "1.0.0", "s")}, "a: a.v2.0.0 stable NextStep"},
+		{"a starting CSV counts again once the CSV is lost (2.3)", newShelf().Add("fleet", 0, two("a", nil, nil)), start(sub("s", "a", "stable"), "a.v1.0.0"), nil, "a: a.v1.0.0 stable StartingCSV"},
+		{"a skipped entry may be the starting CSV (2.3)", newShelf().Add("fleet", 0, skipping), start(sub("s", "a", "stable"), "a.v1.0.0"), nil, "a: a.v1.0.0 stable StartingCSV"},
+		{"and the shape of its channel does not matter (2.3)", newShelf().Add("fleet", 0, heads), start(sub("s", "a", "stable"), "a.v1.0.0"), nil, "a: a.v1.0.0 stable StartingCSV"},
+		{"but it may not replace itself (3.1)", newShelf().Add("fleet", 0, pkg("a", "stable").Channel("stable", "2.0.0", "1.0.0<1.0.0").Bundle("2.0.0").Bundle("1.0.0").P), start(sub("s", "a", "stable"), "a.v1.0.0"), nil, "a: failed invalid-channel"},
+		{"an older bundle with a wide range is a successor (2.4)", newShelf().Add("fleet", 0, pkg("a", "stable").Channel("stable", "1.0.0 range=>=0.0.0").Bundle("1.0.0").P), sub("s", "a", "stable"), []resolve.Installed{installed("a", "3.0.0", "s")}, "a: a.v1.0.0 stable SkipRange"},
+		{"a range that covers its own version plans nothing (2.4)", newShelf().Add("fleet", 0, pkg("a", "stable").Channel("stable", "1.0.0 range=<=1.0.0").Bundle("1.0.0").P), sub("s", "a", "stable"), []resolve.Installed{installed("a", "1.0.0", "s")}, "a: nothing"},
+		{"a CSV without version counts as 0.0.0 (2.4)", newShelf().Add("fleet", 0, pkg("a", "stable").Channel("stable", "1.0.0 range=<0.1.0").Bundle("1.0.0").P), sub("s", "a", "stable"), []resolve.Installed{{CSV: "a.odd", Package: "a", Subscription: "s"}}, "a: a.v1.0.0 stable SkipRange"},
+		{"behind a skipped entry it is stuck (2.5)", newShelf().Add("fleet", 0, pkg("a", "stable").Channel("stable", "3.0.0 skips=2.0.0", "2.0.0<1.0.0").Bundle("3.0.0").Bundle("2.0.0").P), sub("s", "a", "stable"), []resolve.Installed{installed("a", "1.0.0", "s")}, "a: nothing"},
+		{"replaces works across packages (2.7)", newShelf().Add("fleet", 0, chain("b", "2.0.0").Bundle("2.0.0").P, pkg("a", "stable").Channel("stable", "2.0.0<1.0.0").Bundle("2.0.0").P), sub("s", "a", "stable"), []resolve.Installed{{CSV: "a.v1.0.0", Package: "b", Subscription: "s"}}, "a+b: a.v2.0.0 stable NextStep"},
+		{"a malformed requirement of an old entry (2.8)", newShelf().Add("fleet", 0, two("a", nil, words(`constraint:{"some":1}`))), sub("s", "a", "stable"), nil, "a: failed invalid-constraint"},
+		{"of an entry that could serve (2.8)", newShelf().Add("fleet", 0, one("a", "api:B"), two("b", words("gives:B"), words("gives:B", `constraint:{"some":1}`))), sub("s", "a", "stable"), nil, "a: failed invalid-constraint"},
+		{"a malformed channel that could serve (3.3)", newShelf().Add("fleet", 0, one("a", "api:B"), one("b", "gives:B"), pkg("c", "stable").Channel("stable", "2.0.0", "1.0.0").Bundle("2.0.0").Bundle("1.0.0", "gives:B").P), sub("s", "a", "stable"), nil, "a: failed invalid-channel"},
+		{"but not one that could not (3.3)", newShelf().Add("fleet", 0, one("a", "api:B"), one("b", "gives:B"), heads), sub("s", "b", "stable"), nil, "b: b.v1.0.0 stable ChannelHead"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -86,55 +86,55 @@ func TestInstalled(t *testing.T) {
 	other := installed("b", "2.0.0", "t", "gives:B")
 	cases := []struct {
 		name string
-		view *shelf
+		view *catalogs
 		subs []resolve.Subscription
 		have []resolve.Installed
 		want []string
 	}{
 		{
 			"of two of one package nobody knows which serves (3.4)",
-			newShelf().add("fleet", 0, one("a", "api:B"), two("b", words("gives:B"), words("gives:B"))),
+			newShelf().Add("fleet", 0, one("a", "api:B"), two("b", words("gives:B"), words("gives:B"))),
 			[]resolve.Subscription{sub("s", "a", "stable"), sub("t", "b", "stable")},
 			[]resolve.Installed{b, other},
 			[]string{"a: failed invalid-channel", "b: failed unsatisfiable"},
 		}, {
 			"of those that nobody follows one is looked at (3.4)",
-			newShelf().add("fleet", 0, one("a", `constraint:{"any":{"constraints":[{"gvk":{"group":"sea.test","version":"v1","kind":"X"}},{"gvk":{"group":"sea.test","version":"v1","kind":"Y"}}]}}`)),
+			newShelf().Add("fleet", 0, one("a", `constraint:{"any":{"constraints":[{"gvk":{"group":"sea.test","version":"v1","kind":"X"}},{"gvk":{"group":"sea.test","version":"v1","kind":"Y"}}]}}`)),
 			[]resolve.Subscription{sub("s", "a", "stable")},
 			[]resolve.Installed{unknown("m", property(catalog.TypeGVK, api("X"))), unknown("n", property(catalog.TypeGVK, api("Y")))},
 			[]string{"a: a.v1.0.0 stable ChannelHead"},
 		}, {
 			"one without package is taken up by its name",
-			newShelf().add("fleet", 0, one("a")),
+			newShelf().Add("fleet", 0, one("a")),
 			[]resolve.Subscription{sub("s", "a", "stable")},
 			[]resolve.Installed{unknown("a.v1.0.0")},
 			[]string{"a: nothing"},
 		}, {
 			"two subscriptions record one CSV: one answer for both",
-			newShelf().add("fleet", 0, two("a", nil, nil)),
+			newShelf().Add("fleet", 0, two("a", nil, nil)),
 			[]resolve.Subscription{sub("s", "a", "stable"), {Name: "t", Package: "a", Channel: "stable", Catalog: "fleet", InstalledCSV: "a.v1.0.0"}},
 			[]resolve.Installed{installed("a", "1.0.0", "s")},
 			[]string{"a: a.v2.0.0 stable NextStep"},
 		}, {
 			"one that requires something has it installed (5.8)",
-			newShelf().add("fleet", 0, one("b", "gives:B")), nil,
+			newShelf().Add("fleet", 0, one("b", "gives:B")), nil,
 			[]resolve.Installed{installed("z", "1.0.0", "", "api:B")},
 			[]string{"b+z: b.v1.0.0 stable RequiredAPI"},
 		}, {
 			"one that lists an API twice fails, and nobody else (6.2)",
-			newShelf().add("fleet", 0, one("a")),
+			newShelf().Add("fleet", 0, one("a")),
 			[]resolve.Subscription{sub("s", "a", "stable")},
 			[]resolve.Installed{installed("z", "1.0.0", "", "gives:B", "gives:B")},
 			[]string{"a: a.v1.0.0 stable ChannelHead", "z: failed unsatisfiable"},
 		}, {
 			"a deprecated one has to move (8.2)",
-			newShelf().add("fleet", 0, two("a", nil, nil), two("c", nil, nil)),
+			newShelf().Add("fleet", 0, two("a", nil, nil), two("c", nil, nil)),
 			[]resolve.Subscription{sub("s", "a", "stable"), sub("t", "c", "stable")},
 			[]resolve.Installed{installed("a", "1.0.0", "s", "deprecated"), installed("c", "2.0.0", "t", "deprecated")},
 			[]string{"a: a.v2.0.0 stable NextStep", "c: failed unsatisfiable"},
 		}, {
 			"what stays keeps what it has, though who has it to give fails (R-RES-2)",
-			newShelf().add("fleet", 0, two("f", nil, words("pkg:p >=1.0.0", "gives:Y")), one("p", "gives:X")),
+			newShelf().Add("fleet", 0, two("f", nil, words("pkg:p >=1.0.0", "gives:Y")), one("p", "gives:X")),
 			[]resolve.Subscription{sub("s", "f", "stable")},
 			[]resolve.Installed{installed("d", "1.0.0", "", "gives:X", "api:Y"), installed("f", "1.0.0", "s", "pkg:p >=1.0.0", "gives:Y")},
 			[]string{"d: failed unsatisfiable", "f: failed unsatisfiable"},
@@ -154,7 +154,7 @@ func TestInstalled(t *testing.T) {
 // TestTakenOver: a bundle that replaces a CSV of which nobody knows the package takes its place (RESOLVER-NOTES 7.1).
 func TestTakenOver(t *testing.T) {
 	t.Parallel()
-	r := resolve.Resolve(input(newShelf().add("fleet", 0, two("a", nil, nil)), []resolve.Subscription{sub("s", "a", "stable")}, unknown("a.v1.0.0")))
+	r := resolve.Resolve(input(newShelf().Add("fleet", 0, two("a", nil, nil)), []resolve.Subscription{sub("s", "a", "stable")}, unknown("a.v1.0.0")))
 	if diff := cmp.Diff([]string{"a: a.v2.0.0 stable ChannelHead"}, lines(r)); diff != "" {
 		t.Fatal(diff)
 	}
@@ -166,7 +166,7 @@ func TestTakenOver(t *testing.T) {
 // TestNewcomerBesideFollower: a new subscription to what another one follows moves both, and the CSV goes.
 func TestNewcomerBesideFollower(t *testing.T) {
 	t.Parallel()
-	in := input(newShelf().add("fleet", 0, two("a", nil, nil)), []resolve.Subscription{sub("a", "a", "stable"), sub("follower", "a", "stable")}, installed("a", "1.0.0", "follower"))
+	in := input(newShelf().Add("fleet", 0, two("a", nil, nil)), []resolve.Subscription{sub("a", "a", "stable"), sub("follower", "a", "stable")}, installed("a", "1.0.0", "follower"))
 	r := resolve.Resolve(in)
 	if diff := cmp.Diff([]string{"a: a.v2.0.0 stable NextStep"}, lines(r)); diff != "" {
 		t.Fatal(diff)
@@ -180,9 +180,9 @@ func TestNewcomerBesideFollower(t *testing.T) {
 // TestFollowedIsNotTakenOver: what another subscription follows is its business, whatever a bundle says to replace.
 func TestFollowedIsNotTakenOver(t *testing.T) {
 	t.Parallel()
-	mover := pkg("b", "stable").bundle("2.0.0").p
+	mover := pkg("b", "stable").Bundle("2.0.0").P
 	mover.Channels = []catalog.Channel{{Name: "stable", Entries: []catalog.Entry{{Name: "b.v2.0.0", Replaces: "a.v1.0.0"}}}}
-	r := resolve.Resolve(input(newShelf().add("fleet", 0, one("a"), mover), []resolve.Subscription{sub("s", "a", "stable"), sub("t", "b", "stable")}, installed("a", "1.0.0", "s")))
+	r := resolve.Resolve(input(newShelf().Add("fleet", 0, one("a"), mover), []resolve.Subscription{sub("s", "a", "stable"), sub("t", "b", "stable")}, installed("a", "1.0.0", "s")))
 	if diff := cmp.Diff([]string{"a: nothing", "b: b.v2.0.0 stable ChannelHead"}, lines(r)); diff != "" {
 		t.Fatal(diff)
 	}
@@ -213,7 +213,7 @@ func TestFailForward(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			view := newShelf().add("fleet", 0, chain("a", "3.0.0", "2.0.0", "1.0.0").bundle("3.0.0").bundle("2.0.0").bundle("1.0.0").p)
+			view := newShelf().Add("fleet", 0, chain("a", "3.0.0", "2.0.0", "1.0.0").Bundle("3.0.0").Bundle("2.0.0").Bundle("1.0.0").P)
 			in := input(view, []resolve.Subscription{sub("s", "a", "stable")}, c.have...)
 			in.OperatorGroups[0].FailForward = true
 			if diff := cmp.Diff([]string{c.want}, lines(resolve.Resolve(in))); diff != "" {
@@ -226,9 +226,9 @@ func TestFailForward(t *testing.T) {
 // TestExplainedInstead: an explanation says what exists instead, and from which document (R-RES-43).
 func TestExplainedInstead(t *testing.T) {
 	t.Parallel()
-	view := newShelf().add("fleet", 0, pkg("anchor", "stable").channel("stable", "2.0.0 skips=1.0.0", "1.0.0").bundle("1.0.0").p, one("clash", "gives:X", "gives:X")).
-		add("empty", 0, catalog.Package{Name: "none"})
-	view.packages[resolve.CatalogKey{Name: "empty"}] = nil
+	view := newShelf().Add("fleet", 0, pkg("anchor", "stable").Channel("stable", "2.0.0 skips=1.0.0", "1.0.0").Bundle("1.0.0").P, one("clash", "gives:X", "gives:X")).
+		Add("empty", 0, catalog.Package{Name: "none"})
+	view.Documents[resolve.CatalogKey{Name: "empty"}] = nil
 	start := sub("s", "anchor", "stable")
 	start.StartingCSV = "anchor.v1.0.1"
 	empty := sub("s", "anchor", "stable")
@@ -269,9 +269,9 @@ func TestLongExplanations(t *testing.T) {
 	}
 	a := chain("a", versions...)
 	for i, v := range versions {
-		a.bundle(v, fmt.Sprintf("pkg:b >0.0.%d", i))
+		a.Bundle(v, fmt.Sprintf("pkg:b >0.0.%d", i))
 	}
-	f := resolve.Resolve(input(newShelf().add("fleet", 0, a.p), []resolve.Subscription{sub("s", "a", "stable")})).Components[0].Failure
+	f := resolve.Resolve(input(newShelf().Add("fleet", 0, a.P), []resolve.Subscription{sub("s", "a", "stable")})).Components[0].Failure
 	if f == nil || len(f.Statements) != resolve.MaxStatements || f.More != n+2-resolve.MaxStatements {
 		t.Errorf("got %+v", f)
 	}

@@ -17,7 +17,7 @@ import (
 // fleetCase is a random small namespace: packages a to f in two catalogs, operators installed by
 // subscription or without, new subscriptions.
 type fleetCase struct {
-	view  *shelf
+	view  *catalogs
 	props map[string][]catalog.Property // by CSV
 	in    resolve.Input
 }
@@ -31,13 +31,13 @@ func drawCase(t *rapid.T) fleetCase {
 		b := chain(name, versions...)
 		for _, v := range versions {
 			words := drawWords(t, names)
-			b.bundle(v, words...)
+			b.Bundle(v, words...)
 			c.props[name+".v"+v] = properties(name, v, words...)
 		}
-		packages = append(packages, b.p)
+		packages = append(packages, b.P)
 	}
 	cut := rapid.IntRange(1, len(packages)-1).Draw(t, "cut")
-	c.view.add("fleet", 0, packages[:cut]...).add("other", rapid.Int32Range(-1, 1).Draw(t, "priority"), packages[cut:]...)
+	c.view.Add("fleet", 0, packages[:cut]...).Add("other", rapid.Int32Range(-1, 1).Draw(t, "priority"), packages[cut:]...)
 	c.in = input(c.view, nil)
 	for i, name := range names {
 		c.drawIntent(t, name, i < cut, packages[i])
@@ -110,7 +110,7 @@ func TestResultsAreDeterministic(t *testing.T) {
 		first := bytesOf(t, resolve.Resolve(c.in))
 		slices.Reverse(c.in.Subscriptions)
 		slices.Reverse(c.in.Installed)
-		slices.Reverse(c.view.catalogs)
+		slices.Reverse(c.view.Listed)
 		if again := bytesOf(t, resolve.Resolve(c.in)); again != first {
 			t.Fatalf("another order gives\n%s\nnot\n%s", again, first)
 		}

@@ -57,16 +57,16 @@ func (r replay) Health(c resolve.CatalogKey) resolve.Health {
 }
 
 // everyQuestion is a view in which subscriptions "s" and "typo" ask all there is to ask.
-func everyQuestion(change func(*shelf)) *shelf {
-	byImage := chain("a", "1.0.0").bundle("1.0.0", "api:B").p
+func everyQuestion(change func(*catalogs)) *catalogs {
+	byImage := chain("a", "1.0.0").Bundle("1.0.0", "api:B").P
 	byImage.Bundles[0].Image = "registry.test/a:1"
-	view := newShelf().add("fleet", 0, byImage, chain("b", "1.0.0").bundle("1.0.0", "gives:B").p).add("other", 0, chain("c", "1.0.0").bundle("1.0.0").p)
-	for i := range view.catalogs {
-		view.catalogs[i].Revision = "" // a plan names it beside what was consulted
+	view := newShelf().Add("fleet", 0, byImage, chain("b", "1.0.0").Bundle("1.0.0", "gives:B").P).Add("other", 0, chain("c", "1.0.0").Bundle("1.0.0").P)
+	for i := range view.Listed {
+		view.Listed[i].Revision = "" // a plan names it beside what was consulted
 	}
-	view.images = map[string]resolve.Fetched{"registry.test/a:1": {Content: "sha256:a"}}
+	view.Images = map[string]resolve.Fetched{"registry.test/a:1": {Content: "sha256:a"}}
 	fleet, other := resolve.CatalogKey{Name: "fleet"}, resolve.CatalogKey{Name: "other"}
-	view.health = map[resolve.CatalogKey]resolve.Health{fleet: resolve.Healthy, other: resolve.Unhealthy("InvalidCatalog")}
+	view.Healths = map[resolve.CatalogKey]resolve.Health{fleet: resolve.Healthy, other: resolve.Unhealthy("InvalidCatalog")}
 	if change != nil {
 		change(view)
 	}
@@ -79,23 +79,23 @@ func TestRecordResolvesAgain(t *testing.T) {
 	t.Parallel()
 	other := resolve.CatalogKey{Name: "other"}
 	for name, c := range map[string]struct {
-		change  func(*shelf)
+		change  func(*catalogs)
 		blocked string
 		loading bool
 	}{
 		"blocked":                 {nil, "catalog other is unhealthy (InvalidCatalog)", false},
-		"strict and well":         {func(s *shelf) { s.health[other] = resolve.Healthy }, "", false},
-		"strict and loading":      {func(s *shelf) { s.health[other] = resolve.Loading }, "", true},
-		"not strict":              {func(s *shelf) { s.health = nil }, "", false},
-		"an image is not there":   {func(s *shelf) { s.images = nil }, "catalog other", false},
-		"an image cannot be had":  {func(s *shelf) { s.images["registry.test/a:1"] = resolve.Fetched{Reason: "NotFound"} }, "catalog other", false},
-		"unhealthy for no reason": {func(s *shelf) { s.health[other] = resolve.Unhealthy("") }, "could not be loaded", false},
+		"strict and well":         {func(s *catalogs) { s.Healths[other] = resolve.Healthy }, "", false},
+		"strict and loading":      {func(s *catalogs) { s.Healths[other] = resolve.Loading }, "", true},
+		"not strict":              {func(s *catalogs) { s.Healths = nil }, "", false},
+		"an image is not there":   {func(s *catalogs) { s.Images = nil }, "catalog other", false},
+		"an image cannot be had":  {func(s *catalogs) { s.Images["registry.test/a:1"] = resolve.Fetched{Reason: "NotFound"} }, "catalog other", false},
+		"unhealthy for no reason": {func(s *catalogs) { s.Healths[other] = resolve.Unhealthy("") }, "could not be loaded", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			view := everyQuestion(c.change)
 			documents := map[digest.Digest]*offer.Package{}
-			for _, packages := range view.packages {
+			for _, packages := range view.Documents {
 				for _, p := range packages {
 					documents[p.Digest] = p
 				}
@@ -137,9 +137,9 @@ func TestEveryQuestionIsRecorded(t *testing.T) {
 func TestHostileImageTexts(t *testing.T) {
 	t.Parallel()
 	for name, image := range map[string]string{"long": "registry.test/" + strings.Repeat("x", 600), "NUL": "registry.test/a\x00b", "bytes": "registry.test/\xff"} {
-		p := chain("a", "1.0.0").bundle("1.0.0").p
+		p := chain("a", "1.0.0").Bundle("1.0.0").P
 		p.Bundles[0].Image = image
-		r := resolve.Resolve(input(newShelf().add("fleet", 0, p), []resolve.Subscription{sub("s", "a", "stable")}))
+		r := resolve.Resolve(input(newShelf().Add("fleet", 0, p), []resolve.Subscription{sub("s", "a", "stable")}))
 		b := r.Components[0].Bundles[0]
 		if b.Unfetched != "InvalidBundle" || b.Content != "" || slices.ContainsFunc(r.Reads, func(x resolve.Read) bool { return x.Kind == resolve.ReadImage }) {
 			t.Errorf("%s: bundle %+v, reads %+v", name, b, r.Reads)
@@ -191,10 +191,10 @@ func bytesOfComponent(t *testing.T, c resolve.Component) string {
 // alone who asked all catalogs (DESIGN, settled details: Digests).
 func TestRecordKnowsOnlyWhatWasAsked(t *testing.T) {
 	t.Parallel()
-	plain := chain("a", "1.0.0").bundle("1.0.0").p
-	asks := chain("b", "1.0.0").bundle("1.0.0", "api:Chart").p
-	chart := chain("chart", "1.0.0").bundle("1.0.0", "gives:Chart").p
-	digests := func(view *shelf) map[string]digest.Digest {
+	plain := chain("a", "1.0.0").Bundle("1.0.0").P
+	asks := chain("b", "1.0.0").Bundle("1.0.0", "api:Chart").P
+	chart := chain("chart", "1.0.0").Bundle("1.0.0", "gives:Chart").P
+	digests := func(view *catalogs) map[string]digest.Digest {
 		out := map[string]digest.Digest{}
 		for _, c := range resolve.Resolve(input(view, []resolve.Subscription{sub("a", "a", "stable"), sub("b", "b", "stable")})).Components {
 			d, err := c.Input.Digest()
@@ -205,8 +205,8 @@ func TestRecordKnowsOnlyWhatWasAsked(t *testing.T) {
 		}
 		return out
 	}
-	before := digests(newShelf().add("fleet", 0, plain, asks, chart))
-	after := digests(newShelf().add("fleet", 5, plain, asks, chart).add("other", 9, chart))
+	before := digests(newShelf().Add("fleet", 0, plain, asks, chart))
+	after := digests(newShelf().Add("fleet", 5, plain, asks, chart).Add("other", 9, chart))
 	if before["a"] == "" || before["a"] != after["a"] {
 		t.Errorf("the record of a is %s, and %s beside another catalog", before["a"], after["a"])
 	}

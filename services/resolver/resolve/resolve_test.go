@@ -14,15 +14,15 @@ import (
 // TestUpgradeRules: which entry of a channel comes next (R-GRA-2, 5, 6, 8, 9, 11, 12, 14, 15).
 func TestUpgradeRules(t *testing.T) {
 	t.Parallel()
-	three := chain("a", "3.0.0", "2.0.0", "1.0.0").bundle("3.0.0").bundle("2.0.0").bundle("1.0.0")
-	skipping := pkg("a", "stable").channel("stable", "3.0.0<2.0.0 skips=1.0.0,2.0.0", "2.0.0<1.0.0", "1.0.0").bundle("3.0.0").bundle("2.0.0").bundle("1.0.0")
-	ranged := pkg("a", "stable").channel("stable", "3.0.0<2.0.0 range=>=1.0.0_<3.0.0", "2.0.0<1.0.0", "1.0.0").bundle("3.0.0").bundle("2.0.0").bundle("1.0.0")
-	virtual := pkg("a", "stable").channel("stable", "3.0.0<2.0.0 skips=2.5.0", "2.0.0").bundle("3.0.0").bundle("2.0.0")
-	older := pkg("a", "stable").channel("stable", "9.0.0<1.0.0", "1.0.0").channel("early", "1.0.0").bundle("9.0.0").bundle("1.0.0")
-	byGraph := pkg("a", "stable").channel("stable", "1.0.0<2.0.0", "2.0.0").bundle("1.0.0").bundle("2.0.0")
-	heads := pkg("a", "stable").channel("stable", "2.0.0", "1.0.0").bundle("2.0.0").bundle("1.0.0")
-	cycle := pkg("a", "stable").channel("stable", "3.0.0<2.0.0", "2.0.0<1.0.0", "1.0.0<2.0.0").bundle("3.0.0").bundle("2.0.0").bundle("1.0.0")
-	dead := chain("a", "3.0.0", "2.0.0", "1.0.0").bundle("3.0.0").bundle("2.0.0", "deprecated").bundle("1.0.0")
+	three := chain("a", "3.0.0", "2.0.0", "1.0.0").Bundle("3.0.0").Bundle("2.0.0").Bundle("1.0.0")
+	skipping := pkg("a", "stable").Channel("stable", "3.0.0<2.0.0 skips=1.0.0,2.0.0", "2.0.0<1.0.0", "1.0.0").Bundle("3.0.0").Bundle("2.0.0").Bundle("1.0.0")
+	ranged := pkg("a", "stable").Channel("stable", "3.0.0<2.0.0 range=>=1.0.0_<3.0.0", "2.0.0<1.0.0", "1.0.0").Bundle("3.0.0").Bundle("2.0.0").Bundle("1.0.0")
+	virtual := pkg("a", "stable").Channel("stable", "3.0.0<2.0.0 skips=2.5.0", "2.0.0").Bundle("3.0.0").Bundle("2.0.0")
+	older := pkg("a", "stable").Channel("stable", "9.0.0<1.0.0", "1.0.0").Channel("early", "1.0.0").Bundle("9.0.0").Bundle("1.0.0")
+	byGraph := pkg("a", "stable").Channel("stable", "1.0.0<2.0.0", "2.0.0").Bundle("1.0.0").Bundle("2.0.0")
+	heads := pkg("a", "stable").Channel("stable", "2.0.0", "1.0.0").Bundle("2.0.0").Bundle("1.0.0")
+	cycle := pkg("a", "stable").Channel("stable", "3.0.0<2.0.0", "2.0.0<1.0.0", "1.0.0<2.0.0").Bundle("3.0.0").Bundle("2.0.0").Bundle("1.0.0")
+	dead := chain("a", "3.0.0", "2.0.0", "1.0.0").Bundle("3.0.0").Bundle("2.0.0", "deprecated").Bundle("1.0.0")
 	start := func(s resolve.Subscription, csv string) resolve.Subscription { s.StartingCSV = csv; return s }
 	cases := []struct {
 		name string
@@ -52,7 +52,7 @@ func TestUpgradeRules(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			r := resolve.Resolve(input(newShelf().add("fleet", 0, c.p.p), []resolve.Subscription{c.sub}, c.have...))
+			r := resolve.Resolve(input(newShelf().Add("fleet", 0, c.p.P), []resolve.Subscription{c.sub}, c.have...))
 			if diff := cmp.Diff([]string{c.want}, lines(r)); diff != "" {
 				t.Errorf("(-want +got):\n%s\n%s", diff, texts(r))
 			}
@@ -64,127 +64,127 @@ func TestUpgradeRules(t *testing.T) {
 func TestRequirements(t *testing.T) {
 	t.Parallel()
 	two := func(name string, newer, older []string) catalog.Package {
-		return chain(name, "2.0.0", "1.0.0").bundle("2.0.0", newer...).bundle("1.0.0", older...).p
+		return chain(name, "2.0.0", "1.0.0").Bundle("2.0.0", newer...).Bundle("1.0.0", older...).P
 	}
 	words := func(w ...string) []string { return w }
 	cases := []struct {
 		name string
-		view *shelf
+		view *catalogs
 		subs []resolve.Subscription
 		have []resolve.Installed
 		want []string
 	}{
 		{
 			"an API, transitively, what is required first",
-			newShelf().add("fleet", 0, one("a", "api:B"), one("b", "gives:B", "pkg:c >=1.0.0"), one("c")),
+			newShelf().Add("fleet", 0, one("a", "api:B"), one("b", "gives:B", "pkg:c >=1.0.0"), one("c")),
 			[]resolve.Subscription{sub("s", "a", "stable")},
 			nil,
 			[]string{"a+b+c: c.v1.0.0 stable RequiredPackage, b.v1.0.0 stable RequiredAPI, a.v1.0.0 stable ChannelHead"},
 		}, {
 			"what is installed serves (R-RES-35 rule 1)",
-			newShelf().add("fleet", 0, one("a", "api:B"), one("b", "gives:B"), one("z", "gives:B")),
+			newShelf().Add("fleet", 0, one("a", "api:B"), one("b", "gives:B"), one("z", "gives:B")),
 			[]resolve.Subscription{sub("s", "a", "stable")},
 			[]resolve.Installed{installed("z", "1.0.0", "", "gives:B")},
 			[]string{"a: a.v1.0.0 stable ChannelHead"},
 		}, {
 			"own catalog before priority (R-RES-35 rule 2)",
-			newShelf().add("fleet", 0, one("a", "api:B"), one("b", "gives:B")).add("other", 9, one("aa", "gives:B")),
+			newShelf().Add("fleet", 0, one("a", "api:B"), one("b", "gives:B")).Add("other", 9, one("aa", "gives:B")),
 			[]resolve.Subscription{sub("s", "a", "stable")},
 			nil,
 			[]string{"a+b: b.v1.0.0 stable RequiredAPI, a.v1.0.0 stable ChannelHead"},
 		}, {
 			"then priority, then name (R-RES-35 rules 3 and 4)",
-			newShelf().add("fleet", 0, one("a", "api:B")).add("x", 1, one("bx", "gives:B")).add("y", 2, one("by", "gives:B")).add("w", 2, one("bw", "gives:B")),
+			newShelf().Add("fleet", 0, one("a", "api:B")).Add("x", 1, one("bx", "gives:B")).Add("y", 2, one("by", "gives:B")).Add("w", 2, one("bw", "gives:B")),
 			[]resolve.Subscription{sub("s", "a", "stable")},
 			nil,
 			[]string{"a+bw: bw.v1.0.0 stable RequiredAPI, a.v1.0.0 stable ChannelHead"},
 		}, {
 			"an older head where the newest cannot be had",
-			newShelf().add("fleet", 0, two("a", words("api:Nobody"), words())),
+			newShelf().Add("fleet", 0, two("a", words("api:Nobody"), words())),
 			[]resolve.Subscription{sub("s", "a", "stable")},
 			nil,
 			[]string{"a: a.v1.0.0 stable Subscribed"},
 		}, {
 			"one bundle serves two requirements where it can",
-			newShelf().add("fleet", 0, one("a", "api:B", "pkg:b <2.0.0"), two("b", words("gives:B"), words("gives:B"))),
+			newShelf().Add("fleet", 0, one("a", "api:B", "pkg:b <2.0.0"), two("b", words("gives:B"), words("gives:B"))),
 			[]resolve.Subscription{sub("s", "a", "stable")},
 			nil,
 			[]string{"a+b: b.v1.0.0 stable RequiredAPI, a.v1.0.0 stable ChannelHead"},
 		}, {
 			"circles are fine",
-			newShelf().add("fleet", 0, one("a", "api:B", "gives:A"), one("b", "gives:B", "api:A")),
+			newShelf().Add("fleet", 0, one("a", "api:B", "gives:A"), one("b", "gives:B", "api:A")),
 			[]resolve.Subscription{sub("s", "a", "stable")},
 			nil,
 			[]string{"a+b: b.v1.0.0 stable RequiredAPI, a.v1.0.0 stable ChannelHead"},
 		}, {
 			"retired API: the update is withheld (R-RES-60)",
-			newShelf().add("fleet", 0, one("a", "api:B"), two("b", words("gives:C"), words("gives:B"))),
+			newShelf().Add("fleet", 0, one("a", "api:B"), two("b", words("gives:C"), words("gives:B"))),
 			[]resolve.Subscription{sub("s", "a", "stable"), sub("t", "b", "stable")},
 			[]resolve.Installed{installed("a", "1.0.0", "s", "api:B"), installed("b", "1.0.0", "t", "gives:B")},
 			[]string{"a: nothing", "b: nothing"},
 		}, {
 			"version deadlock: both move together (R-RES-61)",
-			newShelf().add("fleet", 0, two("a", words("gives:A2", "api:B2"), words("gives:A", "api:B")), two("b", words("gives:B2", "api:A2"), words("gives:B", "api:A"))),
+			newShelf().Add("fleet", 0, two("a", words("gives:A2", "api:B2"), words("gives:A", "api:B")), two("b", words("gives:B2", "api:A2"), words("gives:B", "api:A"))),
 			[]resolve.Subscription{sub("s", "a", "stable"), sub("t", "b", "stable")},
 			[]resolve.Installed{installed("a", "1.0.0", "s", "gives:A", "api:B"), installed("b", "1.0.0", "t", "gives:B", "api:A")},
 			[]string{"a+b: b.v2.0.0 stable NextStep, a.v2.0.0 stable NextStep"},
 		}, {
 			"one provider of an API (R-RES-12): neither of two new ones",
-			newShelf().add("fleet", 0, one("a", "gives:X"), one("b", "gives:X"), one("c")),
+			newShelf().Add("fleet", 0, one("a", "gives:X"), one("b", "gives:X"), one("c")),
 			[]resolve.Subscription{sub("s", "a", "stable"), sub("t", "b", "stable"), sub("u", "c", "stable")},
 			nil,
 			[]string{"a+b: failed unsatisfiable", "c: c.v1.0.0 stable ChannelHead"},
 		}, {
 			"an operator without subscription stays (R-RES-13)",
-			newShelf().add("fleet", 0, one("a", "gives:X")),
+			newShelf().Add("fleet", 0, one("a", "gives:X")),
 			[]resolve.Subscription{sub("s", "a", "stable")},
 			[]resolve.Installed{installed("z", "1.0.0", "", "gives:X")},
 			[]string{"a: failed unsatisfiable"},
 		}, {
 			"independent subscriptions have plans of their own",
-			newShelf().add("fleet", 0, one("a"), one("b", "api:C"), one("c", "gives:C")),
+			newShelf().Add("fleet", 0, one("a"), one("b", "api:C"), one("c", "gives:C")),
 			[]resolve.Subscription{sub("s", "a", "stable"), sub("t", "b", "stable")},
 			nil,
 			[]string{"a: a.v1.0.0 stable ChannelHead", "b+c: c.v1.0.0 stable RequiredAPI, b.v1.0.0 stable ChannelHead"},
 		}, {
 			"a shared dependency joins them",
-			newShelf().add("fleet", 0, one("a", "api:C"), one("b", "api:C"), one("c", "gives:C")),
+			newShelf().Add("fleet", 0, one("a", "api:C"), one("b", "api:C"), one("c", "gives:C")),
 			[]resolve.Subscription{sub("s", "a", "stable"), sub("t", "b", "stable")},
 			nil,
 			[]string{"a+b+c: c.v1.0.0 stable RequiredAPI, a.v1.0.0 stable ChannelHead, b.v1.0.0 stable ChannelHead"},
 		}, {
 			"a subscription to what another one requires joins them, too",
-			newShelf().add("fleet", 0, one("a", "constraint:{\"any\":{\"constraints\":[{\"package\":{\"packageName\":\"x\",\"versionRange\":\">=0.0.0\"}},{\"package\":{\"packageName\":\"y\",\"versionRange\":\">=0.0.0\"}}]}}"), one("x"), one("y")),
+			newShelf().Add("fleet", 0, one("a", "constraint:{\"any\":{\"constraints\":[{\"package\":{\"packageName\":\"x\",\"versionRange\":\">=0.0.0\"}},{\"package\":{\"packageName\":\"y\",\"versionRange\":\">=0.0.0\"}}]}}"), one("x"), one("y")),
 			[]resolve.Subscription{sub("s", "a", "stable"), sub("t", "y", "stable")},
 			nil,
 			[]string{"a+y: y.v1.0.0 stable ChannelHead, a.v1.0.0 stable ChannelHead"},
 		}, {
 			"all asks one bundle for everything (R-RES-22)",
-			newShelf().add("fleet", 0, one("a", "constraint:{\"all\":{\"constraints\":[{\"gvk\":{\"group\":\"sea.test\",\"version\":\"v1\",\"kind\":\"B\"}},{\"package\":{\"packageName\":\"c\",\"versionRange\":\">=0.0.0\"}}]}}"), one("b", "gives:B"), one("c")),
+			newShelf().Add("fleet", 0, one("a", "constraint:{\"all\":{\"constraints\":[{\"gvk\":{\"group\":\"sea.test\",\"version\":\"v1\",\"kind\":\"B\"}},{\"package\":{\"packageName\":\"c\",\"versionRange\":\">=0.0.0\"}}]}}"), one("b", "gives:B"), one("c")),
 			[]resolve.Subscription{sub("s", "a", "stable")},
 			nil,
 			[]string{"a: failed unsatisfiable"},
 		}, {
 			"not removes candidates (R-RES-27)",
-			newShelf().add("fleet", 0, one("a", "constraint:{\"all\":{\"constraints\":[{\"gvk\":{\"group\":\"sea.test\",\"version\":\"v1\",\"kind\":\"B\"}},{\"not\":{\"constraints\":[{\"package\":{\"packageName\":\"b\",\"versionRange\":\">=0.0.0\"}}]}}]}}"), one("b", "gives:B"), one("c", "gives:B")),
+			newShelf().Add("fleet", 0, one("a", "constraint:{\"all\":{\"constraints\":[{\"gvk\":{\"group\":\"sea.test\",\"version\":\"v1\",\"kind\":\"B\"}},{\"not\":{\"constraints\":[{\"package\":{\"packageName\":\"b\",\"versionRange\":\">=0.0.0\"}}]}}]}}"), one("b", "gives:B"), one("c", "gives:B")),
 			[]resolve.Subscription{sub("s", "a", "stable")},
 			nil,
 			[]string{"a+c: c.v1.0.0 stable RequiredConstraint, a.v1.0.0 stable ChannelHead"},
 		}, {
 			"a rule that a bundle meets, and one that none does (R-RES-26)",
-			newShelf().add("fleet", 0, one("a", "constraint:{\"cel\":{\"rule\":\"true\"}}"), one("b", "constraint:{\"cel\":{\"rule\":\"false\"}}")),
+			newShelf().Add("fleet", 0, one("a", "constraint:{\"cel\":{\"rule\":\"true\"}}"), one("b", "constraint:{\"cel\":{\"rule\":\"false\"}}")),
 			[]resolve.Subscription{sub("s", "a", "stable"), sub("t", "b", "stable")},
 			nil,
 			[]string{"a: a.v1.0.0 stable ChannelHead", "b: failed unsatisfiable"},
 		}, {
 			"a requirement that cannot be read (R-RES-30)",
-			newShelf().add("fleet", 0, one("a", "constraint:{\"some\":1}")),
+			newShelf().Add("fleet", 0, one("a", "constraint:{\"some\":1}")),
 			[]resolve.Subscription{sub("s", "a", "stable")},
 			nil,
 			[]string{"a: failed invalid-constraint"},
 		}, {
 			"a catalog that is not ready fails only who needs it",
-			newShelf().add("fleet", 0, one("a")).add("late", 0),
+			newShelf().Add("fleet", 0, one("a")).Add("late", 0),
 			[]resolve.Subscription{sub("s", "a", "stable"), {Name: "t", Package: "b", Catalog: "late", Approval: "Automatic"}},
 			nil,
 			[]string{"a: a.v1.0.0 stable ChannelHead", "b: failed catalog-unavailable"},
@@ -204,7 +204,7 @@ func TestRequirements(t *testing.T) {
 // TestSharedColocation: the operator group may ask for OLM's joint plans, with one approval (R-RES-63, R-SUB-4).
 func TestSharedColocation(t *testing.T) {
 	t.Parallel()
-	view := newShelf().add("fleet", 0, chain("a", "1.0.0").bundle("1.0.0").p, chain("b", "1.0.0").bundle("1.0.0").p)
+	view := newShelf().Add("fleet", 0, chain("a", "1.0.0").Bundle("1.0.0").P, chain("b", "1.0.0").Bundle("1.0.0").P)
 	in := input(view, []resolve.Subscription{sub("s", "a", "stable"), sub("t", "b", "stable")})
 	in.Subscriptions[1].Approval = resolve.Manual
 	in.OperatorGroups[0].Shared = true
@@ -220,9 +220,9 @@ func TestSharedColocation(t *testing.T) {
 // TestExplanations: who asks, who forbids, and what exists instead (R-RES-41, R-RES-43, R-RES-25).
 func TestExplanations(t *testing.T) {
 	t.Parallel()
-	a := chain("anchor", "2.0.0", "1.0.0").bundle("2.0.0", "pkg:brine >=3.0.0").bundle("1.0.0", "pkg:brine >=3.0.0")
-	b := chain("brine", "2.1.0").bundle("2.1.0", "gives:Brine")
-	view := newShelf().add("fleet", 0, a.p, b.p, chain("clash", "1.0.0").bundle("1.0.0", "gives:Brine").p)
+	a := chain("anchor", "2.0.0", "1.0.0").Bundle("2.0.0", "pkg:brine >=3.0.0").Bundle("1.0.0", "pkg:brine >=3.0.0")
+	b := chain("brine", "2.1.0").Bundle("2.1.0", "gives:Brine")
+	view := newShelf().Add("fleet", 0, a.P, b.P, chain("clash", "1.0.0").Bundle("1.0.0", "gives:Brine").P)
 	with := func(s resolve.Subscription, f func(*resolve.Subscription)) resolve.Subscription { f(&s); return s }
 	cases := map[string]struct {
 		subs []resolve.Subscription
@@ -254,7 +254,7 @@ func TestExplanations(t *testing.T) {
 // TestOperatorGroups: exactly one is needed (R-RES-5).
 func TestOperatorGroups(t *testing.T) {
 	t.Parallel()
-	in := input(newShelf().add("fleet", 0, chain("a", "1.0.0").bundle("1.0.0").p), []resolve.Subscription{sub("s", "a", "stable")})
+	in := input(newShelf().Add("fleet", 0, chain("a", "1.0.0").Bundle("1.0.0").P), []resolve.Subscription{sub("s", "a", "stable")})
 	in.OperatorGroups = nil
 	if got := texts(resolve.Resolve(in)); got != "expected 1 OperatorGroup in the namespace, found 0" {
 		t.Error(got)
@@ -264,8 +264,8 @@ func TestOperatorGroups(t *testing.T) {
 // TestReadSet: what was asked is told, misses included, and what was not needed is not (DESIGN D4).
 func TestReadSet(t *testing.T) {
 	t.Parallel()
-	view := newShelf().add("fleet", 0, chain("a", "1.0.0").bundle("1.0.0", "api:B").p, chain("b", "1.0.0").bundle("1.0.0", "gives:B").p, chain("c", "1.0.0").bundle("1.0.0").p).
-		add("other", 0, chain("c", "1.0.0").bundle("1.0.0").p)
+	view := newShelf().Add("fleet", 0, chain("a", "1.0.0").Bundle("1.0.0", "api:B").P, chain("b", "1.0.0").Bundle("1.0.0", "gives:B").P, chain("c", "1.0.0").Bundle("1.0.0").P).
+		Add("other", 0, chain("c", "1.0.0").Bundle("1.0.0").P)
 	r := resolve.Resolve(input(view, []resolve.Subscription{sub("s", "a", "stable")}))
 	var got []string
 	for _, read := range r.Reads {
@@ -302,13 +302,13 @@ func TestTooHardIsBounded(t *testing.T) {
 				entry += "<" + strings.Split(entries[len(entries)-1], "<")[0]
 			}
 			entries = append(entries, entry)
-			b.bundle(v, "gives:Place"+v[:2])
+			b.Bundle(v, "gives:Place"+v[:2])
 		}
 		slices.Reverse(entries)
-		packages = append(packages, b.channel("stable", entries...).p)
+		packages = append(packages, b.Channel("stable", entries...).P)
 		subs = append(subs, sub(name, name, "stable"))
 	}
-	in := input(newShelf().add("fleet", 0, append(packages, chain("z", "1.0.0").bundle("1.0.0").p)...), append(subs, sub("z", "z", "stable")))
+	in := input(newShelf().Add("fleet", 0, append(packages, chain("z", "1.0.0").Bundle("1.0.0").P)...), append(subs, sub("z", "z", "stable")))
 	if got, want := lines(resolve.Resolve(in)), []string{"a+b+c+d+e+f+g+h+i+j+k+l: failed unsatisfiable", "z: z.v1.0.0 stable ChannelHead"}; !slices.Equal(got, want) {
 		t.Errorf("got %v", got)
 	}

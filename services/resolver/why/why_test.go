@@ -25,16 +25,16 @@ type scene struct {
 	decide.State
 
 	t      *testing.T
-	view   *shelf
+	view   *catalogs
 	bounds []resolve.Bound
 }
 
-func newScene(t *testing.T, view *shelf) *scene {
+func newScene(t *testing.T, view *catalogs) *scene {
 	t.Helper()
 	s := &scene{t: t, view: view, State: decide.State{
 		Tenant: "default", Scope: resolve.Scope{Cluster: "harbour", Namespace: "ops"}, Groups: []decide.Group{{Name: "og"}},
 	}}
-	for _, c := range view.catalogs {
+	for _, c := range view.Listed {
 		s.Catalogs = append(s.Catalogs, decide.Catalog{Subject: c.Key.Name, Key: c.Key, Revision: c.Revision})
 	}
 	return s
@@ -109,7 +109,7 @@ func told(l why.Ledger) []string {
 func versions(name string, list ...string) *builder {
 	b := chain(name, list...)
 	for _, v := range list {
-		b.bundle(v)
+		b.Bundle(v)
 	}
 	return b
 }
@@ -121,7 +121,7 @@ func TestNotTaken(t *testing.T) {
 	gauge := versions("gauge", "1.2.0", "1.1.0", "1.0.0")
 	simple := func(t *testing.T) *scene {
 		t.Helper()
-		return newScene(t, newShelf().add("fleet", 0, gauge.p)).subscribe("g", "gauge", "stable").install("gauge", "1.0.0", "Succeeded")
+		return newScene(t, newShelf().Add("fleet", 0, gauge.P)).subscribe("g", "gauge", "stable").install("gauge", "1.0.0", "Succeeded")
 	}
 	for _, c := range []struct {
 		name  string
@@ -130,7 +130,7 @@ func TestNotTaken(t *testing.T) {
 	}{
 		{"at the head", func(t *testing.T) *scene {
 			t.Helper()
-			return newScene(t, newShelf().add("fleet", 0, gauge.p)).subscribe("g", "gauge", "stable").install("gauge", "1.2.0", "Succeeded")
+			return newScene(t, newShelf().Add("fleet", 0, gauge.P)).subscribe("g", "gauge", "stable").install("gauge", "1.2.0", "Succeeded")
 		}, []string{}},
 		{"one step at a time", simple, []string{
 			"1.2.0 fleet stable: one-step one step at a time: gauge.v1.1.0 comes first",
@@ -194,8 +194,8 @@ func TestNotTaken(t *testing.T) {
 		}},
 		{"other channels and catalogs", func(t *testing.T) *scene {
 			t.Helper()
-			p := versions("gauge", "1.0.0").bundle("1.5.0").channel("fast", "1.5.0").p
-			return newScene(t, newShelf().add("fleet", 0, p).add("other", 0, versions("gauge", "3.0.0").p)).
+			p := versions("gauge", "1.0.0").Bundle("1.5.0").Channel("fast", "1.5.0").P
+			return newScene(t, newShelf().Add("fleet", 0, p).Add("other", 0, versions("gauge", "3.0.0").P)).
 				subscribe("g", "gauge", "stable").install("gauge", "1.0.0", "Succeeded")
 		}, []string{
 			"3.0.0 other stable: other-catalog it is in catalog other, and subscription g follows catalog fleet",
@@ -203,9 +203,9 @@ func TestNotTaken(t *testing.T) {
 		}},
 		{"skipped and passed over", func(t *testing.T) *scene {
 			t.Helper()
-			p := pkg("gauge", "stable").channel("stable", "2.0.0<1.5.0 skips=1.9.0,1.0.0", "1.9.0", "1.5.0<1.0.0", "1.0.0").
-				bundle("2.0.0").bundle("1.9.0").bundle("1.5.0").bundle("1.0.0")
-			return newScene(t, newShelf().add("fleet", 0, p.p)).subscribe("g", "gauge", "stable").install("gauge", "1.0.0", "Succeeded")
+			p := pkg("gauge", "stable").Channel("stable", "2.0.0<1.5.0 skips=1.9.0,1.0.0", "1.9.0", "1.5.0<1.0.0", "1.0.0").
+				Bundle("2.0.0").Bundle("1.9.0").Bundle("1.5.0").Bundle("1.0.0")
+			return newScene(t, newShelf().Add("fleet", 0, p.P)).subscribe("g", "gauge", "stable").install("gauge", "1.0.0", "Succeeded")
 		}, []string{
 			"2.0.0 fleet stable: planned an install plan for it is being made",
 			"1.9.0 fleet stable: skipped gauge.v2.0.0 skips it",
@@ -213,61 +213,61 @@ func TestNotTaken(t *testing.T) {
 		}},
 		{"a channel that makes no sense", func(t *testing.T) *scene {
 			t.Helper()
-			p := pkg("gauge", "stable").channel("stable", "2.0.0<1.0.0", "1.5.0<1.0.0", "1.0.0").bundle("2.0.0").bundle("1.5.0").bundle("1.0.0")
-			return newScene(t, newShelf().add("fleet", 0, p.p)).subscribe("g", "gauge", "stable").install("gauge", "1.0.0", "Succeeded")
+			p := pkg("gauge", "stable").Channel("stable", "2.0.0<1.0.0", "1.5.0<1.0.0", "1.0.0").Bundle("2.0.0").Bundle("1.5.0").Bundle("1.0.0")
+			return newScene(t, newShelf().Add("fleet", 0, p.P)).subscribe("g", "gauge", "stable").install("gauge", "1.0.0", "Succeeded")
 		}, []string{
 			"2.0.0 fleet stable: invalid-content catalog fleet: ",
 			"1.5.0 fleet stable: invalid-content catalog fleet: ",
 		}},
 		{"no way", func(t *testing.T) *scene {
 			t.Helper()
-			return newScene(t, newShelf().add("fleet", 0, versions("gauge", "2.0.0", "1.0.0").p)).subscribe("g", "gauge", "stable").install("gauge", "1.1.0", "Succeeded")
+			return newScene(t, newShelf().Add("fleet", 0, versions("gauge", "2.0.0", "1.0.0").P)).subscribe("g", "gauge", "stable").install("gauge", "1.1.0", "Succeeded")
 		}, []string{"2.0.0 fleet stable: no-path no upgrade path of the channel leads there from gauge.v1.1.0"}},
 		{"held by a dependency of another one", func(t *testing.T) *scene {
 			t.Helper()
-			return newScene(t, newShelf().add("fleet", 0, versions("gauge", "2.0.0", "1.0.0").p, chain("buoy", "1.0.0").bundle("1.0.0", "pkg:gauge <2.0.0").p)).
+			return newScene(t, newShelf().Add("fleet", 0, versions("gauge", "2.0.0", "1.0.0").P, chain("buoy", "1.0.0").Bundle("1.0.0", "pkg:gauge <2.0.0").P)).
 				subscribe("b", "buoy", "stable").subscribe("g", "gauge", "stable").
 				install("gauge", "1.0.0", "Succeeded").install("buoy", "1.0.0", "Succeeded", "pkg:gauge <2.0.0")
 		}, []string{"2.0.0 fleet stable: dependency installed buoy.v1.0.0 requires an operator"}},
 		{"an API that another one has", func(t *testing.T) *scene {
 			t.Helper()
-			return newScene(t, newShelf().add("fleet", 0, chain("gauge", "2.0.0", "1.0.0").bundle("2.0.0", "gives:Tide").bundle("1.0.0").p)).
+			return newScene(t, newShelf().Add("fleet", 0, chain("gauge", "2.0.0", "1.0.0").Bundle("2.0.0", "gives:Tide").Bundle("1.0.0").P)).
 				subscribe("g", "gauge", "stable").install("gauge", "1.0.0", "Succeeded").install("tides", "1.0.0", "Succeeded", "gives:Tide")
 		}, []string{"2.0.0 fleet stable: conflict there can be only one provider of Tide (sea.test/v1)"}},
 		{"deprecated", func(t *testing.T) *scene {
 			t.Helper()
-			return newScene(t, newShelf().add("fleet", 0, chain("gauge", "2.0.0", "1.0.0").bundle("2.0.0", "deprecated").bundle("1.0.0").p)).
+			return newScene(t, newShelf().Add("fleet", 0, chain("gauge", "2.0.0", "1.0.0").Bundle("2.0.0", "deprecated").Bundle("1.0.0").P)).
 				subscribe("g", "gauge", "stable").install("gauge", "1.0.0", "Succeeded")
 		}, []string{"2.0.0 fleet stable: deprecated catalog fleet says that gauge.v2.0.0 is deprecated and may not be chosen any more"}},
 		{"its image is being fetched", func(t *testing.T) *scene {
 			t.Helper()
-			p := versions("gauge", "2.0.0", "1.0.0").p
+			p := versions("gauge", "2.0.0", "1.0.0").P
 			p.Bundles[0].Image = "registry.test/gauge:2"
-			return newScene(t, newShelf().add("fleet", 0, p)).subscribe("g", "gauge", "stable").install("gauge", "1.0.0", "Succeeded")
+			return newScene(t, newShelf().Add("fleet", 0, p)).subscribe("g", "gauge", "stable").install("gauge", "1.0.0", "Succeeded")
 		}, []string{"2.0.0 fleet stable: bundle-image-pending bundle image registry.test/gauge:2 of gauge.v2.0.0 is being fetched"}},
 		{"its image cannot be had", func(t *testing.T) *scene {
 			t.Helper()
-			p := versions("gauge", "2.0.0", "1.0.0").p
+			p := versions("gauge", "2.0.0", "1.0.0").P
 			p.Bundles[0].Image = "registry.test/gauge:2"
-			s := newShelf().add("fleet", 0, p)
-			s.images = map[string]resolve.Fetched{"registry.test/gauge:2": {Reason: "NotFound"}}
+			s := newShelf().Add("fleet", 0, p)
+			s.Images = map[string]resolve.Fetched{"registry.test/gauge:2": {Reason: "NotFound"}}
 			return newScene(t, s).subscribe("g", "gauge", "stable").install("gauge", "1.0.0", "Succeeded")
 		}, []string{"2.0.0 fleet stable: bundle-image-failed bundle image registry.test/gauge:2 of gauge.v2.0.0 in catalog fleet cannot be had (NotFound)"}},
 		{"a strict catalog is sick", func(t *testing.T) *scene {
 			t.Helper()
-			s := newShelf().add("fleet", 0, versions("gauge", "2.0.0", "1.0.0").p).add("sick", 0, versions("kelp", "1.0.0").p)
-			s.health = map[resolve.CatalogKey]resolve.Health{{Name: "sick"}: resolve.Unhealthy("InvalidCatalog"), {Name: "fleet"}: resolve.Healthy}
+			s := newShelf().Add("fleet", 0, versions("gauge", "2.0.0", "1.0.0").P).Add("sick", 0, versions("kelp", "1.0.0").P)
+			s.Healths = map[resolve.CatalogKey]resolve.Health{{Name: "sick"}: resolve.Unhealthy("InvalidCatalog"), {Name: "fleet"}: resolve.Healthy}
 			return newScene(t, s).subscribe("g", "gauge", "stable").install("gauge", "1.0.0", "Succeeded")
 		}, []string{"2.0.0 fleet stable: catalog-unhealthy catalog sick is unhealthy (InvalidCatalog)"}},
 		{"a catalog is loaded for the first time", func(t *testing.T) *scene {
 			t.Helper()
-			s := newShelf().add("fleet", 0, versions("gauge", "2.0.0", "1.0.0").p).add("late", 0)
-			s.health = map[resolve.CatalogKey]resolve.Health{{Name: "late"}: resolve.Loading, {Name: "fleet"}: resolve.Healthy}
+			s := newShelf().Add("fleet", 0, versions("gauge", "2.0.0", "1.0.0").P).Add("late", 0)
+			s.Healths = map[resolve.CatalogKey]resolve.Health{{Name: "late"}: resolve.Loading, {Name: "fleet"}: resolve.Healthy}
 			return newScene(t, s).subscribe("g", "gauge", "stable").install("gauge", "1.0.0", "Succeeded")
 		}, []string{"2.0.0 fleet stable: catalog-loading a catalog that the namespace sees is being loaded for the first time"}},
 		{"nobody follows it", func(t *testing.T) *scene {
 			t.Helper()
-			return newScene(t, newShelf().add("fleet", 0, versions("gauge", "2.0.0", "1.0.0").p)).install("gauge", "1.0.0", "Succeeded")
+			return newScene(t, newShelf().Add("fleet", 0, versions("gauge", "2.0.0", "1.0.0").P)).install("gauge", "1.0.0", "Succeeded")
 		}, []string{"2.0.0 fleet stable: not-subscribed no subscription follows gauge.v1.0.0, so nothing upgrades it"}},
 		{"the hub's catalogs are hidden", func(t *testing.T) *scene {
 			t.Helper()
@@ -313,7 +313,7 @@ func TestPinned(t *testing.T) {
 		"approval policy freeze allows nothing beyond 1.0.99": {Ceiling: "1.0.99", Packages: []string{"ga*"}},
 	} {
 		b.Policy = "freeze"
-		s := newScene(t, newShelf().add("fleet", 0, versions("gauge", list...).p)).subscribe("g", "gauge", "stable").install("gauge", "1.0.0", "Succeeded").bound(b)
+		s := newScene(t, newShelf().Add("fleet", 0, versions("gauge", list...).P)).subscribe("g", "gauge", "stable").install("gauge", "1.0.0", "Succeeded").bound(b)
 		f := s.facts()
 		for _, c := range f.Result.Components {
 			if len(c.Bundles) != 0 {
@@ -335,8 +335,8 @@ func TestPinned(t *testing.T) {
 // TestBecause: a dependency is told with the chain of requirements from a subscription, planned or installed.
 func TestBecause(t *testing.T) {
 	t.Parallel()
-	view := newShelf().add("fleet", 0, versions("kelp", "1.0.0").p,
-		chain("gauge", "1.0.0").bundle("1.0.0", "gives:Gauge", "pkg:kelp >=1.0.0").p, chain("buoy", "1.0.0").bundle("1.0.0", "api:Gauge").p)
+	view := newShelf().Add("fleet", 0, versions("kelp", "1.0.0").P,
+		chain("gauge", "1.0.0").Bundle("1.0.0", "gives:Gauge", "pkg:kelp >=1.0.0").P, chain("buoy", "1.0.0").Bundle("1.0.0", "api:Gauge").P)
 	want := []string{
 		"subscription b asks for buoy.v1.0.0",
 		"buoy.v1.0.0 requires an operator providing Gauge (sea.test/v1), which gauge.v1.0.0 is",
@@ -363,7 +363,7 @@ func TestBecause(t *testing.T) {
 // TestPlan: every bundle of a plan is told why it is this one: what is asked for, and what was brought along.
 func TestPlan(t *testing.T) {
 	t.Parallel()
-	view := newShelf().add("fleet", 0, versions("gauge", "2.0.0", "1.5.0", "1.0.0").p, chain("buoy", "1.1.0", "1.0.0").bundle("1.1.0", "api:Nothing").bundle("1.0.0", "pkg:gauge <2.0.0").p)
+	view := newShelf().Add("fleet", 0, versions("gauge", "2.0.0", "1.5.0", "1.0.0").P, chain("buoy", "1.1.0", "1.0.0").Bundle("1.1.0", "api:Nothing").Bundle("1.0.0", "pkg:gauge <2.0.0").P)
 	f := newScene(t, view).subscribe("b", "buoy", "stable").facts()
 	var got []string
 	for _, l := range why.Plan(f, f.Result.Components[0]) {
@@ -381,7 +381,7 @@ func TestPlan(t *testing.T) {
 // TestByAnyName: CSV, subscription and package mean the same operator.
 func TestByAnyName(t *testing.T) {
 	t.Parallel()
-	f := newScene(t, newShelf().add("fleet", 0, versions("gauge", "2.0.0", "1.0.0").p)).subscribe("g", "gauge", "stable").install("gauge", "1.0.0", "Succeeded").facts()
+	f := newScene(t, newShelf().Add("fleet", 0, versions("gauge", "2.0.0", "1.0.0").P)).subscribe("g", "gauge", "stable").install("gauge", "1.0.0", "Succeeded").facts()
 	var all []why.Ledger
 	for _, name := range []string{"g", "gauge", "gauge.v1.0.0"} {
 		l, ok := why.Operator(f, name)
@@ -403,7 +403,7 @@ func TestWhyIsBoundedWhereTheNamespaceIsHard(t *testing.T) {
 	draw := rand.New(rand.NewPCG(3, 4))
 	var packages []catalog.Package
 	for v := range variables {
-		packages = append(packages, chain(fmt.Sprintf("var%03d", v), "2.0.0", "1.0.0").bundle("2.0.0").bundle("1.0.0").p)
+		packages = append(packages, chain(fmt.Sprintf("var%03d", v), "2.0.0", "1.0.0").Bundle("2.0.0").Bundle("1.0.0").P)
 	}
 	in := resolve.Input{Scope: resolve.Scope{Cluster: "harbour", Namespace: "ops"}, OperatorGroups: []resolve.OperatorGroup{{Name: "og"}}}
 	for c := range clauses {
@@ -412,16 +412,16 @@ func TestWhyIsBoundedWhereTheNamespaceIsHard(t *testing.T) {
 			parts = append(parts, fmt.Sprintf(`{"package":{"packageName":"var%03d","versionRange":"%d.0.0"}}`, draw.IntN(variables), 1+draw.IntN(2)))
 		}
 		name := fmt.Sprintf("clause%04d", c)
-		packages = append(packages, chain(name, "1.0.0").bundle("1.0.0", `constraint:{"any":{"constraints":[`+strings.Join(parts, ",")+`]}}`).p)
+		packages = append(packages, chain(name, "1.0.0").Bundle("1.0.0", `constraint:{"any":{"constraints":[`+strings.Join(parts, ",")+`]}}`).P)
 		in.Subscriptions = append(in.Subscriptions, resolve.Subscription{Name: name, Package: name, Channel: "stable", Catalog: "fleet", Approval: resolve.Automatic})
 	}
 	versions := []string{"1.0.0"}
-	asked := pkg("asked", "stable").bundle("1.0.0")
+	asked := pkg("asked", "stable").Bundle("1.0.0")
 	for v := 2; v <= why.MaxProbes; v++ {
 		versions = append([]string{fmt.Sprintf("%d.0.0", v)}, versions...)
-		asked.bundle(versions[0])
+		asked.Bundle(versions[0])
 	}
-	in.View = newShelf().add("fleet", 0, append(packages, asked.channel("stable", versions...).p)...)
+	in.View = newShelf().Add("fleet", 0, append(packages, asked.Channel("stable", versions...).P)...)
 	in.Installed = []resolve.Installed{{CSV: "asked.v1.0.0", Package: "asked", Version: "1.0.0", Phase: "Succeeded", Properties: properties("asked", "1.0.0")}}
 	notLookedInto := func(f why.Facts) (n int) {
 		l, ok := why.Operator(f, "asked.v1.0.0")
