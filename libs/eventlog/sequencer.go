@@ -18,6 +18,9 @@ const (
 	lease = 2 * time.Second
 	// candidacy is how often a candidate asks whether the lease has run out: it costs one read of one row.
 	candidacy = 250 * time.Millisecond
+	// Handover is how long nothing gets a position after a leader was killed: those who wait for a
+	// position and want to survive that wait longer.
+	Handover = lease + candidacy
 	// batch bounds one move, so that its transaction stays at some 20 ms.
 	batch = 1000
 	// busyPause and idlePause bound the pause after a move that found less than a full batch. The

@@ -63,9 +63,11 @@ type Reader struct {
 	Defaults map[string]bool
 }
 
-// minPositionWait bounds how long a read waits for its projection. A projection that lags more has
-// trouble that waiting does not mend, and a client that wants to wait longer asks again.
-const minPositionWait = 2 * time.Second
+// minPositionWait bounds how long a read waits for its projection: longer than the record is without
+// a sequencer after a crash, so that a person who reads what they wrote does not meet it. A projection
+// that lags more has trouble that waiting does not mend, and a client that wants to wait longer asks
+// again.
+const minPositionWait = eventlog.Handover + 3*time.Second
 
 // TimeoutError says that a read model did not reach a position in time.
 type TimeoutError struct{ cause error }
