@@ -19,6 +19,23 @@ type ClusterCredentialReplaced struct {
 // EventType implements Payload.
 func (ClusterCredentialReplaced) EventType() Type { return "cluster.credential-replaced.v1" }
 
+// ClusterConfigured carries how a cluster is to be treated, whole.
+type ClusterConfigured struct {
+	Settings ClusterSettings `json:"settings"`
+}
+
+// EventType implements Payload.
+func (ClusterConfigured) EventType() Type { return "cluster.configured.v1" }
+
+// ClusterSettings say how a cluster is to be treated. The zero value is the default of each.
+type ClusterSettings struct {
+	// Mirror is which of OLM's kinds are kept in the cluster for people and tools that read them: none, csv, all;
+	// "" is csv.
+	Mirror string `json:"mirror,omitempty"`
+	// Drift is what becomes of edits to managed objects: correct, report; "" is correct.
+	Drift string `json:"drift,omitempty"`
+}
+
 // ClusterRemoved says that Chandler lets go of a cluster; what is installed there stays.
 type ClusterRemoved struct {
 	Name string `json:"name"`

@@ -18,7 +18,9 @@ func (CSVPhaseChanged) EventType() Type { return "csv.phase-changed.v1" }
 
 // CSVRemoved ends the stream: the ClusterServiceVersion is gone from the cluster.
 type CSVRemoved struct {
-	Reason string `json:"reason"` // Replaced, Deleted
+	Reason string `json:"reason"` // Replaced, Deleted, Uninstalled
+	// Removal is the request that it ends with, where one did.
+	Removal string `json:"removal,omitempty"`
 }
 
 // EventType implements Payload.
@@ -32,3 +34,72 @@ type CSVFlapping struct {
 
 // EventType implements Payload.
 func (CSVFlapping) EventType() Type { return "csv.flapping.v1" }
+
+// CSVRemovalRequested is the intent to uninstall an operator. Its subscriptions are deleted by events of their own.
+type CSVRemovalRequested struct {
+	Removal string `json:"removal"` // random id, a UUID
+	// CRDs are the names of the custom resource definitions to be deleted with it, and with them every object of
+	// theirs, sorted. Those that are not named stay (R-UNI-2).
+	CRDs []string `json:"crds,omitempty"`
+	// Plan is the digest of the removal plan that was shown, "" where none was. Another one is refused in the cluster.
+	Plan string `json:"plan,omitempty"`
+}
+
+// EventType implements Payload.
+func (CSVRemovalRequested) EventType() Type { return "csv.removal-requested.v1" }
+
+// CSVRemovalStarted says that the executor has begun to remove the operator.
+type CSVRemovalStarted struct {
+	Removal string `json:"removal"`
+}
+
+// EventType implements Payload.
+func (CSVRemovalStarted) EventType() Type { return "csv.removal-started.v1" }
+
+// CSVRemovalBlocked says that a removal waits for something outside; it goes on by itself. It is appended when
+// the reason changes.
+type CSVRemovalBlocked struct {
+	Removal string `json:"removal"`
+	Class   string `json:"class"`  // transient, conflict, stopped
+	Reason  string `json:"reason"` // a code
+}
+
+// EventType implements Payload.
+func (CSVRemovalBlocked) EventType() Type { return "csv.removal-blocked.v1" }
+
+// CSVRemovalRefused ends a request without effect: what is there now is not what was shown, or somebody needs it.
+type CSVRemovalRefused struct {
+	Removal string `json:"removal"`
+	Reason  string `json:"reason"` // a code
+}
+
+// EventType implements Payload.
+func (CSVRemovalRefused) EventType() Type { return "csv.removal-refused.v1" }
+
+// CSVDrifted says that objects of an operator are not as Chandler wrote them. It is appended when the set changes.
+type CSVDrifted struct {
+	Objects int    `json:"objects"`
+	Diff    string `json:"diff"`   // digest of the differences, which are kept in the installer schema
+	Policy  string `json:"policy"` // correct, report
+}
+
+// EventType implements Payload.
+func (CSVDrifted) EventType() Type { return "csv.drifted.v1" }
+
+// CSVDriftEnded says that all objects of an operator are as Chandler wrote them again.
+type CSVDriftEnded struct{}
+
+// EventType implements Payload.
+func (CSVDriftEnded) EventType() Type { return "csv.drift-ended.v1" }
+
+// OperatorConditionChanged says whether an operator lets itself be upgraded (R-COND-3). It stands in the stream
+// of its ClusterServiceVersion and is appended when it changes.
+type OperatorConditionChanged struct {
+	Upgradeable bool `json:"upgradeable"`
+	// Reason is a code: that of the condition or override, Outdated, or "" where the operator says nothing.
+	Reason     string `json:"reason,omitempty"`
+	Overridden bool   `json:"overridden,omitempty"` // by a cluster administrator
+}
+
+// EventType implements Payload.
+func (OperatorConditionChanged) EventType() Type { return "operatorcondition.changed.v1" }

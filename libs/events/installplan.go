@@ -12,7 +12,7 @@ type PlannedBundle struct {
 	Revision string `json:"revision"`           // catalog revision that it was taken from
 	Content  string `json:"content"`            // digest of the canonical bundle
 	Replaces string `json:"replaces,omitempty"` // installed CSV that it follows
-	Reason   string `json:"reason"`             // code: Subscribed, ChannelHead, NextStep, SkipRange, RequiredPackage, RequiredAPI, StartingCSV
+	Reason   string `json:"reason"`             // code: Subscribed, ChannelHead, NextStep, SkipRange, RequiredPackage, RequiredAPI, StartingCSV, Rollback
 	// RequiredBy is the CSV whose requirement brought this bundle in.
 	RequiredBy    string   `json:"requiredBy,omitempty"`
 	Subscriptions []string `json:"subscriptions,omitempty"`
@@ -47,7 +47,7 @@ type InstallPlanProposed struct {
 	// Policies are the names of the approval policies that shaped what follows, sorted.
 	Policies []string `json:"policies,omitempty"`
 	// ManualReasons are codes for why policies want a person, sorted: Install, PatchUpgrade, MinorUpgrade,
-	// MajorUpgrade (a rule says so), PermissionGrowth, PermissionGrowthUnknown (the two could not be compared).
+	// MajorUpgrade (a rule says so), Rollback, PermissionGrowth, PermissionGrowthUnknown (the two could not be compared).
 	ManualReasons []string `json:"manualReasons,omitempty"`
 	// Approvers is how many different people must approve; 0 is one.
 	Approvers int `json:"approvers,omitempty"`
@@ -134,6 +134,8 @@ func (InstallPlanBlocked) EventType() Type { return "installplan.blocked.v1" }
 type InstallPlanFinished struct {
 	Steps   int    `json:"steps"`
 	StepLog string `json:"stepLog"` // digest of the step log, in the installer schema
+	// Warnings is how many warnings the API server gave, and fields it would not keep; the step log has their texts.
+	Warnings int `json:"warnings,omitempty"`
 }
 
 // EventType implements Payload.

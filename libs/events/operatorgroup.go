@@ -8,10 +8,15 @@ type OperatorGroupCreated struct {
 	Spec      OperatorGroupSpec `json:"spec"`
 }
 
-// OperatorGroupSpec is what resolution and rendering need of an operator group. An empty list of
-// targets means all namespaces.
+// OperatorGroupSpec is the intent of an operator group (R-OG §7.1). Neither targets nor a selector means
+// all namespaces; a selector beside targets is ignored.
 type OperatorGroupSpec struct {
-	TargetNamespaces   []string `json:"targetNamespaces,omitempty"`
+	TargetNamespaces []string `json:"targetNamespaces,omitempty"`
+	// Selector chooses namespaces by their labels, as they are in the cluster at any time.
+	Selector LabelSelector `json:"selector,omitzero"`
+	// StaticProvidedAPIs keeps what the group provides at ProvidedAPIs, whatever its members provide (R-OG-30).
+	StaticProvidedAPIs bool     `json:"staticProvidedAPIs,omitempty"`
+	ProvidedAPIs       []string `json:"providedAPIs,omitempty"` // Kind.version.group, sorted; of a static group only
 	ServiceAccountName string   `json:"serviceAccountName,omitempty"`
 	UpgradeStrategy    string   `json:"upgradeStrategy,omitempty"` // Default, TechPreviewUnsafeFailForward
 	Colocation         string   `json:"colocation,omitempty"`      // "", shared
@@ -35,3 +40,32 @@ type OperatorGroupDeleted struct{}
 
 // EventType implements Payload.
 func (OperatorGroupDeleted) EventType() Type { return "operatorgroup.deleted.v1" }
+
+// LabelSelector is a selector of Kubernetes: all of its parts must hold. An empty one is none.
+type LabelSelector struct {
+	MatchLabels      map[string]string  `json:"matchLabels,omitempty"`
+	MatchExpressions []LabelRequirement `json:"matchExpressions,omitempty"`
+}
+
+// LabelRequirement is one expression of a selector.
+type LabelRequirement struct {
+	Key      string   `json:"key"`
+	Operator string   `json:"operator"` // In, NotIn, Exists, DoesNotExist
+	Values   []string `json:"values,omitempty"`
+}
+
+// Global reports whether the group serves all namespaces.
+func (s OperatorGroupSpec) Global() bool {
+	return len(s.TargetNamespaces) == 0 && len(s.Selector.MatchLabels) == 0 && len(s.Selector.MatchExpressions) == 0
+}
+
+// OperatorGroupObserved says what a group came to in its cluster. It is appended when that changes.
+type OperatorGroupObserved struct {
+	Targets      []string `json:"targets"`      // sorted; [""] is all namespaces
+	ProvidedAPIs []string `json:"providedAPIs"` // Kind.version.group, sorted
+	// Conditions are codes that hold, sorted: OperatorGroupServiceAccount (the account is missing), …
+	Conditions []string `json:"conditions,omitempty"`
+}
+
+// EventType implements Payload.
+func (OperatorGroupObserved) EventType() Type { return "operatorgroup.observed.v1" }

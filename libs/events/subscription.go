@@ -43,6 +43,16 @@ type SubscriptionChanged struct {
 // EventType implements Payload.
 func (SubscriptionChanged) EventType() Type { return "subscription.changed.v1" }
 
+// SubscriptionRollbackRequested is the intent to go back from one installed version to an earlier one. A plan for it
+// always waits for a person. Afterwards From is not taken again until the subscription is changed.
+type SubscriptionRollbackRequested struct {
+	From string `json:"from"` // CSV that is installed
+	To   string `json:"to"`   // CSV that was installed before it
+}
+
+// EventType implements Payload.
+func (SubscriptionRollbackRequested) EventType() Type { return "subscription.rollback-requested.v1" }
+
 // SubscriptionDeleted ends the stream. The installed operator stays (R-SUB-32).
 type SubscriptionDeleted struct{}
 

@@ -56,10 +56,16 @@ type ScopePlans struct {
 	Plans []Plan `json:"plans"`
 	// Installed are the CSVs that the record holds for this namespace, to be followed.
 	Installed []Installed `json:"installed,omitempty"`
+	// Removals were asked for and have not ended, oldest first.
+	Removals []Removal `json:"removals,omitempty"`
+	// Settings are those of the cluster, the same in the messages of all its scopes.
+	Settings events.ClusterSettings `json:"settings,omitzero"`
 }
 
 // OperatorGroup is the one group of the namespace.
 type OperatorGroup struct {
+	// ID is the UUID of the group's stream: it stands for the group in labels of the cluster.
+	ID   string                   `json:"id,omitempty"`
 	Name string                   `json:"name"`
 	Spec events.OperatorGroupSpec `json:"spec"`
 }
@@ -104,7 +110,10 @@ type ScopeReport struct {
 	Seen     events.Position `json:"seen"`  // highest position that this cluster has acted on
 	Plans    []PlanReport    `json:"plans,omitempty"`
 	CSVs     []CSVReport     `json:"csvs,omitempty"`
-	Reported time.Time       `json:"reported"`
+	Removals []RemovalReport `json:"removals,omitempty"`
+	// Group is absent while nothing can be said of it.
+	Group    *GroupReport `json:"group,omitempty"`
+	Reported time.Time    `json:"reported"`
 }
 
 // Phases of a plan in a report.
@@ -125,6 +134,8 @@ type PlanReport struct {
 	Class   string `json:"class,omitempty"`   // of a block or failure: transient, conflict, permanent, expired, stopped
 	Reason  string `json:"reason,omitempty"`  // a code
 	Message string `json:"message,omitempty"` // for people; stays out of the log
+	// Warnings counts those of the API server, and fields that it would not keep (R-IP-25).
+	Warnings int `json:"warnings,omitempty"`
 	// StepLog is the step log's canonical JSON, once the plan is Finished or Failed.
 	StepLog     json.RawMessage `json:"stepLog,omitempty"`
 	TraceParent string          `json:"traceparent,omitempty"`
@@ -142,9 +153,15 @@ type CSVReport struct {
 	// Dropped counts transitions that were left out of History before its first entry.
 	Dropped int  `json:"dropped,omitempty"`
 	Removed bool `json:"removed,omitempty"`
-	// RemovedReason is Replaced or Deleted.
+	// RemovedReason is Replaced, Deleted or Uninstalled.
 	RemovedReason string `json:"removedReason,omitempty"`
+	Removal       string `json:"removal,omitempty"` // of one that was uninstalled
 	TraceParent   string `json:"traceparent,omitempty"`
+	// Requirements are requirementStatus of the object (R-CSV-5).
+	Requirements json.RawMessage    `json:"requirements,omitempty"`
+	Condition    *OperatorCondition `json:"condition,omitempty"`
+	Drift        []Drift            `json:"drift,omitempty"`
+	Components   []Component        `json:"components,omitempty"`
 }
 
 // Transition is one change of phase.

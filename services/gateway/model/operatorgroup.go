@@ -1,13 +1,21 @@
 package model
 
-import "time"
+import (
+	"time"
+
+	"github.com/chandler-fleet/chandler/libs/events"
+)
 
 // OperatorGroupSpec is the intent of an operator group (R-OG §7.1).
 type OperatorGroupSpec struct {
-	TargetNamespaces   []string `json:"targetNamespaces,omitempty" maxItems:"100" nullable:"false" doc:"All namespaces without it"`
-	ServiceAccountName string   `json:"serviceAccountName,omitempty" maxLength:"253"`
-	UpgradeStrategy    string   `json:"upgradeStrategy,omitempty" enum:"Default,TechPreviewUnsafeFailForward"`
-	Colocation         string   `json:"colocation,omitempty" enum:"shared" doc:"shared: one plan for all operators of the namespace, as OLM makes them"`
+	TargetNamespaces []string `json:"targetNamespaces,omitempty" maxItems:"100" nullable:"false" doc:"All namespaces without it and without a selector"`
+	// Selector is ignored beside TargetNamespaces.
+	Selector           events.LabelSelector `json:"selector,omitzero" doc:"Chooses namespaces by their labels, as they are in the cluster at any time"`
+	StaticProvidedAPIs bool                 `json:"staticProvidedAPIs,omitempty" doc:"What the group provides stays at providedAPIs (R-OG-30)"`
+	ProvidedAPIs       []string             `json:"providedAPIs,omitempty" maxItems:"1000" nullable:"false" doc:"Kind.version.group; of a static group only"`
+	ServiceAccountName string               `json:"serviceAccountName,omitempty" maxLength:"253"`
+	UpgradeStrategy    string               `json:"upgradeStrategy,omitempty" enum:"Default,TechPreviewUnsafeFailForward"`
+	Colocation         string               `json:"colocation,omitempty" enum:"shared" doc:"shared: one plan for all operators of the namespace, as OLM makes them"`
 	// ExcludeGlobalCatalogs is OLM's annotation olm.operatorframework.io/exclude-global-namespace-resolution.
 	ExcludeGlobalCatalogs bool `json:"excludeGlobalCatalogs,omitempty" doc:"Catalogs of the hub are not looked at for this namespace (R-RES-5)"`
 }

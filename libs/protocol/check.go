@@ -1,0 +1,86 @@
+package protocol
+
+import "strings"
+
+// Questions to the executor of a cluster, as NATS requests with JSON bodies: only it can look. Each answer is
+// an Answer. They change nothing.
+const (
+	AskPrefix     = "chandler.ask.executor" // <prefix>.<tenant>.<cluster>.<question>
+	AskCheckPlan  = "check"                 // PlanQuestion → PlanCheck
+	AskRemoval    = "removal"               // RemovalQuestion → RemovalPlan
+	askAllPattern = "*"
+)
+
+// AskSubject is where a question to the executor of a cluster goes.
+func AskSubject(tenant, clusterID, question string) string {
+	return strings.Join([]string{AskPrefix, tenant, clusterID, question}, ".")
+}
+
+// AskFilter matches all questions to the executor of a cluster.
+func AskFilter(tenant, clusterID string) string {
+	return AskSubject(tenant, clusterID, askAllPattern)
+}
+
+// PlanQuestion asks what would stand in the way of a plan in its cluster now.
+type PlanQuestion struct {
+	Namespace string `json:"namespace"`
+	// Plan is without a grant.
+	Plan Plan `json:"plan"`
+	// OperatorGroups and OperatorGroup are as in ScopePlans.
+	OperatorGroups int           `json:"operatorGroups"`
+	OperatorGroup  OperatorGroup `json:"operatorGroup"`
+}
+
+// PlanCheck is the answer: everything at once, not the first thing only.
+type PlanCheck struct {
+	// Permissions are rights that the account under which the plan runs lacks (R-IP-41).
+	Permissions []MissingPermission `json:"permissions,omitempty"`
+	// Account is who would do it, as a user name; "" is Chandler itself.
+	Account string       `json:"account,omitempty"`
+	CRDs    []CRDVerdict `json:"crds,omitempty"`
+	// Obstacles are other things, such as an operator that does not let itself be upgraded.
+	Obstacles []Obstacle `json:"obstacles,omitempty"`
+}
+
+// MissingPermission is one right that is missing.
+type MissingPermission struct {
+	User      string `json:"user"`
+	Verb      string `json:"verb"`
+	Group     string `json:"group,omitempty"`
+	Resource  string `json:"resource,omitempty"`
+	Name      string `json:"name,omitempty"`
+	Namespace string `json:"namespace,omitempty"` // "" is the whole cluster
+	URL       string `json:"url,omitempty"`       // of a non-resource rule
+	For       string `json:"for"`                 // the object of the plan that needs it
+}
+
+// CRDVerdict says whether one custom resource definition may be changed as a plan wants (R-CRD-1 … R-CRD-5).
+type CRDVerdict struct {
+	CRD  string `json:"crd"`
+	Safe bool   `json:"safe"`
+	// Reversible says whether going back afterwards is safe; Irreversible says why not.
+	Reversible   bool     `json:"reversible"`
+	Irreversible []string `json:"irreversible,omitempty"`
+	Owners       []string `json:"owners,omitempty"` // namespace/csv
+	Problems     []string `json:"problems,omitempty"`
+	Warnings     []string `json:"warnings,omitempty"`
+	// Checked objects were validated against the new schema; More where a limit ended it.
+	Checked int      `json:"checked,omitempty"`
+	More    bool     `json:"more,omitempty"`
+	Invalid int      `json:"invalid,omitempty"`
+	Sample  []string `json:"sample,omitempty"` // some invalid ones, with what is wrong
+}
+
+// Obstacle is something else that stands in the way.
+type Obstacle struct {
+	Class   string `json:"class"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+// RemovalQuestion asks what a removal would do.
+type RemovalQuestion struct {
+	Namespace string   `json:"namespace"`
+	CSV       string   `json:"csv"`
+	CRDs      []string `json:"crds,omitempty"` // "*" is all of its own
+}

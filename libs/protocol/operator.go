@@ -1,0 +1,132 @@
+package protocol
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// ObjectRef names one object of a cluster.
+type ObjectRef struct {
+	Group     string `json:"group,omitempty"`
+	Version   string `json:"version,omitempty"`
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+}
+
+// String is "Kind namespace/name", for people.
+func (r ObjectRef) String() string {
+	if r.Namespace == "" {
+		return r.Kind + " " + r.Name
+	}
+	return r.Kind + " " + r.Namespace + "/" + r.Name
+}
+
+// Removal is one request to uninstall an operator (csv.removal-requested.v1) that has not ended.
+type Removal struct {
+	ID   string   `json:"id"`
+	CSV  string   `json:"csv"`
+	CRDs []string `json:"crds,omitempty"` // to be deleted with all objects of theirs
+	Plan string   `json:"plan,omitempty"` // digest of the RemovalPlan that was shown
+}
+
+// RemovalPlan is what a removal would do now, in order. Its digest is taken without Counted.
+type RemovalPlan struct {
+	CSV string `json:"csv"`
+	// Steps go in this order; the objects of one step go together.
+	Steps []RemovalStep `json:"steps"`
+	// Stays are objects that the operator brought and that are left, with why.
+	Stays []Leftover `json:"stays"`
+	// Needed are operators of the cluster that need an API of this one, as namespace/csv.
+	Needed []string `json:"needed,omitempty"`
+	// Losses are what no other plan brings back: the objects of each definition that goes.
+	Losses []Loss `json:"losses,omitempty"`
+}
+
+// RemovalStep is one stretch of a removal.
+type RemovalStep struct {
+	Action  string      `json:"action"` // DeleteCustomResources, DeleteObjects, DeleteCRDs, ResetConversion
+	Objects []ObjectRef `json:"objects"`
+}
+
+// Leftover is an object that stays.
+type Leftover struct {
+	ObjectRef
+	Reason string `json:"reason"` // NotAsked, OtherOwners, NotOurs
+	// Owners are the other operators that own it, as namespace/csv.
+	Owners []string `json:"owners,omitempty"`
+}
+
+// Loss is the data that goes with one custom resource definition.
+type Loss struct {
+	CRD     string `json:"crd"`
+	Objects int    `json:"objects"`
+	More    bool   `json:"more,omitempty"` // counting ended at a limit
+	// Sample are some of them, as namespace/name.
+	Sample []string `json:"sample,omitempty"`
+}
+
+// RemovalReport is how far a removal is. Ended ones are told until the hub no longer names them.
+type RemovalReport struct {
+	ID      string     `json:"id"`
+	CSV     string     `json:"csv"`
+	Phase   string     `json:"phase"` // PlanBlocked, PlanStarted, PlanFinished, or RemovalRefused
+	Class   string     `json:"class,omitempty"`
+	Reason  string     `json:"reason,omitempty"`
+	Message string     `json:"message,omitempty"`
+	Left    []Leftover `json:"left,omitempty"` // what stayed, once it is finished
+}
+
+// RemovalRefused is the phase of a removal that ended without effect.
+const RemovalRefused = "Refused"
+
+// Drift is one object that is not as Chandler wrote it.
+type Drift struct {
+	ObjectRef
+	// Fields are the differences, a bounded number of them; a missing object has none.
+	Fields  []FieldDrift `json:"fields,omitempty"`
+	Missing bool         `json:"missing,omitempty"`
+	Manager string       `json:"manager,omitempty"` // field manager that wrote it last, where known
+	Since   time.Time    `json:"since"`
+	// Corrected is set where it was put right at once; such an entry is told for a while.
+	Corrected bool `json:"corrected,omitempty"`
+}
+
+// FieldDrift is one field that differs. Want and Have are JSON, cut to a bounded length; of Secrets they are absent.
+type FieldDrift struct {
+	Path string          `json:"path"` // JSON pointer
+	Want json.RawMessage `json:"want,omitempty"`
+	Have json.RawMessage `json:"have,omitempty"`
+}
+
+// Component is one object that belongs to an installed operator, with its state (R-CSV-62).
+type Component struct {
+	ObjectRef
+	Status  string `json:"status,omitempty"` // of kstatus: Current, InProgress, Failed, Terminating, NotFound
+	Message string `json:"message,omitempty"`
+}
+
+// OperatorCondition is what an operator and its administrators say of an upgrade (R-COND).
+type OperatorCondition struct {
+	Upgradeable bool   `json:"upgradeable"`
+	Reason      string `json:"reason,omitempty"`
+	Message     string `json:"message,omitempty"`
+	Overridden  bool   `json:"overridden,omitempty"`
+}
+
+// GroupReport is what an operator group comes to in its cluster.
+type GroupReport struct {
+	Name         string           `json:"name"`
+	Targets      []string         `json:"targets"` // sorted; [""] is all namespaces
+	ProvidedAPIs []string         `json:"providedAPIs"`
+	Conditions   []GroupCondition `json:"conditions,omitempty"`
+	// Roles are the names of the aggregating cluster roles of the group (R-OG-40).
+	Roles []string `json:"roles,omitempty"`
+}
+
+// GroupCondition is one thing that is the matter with a group.
+type GroupCondition struct {
+	Type    string `json:"type"`
+	Reason  string `json:"reason"`
+	Message string `json:"message,omitempty"`
+}
