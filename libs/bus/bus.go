@@ -31,6 +31,9 @@ type Bus struct {
 	js    jetstream.JetStream
 	log   *slog.Logger
 	hints *fanout
+	known sync.Map // names of streams that were there
+	// silent counts publishes in a row without an answer, by name of the stream: *atomic.Int32.
+	silent sync.Map
 
 	closed    chan struct{}
 	closeOnce sync.Once

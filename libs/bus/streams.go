@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -105,16 +106,83 @@ func (b *Bus) ensure(ctx context.Context, cfg jetstream.StreamConfig) (*jetstrea
 	s, err := b.js.Stream(ctx, cfg.Name)
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNotFound):
+		if err := b.outlast(ctx, cfg.Name); err != nil {
+			return nil, err
+		}
 		b.log.Info("making stream", "stream", cfg.Name)
 		return b.create(ctx, cfg)
 	case err != nil:
 		return nil, unavailable(err, "look at stream %s", cfg.Name)
 	}
+	b.known.Store(cfg.Name, true)
 	info := s.CachedInfo()
 	if sameStream(info.Config, cfg) {
 		return info, nil
 	}
 	return b.amend(ctx, cfg, info)
+}
+
+// removalTail is how long a stream that vanished is left alone before it is made again. nats-server forgets a
+// stream before it has removed its files; one made in between under the same name loses its own, and then
+// takes nothing until the server is restarted.
+const removalTail = 500 * time.Millisecond
+
+// outlast waits for the rest of the removal of a stream that was there before.
+func (b *Bus) outlast(ctx context.Context, name string) error {
+	if _, was := b.known.LoadAndDelete(name); !was {
+		return nil
+	}
+	t := time.NewTimer(removalTail)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return unavailable(context.Cause(ctx), "make stream %s", name)
+	case <-t.C:
+		return nil
+	}
+}
+
+const (
+	// silences is how many publishes in a row must have had no answer before a stream is made anew: a server that is
+	// slow once or twice is left alone.
+	silences = 3
+	// mendTimeout bounds the making; the publish that led to it has used up its own time.
+	mendTimeout = 5 * time.Second
+)
+
+// Heard takes note of how a publish into one of Streams ended, and returns its error. A stream whose publishes again
+// and again get no answer, though the server answers for it, is made anew: it is what removalTail is to prevent,
+// and everything in it is written again from the record.
+func (b *Bus) Heard(ctx context.Context, stream string, err error) error {
+	count, _ := b.silent.LoadOrStore(stream, new(atomic.Int32))
+	n, ok := count.(*atomic.Int32)
+	if !ok || !errors.Is(err, context.DeadlineExceeded) {
+		n.Store(0)
+		return err
+	}
+	if n.Add(1) < silences {
+		return err
+	}
+	n.Store(0)
+	return errors.Join(err, b.mend(context.WithoutCancel(ctx), stream))
+}
+
+func (b *Bus) mend(ctx context.Context, name string) error {
+	ctx, cancel := context.WithTimeout(ctx, mendTimeout)
+	defer cancel()
+	i := slices.IndexFunc(Streams(), func(c jetstream.StreamConfig) bool { return c.Name == name })
+	if i < 0 {
+		return errs.New(errs.Internal, "stream %s is not one that can be made anew", name)
+	}
+	if _, err := b.js.Stream(ctx, name); err != nil {
+		return unavailable(err, "look at stream %s", name)
+	}
+	b.log.Warn("making a stream anew: it takes no messages", "stream", name)
+	if err := b.js.DeleteStream(ctx, name); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+		return unavailable(err, "delete stream %s", name)
+	}
+	_, err := b.ensure(ctx, Streams()[i])
+	return err
 }
 
 // amend brings a stream that differs to its configuration: by an update where it is ours, by a new

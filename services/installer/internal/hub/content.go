@@ -134,7 +134,8 @@ func (c *contents) put(ctx context.Context, tenant string, d digest.Digest, pack
 		m.Header.Set(protocol.HeaderChunks, strconv.Itoa(len(chunks)))
 		m.Header.Set(protocol.HeaderDigest, string(d))
 		m.Data = data
-		if _, err := c.bus.JetStream().PublishMsg(ctx, m); err != nil {
+		_, err := c.bus.JetStream().PublishMsg(ctx, m)
+		if err := c.bus.Heard(ctx, protocol.StreamContent, err); err != nil {
 			return errs.Wrap(errs.Unavailable, err, "publish content %s", d)
 		}
 	}

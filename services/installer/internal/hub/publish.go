@@ -168,7 +168,7 @@ func (h *Hub) send(ctx context.Context, w *wanted, last uint64) error {
 	}
 	_, err = h.c.Bus.JetStream().PublishMsg(ctx, &nats.Msg{Subject: protocol.PlansSubject(w.message.Scope), Data: body},
 		jetstream.WithExpectLastSequencePerSubject(last))
-	return errs.Wrap(errs.Unavailable, err, "publish the plans of %s/%s", w.message.Scope.Cluster, w.message.Scope.Namespace)
+	return errs.Wrap(errs.Unavailable, h.c.Bus.Heard(ctx, protocol.StreamPlans, err), "publish the plans of %s/%s", w.message.Scope.Cluster, w.message.Scope.Namespace)
 }
 
 func (h *Hub) encode(w *wanted) ([]byte, error) {
@@ -243,7 +243,7 @@ func (h *Hub) purge(ctx context.Context, stream, filter string) error {
 // forget drops what is kept of a registration that has ended. Its events stay in the log.
 func (h *Hub) forget(ctx context.Context, tenant, id string) error {
 	return h.c.Pool.Tx(ctx, func(tx pgx.Tx) error {
-		for _, table := range []string{"published", "reports", "holders", "csv_lives", "observations", "clusters"} {
+		for _, table := range []string{"published", "reports", "holders", "csv_lives", "observations", "leftovers", "clusters"} {
 			if _, err := tx.Exec(ctx, `delete from installer.`+table+` where tenant = $1 and cluster_id = $2`, tenant, id); err != nil {
 				return err
 			}

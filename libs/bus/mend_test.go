@@ -1,0 +1,55 @@
+package bus_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/chandler-fleet/chandler/libs/bus"
+	"github.com/chandler-fleet/chandler/libs/bus/bustest"
+	"github.com/chandler-fleet/chandler/libs/protocol"
+)
+
+// TestHeard: a stream that leaves publishes without an answer is made anew after the third in a row (DESIGN D4: the
+// deletion of a whole stream costs only time); one that answers in between is left as it is.
+func TestHeard(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	e := bustest.Start(t)
+	all := bus.Streams()
+	mute := all[slices.IndexFunc(all, func(c jetstream.StreamConfig) bool { return c.Name == protocol.StreamContent })]
+	mute.NoAck = true
+	if _, err := e.Bus.JetStream().CreateStream(ctx, mute); err != nil {
+		t.Fatal(err)
+	}
+	publish := func() error {
+		ctx, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+		defer cancel()
+		_, err := e.Bus.JetStream().Publish(ctx, protocol.SubjectChunks+".t.d.0", []byte("x"))
+		return e.Bus.Heard(ctx, protocol.StreamContent, err)
+	}
+	silent := func() {
+		t.Helper()
+		if err := publish(); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("published into a stream that does not answer: %v", err)
+		}
+	}
+	silent()
+	silent()
+	if err := e.Bus.Heard(ctx, protocol.StreamContent, nil); err != nil {
+		t.Fatal(err)
+	}
+	silent()
+	silent()
+	if s, err := e.Bus.JetStream().Stream(ctx, protocol.StreamContent); err != nil || !s.CachedInfo().Config.NoAck {
+		t.Fatalf("it was made anew after two publishes without an answer (%v)", err)
+	}
+	silent()
+	if err := publish(); err != nil {
+		t.Errorf("after the third: %v", err)
+	}
+}
