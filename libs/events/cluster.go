@@ -1,5 +1,7 @@
 package events
 
+import "cmp"
+
 // ClusterRegistered says that a cluster was given to Chandler. Subject: the cluster's name.
 type ClusterRegistered struct {
 	Name string `json:"name"`
@@ -34,6 +36,20 @@ type ClusterSettings struct {
 	Mirror string `json:"mirror,omitempty"`
 	// Drift is what becomes of edits to managed objects: correct, report; "" is correct.
 	Drift string `json:"drift,omitempty"`
+}
+
+// Values of ClusterSettings.
+const (
+	MirrorNone   = "none"
+	MirrorCSV    = "csv"
+	MirrorAll    = "all"
+	DriftCorrect = "correct"
+	DriftReport  = "report"
+)
+
+// WithDefaults returns the settings with each default in the place of "".
+func (s ClusterSettings) WithDefaults() ClusterSettings {
+	return ClusterSettings{Mirror: cmp.Or(s.Mirror, MirrorCSV), Drift: cmp.Or(s.Drift, DriftCorrect)}
 }
 
 // ClusterRemoved says that Chandler lets go of a cluster; what is installed there stays.

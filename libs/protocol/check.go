@@ -1,6 +1,9 @@
 package protocol
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // Questions to the executor of a cluster, as NATS requests with JSON bodies: only it can look. Each answer is
 // an Answer. They change nothing.
@@ -54,6 +57,21 @@ type MissingPermission struct {
 	For       string `json:"for"`                 // the object of the plan that needs it
 }
 
+// String is the API server's sentence about a right that is missing (R-IP-41), for people.
+func (m MissingPermission) String() string {
+	if m.URL != "" {
+		return fmt.Sprintf("%s is forbidden: User %q cannot %s path %q", m.For, m.User, m.Verb, m.URL)
+	}
+	named, scope := "", "at the cluster scope"
+	if m.Name != "" {
+		named = fmt.Sprintf(" %q", m.Name)
+	}
+	if m.Namespace != "" {
+		scope = fmt.Sprintf("in the namespace %q", m.Namespace)
+	}
+	return fmt.Sprintf("%s is forbidden: User %q cannot %s resource %q%s in API group %q %s", m.For, m.User, m.Verb, m.Resource, named, m.Group, scope)
+}
+
 // CRDVerdict says whether one custom resource definition may be changed as a plan wants (R-CRD-1 … R-CRD-5).
 type CRDVerdict struct {
 	CRD  string `json:"crd"`
@@ -78,9 +96,36 @@ type Obstacle struct {
 	Message string `json:"message"`
 }
 
+// AskInstallerCheck is where the installer service is asked what stands in the way of a live install plan: LivePlanQuestion →
+// PlanCheck. It knows the plan's document and asks the executor of its cluster.
+const AskInstallerCheck = "chandler.ask.installer.check"
+
+// LivePlanQuestion names an install plan that has not ended.
+type LivePlanQuestion struct {
+	Tenant string `json:"tenant"`
+	Plan   string `json:"plan"` // id
+}
+
 // RemovalQuestion asks what a removal would do.
 type RemovalQuestion struct {
 	Namespace string   `json:"namespace"`
 	CSV       string   `json:"csv"`
 	CRDs      []string `json:"crds,omitempty"` // "*" is all of its own
+}
+
+// AskInstallerRemoval is where the installer service is asked what a removal would do: OperatorQuestion →
+// RemovalPreview. It knows under which id the cluster is registered, and asks its executor.
+const AskInstallerRemoval = "chandler.ask.installer.removal"
+
+// OperatorQuestion is a question about an operator of a cluster that is known by its name.
+type OperatorQuestion struct {
+	Tenant  string `json:"tenant"`
+	Cluster string `json:"cluster"` // name
+	RemovalQuestion
+}
+
+// RemovalPreview is a plan with the digest by which it can be asked for.
+type RemovalPreview struct {
+	RemovalPlan
+	Digest string `json:"digest"`
 }

@@ -30,7 +30,7 @@ type Removal struct {
 	Plan string   `json:"plan,omitempty"` // digest of the RemovalPlan that was shown
 }
 
-// RemovalPlan is what a removal would do now, in order. Its digest is taken without Counted.
+// RemovalPlan is what a removal would do now, in order. Its digest is taken without Losses, which change all the time.
 type RemovalPlan struct {
 	CSV string `json:"csv"`
 	// Steps go in this order; the objects of one step go together.
@@ -45,14 +45,29 @@ type RemovalPlan struct {
 
 // RemovalStep is one stretch of a removal.
 type RemovalStep struct {
-	Action  string      `json:"action"` // DeleteCustomResources, DeleteObjects, DeleteCRDs, ResetConversion
+	Action  string      `json:"action"` // one of the actions of a removal
 	Objects []ObjectRef `json:"objects"`
 }
+
+// Actions of a removal.
+const (
+	RemovalCustomResources = "DeleteCustomResources" // every object of the definitions
+	RemovalConversion      = "ResetConversion"       // of definitions that stay: their objects are no longer converted
+	RemovalObjects         = "DeleteObjects"
+	RemovalCRDs            = "DeleteCRDs"
+)
+
+// Why an object stays.
+const (
+	LeftNotAsked    = "NotAsked"
+	LeftOtherOwners = "OtherOwners" // operators that are installed own it, too
+	LeftNotOurs     = "NotOurs"     // Chandler did not write it
+)
 
 // Leftover is an object that stays.
 type Leftover struct {
 	ObjectRef
-	Reason string `json:"reason"` // NotAsked, OtherOwners, NotOurs
+	Reason string `json:"reason"` // one of the above
 	// Owners are the other operators that own it, as namespace/csv.
 	Owners []string `json:"owners,omitempty"`
 }
@@ -116,6 +131,7 @@ type OperatorCondition struct {
 
 // GroupReport is what an operator group comes to in its cluster.
 type GroupReport struct {
+	ID           string           `json:"id"` // as OperatorGroup.ID
 	Name         string           `json:"name"`
 	Targets      []string         `json:"targets"` // sorted; [""] is all namespaces
 	ProvidedAPIs []string         `json:"providedAPIs"`
@@ -123,6 +139,12 @@ type GroupReport struct {
 	// Roles are the names of the aggregating cluster roles of the group (R-OG-40).
 	Roles []string `json:"roles,omitempty"`
 }
+
+// Types of the conditions of a group, as far as its cluster tells them (R-OG §7.1).
+const (
+	GroupServiceAccount = "OperatorGroupServiceAccount" // the named account is not there: ServiceAccountNotFound
+	GroupTargetsMissing = "TargetNamespacesMissing"     // listed targets do not exist or are going: NamespaceNotFound
+)
 
 // GroupCondition is one thing that is the matter with a group.
 type GroupCondition struct {

@@ -60,6 +60,14 @@ type ScopePlans struct {
 	Removals []Removal `json:"removals,omitempty"`
 	// Settings are those of the cluster, the same in the messages of all its scopes.
 	Settings events.ClusterSettings `json:"settings,omitzero"`
+	// Subscriptions are told where Settings.Mirror is all: to be shown in the cluster, and for nothing else.
+	Subscriptions []Subscription `json:"subscriptions,omitempty"`
+}
+
+// Subscription is one subscription of the namespace, without its configuration.
+type Subscription struct {
+	Name string                  `json:"name"`
+	Spec events.SubscriptionSpec `json:"spec"`
 }
 
 // OperatorGroup is the one group of the namespace.
@@ -75,6 +83,9 @@ type Installed struct {
 	CSV     string `json:"csv"`
 	Content string `json:"content"`
 	Plan    string `json:"plan"`
+	// Config is what its subscription configures now (R-SUB-14), null for nothing. Where it is absent, what the plan was
+	// made with holds: the operator has no subscription, or what it configures was erased.
+	Config json.RawMessage `json:"config,omitempty"`
 }
 
 // Plan is one approved plan with the grant under which it may be executed.

@@ -79,17 +79,16 @@ func (r *renderer) pod(deployment string, pod map[string]any) error {
 			unique(container)
 		}
 	}
+	r.mount(deployment, pod)
 	dedupe(pod, "imagePullSecrets", nameOf)
 	return r.config.checkMounts(deployment, pod)
 }
 
-// templateAnnotations projects the CSV's annotations into the pod template (R-SUB-11, R-OG-15): the
-// template's own win over the CSV's, the operator group's over all.
+// templateAnnotations projects the CSV's annotations into the pod template (R-SUB-11); the template's own win.
 func (r *renderer) templateAnnotations(template map[string]any) {
 	meta := child(template, "metadata")
 	setDefault(meta, "annotations", r.csv.Annotations)
 	setDefault(meta, "annotations", r.config.annotations)
-	set(meta, "annotations", r.groupAnnotations())
 }
 
 // unique makes a container fit for server-side apply, which refuses lists that hold a key twice

@@ -21,6 +21,7 @@ const (
 	AnnotationOperatorGroup      = "olm.operatorGroup"
 	AnnotationOperatorNamespace  = "olm.operatorNamespace"
 	AnnotationTargetNamespaces   = "olm.targetNamespaces"
+	AnnotationProvidedAPIs       = "olm.providedAPIs"
 	AnnotationInstalledAlongside = "operatorframework.io/installed-alongside-"
 
 	// EnvOperatorCondition carries the operator condition's name to the operator (R-COND-1, R-SUB-11).
@@ -53,6 +54,7 @@ var (
 	gvkRoleBinding        = rbac("RoleBinding")
 	gvkClusterRole        = rbac("ClusterRole")
 	gvkClusterRoleBinding = rbac("ClusterRoleBinding")
+	gvkService            = schema.GroupVersionKind{Version: "v1", Kind: "Service"}
 	gvkDeployment         = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 )
 

@@ -57,12 +57,17 @@ func (r *renderer) broughtAccounts() (map[string]map[string]any, error) {
 	return bodies, nil
 }
 
-// roles renders the permissions: Roles in the operator's namespace and each target (R-CSV-20,
-// R-OG-44), or ClusterRoles for a global group; cluster permissions always as ClusterRoles.
-func (r *renderer) roles() error {
-	s := r.csv.Spec.Install.Spec
+// Permissions are the Roles and RoleBindings of a ClusterServiceVersion's permissions in its own namespace, as
+// Render gives them, too (R-CSV-20).
+func Permissions(csv bundle.CSV, namespace string) ([]Object, error) {
+	r := &renderer{in: Input{Namespace: namespace}, csv: csv}
+	err := r.permissions()
+	return r.out, err
+}
+
+func (r *renderer) permissions() error {
 	seen := map[string]bool{}
-	for _, p := range s.Permissions {
+	for _, p := range r.csv.Spec.Install.Spec.Permissions {
 		h, err := rulesHash(r.in.Namespace, r.csv.Name, p)
 		if err != nil {
 			return err
@@ -72,15 +77,20 @@ func (r *renderer) roles() error {
 			continue // the same rules for the same account, written twice
 		}
 		seen[name] = true
-		if r.in.Group.Global() {
-			r.grant(gvkClusterRole, gvkClusterRoleBinding, "", name, h, p)
-			continue
-		}
-		for _, ns := range r.servedNamespaces() {
-			r.grant(gvkRole, gvkRoleBinding, ns, name, h, p)
-		}
+		r.grant(gvkRole, gvkRoleBinding, r.in.Namespace, name, h, p)
 	}
-	for _, p := range s.ClusterPermissions {
+	return nil
+}
+
+// roles renders the permissions as Roles in the operator's namespace and the cluster permissions as
+// ClusterRoles (R-CSV-20). What the permissions come to in the targets of the operator group (R-OG-44)
+// follows the cluster and is no step of a plan.
+func (r *renderer) roles() error {
+	if err := r.permissions(); err != nil {
+		return err
+	}
+	seen := map[string]bool{}
+	for _, p := range r.csv.Spec.Install.Spec.ClusterPermissions {
 		h, err := rulesHash("cluster", r.in.Namespace, p, r.csv.Name)
 		if err != nil {
 			return err
@@ -93,17 +103,6 @@ func (r *renderer) roles() error {
 		r.grant(gvkClusterRole, gvkClusterRoleBinding, "", name, h, p)
 	}
 	return nil
-}
-
-// servedNamespaces is the operator's namespace first, then the other targets.
-func (r *renderer) servedNamespaces() []string {
-	out := []string{r.in.Namespace}
-	for _, t := range r.in.Group.Targets {
-		if t != r.in.Namespace {
-			out = append(out, t)
-		}
-	}
-	return out
 }
 
 // grant adds a role with its binding to the account in the operator's namespace.

@@ -3,7 +3,6 @@ package render
 import (
 	"encoding/json"
 	"maps"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -17,26 +16,13 @@ import (
 // ObjectType is the type prefix of a rendered object's digest.
 const ObjectType = "chandler.object.v1"
 
-// Input is everything that decides what a bundle becomes.
+// Input is everything that decides what a bundle becomes. The operator group is no part of it: which
+// namespaces it serves moves with the cluster, and a plan's digests must not.
 type Input struct {
 	Content   bundle.Content
 	Namespace string // where the operator runs
-	Group     OperatorGroup
 	// Config is the subscription's spec.config as JSON (R-SUB §4.2); empty without one.
 	Config json.RawMessage
-}
-
-// OperatorGroup is what rendering needs of the namespace's operator group. Empty Targets, or the
-// single target "", mean all namespaces.
-type OperatorGroup struct {
-	Name      string
-	Namespace string
-	Targets   []string
-}
-
-// Global reports whether the group serves all namespaces.
-func (g OperatorGroup) Global() bool {
-	return len(g.Targets) == 0 || len(g.Targets) == 1 && g.Targets[0] == ""
 }
 
 // Object is one object to apply.
@@ -64,11 +50,13 @@ type renderer struct {
 	in     Input
 	csv    bundle.CSV
 	config config
-	out    []Object
+	// webhooks and called are what the API server is to call, and where.
+	webhooks []bundle.WebhookDescription
+	called   []called
+	out      []Object
 }
 
-// Render returns the objects of a bundle in order. Errors are errs.Invalid for a bundle that breaks
-// a rule and errs.Unprocessable for one that does not fit the operator group (R-CSV-31).
+// Render returns the objects of a bundle in order. Errors are errs.Invalid, for a bundle that breaks a rule.
 func Render(in Input) ([]Object, error) {
 	csv, err := in.Content.CSV()
 	if err != nil {
@@ -77,44 +65,23 @@ func Render(in Input) ([]Object, error) {
 	if in.Namespace == "" {
 		return nil, errs.New(errs.Invalid, "render %s: no namespace", csv.Name)
 	}
-	in.Group.Targets = sortedTargets(in.Group.Targets)
-	if err := CheckInstallModes(csv.Spec.InstallModes, in.Namespace, in.Group.Targets); err != nil {
-		return nil, errs.Wrap(errs.KindOf(err), err, "%s cannot serve operator group %s/%s", csv.Name, in.Group.Namespace, in.Group.Name)
-	}
 	cfg, err := parseConfig(in.Config)
 	if err != nil {
 		return nil, err
 	}
 	r := &renderer{in: in, csv: csv, config: cfg}
-	for _, step := range []func() error{r.clusterServiceVersion, r.crds, r.serviceAccounts, r.roles, r.optional, r.deployments} {
+	if r.webhooks, err = csv.WebhookDescriptions(); err != nil {
+		return nil, err
+	}
+	if r.called, err = callees(csv, in.Namespace); err != nil {
+		return nil, err
+	}
+	for _, step := range []func() error{r.clusterServiceVersion, r.crds, r.serviceAccounts, r.roles, r.optional, r.services, r.deployments, r.callers} {
 		if err := step(); err != nil {
 			return nil, err
 		}
 	}
 	return r.out, nil
-}
-
-// Unserved names what the bundle declares and Render leaves out, sorted; empty for most bundles.
-func Unserved(csv bundle.CSV) []string {
-	var out []string
-	if len(csv.Spec.Webhooks) > 0 {
-		out = append(out, "webhookdefinitions (R-CSV-42)")
-	}
-	if len(csv.Spec.APIServices.Owned) > 0 {
-		out = append(out, "apiservicedefinitions.owned (R-CSV-40)")
-	}
-	slices.Sort(out)
-	return out
-}
-
-// sortedTargets returns the target set in the order of the annotation (R-OG §7.3): sorted, each once.
-func sortedTargets(targets []string) []string {
-	if len(targets) == 0 {
-		return []string{""}
-	}
-	t := slices.Clone(targets)
-	slices.Sort(t)
-	return slices.Compact(t)
 }
 
 // add takes an object whose body holds apiVersion, kind and metadata.
@@ -132,8 +99,7 @@ func (r *renderer) add(gvk schema.GroupVersionKind, namespace, name string, body
 	r.out = append(r.out, Object{GVK: gvk, Namespace: namespace, Name: name, Resolving: r.csv.Name, Body: body})
 }
 
-// clusterServiceVersion renders the CSV object: the manifest with the group's annotations (R-OG §7.3)
-// and a label for each API (R-CSV-22).
+// clusterServiceVersion renders the CSV object: the manifest with a label for each API (R-CSV-22).
 func (r *renderer) clusterServiceVersion() error {
 	body, err := decode(r.csv.Raw)
 	if err != nil {
@@ -141,17 +107,8 @@ func (r *renderer) clusterServiceVersion() error {
 	}
 	meta := child(body, "metadata")
 	set(meta, "labels", r.managedLabels(), r.apiLabels())
-	set(meta, "annotations", r.groupAnnotations())
 	r.add(gvkCSV, r.in.Namespace, r.csv.Name, body)
 	return nil
-}
-
-func (r *renderer) groupAnnotations() map[string]string {
-	return map[string]string{
-		AnnotationOperatorGroup:     r.in.Group.Name,
-		AnnotationOperatorNamespace: r.in.Namespace,
-		AnnotationTargetNamespaces:  strings.Join(r.in.Group.Targets, ","),
-	}
 }
 
 func (r *renderer) apiLabels() map[string]string {
@@ -190,13 +147,16 @@ func (r *renderer) crds() error {
 		if err != nil {
 			return err
 		}
+		if err := r.convert(o.Name, body); err != nil {
+			return err
+		}
 		meta := child(body, "metadata")
 		owner := r.in.Namespace + "/" + r.csv.Name
 		set(meta, "labels", map[string]string{LabelManaged: "true"})
 		set(meta, "annotations", map[string]string{AnnotationInstalledAlongside + hash(apiHashLength, owner): owner})
 		r.add(gvkCRD, "", o.Name, body)
 	}
-	return nil
+	return r.checkConverted()
 }
 
 // optional renders the objects of R-CAT-53. Namespaced ones go to the operator's namespace whatever

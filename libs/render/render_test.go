@@ -40,10 +40,6 @@ func fatal(tb testing.TB, err error) {
 	}
 }
 
-func group(targets ...string) render.OperatorGroup {
-	return render.OperatorGroup{Name: "coast", Namespace: "coast-ops", Targets: targets}
-}
-
 // golden compares the objects, as YAML in order, with a file.
 func golden(t *testing.T, name string, objects []render.Object) {
 	t.Helper()
@@ -67,16 +63,14 @@ func golden(t *testing.T, name string, objects []render.Object) {
 	}
 }
 
-// TestGolden: R-IP-20, R-CSV-20, R-CSV-21, R-OG-15, R-OG-44, R-SUB-11, R-SUB-14, R-COND-1.
+// TestGolden: R-IP-20, R-CSV-20, R-CSV-21, R-SUB-11, R-SUB-14, R-COND-1.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	config, err := os.ReadFile("testdata/config.json")
 	fatal(t, err)
 	for name, in := range map[string]render.Input{
-		"own":    {Group: group("coast-ops")},
-		"global": {Group: group()},
-		"multi":  {Group: group("b", "coast-ops", "a", "b")},
-		"config": {Group: group("coast-ops"), Config: config},
+		"plain":  {},
+		"config": {Config: config},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -93,7 +87,7 @@ func TestGolden(t *testing.T) {
 func TestDeterministic(t *testing.T) {
 	t.Parallel()
 	digests := func(config string) map[string]string {
-		objects, err := render.Render(render.Input{Content: load(t), Namespace: "coast-ops", Group: group("coast-ops"), Config: json.RawMessage(config)})
+		objects, err := render.Render(render.Input{Content: load(t), Namespace: "coast-ops", Config: json.RawMessage(config)})
 		fatal(t, err)
 		out := map[string]string{}
 		for _, o := range objects {
@@ -199,7 +193,7 @@ func TestRefusals(t *testing.T) {
 			}
 			content, err := bundle.FromManifests(raw)
 			fatal(t, err)
-			_, err = render.Render(render.Input{Content: content, Namespace: "ops", Group: group("ops"), Config: json.RawMessage(c.config)})
+			_, err = render.Render(render.Input{Content: content, Namespace: "ops", Config: json.RawMessage(c.config)})
 			if !errs.Is(err, errs.Invalid) || !hasRule(err, c.rule) {
 				t.Errorf("got %v (%s), want rule %s", err, errs.KindOf(err), c.rule)
 			}
@@ -226,7 +220,7 @@ func TestNames(t *testing.T) {
 	t.Parallel()
 	names := func(ns string) map[string]bool {
 		out := map[string]bool{}
-		objects, err := render.Render(render.Input{Content: load(t), Namespace: ns, Group: render.OperatorGroup{Name: "g", Namespace: ns}})
+		objects, err := render.Render(render.Input{Content: load(t), Namespace: ns})
 		fatal(t, err)
 		for _, o := range objects {
 			if o.GVK.Kind == "ClusterRole" && o.Name != "tide-metrics-reader" {

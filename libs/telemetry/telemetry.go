@@ -47,6 +47,7 @@ type Options struct {
 type Telemetry struct {
 	Log      *slog.Logger
 	Metrics  http.Handler // text format of Prometheus
+	registry *prometheus.Registry
 	shutdown []func(context.Context) error
 }
 
@@ -79,6 +80,7 @@ func Start(ctx context.Context, o Options) (*Telemetry, error) {
 	return &Telemetry{
 		Log:      log,
 		Metrics:  promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
+		registry: registry,
 		shutdown: []func(context.Context) error{tracer.Shutdown, meter.Shutdown},
 	}, nil
 }

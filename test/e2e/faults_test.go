@@ -225,7 +225,7 @@ var kinds = []schema.GroupVersionResource{
 	{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"},
 	{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"},
 	{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"},
-	{Group: "operators.coreos.com", Version: "v1alpha1", Resource: "clusterserviceversions"},
+	{Group: "chandler-fleet.io", Version: "v1", Resource: "installedoperators"},
 }
 
 // objects lists what the install left in the cluster, as JSON without what every object has of its own.

@@ -44,6 +44,20 @@ func TestInstallAndUpgrade(t *testing.T) {
 		w.succeeded("steps", "tidegauge.v1.2.0")
 		w.only("steps", "tidegauge.v1.2.0")
 	})
+	t.Run("and back again (P12)", func(t *testing.T) {
+		w := w.in(t)
+		w.must(w.Post(w.ctx, scopePath("steps", "subscriptions/gauge/rollback"), map[string]any{}, nil))
+		w.approve(w.waiting("steps"))
+		w.succeeded("steps", "tidegauge.v1.1.0")
+		w.only("steps", "tidegauge.v1.1.0")
+		w.eventually("the version that was left is not proposed again", func() (string, bool) {
+			var s struct {
+				Status struct{ State, InstalledCSV, CurrentCSV string }
+			}
+			w.must(w.Get(w.ctx, scopePath("steps", "subscriptions/gauge"), &s))
+			return fmt.Sprint(s.Status), s.Status.State == "AtLatestKnown" && s.Status.InstalledCSV == "tidegauge.v1.1.0"
+		})
+	})
 	t.Run("one trace from the request to Succeeded", func(t *testing.T) {
 		w := w.in(t)
 		w.oneTrace("gvk")

@@ -33,7 +33,7 @@ func TestRealCatalog(t *testing.T) {
 		if o.own {
 			w.group(o.pkg, o.pkg)
 		} else {
-			w.group(o.pkg)
+			w.globalGroup(o.pkg)
 		}
 		w.subscribe(o.pkg, subscription{Name: o.pkg, Package: o.pkg, Catalog: "certified"})
 	}

@@ -45,14 +45,20 @@ func scopePath(namespace, resource string) string {
 	return fmt.Sprintf("/api/v1/clusters/%s/namespaces/%s/%s", spoke, namespace, resource)
 }
 
-// group makes the operator group of a namespace; without targets it serves all namespaces.
+// group makes the operator group of a namespace; without targets it serves its own.
 func (w *world) group(namespace string, targets ...string) {
 	w.t.Helper()
-	body := map[string]any{"name": "group"}
-	if len(targets) > 0 {
-		body["targetNamespaces"] = targets
+	if len(targets) == 0 {
+		targets = []string{namespace} // two groups that serve all namespaces may not provide the same API (R-OG-35)
 	}
+	body := map[string]any{"name": "group", "targetNamespaces": targets}
 	w.must(w.Post(w.ctx, scopePath(namespace, "operatorgroups"), body, nil))
+}
+
+// globalGroup makes an operator group that serves all namespaces.
+func (w *world) globalGroup(namespace string) {
+	w.t.Helper()
+	w.must(w.Post(w.ctx, scopePath(namespace, "operatorgroups"), map[string]any{"name": "group"}, nil))
 }
 
 // subscription is the body of a create.

@@ -18,6 +18,7 @@ type operator struct {
 	minKube       string
 	configMap     string // an optional object
 	slip          bool   // fields that Kubernetes does not know
+	webhook       string // the deployment that validates what is written of its CRD
 }
 
 func (o operator) csv() string { return o.name + ".v" + o.version }
@@ -56,6 +57,9 @@ func (o operator) manifest() string {
 	if o.requires != "" {
 		fmt.Fprintf(&b, "    required: [{name: %s, version: v1, kind: Gauge}]\n", o.requires)
 	}
+	if o.webhook != "" {
+		fmt.Fprintf(&b, webhookManifest, o.webhook, o.group)
+	}
 	fmt.Fprintf(&b, strategyManifest, o.name, o.name)
 	deployments := o.deployments
 	if len(deployments) == 0 {
@@ -75,6 +79,17 @@ const modesManifest = `  installModes:
   - {type: SingleNamespace, supported: true}
   - {type: MultiNamespace, supported: true}
   - {type: AllNamespaces, supported: true}
+`
+
+const webhookManifest = `  webhookdefinitions:
+  - type: ValidatingAdmissionWebhook
+    generateName: vgauge.%[2]s
+    deploymentName: %[1]s
+    targetPort: 9443
+    failurePolicy: Fail
+    sideEffects: None
+    admissionReviewVersions: [v1]
+    rules: [{apiGroups: [%[2]s], apiVersions: [v1], operations: [CREATE], resources: [gauges]}]
 `
 
 const strategyManifest = `  install:

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/chandler-fleet/chandler/services/installer/executor"
+	"github.com/chandler-fleet/chandler/test/hubtest"
 )
 
 // childEnv holds the configuration of an executor that runs as a process of its own.
@@ -128,7 +129,7 @@ func runChild(c childConfig) error {
 	}
 	e, err := executor.New(executor.Config{
 		Tenant: "default", Cluster: "test", ClusterID: c.ClusterID, REST: rest, JetStream: js, GrantKey: c.GrantKey,
-		Holder: c.Holder, Now: time.Now, Log: slog.New(slog.NewTextHandler(os.Stderr, nil)), Timing: quick(),
+		Holder: c.Holder, Now: time.Now, Log: slog.New(slog.NewTextHandler(os.Stderr, nil)), Timing: hubtest.Quick(),
 	})
 	if err != nil {
 		return err

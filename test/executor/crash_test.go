@@ -8,12 +8,14 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
@@ -194,32 +196,80 @@ func (f *fuse) light(n int) []string {
 // outcome is what has to be the same whatever happened on the way.
 type outcome struct {
 	Histories map[string][]string
-	Objects   []string
+	Objects   []string // beside the upgraded operator
+	Left      []string // by its removal
 }
 
-// life installs and upgrades one operator in a namespace of its own.
+// life installs, upgrades and removes one operator in a namespace of its own.
 func (b *bed) life(t *testing.T, ns string) outcome {
 	t.Helper()
-	one := operator{name: ns, version: "1.0.0", group: ns + ".sea.test", configMap: "settings", deployments: []string{"a", "b"}}
-	two := operator{name: ns, version: "2.0.0", replaces: one.csv(), group: ns + ".sea.test", deployments: []string{"b", "c"}}
-	p := b.plan(ns, ns, planned{content: one.content(t)})
-	q := b.plan(ns, ns, planned{content: two.content(t), replaces: one.csv()})
-	b.want(ns, p)
-	b.awaitPlan(ns, p.ID, phase(protocol.PlanFinished))
-	c := b.awaitCSV(ns, one.csv(), reached("Succeeded"))
-	s := b.scope(ns)
-	s.Plans, s.Installed = []protocol.Plan{q}, []protocol.Installed{{CSV: one.csv(), Content: c.Content, Plan: p.ID}}
-	b.publish(s)
-	b.awaitPlan(ns, q.ID, phase(protocol.PlanFinished))
-	out := outcome{Histories: map[string][]string{}}
-	out.Histories["2"] = history(b.awaitCSV(ns, two.csv(), reached("Succeeded")))
-	out.Histories["1"] = history(b.awaitCSV(ns, one.csv(), func(r protocol.CSVReport) bool { return r.Removed }))
-	out.Objects = b.objects(t, ns)
-	// A node holds 110 pods: make room for the next life.
-	b.deleteCSV(t, ns, two.csv(), protocol.Installed{CSV: two.csv(), Content: c.Content, Plan: q.ID})
-	s.Plans, s.Installed = nil, nil
-	b.publish(s)
+	return b.lives(t, ns)[ns]
+}
+
+// lives takes one operator in each of the namespaces through its life, all at once.
+func (b *bed) lives(t *testing.T, names ...string) map[string]outcome {
+	t.Helper()
+	out, plans, removals := map[string]outcome{}, map[string]protocol.Plan{}, map[string]protocol.Removal{}
+	installed := map[string]protocol.Installed{}
+	for _, ns := range names {
+		one := stage(ns, "1.0.0", "", "a", "b")
+		p := b.plan(ns, ns, planned{content: one.content(t)})
+		plans[ns] = p
+		b.want(ns, p)
+	}
+	for _, ns := range names {
+		one := stage(ns, "1.0.0", "", "a", "b")
+		two := stage(ns, "2.0.0", one.csv(), "b", "c")
+		b.awaitPlan(ns, plans[ns].ID, phase(protocol.PlanFinished))
+		c := b.awaitCSV(ns, one.csv(), reached("Succeeded"))
+		q := b.plan(ns, ns, planned{content: two.content(t), replaces: one.csv()})
+		s := b.scope(ns)
+		s.Plans, s.Installed = []protocol.Plan{q}, []protocol.Installed{{CSV: one.csv(), Content: c.Content, Plan: plans[ns].ID}}
+		plans[ns] = q
+		b.publish(s)
+	}
+	for _, ns := range names {
+		b.awaitPlan(ns, plans[ns].ID, phase(protocol.PlanFinished))
+		two := b.awaitCSV(ns, ns+".v2.0.0", reached("Succeeded"))
+		one := b.awaitCSV(ns, ns+".v1.0.0", func(r protocol.CSVReport) bool { return r.Removed })
+		installed[ns] = protocol.Installed{CSV: two.Name, Content: two.Content, Plan: plans[ns].ID}
+		out[ns] = outcome{
+			Histories: map[string][]string{"1": settledHistory(one), "2": settledHistory(two)}, Objects: b.objects(t, ns),
+		}
+	}
+	for _, ns := range names {
+		removals[ns] = protocol.Removal{ID: uuid.NewString(), CSV: installed[ns].CSV}
+		s := b.scope(ns)
+		s.Plans, s.Installed, s.Removals = nil, []protocol.Installed{installed[ns]}, []protocol.Removal{removals[ns]}
+		b.publish(s)
+	}
+	for _, ns := range names {
+		r := b.AwaitRemoval(ns, removals[ns].ID, func(r protocol.RemovalReport) bool { return r.Phase == protocol.PlanFinished })
+		o := out[ns]
+		for _, left := range r.Left {
+			o.Left = append(o.Left, strings.ReplaceAll(left.String(), ns, "life")+" "+left.Reason)
+		}
+		o.Left = append(o.Left, b.objects(t, ns)...)
+		out[ns] = o
+		s := b.scope(ns)
+		s.Installed, s.Removals = nil, nil
+		b.publish(s)
+	}
 	return out
+}
+
+// stage is one version of the operator of a life.
+func stage(ns, version, replaces string, deployments ...string) operator {
+	return operator{
+		name: ns, version: version, replaces: replaces, group: ns + ".sea.test", configMap: "settings",
+		deployments: deployments, webhook: "b",
+	}
+}
+
+// settledHistory leaves out that a definition was not served yet when somebody looked: how often that is seen depends on
+// how long a look takes.
+func settledHistory(r protocol.CSVReport) []string {
+	return slices.DeleteFunc(history(r), func(h string) bool { return h == "Pending(RequirementsNotMet)" })
 }
 
 // chain runs executors one after the other under one name, each next one when the one before has
@@ -269,11 +319,14 @@ func (b *bed) objects(t *testing.T, ns string) []string {
 		{Group: "apps", Version: "v1", Resource: "deployments"},
 		{Version: "v1", Resource: "serviceaccounts"},
 		{Version: "v1", Resource: "configmaps"},
+		{Version: "v1", Resource: "secrets"},
+		{Version: "v1", Resource: "services"},
+		{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"},
 		{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles"},
 		{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"},
 		{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"},
 		{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"},
-		{Group: "operators.coreos.com", Version: "v1alpha1", Resource: "clusterserviceversions"},
+		{Group: "chandler-fleet.io", Version: "v1", Resource: "installedoperators"},
 	} {
 		list, err := dyn.Resource(gvr).List(t.Context(), metav1.ListOptions{LabelSelector: "chandler-fleet.io/managed=true"})
 		must(t, err)
@@ -284,5 +337,6 @@ func (b *bed) objects(t *testing.T, ns string) []string {
 			out = append(out, strings.ReplaceAll(gvr.Resource+" of "+o.GetLabels()["olm.owner"], ns, "life"))
 		}
 	}
+	slices.Sort(out)
 	return out
 }

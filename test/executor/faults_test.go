@@ -69,7 +69,7 @@ func testUnread(t *testing.T, b *bed, ns string) {
 		"unreadable": `{"spec":{"install":{"spec":{"deployments":[{}]}}}}`,
 		"unlabelled": `{"metadata":{"labels":{"chandler-fleet.io/managed":null}}}`,
 	} {
-		_, err = dyn.Resource(csvs()).Namespace(ns).Patch(t.Context(), o.csv(), types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+		_, err = dyn.Resource(installedOperators()).Namespace(ns).Patch(t.Context(), o.csv(), types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 		must(t, err)
 		r := b.looked(t, s)
 		if slices.ContainsFunc(r.CSVs, func(c protocol.CSVReport) bool { return c.Removed }) {

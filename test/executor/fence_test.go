@@ -99,7 +99,7 @@ func (b *bed) versions(t *testing.T) string {
 	t.Helper()
 	dyn, err := dynamic.NewForConfig(b.cluster.RESTConfig())
 	must(t, err)
-	list, err := dyn.Resource(csvs()).List(t.Context(), metav1.ListOptions{})
+	list, err := dyn.Resource(installedOperators()).List(t.Context(), metav1.ListOptions{})
 	must(t, err)
 	var out []string
 	for _, o := range list.Items {

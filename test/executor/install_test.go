@@ -59,7 +59,7 @@ func (b *bed) checkUpgraded(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"tide-b": "tide.v2.0.0", "tide-c": "tide.v2.0.0"}, owners); diff != "" {
 		t.Errorf("deployments and their owners (-want +got):\n%s", diff)
 	}
-	roles, err := b.kube.RbacV1().ClusterRoles().List(ctx, metav1.ListOptions{LabelSelector: "olm.owner"})
+	roles, err := b.kube.RbacV1().ClusterRoles().List(ctx, metav1.ListOptions{LabelSelector: "olm.owner.kind=ClusterServiceVersion"})
 	must(t, err)
 	for _, r := range roles.Items {
 		if r.Labels["olm.owner"] != "tide.v2.0.0" {

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -21,9 +20,9 @@ import (
 	"github.com/chandler-fleet/chandler/libs/protocol"
 )
 
-// csvs is the resource of ClusterServiceVersions.
-func csvs() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Group: "operators.coreos.com", Version: "v1alpha1", Resource: "clusterserviceversions"}
+// installedOperators is the resource of InstalledOperators.
+func installedOperators() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "chandler-fleet.io", Version: "v1", Resource: "installedoperators"}
 }
 
 // TestObstacles: what stands in a plan's way is named, and the plan goes on by itself when it is gone.
@@ -38,8 +37,8 @@ func TestObstacles(t *testing.T) {
 	b.start(cfg)
 	for name, test := range map[string]func(*testing.T, *bed, string){
 		"groups": testGroups, "grant": testGrant, "digest": testDigest, "content": testContent, "requirement": testRequirement,
-		"kubernetes": testKubernetes, "foreign": testForeign, "record": testRecord, "config": testConfig, "global": testGlobal,
-		"base": testBase, "stop": testStop, "slip": testSlip, "targets": testTargets, "lost-deployment": testLostDeployment, "deleted": testDeleted, "edited": testEdited, "streams": testStreams,
+		"kubernetes": testKubernetes, "foreign": testForeign, "record": testRecord, "config": testConfig,
+		"base": testBase, "stop": testStop, "slip": testSlip, "lost-deployment": testLostDeployment, "deleted": testDeleted, "edited": testEdited, "streams": testStreams,
 		"unread": testUnread, "superseded": testSuperseded, "panic": testPanic, "panic-begun": testPanicBegun,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, b, name) })
@@ -196,14 +195,7 @@ func testForeign(t *testing.T, b *bed, ns string) {
 	t.Helper()
 	o, content := simple(t, ns)
 	b.namespace(t, ns)
-	labels := map[string]string{"app": "foreign"}
-	foreign := &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: ns + "-controller", Namespace: ns},
-		Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": ns + "-controller"}}, Template: corev1.PodTemplateSpec{
-			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": ns + "-controller", "of": labels["app"]}},
-			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "manager", Image: "registry.example.com/foreign:1"}}},
-		}},
-	}
+	foreign := foreignDeployment(ns, ns+"-controller")
 	_, err := b.kube.AppsV1().Deployments(ns).Create(t.Context(), foreign, metav1.CreateOptions{FieldManager: "somebody"})
 	must(t, err)
 	p := b.plan(ns, ns, content)
@@ -295,25 +287,6 @@ func testConfig(t *testing.T, b *bed, ns string) {
 	}
 }
 
-// testGlobal: R-OG-44: permissions become cluster-wide, and the annotations say so (R-OG-15).
-func testGlobal(t *testing.T, b *bed, ns string) {
-	t.Helper()
-	o, content := simple(t, ns)
-	s := b.scope(ns)
-	s.OperatorGroup.Spec = events.OperatorGroupSpec{}
-	b.publish(s)
-	p := b.plan(ns, ns, content)
-	b.want(ns, p)
-	b.finishes(t, ns, p, o.csv())
-	roles, err := b.kube.RbacV1().Roles(ns).List(t.Context(), metav1.ListOptions{LabelSelector: "olm.owner"})
-	must(t, err)
-	cluster, err := b.kube.RbacV1().ClusterRoles().List(t.Context(), metav1.ListOptions{LabelSelector: "olm.owner.namespace=" + ns})
-	must(t, err)
-	if len(roles.Items) != 0 || len(cluster.Items) != 2 {
-		t.Errorf("%d roles and %d cluster roles, want 0 and 2", len(roles.Items), len(cluster.Items))
-	}
-}
-
 // testBase: DESIGN D6: a plan is void when what it stands on changed before it was begun, and says so.
 func testBase(t *testing.T, b *bed, ns string) {
 	t.Helper()
@@ -344,6 +317,10 @@ func testSlip(t *testing.T, b *bed, ns string) {
 	o := operator{name: ns, version: "1.0.0", slip: true}
 	p := b.plan(ns, ns, planned{content: o.content(t)})
 	b.want(ns, p)
+	// What was left out is told (R-IP-25).
+	if r := b.awaitPlan(ns, p.ID, phase(protocol.PlanFinished)); r.Warnings == 0 || !strings.Contains(string(r.StepLog), "restartPolcy") {
+		t.Errorf("%d warnings, step log %s", r.Warnings, r.StepLog)
+	}
 	b.finishes(t, ns, p, o.csv())
 	two := operator{name: ns, version: "2.0.0", replaces: o.csv(), slip: true}
 	q := b.plan(ns, ns, planned{content: two.content(t), replaces: o.csv()})
@@ -376,40 +353,6 @@ func testStop(t *testing.T, b *bed, ns string) {
 	b.finishes(t, ns, p, needy.csv())
 }
 
-// testTargets: R-OG-44: roles are copied to each target, and R-OG-45: they go with the ClusterServiceVersion.
-func testTargets(t *testing.T, b *bed, ns string) {
-	t.Helper()
-	o, content := simple(t, ns)
-	b.namespace(t, "target-a")
-	s := b.scope(ns)
-	s.OperatorGroup.Spec = events.OperatorGroupSpec{TargetNamespaces: []string{"target-a", "target-b"}}
-	b.publish(s)
-	p := b.plan(ns, ns, content)
-	b.want(ns, p)
-	b.awaitPlan(ns, p.ID, blocked("NamespaceNotFound"))
-	b.namespace(t, "target-b")
-	c := b.finishes(t, ns, p, o.csv())
-	for _, target := range []string{ns, "target-a", "target-b"} {
-		if n := b.bindings(t, target, ns); n != 1 {
-			t.Errorf("namespace %s has %d role bindings, want 1", target, n)
-		}
-	}
-	b.deleteCSV(t, ns, o.csv(), protocol.Installed{CSV: o.csv(), Content: c.Content, Plan: p.ID})
-	await(t, "role bindings in the targets", func(context.Context) error {
-		if n := b.bindings(t, "target-a", ns) + b.bindings(t, "target-b", ns); n != 0 {
-			return fmt.Errorf("%d are left", n)
-		}
-		return nil
-	})
-}
-
-func (b *bed) bindings(t *testing.T, target, owner string) int {
-	t.Helper()
-	list, err := b.kube.RbacV1().RoleBindings(target).List(t.Context(), metav1.ListOptions{LabelSelector: "olm.owner.namespace=" + owner})
-	must(t, err)
-	return len(list.Items)
-}
-
 // testLostDeployment: Succeeded → InstallReady (ComponentUnhealthy) → Succeeded (R-CSV §6.3).
 func testLostDeployment(t *testing.T, b *bed, ns string) {
 	t.Helper()
@@ -434,7 +377,7 @@ func testDeleted(t *testing.T, b *bed, ns string) {
 	c := b.finishes(t, ns, p, o.csv())
 	b.deleteCSV(t, ns, o.csv(), protocol.Installed{CSV: o.csv(), Content: c.Content, Plan: p.ID})
 	await(t, "what it owned", func(ctx context.Context) error {
-		roles, err := b.kube.RbacV1().ClusterRoles().List(ctx, metav1.ListOptions{LabelSelector: "olm.owner.namespace=" + ns})
+		roles, err := b.kube.RbacV1().ClusterRoles().List(ctx, metav1.ListOptions{LabelSelector: "olm.owner=" + o.csv()})
 		if err != nil {
 			return err
 		}
@@ -456,7 +399,7 @@ func (b *bed) deleteCSV(t *testing.T, ns, name string, installed protocol.Instal
 	b.publish(s)
 	dyn, err := dynamic.NewForConfig(b.cluster.RESTConfig())
 	must(t, err)
-	must(t, dyn.Resource(csvs()).Namespace(ns).Delete(t.Context(), name, metav1.DeleteOptions{}))
+	must(t, dyn.Resource(installedOperators()).Namespace(ns).Delete(t.Context(), name, metav1.DeleteOptions{}))
 	r := b.awaitCSV(ns, name, func(r protocol.CSVReport) bool { return r.Removed })
 	if r.RemovedReason != "Deleted" {
 		t.Errorf("removed because %s, want Deleted", r.RemovedReason)

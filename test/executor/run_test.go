@@ -5,23 +5,13 @@ import (
 	"errors"
 	"sync"
 	"testing"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/chandler-fleet/chandler/libs/bus/bustest"
 	"github.com/chandler-fleet/chandler/services/installer/executor"
 	"github.com/chandler-fleet/chandler/test/testcluster"
 )
-
-// quick makes takeovers and retries fit for a test.
-func quick() executor.Timing {
-	return executor.Timing{
-		Lease: 3 * time.Second, Renew: 500 * time.Millisecond, Resend: time.Second, Reread: time.Second,
-		Resync: 5 * time.Second, Backoff: 100 * time.Millisecond, Grace: 200 * time.Millisecond,
-	}
-}
 
 // bed is a cluster with a hub.
 type bed struct {
@@ -40,10 +30,7 @@ func newBed(tb testing.TB) *bed {
 }
 
 func (b *bed) config(holder string) executor.Config {
-	return executor.Config{
-		Tenant: "default", Cluster: "test", ClusterID: b.hub.cluster, REST: b.cluster.RESTConfig(), JetStream: b.js,
-		GrantKey: b.public, Holder: holder, Now: time.Now, Log: bustest.Log(b.t), Timing: quick(),
-	}
+	return b.Config(b.cluster.RESTConfig(), holder)
 }
 
 // running is an executor at work.

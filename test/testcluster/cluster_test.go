@@ -163,3 +163,15 @@ func storedKeys(t *testing.T, c *Cluster) int {
 	}
 	return answer.Count
 }
+
+func TestRestartAPIServer(t *testing.T) {
+	c := New(t)
+	before := c.plane.apiServer.ID()
+	if err := c.RestartAPIServer(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if before.Alive() || !c.plane.apiServer.ID().Alive() {
+		t.Errorf("the old API server is alive: %v, the new one: %v", before.Alive(), c.plane.apiServer.ID().Alive())
+	}
+	createDeployment(t, c, metav1.NamespaceDefault, probe())
+}

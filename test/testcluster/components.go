@@ -45,6 +45,8 @@ func (p *plane) apiServerArgs() []string {
 		"--proxy-client-cert-file=" + p.file(proxyCert),
 		"--proxy-client-key-file=" + p.file(proxyKey),
 
+		// No kube-proxy serves the addresses of Services: webhooks and extension API servers are called at their endpoints.
+		"--enable-aggregator-routing=true",
 		// Nobody reaches the API server through the service, so its endpoints need not be kept up to date.
 		"--endpoint-reconciler-type=none",
 		"--event-ttl=10m",

@@ -17,6 +17,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/cmd/chandler/client"
 	"github.com/chandler-fleet/chandler/cmd/chandler/olm"
+	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -277,11 +278,15 @@ func applyOperatorGroup(ctx context.Context, c *client.Client, r client.Ref, wan
 	return configured, err
 }
 
-// sameOperatorGroup takes target namespaces as the set that they are.
+// sameOperatorGroup takes target namespaces, APIs and the values of selectors as the sets that they are.
 func sameOperatorGroup(a, b model.OperatorGroupSpec) bool {
 	sorted := func(s []string) []string { s = slices.Clone(s); slices.Sort(s); return s }
-	same := slices.Equal(sorted(a.TargetNamespaces), sorted(b.TargetNamespaces))
-	a.TargetNamespaces, b.TargetNamespaces = nil, nil
+	same := slices.Equal(sorted(a.TargetNamespaces), sorted(b.TargetNamespaces)) && slices.Equal(sorted(a.ProvidedAPIs), sorted(b.ProvidedAPIs)) &&
+		slices.EqualFunc(a.Selector.MatchExpressions, b.Selector.MatchExpressions, func(x, y events.LabelRequirement) bool {
+			return x.Key == y.Key && x.Operator == y.Operator && slices.Equal(sorted(x.Values), sorted(y.Values))
+		}) && maps.Equal(a.Selector.MatchLabels, b.Selector.MatchLabels)
+	a.TargetNamespaces, b.TargetNamespaces, a.ProvidedAPIs, b.ProvidedAPIs = nil, nil, nil, nil
+	a.Selector, b.Selector = events.LabelSelector{}, events.LabelSelector{}
 	a.UpgradeStrategy, b.UpgradeStrategy = or(a.UpgradeStrategy, "Default"), or(b.UpgradeStrategy, "Default")
 	return same && reflect.DeepEqual(a, b)
 }

@@ -99,7 +99,7 @@ CHANDLER_TOKEN, or from the keys url and token of ~/.config/chandler/config.yaml
 			root.AddCommand(c)
 		}
 	}
-	add(groupUse, a.getCommand(), a.describeCommand(), a.applyCommand(), a.deleteCommand(), a.approveCommand(), a.rejectCommand(), a.eventsCommand(), a.explainCommand(), a.whyCommand(), a.planCommand(), a.shadowCommand())
+	add(groupUse, a.getCommand(), a.describeCommand(), a.applyCommand(), a.deleteCommand(), a.uninstallCommand(), a.approveCommand(), a.rejectCommand(), a.rollbackCommand(), a.eventsCommand(), a.explainCommand(), a.whyCommand(), a.planCommand(), a.shadowCommand())
 	add(groupFleet, a.clusterCommand(), a.catalogCommand(), a.packagesRootCommand())
 	add(groupOffline, conformance.Commands(conformance.Env{In: a.In, Out: a.Out})...)
 	add(groupRun, a.devCommand(), a.keysCommand(), a.tokenCommand(), a.migrateCommand(), a.busCommand(), a.effectsCommand(), a.logCommand(), a.versionCommand())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/cmd/chandler/client"
 	"github.com/chandler-fleet/chandler/cmd/chandler/story"
+	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/installplan"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
@@ -62,6 +64,9 @@ func (a *app) describe(ctx context.Context, s scope, args []string) error {
 		if err := a.describeRemedies(ctx, c, p, it); err != nil {
 			return err
 		}
+		if err := a.describeCheck(ctx, c, p, it); err != nil {
+			return err
+		}
 		if it.subject != "" { // a package has no events of its own
 			if err := a.describeEvents(ctx, c, p, it.subject); err != nil {
 				return err
@@ -100,12 +105,53 @@ func (p *page) cluster(c model.Cluster) {
 	if c.HolderEpoch > 0 {
 		p.line("Holder epoch", strconv.FormatInt(c.HolderEpoch, 10))
 	}
+	p.line("Mirror", c.Settings.Mirror)
+	p.line("Drift", c.Settings.Drift)
 	p.when("Registered", c.RegisteredAt)
+	if u := c.PlatformUpgrade; u != nil {
+		p.section("Upgrade of the platform")
+		p.row(u.Reason, u.Message)
+		for _, o := range u.Operators {
+			p.row(o.Namespace+"/"+o.Name, "up to "+o.MaxVersion)
+		}
+	}
+}
+
+// targetNamespaces are those that a group serves now, as far as that is known.
+func targetNamespaces(g model.OperatorGroup, separator string) string {
+	if slices.Contains(g.Targets, "") {
+		return "<all>"
+	}
+	return or(strings.Join(g.Targets, separator), none)
+}
+
+// namespaceSelector is a selector as kubectl's -l has it, "" for none.
+func namespaceSelector(s events.LabelSelector) string {
+	var parts []string
+	if len(s.MatchLabels) > 0 {
+		parts = append(parts, labels(s.MatchLabels))
+	}
+	for _, e := range s.MatchExpressions {
+		switch e.Operator {
+		case "Exists":
+			parts = append(parts, e.Key)
+		case "DoesNotExist":
+			parts = append(parts, "!"+e.Key)
+		default:
+			parts = append(parts, e.Key+" "+strings.ToLower(e.Operator)+" ("+strings.Join(e.Values, ",")+")")
+		}
+	}
+	return strings.Join(parts, ",")
 }
 
 func (p *page) operatorGroup(g model.OperatorGroup) {
 	p.scope(g.Cluster, g.Namespace, g.Name)
-	p.line("Target namespaces", or(strings.Join(g.Spec.TargetNamespaces, ", "), "all"))
+	p.line("Target namespaces", targetNamespaces(g, ", "))
+	p.line("Selector", namespaceSelector(g.Spec.Selector))
+	p.line("Provided APIs", strings.Join(g.ProvidedAPIs, ", "))
+	if g.Spec.StaticProvidedAPIs {
+		p.line("Static", "what it provides does not follow its operators")
+	}
 	p.line("Service account", g.Spec.ServiceAccountName)
 	p.line("Upgrade strategy", g.Spec.UpgradeStrategy)
 	p.line("Colocation", g.Spec.Colocation)
@@ -130,6 +176,9 @@ func (p *page) subscription(s model.Subscription) {
 	p.line("Installed", s.Status.InstalledCSV)
 	p.line("Phase", s.Status.Phase)
 	p.line("Current", s.Status.CurrentCSV)
+	if r := s.Status.Rollback; r != nil {
+		p.line("Rollback", r.From+" to "+r.To)
+	}
 	if r := s.Status.InstallPlan; r != nil {
 		p.line("Install plan", fmt.Sprintf("%s (%s)", r.Name, r.Phase))
 	}
@@ -154,6 +203,13 @@ func (p *page) operator(o model.Operator) {
 	p.line("Content", o.Content)
 	p.line("Install plan", o.Plan)
 	p.when("Installed", o.InstalledAt)
+	if r := o.Removal; r != nil {
+		p.line("Uninstall", strings.TrimSuffix(r.Phase+" ("+r.Reason+")", " ()"))
+		p.line("Because", r.Message)
+	}
+	if o.Details != nil {
+		p.operatorDetails(*o.Details)
+	}
 	if len(o.History) > 0 {
 		p.section("Phases")
 		for _, h := range o.History {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/cmd/chandler/client"
 	"github.com/chandler-fleet/chandler/libs/catalog/compare"
+	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -255,5 +256,61 @@ func (p *page) lastRevision(v model.Revision) {
 	}
 	if names := mutated(v.Changes); len(names) > 0 {
 		p.row("Mutated:", strings.Join(names, ", ")+" (other content under the same name, which is never installed again)")
+	}
+}
+
+// operatorDetails shows what the cluster says of an operator: what is unmet of its requirements, not all of them.
+func (p *page) operatorDetails(d model.OperatorDetails) {
+	if c := d.Condition; c != nil {
+		word := "yes"
+		if !c.Upgradeable {
+			word = "no"
+		}
+		if c.Overridden {
+			word += ", as an administrator decided"
+		}
+		p.line("Upgradeable", strings.Join(slices.DeleteFunc([]string{word, c.Reason, c.Message}, func(s string) bool { return s == "" }), ": "))
+	}
+	unmet := slices.DeleteFunc(slices.Clone(d.Requirements), func(r model.Requirement) bool { return r.Status == "Present" })
+	if len(unmet) > 0 {
+		p.section("Requirements that are not met")
+		for _, r := range unmet {
+			p.row(r.Kind, r.Name, r.Status, r.Message)
+			for _, n := range r.Dependents {
+				if n.Status != "Satisfied" {
+					p.row("", n.Kind, n.Status, n.Message)
+				}
+			}
+		}
+	}
+	if len(d.Drift) > 0 {
+		p.section("Drift")
+		for _, x := range d.Drift {
+			p.drift(x)
+		}
+	}
+	if len(d.Components) > 0 {
+		p.section("Components")
+		p.row("KIND", "NAMESPACE", "NAME", "STATUS", "MESSAGE")
+		for _, c := range d.Components {
+			p.row(c.Kind, or(c.Namespace, none), c.Name, or(c.Status, none), c.Message)
+		}
+	}
+}
+
+func (p *page) drift(x protocol.Drift) {
+	what := "differs"
+	switch {
+	case x.Missing:
+		what = "is missing"
+	case x.Corrected:
+		what = "was put right"
+	}
+	if x.Manager != "" {
+		what += ", written by " + x.Manager
+	}
+	p.row(x.String(), what)
+	for _, f := range x.Fields {
+		p.row("", f.Path, "want "+or(string(f.Want), none)+", have "+or(string(f.Have), none))
 	}
 }

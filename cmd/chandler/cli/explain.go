@@ -325,3 +325,74 @@ func followed(w model.OperatorReasoning) string {
 	}
 	return fmt.Sprintf(", subscription %s, channel %s of catalog %s", w.Subscription, or(w.Channel, "(any)"), or(w.Catalog, "(any)"))
 }
+
+// check says everything, what is in the way first.
+func (t *prose) check(c model.PlanCheck) {
+	if c.Ready {
+		t.put("", "Nothing stands in the way.")
+	}
+	for _, o := range c.Obstacles {
+		t.put("", fmt.Sprintf("%s (%s): %s", o.Reason, o.Class, o.Message))
+	}
+	t.rights(c)
+	for _, v := range c.CRDs {
+		t.verdict(v)
+	}
+}
+
+func (t *prose) rights(c model.PlanCheck) {
+	switch {
+	case c.Account == "":
+	case len(c.Permissions) == 0:
+		t.put("", fmt.Sprintf("It runs as %s, which may do all of it.", c.Account))
+	default:
+		t.heading(fmt.Sprintf("%s lacks:", c.Account))
+	}
+	for _, p := range c.Permissions {
+		t.put("  - ", right(p))
+	}
+}
+
+// right is a missing right in one line.
+func right(p model.MissingPermission) string {
+	what := p.URL
+	if what == "" {
+		what = strings.TrimSuffix(p.Resource+"."+p.Group, ".")
+	}
+	if p.Name != "" {
+		what += " " + p.Name
+	}
+	if p.URL == "" {
+		what += " in " + or(p.Namespace, "the whole cluster")
+	}
+	return fmt.Sprintf("%s %s, for %s", p.Verb, what, p.For)
+}
+
+// verdict says what changing a definition does; of one that is only created or the same there is nothing to say.
+func (t *prose) verdict(v model.CRDVerdict) {
+	if v.Safe && v.Reversible && len(v.Warnings) == 0 {
+		return
+	}
+	t.heading(fmt.Sprintf("%s: %s", v.CRD, verdictText(v)))
+	for _, list := range []struct {
+		lead  string
+		texts []string
+	}{{"  ! ", v.Problems}, {"  - ", v.Warnings}, {"  - cannot be undone: ", v.Irreversible}} {
+		for _, text := range list.texts {
+			t.put(list.lead, text)
+		}
+	}
+	for _, s := range v.Sample {
+		t.put("    ", s)
+	}
+}
+
+func verdictText(v model.CRDVerdict) string {
+	switch {
+	case !v.Safe:
+		return "it may not be changed"
+	case !v.Reversible:
+		return "it may be changed but not changed back without loss"
+	}
+	return "it may be changed and changed back"
+}

@@ -17,8 +17,8 @@ import (
 const maxKubeconfig = 256 << 10
 
 func (a *app) clusterCommand() *cobra.Command {
-	c := &cobra.Command{Use: "cluster", Short: "Register, list and let go of clusters"}
-	c.AddCommand(a.clusterAddCommand(), a.listCommand("clusters"), a.clusterRemoveCommand(), a.clusterCredentialsCommand())
+	c := &cobra.Command{Use: "cluster", Short: "Register, list, configure and let go of clusters"}
+	c.AddCommand(a.clusterAddCommand(), a.listCommand("clusters"), a.clusterSetCommand(), a.clusterRemoveCommand(), a.clusterCredentialsCommand())
 	return c
 }
 
@@ -75,6 +75,41 @@ func (a *app) clusterCredentialsCommand() *cobra.Command {
 		},
 	}
 	kubeconfigFlag(c, &path)
+	return c
+}
+
+func (a *app) clusterSetCommand() *cobra.Command {
+	var in model.ConfigureCluster
+	c := &cobra.Command{
+		Use:   "set NAME [--mirror none|csv|all] [--drift correct|report]",
+		Short: "Change how a cluster is treated",
+		Long: `Changes how a cluster is treated; what is not named stays as it is.
+
+--mirror says which of OLM's kinds Chandler keeps in the cluster for people and tools that read them there:
+none, ClusterServiceVersions (csv, the default), or all of them. Editing such an object changes nothing; deleting
+one uninstalls nothing.
+
+--drift says what becomes of edits to the objects that Chandler manages: they are put right (correct, the default),
+or only reported.`,
+		Example: "  chandler cluster set east-1 --mirror all --drift report",
+		Args:    needs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if in == (model.ConfigureCluster{}) {
+				return fmt.Errorf("say with --mirror or --drift what is to change")
+			}
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			out, err := c.ConfigureCluster(cmd.Context(), args[0], in)
+			if err != nil {
+				return err
+			}
+			return a.say("cluster/%s set: mirror %s, drift %s", args[0], out.Settings.Mirror, out.Settings.Drift)
+		},
+	}
+	c.Flags().StringVar(&in.Mirror, "mirror", "", "kinds of OLM that are kept in the cluster: none, csv, all")
+	c.Flags().StringVar(&in.Drift, "drift", "", "what becomes of edits to managed objects: correct, report")
 	return c
 }
 

@@ -17,13 +17,15 @@ func (a *app) getCommand() *cobra.Command {
 	var sel client.Selection
 	c := &cobra.Command{
 		Use:   "get KIND [NAME...]",
-		Short: "Show clusters, catalogs, packages, subscriptions, operatorgroups, installplans, operators or approvalpolicies",
+		Short: "Show clusters, catalogs, packages, subscriptions, operatorgroups, installplans, operators, leftovers or approvalpolicies",
 		Long: `Shows things of one kind: all of the fleet, or those of a cluster, a namespace, or a name.
 
 Kinds and their short names: clusters, catalogs (catsrc), packages (packagemanifests), operatorgroups (og),
-subscriptions (sub), installplans (ip), operators (csv), approvalpolicies (policies).`,
+subscriptions (sub), installplans (ip), operators (csv), approvalpolicies (policies), leftovers (what uninstalled operators
+left in their clusters).`,
 		Example: `  chandler get subscriptions
   chandler get csv --cluster east-1 -n ports -o wide
+  chandler get operators --cluster east-1 --serves harbor
   chandler get installplan east-1/ports/install-7x2kq -o yaml`,
 		Args: needs(many),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.get(cmd.Context(), s, sel, o, args) },
@@ -34,6 +36,7 @@ subscriptions (sub), installplans (ip), operators (csv), approvalpolicies (polic
 	c.Flags().StringVar(&sel.Catalog, "catalog", "", "only of this catalog")
 	c.Flags().StringVar(&sel.Phase, "phase", "", "only in this phase")
 	c.Flags().StringVar(&sel.State, "state", "", "only in this state")
+	c.Flags().StringVar(&sel.Serves, "serves", "", "only operators that serve this namespace")
 	return c
 }
 
@@ -90,7 +93,7 @@ func (a *app) deleteCommand() *cobra.Command {
 		Long: `Ends things of one kind by name, or what files say, as chandler apply reads them.
 
 Kinds and their short names: clusters, catalogs (catsrc), operatorgroups (og), subscriptions (sub), approvalpolicies
-(policies). Operators that are installed stay, on clusters that are let go of, too.`,
+(policies). Operators that are installed stay, on clusters that are let go of, too: chandler uninstall removes them.`,
 		Example: `  chandler delete subscription harbor-master --cluster east-1 -n ports
   chandler delete -f subscription.yaml --cluster east-1`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.delete(cmd.Context(), o, args) },

@@ -40,7 +40,7 @@ func (a *app) operatorGroups() resource {
 	key := func(g model.OperatorGroup) string { return g.Cluster + "/" + g.Namespace + "/" + g.Name }
 	show := func(g model.OperatorGroup) item {
 		return item{name: "operatorgroup/" + key(g), value: g, subject: key(g), describe: func(p *page) { p.operatorGroup(g) }, cells: []any{
-			g.Cluster, g.Namespace, g.Name, or(strings.Join(g.Spec.TargetNamespaces, ","), "<all>"), a.age(g.CreatedAt), or(g.Spec.ServiceAccountName, none),
+			g.Cluster, g.Namespace, g.Name, targetNamespaces(g, ","), a.age(g.CreatedAt), or(g.Spec.ServiceAccountName, none),
 		}}
 	}
 	return resource{
@@ -239,7 +239,7 @@ type resource struct {
 func (r resource) singular() string { return r.names[0] }
 
 func (a *app) resources() []resource {
-	return []resource{a.clusters(), a.catalogs(), a.packages(), a.operatorGroups(), a.subscriptions(), a.installPlans(), a.approvalPolicies(), a.operators()}
+	return []resource{a.clusters(), a.catalogs(), a.packages(), a.operatorGroups(), a.subscriptions(), a.installPlans(), a.approvalPolicies(), a.operators(), a.leftovers()}
 }
 
 // resource finds a kind by any of its names.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -91,6 +93,134 @@ func (a *app) reject(ctx context.Context, s scope, name, digest string) error {
 		return err
 	}
 	return a.say("installplan/%s/%s/%s rejected", p.Cluster, p.Namespace, p.Name)
+}
+
+func (a *app) rollbackCommand() *cobra.Command {
+	var s scope
+	var to string
+	c := &cobra.Command{
+		Use:   "rollback SUBSCRIPTION",
+		Short: "Go back to a version that was installed before; the plan for it waits for approval",
+		Long: `Go back from the installed version of a subscription to an earlier one. The plan for it always waits for approval and
+is refused in the cluster where going back is not safe: chandler plan check tells. Afterwards the version that was
+left is not taken again until the subscription is changed or applied again.`,
+		Args: needs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.rollback(cmd.Context(), s, args[0], to) },
+	}
+	s.flags(c)
+	c.Flags().StringVar(&to, "to", "", "CSV to go back to; without it the one before the installed one")
+	return c
+}
+
+func (a *app) rollback(ctx context.Context, s scope, name, to string) error {
+	c, err := a.client()
+	if err != nil {
+		return err
+	}
+	ref, err := a.subscriptions().ref(s, name)
+	if err != nil {
+		return err
+	}
+	sub, err := c.Rollback(ctx, ref, model.RollBack{To: to})
+	if err != nil {
+		return err
+	}
+	return a.say("subscription/%s goes back from %s to %s once its plan is approved (chandler get installplans)", ref, sub.Status.Rollback.From, sub.Status.Rollback.To)
+}
+
+func (a *app) planCheckCommand() *cobra.Command {
+	var s scope
+	var o output
+	c := &cobra.Command{
+		Use:   "check PLAN",
+		Short: "Ask the cluster what stands in the way of an install plan",
+		Long: `Asks the cluster now, and changes nothing: every right that the service account of the operator group lacks, for each
+custom resource definition whether it may be changed with the objects that the cluster holds and whether that can be
+undone, and anything else that would keep the plan from beginning. It ends with an error where something does.
+
+PLAN is a name within --cluster and --namespace, cluster/namespace/name, or an id.`,
+		Example: `  chandler plan check install-7x2kq --cluster east-1 -n ports
+  chandler plan check east-1/ports/install-7x2kq -o json`,
+		Args: needs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.check(cmd.Context(), s, o, args[0]) },
+	}
+	s.flags(c)
+	documentFlag(c, &o)
+	return c
+}
+
+func (a *app) check(ctx context.Context, s scope, o output, name string) error {
+	if err := checkDocument(o); err != nil {
+		return err
+	}
+	c, err := a.client()
+	if err != nil {
+		return err
+	}
+	p, err := a.plan(ctx, c, s, name)
+	if err != nil {
+		return err
+	}
+	check, err := c.CheckPlan(ctx, p.ID)
+	if err != nil {
+		return err
+	}
+	if o.format != formatTable {
+		err = o.write(a.Out, nil, []item{{value: check}}, true)
+	} else {
+		var t prose
+		t.check(check)
+		err = a.say("%s", t.String())
+	}
+	if err == nil && !check.Ready {
+		err = fmt.Errorf("install plan %s cannot begin as things are", p.Name)
+	}
+	return err
+}
+
+// describeCheck adds what stands in the way of a plan that has not begun. That nobody can say so now is no reason not to
+// describe the rest.
+func (a *app) describeCheck(ctx context.Context, c *client.Client, p *page, it item) error {
+	v, ok := it.value.(model.InstallPlan)
+	if !ok || v.Begun || v.EndedAt != nil {
+		return nil
+	}
+	check, err := c.CheckPlan(ctx, v.ID)
+	switch {
+	case client.IsStatus(err, http.StatusServiceUnavailable), client.IsStatus(err, http.StatusNotFound), client.IsStatus(err, http.StatusConflict):
+		p.line("In its cluster", fmt.Sprintf("(%v)", err))
+		return nil
+	case err != nil:
+		return err
+	}
+	p.line("In its cluster", summary(check))
+	return nil
+}
+
+// summary is a check in a line.
+func summary(c model.PlanCheck) string {
+	var parts []string
+	for _, o := range c.Obstacles {
+		parts = append(parts, o.Reason)
+	}
+	if n := len(c.Permissions); n > 0 {
+		parts = append(parts, plural(n, "missing right"))
+	}
+	for _, v := range c.CRDs {
+		switch {
+		case !v.Safe:
+			parts = append(parts, v.CRD+" may not be changed")
+		case !v.Reversible:
+			parts = append(parts, v.CRD+" cannot be changed back without loss")
+		}
+	}
+	switch {
+	case len(parts) == 0:
+		return "nothing stands in the way"
+	case c.Ready:
+		return "nothing stands in the way; " + strings.Join(parts, "; ")
+	}
+	return strings.Join(parts, "; ") + " (chandler plan check)"
 }
 
 // uuidLength tells an id from a name: names of plans are shorter.

@@ -79,7 +79,7 @@ as long as nothing that it rests on has changed.`,
 	f.StringSliceVar(&w.remove, "remove", nil, "kind/name that is gone: of subscription, operatorgroup, catalog, approvalpolicy, operator")
 	f.StringVar(&w.validate, "validate", "", "strict or lenient about package and channel")
 	f.BoolVar(&w.apply, "apply", false, "carry it out at once")
-	c.AddCommand(a.planApplyCommand(), a.planShowCommand())
+	c.AddCommand(a.planApplyCommand(), a.planShowCommand(), a.planCheckCommand())
 	return c
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/chandler-fleet/chandler/cmd/chandler/client"
+	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -161,6 +162,28 @@ func TestSameOperatorGroup(t *testing.T) {
 	if sameOperatorGroup(a, model.OperatorGroupSpec{TargetNamespaces: []string{"a"}}) || sameOperatorGroup(a, model.OperatorGroupSpec{TargetNamespaces: a.TargetNamespaces, Colocation: "shared"}) ||
 		sameOperatorGroup(a, model.OperatorGroupSpec{TargetNamespaces: a.TargetNamespaces, ExcludeGlobalCatalogs: true}) {
 		t.Error("another group makes no difference")
+	}
+	chosen := func(values ...string) model.OperatorGroupSpec {
+		return model.OperatorGroupSpec{Selector: events.LabelSelector{MatchExpressions: []events.LabelRequirement{{Key: "sea", Operator: "In", Values: values}}}}
+	}
+	if !sameOperatorGroup(chosen("a", "b"), chosen("b", "a")) || sameOperatorGroup(chosen("a"), chosen("b")) || sameOperatorGroup(chosen("a"), a) {
+		t.Error("selectors are compared by what they choose")
+	}
+	if sameOperatorGroup(model.OperatorGroupSpec{StaticProvidedAPIs: true, ProvidedAPIs: []string{"A.v1.b"}}, model.OperatorGroupSpec{StaticProvidedAPIs: true}) {
+		t.Error("another reservation makes no difference")
+	}
+}
+
+func TestSelectorText(t *testing.T) {
+	t.Parallel()
+	s := events.LabelSelector{MatchLabels: map[string]string{"b": "2", "a": "1"}, MatchExpressions: []events.LabelRequirement{
+		{Key: "sea", Operator: "NotIn", Values: []string{"x", "y"}}, {Key: "e", Operator: "Exists"}, {Key: "f", Operator: "DoesNotExist"},
+	}}
+	if got := namespaceSelector(s); got != "a=1,b=2,sea notin (x,y),e,!f" {
+		t.Errorf("selector %s", got)
+	}
+	if got := namespaceSelector(events.LabelSelector{}); got != "" {
+		t.Errorf("no selector: %s", got)
 	}
 }
 

@@ -21,3 +21,8 @@ func (c *Client) ExplainPlan(ctx context.Context, id string) (model.Decision, er
 func (c *Client) WhyOperator(ctx context.Context, r Ref) (model.OperatorReasoning, error) {
 	return ask[model.OperatorReasoning](ctx, c, http.MethodGet, r.path("operators")+"/why", nil, nil)
 }
+
+// CheckPlan asks the cluster of an install plan what stands in its way now.
+func (c *Client) CheckPlan(ctx context.Context, id string) (model.PlanCheck, error) {
+	return ask[model.PlanCheck](ctx, c, http.MethodGet, join("installplans", id, "check"), nil, nil)
+}

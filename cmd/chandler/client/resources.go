@@ -17,6 +17,7 @@ type Selection struct {
 	Catalog   string
 	Phase     string
 	State     string
+	Serves    string // a namespace that an operator serves
 	// MinPosition is a position that the answer must take into account.
 	MinPosition string
 }
@@ -24,7 +25,7 @@ type Selection struct {
 func (s Selection) query() url.Values {
 	return url.Values{
 		"cluster": {s.Cluster}, "namespace": {s.Namespace}, "package": {s.Package}, "catalog": {s.Catalog},
-		"phase": {s.Phase}, "state": {s.State}, "minPosition": {s.MinPosition},
+		"phase": {s.Phase}, "state": {s.State}, "serves": {s.Serves}, "minPosition": {s.MinPosition},
 	}
 }
 
@@ -71,6 +72,11 @@ func (c *Client) ReplaceCredentials(ctx context.Context, name, kubeconfig string
 	return ask[model.Cluster](ctx, c, http.MethodPut, join("clusters", name, "credentials"), nil, model.ReplaceCredentials{Kubeconfig: kubeconfig})
 }
 
+// ConfigureCluster changes how a cluster is treated.
+func (c *Client) ConfigureCluster(ctx context.Context, name string, in model.ConfigureCluster) (model.ConfiguredCluster, error) {
+	return ask[model.ConfiguredCluster](ctx, c, http.MethodPatch, join("clusters", name), nil, in)
+}
+
 // RemoveCluster lets go of a cluster.
 func (c *Client) RemoveCluster(ctx context.Context, name string) (model.Removed, error) {
 	return ask[model.Removed](ctx, c, http.MethodDelete, join("clusters", name), nil, nil)
@@ -95,6 +101,11 @@ func (c *Client) CreateSubscription(ctx context.Context, r Ref, spec model.Subsc
 // ChangeSubscription replaces the intent of a subscription.
 func (c *Client) ChangeSubscription(ctx context.Context, r Ref, spec model.SubscriptionSpec) (model.Subscription, error) {
 	return ask[model.Subscription](ctx, c, http.MethodPut, r.path("subscriptions"), nil, spec)
+}
+
+// Rollback asks to go back to a version that was installed before.
+func (c *Client) Rollback(ctx context.Context, r Ref, in model.RollBack) (model.Subscription, error) {
+	return ask[model.Subscription](ctx, c, http.MethodPost, r.path("subscriptions")+"/rollback", nil, in)
 }
 
 // DeleteSubscription ends a subscription; the installed operator stays.

@@ -8,7 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/chandler-fleet/chandler/cmd/chandler/olm"
+	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -111,6 +114,34 @@ func TestReadApprovalPolicy(t *testing.T) {
 	}
 }
 
+// TestReadOperatorGroups: R-OG §7.1 and R-OG-30: selectors, and what a static group reserves; of any other group the
+// annotation is OLM's note and no intent.
+func TestReadOperatorGroups(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		spec string
+		want model.OperatorGroupSpec
+	}{
+		"labels": {"{selector: {matchLabels: {sea: north}}}", model.OperatorGroupSpec{
+			Selector: events.LabelSelector{MatchLabels: map[string]string{"sea": "north"}},
+		}},
+		"expressions": {"{selector: {matchExpressions: [{key: sea, operator: In, values: [north]}]}}", model.OperatorGroupSpec{
+			Selector: events.LabelSelector{MatchExpressions: []events.LabelRequirement{{Key: "sea", Operator: "In", Values: []string{"north"}}}},
+		}},
+		"static":     {"{staticProvidedAPIs: true}", model.OperatorGroupSpec{StaticProvidedAPIs: true, ProvidedAPIs: []string{"Gauge.v1.sea.test", "Buoy.v1.sea.test"}}},
+		"not static": {"{staticProvidedAPIs: false}", model.OperatorGroupSpec{}},
+	} {
+		got, err := olm.Read(strings.NewReader("apiVersion: operators.coreos.com/v1\nkind: OperatorGroup\nmetadata: {name: a, namespace: ns, annotations: {"+
+			`olm.providedAPIs: "Gauge.v1.sea.test, Buoy.v1.sea.test"}}`+"\nspec: "+c.spec), "-")
+		if err != nil || len(got) != 1 {
+			t.Fatalf("%s: %v, %v", name, got, err)
+		}
+		if diff := cmp.Diff(c.want, *got[0].OperatorGroup); diff != "" {
+			t.Errorf("%s:\n%s", name, diff)
+		}
+	}
+}
+
 // What Chandler does not carry out is refused by name, never dropped.
 func TestReadRefuses(t *testing.T) {
 	t.Parallel()
@@ -131,8 +162,7 @@ func TestReadRefuses(t *testing.T) {
 		"no spec":                 {strings.TrimSuffix(sub, "spec: "), "spec.name"},
 		"an unknown field":        {sub + "{name: a, source: b, chanel: c}", `"chanel"`},
 		"a field of another type": {sub + "{name: 1, source: b}", "name"},
-		"a selector":              {group + "{selector: {matchLabels: {a: b}}}", "spec.selector"},
-		"static APIs":             {group + "{staticProvidedAPIs: true}", "staticProvidedAPIs"},
+		"a bent selector":         {group + "{selector: {matchLabel: {a: b}}}", `"matchLabel"`},
 		"no image":                {source + "{sourceType: grpc}", "spec.image"},
 		"no config map":           {source + "{sourceType: configmap}", "spec.configMap"},
 		"another type":            {source + "{sourceType: ftp}", `"ftp"`},

@@ -3,7 +3,9 @@ package olm
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
+	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -33,17 +35,20 @@ func (d *Document) readSubscription(raw json.RawMessage) error {
 	return nil
 }
 
+// annotationProvidedAPIs on an OperatorGroup with staticProvidedAPIs says what it reserves (R-OG-30).
+const annotationProvidedAPIs = "olm.providedAPIs"
+
 // annotationExcludeGlobal on an OperatorGroup hides the global catalogs from its namespace where it is "true" (R-RES-5).
 const annotationExcludeGlobal = "olm.operatorframework.io/exclude-global-namespace-resolution"
 
 // operatorGroupSpec is R-OG §7.1; colocation is Chandler's own.
 type operatorGroupSpec struct {
-	TargetNamespaces   []string        `json:"targetNamespaces"`
-	Selector           json.RawMessage `json:"selector"`
-	ServiceAccountName string          `json:"serviceAccountName"`
-	StaticProvidedAPIs bool            `json:"staticProvidedAPIs"`
-	UpgradeStrategy    string          `json:"upgradeStrategy"`
-	Colocation         string          `json:"colocation"`
+	TargetNamespaces   []string             `json:"targetNamespaces"`
+	Selector           events.LabelSelector `json:"selector"`
+	ServiceAccountName string               `json:"serviceAccountName"`
+	StaticProvidedAPIs bool                 `json:"staticProvidedAPIs"`
+	UpgradeStrategy    string               `json:"upgradeStrategy"`
+	Colocation         string               `json:"colocation"`
 }
 
 func (d *Document) readOperatorGroup(raw json.RawMessage, annotations map[string]string) error {
@@ -51,18 +56,19 @@ func (d *Document) readOperatorGroup(raw json.RawMessage, annotations map[string
 	if err := strict(raw, &s); err != nil {
 		return err
 	}
-	// A selector beside target namespaces is ignored by OLM, too.
-	if len(s.Selector) > 0 && len(s.TargetNamespaces) == 0 && string(s.Selector) != "null" {
-		return fmt.Errorf("spec.selector is not supported: list the namespaces in spec.targetNamespaces (R-OG §7.1)")
-	}
-	if s.StaticProvidedAPIs {
-		return fmt.Errorf("spec.staticProvidedAPIs is not supported (R-OG §7.6)")
-	}
 	d.OperatorGroup = &model.OperatorGroupSpec{
-		TargetNamespaces: s.TargetNamespaces, ServiceAccountName: s.ServiceAccountName, UpgradeStrategy: s.UpgradeStrategy, Colocation: s.Colocation,
+		TargetNamespaces: s.TargetNamespaces, Selector: s.Selector, StaticProvidedAPIs: s.StaticProvidedAPIs, ServiceAccountName: s.ServiceAccountName, UpgradeStrategy: s.UpgradeStrategy, Colocation: s.Colocation,
 		ExcludeGlobalCatalogs: annotations[annotationExcludeGlobal] == "true",
 	}
+	if s.StaticProvidedAPIs { // of any other group the annotation is what OLM noted, and not an intent
+		d.OperatorGroup.ProvidedAPIs = providedAPIs(annotations[annotationProvidedAPIs])
+	}
 	return nil
+}
+
+// providedAPIs are the parts of a comma list, which people write with spaces, too.
+func providedAPIs(value string) []string {
+	return strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
 func (d *Document) readPolicy(raw json.RawMessage) error {

@@ -4,6 +4,7 @@ package story
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -55,10 +56,14 @@ func sentence(p events.Payload) string {
 	switch v := p.(type) {
 	case events.ClusterObserved:
 		return clusterObserved(v)
+	case events.ClusterConfigured:
+		s := v.Settings.WithDefaults()
+		return fmt.Sprintf("cluster configured: mirror %s, drift %s", s.Mirror, s.Drift)
 	case events.CatalogAdded, events.CatalogChanged, events.CatalogLoadFailed, events.CatalogRevisionPublished, events.CatalogBundlesFetched,
 		events.CatalogSecretSet, events.CatalogHealthSet:
 		return catalogSentence(v)
-	case events.SubscriptionCreated, events.SubscriptionGenerated, events.SubscriptionChanged, events.ResolutionFailed, events.ResolutionSucceeded:
+	case events.SubscriptionCreated, events.SubscriptionGenerated, events.SubscriptionChanged, events.SubscriptionRollbackRequested,
+		events.ResolutionFailed, events.ResolutionSucceeded:
 		return subscriptionSentence(v)
 	case events.InstallPlanProposed, events.InstallPlanSuperseded, events.InstallPlanApproved, events.InstallPlanApprovalGiven, events.InstallPlanRejected,
 		events.InstallPlanStarted, events.InstallPlanBlocked, events.InstallPlanFinished, events.InstallPlanFailed:
@@ -67,10 +72,29 @@ func sentence(p events.Payload) string {
 		return "operator group created for " + targets(v.Spec)
 	case events.OperatorGroupChanged:
 		return "operator group changed: now for " + targets(v.Spec)
+	case events.OperatorGroupObserved:
+		return groupObserved(v)
 	case events.CSVPhaseChanged:
 		return fmt.Sprintf("%s %s is %s (%s)", v.Package, v.Version, v.Phase, v.Reason)
+	case events.CSVDrifted:
+		return fmt.Sprintf("drift in %s; policy: %s", plural(v.Objects, "object"), v.Policy)
+	case events.CSVDriftEnded:
+		return "all objects are as written again"
+	case events.OperatorConditionChanged:
+		return condition(v)
 	case events.CSVRemoved:
 		return "removed from the cluster (" + v.Reason + ")"
+	case events.CSVRemovalRequested:
+		if len(v.CRDs) == 0 {
+			return "to be uninstalled; its definitions and their objects stay"
+		}
+		return "to be uninstalled, with all objects of " + strings.Join(v.CRDs, ", ")
+	case events.CSVRemovalStarted:
+		return "its removal has begun"
+	case events.CSVRemovalBlocked:
+		return fmt.Sprintf("its removal waits (%s, %s)", v.Class, v.Reason)
+	case events.CSVRemovalRefused:
+		return "its removal was refused (" + v.Reason + "); nothing was removed"
 	case events.CSVFlapping:
 		return fmt.Sprintf("changed its phase %d times within %s; single changes are not recorded", v.Changes, time.Duration(v.Window)*time.Second)
 	case events.ApprovalPolicySet:
@@ -193,6 +217,8 @@ func subscriptionSentence(p events.Payload) string {
 		return "dependency, subscribed to " + intent(v.Spec)
 	case events.SubscriptionChanged:
 		return "subscription changed: now to " + intent(v.Spec)
+	case events.SubscriptionRollbackRequested:
+		return "to go back from " + v.From + " to " + v.To
 	case events.ResolutionFailed:
 		return "cannot be resolved: " + v.Reason
 	case events.ResolutionSucceeded:
@@ -263,6 +289,8 @@ func Why(b model.PlannedBundle) string {
 		return "package required by " + b.RequiredBy
 	case "RequiredAPI":
 		return "API required by " + b.RequiredBy
+	case "Rollback":
+		return "rollback"
 	case "StartingCSV":
 		return "starting version of the subscription"
 	default:
@@ -282,4 +310,35 @@ func or(s, other string) string {
 		return other
 	}
 	return s
+}
+
+func condition(c events.OperatorConditionChanged) string {
+	t := "it lets itself be upgraded"
+	if !c.Upgradeable {
+		t = "it does not let itself be upgraded"
+	}
+	if c.Overridden {
+		t += ", as an administrator decided"
+	}
+	if c.Reason != "" {
+		t += " (" + c.Reason + ")"
+	}
+	return t
+}
+
+func groupObserved(g events.OperatorGroupObserved) string {
+	t := "serves " + strings.Join(g.Targets, ", ")
+	if slices.Contains(g.Targets, "") {
+		t = "serves all namespaces"
+	}
+	if len(g.Targets) == 0 {
+		t = "serves no namespace"
+	}
+	if len(g.ProvidedAPIs) > 0 {
+		t += ", provides " + strings.Join(g.ProvidedAPIs, ", ")
+	}
+	if len(g.Conditions) > 0 {
+		t += "; " + strings.Join(g.Conditions, ", ")
+	}
+	return t
 }

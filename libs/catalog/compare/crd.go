@@ -115,6 +115,12 @@ func (c crd) conversion() string {
 	return c.Spec.Conversion.Strategy
 }
 
+// Definitions compares two definitions of one name, both in canonical JSON, such as the one that a cluster has with
+// the one that it is to have. It returns what differs, nil where nothing of meaning does.
+func Definitions(name string, from, to json.RawMessage) (*CRD, error) {
+	return compareCRD(name, from, to)
+}
+
 // compareCRD returns what differs, nil where nothing of meaning does (a description, a short name).
 func compareCRD(name string, from, to json.RawMessage) (*CRD, error) {
 	out := &CRD{Name: name, Change: Changed}

@@ -88,6 +88,10 @@ func assemble(cfg Config, tel *telemetry.Telemetry, pool *pg.Pool, b *bus.Bus) (
 
 		published: make(chan struct{}, 1),
 	}
+	read := func(ctx context.Context) ([]telemetry.Sample, error) { return a.store.Samples(ctx, &a.count.tally) }
+	if err := tel.Table(read, store.Metrics()...); err != nil {
+		return nil, err
+	}
 	a.open, err = a.door()
 	return a, err
 }

@@ -280,14 +280,14 @@ func (a *App) tell(ctx context.Context, out store.Look, took time.Duration) {
 	}
 	switch {
 	case out.Failed != nil:
-		a.count.looked(ctx, "failed", took)
+		a.count.looked(ctx, out.Catalog.Key, "failed", took)
 		log.WarnContext(ctx, "catalog cannot be served; the revision before stays", "reason", out.Failed.Reason, "errors", out.Failed.Findings, "first", out.Message)
 	case out.Published.Revision != out.Catalog.Revision:
-		a.count.looked(ctx, "published", took)
+		a.count.looked(ctx, out.Catalog.Key, "published", took)
 		log.InfoContext(ctx, "new catalog revision", "revision", out.Published.Revision.Short(), "packages", len(out.Published.Packages),
 			"bundles", out.Published.Bundles, "changed", len(out.Published.Event.Changes), "quarantined", len(out.Report.Quarantined))
 	default:
-		a.count.looked(ctx, "unchanged", took)
+		a.count.looked(ctx, out.Catalog.Key, "unchanged", took)
 		log.DebugContext(ctx, "catalog is as it was", "revision", out.Published.Revision.Short())
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/telemetry"
+	"github.com/chandler-fleet/chandler/services/catalog-indexer/internal/store"
 )
 
 // metrics is what the indexer counts.
@@ -16,6 +18,7 @@ type metrics struct {
 	looks    metric.Float64Histogram
 	contents metric.Int64Counter
 	fetches  metric.Float64Histogram
+	tally    telemetry.Tally // looks by catalog
 }
 
 func newMetrics() (*metrics, error) {
@@ -39,8 +42,9 @@ func newMetrics() (*metrics, error) {
 	return &metrics{looks: looks, contents: contents, fetches: fetches}, nil
 }
 
-// looked counts a look that came to an outcome.
-func (m *metrics) looked(ctx context.Context, outcome string, took time.Duration) {
+// looked counts a look at a catalog that came to an outcome.
+func (m *metrics) looked(ctx context.Context, c store.Key, outcome string, took time.Duration) {
+	m.tally.Add(store.TallyKey(c.Tenant, c.Stream))
 	m.looks.Record(ctx, took.Seconds(), metric.WithAttributes(attribute.String("outcome", outcome)))
 }
 

@@ -129,7 +129,7 @@ func (a *App) assemble(p parts, tokens *store.Tokens) error {
 	a.intents = &intent.Service{
 		Pool: a.pool, Log: a.log, Bodies: store.Bodies{}, Credentials: p.credentials, Catalogs: content, Tenants: tokens, Tokens: tokens,
 		Secrets: p.secrets, Hooks: store.Hooks{}, HookKey: a.cfg.HookKey, Hub: store.OperatorHub{}, Defaults: p.defaults,
-		Previews: store.Previews{}, Asker: a.bus, Now: time.Now, NewID: uuid.New, Slog: a.tel.Log,
+		Previews: store.Previews{}, History: reader, Asker: a.bus, Subscribers: reader, Now: time.Now, NewID: uuid.New, Slog: a.tel.Log,
 	}
 	intents := a.intents
 	a.api = api.New(api.Deps{
@@ -144,7 +144,7 @@ func (a *App) assemble(p parts, tokens *store.Tokens) error {
 		GroupReads: reader, GroupWrites: intents,
 		SubscriptionReads: reader, SubscriptionWrites: intents, Previews: intents,
 		PlanReads: reader, PlanWrites: intents, PolicyReads: reader, PolicyWrites: intents,
-		OperatorReads: reader, Explain: ask.Resolver{Bus: a.bus}, Events: reader, Effects: intents, TokenWrites: intents,
+		OperatorReads: reader, OperatorWrites: intents, Explain: ask.Resolver{Bus: a.bus}, PlanCheck: ask.Installer{Bus: a.bus}, Events: reader, Effects: intents, TokenWrites: intents,
 	})
 	return nil
 }

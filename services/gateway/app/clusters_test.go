@@ -38,6 +38,14 @@ func TestClusterFromRegisterToRemove(t *testing.T) {
 		t.Errorf("got %+v", list)
 	}
 
+	set := must[model.ConfiguredCluster](b, 200, b.do("PATCH", "/api/v1/clusters/spoke", model.ConfigureCluster{Drift: "report"}))
+	got = must[model.Cluster](b, 200, b.do("GET", "/api/v1/clusters/spoke?minPosition="+set.Position, nil))
+	if want := (model.ClusterSettings{Mirror: "csv", Drift: "report"}); got.Settings != want || set.Settings != want {
+		t.Errorf("settings %+v, answered %+v, want %+v", got.Settings, set.Settings, want)
+	}
+	must[problem](b, 400, b.do("PATCH", "/api/v1/clusters/spoke", map[string]string{"mirror": "some"}))
+	must[problem](b, 404, b.do("PATCH", "/api/v1/clusters/reef", model.ConfigureCluster{Drift: "report"}))
+
 	must[model.Removed](b, 200, b.do("PUT", "/api/v1/clusters/spoke/credentials", model.ReplaceCredentials{Kubeconfig: kubeconfig}))
 	removed := must[model.Removed](b, 200, b.do("DELETE", "/api/v1/clusters/spoke", nil))
 	must[problem](b, 404, b.do("GET", "/api/v1/clusters/spoke?minPosition="+removed.Position, nil))
@@ -49,6 +57,10 @@ func TestClusterFromRegisterToRemove(t *testing.T) {
 	again := must[model.Cluster](b, 201, b.do("POST", "/api/v1/clusters", model.RegisterCluster{Name: "spoke", Kubeconfig: kubeconfig}))
 	if again.Stream == c.Stream {
 		t.Error("the second life has the stream of the first")
+	}
+	got = must[model.Cluster](b, 200, b.do("GET", "/api/v1/clusters/spoke?minPosition="+again.Position, nil))
+	if want := (model.ClusterSettings{Mirror: "csv", Drift: "correct"}); got.Settings != want {
+		t.Errorf("the second life has the settings %+v", got.Settings)
 	}
 }
 

@@ -130,6 +130,62 @@ func TestSubscriptionLife(t *testing.T) {
 	step("subscribed again", "AtLatestKnown", "tidegauge.v1.1.0", "tidegauge.v1.1.0", "CatalogSourcesUnhealthy=True:UnhealthyCatalogSourceFound")
 }
 
+// TestRollback: a subscription goes back to what was installed before, by default to the last, and the answer names what
+// there was; the intent is shown until the subscription is changed (P12).
+func TestRollback(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.cluster("spoke")
+	in := subscribe("tidegauge", "tidegauge")
+	must[model.Subscription](b, 201, b.do("POST", subscriptions, in))
+	const subject, rollback = "spoke/ops/tidegauge", subscriptions + "/tidegauge/rollback"
+	refused := func(status int, body any, words string) {
+		t.Helper()
+		if p := must[problem](b, status, b.do("POST", rollback, body)); !strings.Contains(p.Detail, words) {
+			t.Errorf("got %q, want %q in it", p.Detail, words)
+		}
+	}
+	installed := func(csv, replaces, reason string) {
+		t.Helper()
+		plan := uuid.NewString()
+		p := proposed(plan, "install-"+plan[:5], csv, "tidegauge")
+		p.Approval, p.Bundles[0].Replaces, p.Bundles[0].Reason = "Automatic", replaces, reason
+		b.fact(events.Resolver, events.KindInstallPlan, plan, "spoke/ops/"+p.Name, p)
+		b.fact(events.Installer, events.KindInstallPlan, plan, "spoke/ops/"+p.Name, events.InstallPlanStarted{Steps: 1}, events.InstallPlanFinished{Steps: 1})
+		natural := "spoke/ops/" + csv
+		b.fact(events.Installer, events.KindCSV, natural, natural, events.CSVPhaseChanged{Cluster: "spoke", Namespace: "ops", Name: csv, Package: "tidegauge", Phase: "Succeeded"})
+		b.fact(events.Resolver, events.KindSubscription, subject, subject, events.ResolutionSucceeded{Outcome: "AtLatestKnown", CSV: csv})
+		must[model.Subscription](b, 200, b.do("GET", b.seen(subscriptions+"/tidegauge"), nil))
+		must[struct{ Items []model.InstallPlan }](b, 200, b.do("GET", b.seen("/api/v1/installplans"), nil))
+	}
+	refused(422, model.RollBack{}, "has nothing installed")
+	installed("tidegauge.v1", "", "ChannelHead")
+	refused(422, model.RollBack{}, "nothing was installed before tidegauge.v1")
+	installed("tidegauge.v2", "tidegauge.v1", "NextStep")
+	installed("tidegauge.v3", "tidegauge.v2", "NextStep")
+	refused(422, model.RollBack{To: "tidegauge.v9"}, "there were: tidegauge.v2, tidegauge.v1")
+
+	s := must[model.Subscription](b, 200, b.do("POST", rollback, model.RollBack{}))
+	want := model.Rollback{From: "tidegauge.v3", To: "tidegauge.v2"}
+	if s.Status.Rollback == nil || *s.Status.Rollback != want {
+		t.Errorf("got %+v, want %+v", s.Status.Rollback, want)
+	}
+	b.position = s.Position
+	if s = must[model.Subscription](b, 200, b.do("GET", b.seen(subscriptions+"/tidegauge"), nil)); s.Status.Rollback == nil || *s.Status.Rollback != want {
+		t.Errorf("it shows %+v, want %+v", s.Status.Rollback, want)
+	}
+	installed("tidegauge.v2", "tidegauge.v3", "Rollback")
+	s = must[model.Subscription](b, 200, b.do("POST", rollback, model.RollBack{}))
+	if want = (model.Rollback{From: "tidegauge.v2", To: "tidegauge.v1"}); s.Status.Rollback == nil || *s.Status.Rollback != want {
+		t.Errorf("from where a rollback led one goes further back: got %+v, want %+v", s.Status.Rollback, want)
+	}
+	b.position = must[model.Subscription](b, 200, b.do("PUT", subscriptions+"/tidegauge", in.SubscriptionSpec)).Position
+	if s = must[model.Subscription](b, 200, b.do("GET", b.seen(subscriptions+"/tidegauge"), nil)); s.Status.Rollback != nil {
+		t.Errorf("after a change it shows %+v", s.Status.Rollback)
+	}
+	must[problem](b, 404, b.do("POST", subscriptions+"/nobody/rollback", model.RollBack{}))
+}
+
 // TestSubscriptionChecks proves "Gateway checks" of DESIGN's settled details.
 func TestSubscriptionChecks(t *testing.T) {
 	t.Parallel()

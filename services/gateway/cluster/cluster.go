@@ -1,9 +1,10 @@
 // Package cluster is the aggregate of one registered cluster, as far as people decide about it:
-// registered, given other credentials, removed. What is seen of the cluster is the installer's to
+// registered, given other credentials, configured, removed. What is seen of the cluster is the installer's to
 // say; Evolve passes over it. The package is pure: secrets never come here, only their commitments.
 package cluster
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 
@@ -18,9 +19,10 @@ type State struct {
 	Registered bool
 	Credential string // commitment of the encrypted kubeconfig
 	Labels     map[string]string
+	Settings   events.ClusterSettings // with their defaults
 }
 
-// Command is one of Register, ReplaceCredential and Remove.
+// Command is one of Register, ReplaceCredential, Configure and Remove.
 type Command interface{ clusterCommand() }
 
 // Register gives a cluster to Chandler.
@@ -33,11 +35,15 @@ type Register struct {
 // ReplaceCredential makes Chandler use another kubeconfig.
 type ReplaceCredential struct{ Credential string }
 
+// Configure changes how the cluster is treated. What is "" stays as it is.
+type Configure struct{ Settings events.ClusterSettings }
+
 // Remove lets go of the cluster; what is installed there stays.
 type Remove struct{}
 
 func (Register) clusterCommand()          {}
 func (ReplaceCredential) clusterCommand() {}
+func (Configure) clusterCommand()         {}
 func (Remove) clusterCommand()            {}
 
 // Subject is the natural key of a cluster.
@@ -56,6 +62,8 @@ func Decide(s State, c Command) ([]events.Payload, error) {
 			return nil, nil
 		}
 		return []events.Payload{events.ClusterCredentialReplaced{Credential: c.Credential}}, nil
+	case Configure:
+		return configure(s, c)
 	case Remove:
 		if !s.Registered {
 			return nil, notFound(s.Name)
@@ -79,6 +87,25 @@ func register(s State, c Register) ([]events.Payload, error) {
 	return []events.Payload{events.ClusterRegistered{Name: c.Name, Credential: c.Credential, Labels: maps.Clone(c.Labels)}}, nil
 }
 
+func configure(s State, c Configure) ([]events.Payload, error) {
+	if !s.Registered {
+		return nil, notFound(s.Name)
+	}
+	var v rule.Violations
+	v.OneOf("/mirror", c.Settings.Mirror, "", events.MirrorNone, events.MirrorCSV, events.MirrorAll)
+	v.OneOf("/drift", c.Settings.Drift, "", events.DriftCorrect, events.DriftReport)
+	if err := v.Err(); err != nil {
+		return nil, err
+	}
+	next := events.ClusterSettings{
+		Mirror: cmp.Or(c.Settings.Mirror, s.Settings.Mirror), Drift: cmp.Or(c.Settings.Drift, s.Settings.Drift),
+	}
+	if next == s.Settings {
+		return nil, nil
+	}
+	return []events.Payload{events.ClusterConfigured{Settings: next}}, nil
+}
+
 func notFound(name string) error {
 	return errs.New(errs.NotFound, "no cluster %q is registered", name)
 }
@@ -87,9 +114,13 @@ func notFound(name string) error {
 func Evolve(s State, p events.Payload) (State, error) {
 	switch e := p.(type) {
 	case events.ClusterRegistered:
-		return State{Name: e.Name, Registered: true, Credential: e.Credential, Labels: e.Labels}, nil
+		return State{
+			Name: e.Name, Registered: true, Credential: e.Credential, Labels: e.Labels, Settings: events.ClusterSettings{}.WithDefaults(),
+		}, nil
 	case events.ClusterCredentialReplaced:
 		s.Credential = e.Credential
+	case events.ClusterConfigured:
+		s.Settings = e.Settings.WithDefaults()
 	case events.ClusterRemoved:
 		return State{Name: e.Name}, nil
 	case events.ClusterObserved:

@@ -10,11 +10,15 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/cluster"
 )
 
-type history = []events.Payload
+type (
+	history  = []events.Payload
+	settings = events.ClusterSettings
+)
 
 func TestDecide(t *testing.T) {
 	t.Parallel()
 	registered := events.ClusterRegistered{Name: "spoke", Credential: "c1:a", Labels: map[string]string{"zone": "eu"}}
+	configured := events.ClusterConfigured{Settings: settings{Mirror: "none"}}
 	cases := []struct {
 		name  string
 		given history
@@ -29,6 +33,31 @@ func TestDecide(t *testing.T) {
 		{"replace", history{registered}, cluster.ReplaceCredential{Credential: "c1:b"}, history{events.ClusterCredentialReplaced{Credential: "c1:b"}}, ""},
 		{"replace by the same", history{registered}, cluster.ReplaceCredential{Credential: "c1:a"}, nil, ""},
 		{"replace for nothing", nil, cluster.ReplaceCredential{Credential: "c1:b"}, nil, errs.NotFound},
+		{
+			"configure one setting",
+			history{registered},
+			cluster.Configure{Settings: settings{Mirror: "all"}},
+			history{events.ClusterConfigured{Settings: settings{Mirror: "all", Drift: "correct"}}},
+			"",
+		},
+		{
+			"configure the other one",
+			history{registered, configured},
+			cluster.Configure{Settings: settings{Drift: "report"}},
+			history{events.ClusterConfigured{Settings: settings{Mirror: "none", Drift: "report"}}},
+			"",
+		},
+		{"configure the defaults", history{registered}, cluster.Configure{Settings: settings{Mirror: "csv", Drift: "correct"}}, nil, ""},
+		{"configure nothing", history{registered, configured}, cluster.Configure{}, nil, ""},
+		{"configure a mirror that is not there", history{registered}, cluster.Configure{Settings: settings{Mirror: "some"}}, nil, errs.Invalid},
+		{"configure a policy that is not there", history{registered}, cluster.Configure{Settings: settings{Drift: "ignore"}}, nil, errs.Invalid},
+		{"configure one that is not registered", nil, cluster.Configure{Settings: settings{Mirror: "all"}}, nil, errs.NotFound},
+		{
+			"configure one that was registered again",
+			history{registered, configured, events.ClusterRemoved{Name: "spoke"}, registered},
+			cluster.Configure{Settings: settings{Mirror: "csv"}},
+			nil, "",
+		},
 		{"remove an observed one", history{registered, events.ClusterObserved{State: "Connected"}}, cluster.Remove{}, history{events.ClusterRemoved{Name: "spoke"}}, ""},
 		{"remove twice", history{registered, events.ClusterRemoved{Name: "spoke"}}, cluster.Remove{}, nil, errs.NotFound},
 	}

@@ -14,11 +14,48 @@ type Cluster struct {
 	Message           string            `json:"message,omitempty" doc:"Sentence for people"`
 	KubernetesVersion string            `json:"kubernetesVersion,omitempty"`
 	HolderEpoch       int64             `json:"holderEpoch,omitempty" doc:"Of the executor that holds the cluster"`
+	Settings          ClusterSettings   `json:"settings"`
+	PlatformUpgrade   *PlatformUpgrade  `json:"platformUpgrade,omitempty" doc:"What installed operators say of an upgrade of the platform, in answers about one cluster"`
 	RegisteredAt      time.Time         `json:"registeredAt"`
 	UpdatedAt         time.Time         `json:"updatedAt"`
 	Stream            string            `json:"stream,omitempty" doc:"Id of its stream of events"`
 	Version           int64             `json:"version,omitempty" doc:"Of its stream"`
 	Position          string            `json:"position,omitempty" doc:"Of the write, in answers to writes"`
+}
+
+// PlatformUpgrade is up to which version of the platform the installed operators let themselves be carried (R-CSV-60).
+type PlatformUpgrade struct {
+	MaxVersion string          `json:"maxVersion,omitempty" example:"4.15" doc:"Lowest of the limits"`
+	Reason     string          `json:"reason" enum:"IncompatibleOperatorsInstalled,ErrorCheckingOperatorCompatibility"`
+	Message    string          `json:"message"`
+	Operators  []PlatformLimit `json:"operators" nullable:"false"`
+}
+
+// PlatformLimit is what one installed operator says: its property olm.maxOpenShiftVersion.
+type PlatformLimit struct {
+	Namespace  string `json:"namespace"`
+	Name       string `json:"name" doc:"Of the CSV"`
+	MaxVersion string `json:"maxVersion"`
+}
+
+// ClusterSettings say how a cluster is treated.
+type ClusterSettings struct {
+	Mirror string `json:"mirror" enum:"none,csv,all" doc:"Which of OLM's kinds are kept in the cluster for people and tools that read them: none, ClusterServiceVersions, or all"`
+	Drift  string `json:"drift" enum:"correct,report" doc:"What becomes of edits to managed objects: they are put right, or only reported"`
+}
+
+// ConfigureCluster changes settings; those that are left out stay as they are.
+type ConfigureCluster struct {
+	Mirror string `json:"mirror,omitempty" enum:"none,csv,all" doc:"As in the cluster's settings"`
+	Drift  string `json:"drift,omitempty" enum:"correct,report" doc:"As in the cluster's settings"`
+}
+
+// ConfiguredCluster is the answer to a change of settings.
+type ConfiguredCluster struct {
+	Name     string          `json:"name"`
+	Settings ClusterSettings `json:"settings"`
+	Version  int64           `json:"version" doc:"Of the cluster's stream"`
+	Position string          `json:"position" doc:"Of the write"`
 }
 
 // RegisterCluster gives a cluster to Chandler.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/chandler-fleet/chandler/libs/installplan"
+	"github.com/chandler-fleet/chandler/libs/protocol"
 )
 
 // PlannedBundle is one bundle that a plan brings, and why.
@@ -157,4 +158,66 @@ type PlanFilter struct {
 	Namespace string
 	Phase     string
 	Page
+}
+
+// PlanCheck is what stands in the way of an install plan in its cluster now: everything at once.
+type PlanCheck struct {
+	Ready   bool   `json:"ready" doc:"Nothing is in the way"`
+	Account string `json:"account,omitempty" doc:"User name of the service account that the plan runs as; absent where Chandler itself does"`
+	// Permissions are listed in full (R-IP-41), up to a bound that an obstacle then names.
+	Permissions []MissingPermission `json:"permissions" nullable:"false" doc:"Rights that the account lacks"`
+	CRDs        []CRDVerdict        `json:"crds" nullable:"false" doc:"Every custom resource definition of the plan, with whether it may be changed and whether that can be undone"`
+	Obstacles   []Obstacle          `json:"obstacles" nullable:"false" doc:"What else is in the way"`
+}
+
+// MissingPermission is one right that an account lacks.
+type MissingPermission struct {
+	User      string `json:"user"`
+	Verb      string `json:"verb"`
+	Group     string `json:"group,omitempty"`
+	Resource  string `json:"resource,omitempty"`
+	Name      string `json:"name,omitempty"`
+	Namespace string `json:"namespace,omitempty" doc:"Absent where it is the whole cluster"`
+	URL       string `json:"url,omitempty" doc:"Of a right that is about no resource"`
+	For       string `json:"for" doc:"The object of the plan that needs it"`
+}
+
+// CRDVerdict says whether a custom resource definition may be changed as a plan wants.
+type CRDVerdict struct {
+	CRD          string   `json:"crd"`
+	Safe         bool     `json:"safe"`
+	Reversible   bool     `json:"reversible" doc:"Going back afterwards loses nothing, as far as can be known before"`
+	Irreversible []string `json:"irreversible,omitempty" nullable:"false" doc:"Why it is not reversible"`
+	Owners       []string `json:"owners,omitempty" nullable:"false" doc:"Operators that own it now, as namespace/csv"`
+	Problems     []string `json:"problems,omitempty" nullable:"false" doc:"Why it is not safe"`
+	Warnings     []string `json:"warnings,omitempty" nullable:"false"`
+	Checked      int      `json:"checked,omitempty" doc:"Objects that were validated against the new schema; none where it takes all that the old one took"`
+	More         bool     `json:"more,omitempty" doc:"There are more objects than were checked"`
+	Invalid      int      `json:"invalid,omitempty" doc:"Objects that become invalid"`
+	Sample       []string `json:"sample,omitempty" nullable:"false" doc:"Some of those, with what is wrong"`
+}
+
+// Obstacle is something that stands in the way of a plan.
+type Obstacle struct {
+	Class   string `json:"class"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+// CheckOf is an executor's answer as the API gives it.
+func CheckOf(c protocol.PlanCheck) PlanCheck {
+	out := PlanCheck{Account: c.Account, Permissions: []MissingPermission{}, CRDs: []CRDVerdict{}, Obstacles: []Obstacle{}}
+	for _, p := range c.Permissions {
+		out.Permissions = append(out.Permissions, MissingPermission(p))
+	}
+	safe := true
+	for _, v := range c.CRDs {
+		safe = safe && v.Safe
+		out.CRDs = append(out.CRDs, CRDVerdict(v))
+	}
+	for _, o := range c.Obstacles {
+		out.Obstacles = append(out.Obstacles, Obstacle(o))
+	}
+	out.Ready = safe && len(out.Permissions) == 0 && len(out.Obstacles) == 0
+	return out
 }

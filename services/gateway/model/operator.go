@@ -1,6 +1,10 @@
 package model
 
-import "time"
+import (
+	"time"
+
+	"github.com/chandler-fleet/chandler/libs/protocol"
+)
 
 // Operator is an installed operator: one ClusterServiceVersion in one namespace of one cluster.
 type Operator struct {
@@ -15,11 +19,44 @@ type Operator struct {
 	Content       string    `json:"content,omitempty" doc:"Digest of the canonical bundle"`
 	Plan          string    `json:"plan,omitempty" doc:"Id of the install plan that brought it"`
 	Flapping      bool      `json:"flapping,omitempty" doc:"The phase changes too often to record each change"`
+	Removal       *Removal  `json:"removal,omitempty" doc:"That was asked for last"`
 	History       []Phase   `json:"history" nullable:"false" doc:"Newest 20 transitions, oldest first"`
 	InstalledAt   time.Time `json:"installedAt"`
 	UpdatedAt     time.Time `json:"updatedAt"`
 	Stream        string    `json:"stream,omitempty" doc:"Id of its stream of events"`
 	StreamVersion int64     `json:"streamVersion,omitempty" doc:"Of its stream"`
+	// Details are absent until the executor has told them.
+	Details *OperatorDetails `json:"details,omitempty" doc:"What its cluster says of it beside its phase, in answers about one operator"`
+}
+
+// OperatorDetails are what the executor tells of an installed operator.
+type OperatorDetails struct {
+	Requirements []Requirement               `json:"requirementStatus" nullable:"false" doc:"What it needs of its cluster (R-CSV-5)"`
+	Condition    *protocol.OperatorCondition `json:"operatorCondition,omitempty" doc:"Whether it lets itself be upgraded; absent while it says nothing"`
+	Drift        []protocol.Drift            `json:"drift" nullable:"false" doc:"Objects that are not as Chandler wrote them, and those that were put right a moment ago"`
+	Components   []protocol.Component        `json:"components" nullable:"false" doc:"All objects that belong to it (R-CSV-62)"`
+	UpdatedAt    time.Time                   `json:"updatedAt"`
+}
+
+// Requirement is one thing that an operator needs of its cluster.
+type Requirement struct {
+	Group      string      `json:"group"`
+	Version    string      `json:"version"`
+	Kind       string      `json:"kind"`
+	Name       string      `json:"name"`
+	Status     string      `json:"status" doc:"Present where it is met"`
+	Message    string      `json:"message,omitempty"`
+	UUID       string      `json:"uuid,omitempty"`
+	Dependents []Dependent `json:"dependents,omitempty" nullable:"false" doc:"Rights that a service account has to have"`
+}
+
+// Dependent is one right of a service account that is required.
+type Dependent struct {
+	Group   string `json:"group"`
+	Version string `json:"version"`
+	Kind    string `json:"kind"`
+	Status  string `json:"status" doc:"Satisfied, NotSatisfied"`
+	Message string `json:"message,omitempty"`
 }
 
 // Phase is one transition of a CSV (R-CSV-5).
@@ -36,5 +73,6 @@ type OperatorFilter struct {
 	Namespace string
 	Package   string
 	Phase     string
+	Serves    string // a namespace that the operator's group serves
 	Page
 }

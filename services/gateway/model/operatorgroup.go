@@ -22,16 +22,19 @@ type OperatorGroupSpec struct {
 
 // OperatorGroup gives the operators of a namespace the namespaces that they serve.
 type OperatorGroup struct {
-	Cluster    string            `json:"cluster"`
-	Namespace  string            `json:"namespace"`
-	Name       string            `json:"name"`
-	Spec       OperatorGroupSpec `json:"spec"`
-	Conditions []Condition       `json:"conditions"`
-	CreatedAt  time.Time         `json:"createdAt"`
-	UpdatedAt  time.Time         `json:"updatedAt"`
-	Stream     string            `json:"stream,omitempty" doc:"Id of its stream of events"`
-	Version    int64             `json:"version,omitempty" doc:"Of its stream"`
-	Position   string            `json:"position,omitempty" doc:"Of the write, in answers to writes"`
+	Cluster   string            `json:"cluster"`
+	Namespace string            `json:"namespace"`
+	Name      string            `json:"name"`
+	Spec      OperatorGroupSpec `json:"spec"`
+	// Targets and ProvidedAPIs are what the group comes to in its cluster.
+	Targets      []string    `json:"targets" nullable:"false" doc:"Namespaces that it serves now; one that is empty means all. Those of a selector are empty until the cluster has told"`
+	ProvidedAPIs []string    `json:"providedAPIs" nullable:"false" doc:"Kind.version.group of what its operators provide, or what a static group reserves"`
+	Conditions   []Condition `json:"conditions"`
+	CreatedAt    time.Time   `json:"createdAt"`
+	UpdatedAt    time.Time   `json:"updatedAt"`
+	Stream       string      `json:"stream,omitempty" doc:"Id of its stream of events"`
+	Version      int64       `json:"version,omitempty" doc:"Of its stream"`
+	Position     string      `json:"position,omitempty" doc:"Of the write, in answers to writes"`
 }
 
 // CreateOperatorGroup makes an operator group.

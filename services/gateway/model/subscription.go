@@ -47,7 +47,26 @@ type SubscriptionStatus struct {
 	InstallPlanGeneration int64                 `json:"installPlanGeneration,omitempty" doc:"Of the current plan"`
 	CatalogHealth         []CatalogSourceHealth `json:"catalogHealth,omitempty" nullable:"false" doc:"Of each catalog that the namespace sees, in answers about one subscription"`
 	Explanation           *Explanation          `json:"explanation,omitempty" doc:"Why nothing can be planned, in answers about one subscription"`
+	Rollback              *Rollback             `json:"rollback,omitempty" doc:"Asked for since the intent was changed last"`
 	Conditions            []Condition           `json:"conditions"`
+}
+
+// Rollback is the way back from an installed version to an earlier one. Its plan waits for approval; afterwards From is
+// not taken again until the intent of the subscription is changed.
+type Rollback struct {
+	From string `json:"from" doc:"CSV that is left"`
+	To   string `json:"to" doc:"CSV that was installed before"`
+}
+
+// RollBack asks for a rollback.
+type RollBack struct {
+	To string `json:"to,omitempty" maxLength:"253" doc:"A CSV that was installed before; the one before the installed one without it"`
+}
+
+// Past is what a subscription has installed, and what it had before, newest first.
+type Past struct {
+	CSV    string
+	Before []string
 }
 
 // CatalogSourceHealth is how one catalog does, and since which event (R-SUB §4.3).

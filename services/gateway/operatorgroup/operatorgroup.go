@@ -7,6 +7,8 @@ package operatorgroup
 
 import (
 	"fmt"
+	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 
@@ -25,6 +27,15 @@ const (
 // MaxTargets bounds the explicit target namespaces: one RBAC set is made for each, and more than
 // this many is what the global form is for (R-OG-3).
 const MaxTargets = 100
+
+// MaxExpressions bounds the expressions of a selector, and the values of each.
+const MaxExpressions = 50
+
+// MaxProvidedAPIs bounds what a static group reserves.
+const MaxProvidedAPIs = 1000
+
+// reAPI is Kind.version.group (R-OG-20).
+var reAPI = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*\.v[a-z0-9]+(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+$`)
 
 // Name identifies an operator group.
 type Name struct {
@@ -94,7 +105,7 @@ func change(s State, c Change) ([]events.Payload, error) {
 	if err := check(nil, c.Spec); err != nil {
 		return nil, err
 	}
-	if equal(normal(c.Spec), s.Spec) {
+	if reflect.DeepEqual(normal(c.Spec), normal(s.Spec)) {
 		return nil, nil
 	}
 	return []events.Payload{events.OperatorGroupChanged{Spec: normal(c.Spec)}}, nil
@@ -117,6 +128,8 @@ func check(n *Name, s events.OperatorGroupSpec) error {
 	for i, ns := range s.TargetNamespaces {
 		v.DNSLabelName("/targetNamespaces/"+strconv.Itoa(i), ns)
 	}
+	checkSelector(&v, s.Selector)
+	checkProvided(&v, s)
 	if s.ServiceAccountName != "" {
 		v.DNSSubdomainName("/serviceAccountName", s.ServiceAccountName)
 	}
@@ -125,19 +138,62 @@ func check(n *Name, s events.OperatorGroupSpec) error {
 	return v.Err()
 }
 
-// normal sorts the targets and drops repeated ones, so that the same set is the same intent.
+// checkSelector refuses what no API server would take for a label selector.
+func checkSelector(v *rule.Violations, s events.LabelSelector) {
+	v.Labels("/selector/matchLabels", s.MatchLabels)
+	if len(s.MatchExpressions) > MaxExpressions {
+		v.Addf("/selector/matchExpressions", rule.MaxItems, "%d expressions are given, %d are allowed", len(s.MatchExpressions), MaxExpressions)
+		return
+	}
+	for i, e := range s.MatchExpressions {
+		at := "/selector/matchExpressions/" + strconv.Itoa(i)
+		v.Labels(at+"/key", map[string]string{e.Key: ""})
+		v.OneOf(at+"/operator", e.Operator, "In", "NotIn", "Exists", "DoesNotExist")
+		switch listed := e.Operator == "In" || e.Operator == "NotIn"; {
+		case listed && len(e.Values) == 0:
+			v.Addf(at+"/values", rule.Required, "%s needs at least one value", e.Operator)
+		case !listed && len(e.Values) > 0:
+			v.Addf(at+"/values", rule.MaxItems, "%s takes no values", e.Operator)
+		case len(e.Values) > MaxExpressions:
+			v.Addf(at+"/values", rule.MaxItems, "%d values are given, %d are allowed", len(e.Values), MaxExpressions)
+		}
+		for _, value := range e.Values {
+			v.Labels(at+"/values", map[string]string{"value": value})
+		}
+	}
+}
+
+// checkProvided takes provided APIs of a static group only (R-OG-30): those of any other are what its operators provide.
+func checkProvided(v *rule.Violations, s events.OperatorGroupSpec) {
+	if len(s.ProvidedAPIs) > 0 && !s.StaticProvidedAPIs {
+		v.Addf("/providedAPIs", "R-OG-30", "provided APIs are set for a static group only; set staticProvidedAPIs, or leave them to the operators of the namespace")
+	}
+	if len(s.ProvidedAPIs) > MaxProvidedAPIs {
+		v.Addf("/providedAPIs", rule.MaxItems, "%d provided APIs are given, %d are allowed", len(s.ProvidedAPIs), MaxProvidedAPIs)
+		return
+	}
+	for i, a := range s.ProvidedAPIs {
+		if !reAPI.MatchString(a) {
+			v.Addf("/providedAPIs/"+strconv.Itoa(i), "R-OG-20", "provided API %q: want Kind.version.group, such as Gauge.v1.sea.test", a)
+		}
+	}
+}
+
+// normal sorts what is a set and drops repeated members, so that the same set is the same intent.
 func normal(s events.OperatorGroupSpec) events.OperatorGroupSpec {
-	s.TargetNamespaces = slices.Compact(slices.Sorted(slices.Values(s.TargetNamespaces)))
+	s.TargetNamespaces = set(s.TargetNamespaces)
+	s.ProvidedAPIs = set(s.ProvidedAPIs)
+	s.Selector.MatchExpressions = slices.Clone(s.Selector.MatchExpressions)
+	for i, e := range s.Selector.MatchExpressions {
+		s.Selector.MatchExpressions[i].Values = set(e.Values)
+	}
 	if s.UpgradeStrategy == StrategyDefault {
 		s.UpgradeStrategy = ""
 	}
 	return s
 }
 
-func equal(a, b events.OperatorGroupSpec) bool {
-	return slices.Equal(a.TargetNamespaces, b.TargetNamespaces) && a.ServiceAccountName == b.ServiceAccountName &&
-		a.UpgradeStrategy == b.UpgradeStrategy && a.Colocation == b.Colocation && a.ExcludeGlobalCatalogs == b.ExcludeGlobalCatalogs
-}
+func set(list []string) []string { return slices.Compact(slices.Sorted(slices.Values(list))) }
 
 // Evolve returns the state after an event. An event of another kind of stream is an error.
 func Evolve(s State, p events.Payload) (State, error) {
@@ -148,6 +204,7 @@ func Evolve(s State, p events.Payload) (State, error) {
 		s.Spec = e.Spec
 	case events.OperatorGroupDeleted:
 		return State{Name: s.Name}, nil
+	case events.OperatorGroupObserved: // what it came to is the installer's to say
 	default:
 		return s, fmt.Errorf("operator group: event %s does not belong in an operator group's stream", p.EventType())
 	}

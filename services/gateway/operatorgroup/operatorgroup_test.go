@@ -40,6 +40,20 @@ func TestDecide(t *testing.T) {
 		{"look away from global catalogs (R-RES-5)", history{created}, operatorgroup.Change{Spec: excluding}, history{events.OperatorGroupChanged{Spec: excluding}}, ""},
 		{"look away again", history{created, events.OperatorGroupChanged{Spec: excluding}}, operatorgroup.Change{Spec: excluding}, nil, ""},
 		{"change nothing known", nil, operatorgroup.Change{}, nil, errs.NotFound},
+		{"choose by labels (R-OG §7.1)", nil, operatorgroup.Create{Name: name, Spec: chosen("b", "a", "b")}, history{events.OperatorGroupCreated{
+			Cluster: "spoke", Namespace: "ops", Name: "coast", Spec: chosen("a", "b"),
+		}}, ""},
+		{"choose the same", history{events.OperatorGroupCreated{Spec: chosen("a", "b")}}, operatorgroup.Change{Spec: chosen("b", "a")}, nil, ""},
+		{"choose others", history{created}, operatorgroup.Change{Spec: chosen("c")}, history{events.OperatorGroupChanged{Spec: chosen("c")}}, ""},
+		{"a selector without values", nil, operatorgroup.Create{Name: name, Spec: chosen()}, nil, errs.Invalid},
+		{"an unknown operator", nil, operatorgroup.Create{Name: name, Spec: expression("Near", "a")}, nil, errs.Invalid},
+		{"Exists with values", nil, operatorgroup.Create{Name: name, Spec: expression("Exists", "a")}, nil, errs.Invalid},
+		{"reserve APIs (R-OG-30)", history{created}, operatorgroup.Change{Spec: reserved("B.v1.sea.test", "A.v1.sea.test")}, history{events.OperatorGroupChanged{
+			Spec: reserved("A.v1.sea.test", "B.v1.sea.test"),
+		}}, ""},
+		{"an API without a group", nil, operatorgroup.Create{Name: name, Spec: reserved("Gauge.v1")}, nil, errs.Invalid},
+		{"APIs of a group that is not static", nil, operatorgroup.Create{Name: name, Spec: events.OperatorGroupSpec{ProvidedAPIs: []string{"A.v1.sea.test"}}}, nil, errs.Invalid},
+		{"what was observed is no intent", history{created, events.OperatorGroupObserved{Targets: []string{"x"}}}, operatorgroup.Change{Spec: spec("a", "b")}, nil, ""},
 		{"delete", history{created}, operatorgroup.Delete{}, history{events.OperatorGroupDeleted{}}, ""},
 		{"delete twice", history{created, events.OperatorGroupDeleted{}}, operatorgroup.Delete{}, nil, errs.NotFound},
 	}
@@ -62,6 +76,16 @@ func TestDecide(t *testing.T) {
 			}
 		})
 	}
+}
+
+func expression(operator string, values ...string) events.OperatorGroupSpec {
+	return events.OperatorGroupSpec{Selector: events.LabelSelector{MatchExpressions: []events.LabelRequirement{{Key: "sea", Operator: operator, Values: values}}}}
+}
+
+func chosen(values ...string) events.OperatorGroupSpec { return expression("In", values...) }
+
+func reserved(apis ...string) events.OperatorGroupSpec {
+	return events.OperatorGroupSpec{StaticProvidedAPIs: true, ProvidedAPIs: apis}
 }
 
 func TestDecideLeavesTheInputAlone(t *testing.T) {

@@ -33,9 +33,11 @@ type State struct {
 	Created bool
 	Name    Name
 	Spec    events.SubscriptionSpec
+	// Rollback was asked for since the intent was changed last; the zero value is none.
+	Rollback events.SubscriptionRollbackRequested
 }
 
-// Command is one of Create, Change and Delete.
+// Command is one of Create, Change, Rollback and Delete.
 type Command interface{ subscriptionCommand() }
 
 // Create subscribes.
@@ -47,12 +49,17 @@ type Create struct {
 // Change replaces the whole intent.
 type Change struct{ Spec events.SubscriptionSpec }
 
+// Rollback asks to go back from one CSV to an earlier one. Which one is installed, and which were, is the caller's
+// to know.
+type Rollback struct{ From, To string }
+
 // Delete ends the intent; the installed operator stays (R-SUB-32).
 type Delete struct{}
 
-func (Create) subscriptionCommand() {}
-func (Change) subscriptionCommand() {}
-func (Delete) subscriptionCommand() {}
+func (Create) subscriptionCommand()   {}
+func (Change) subscriptionCommand()   {}
+func (Delete) subscriptionCommand()   {}
+func (Rollback) subscriptionCommand() {}
 
 // Decide returns the events that the command leads to; none if it changes nothing.
 func Decide(s State, c Command) ([]events.Payload, error) {
@@ -61,6 +68,8 @@ func Decide(s State, c Command) ([]events.Payload, error) {
 		return create(s, c)
 	case Change:
 		return change(s, c)
+	case Rollback:
+		return rollback(s, c)
 	case Delete:
 		if !s.Created {
 			return nil, notFound(s.Name)
@@ -103,10 +112,30 @@ func change(s State, c Change) ([]events.Payload, error) {
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	if spec == s.Spec {
+	if spec == s.Spec && s.Rollback == (events.SubscriptionRollbackRequested{}) {
 		return nil, nil
 	}
 	return []events.Payload{events.SubscriptionChanged{Spec: spec}}, nil
+}
+
+func rollback(s State, c Rollback) ([]events.Payload, error) {
+	if !s.Created {
+		return nil, notFound(s.Name)
+	}
+	var v rule.Violations
+	v.TokenName("/from", c.From)
+	v.TokenName("/to", c.To)
+	if err := v.Err(); err != nil {
+		return nil, err
+	}
+	if c.From == c.To {
+		return nil, errs.New(errs.Unprocessable, "%s is installed: there is nothing to go back from", c.To).At("/to", "earlier-version")
+	}
+	asked := events.SubscriptionRollbackRequested{From: c.From, To: c.To}
+	if asked == s.Rollback {
+		return nil, nil
+	}
+	return []events.Payload{asked}, nil
 }
 
 func notFound(n Name) error {
@@ -144,7 +173,9 @@ func Evolve(s State, p events.Payload) (State, error) {
 	case events.SubscriptionGenerated:
 		return State{Created: true, Name: Name{Cluster: e.Cluster, Namespace: e.Namespace, Name: e.Name}, Spec: e.Spec}, nil
 	case events.SubscriptionChanged:
-		s.Spec = e.Spec
+		s.Spec, s.Rollback = e.Spec, events.SubscriptionRollbackRequested{}
+	case events.SubscriptionRollbackRequested:
+		s.Rollback = e
 	case events.SubscriptionDeleted:
 		return State{Name: s.Name}, nil
 	case events.ResolutionFailed, events.ResolutionSucceeded:

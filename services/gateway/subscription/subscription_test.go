@@ -26,6 +26,7 @@ func TestDecide(t *testing.T) {
 	other.Package = "brinestore"
 	created := events.SubscriptionCreated{Cluster: "spoke", Namespace: "ops", Name: "tidegauge", Spec: spec}
 	generated := events.SubscriptionGenerated{Cluster: "spoke", Namespace: "ops", Name: "tidegauge", Spec: spec, Plan: "p"}
+	back := events.SubscriptionRollbackRequested{From: "a.v2", To: "a.v1"}
 	cases := []struct {
 		name  string
 		given history
@@ -48,6 +49,13 @@ func TestDecide(t *testing.T) {
 		{"change nothing", history{created}, subscription.Change{Spec: spec}, nil, ""},
 		{"change the package", history{created}, subscription.Change{Spec: other}, nil, errs.Invalid},
 		{"change nothing known", nil, subscription.Change{Spec: spec}, nil, errs.NotFound},
+		{"roll back", history{created}, subscription.Rollback{From: "a.v2", To: "a.v1"}, history{back}, ""},
+		{"roll back in the same way twice", history{created, back}, subscription.Rollback{From: "a.v2", To: "a.v1"}, nil, ""},
+		{"roll back further", history{created, back}, subscription.Rollback{From: "a.v2", To: "a.v0"}, history{events.SubscriptionRollbackRequested{From: "a.v2", To: "a.v0"}}, ""},
+		{"roll back to where it is", history{created}, subscription.Rollback{From: "a.v2", To: "a.v2"}, nil, errs.Unprocessable},
+		{"roll back to nothing", history{created}, subscription.Rollback{From: "a.v2"}, nil, errs.Invalid},
+		{"roll back what is not known", nil, subscription.Rollback{From: "a.v2", To: "a.v1"}, nil, errs.NotFound},
+		{"the same intent again ends a rollback", history{created, back}, subscription.Change{Spec: spec}, history{events.SubscriptionChanged{Spec: spec}}, ""},
 		{"delete", history{created, events.ResolutionSucceeded{}}, subscription.Delete{}, history{events.SubscriptionDeleted{}}, ""},
 		{"delete twice", history{created, events.SubscriptionDeleted{}}, subscription.Delete{}, nil, errs.NotFound},
 	}

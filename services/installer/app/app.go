@@ -24,6 +24,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/executor"
 	"github.com/chandler-fleet/chandler/services/installer/internal/host"
 	"github.com/chandler-fleet/chandler/services/installer/internal/hub"
+	"github.com/chandler-fleet/chandler/services/installer/internal/questions"
 	"github.com/chandler-fleet/chandler/services/installer/internal/recorder"
 )
 
@@ -93,6 +94,10 @@ func (a *App) wire(identity age.Identity, key ed25519.PrivateKey) error {
 		Execute: func(ctx context.Context, t host.Target) error { return a.execute(ctx, t, public, holder) },
 	})
 	a.hub = hub.New(hub.Config{Pool: a.pool, EventLog: a.log, Bus: a.bus, Key: key, Log: a.tel.Log, Changed: a.host.Wake})
+	read := func(ctx context.Context) ([]telemetry.Sample, error) { return hub.Samples(ctx, a.pool) }
+	if err := a.tel.Table(read, hub.Metrics()...); err != nil {
+		return err
+	}
 	a.recorder = recorder.New(recorder.Config{Pool: a.pool, EventLog: a.log, Bus: a.bus, Log: a.tel.Log})
 	return nil
 }
@@ -135,6 +140,9 @@ func (a *App) Run(ctx context.Context) error {
 	g.Add("publisher", a.hub.Work)
 	g.Add("consumer", a.hub.Consumer().Run)
 	g.Add("executors", a.host.Run)
+	asked := questions.Questions{Pool: a.pool, Bus: a.bus, Plans: a.hub}
+	g.Add("questions about removals", asked.Removals)
+	g.Add("questions about plans", asked.Checks)
 	return g.Run(ctx)
 }
 

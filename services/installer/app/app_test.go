@@ -349,6 +349,34 @@ func TestStopSwitch(t *testing.T) {
 	stopped(west, false)
 }
 
+// How a cluster is to be treated is told with all of its scopes, those of the one that has changed only.
+func TestClusterSettings(t *testing.T) {
+	t.Parallel()
+	e := setup(t)
+	east, west := e.cluster("east"), e.cluster("west")
+	quay := east
+	quay.Namespace = "quay"
+	e.planned(quay, e.propose(quay, "etcd.v1.0.0", "Automatic"))
+	spec := events.SubscriptionSpec{Package: "etcd", Catalog: "community", Approval: "Manual", Config: "c1:x"}
+	e.one(events.KindSubscription, "east/ns/etcd", events.SubscriptionCreated{Cluster: "east", Namespace: "ns", Name: "etcd", Spec: spec})
+	want := events.ClusterSettings{Mirror: events.MirrorAll, Drift: events.DriftReport}
+	e.one(events.KindCluster, "east", events.ClusterConfigured{Settings: want})
+	for _, s := range []protocol.Scope{east, quay} {
+		e.eventually("the settings reached "+s.Namespace, func() bool { p, ok := e.plans(s); return ok && p.Settings == want })
+	}
+	if p, _ := e.plans(west); p.Settings != (events.ClusterSettings{}) {
+		t.Errorf("another cluster was told %+v", p.Settings)
+	}
+
+	// Subscriptions are told where they are to be shown, without their configurations.
+	spec.Config = ""
+	if p, _ := e.plans(east); len(p.Subscriptions) != 1 || p.Subscriptions[0] != (protocol.Subscription{Name: "etcd", Spec: spec}) {
+		t.Errorf("told the subscriptions %+v", p.Subscriptions)
+	}
+	e.one(events.KindSubscription, "east/ns/etcd", events.SubscriptionDeleted{})
+	e.eventually("the subscription's end", func() bool { p, _ := e.plans(east); return len(p.Subscriptions) == 0 })
+}
+
 // A cluster that has acted on more than the record holds stops all effects (DESIGN D1).
 func TestClusterThatKnowsMoreThanTheRecord(t *testing.T) {
 	t.Parallel()

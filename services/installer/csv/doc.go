@@ -5,6 +5,6 @@
 // observation comes. The executor writes each transition into the object before it asks again; the
 // history in the object (Status.Conditions) is therefore free of gaps and of doubles.
 //
-// Not decided here yet: aggregated APIs, webhooks, certificates (R-CSV-40..46), intersections of
-// operator groups (R-OG §7.7) and operator conditions (R-COND-3).
+// What the observation says of API services, webhooks, certificates (R-CSV-40..46), intersections of operator groups
+// (R-OG §7.7) and operator conditions (R-COND-3) is found out elsewhere; here it only moves the phase.
 package csv

@@ -1,44 +1,59 @@
 package csv
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
 
-// Observation is everything that decides the next phase. It is taken anew for each decision.
-type Observation struct {
-	Now time.Time
-	// OperatorGroups counts the groups of the namespace.
-	OperatorGroups int
-	// DuplicateMode is an install mode that is listed twice.
-	DuplicateMode string
-	// ModesError is the message of R-CSV-31 when the targets are not supported.
-	ModesError string
-	// TargetsKnown is set when the object has the annotation olm.targetNamespaces.
-	TargetsKnown bool
-	// FailForward is the operator group's upgrade strategy TechPreviewUnsafeFailForward.
-	FailForward bool
-	// StrategyError says why the install strategy cannot be read.
-	StrategyError string
-	// Requirements are all rows of the check, met or not.
-	Requirements []Requirement
-	// OwnerConflict names another owner of one of its APIs, outside its chain of replacements.
-	OwnerConflict string
-	// InstallError says why a component could not be created.
-	InstallError string
-	// Components is the state of its Deployments.
-	Components Components
-	// Predecessor is the ClusterServiceVersion that it replaces, where that still exists.
-	Predecessor *Neighbour
-	// Successor is the one that replaces it.
-	Successor *Neighbour
-}
-
-// Neighbour is another ClusterServiceVersion in the chain of replacements.
-type Neighbour struct {
-	Name  string
-	Phase Phase
-}
+// The table of R-CSV §6.3. The first row that fits holds; TestTable names each.
+//
+//	from                  when                                               to (reason)
+//	Failed                InstallComponentFailedNoRetry, still forbidden     unchanged
+//	Failed                InstallComponentFailedNoRetry, no longer           Pending (DetectedClusterChange)
+//	any                   no operator group in the namespace                 Failed (NoOperatorGroup)
+//	any                   several operator groups                            Failed (TooManyOperatorGroups)
+//	any                   an install mode is listed twice                    Failed (InvalidInstallModes)
+//	any                   targets not supported by the modes                 Failed (UnsupportedOperatorGroup)
+//	any                   no annotation olm.targetNamespaces                 Failed (NoTargetNamespaces)
+//	any                   another group provides its APIs                    Failed (InterOperatorGroupOwnerConflict)
+//	any                   its static group does not provide its APIs         Failed (CannotModifyStaticOperatorGroupProvidedAPIs)
+//	""                    -                                                  Pending (RequirementsUnknown)
+//	Pending               the one that it replaces is not upgradeable        Pending (OperatorConditionNotUpgradeable)
+//	Pending               install strategy cannot be read                    Failed (InvalidInstallStrategy)
+//	Pending               a requirement is unmet                             Pending (RequirementsNotMet)
+//	Pending               webhook descriptions are invalid                   Failed (InvalidWebhookDescription)
+//	Pending               one outside its chain owns one of its APIs         Failed (OwnerConflict)
+//	Pending               the one that it replaces is not yet Replacing      unchanged
+//	Pending               all met                                            InstallReady (AllRequirementsMet)
+//	InstallReady          the group's account may not create components      Failed (InstallComponentFailedNoRetry)
+//	InstallReady          creating components failed                         Failed (InstallComponentFailed)
+//	InstallReady          created                                            Installing (InstallSucceeded)
+//	Installing            an owned API service is broken                     Failed (APIServiceInstallFailed)
+//	Installing            all healthy                                        Succeeded (InstallSucceeded)
+//	Installing            a Deployment exceeded its progress deadline        Failed (InstallCheckFailed)
+//	Installing            five minutes since the last transition             Failed (InstallCheckFailed)
+//	Installing            not yet healthy                                    Installing (InstallWaiting)
+//	Succeeded             another one replaces it                            Replacing (BeingReplaced)
+//	Succeeded             an owned API service is broken                     Failed (APIServiceInstallFailed)
+//	Succeeded             objects of its API services missing or wrong       Failed (APIServiceResourceIssue)
+//	Succeeded             certificates are due                               Pending (NeedsCertRotation)
+//	Succeeded             a requirement vanished                             Failed (RequirementsNotMet)
+//	Succeeded             a Deployment differs from what it should be        InstallReady (ComponentUnhealthy)
+//	Succeeded             a component is unhealthy                           Failed (ComponentUnhealthy)
+//	Failed                fail-forward, and another one replaces it          Replacing (BeingReplaced)
+//	Failed                the operator group's cause is gone                 Pending (RequirementsUnknown)
+//	Failed                a cause that only another plan removes remains     unchanged
+//	Failed                requirements are unmet                             Pending (RequirementsNotMet)
+//	Failed                objects of its API services are to be mended       Pending (APIServiceResourcesNeedReinstall)
+//	Failed                certificates are due                               Pending (NeedsCertRotation)
+//	Failed                all healthy                                        Succeeded (InstallSucceeded)
+//	Failed                not healthy                                        Pending (NeedsReinstall)
+//	Replacing             the one that it replaces still exists              unchanged
+//	Replacing             its replacement is Succeeded                       Deleting (Replaced)
+//	Deleting              -                                                  the caller removes the object
+//
+// Being replaced comes before a broken API service, since that is what an upgrade may mend.
 
 // next is a decision; ok is false where the row does not apply.
 type next struct {
@@ -50,8 +65,7 @@ func to(p Phase, r Reason, message string) next {
 	return next{Transition: Transition{Phase: p, Reason: r, Message: message}, ok: true}
 }
 
-// Next returns the next transition of the table in R-CSV §6.3, first match; ok is false when the
-// status stays as it is. Deleting has no successor: the caller removes the object.
+// Next returns the next transition of the table above; ok is false when the status stays as it is.
 func Next(s Status, o Observation) (t Transition, ok bool) {
 	n := decide(s, o)
 	if !n.ok || s.Same(n.Transition) {
@@ -61,6 +75,12 @@ func Next(s Status, o Observation) (t Transition, ok bool) {
 }
 
 func decide(s Status, o Observation) next {
+	if s.Phase == PhaseFailed && s.Reason == ReasonInstallComponentFailedNoRetry {
+		if o.InstallForbidden {
+			return next{}
+		}
+		return to(PhasePending, ReasonDetectedClusterChange, "Cluster resources changed state")
+	}
 	if member := s.Phase != PhaseNone && s.Phase != PhaseReplacing && s.Phase != PhaseDeleting; member {
 		if n := membership(o); n.ok {
 			return n
@@ -99,19 +119,28 @@ func membership(o Observation) next {
 		return to(PhaseFailed, ReasonUnsupportedOperatorGroup, o.ModesError)
 	case !o.TargetsKnown:
 		return to(PhaseFailed, ReasonNoTargetNamespaces, "no targetNamespaces are set on the csv")
+	case o.Intersection == ReasonInterOperatorGroupOwnerConflict:
+		return to(PhaseFailed, o.Intersection, cmp.Or(o.IntersectionMessage, "intersecting operatorgroups provide the same apis"))
+	case o.Intersection == ReasonCannotModifyStaticOperatorGroupProvidedAPIs:
+		return to(PhaseFailed, o.Intersection, cmp.Or(o.IntersectionMessage, "static provided api operatorgroup cannot be modified by these apis"))
 	}
 	return next{}
 }
 
 func fromPending(o Observation) next {
+	p := o.Predecessor
 	switch {
+	case p != nil && p.NotUpgradeable != "":
+		return to(PhasePending, ReasonOperatorConditionNotUpgradeable, "operator is not upgradeable: "+p.NotUpgradeable)
 	case o.StrategyError != "":
 		return to(PhaseFailed, ReasonInvalidInstallStrategy, o.StrategyError)
 	case len(Unmet(o.Requirements)) > 0:
 		return to(PhasePending, ReasonRequirementsNotMet, "one or more requirements couldn't be found")
+	case o.Serving.InvalidWebhook != "":
+		return to(PhaseFailed, ReasonInvalidWebhookDescription, o.Serving.InvalidWebhook)
 	case o.OwnerConflict != "":
 		return to(PhaseFailed, ReasonOwnerConflict, o.OwnerConflict)
-	case o.Predecessor != nil && o.Predecessor.Phase != PhaseReplacing && o.Predecessor.Phase != PhaseDeleting:
+	case p != nil && p.Phase != PhaseReplacing && p.Phase != PhaseDeleting:
 		return next{}
 	}
 	return to(PhaseInstallReady, ReasonAllRequirementsMet, "all requirements found, attempting install")
@@ -119,25 +148,28 @@ func fromPending(o Observation) next {
 
 func fromInstallReady(o Observation) next {
 	switch {
+	case o.InstallError != "" && o.InstallForbidden:
+		return to(PhaseFailed, ReasonInstallComponentFailedNoRetry, o.InstallError)
 	case o.InstallError != "":
 		return to(PhaseFailed, ReasonInstallComponentFailed, o.InstallError)
-	case o.Components.Applied:
+	case o.Components.Applied && o.Serving.ObjectsWrong == "" && !o.Serving.RotationDue:
 		return to(PhaseInstalling, ReasonInstallSucceeded, "waiting for install components to report healthy")
 	}
 	return next{}
 }
 
 func fromInstalling(s Status, o Observation) next {
-	c := o.Components
 	switch {
-	case c.Healthy:
+	case o.Serving.Broken != "":
+		return to(PhaseFailed, ReasonAPIServiceInstallFailed, "APIService install failed: "+o.Serving.Broken)
+	case o.healthy():
 		return to(PhaseSucceeded, ReasonInstallSucceeded, "install strategy completed with no errors")
-	case c.DeadlineExceeded:
-		return to(PhaseFailed, ReasonInstallCheckFailed, "install failed: "+c.Message)
+	case o.Components.DeadlineExceeded:
+		return to(PhaseFailed, ReasonInstallCheckFailed, "install failed: "+o.unhealthy())
 	case o.Now.Sub(s.LastTransitionTime) >= InstallTimeout:
 		return to(PhaseFailed, ReasonInstallCheckFailed, "install timeout")
 	}
-	return to(PhaseInstalling, ReasonInstallWaiting, "installing: "+c.Message)
+	return to(PhaseInstalling, ReasonInstallWaiting, "installing: "+o.unhealthy())
 }
 
 func fromSucceeded(o Observation) next {
@@ -145,6 +177,12 @@ func fromSucceeded(o Observation) next {
 	switch {
 	case o.Successor != nil:
 		return to(PhaseReplacing, ReasonBeingReplaced, "being replaced by csv: "+o.Successor.Name)
+	case o.Serving.Broken != "":
+		return to(PhaseFailed, ReasonAPIServiceInstallFailed, "APIService install failed: "+o.Serving.Broken)
+	case o.Serving.ObjectsWrong != "":
+		return to(PhaseFailed, ReasonAPIServiceResourceIssue, o.Serving.ObjectsWrong)
+	case o.Serving.RotationDue:
+		return to(PhasePending, ReasonNeedsCertRotation, "owned APIServices need cert refresh")
 	case len(Unmet(o.Requirements)) > 0:
 		return to(PhaseFailed, ReasonRequirementsNotMet, "requirements no longer met")
 	case !c.Applied:
@@ -156,20 +194,23 @@ func fromSucceeded(o Observation) next {
 }
 
 func fromFailed(s Status, o Observation) next {
-	c := o.Components
 	switch {
 	case o.Successor != nil && o.FailForward:
 		return to(PhaseReplacing, ReasonBeingReplaced, "being replaced by csv: "+o.Successor.Name)
 	case ofGroup(s.Reason):
 		return to(PhasePending, ReasonRequirementsUnknown, "operator group no longer prevents the install")
-	case o.StrategyError != "", o.OwnerConflict != "":
+	case o.StrategyError != "", o.Serving.InvalidWebhook != "", o.OwnerConflict != "", o.InstallError != "":
 		return next{}
 	case len(Unmet(o.Requirements)) > 0:
 		return to(PhasePending, ReasonRequirementsNotMet, "requirements not met")
-	case c.Healthy:
+	case o.Serving.ObjectsWrong != "":
+		return to(PhasePending, ReasonAPIServiceResourcesNeedReinstall, o.Serving.ObjectsWrong)
+	case o.Serving.RotationDue:
+		return to(PhasePending, ReasonNeedsCertRotation, "owned APIServices need cert refresh")
+	case o.healthy():
 		return to(PhaseSucceeded, ReasonInstallSucceeded, "install strategy completed with no errors")
-	case !c.Applied, o.Now.Sub(s.LastTransitionTime) >= ReinstallInterval:
-		return to(PhasePending, ReasonNeedsReinstall, "components are not healthy: "+c.Message)
+	case !o.Components.Applied, o.Now.Sub(s.LastTransitionTime) >= ReinstallInterval:
+		return to(PhasePending, ReasonNeedsReinstall, "components are not healthy: "+o.unhealthy())
 	}
 	return next{}
 }
@@ -178,6 +219,7 @@ func fromFailed(s Status, o Observation) next {
 func ofGroup(r Reason) bool {
 	return slices.Contains([]Reason{
 		ReasonNoOperatorGroup, ReasonTooManyOperatorGroups, ReasonInvalidInstallModes, ReasonUnsupportedOperatorGroup, ReasonNoTargetNamespaces,
+		ReasonInterOperatorGroupOwnerConflict, ReasonCannotModifyStaticOperatorGroupProvidedAPIs,
 	}, r)
 }
 

@@ -40,15 +40,39 @@ func TestTable(t *testing.T) {
 	t.Parallel()
 	same := func(*csv.Observation) {}
 	rows := []row{
+		{"Failed without retry: still forbidden", in(csv.PhaseFailed, csv.ReasonInstallComponentFailedNoRetry), func(o *csv.Observation) {
+			o.InstallError, o.InstallForbidden = "no", true
+		}, ""},
+		{"Failed without retry: even without a group", in(csv.PhaseFailed, csv.ReasonInstallComponentFailedNoRetry), func(o *csv.Observation) {
+			o.InstallForbidden, o.OperatorGroups = true, 0
+		}, ""},
+		{"Failed without retry: no longer forbidden", in(csv.PhaseFailed, csv.ReasonInstallComponentFailedNoRetry), same, "Pending DetectedClusterChange"},
 		{"any: no operator group", in(csv.PhaseSucceeded, csv.ReasonInstallSucceeded), func(o *csv.Observation) { o.OperatorGroups = 0 }, "Failed NoOperatorGroup"},
 		{"any: several operator groups", in(csv.PhasePending, csv.ReasonRequirementsUnknown), func(o *csv.Observation) { o.OperatorGroups = 2 }, "Failed TooManyOperatorGroups"},
 		{"any: duplicate install modes", in(csv.PhasePending, csv.ReasonRequirementsUnknown), func(o *csv.Observation) { o.DuplicateMode = "OwnNamespace" }, "Failed InvalidInstallModes"},
 		{"any: unsupported targets", in(csv.PhaseInstalling, csv.ReasonInstallSucceeded), func(o *csv.Observation) { o.ModesError = "no" }, "Failed UnsupportedOperatorGroup"},
 		{"any: no target annotation", in(csv.PhaseInstallReady, csv.ReasonAllRequirementsMet), func(o *csv.Observation) { o.TargetsKnown = false }, "Failed NoTargetNamespaces"},
+		{"any: another group provides its APIs", in(csv.PhaseSucceeded, csv.ReasonInstallSucceeded), func(o *csv.Observation) {
+			o.Intersection = csv.ReasonInterOperatorGroupOwnerConflict
+		}, "Failed InterOperatorGroupOwnerConflict"},
+		{"any: its static group does not provide its APIs", in(csv.PhasePending, csv.ReasonRequirementsUnknown), func(o *csv.Observation) {
+			o.Intersection = csv.ReasonCannotModifyStaticOperatorGroupProvidedAPIs
+		}, "Failed CannotModifyStaticOperatorGroupProvidedAPIs"},
+		{"any: not one that is replaced", in(csv.PhaseReplacing, csv.ReasonBeingReplaced), func(o *csv.Observation) { o.OperatorGroups = 0 }, ""},
 		{"new", csv.Status{}, same, "Pending RequirementsUnknown"},
 		{"new, even without a group", csv.Status{}, func(o *csv.Observation) { o.OperatorGroups = 0 }, "Pending RequirementsUnknown"},
+		{"Pending: predecessor not upgradeable", in(csv.PhasePending, csv.ReasonRequirementsUnknown), func(o *csv.Observation) {
+			o.Predecessor = &csv.Neighbour{Name: "old", Phase: csv.PhaseReplacing, NotUpgradeable: "reindexing"}
+			o.StrategyError = "helm"
+		}, "Pending OperatorConditionNotUpgradeable"},
+		{"Pending: predecessor upgradeable again", in(csv.PhasePending, csv.ReasonOperatorConditionNotUpgradeable), func(o *csv.Observation) {
+			o.Predecessor = &csv.Neighbour{Name: "old", Phase: csv.PhaseReplacing}
+		}, "InstallReady AllRequirementsMet"},
 		{"Pending: strategy cannot be read", in(csv.PhasePending, csv.ReasonRequirementsUnknown), func(o *csv.Observation) { o.StrategyError = "helm" }, "Failed InvalidInstallStrategy"},
 		{"Pending: requirement unmet", in(csv.PhasePending, csv.ReasonRequirementsUnknown), func(o *csv.Observation) { o.Requirements = open }, "Pending RequirementsNotMet"},
+		{"Pending: webhook descriptions invalid", in(csv.PhasePending, csv.ReasonRequirementsUnknown), func(o *csv.Observation) {
+			o.Serving.InvalidWebhook, o.OwnerConflict = "no", "x"
+		}, "Failed InvalidWebhookDescription"},
 		{"Pending: owner conflict", in(csv.PhasePending, csv.ReasonRequirementsUnknown), func(o *csv.Observation) { o.OwnerConflict = "x" }, "Failed OwnerConflict"},
 		{"Pending: predecessor not yet Replacing", in(csv.PhasePending, csv.ReasonRequirementsUnknown), func(o *csv.Observation) {
 			o.Predecessor = &csv.Neighbour{Name: "old", Phase: csv.PhaseSucceeded}
@@ -58,8 +82,13 @@ func TestTable(t *testing.T) {
 		}, "InstallReady AllRequirementsMet"},
 		{"Pending: all met", in(csv.PhasePending, csv.ReasonRequirementsNotMet), same, "InstallReady AllRequirementsMet"},
 		{"InstallReady: creating failed", in(csv.PhaseInstallReady, csv.ReasonAllRequirementsMet), func(o *csv.Observation) { o.InstallError = "no" }, "Failed InstallComponentFailed"},
+		{"InstallReady: forbidden to the group's account", in(csv.PhaseInstallReady, csv.ReasonAllRequirementsMet), func(o *csv.Observation) {
+			o.InstallError, o.InstallForbidden = "no", true
+		}, "Failed InstallComponentFailedNoRetry"},
 		{"InstallReady: created", in(csv.PhaseInstallReady, csv.ReasonAllRequirementsMet), same, "Installing InstallSucceeded"},
 		{"InstallReady: not yet created", in(csv.PhaseInstallReady, csv.ReasonAllRequirementsMet), func(o *csv.Observation) { o.Components = csv.Components{} }, ""},
+		{"InstallReady: API service objects not yet created", in(csv.PhaseInstallReady, csv.ReasonAllRequirementsMet), func(o *csv.Observation) { o.Serving.ObjectsWrong = "no" }, ""},
+		{"InstallReady: certificates not yet renewed", in(csv.PhaseInstallReady, csv.ReasonAllRequirementsMet), func(o *csv.Observation) { o.Serving.RotationDue = true }, ""},
 		{"Installing: not yet healthy", in(csv.PhaseInstalling, csv.ReasonInstallSucceeded), unhealthy, "Installing InstallWaiting"},
 		{"Installing: progress deadline", in(csv.PhaseInstalling, csv.ReasonInstallSucceeded), func(o *csv.Observation) {
 			o.Components = csv.Components{Applied: true, DeadlineExceeded: true}
@@ -68,10 +97,23 @@ func TestTable(t *testing.T) {
 			unhealthy(o)
 			o.Now = noon.Add(csv.InstallTimeout - time.Minute)
 		}, "Failed InstallCheckFailed"},
+		{"Installing: API service broken", in(csv.PhaseInstalling, csv.ReasonInstallSucceeded), func(o *csv.Observation) { o.Serving.Broken = "no" }, "Failed APIServiceInstallFailed"},
+		{"Installing: API service not yet served", in(csv.PhaseInstalling, csv.ReasonInstallSucceeded), func(o *csv.Observation) { o.Serving.Waiting = "no" }, "Installing InstallWaiting"},
 		{"Installing: healthy", in(csv.PhaseInstalling, csv.ReasonInstallWaiting), same, "Succeeded InstallSucceeded"},
 		{"Succeeded: replaced", in(csv.PhaseSucceeded, csv.ReasonInstallSucceeded), func(o *csv.Observation) {
 			o.Successor = &csv.Neighbour{Name: "new", Phase: csv.PhasePending}
 		}, "Replacing BeingReplaced"},
+		{"Succeeded: replaced, though an API service is broken", in(csv.PhaseSucceeded, csv.ReasonInstallSucceeded), func(o *csv.Observation) {
+			o.Serving.Broken, o.Successor = "no", &csv.Neighbour{Name: "new"}
+		}, "Replacing BeingReplaced"},
+		{"Succeeded: API service broken", in(csv.PhaseSucceeded, csv.ReasonInstallSucceeded), func(o *csv.Observation) { o.Serving.Broken = "no" }, "Failed APIServiceInstallFailed"},
+		{"Succeeded: short disruption of an API service", in(csv.PhaseSucceeded, csv.ReasonInstallSucceeded), func(o *csv.Observation) { o.Serving.Waiting = "no" }, ""},
+		{"Succeeded: API service objects wrong", in(csv.PhaseSucceeded, csv.ReasonInstallSucceeded), func(o *csv.Observation) {
+			o.Serving.ObjectsWrong, o.Serving.RotationDue = "no", true
+		}, "Failed APIServiceResourceIssue"},
+		{"Succeeded: certificates due", in(csv.PhaseSucceeded, csv.ReasonInstallSucceeded), func(o *csv.Observation) {
+			o.Serving.RotationDue, o.Requirements = true, open
+		}, "Pending NeedsCertRotation"},
 		{"Succeeded: requirement vanished", in(csv.PhaseSucceeded, csv.ReasonInstallSucceeded), func(o *csv.Observation) { o.Requirements = open }, "Failed RequirementsNotMet"},
 		{"Succeeded: deployment differs", in(csv.PhaseSucceeded, csv.ReasonInstallSucceeded), func(o *csv.Observation) { o.Components = csv.Components{} }, "InstallReady ComponentUnhealthy"},
 		{"Succeeded: unhealthy", in(csv.PhaseSucceeded, csv.ReasonInstallSucceeded), unhealthy, "Failed ComponentUnhealthy"},
@@ -85,10 +127,25 @@ func TestTable(t *testing.T) {
 			o.Successor = &csv.Neighbour{Name: "new"}
 		}, ""},
 		{"Failed: group's cause gone", in(csv.PhaseFailed, csv.ReasonNoOperatorGroup), same, "Pending RequirementsUnknown"},
+		{"Failed: intersection gone", in(csv.PhaseFailed, csv.ReasonInterOperatorGroupOwnerConflict), same, "Pending RequirementsUnknown"},
+		{"Failed: static group provides them now", in(csv.PhaseFailed, csv.ReasonCannotModifyStaticOperatorGroupProvidedAPIs), same, "Pending RequirementsUnknown"},
 		{"Failed: group's cause remains", csv.Status{
 			Phase: csv.PhaseFailed, Reason: csv.ReasonNoOperatorGroup, Message: "csv in namespace with no operatorgroups", LastTransitionTime: noon,
 		}, func(o *csv.Observation) { o.OperatorGroups = 0 }, ""},
 		{"Failed: requirements unmet", in(csv.PhaseFailed, csv.ReasonComponentUnhealthy), func(o *csv.Observation) { o.Requirements = open }, "Pending RequirementsNotMet"},
+		{"Failed: API service objects to be mended", in(csv.PhaseFailed, csv.ReasonAPIServiceResourceIssue), func(o *csv.Observation) {
+			o.Serving.ObjectsWrong, o.Serving.RotationDue = "no", true
+		}, "Pending APIServiceResourcesNeedReinstall"},
+		{"Failed: certificates due", in(csv.PhaseFailed, csv.ReasonInstallCheckFailed), func(o *csv.Observation) { o.Serving.RotationDue = true }, "Pending NeedsCertRotation"},
+		{"Failed: API service still broken", in(csv.PhaseFailed, csv.ReasonAPIServiceInstallFailed), func(o *csv.Observation) { o.Serving.Broken = "no" }, ""},
+		{"Failed: API service works again", in(csv.PhaseFailed, csv.ReasonAPIServiceInstallFailed), same, "Succeeded InstallSucceeded"},
+		{"Failed: webhook descriptions still invalid", in(csv.PhaseFailed, csv.ReasonInvalidWebhookDescription), func(o *csv.Observation) {
+			o.Serving.InvalidWebhook, o.Components = "no", csv.Components{}
+		}, ""},
+		{"Failed: components cannot be created still", in(csv.PhaseFailed, csv.ReasonInstallComponentFailed), func(o *csv.Observation) {
+			o.InstallError, o.Components, o.Now = "no", csv.Components{}, noon.Add(csv.ReinstallInterval)
+		}, ""},
+		{"Failed: components can be created again", in(csv.PhaseFailed, csv.ReasonInstallComponentFailed), func(o *csv.Observation) { o.Components = csv.Components{} }, "Pending NeedsReinstall"},
 		{"Failed: component lost", in(csv.PhaseFailed, csv.ReasonComponentUnhealthy), func(o *csv.Observation) { o.Components = csv.Components{} }, "Pending NeedsReinstall"},
 		{"Failed: unhealthy, just now", in(csv.PhaseFailed, csv.ReasonComponentUnhealthy), unhealthy, ""},
 		{"Failed: unhealthy for long", in(csv.PhaseFailed, csv.ReasonComponentUnhealthy), func(o *csv.Observation) {
@@ -120,6 +177,35 @@ func TestTable(t *testing.T) {
 				t.Errorf("got %q, want %q", got, r.want)
 			}
 		})
+	}
+}
+
+// TestMessages: the texts that tools match (R-CSV §6.3, R-OG §7.7, R-COND-3).
+func TestMessages(t *testing.T) {
+	t.Parallel()
+	for want, c := range map[string]struct {
+		from   csv.Status
+		change func(*csv.Observation)
+	}{
+		"operator is not upgradeable: the operator is not upgradeable: reindexing": {in(csv.PhasePending, csv.ReasonRequirementsUnknown), func(o *csv.Observation) {
+			o.Predecessor = &csv.Neighbour{NotUpgradeable: "the operator is not upgradeable: reindexing"}
+		}},
+		"intersecting operatorgroups provide the same apis": {in(csv.PhaseSucceeded, csv.ReasonInstallSucceeded), func(o *csv.Observation) {
+			o.Intersection = csv.ReasonInterOperatorGroupOwnerConflict
+		}},
+		"static provided api operatorgroup cannot be modified by these apis": {in(csv.PhaseSucceeded, csv.ReasonInstallSucceeded), func(o *csv.Observation) {
+			o.Intersection = csv.ReasonCannotModifyStaticOperatorGroupProvidedAPIs
+		}},
+		"installing: waiting; v1.flow.test is not available": {in(csv.PhaseInstalling, csv.ReasonInstallSucceeded), func(o *csv.Observation) {
+			unhealthy(o)
+			o.Serving.Waiting = "v1.flow.test is not available"
+		}},
+	} {
+		o := good()
+		c.change(&o)
+		if got, _ := csv.Next(c.from, o); got.Message != want {
+			t.Errorf("got %q, want %q", got.Message, want)
+		}
 	}
 }
 

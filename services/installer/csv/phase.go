@@ -22,24 +22,34 @@ type Reason string
 
 // The reasons that Next gives.
 const (
-	ReasonRequirementsUnknown      Reason = "RequirementsUnknown"
-	ReasonRequirementsNotMet       Reason = "RequirementsNotMet"
-	ReasonAllRequirementsMet       Reason = "AllRequirementsMet"
-	ReasonOwnerConflict            Reason = "OwnerConflict"
-	ReasonInvalidInstallStrategy   Reason = "InvalidInstallStrategy"
-	ReasonInstallComponentFailed   Reason = "InstallComponentFailed"
-	ReasonInstallSucceeded         Reason = "InstallSucceeded"
-	ReasonInstallWaiting           Reason = "InstallWaiting"
-	ReasonInstallCheckFailed       Reason = "InstallCheckFailed"
-	ReasonComponentUnhealthy       Reason = "ComponentUnhealthy"
-	ReasonNeedsReinstall           Reason = "NeedsReinstall"
-	ReasonBeingReplaced            Reason = "BeingReplaced"
-	ReasonReplaced                 Reason = "Replaced"
-	ReasonNoOperatorGroup          Reason = "NoOperatorGroup"
-	ReasonTooManyOperatorGroups    Reason = "TooManyOperatorGroups"
-	ReasonInvalidInstallModes      Reason = "InvalidInstallModes"
-	ReasonUnsupportedOperatorGroup Reason = "UnsupportedOperatorGroup"
-	ReasonNoTargetNamespaces       Reason = "NoTargetNamespaces"
+	ReasonRequirementsUnknown                         Reason = "RequirementsUnknown"
+	ReasonRequirementsNotMet                          Reason = "RequirementsNotMet"
+	ReasonAllRequirementsMet                          Reason = "AllRequirementsMet"
+	ReasonOwnerConflict                               Reason = "OwnerConflict"
+	ReasonInvalidInstallStrategy                      Reason = "InvalidInstallStrategy"
+	ReasonInvalidWebhookDescription                   Reason = "InvalidWebhookDescription"
+	ReasonInstallComponentFailed                      Reason = "InstallComponentFailed"
+	ReasonInstallComponentFailedNoRetry               Reason = "InstallComponentFailedNoRetry"
+	ReasonDetectedClusterChange                       Reason = "DetectedClusterChange"
+	ReasonInstallSucceeded                            Reason = "InstallSucceeded"
+	ReasonInstallWaiting                              Reason = "InstallWaiting"
+	ReasonInstallCheckFailed                          Reason = "InstallCheckFailed"
+	ReasonComponentUnhealthy                          Reason = "ComponentUnhealthy"
+	ReasonNeedsReinstall                              Reason = "NeedsReinstall"
+	ReasonNeedsCertRotation                           Reason = "NeedsCertRotation"
+	ReasonAPIServiceInstallFailed                     Reason = "APIServiceInstallFailed"
+	ReasonAPIServiceResourceIssue                     Reason = "APIServiceResourceIssue"
+	ReasonAPIServiceResourcesNeedReinstall            Reason = "APIServiceResourcesNeedReinstall"
+	ReasonOperatorConditionNotUpgradeable             Reason = "OperatorConditionNotUpgradeable"
+	ReasonBeingReplaced                               Reason = "BeingReplaced"
+	ReasonReplaced                                    Reason = "Replaced"
+	ReasonNoOperatorGroup                             Reason = "NoOperatorGroup"
+	ReasonTooManyOperatorGroups                       Reason = "TooManyOperatorGroups"
+	ReasonInvalidInstallModes                         Reason = "InvalidInstallModes"
+	ReasonUnsupportedOperatorGroup                    Reason = "UnsupportedOperatorGroup"
+	ReasonNoTargetNamespaces                          Reason = "NoTargetNamespaces"
+	ReasonInterOperatorGroupOwnerConflict             Reason = "InterOperatorGroupOwnerConflict"
+	ReasonCannotModifyStaticOperatorGroupProvidedAPIs Reason = "CannotModifyStaticOperatorGroupProvidedAPIs"
 )
 
 // MaxConditions is how many transitions a status keeps (R-CSV-5).
@@ -70,6 +80,9 @@ type Status struct {
 	LastTransitionTime time.Time     `json:"lastTransitionTime,omitzero"`
 	Conditions         []Condition   `json:"conditions,omitempty"`
 	RequirementStatus  []Requirement `json:"requirementStatus,omitempty"`
+	// CertsLastUpdated and CertsRotateAt are when its serving certificates were made and are to be renewed.
+	CertsLastUpdated time.Time `json:"certsLastUpdated,omitzero"`
+	CertsRotateAt    time.Time `json:"certsRotateAt,omitzero"`
 	// ConditionsDropped counts the entries that MaxConditions pushed out, for whoever reads the
 	// history and must know that it is not whole.
 	ConditionsDropped int `json:"conditionsDropped,omitempty"`

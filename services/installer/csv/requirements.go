@@ -1,13 +1,30 @@
 package csv
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
 	"github.com/blang/semver/v4"
 
 	"github.com/chandler-fleet/chandler/libs/bundle"
+	"github.com/chandler-fleet/chandler/services/installer/rights"
 )
+
+// The table of R-CSV §6.4. TestRequirements names each row.
+//
+//	requirement             met when                                                     otherwise
+//	minKubeVersion          the cluster's version is not below it                        PresentNotSatisfied
+//	owned and required CRD  it exists and serves the version                             NotPresent
+//	                        it is Established with its names accepted                    PresentNotAvailable
+//	owned CRD               no ClusterServiceVersion outside the chain came with it      PresentNotSatisfied
+//	required API service    its kind is served and the APIService is Available           NotPresent
+//	owned API service       its Deployment is in the install strategy                    DeploymentNotFound
+//	native API              the cluster serves it                                        NotPresent
+//	service account         it exists in the operator's namespace                        NotPresent
+//	                        no ClusterServiceVersion outside the chain owns it           PresentNotSatisfied
+//	permissions             the account holds each rule in each target namespace         PresentNotSatisfied
+//	cluster permissions     the account holds each rule in the whole cluster             PresentNotSatisfied
 
 // Statuses of a requirement (R-CSV-5).
 const (
@@ -15,17 +32,20 @@ const (
 	NotPresent          = "NotPresent"
 	PresentNotSatisfied = "PresentNotSatisfied"
 	PresentNotAvailable = "PresentNotAvailable"
+	DeploymentFound     = "DeploymentFound"
+	DeploymentNotFound  = "DeploymentNotFound"
 )
 
 // Requirement is one row of the check (R-CSV §6.4).
 type Requirement struct {
-	Group   string `json:"group"`
-	Version string `json:"version"`
-	Kind    string `json:"kind"`
-	Name    string `json:"name"`
-	Status  string `json:"status"`
-	Message string `json:"message,omitempty"`
-	UUID    string `json:"uuid,omitempty"`
+	Group      string      `json:"group"`
+	Version    string      `json:"version"`
+	Kind       string      `json:"kind"`
+	Name       string      `json:"name"`
+	Status     string      `json:"status"`
+	Message    string      `json:"message,omitempty"`
+	UUID       string      `json:"uuid,omitempty"`
+	Dependents []Dependent `json:"dependents,omitempty"`
 }
 
 // CRDFact is what the cluster says of a CRD.
@@ -33,6 +53,15 @@ type CRDFact struct {
 	UID         string
 	Established bool // Established and NamesAccepted
 	Served      []string
+	// Alongside are the ClusterServiceVersions of the namespace outside the chain of replacements that came
+	// with it before, as namespace/name.
+	Alongside []string
+}
+
+// APIServiceFact is what the cluster says of an APIService.
+type APIServiceFact struct {
+	UID       string
+	Available bool
 }
 
 // AccountFact is what the cluster says of a service account.
@@ -40,6 +69,8 @@ type AccountFact struct {
 	UID string
 	// ForeignOwner is a ClusterServiceVersion outside the chain of replacements that owns it.
 	ForeignOwner string
+	// Held are its rules in Scopes, whoever granted them.
+	Held rights.Held
 }
 
 // Facts is what the cluster holds of what a ClusterServiceVersion requires, by name; an absent name does
@@ -47,24 +78,28 @@ type AccountFact struct {
 type Facts struct {
 	KubernetesVersion string // such as v1.34.4
 	CRDs              map[string]CRDFact
+	APIServices       map[string]APIServiceFact // by <version>.<group>
 	Accounts          map[string]AccountFact
-	// NativeAPIs are the served group/version/kinds among those that are asked for.
-	NativeAPIs map[bundle.GVK]bool
+	// Served are the served ones among the native APIs and the kinds of required API services.
+	Served map[bundle.GVK]bool
+	// Targets are the namespaces in which the permissions are to be held; [""] is the whole cluster.
+	Targets []string
 }
 
 // Unmet returns the rows that are not satisfied.
 func Unmet(rows []Requirement) []Requirement {
-	return slices.DeleteFunc(slices.Clone(rows), func(r Requirement) bool { return r.Status == Present })
+	return slices.DeleteFunc(slices.Clone(rows), func(r Requirement) bool { return r.Status == Present || r.Status == DeploymentFound })
 }
 
-// Check returns every row of R-CSV §6.4 in a fixed order: Kubernetes version, CRDs, native APIs,
-// service accounts, each by name.
+// Check returns every row of the table above in its order, each sort by name, each name once.
 func Check(spec bundle.CSVSpec, f Facts) []Requirement {
 	rows := checkVersion(spec.MinKubeVersion, f.KubernetesVersion)
-	rows = append(rows, checkCRDs(append(slices.Clone(spec.CRDs.Owned), spec.CRDs.Required...), f)...)
+	rows = append(rows, checkCRDs(spec, f)...)
+	rows = append(rows, checkRequiredAPIs(spec, f)...)
+	rows = append(rows, checkOwnedAPIs(spec)...)
 	for _, a := range spec.NativeAPIs {
 		r := Requirement{Group: a.Group, Version: a.Version, Kind: a.Kind, Status: Present}
-		if !f.NativeAPIs[a] {
+		if !f.Served[a] {
 			r.Status, r.Message = NotPresent, "Native API does not exist"
 		}
 		rows = append(rows, r)
@@ -95,12 +130,14 @@ func checkVersion(minimum, have string) []Requirement {
 	return []Requirement{r}
 }
 
-func checkCRDs(list []bundle.CRDDescription, f Facts) []Requirement {
-	slices.SortStableFunc(list, func(a, b bundle.CRDDescription) int {
-		return strings.Compare(a.Name+"/"+a.Version, b.Name+"/"+b.Version)
-	})
-	rows := make([]Requirement, 0, len(list))
-	for _, d := range list {
+// checkCRDs checks a CRD that is owned and required once, as an owned one.
+func checkCRDs(spec bundle.CSVSpec, f Facts) []Requirement {
+	owned := map[string]bool{}
+	for _, d := range spec.CRDs.Owned {
+		owned[d.Name] = true
+	}
+	var rows []Requirement
+	for _, d := range byName(append(slices.Clone(spec.CRDs.Owned), spec.CRDs.Required...), func(d bundle.CRDDescription) string { return d.Name + "/" + d.Version }) {
 		r := Requirement{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition", Name: d.Name, Status: Present}
 		c, ok := f.CRDs[d.Name]
 		r.UUID = c.UID
@@ -111,35 +148,66 @@ func checkCRDs(list []bundle.CRDDescription, f Facts) []Requirement {
 			r.Status, r.Message = NotPresent, "CRD version not served"
 		case !c.Established:
 			r.Status, r.Message = PresentNotAvailable, "CRD is present but the Established condition is False (not available)"
+		case owned[d.Name] && len(c.Alongside) > 0:
+			r.Status, r.Message = PresentNotSatisfied, "CRD installed alongside other CSV(s): "+strings.Join(c.Alongside, ", ")
 		}
 		rows = append(rows, r)
 	}
-	return slices.Compact(rows)
+	return once(rows)
 }
 
-func checkAccounts(spec bundle.CSVSpec, f Facts) []Requirement {
+func checkRequiredAPIs(spec bundle.CSVSpec, f Facts) []Requirement {
 	var rows []Requirement
-	for _, name := range Accounts(spec) {
-		r := Requirement{Version: "v1", Kind: "ServiceAccount", Name: name, Status: Present}
-		a, ok := f.Accounts[name]
-		r.UUID = a.UID
+	for _, d := range byName(slices.Clone(spec.APIServices.Required), apiServiceKey) {
+		r := apiServiceRow(d)
+		fact, ok := f.APIServices[r.Name]
 		switch {
+		case !f.Served[bundle.GVK{Group: d.Group, Version: d.Version, Kind: d.Kind}]:
+			r.Status, r.Message = NotPresent, "kind "+d.Kind+" is not served"
 		case !ok:
-			r.Status, r.Message = NotPresent, "Service account does not exist"
-		case a.ForeignOwner != "":
-			r.Status, r.Message = PresentNotSatisfied, "Service account is owned by another ClusterServiceVersion"
+			r.Status, r.Message = NotPresent, "APIService is not present"
+		case !fact.Available:
+			r.Status, r.Message = NotPresent, "APIService is not available"
+		default:
+			r.Status, r.UUID = Present, fact.UID
 		}
 		rows = append(rows, r)
 	}
-	return rows
+	return once(rows)
 }
 
-// Accounts returns the service accounts that the permissions name, sorted, each once.
-func Accounts(spec bundle.CSVSpec) []string {
-	var names []string
-	for _, p := range append(slices.Clone(spec.Install.Spec.Permissions), spec.Install.Spec.ClusterPermissions...) {
-		names = append(names, p.ServiceAccountName)
+func checkOwnedAPIs(spec bundle.CSVSpec) []Requirement {
+	var rows []Requirement
+	for _, d := range byName(slices.Clone(spec.APIServices.Owned), apiServiceKey) {
+		r := apiServiceRow(d)
+		r.Status = DeploymentFound
+		if !slices.ContainsFunc(spec.Install.Spec.Deployments, func(one bundle.Deployment) bool { return one.Name == d.DeploymentName }) {
+			r.Status, r.Message = DeploymentNotFound, "deployment "+d.DeploymentName+" is not in the install strategy"
+		}
+		rows = append(rows, r)
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return once(rows)
+}
+
+// APIServiceName is the name of the APIService of an aggregated API.
+func APIServiceName(d bundle.APIDescription) string { return d.Version + "." + d.Group }
+
+func apiServiceRow(d bundle.APIDescription) Requirement {
+	return Requirement{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService", Name: APIServiceName(d)}
+}
+
+func apiServiceKey(d bundle.APIDescription) string {
+	return APIServiceName(d) + "/" + d.Kind + "/" + d.DeploymentName
+}
+
+func byName[T any](list []T, key func(T) string) []T {
+	slices.SortStableFunc(list, func(a, b T) int { return cmp.Compare(key(a), key(b)) })
+	return list
+}
+
+// once drops neighbours that say the same: several kinds of an API and several versions of a CRD have one name.
+func once(rows []Requirement) []Requirement {
+	return slices.CompactFunc(rows, func(a, b Requirement) bool {
+		return a.Kind == b.Kind && a.Name == b.Name && a.Status == b.Status && a.Message == b.Message
+	})
 }

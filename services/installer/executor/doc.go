@@ -15,15 +15,15 @@
 //
 // # What is authoritative
 //
-// In the cluster: the PlanExecution of a plan (its step log), the status of a ClusterServiceVersion (its
-// phase and history), the lease (the epoch) and chandler-seen (the position of the record that was
+// In the cluster: the PlanExecution of a plan (its step log), the InstalledOperator (what is installed, its
+// phase and history; a ClusterServiceVersion is a copy of it, and uninstalls nothing when it goes), the lease (the epoch) and chandler-seen (the position of the record that was
 // acted on). All are written by compare-and-set. What is in memory can be lost at any point. In the
 // hub: what is wanted. A message about a scope that is older than what was acted on there is refused:
 // it comes from a record that lost commits, and must not drag the cluster back (DESIGN D1).
 //
 // # A plan
 //
-//	(not begun) ── grant, digests, operator group, predecessor, stop switch ──▶ Started
+//	(not begun) ── grant, digests, operator group, predecessor, stop switch, rights, definitions ──▶ Started
 //	   the steps one by one: Taken in the log, applied, Done in the log ──▶ Finished
 //	   │ ▲
 //	   ▼ │ by itself, with back-off kept in the log
@@ -35,11 +35,44 @@
 // step only: once begun, a plan is finished or aborted by name (DESIGN D6).
 //
 // Objects go in by server-side apply, under one field manager for each operator (package and namespace).
-// Added to what was rendered are only Chandler's own label and annotations, an owner reference to the
-// ClusterServiceVersion for objects in its namespace (R-IP-23), and in the ClusterServiceVersion the
-// spec.replaces that the plan decided. Fields of other managers are taken over only in objects that
+// Added to what was rendered are Chandler's own label and annotations, an owner reference to the
+// InstalledOperator for objects in its namespace (R-IP-23), in the InstalledOperator, as which the step of the
+// ClusterServiceVersion is carried out, the spec.replaces that the plan decided, and the overlays. Fields of other managers are taken over only in objects that
 // Chandler wrote before; in anybody else's they block the plan as a conflict. A namespace that is
 // missing is created: it is the subscription's own.
+//
+// # Before the first step
+//
+// Where the operator group names a service account, the plan's objects are written through it, by impersonation in the
+// holder's epoch, so that the fence holds for them, too; CRDs, APIServices and what Chandler keeps of the operator are
+// written by Chandler itself (R-OG-60, R-OG-61). The account is fixed when the plan is begun; what is kept up afterwards
+// is Chandler's, so that a running operator keeps what it was given (R-OG-64). All rights that the account lacks are
+// found before the first step, the API server's check against escalation included (package rights), and so is every
+// definition whose change would hurt owners or objects (package crd). Both are a block that ends when the cause is
+// mended. Anybody may ask for the same before a plan is approved, over NATS (protocol.AskCheckPlan): nothing is written.
+//
+// # Webhooks and API services
+//
+// A Deployment that the API server calls has a certificate in a Secret (packages serving and certs), which is no
+// step of a plan, since its content is drawn in the cluster: it is there before the first object that needs it, a CRD
+// with a conversion webhook or the Deployment. Its CA is laid over whatever has the API server call. Webhook
+// configurations and APIServices come last, when the Deployments answer. A renewal is the phase NeedsCertRotation: the
+// Secret, then the new CA beside the former one wherever the API server looks, then the pods. Where an operator goes
+// without a successor its CRDs are converted by name again (R-CSV-46).
+//
+// # Overlays
+//
+// What depends on the cluster as it is now is no part of a plan: the namespaces that the group serves, serving
+// certificates, the proxy, pull secrets. Each is an overlay, a function of rendered body and live input. A digest of both
+// stands on the object; when an input changes, the operators at rest are rendered again, Deployments through their
+// phases, as OLM does.
+//
+// # Drift
+//
+// A watch of metadata says which objects moved, and by whom: Chandler's own writes are known by their marks. What
+// somebody else wrote is compared with what Chandler would write, by a trial of the API server where plain comparison
+// does not settle it, then put right or only told, as the cluster's settings say (R-CSV-24). News of a
+// watch is a hint: an object is taken to be gone when a read of it says so, never because a list does not show it.
 //
 // # Failures
 //

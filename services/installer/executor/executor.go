@@ -2,12 +2,19 @@ package executor
 
 import (
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"fmt"
+	"log/slog"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+	"k8s.io/client-go/rest"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/hub"
@@ -16,13 +23,74 @@ import (
 // reconnectMax is the longest wait between two tries to reach a cluster.
 const reconnectMax = 30 * time.Second
 
+// Config is what an executor needs. Tenant to Log are required.
+type Config struct {
+	Tenant    string
+	Cluster   string // name, for people
+	ClusterID string // UUID, for subjects
+	REST      *rest.Config
+	JetStream jetstream.JetStream
+	GrantKey  ed25519.PublicKey
+	// Holder names the process slot: unique among all that live at a time, and best the same after a
+	// restart, since a restarted process then goes on at once instead of waiting for its own lease.
+	Holder string
+	Now    func() time.Time
+	Log    *slog.Logger
+
+	Timing Timing
+	// Hook is called at each point between two effects; an error ends Run there and then, as a crash
+	// would. It is for tests.
+	Hook func(point string) error
+}
+
+// Timing are the intervals; zero values stand for the defaults.
+type Timing struct {
+	Lease   time.Duration // how long a holder that is not heard of stays the holder; default 15 s
+	Renew   time.Duration // how often the holder is heard of; default 3 s
+	Resend  time.Duration // how often reports are written again; default 15 s
+	Reread  time.Duration // how often PLANS are read again; default 30 s
+	Resync  time.Duration // how often a scope is looked at although no watch tells of a change; default 5 min
+	Grace   time.Duration // how long a transient failure lasts before it is reported; default 5 s
+	Backoff time.Duration // first wait after a transient failure, doubled up to a minute; default 1 s
+}
+
+func (t Timing) withDefaults() Timing {
+	def := func(d *time.Duration, v time.Duration) {
+		if *d == 0 {
+			*d = v
+		}
+	}
+	def(&t.Lease, 15*time.Second)
+	def(&t.Renew, 3*time.Second)
+	def(&t.Resend, 15*time.Second)
+	def(&t.Reread, 30*time.Second)
+	def(&t.Resync, 5*time.Minute)
+	def(&t.Grace, 5*time.Second)
+	def(&t.Backoff, time.Second)
+	return t
+}
+
+func (c Config) check() error {
+	missing := map[string]bool{
+		"Tenant": c.Tenant == "", "Cluster": c.Cluster == "", "ClusterID": c.ClusterID == "", "Holder": c.Holder == "",
+		"REST": c.REST == nil, "JetStream": c.JetStream == nil, "GrantKey": len(c.GrantKey) != ed25519.PublicKeySize,
+		"Now": c.Now == nil, "Log": c.Log == nil,
+	}
+	for _, field := range []string{"Tenant", "Cluster", "ClusterID", "REST", "JetStream", "GrantKey", "Holder", "Now", "Log"} {
+		if missing[field] {
+			return errs.New(errs.Invalid, "executor of cluster %q: %s is missing", c.Cluster, field)
+		}
+	}
+	return nil
+}
+
 // Executor serves one cluster.
 type Executor struct {
 	cfg      Config
 	hub      *hub.Hub
 	contents *hub.Contents
-	inbox    *inbox
-	reporter *reporter
+	inbox    *hub.Inbox
+	reporter *hub.Reporter
 	standby  atomic.Bool  // somebody else held the cluster when we looked last
 	held     atomic.Int64 // our last epoch: who held the cluster speaks for it until another one does
 }
@@ -36,8 +104,8 @@ func New(cfg Config) (*Executor, error) {
 	cfg.Log = cfg.Log.With("cluster", cfg.Cluster)
 	h := hub.New(cfg.JetStream, cfg.Tenant, cfg.ClusterID)
 	return &Executor{
-		cfg: cfg, hub: h, contents: hub.NewContents(h), inbox: newInbox(),
-		reporter: newReporter(h, cfg.Log, cfg.Timing.Resend, cfg.Now),
+		cfg: cfg, hub: h, contents: hub.NewContents(h), inbox: hub.NewInbox(),
+		reporter: hub.NewReporter(h, cfg.Log, cfg.Timing.Resend, cfg.Now),
 	}, nil
 }
 
@@ -54,7 +122,7 @@ func (e *Executor) Run(ctx context.Context) error {
 	defer running.Wait()
 	defer cancel()
 	running.Go(func() { e.keep(ctx, "listener", e.listen) })
-	running.Go(func() { e.keep(ctx, "reporter", e.reporter.run) })
+	running.Go(func() { e.keep(ctx, "reporter", e.reporter.Run) })
 
 	base, err := cluster.NewBase(e.cfg.REST)
 	if err != nil {
@@ -126,7 +194,7 @@ func (e *Executor) serve(ctx context.Context, base *cluster.Base, lease *cluster
 func (e *Executor) listen(ctx context.Context) {
 	refused := func(err error) { e.cfg.Log.WarnContext(ctx, "plans refused", "error", err) }
 	stop, err := e.hub.Follow(func(p protocol.ScopePlans) {
-		if err := guard(ctx, e.cfg.Log, "news", func() error { e.inbox.offer(p); return nil }); err != nil {
+		if err := guard(ctx, e.cfg.Log, "news", func() error { e.inbox.Offer(p); return nil }); err != nil {
 			refused(err)
 		}
 	}, refused)
@@ -148,9 +216,9 @@ func (e *Executor) listen(ctx context.Context) {
 			e.cfg.Log.DebugContext(ctx, "plans cannot be read", "error", err)
 		default:
 			for _, p := range plans {
-				e.inbox.settle(p)
+				e.inbox.Settle(p)
 			}
-			e.inbox.ready()
+			e.inbox.Ready()
 		}
 		pause(ctx, wait)
 	}
@@ -162,15 +230,15 @@ func (e *Executor) reportTrouble(err error) {
 	if state == "" {
 		return
 	}
-	e.reporter.cluster(protocol.ClusterReport{
+	e.reporter.Cluster(protocol.ClusterReport{
 		Tenant: e.cfg.Tenant, Cluster: e.cfg.Cluster, ClusterID: e.cfg.ClusterID,
-		State: state, Reason: reason, Message: err.Error(), HolderEpoch: e.held.Load(), Seen: e.inbox.highest(),
+		State: state, Reason: reason, Message: err.Error(), HolderEpoch: e.held.Load(), Seen: e.inbox.Highest(),
 	})
 	if e.standby.Load() {
 		return // the holder speaks for the scopes
 	}
-	for _, p := range e.inbox.all() {
-		e.reporter.blocked(p, e.held.Load(), failure{class: classTransient, reason: "Cluster" + state, message: err.Error()})
+	for _, p := range e.inbox.All() {
+		e.reporter.Blocked(p, e.held.Load(), hub.Block{Class: classTransient, Reason: "Cluster" + state, Message: err.Error()})
 	}
 }
 
@@ -180,5 +248,46 @@ func pause(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
 	case <-t.C:
+	}
+}
+
+// panicked is what a panic becomes: a fault over one plan or cluster must not end the others.
+type panicked struct {
+	where string
+	value any
+}
+
+func (p panicked) Error() string { return fmt.Sprintf("panic in %s: %v", p.where, p.value) }
+
+func isPanic(err error) bool {
+	_, ok := errors.AsType[panicked](err)
+	return ok
+}
+
+func isCrash(err error) bool {
+	_, ok := errors.AsType[crash](err)
+	return ok
+}
+
+// guard calls do and turns a panic into an error; where it came from goes into the log.
+func guard(ctx context.Context, log *slog.Logger, where string, do func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			log.ErrorContext(ctx, "panic", "where", where, "panic", v, "stack", string(debug.Stack()))
+			err = panicked{where: where, value: v}
+		}
+	}()
+	return do()
+}
+
+// keep runs what is to run until ctx ends, again after a panic.
+func (e *Executor) keep(ctx context.Context, where string, run func(context.Context)) {
+	wait := e.cfg.Timing.Backoff
+	for ctx.Err() == nil {
+		if guard(ctx, e.cfg.Log, where, func() error { run(ctx); return nil }) == nil {
+			return
+		}
+		pause(ctx, wait)
+		wait = min(2*wait, reconnectMax)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/hub"
 )
 
 // Classes of failure (DESIGN D7).
@@ -39,6 +40,7 @@ const (
 	reasonGrant            = "GrantInvalid"
 	reasonExpired          = "GrantExpired"
 	reasonStopped          = "EffectsStopped"
+	reasonOLM              = "OLMRunning"
 	reasonBehind           = "RecordBehind"
 	reasonNoGroup          = "NoOperatorGroup"
 	reasonManyGroups       = "TooManyOperatorGroups"
@@ -60,6 +62,10 @@ type failure struct {
 	message string
 	// quick is set where a hint will tell when to look again, so that no back-off is needed.
 	quick bool
+}
+
+func (f failure) block() hub.Block {
+	return hub.Block{Class: f.class, Reason: f.reason, Message: f.message}
 }
 
 // classify reads an error of the Kubernetes API or of the hub.

@@ -13,9 +13,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/errs"
-	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/protocol"
-	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/csv"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
 )
@@ -29,7 +27,7 @@ var gvkDeployment = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: 
 // selectManaged selects what Chandler wrote.
 const selectManaged = cluster.LabelManaged + "=true"
 
-// member is one ClusterServiceVersion of the namespace that Chandler wrote.
+// member is one installed operator of the namespace: its InstalledOperator, which stands for its ClusterServiceVersion.
 type member struct {
 	object *unstructured.Unstructured
 	csv    bundle.CSV
@@ -76,11 +74,16 @@ func (m *member) report() protocol.CSVReport {
 // follow moves every ClusterServiceVersion of the namespace as far as it goes now, one written transition at a
 // time; repairs what lost a Deployment; removes what was replaced.
 func (w *work) follow(ctx context.Context) error {
-	if err := w.load(ctx); err != nil {
-		return err
+	if !w.loaded || len(w.plans.Removals) > 0 {
+		if err := w.load(ctx); err != nil {
+			return err
+		}
 	}
 	if w.refused {
 		return nil
+	}
+	if err := w.arrange(ctx); err != nil {
+		return err
 	}
 	for range maxTransitions {
 		moved, err := w.advance(ctx)
@@ -104,12 +107,33 @@ func (w *work) follow(ctx context.Context) error {
 	return w.findGone(ctx)
 }
 
+// arrange keeps, at the start of every follow, what an operator needs beside the objects of its plan.
+func (w *work) arrange(ctx context.Context) error {
+	for _, keep := range []func(context.Context) error{w.arrangeGroup, w.copyPullSecrets, w.fit, w.keepConditions, w.lookAtConditions} {
+		if err := keep(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// prepare makes, right before Deployments of an operator are written, what they cannot start without. A failure holds
+// them back.
+func (w *work) prepare(ctx context.Context, s subject) (*failure, error) {
+	for _, prepare := range []func(context.Context, subject) (*failure, error){w.certify} {
+		if f, err := prepare(ctx, s); f != nil || err != nil {
+			return f, err
+		}
+	}
+	return nil, nil //nolint:nilnil // nothing is missing
+}
+
 func (w *work) load(ctx context.Context) error {
-	list, err := w.client.List(ctx, cluster.GVKCSV, w.ns, selectManaged)
+	list, err := w.client.List(ctx, cluster.GVKInstalledOperator, w.ns, selectManaged)
 	if err != nil {
 		return err
 	}
-	w.members, w.unread = w.members[:0], map[string]string{}
+	w.members, w.aside, w.unread = w.members[:0], nil, map[string]string{}
 	for i := range list {
 		m, err := parseMember(&list[i])
 		if err != nil {
@@ -120,6 +144,8 @@ func (w *work) load(ctx context.Context) error {
 		w.members = append(w.members, m)
 	}
 	slices.SortFunc(w.members, func(a, b *member) int { return strings.Compare(a.name(), b.name()) })
+	w.setAside()
+	w.loaded, w.deployed = true, nil
 	return nil
 }
 
@@ -140,6 +166,9 @@ func (w *work) advance(ctx context.Context) (moved bool, err error) {
 		t, ok := csv.Next(m.status, o)
 		w.soon(csv.Wake(m.status, o))
 		if !ok {
+			if err := w.noteRequirements(ctx, m, o); err != nil {
+				return moved, err
+			}
 			continue
 		}
 		if err := w.write(ctx, m, t, o); err != nil {
@@ -157,6 +186,16 @@ func (w *work) write(ctx context.Context, m *member, t csv.Transition, o csv.Obs
 	}
 	next := m.status.Apply(t, o.Now)
 	next.RequirementStatus = o.Requirements
+	next.CertsLastUpdated, next.CertsRotateAt = w.certTimes(m)
+	if err := w.saveStatus(ctx, m, next); err != nil {
+		return err
+	}
+	w.cfg.Log.InfoContext(ctx, "phase changed", "csv", m.name(), "namespace", w.ns, "phase", t.Phase, "reason", t.Reason, "message", t.Message)
+	return w.at("phase")
+}
+
+// saveStatus writes the status of a member by compare-and-set.
+func (w *work) saveStatus(ctx context.Context, m *member, next csv.Status) error {
 	body, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&struct {
 		Status csv.Status `json:"status"`
 	}{next})
@@ -169,22 +208,29 @@ func (w *work) write(ctx context.Context, m *member, t csv.Transition, o csv.Obs
 	if err != nil {
 		return err
 	}
-	w.cfg.Log.InfoContext(ctx, "phase changed", "csv", m.name(), "namespace", w.ns, "phase", t.Phase, "reason", t.Reason, "message", t.Message)
-	m.object, m.status = written, next
-	return w.at("phase")
+	m.object, m.status, w.live.group.moved = written, next, true
+	return nil
 }
 
+// deployments are those that Chandler wrote, read once as long as nothing is written: when one moves meanwhile, the watch
+// asks for another look.
 func (w *work) deployments(ctx context.Context) ([]appsv1.Deployment, error) {
+	if w.deployed != nil {
+		return w.deployed, nil
+	}
 	list, err := w.client.List(ctx, gvkDeployment, w.ns, selectManaged)
 	if err != nil {
 		return nil, err
 	}
 	out := make([]appsv1.Deployment, len(list))
+	w.live.deployments = make(map[string]*unstructured.Unstructured, len(list))
 	for i := range list {
+		w.live.deployments[list[i].GetName()] = &list[i]
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(list[i].Object, &out[i]); err != nil {
 			return nil, errs.Wrap(errs.Internal, err, "decode deployment %s", list[i].GetName())
 		}
 	}
+	w.deployed = out
 	return out, nil
 }
 
@@ -215,50 +261,32 @@ func (w *work) act(ctx context.Context) (acted bool, err error) {
 	return acted, nil
 }
 
-// repair renders the Deployments of a ClusterServiceVersion again, as its plan had them, and applies those
-// that are not as they should be. False means that it cannot be done now.
+// repair writes again, as its plan had them and under the overlays of now, the objects of an operator that are not as
+// they should be. False means that it cannot be done now.
 func (w *work) repair(ctx context.Context, m *member) (bool, error) {
-	x := w.execution(m.plan)
-	a := m.object.GetAnnotations()
-	if x == nil || !ended(x) {
+	s, ok := w.subject(m)
+	if !ok {
 		return false, nil // a plan is under way, or what it was made with is not known any more
 	}
-	group := render.OperatorGroup{Name: a[render.AnnotationOperatorGroup], Namespace: w.ns, Targets: strings.Split(a[render.AnnotationTargetNamespaces], ",")}
-	objects, f := w.render(ctx, events.PlannedBundle{CSV: m.name(), Content: a[annotationContent]}, x.Spec.Configs[m.name()], group)
+	objects, f := w.objectsOf(ctx, s)
+	if f == nil {
+		var err error
+		if f, err = w.prepare(ctx, s); err != nil {
+			return false, err
+		}
+	}
 	if f != nil {
-		w.cfg.Log.WarnContext(ctx, "deployments cannot be repaired", "csv", m.name(), "namespace", w.ns, "reason", f.reason, "message", f.message)
+		w.cfg.Log.WarnContext(ctx, "operator cannot be repaired", "csv", m.name(), "namespace", w.ns, "reason", f.reason, "message", f.message)
 		w.soon(gatePause)
 		return false, nil
 	}
 	for _, o := range objects {
-		if o.GVK.Kind == cluster.GVKCSV.Kind || o.GVK.Kind == "CustomResourceDefinition" {
+		if o.GVK == cluster.GVKCSV || o.GVK == gvkCRD {
 			continue
 		}
-		if err := w.reapply(ctx, m, x, o); err != nil {
+		if _, err := w.reapply(ctx, s, o); err != nil {
 			return false, err
 		}
 	}
 	return true, nil
-}
-
-func (w *work) reapply(ctx context.Context, m *member, x *cluster.Execution, o render.Object) error {
-	d, err := o.Digest()
-	if err != nil {
-		return err
-	}
-	body := &unstructured.Unstructured{Object: o.Clone().Body}
-	labels := body.GetLabels()
-	labels[cluster.LabelManaged] = "true"
-	body.SetLabels(labels)
-	annotations := body.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[annotationDigest], annotations[annotationPlan], annotations[annotationComponent] = string(d), m.plan, x.Spec.Component
-	body.SetAnnotations(annotations)
-	if o.Namespace == w.ns {
-		setOwner(body, m.name(), string(m.object.GetUID()))
-	}
-	_, err = w.client.Apply(ctx, body, w.manager(m.object.GetAnnotations()[annotationPackage]))
-	return err
 }

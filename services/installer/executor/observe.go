@@ -2,26 +2,36 @@ package executor
 
 import (
 	"context"
+	"reflect"
 	"slices"
-	"sync"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/chandler-fleet/chandler/libs/bundle"
+	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
+	"github.com/chandler-fleet/chandler/services/installer/condition"
 	"github.com/chandler-fleet/chandler/services/installer/csv"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/facts"
 )
 
 const (
-	// factsFor is how long a CRD of somebody else that is as required is not asked for again.
-	factsFor = 30 * time.Second
-	// managedFactsFor is the same for CRDs that Chandler wrote: a watch says when one changes.
-	managedFactsFor = time.Hour
-
 	failForward = "TechPreviewUnsafeFailForward"
+	// reasonRollback is why a plan brings a version that was installed before.
+	reasonRollback = "Rollback"
+
+	// grantLag is how long after an operator was made its rights may not be known yet to the API server's
+	// authorizer, which follows Roles and bindings by a watch; grantFirst is the first of the waits, which double.
+	grantLag   = 10 * time.Second
+	grantFirst = 50 * time.Millisecond
+	grantLast  = 400 * time.Millisecond
 )
 
 // Kinds that requirements are about.
@@ -30,39 +40,50 @@ var (
 	gvkAccount = schema.GroupVersionKind{Version: "v1", Kind: "ServiceAccount"}
 )
 
+// rolledBack says whether what replaces an operator is a rollback: that leaves also one that failed.
+func (w *work) rolledBack(m *member) bool {
+	return slices.ContainsFunc(w.members, func(o *member) bool {
+		return o.csv.Spec.Replaces == m.name() && o.object.GetAnnotations()[annotationReason] == reasonRollback
+	})
+}
+
 // observe takes everything that decides the next phase of a ClusterServiceVersion.
 func (w *work) observe(ctx context.Context, m *member, deployments []appsv1.Deployment) (csv.Observation, error) {
-	targets := w.group().Targets
-	if len(targets) == 0 {
-		targets = []string{""}
-	}
 	_, known := m.object.GetAnnotations()[render.AnnotationTargetNamespaces]
 	o := csv.Observation{
 		Now: w.cfg.Now(), OperatorGroups: w.plans.OperatorGroups, TargetsKnown: known,
-		FailForward:   w.plans.OperatorGroup.Spec.UpgradeStrategy == failForward,
+		FailForward:   w.plans.OperatorGroup.Spec.UpgradeStrategy == failForward || w.rolledBack(m),
 		DuplicateMode: render.DuplicateMode(m.csv.Spec.InstallModes),
 		Components:    csv.Observe(m.csv.Spec.Install.Spec.Deployments, w.ownDeployments(m, deployments)),
 		Predecessor:   w.neighbour(m.csv.Spec.Replaces),
 		Successor:     w.successor(m),
 		OwnerConflict: w.ownerConflict(m),
+		Intersection:  csv.Reason(w.live.group.verdicts[m.name()].Reason), IntersectionMessage: w.live.group.verdicts[m.name()].Message,
 	}
-	if err := render.CheckInstallModes(m.csv.Spec.InstallModes, w.ns, targets); err != nil {
+	if err := render.CheckInstallModes(m.csv.Spec.InstallModes, w.ns, w.targets()); err != nil {
 		o.ModesError = err.Error()
+	}
+	var err error
+	if o.Serving, err = w.servingState(ctx, m, deployments); err != nil {
+		return o, err
 	}
 	if s := m.csv.Spec.Install.Strategy; s != bundle.StrategyDeployment {
 		o.StrategyError = "install strategy " + s + " is unknown"
+	}
+	if o.InstallError, o.InstallForbidden, err = w.installTrouble(ctx, m); err != nil {
+		return o, err
 	}
 	if !needsRequirements(m.status.Phase) {
 		o.Requirements = m.status.RequirementStatus
 		return o, nil
 	}
-	facts, err := w.requirements(ctx, m)
+	rows, err := w.requirements(ctx, m)
 	if err != nil {
 		return o, err
 	}
-	o.Requirements = csv.Check(m.csv.Spec, facts)
-	w.setWaiting(w.ns, len(csv.Unmet(o.Requirements)) > 0)
-	if len(csv.Unmet(o.Requirements)) > 0 {
+	o.Requirements = rows
+	w.setWaiting(w.ns, len(csv.Unmet(rows)) > 0)
+	if len(csv.Unmet(rows)) > 0 {
 		w.soon(gatePause) // what is missing may be nobody's whom we watch
 	}
 	return o, nil
@@ -73,28 +94,66 @@ func needsRequirements(p csv.Phase) bool {
 	return p == csv.PhasePending || p == csv.PhaseSucceeded || p == csv.PhaseFailed
 }
 
-// ownDeployments selects the Deployments that belong to the ClusterServiceVersion and, while a plan is to write
-// others, are those.
+// installTrouble says why the Deployments of a member cannot be created: what its plan failed for, or that the service
+// account that it is carried out under may not do it. Of the latter the API server is asked at each look, so that a
+// right that is granted is noticed (R-CSV-11).
+func (w *work) installTrouble(ctx context.Context, m *member) (message string, forbidden bool, err error) {
+	x := w.execution(m.plan)
+	if x == nil || x.Status.Message == "" || m.status.Phase != csv.PhaseInstallReady && m.status.Phase != csv.PhaseFailed || !stuckAtDeployment(m, x) {
+		return "", false, nil
+	}
+	if x.Status.Phase == protocol.PlanFailed {
+		return x.Status.Message, false, nil
+	}
+	if x.Spec.Account == "" || x.Status.Reason != reasonForbidden && m.status.Reason != csv.ReasonInstallComponentFailedNoRetry {
+		return "", false, nil
+	}
+	account, err := cluster.ParseAccount(x.Spec.Account)
+	if err != nil {
+		return "", false, err
+	}
+	for _, verb := range []string{"create", "patch"} {
+		what := authorizationv1.ResourceAttributes{Namespace: w.ns, Verb: verb, Group: gvkDeployment.Group, Resource: cluster.Resource(gvkDeployment).Resource}
+		allowed, err := w.client.Allowed(ctx, account, what)
+		if err != nil {
+			return "", false, err
+		}
+		if !allowed {
+			return x.Status.Message, true, nil
+		}
+	}
+	return "", false, nil
+}
+
+// stuckAtDeployment reports a plan that has set about a Deployment of the member and is not done with it.
+func stuckAtDeployment(m *member, x *cluster.Execution) bool {
+	return slices.ContainsFunc(x.Status.Steps, func(s cluster.Step) bool {
+		return s.State == cluster.StepTaken && s.Kind == gvkDeployment.Kind &&
+			slices.ContainsFunc(m.csv.Spec.Install.Spec.Deployments, func(d bundle.Deployment) bool { return d.Name == s.Name })
+	})
+}
+
+// ownDeployments selects the Deployments that belong to the ClusterServiceVersion and look as they are to look now.
 func (w *work) ownDeployments(m *member, deployments []appsv1.Deployment) []appsv1.Deployment {
 	return slices.DeleteFunc(slices.Clone(deployments), func(d appsv1.Deployment) bool {
 		if d.Labels[render.LabelOwner] != render.OwnerLabelValue(m.name()) || d.DeletionTimestamp != nil {
 			return true
 		}
-		want, planned := w.wanted[m.name()][d.Name]
-		return planned && want != d.Labels[render.LabelDeploymentHash]
+		want, known := w.dressed(m, d.Name)
+		return known && want != d.Annotations[annotationDressed]
 	})
 }
 
 func (w *work) neighbour(name string) *csv.Neighbour {
-	if name == "" {
+	i := slices.IndexFunc(w.members, func(m *member) bool { return m.name() == name })
+	if i < 0 {
 		return nil
 	}
-	for _, m := range w.members {
-		if m.name() == name {
-			return &csv.Neighbour{Name: name, Phase: m.status.Phase}
-		}
+	n := &csv.Neighbour{Name: name, Phase: w.members[i].status.Phase}
+	if c, ok := w.live.conditions[name]; ok && !c.Upgradeable {
+		n.NotUpgradeable = c.Message
 	}
-	return nil
+	return n
 }
 
 func (w *work) successor(m *member) *csv.Neighbour {
@@ -131,54 +190,121 @@ func (w *work) ownerConflict(m *member) string {
 		if other == m || w.chain(m, other) {
 			continue
 		}
-		for _, d := range m.csv.Spec.CRDs.Owned {
-			if slices.ContainsFunc(other.csv.Spec.CRDs.Owned, func(e bundle.CRDDescription) bool { return e.Name == d.Name }) {
-				return "owner conflict: " + other.name() + " owns " + d.Name + ", too"
+		theirs := ownedAPIs(other)
+		for _, api := range ownedAPIs(m) {
+			if slices.Contains(theirs, api) {
+				return "owner conflict: " + other.name() + " owns " + api + ", too"
 			}
 		}
 	}
 	return ""
 }
 
-// requirements asks the cluster for what the ClusterServiceVersion requires (R-CSV §6.4).
-func (w *work) requirements(ctx context.Context, m *member) (csv.Facts, error) {
-	f := csv.Facts{KubernetesVersion: w.version, CRDs: map[string]csv.CRDFact{}, Accounts: map[string]csv.AccountFact{}, NativeAPIs: map[bundle.GVK]bool{}}
-	for _, d := range append(slices.Clone(m.csv.Spec.CRDs.Owned), m.csv.Spec.CRDs.Required...) {
-		fact, ok, err := w.facts.crd(ctx, d)
-		if err != nil {
-			return f, err
-		}
-		if ok {
-			f.CRDs[d.Name] = fact
-		}
+// ownedAPIs names the CRDs and the API services that a member owns.
+func ownedAPIs(m *member) []string {
+	var out []string
+	for _, d := range m.csv.Spec.CRDs.Owned {
+		out = append(out, d.Name)
 	}
-	for _, a := range m.csv.Spec.NativeAPIs {
-		served, err := w.client.Serves(schema.GroupVersionKind{Group: a.Group, Version: a.Version, Kind: a.Kind})
-		if err != nil {
-			return f, err
-		}
-		f.NativeAPIs[a] = served
+	for _, d := range m.csv.Spec.APIServices.Owned {
+		out = append(out, csv.APIServiceName(d))
 	}
-	if len(csv.Accounts(m.csv.Spec)) == 0 {
-		return f, nil
+	return out
+}
+
+// requirements checks what a member requires (R-CSV §6.4). One that lacked nothing a short while ago is not checked
+// again.
+func (w *work) requirements(ctx context.Context, m *member) ([]csv.Requirement, error) {
+	question := facts.Operator{
+		Namespace: w.ns, UID: string(m.object.GetUID()), Generation: m.object.GetGeneration(), Targets: strings.Join(w.served(), ","),
 	}
-	accounts, err := w.client.List(ctx, gvkAccount, w.ns, "")
+	if rows, ok := w.facts.Met(question); ok {
+		return rows, nil
+	}
+	turn := w.facts.Turn()
+	rows, err := w.checkRequirements(ctx, m)
 	if err != nil {
-		return f, err
+		return nil, err
 	}
-	for _, a := range accounts {
-		fact := csv.AccountFact{UID: string(a.GetUID())}
-		for _, owner := range a.GetOwnerReferences() {
-			if owner.Kind != cluster.GVKCSV.Kind {
-				continue
-			}
-			if fact.ForeignOwner = w.foreign(m, owner.Name); fact.ForeignOwner == "" {
-				break // one of the chain is enough
-			}
+	for wait := grantFirst; wait <= grantLast && w.justGranted(m, rows); wait *= 2 {
+		pause(ctx, wait)
+		if rows, err = w.checkRequirements(ctx, m); err != nil {
+			return nil, err
 		}
-		f.Accounts[a.GetName()] = fact
 	}
-	return f, nil
+	if len(csv.Unmet(rows)) == 0 {
+		w.facts.SetMet(turn, question, rows)
+	}
+	return rows, nil
+}
+
+// served are the targets in which the operators are to have their rights: those that exist. A target that does not is a
+// condition of the operator group, and holds up no operator.
+func (w *work) served() []string {
+	return slices.DeleteFunc(slices.Clone(w.targets()), func(ns string) bool {
+		return ns != "" && ns != w.ns && !slices.Contains(w.live.group.served, ns)
+	})
+}
+
+// justGranted reports an operator that lacks nothing but rights, which may have been given a moment ago.
+func (w *work) justGranted(m *member, rows []csv.Requirement) bool {
+	unmet := csv.Unmet(rows)
+	return len(unmet) > 0 && w.cfg.Now().Sub(m.object.GetCreationTimestamp().Time) < grantLag &&
+		!slices.ContainsFunc(unmet, func(r csv.Requirement) bool { return len(r.Dependents) == 0 })
+}
+
+func (w *work) checkRequirements(ctx context.Context, m *member) ([]csv.Requirement, error) {
+	f, err := w.facts.Collect(ctx, facts.Question{
+		Namespace: w.ns, Spec: m.csv.Spec, Targets: w.served(),
+		CameFirst: func(owner string) bool { return w.cameFirst(m, owner) },
+		Foreign:   func(owners []metav1.OwnerReference) string { return w.foreignOwner(m, owners) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	f.KubernetesVersion = w.version
+	return csv.Check(m.csv.Spec, f), nil
+}
+
+// noteRequirements writes rows that changed though the phase stays: who waits is to see for what.
+func (w *work) noteRequirements(ctx context.Context, m *member, o csv.Observation) error {
+	if reflect.DeepEqual(o.Requirements, m.status.RequirementStatus) {
+		return nil
+	}
+	if err := w.at("before requirements"); err != nil {
+		return err
+	}
+	next := m.status
+	next.RequirementStatus = o.Requirements
+	if err := w.saveStatus(ctx, m, next); err != nil {
+		return err
+	}
+	return w.at("requirements")
+}
+
+// cameFirst reports whether owner (namespace/name) is another operator of the namespace, outside the chain of
+// replacements, that was there before m: who comes second has to wait, and does no harm to the first.
+func (w *work) cameFirst(m *member, owner string) bool {
+	i := slices.IndexFunc(w.members, func(o *member) bool { return w.ns+"/"+o.name() == owner })
+	if i < 0 || w.members[i] == m || w.chain(m, w.members[i]) {
+		return false
+	}
+	theirs, mine := w.members[i].object.GetCreationTimestamp(), m.object.GetCreationTimestamp()
+	return theirs.Before(&mine) || theirs.Equal(&mine) && w.members[i].name() < m.name()
+}
+
+// foreignOwner names an owner outside the member's chain of replacements, "" where one of the chain is among them.
+func (w *work) foreignOwner(m *member, owners []metav1.OwnerReference) string {
+	foreign := ""
+	for _, owner := range owners {
+		if owner.Kind != cluster.GVKInstalledOperator.Kind {
+			continue
+		}
+		if foreign = w.foreign(m, owner.Name); foreign == "" {
+			return ""
+		}
+	}
+	return foreign
 }
 
 // foreign returns name unless it is the member or of its chain. A name that is gone is nobody's.
@@ -190,50 +316,72 @@ func (w *work) foreign(m *member, name string) string {
 	return name
 }
 
-// facts remembers CRDs that are as required, since they are large and rarely change.
-type facts struct {
-	client *cluster.Epoch
-	now    func() time.Time
-	mu     sync.Mutex
-	crds   map[string]crdNote
-}
-
-type crdNote struct {
-	csv.CRDFact
-	until time.Time
-}
-
-func newFacts(client *cluster.Epoch, now func() time.Time) *facts {
-	return &facts{client: client, now: now, crds: map[string]crdNote{}}
-}
-
-func (f *facts) forget(name string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.crds, name)
-}
-
-func (f *facts) crd(ctx context.Context, d bundle.CRDDescription) (csv.CRDFact, bool, error) {
-	f.mu.Lock()
-	note, ok := f.crds[d.Name]
-	f.mu.Unlock()
-	if ok && f.now().Before(note.until) && slices.Contains(note.Served, d.Version) {
-		return note.CRDFact, true, nil
+// lookAtConditions reads what the operators of the namespace say of their upgrades, and puts it into the status of
+// their OperatorConditions (R-COND-8).
+func (w *work) lookAtConditions(ctx context.Context) error {
+	objects, err := w.facts.Conditions(ctx, w.ns)
+	if err != nil {
+		return err
 	}
-	o, err := f.client.Get(ctx, gvkCRD, "", d.Name)
-	if err != nil || o == nil {
-		return csv.CRDFact{}, false, err
-	}
-	fact := csv.CRDFact{UID: string(o.GetUID())}
-	fact.Established, fact.Served = cluster.Established(o)
-	if fact.Established && slices.Contains(fact.Served, d.Version) {
-		keep := factsFor
-		if o.GetLabels()[cluster.LabelManaged] == "true" {
-			keep = managedFactsFor
+	w.live.conditions = make(map[string]protocol.OperatorCondition, len(w.members))
+	for _, m := range w.members {
+		found, err := w.syncCondition(ctx, objects[m.name()])
+		if err != nil {
+			return err
 		}
-		f.mu.Lock()
-		f.crds[d.Name] = crdNote{CRDFact: fact, until: f.now().Add(keep)}
-		f.mu.Unlock()
+		w.live.conditions[m.name()] = condition.Decide(found)
 	}
-	return fact, true, nil
+	return nil
+}
+
+// syncCondition reads one OperatorCondition and writes its status where that is behind; nil in, nil out.
+func (w *work) syncCondition(ctx context.Context, o *unstructured.Unstructured) (*condition.Object, error) {
+	if o == nil {
+		return nil, nil //nolint:nilnil // an operator that says nothing is an answer (R-COND-7)
+	}
+	found, err := facts.ParseCondition(o)
+	if err != nil {
+		return nil, err
+	}
+	status, changed := condition.Sync(*found)
+	if !changed || w.stopped() != nil {
+		return found, nil
+	}
+	next, err := facts.WithConditions(o, status)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.at("before condition"); err != nil {
+		return nil, err
+	}
+	if _, err := w.client.UpdateStatus(ctx, next); err != nil {
+		return nil, err
+	}
+	w.facts.ForgetNamespace(w.ns)
+	return found, w.at("condition")
+}
+
+// checkUpgradeable refuses to begin a plan that replaces an operator which does not let itself be upgraded, as it says
+// at this moment (R-COND-3). Once begun, the new one waits in Pending instead.
+func (w *work) checkUpgradeable(ctx context.Context, r ready) (*failure, error) {
+	for _, b := range r.document.Bundles {
+		if b.Replaces == "" {
+			continue
+		}
+		o, err := w.client.Get(ctx, facts.GVKCondition, w.ns, b.Replaces)
+		if err != nil {
+			return nil, err
+		}
+		found, err := w.syncCondition(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		if c := condition.Decide(found); !c.Upgradeable {
+			return &failure{
+				class: classConflict, reason: string(csv.ReasonOperatorConditionNotUpgradeable), quick: true,
+				message: b.Replaces + ": operator is not upgradeable: " + c.Message,
+			}, nil
+		}
+	}
+	return nil, nil //nolint:nilnil // nothing is in the way
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/hub"
 )
 
 // plan carries one plan as far as it goes now and notes the outcome. A panic blocks this plan alone.
@@ -37,7 +38,7 @@ func (w *work) carry(ctx context.Context, p protocol.Plan) (err error) {
 	}
 	r, f := w.open(ctx, p, x)
 	if f == nil && !begun {
-		f, err = w.checkBase(ctx, r)
+		f, err = w.check(ctx, r)
 		if err != nil {
 			return err
 		}
@@ -61,6 +62,9 @@ func (w *work) carry(ctx context.Context, p protocol.Plan) (err error) {
 	case f != nil:
 		return w.blocked(ctx, p, x, f)
 	}
+	for _, b := range r.document.Bundles {
+		delete(w.wanted, b.CSV)
+	}
 	return w.finish(ctx, p, x)
 }
 
@@ -76,7 +80,8 @@ func (w *work) mayFail(f *failure) bool {
 //  2. the stop switch: no further step
 //  3. a grant that is not the hub's, or about something else
 //  4. before the first step: a grant that has run out, which is asked once more right before the log says that the plan
-//     has begun; no operator group, or several
+//     has begun
+//  5. no operator group, or several: whom the operators serve is not known
 func (w *work) admit(p protocol.Plan, begun bool) *failure {
 	if w.refused {
 		return &failure{
@@ -84,8 +89,8 @@ func (w *work) admit(p protocol.Plan, begun bool) *failure {
 			message: fmt.Sprintf("the record stands at %s, this cluster has acted on %s", w.plans.Position, w.seenAt(w.ns)),
 		}
 	}
-	if w.plans.Stopped {
-		return &failure{class: classStopped, reason: reasonStopped, quick: true, message: "effects are stopped"}
+	if f := w.stopped(); f != nil {
+		return f
 	}
 	g := p.Grant
 	if err := g.Verify(w.cfg.GrantKey); err != nil {
@@ -94,12 +99,15 @@ func (w *work) admit(p protocol.Plan, begun bool) *failure {
 	if g.Plan != p.ID || g.Digest != p.Digest || g.Cluster != w.cfg.ClusterID || g.Namespace != w.ns {
 		return &failure{class: classConflict, reason: reasonGrant, quick: true, message: "the grant is for another plan, digest, cluster or namespace"}
 	}
-	if begun {
-		return nil
-	}
-	switch {
-	case g.Expired(w.cfg.Now()):
+	if !begun && g.Expired(w.cfg.Now()) {
 		return expired(g)
+	}
+	return w.oneGroup()
+}
+
+// oneGroup: a plan needs exactly one operator group in its namespace (R-IP-42).
+func (w *work) oneGroup() *failure {
+	switch {
 	case w.plans.OperatorGroups == 0:
 		return &failure{
 			class: classConflict, reason: reasonNoGroup, quick: true,
@@ -118,13 +126,28 @@ func expired(g protocol.Grant) *failure {
 	return &failure{class: classExpired, reason: reasonExpired, quick: true, message: "the grant expired at " + g.Expires.UTC().Format("2006-01-02T15:04:05Z")}
 }
 
+// checks are what is to be known before the first step, beside rights and definitions.
+func (w *work) checks() []func(context.Context, ready) (*failure, error) {
+	return []func(context.Context, ready) (*failure, error){w.checkBase, w.checkRemovals, w.checkUpgradeable, w.checkAccount}
+}
+
+// check asks everything that is to be known before the first step, in order; the first obstacle counts.
+func (w *work) check(ctx context.Context, r ready) (*failure, error) {
+	for _, of := range append(w.checks(), w.checkRights, w.checkCRDs, w.claim) {
+		if f, err := of(ctx, r); f != nil || err != nil {
+			return f, err
+		}
+	}
+	return nil, nil //nolint:nilnil // nothing is in the way
+}
+
 // checkBase compares what the plan stands on with the cluster, before the first step (DESIGN D6).
 func (w *work) checkBase(ctx context.Context, r ready) (*failure, error) {
 	for _, b := range r.document.Bundles {
 		if b.Replaces == "" {
 			continue
 		}
-		found, err := w.client.Get(ctx, cluster.GVKCSV, w.ns, b.Replaces)
+		found, err := w.client.Get(ctx, cluster.GVKInstalledOperator, w.ns, b.Replaces)
 		if err != nil {
 			return nil, err
 		}
@@ -167,7 +190,7 @@ func (w *work) begin(ctx context.Context, p protocol.Plan, x *cluster.Execution)
 		return nil, err
 	}
 	spec := cluster.ExecutionSpec{Plan: p.ID, Name: p.Name, Digest: p.Digest, Component: p.Component, Configs: p.Configs}
-	spec.Steps, spec.Group, spec.Targets = countSteps(p), w.plans.OperatorGroup.Name, w.plans.OperatorGroup.Spec.TargetNamespaces
+	spec.Steps, spec.Account = hub.CountSteps(p), w.groupAccount().User()
 	x, err := w.client.Open(ctx, w.ns, spec)
 	if err != nil {
 		return nil, err

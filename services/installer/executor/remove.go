@@ -25,6 +25,7 @@ func ownedKinds() []schema.GroupVersionKind {
 		return schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind}
 	}
 	return []schema.GroupVersionKind{
+		render.GVKMutatingWebhook, render.GVKValidatingWebhook, render.GVKAPIService,
 		gvkDeployment, core("Service"), core("ConfigMap"), core("Secret"),
 		of("policy", "PodDisruptionBudget"), of("networking.k8s.io", "NetworkPolicy"),
 		of("scheduling.k8s.io", "PriorityClass"),
@@ -79,6 +80,9 @@ func (w *work) keepWords(ctx context.Context, m *member, words protocol.CSVRepor
 // removeOwned removes what still names the ClusterServiceVersion as its owner: what a successor has, too, names
 // that one by now. It looks in all namespaces, since roles are copied to the targets (R-OG-45).
 func (w *work) removeOwned(ctx context.Context, name string) error {
+	if err := w.resetConversion(ctx, name); err != nil {
+		return err
+	}
 	selector := selectManaged + "," + render.LabelOwner + "=" + render.OwnerLabelValue(name) + "," + render.LabelOwnerNamespace + "=" + w.ns
 	for _, gvk := range ownedKinds() {
 		list, err := w.client.List(ctx, gvk, "", selector)
@@ -99,16 +103,16 @@ func (w *work) removeOwned(ctx context.Context, name string) error {
 func (w *work) findGone(ctx context.Context) error {
 	w.gone = nil
 	for _, i := range w.plans.Installed {
-		if w.lives(i.CSV) || w.planned(i.CSV) || w.hasWords(i) {
+		if w.lives(i.CSV) || w.planned(i.CSV) || w.hasWords(i) || w.removing(i.CSV) != nil {
 			continue
 		}
 		// What it owns goes only when the object itself is gone: one that lost Chandler's label is not.
-		found, err := w.client.Get(ctx, cluster.GVKCSV, w.ns, i.CSV)
+		found, err := w.client.GetServed(ctx, cluster.GVKInstalledOperator, w.ns, i.CSV)
 		if err != nil {
 			return err
 		}
 		if found != nil {
-			w.cfg.Log.WarnContext(ctx, "ClusterServiceVersion is not followed: it lacks Chandler's label", "name", i.CSV, "namespace", w.ns)
+			w.cfg.Log.WarnContext(ctx, "InstalledOperator is not followed: it lacks Chandler's label", "name", i.CSV, "namespace", w.ns)
 			continue
 		}
 		if w.stopped() == nil {

@@ -13,12 +13,19 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/services/installer/csv"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/certs"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/facts"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/groups"
+	mirrors "github.com/chandler-fleet/chandler/services/installer/executor/internal/mirror"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/surroundings"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/watch"
 )
 
 const (
-	// workers is how many namespaces are worked on at a time. Work waits for the API server, not for us.
-	workers = 6
+	// workers is how many namespaces are worked on at a time. Work mostly waits, for the API server or for a CRD to be
+	// established; writes are bounded by themselves.
+	workers = 32
 	// releaseTimeout bounds the hand-over of the lease at an orderly stop.
 	releaseTimeout = 5 * time.Second
 	// errorPause is the wait after work on a scope ended in an error that has no place in a step log.
@@ -33,14 +40,29 @@ type session struct {
 	version string
 	queue   workqueue.TypedRateLimitingInterface[string]
 	end     context.CancelCauseFunc
-	facts   *facts
+	facts   *facts.Cache
+	watcher *watch.Watch
+	trail   *watch.Trail
+	signals *watch.Signals
+	turns   chan struct{} // one for each write of a step that may be under way
+	around  *surroundings.Cache
 
 	mu      sync.Mutex
 	seen    map[string]events.Position
-	scopes  map[string]bool      // every namespace that was worked on
-	waiting map[string]bool      // those that wait for an API to appear
-	retry   map[string]retryNote // plans not begun that failed for now, by plan id
-	errors  map[string]time.Time // namespaces of which the last look ended in an error, since when
+	scopes  map[string]bool                           // every namespace that was worked on
+	waiting map[string]bool                           // those that wait for an API to appear
+	retry   map[string]retryNote                      // plans not begun that failed for now, by plan id
+	errors  map[string]time.Time                      // namespaces of which the last look ended in an error, since when
+	attires map[string]map[string]attire              // by namespace and uid of the InstalledOperator
+	drifts  map[string]map[protocol.ObjectRef]drifted // by namespace
+
+	certificates *certs.Store
+	mirrors      *mirrors.Keeper
+	olm          *mirrors.OLM
+	parts        map[string][]protocol.ObjectRef // rendered objects of operators that are shown, by uid of the InstalledOperator
+	groups       *groups.Groups
+	unsafe       map[string]string         // namespaces of plans that wait for definitions to change, by plan id
+	scoped       map[string]*cluster.Epoch // clients that write through service accounts, by user name
 }
 
 // retryNote is the back-off of a plan that has no step log yet.
@@ -52,11 +74,19 @@ type retryNote struct {
 }
 
 func newSession(e *Executor, client *cluster.Epoch, lease *cluster.Lease, version string, seen map[string]events.Position) *session {
-	return &session{
-		Executor: e, client: client, lease: lease, version: version, facts: newFacts(client, e.cfg.Now),
+	s := &session{
+		Executor: e, client: client, lease: lease, version: version,
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]()),
-		seen:  seen, scopes: map[string]bool{}, waiting: map[string]bool{}, retry: map[string]retryNote{}, errors: map[string]time.Time{},
+		facts: facts.New(client, e.cfg.Now), around: surroundings.New(client), certificates: certs.NewStore(), groups: groups.New(),
+		trail: watch.NewTrail(), signals: watch.NewSignals(), turns: make(chan struct{}, parallelWrites),
+		seen: seen, scopes: map[string]bool{}, waiting: map[string]bool{}, retry: map[string]retryNote{}, errors: map[string]time.Time{},
+		attires: map[string]map[string]attire{}, drifts: map[string]map[protocol.ObjectRef]drifted{},
+		unsafe: map[string]string{}, scoped: map[string]*cluster.Epoch{},
 	}
+	s.mirrors = mirrors.New(mirrors.Config{Client: client, Log: e.cfg.Log, At: s.at})
+	s.olm, s.parts = mirrors.NewOLM(client, e.cfg.Log), map[string][]protocol.ObjectRef{}
+	s.watcher = watch.New(client.Metadata, watchedKinds(), s.changed)
+	return s
 }
 
 // run works until the lease is lost (nil), ctx ends (nil), or a Hook crashes.
@@ -64,31 +94,40 @@ func (s *session) run(ctx context.Context) error {
 	within, end := context.WithCancelCause(ctx)
 	s.end = end
 	var running sync.WaitGroup
-	aside := func(where string, do func(context.Context)) {
+	for _, a := range s.asides() {
 		running.Go(func() {
-			if err := guard(within, s.cfg.Log, where, func() error { do(within); return nil }); err != nil {
+			if err := guard(within, s.cfg.Log, a.where, func() error { a.do(within); return nil }); err != nil {
 				end(err)
 			}
 		})
 	}
-	aside("renewal of the lease", s.renew)
-	aside("watch", s.watch)
-	for range workers {
-		aside("worker", s.work)
-	}
 	s.reportCluster()
 	select {
 	case <-within.Done():
-	case <-s.inbox.first:
-		for _, ns := range s.inbox.listenWith(s.queue.Add) {
+	case <-s.inbox.First():
+		for _, ns := range s.inbox.ListenWith(s.queue.Add) {
 			s.queue.Add(ns)
 		}
 	}
 	<-within.Done()
-	s.inbox.listenWith(func(string) {})
+	s.inbox.ListenWith(func(string) {})
 	s.queue.ShutDown()
 	running.Wait()
 	return s.ended(ctx, context.Cause(within))
+}
+
+// aside is what goes on side by side while the cluster is held; it returns when its context ends.
+type aside struct {
+	where string
+	do    func(context.Context)
+}
+
+func (s *session) asides() []aside {
+	out := []aside{{"renewal of the lease", s.renew}, {"watch", s.watcher.Run}, {"answers", s.answer}, {"definitions of mirrors", s.prepareMirrors}}
+	for range workers {
+		out = append(out, aside{"worker", s.work})
+	}
+	return out
 }
 
 // ended makes of the cause what Run is to know, and hands the lease over at an orderly stop.
@@ -99,7 +138,7 @@ func (s *session) ended(ctx context.Context, cause error) error {
 	if ctx.Err() == nil {
 		s.cfg.Log.WarnContext(ctx, "executor no longer holds the cluster", "epoch", s.client.Number, "cause", cause)
 		if errs.Is(cause, errs.Conflict) {
-			s.reporter.silence()
+			s.reporter.Silence()
 			return nil
 		}
 		return cause
@@ -130,7 +169,7 @@ func (s *session) renew(ctx context.Context) {
 			s.reportCluster()
 			if troubled { // plans were reported as blocked: look at them again
 				troubled = false
-				for _, p := range s.inbox.all() {
+				for _, p := range s.inbox.All() {
 					s.queue.Add(p.Scope.Namespace)
 				}
 			}
@@ -142,22 +181,6 @@ func (s *session) renew(ctx context.Context) {
 			troubled = true
 			s.reportTrouble(err)
 		}
-	}
-}
-
-func (s *session) watch(ctx context.Context) {
-	err := s.client.Watch(ctx, func(c cluster.Changed) {
-		if c.Namespace != "" {
-			s.queue.Add(c.Namespace)
-			return
-		}
-		s.facts.forget(c.Name)
-		for _, ns := range s.waitingScopes() {
-			s.queue.Add(ns)
-		}
-	})
-	if err != nil {
-		s.end(err)
 	}
 }
 
@@ -192,8 +215,8 @@ func (s *session) one(ctx context.Context, namespace string) {
 		return
 	case err != nil:
 		s.cfg.Log.InfoContext(ctx, "work on a namespace is tried again", "namespace", namespace, "error", err)
-		if plans, _, known := s.inbox.get(namespace); known && s.lasting(namespace) {
-			s.reporter.blocked(plans, s.client.Number, transient(err))
+		if plans, _, known := s.inbox.Get(namespace); known && s.lasting(namespace) {
+			s.reporter.Blocked(plans, s.client.Number, transient(err).block())
 		}
 		again = errorPause
 	default:
@@ -227,41 +250,15 @@ func (s *session) at(point string) error {
 	return nil
 }
 
-// reconcile does everything that can be done for one namespace now.
-func (s *session) reconcile(ctx context.Context, namespace string) (again time.Duration, err error) {
-	plans, behind, known := s.inbox.get(namespace)
-	if !known {
-		return s.cfg.Timing.Resync, nil // nobody has said yet what is wanted; a phase depends on it
-	}
-	w := &work{session: s, ns: namespace, plans: plans, wanted: map[string]map[string]string{}, opened: map[string]ready{}, outcomes: map[string]protocol.PlanReport{}, again: s.cfg.Timing.Resync}
-	if w.refused, err = s.note(ctx, plans, behind); err != nil {
-		return 0, err
-	}
-	if w.executions, err = s.client.Executions(ctx, namespace); err != nil {
-		return 0, err
-	}
-	err = guard(ctx, s.cfg.Log, "namespace "+namespace, func() error { return w.all(ctx) })
-	switch {
-	case err == nil:
-		w.report()
-	case !final(ctx, err):
-		w.reportBegun(ctx)
-	}
-	return w.again, err
-}
-
-// all makes one look: every plan, every ClusterServiceVersion, and what is left of both.
-func (w *work) all(ctx context.Context) error {
-	w.collectWanted(ctx)
-	for _, p := range w.plans.Plans {
-		if err := w.plan(ctx, p); err != nil {
-			return err
-		}
-	}
-	if err := w.follow(ctx); err != nil {
+// between has one effect between two points.
+func (s *session) between(what string, effect func() error) error {
+	if err := s.at("before " + what); err != nil {
 		return err
 	}
-	return w.prune(ctx)
+	if err := effect(); err != nil {
+		return err
+	}
+	return s.at(what)
 }
 
 // note compares the message with what was acted on, and writes its position down before anything is
@@ -326,10 +323,14 @@ func (s *session) waitingScopes() []string {
 }
 
 func (s *session) reportCluster() {
-	s.reporter.cluster(protocol.ClusterReport{
+	r := protocol.ClusterReport{
 		Tenant: s.cfg.Tenant, Cluster: s.cfg.Cluster, ClusterID: s.cfg.ClusterID,
 		State: "Connected", KubernetesVersion: s.version, HolderEpoch: s.client.Number, Seen: s.seenHighest(),
-	})
+	}
+	if r.Message = s.olmMessage(); r.Message != "" {
+		r.Reason = reasonOLM
+	}
+	s.reporter.Cluster(r)
 }
 
 // backoff is the wait after the n-th failure in a row.

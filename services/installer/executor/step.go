@@ -4,15 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/chandler-fleet/chandler/libs/digest"
-	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/csv"
@@ -22,12 +19,13 @@ import (
 // Annotations that Chandler puts on what it applies.
 const (
 	annotationDigest      = "chandler-fleet.io/applied-digest"
+	annotationDressed     = "chandler-fleet.io/dressed-digest" // with the overlays, where a kind has some
 	annotationPlan        = "chandler-fleet.io/plan"
 	annotationComponent   = "chandler-fleet.io/component"
 	annotationContent     = "chandler-fleet.io/content"
 	annotationPackage     = "chandler-fleet.io/package"
+	annotationReason      = "chandler-fleet.io/reason" // why the plan brings it (events.PlannedBundle)
 	annotationTraceParent = "chandler-fleet.io/traceparent"
-	annotationUnserved    = "chandler-fleet.io/not-served" // what the bundle declares and does not get
 )
 
 // managerPrefix begins every field manager: one for each operator (DESIGN D7).
@@ -39,9 +37,9 @@ const maxManager = 128
 const (
 	// maxBatch is how many steps one write of the log sets about.
 	maxBatch = 64
-	// parallelWrites is how many of them are written at a time. Most of a write is waiting for the API
+	// parallelWrites is how many steps of all plans are written at a time. Most of a write is waiting for the API
 	// server's disk; the wait for a CRD to be established is not counted.
-	parallelWrites = 4
+	parallelWrites = 12
 )
 
 // steps carries out what is not Done, in order, batch by batch. It returns a failure that stands in the
@@ -59,7 +57,7 @@ func (w *work) steps(ctx context.Context, r ready, x *cluster.Execution) (f *fai
 		resumed = false
 	}
 	for len(batch) > 0 {
-		if f, err = w.pass(ctx, r.objects[batch[0]], passed); f != nil || err != nil {
+		if f, err = w.pass(ctx, r, x, r.objects[batch[0]], passed); f != nil || err != nil {
 			return f, err
 		}
 		if f, err = w.batch(ctx, r, x, batch, resumed); f != nil || err != nil {
@@ -94,13 +92,16 @@ func following(objects []render.Object, i int) int {
 
 // sortOf tells apart what must not be set about together (R-IP-20): the ClusterServiceVersion goes alone, since
 // the others name it as their owner; accounts and rights need no CRD, so they do not wait for the API
-// server to establish one; other kinds may need one; Deployments come after all.
+// server to establish one; other kinds may need one; Deployments come after all, and what calls them after these.
 func sortOf(o render.Object) string {
 	switch o.GVK.Kind {
 	case gvkCRD.Kind, gvkAccount.Kind, "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding":
 		return gvkCRD.Kind
 	case cluster.GVKCSV.Kind, gvkDeployment.Kind:
 		return o.GVK.Kind
+	}
+	if render.Calls(o.GVK) {
+		return render.GVKAPIService.Kind
 	}
 	return ""
 }
@@ -114,12 +115,11 @@ func (w *work) batch(ctx context.Context, r ready, x *cluster.Execution, batch [
 		err     error
 	}
 	results := make([]result, len(batch))
-	turns := make(chan struct{}, parallelWrites)
 	var running sync.WaitGroup
 	for n, i := range batch {
 		running.Go(func() {
 			err := guard(ctx, w.cfg.Log, "step of plan "+r.Name, func() error {
-				results[n].entry, results[n].failure, results[n].err = w.step(ctx, r, x, i, resumed, turns)
+				results[n].entry, results[n].failure, results[n].err = w.step(ctx, r, x, i, resumed)
 				return nil
 			})
 			if err != nil {
@@ -128,6 +128,7 @@ func (w *work) batch(ctx context.Context, r ready, x *cluster.Execution, batch [
 		})
 	}
 	running.Wait()
+	w.deployed = nil
 	var worst *failure
 	var err error
 	for n, i := range batch {
@@ -143,9 +144,12 @@ func (w *work) batch(ctx context.Context, r ready, x *cluster.Execution, batch [
 	return worst, err
 }
 
-// stopped looks at the stop switch as it is now, not as it was when the work began.
+// stopped looks at the stop switch as it is now, not as it was when the work began, and whether OLM is at work.
 func (w *work) stopped() *failure {
-	p, _, _ := w.inbox.get(w.ns)
+	if message := w.olmMessage(); message != "" {
+		return &failure{class: classStopped, reason: reasonOLM, quick: true, message: message}
+	}
+	p, _, _ := w.inbox.Get(w.ns)
 	if !p.Stopped {
 		return nil
 	}
@@ -188,151 +192,103 @@ func (w *work) save(ctx context.Context, x *cluster.Execution, point string) err
 }
 
 // step applies one object in its turn and returns its entry of the log as done.
-func (w *work) step(ctx context.Context, r ready, x *cluster.Execution, i int, resumed bool, turns chan struct{}) (cluster.Step, *failure, error) {
+func (w *work) step(ctx context.Context, r ready, x *cluster.Execution, i int, resumed bool) (cluster.Step, *failure, error) {
 	o, entry := r.objects[i], x.Status.Steps[i]
-	body, err := w.dress(r, x, o, entry.Digest)
+	s, err := r.subject(x, o.Resolving)
 	if err != nil {
 		return blame(o, err)
 	}
-	applied, found, f, err := w.turn(ctx, body, w.manager(r.packageOf(o.Resolving)), resumed, turns)
+	body, err := w.dress(s, o)
+	if err != nil {
+		return blame(o, err)
+	}
+	ctx, warnings := cluster.GatherWarnings(ctx)
+	as, err := w.as(x, o.GVK)
+	if err != nil {
+		return blame(o, err)
+	}
+	news, stop := w.signals.Listen(refOf(body))
+	defer stop()
+	applied, found, f, err := w.turn(ctx, as, body, w.manager(s.bundle.Package), resumed)
 	if f != nil {
 		return entry, f, nil
 	}
 	if err == nil && o.GVK.Kind == gvkCRD.Kind {
-		err = w.client.AwaitEstablished(ctx, applied)
-		w.facts.forget(o.Name)
+		if applied, err = w.client.AwaitEstablished(ctx, applied, news); err == nil {
+			w.facts.NoteCRD(applied)
+		}
 	}
 	if err != nil {
 		return blame(o, err)
 	}
+	entry.Warnings = warnings.List()
 	entry.State, entry.UID, entry.Found, entry.Epoch, entry.Time = cluster.StepDone, string(applied.GetUID()), found, w.client.Number, w.cfg.Now().UTC()
 	return entry, nil, nil
 }
 
 // turn waits for the step's turn, honours the stop switch, and puts the object.
-func (w *work) turn(ctx context.Context, body *unstructured.Unstructured, manager string, resumed bool, turns chan struct{}) (applied *unstructured.Unstructured, found bool, f *failure, err error) {
-	turns <- struct{}{}
-	defer func() { <-turns }()
+func (w *work) turn(ctx context.Context, as *cluster.Epoch, body *unstructured.Unstructured, manager string, resumed bool) (applied *unstructured.Unstructured, found bool, f *failure, err error) {
+	w.turns <- struct{}{}
+	defer func() { <-w.turns }()
 	if f := w.stopped(); f != nil {
 		return nil, false, f, nil
 	}
-	applied, found, err = w.put(ctx, body, manager, resumed)
+	applied, found, err = w.put(ctx, as, body, manager, resumed)
 	return applied, found, nil, err
 }
 
 // put applies an object. After a crash it looks first: what already carries the step's digest is not
 // written again.
-func (w *work) put(ctx context.Context, body *unstructured.Unstructured, manager string, resumed bool) (applied *unstructured.Unstructured, found bool, err error) {
+func (w *work) put(ctx context.Context, as *cluster.Epoch, body *unstructured.Unstructured, manager string, resumed bool) (applied *unstructured.Unstructured, found bool, err error) {
 	if resumed {
 		live, err := w.client.Get(ctx, body.GroupVersionKind(), body.GetNamespace(), body.GetName())
 		if err != nil {
 			return nil, false, err
 		}
-		if live != nil && live.GetAnnotations()[annotationDigest] == body.GetAnnotations()[annotationDigest] &&
-			live.GetAnnotations()[annotationPlan] == body.GetAnnotations()[annotationPlan] {
+		if live != nil && sameOrigin(live.GetAnnotations(), body.GetAnnotations()) {
 			return live, true, nil
 		}
 	}
 	if err := w.at("before apply"); err != nil {
 		return nil, false, err
 	}
-	applied, err = w.client.Apply(ctx, body, manager)
+	applied, err = as.Apply(ctx, body, manager)
 	if err != nil {
 		return nil, false, err
+	}
+	w.clean(applied)
+	if body.GetKind() == cluster.GVKInstalledOperator.Kind {
+		w.loaded = false // it goes alone, so nobody else reads this now
 	}
 	return applied, false, w.at("applied")
 }
 
-// dress adds to a rendered object what only the cluster and the plan know.
-func (w *work) dress(r ready, x *cluster.Execution, o render.Object, stepDigest string) (*unstructured.Unstructured, error) {
-	body := &unstructured.Unstructured{Object: o.Clone().Body}
-	labels := body.GetLabels()
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	labels[cluster.LabelManaged] = "true"
-	body.SetLabels(labels)
-	extra := map[string]string{annotationDigest: stepDigest, annotationPlan: r.ID, annotationComponent: r.Component}
-	if o.GVK.Kind == cluster.GVKCSV.Kind {
-		if err := r.dressCSV(body, extra); err != nil {
-			return nil, err
-		}
-	}
-	annotations := body.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	for k, v := range extra {
-		if v != "" {
-			annotations[k] = v
-		}
-	}
-	body.SetAnnotations(annotations)
-	return body, w.own(x, o, body)
-}
-
-// dressCSV says in a ClusterServiceVersion where it comes from and what it does not get, and makes
-// spec.replaces the installed one that the plan follows, from which a range may have skipped.
-func (r ready) dressCSV(body *unstructured.Unstructured, annotations map[string]string) error {
-	i := slices.IndexFunc(r.document.Bundles, func(b events.PlannedBundle) bool { return b.CSV == body.GetName() })
-	if i < 0 {
-		return fmt.Errorf("plan %s has no bundle %s", r.Name, body.GetName())
-	}
-	m, err := parseMember(body)
-	if err != nil {
-		return err
-	}
-	b := r.document.Bundles[i]
-	annotations[annotationContent], annotations[annotationPackage], annotations[annotationTraceParent] = b.Content, b.Package, r.TraceParent
-	annotations[annotationUnserved] = strings.Join(render.Unserved(m.csv), ", ")
-	if b.Replaces == "" {
-		return nil
-	}
-	return unstructured.SetNestedField(body.Object, b.Replaces, "spec", "replaces")
-}
-
-// own makes the ClusterServiceVersion the owner of what lies in its namespace, so that the cluster removes
-// it with it, even without Chandler (R-IP-23, R-CSV-52).
-func (w *work) own(x *cluster.Execution, o render.Object, body *unstructured.Unstructured) error {
-	if o.Namespace != w.ns || o.GVK.Kind == cluster.GVKCSV.Kind {
-		return nil
-	}
-	uid := ""
-	for _, s := range x.Status.Steps {
-		if s.Kind == cluster.GVKCSV.Kind && s.Name == o.Resolving && s.State == cluster.StepDone {
-			uid = s.UID
-		}
-	}
-	if uid == "" {
-		return fmt.Errorf("%s comes before its ClusterServiceVersion %s", o, o.Resolving)
-	}
-	setOwner(body, o.Resolving, uid)
-	return nil
-}
-
-func setOwner(body *unstructured.Unstructured, csvName, uid string) {
-	meta, ok := body.Object["metadata"].(map[string]any)
-	if !ok {
-		return
-	}
-	meta["ownerReferences"] = []any{map[string]any{
-		"apiVersion": cluster.GVKCSV.GroupVersion().String(), "kind": cluster.GVKCSV.Kind, "name": csvName, "uid": uid,
-		"blockOwnerDeletion": false, "controller": false,
-	}}
+// sameOrigin reports an object that was written by the step that would write it, under the same overlays.
+func sameOrigin(live, want map[string]string) bool {
+	return live[annotationDigest] == want[annotationDigest] && live[annotationDressed] == want[annotationDressed] && live[annotationPlan] == want[annotationPlan]
 }
 
 // pass asks the gate once for each ClusterServiceVersion.
-func (w *work) pass(ctx context.Context, o render.Object, passed map[string]bool) (*failure, error) {
-	if o.GVK.Kind != "Deployment" || passed[o.Resolving] {
-		return nil, nil //nolint:nilnil // nothing is in the way
+func (w *work) pass(ctx context.Context, r ready, x *cluster.Execution, o render.Object, passed map[string]bool) (*failure, error) {
+	kind := sortOf(o)
+	if passed[kind+o.Resolving] {
+		return nil, nil //nolint:nilnil // it was asked
 	}
-	passed[o.Resolving] = true
-	return w.gate(ctx, o.Resolving)
+	passed[kind+o.Resolving] = true
+	switch {
+	case o.GVK == gvkCRD:
+		return w.passCRDs(ctx, r, x, o.Resolving)
+	case o.GVK == gvkDeployment:
+		return w.gate(ctx, r, x, o.Resolving)
+	case render.Calls(o.GVK):
+		return w.passCallers(ctx, o.Resolving)
+	}
+	return nil, nil //nolint:nilnil // nothing is in the way
 }
 
 // gate holds the Deployments back until the ClusterServiceVersion's requirements are met (R-CSV-20) and the
 // one that it replaces has stepped back (R-CSV-51).
-func (w *work) gate(ctx context.Context, name string) (*failure, error) {
+func (w *work) gate(ctx context.Context, r ready, x *cluster.Execution, name string) (*failure, error) {
 	if err := w.follow(ctx); err != nil {
 		return nil, err
 	}
@@ -346,7 +302,13 @@ func (w *work) gate(ctx context.Context, name string) (*failure, error) {
 	m := w.members[i]
 	w.setWaiting(w.ns, !settled(m.status.Phase))
 	if settled(m.status.Phase) {
-		return nil, nil //nolint:nilnil // the way is free
+		s, err := r.subject(x, name)
+		if err != nil {
+			return nil, err
+		}
+		f, err := w.prepare(ctx, s)
+		w.want(r) // an overlay may have changed
+		return f, err
 	}
 	f := &failure{class: classTransient, reason: string(m.status.Reason), message: m.status.Message, quick: true}
 	if m.status.Phase == csv.PhasePending && m.status.Reason == csv.ReasonRequirementsUnknown {
@@ -367,22 +329,15 @@ func (w *work) manager(packageName string) string {
 	return m
 }
 
-// packageOf is the package of one of the plan's ClusterServiceVersions.
-func (r ready) packageOf(csvName string) string {
-	for _, b := range r.document.Bundles {
-		if b.CSV == csvName {
-			return b.Package
-		}
-	}
-	return ""
-}
-
 // blame sorts an error of a step: what ends the session stays an error.
 func blame(o render.Object, err error) (cluster.Step, *failure, error) {
 	if isCrash(err) || cluster.IsFenced(err) || errors.Is(err, context.Canceled) {
 		return cluster.Step{}, nil, err
 	}
 	f := classify(err)
+	if f.reason == reasonNotServed {
+		f.message = "the cluster does not serve " + o.GVK.GroupVersion().String() + " " + o.GVK.Kind + "; install what brings it, and the plan goes on"
+	}
 	f.message = o.String() + ": " + f.message
 	return cluster.Step{}, &f, nil
 }

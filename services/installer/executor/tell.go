@@ -7,10 +7,14 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/services/installer/csv"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/hub"
 )
 
 // stepLogType is the type prefix of a step log's digest.
@@ -31,9 +35,74 @@ func (w *work) report() {
 	r.Plans = append(r.Plans, w.unlisted()...)
 	r.CSVs = append(w.removed(), w.gone...)
 	for _, m := range w.members {
-		r.CSVs = append(r.CSVs, m.report())
+		r.CSVs = append(r.CSVs, w.describe(m))
 	}
-	w.reporter.scope(r)
+	for _, tell := range []func(*protocol.ScopeReport){w.tellGroup, w.tellRemovals} {
+		tell(&r)
+	}
+	w.reporter.Scope(r)
+}
+
+// describe is what the hub is told of a member.
+func (w *work) describe(m *member) protocol.CSVReport {
+	r := m.report()
+	r.Drift = w.driftOf(m.name())
+	rows, err := json.Marshal(csv.Brief(m.status.RequirementStatus))
+	if err != nil {
+		w.cfg.Log.Error("requirements cannot be encoded", "csv", m.name(), "namespace", w.ns, "error", err)
+	}
+	if len(m.status.RequirementStatus) > 0 {
+		r.Requirements = rows
+	}
+	if c, ok := w.live.conditions[m.name()]; ok {
+		r.Condition = &c
+	}
+	r.Components = w.live.components[m.name()]
+	return r
+}
+
+// lookAtComponents finds the state of every object of the operators (R-CSV-62). What the watch knows is believed; what
+// it does not know may just have been made, and is asked for.
+func (w *work) lookAtComponents(ctx context.Context) error {
+	w.live.components = map[string][]protocol.Component{}
+	if w.refused {
+		return nil
+	}
+	for _, m := range w.members {
+		refs, err := w.partsOf(ctx, m)
+		if err != nil { // its bundle is not to be had now
+			w.cfg.Log.DebugContext(ctx, "components are not known", "csv", m.name(), "namespace", w.ns, "error", err)
+			continue
+		}
+		list := make([]protocol.Component, 0, len(refs))
+		for _, ref := range refs {
+			c, err := w.component(ctx, m, ref)
+			if err != nil {
+				return err
+			}
+			list = append(list, c)
+		}
+		w.live.components[m.name()] = list
+	}
+	return nil
+}
+
+func (w *work) component(ctx context.Context, m *member, ref protocol.ObjectRef) (protocol.Component, error) {
+	gvk := schema.GroupVersionKind{Group: ref.Group, Version: ref.Version, Kind: ref.Kind}
+	if gvk == cluster.GVKInstalledOperator {
+		return csv.ComponentOfPhase(ref, m.status), nil
+	}
+	if o, listed := w.live.deployments[ref.Name]; listed && gvk == gvkDeployment {
+		return csv.ComponentOf(ref, o), nil
+	}
+	if there, leaving := w.watcher.There(gvk, ref.Namespace, ref.Name); there && gvk != gvkDeployment {
+		return csv.ComponentOfRow(ref, leaving, m.status.RequirementStatus), nil
+	}
+	o, err := w.client.Get(ctx, gvk, ref.Namespace, ref.Name)
+	if err != nil {
+		return protocol.Component{}, err
+	}
+	return csv.ComponentOf(ref, o), nil
 }
 
 // removed are the last words of replaced ClusterServiceVersions: as long as the hub still holds them as
@@ -41,8 +110,11 @@ func (w *work) report() {
 func (w *work) removed() []protocol.CSVReport {
 	var out []protocol.CSVReport
 	for _, x := range w.executions {
+		if x.Spec.Removal != nil && !ended(x) {
+			continue // the words are kept, and what they are about is still there
+		}
 		for _, c := range x.Status.Removed {
-			listed := slices.ContainsFunc(w.plans.Installed, func(i protocol.Installed) bool { return i.CSV == c.Name })
+			listed := slices.ContainsFunc(w.plans.Installed, func(i protocol.Installed) bool { return i.CSV == c.Name && (c.UID != "" || i.Plan == c.Plan) })
 			alive := slices.ContainsFunc(w.members, func(m *member) bool { return string(m.object.GetUID()) == c.UID })
 			fresh := len(c.History) > 0 && w.cfg.Now().Sub(c.History[len(c.History)-1].Time) < removedFor
 			if !alive && (listed || fresh) {
@@ -57,7 +129,7 @@ func (w *work) removed() []protocol.CSVReport {
 // outcome notes what the report says of a plan. f is a block that no log holds. A transient failure is
 // told when it has lasted for a while: what is over by itself is no fact worth recording.
 func (w *work) outcome(p protocol.Plan, x *cluster.Execution, f *failure) {
-	r := protocol.PlanReport{ID: p.ID, Steps: countSteps(p), TraceParent: p.TraceParent}
+	r := protocol.PlanReport{ID: p.ID, Steps: hub.CountSteps(p), TraceParent: p.TraceParent}
 	if w.tell(&r, x, f) {
 		w.outcomes[p.ID] = r
 	}
@@ -68,6 +140,7 @@ func (w *work) tell(r *protocol.PlanReport, x *cluster.Execution, f *failure) bo
 	r.Phase = protocol.PlanBlocked
 	if x != nil {
 		s := x.Status
+		r.Warnings = s.Warnings()
 		r.Begun, r.Done, r.Class, r.Reason, r.Message = s.Begun, s.Done(), s.Class, s.Reason, s.Message
 		if s.Phase != "" {
 			r.Phase = s.Phase
@@ -128,7 +201,7 @@ func (w *work) unlisted() []protocol.PlanReport {
 	var out []protocol.PlanReport
 	logs := 0
 	for _, x := range newestFirst(w.executions) {
-		if !x.Status.Begun || slices.ContainsFunc(w.plans.Plans, func(p protocol.Plan) bool { return p.ID == x.Spec.Plan }) {
+		if !x.Status.Begun || x.Spec.Removal != nil || slices.ContainsFunc(w.plans.Plans, func(p protocol.Plan) bool { return p.ID == x.Spec.Plan }) {
 			continue
 		}
 		r := protocol.PlanReport{ID: x.Spec.Plan, Steps: x.Spec.Steps}
@@ -177,16 +250,5 @@ func (w *work) reportBegun(ctx context.Context) {
 	}
 	stored.plans = w.plans
 	r.Plans = append(r.Plans, stored.unlisted()...)
-	w.reporter.begun(r)
-}
-
-// countSteps reads the number of steps without reading them all.
-func countSteps(p protocol.Plan) int {
-	var d struct {
-		Steps []json.RawMessage `json:"steps"`
-	}
-	if json.Unmarshal(p.Document, &d) != nil {
-		return 0
-	}
-	return len(d.Steps)
+	w.reporter.Begun(r)
 }

@@ -1,9 +1,7 @@
 package executor
 
 import (
-	"encoding/json"
 	"log/slog"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -50,26 +48,5 @@ func TestUnlisted(t *testing.T) {
 	}
 	if r := got[0]; !r.Begun || r.Steps != 3 || r.Done != 1 || r.StepLog != nil || len(got[1].StepLog) == 0 {
 		t.Errorf("told %+v", r)
-	}
-}
-
-// TestReportsOfBegunPlansStay: neither an error of a look nor a cluster that is away takes back what was told of a
-// plan that was begun.
-func TestReportsOfBegunPlansStay(t *testing.T) {
-	t.Parallel()
-	r := newReporter(nil, slog.New(slog.DiscardHandler), time.Hour, time.Now)
-	scope := protocol.Scope{Namespace: "ops"}
-	r.scope(protocol.ScopeReport{
-		Scope: scope, Epoch: 1, CSVs: []protocol.CSVReport{{Name: "tide.v1.0.0"}},
-		Plans: []protocol.PlanReport{{ID: "a", Phase: protocol.PlanStarted, Begun: true}, {ID: "b", Phase: protocol.PlanBlocked}},
-	})
-	r.begun(protocol.ScopeReport{Scope: scope, Epoch: 2, Plans: []protocol.PlanReport{{ID: "a", Phase: protocol.PlanFinished, Begun: true}}})
-	if got := r.scopes["ops"]; ids(got.Plans) != "a Finished, b Blocked" || len(got.CSVs) != 1 || got.Epoch != 2 {
-		t.Errorf("after an error: %+v", got)
-	}
-	r.blocked(protocol.ScopePlans{Scope: scope, Plans: []protocol.Plan{{ID: "c", Document: json.RawMessage(`{}`)}}}, 1, failure{class: classTransient, reason: reasonUnreachable})
-	got := r.scopes["ops"].Plans
-	if ids(got) != "c Blocked, a Finished" || !slices.ContainsFunc(got, func(p protocol.PlanReport) bool { return p.Reason == reasonUnreachable }) {
-		t.Errorf("while the cluster is away: %+v", got)
 	}
 }

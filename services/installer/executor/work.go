@@ -8,13 +8,19 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/installplan"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/certs"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/surroundings"
 )
 
 const (
@@ -35,13 +41,89 @@ type work struct {
 	executions []*cluster.Execution
 	opened     map[string]ready               // by plan id
 	outcomes   map[string]protocol.PlanReport // by plan id
-	// wanted are the hashes of the Deployments that begun plans are about to write, by ClusterServiceVersion.
+	live       live
+	// wanted are the digests, with overlays, of the Deployments that begun plans are about to write, by
+	// ClusterServiceVersion.
 	wanted  map[string]map[string]string
 	members []*member
+	loaded  bool // members are as the cluster has them
+	// deployed are the Deployments as they were read last; nil after a write.
+	deployed []appsv1.Deployment
+	// aside are those that are being taken apart, which nobody follows any more.
+	aside []*member
 	// unread are the ClusterServiceVersions that exist and cannot be read, with their plans.
 	unread map[string]string
 	gone   []protocol.CSVReport
 	again  time.Duration
+}
+
+// live is what the cluster itself says at the start of a look. Overlays depend on it.
+type live struct {
+	around surroundings.All
+	group  liveGroup
+	// certificates are those under which operators serve, by name of the Secret.
+	certificates map[string]certs.Kept
+	// conditions are what the operators say of upgrades, by ClusterServiceVersion.
+	conditions map[string]protocol.OperatorCondition
+	// deployments are those that were listed last, by name.
+	deployments map[string]*unstructured.Unstructured
+	// components are the objects of the operators with their states, by ClusterServiceVersion.
+	components map[string][]protocol.Component
+}
+
+// reconcile does everything that can be done for one namespace now.
+func (s *session) reconcile(ctx context.Context, namespace string) (again time.Duration, err error) {
+	plans, behind, known := s.inbox.Get(namespace)
+	if !known {
+		return s.cfg.Timing.Resync, nil // nobody has said yet what is wanted; a phase depends on it
+	}
+	if err := s.lookForOLM(ctx); err != nil {
+		return 0, err
+	}
+	w := s.newWork(plans)
+	if w.refused, err = s.note(ctx, plans, behind); err != nil {
+		return 0, err
+	}
+	if w.executions, err = s.client.Executions(ctx, namespace); err != nil {
+		return 0, err
+	}
+	err = guard(ctx, s.cfg.Log, "namespace "+namespace, func() error { return w.all(ctx) })
+	switch {
+	case err == nil:
+		w.report()
+	case !final(ctx, err):
+		w.reportBegun(ctx)
+	}
+	return w.again, err
+}
+
+// newWork is a look that has not begun.
+func (s *session) newWork(plans protocol.ScopePlans) *work {
+	return &work{
+		session: s, ns: plans.Scope.Namespace, plans: plans, wanted: map[string]map[string]string{}, opened: map[string]ready{},
+		outcomes: map[string]protocol.PlanReport{}, again: s.cfg.Timing.Resync,
+	}
+}
+
+// all makes one look at a namespace. Each stage goes as far as it can now and finds in the cluster what it knows.
+func (w *work) all(ctx context.Context) error {
+	for _, stage := range []func(context.Context) error{
+		w.lookAround, w.lookAtGroup, w.lookAtCertificates, w.collectWanted, w.carryPlans, w.carryRemovals, w.follow, w.lookAtComponents, w.groupRoles, w.drift, w.mirror, w.prune,
+	} {
+		if err := stage(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *work) carryPlans(ctx context.Context) error {
+	for _, p := range w.plans.Plans {
+		if err := w.plan(ctx, p); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (w *work) soon(d time.Duration) {
@@ -63,11 +145,12 @@ type ready struct {
 	protocol.Plan
 	document installplan.Document
 	objects  []render.Object
+	csvs     map[string]bundle.CSV // of its bundles, by name
 }
 
 // open reads and checks a plan, once for a look: its digest, before it is begun the operator group that it
 // stands on, then what rendering gives against its steps. A plan that was begun goes on with the
-// group and the configurations that it was begun with.
+// configurations that it was begun with.
 func (w *work) open(ctx context.Context, p protocol.Plan, x *cluster.Execution) (ready, *failure) {
 	if r, ok := w.opened[p.ID]; ok {
 		return r, nil
@@ -76,15 +159,14 @@ func (w *work) open(ctx context.Context, p protocol.Plan, x *cluster.Execution) 
 	if f != nil {
 		return r, f
 	}
-	group := w.group()
 	switch {
 	case x != nil:
-		group.Name, group.Targets, r.Configs = x.Spec.Group, x.Spec.Targets, x.Spec.Configs
+		r.Configs = x.Spec.Configs
 	case !w.standsOn(r.document.Base.OperatorGroup):
 		return r, &failure{class: classConflict, reason: reasonBase, quick: true, message: "the operator group is another one than the plan was made for"}
 	}
 	for _, b := range r.document.Bundles {
-		objects, f := w.render(ctx, b, r.Configs[b.CSV], group)
+		objects, f := w.render(ctx, b, r.Configs[b.CSV])
 		if f != nil {
 			return r, f
 		}
@@ -92,6 +174,17 @@ func (w *work) open(ctx context.Context, p protocol.Plan, x *cluster.Execution) 
 	}
 	if f := r.compare(); f != nil {
 		return r, f
+	}
+	for _, o := range r.objects {
+		if o.GVK != cluster.GVKCSV {
+			continue
+		}
+		m, err := parseMember(&unstructured.Unstructured{Object: o.Body})
+		if err != nil {
+			f := classifyContent(err)
+			return r, &f
+		}
+		r.csvs[o.Name] = m.csv
 	}
 	w.opened[p.ID] = r
 	return r, nil
@@ -108,7 +201,7 @@ func (w *work) standsOn(want string) bool {
 }
 
 func (w *work) parse(p protocol.Plan) (ready, *failure) {
-	r := ready{Plan: p}
+	r := ready{Plan: p, csvs: map[string]bundle.CSV{}}
 	got, err := digest.JSON(installplan.DocumentType, p.Document)
 	if err != nil || string(got) != p.Digest {
 		return r, &failure{class: classPermanent, reason: reasonDigest, message: "the plan's document has digest " + string(got) + ", not " + p.Digest}
@@ -119,18 +212,14 @@ func (w *work) parse(p protocol.Plan) (ready, *failure) {
 	return r, nil
 }
 
-func (w *work) group() render.OperatorGroup {
-	return render.OperatorGroup{Name: w.plans.OperatorGroup.Name, Namespace: w.ns, Targets: w.plans.OperatorGroup.Spec.TargetNamespaces}
-}
-
-func (w *work) render(ctx context.Context, b events.PlannedBundle, config json.RawMessage, group render.OperatorGroup) ([]render.Object, *failure) {
+func (w *work) render(ctx context.Context, b events.PlannedBundle, config json.RawMessage) ([]render.Object, *failure) {
 	var objects []render.Object
 	err := guard(ctx, w.cfg.Log, "render of "+b.CSV, func() error {
 		content, err := w.contents.Get(ctx, digest.Digest(b.Content))
 		if err != nil {
 			return err
 		}
-		objects, err = render.Render(render.Input{Content: content, Namespace: w.ns, Group: group, Config: config})
+		objects, err = render.Render(render.Input{Content: content, Namespace: w.ns, Config: config})
 		return err
 	})
 	if err == nil {
@@ -163,7 +252,7 @@ func (r ready) compare() *failure {
 
 // collectWanted notes the Deployments of plans that are begun and not ended, so that a
 // ClusterServiceVersion that runs with other ones is seen to need an install.
-func (w *work) collectWanted(ctx context.Context) {
+func (w *work) collectWanted(ctx context.Context) error {
 	for _, p := range w.plans.Plans {
 		x := w.execution(p.ID)
 		if x == nil || !x.Status.Begun || ended(x) {
@@ -173,38 +262,32 @@ func (w *work) collectWanted(ctx context.Context) {
 			w.want(r)
 		}
 	}
+	return nil
 }
 
+// want notes them. An object that cannot be dressed now is met again by its step, which says why.
 func (w *work) want(r ready) {
 	for _, o := range r.objects {
-		if o.GVK.Kind != "Deployment" {
+		if o.GVK != gvkDeployment {
+			continue
+		}
+		s, err := r.subject(nil, o.Resolving)
+		if err != nil {
+			continue
+		}
+		_, dressed, err := w.lay(s, o)
+		if err != nil {
 			continue
 		}
 		if w.wanted[o.Resolving] == nil {
 			w.wanted[o.Resolving] = map[string]string{}
 		}
-		w.wanted[o.Resolving][o.Name] = labelOf(o.Body, render.LabelDeploymentHash)
+		w.wanted[o.Resolving][o.Name] = dressed
 	}
-}
-
-func labelOf(body map[string]any, key string) string {
-	meta, ok := body["metadata"].(map[string]any)
-	if !ok {
-		return ""
-	}
-	labels, ok := meta["labels"].(map[string]any)
-	if !ok {
-		return ""
-	}
-	s, ok := labels[key].(string)
-	if !ok {
-		return ""
-	}
-	return s
 }
 
 func ended(x *cluster.Execution) bool {
-	return x.Status.Phase == protocol.PlanFinished || x.Status.Phase == protocol.PlanFailed
+	return slices.Contains([]string{protocol.PlanFinished, protocol.PlanFailed, protocol.RemovalRefused}, x.Status.Phase)
 }
 
 // prune removes executions that nobody refers to any more, but the newest few.
@@ -213,7 +296,8 @@ func (w *work) prune(ctx context.Context) error {
 	for _, x := range w.executions {
 		referred := slices.ContainsFunc(w.members, func(m *member) bool { return m.plan == x.Spec.Plan }) ||
 			slices.Contains(slices.Collect(maps.Values(w.unread)), x.Spec.Plan) ||
-			slices.ContainsFunc(w.plans.Plans, func(p protocol.Plan) bool { return p.ID == x.Spec.Plan })
+			slices.ContainsFunc(w.plans.Plans, func(p protocol.Plan) bool { return p.ID == x.Spec.Plan }) ||
+			slices.ContainsFunc(w.plans.Removals, func(r protocol.Removal) bool { return r.ID == x.Spec.Plan })
 		if ended(x) && !referred {
 			old = append(old, x)
 		}

@@ -37,10 +37,11 @@ type CSV struct {
 	Window   time.Time `json:"window,omitzero"`
 	Changes  int       `json:"changes,omitempty"`
 	Flapping bool      `json:"flapping,omitempty"`
+	Notes    Notes     `json:"notes,omitzero"`
 }
 
 // Settled reports whether the same report need not be looked at again as time passes.
-func (s CSV) Settled() bool { return !s.Flapping }
+func (s CSV) Settled() bool { return !s.Flapping && !s.Notes.Behind }
 
 // DecideCSV gives the events that a report adds to the stream of one life, and the state behind them. now is the time of
 // the report.
@@ -151,15 +152,16 @@ func (d *decision) remove(reason string) {
 	if reason == "" {
 		reason = removedDeleted
 	}
-	d.events = append(d.events, events.CSVRemoved{Reason: reason})
+	d.events = append(d.events, events.CSVRemoved{Reason: reason, Removal: d.report.Removal})
 }
 
-// Vanish ends a life whose object went away unseen: another object bears its name, or none.
-func Vanish(s CSV, reason string) ([]events.Payload, CSV) {
+// Vanish ends a life whose object went away unseen: another object bears its name, or none. removal is the request
+// that it ends with, where one did.
+func Vanish(s CSV, reason, removal string) ([]events.Payload, CSV) {
 	if s.Removed {
 		return nil, s
 	}
-	d := decision{state: s}
+	d := decision{state: s, report: protocol.CSVReport{Removal: removal}}
 	d.state.Flapping = false
 	d.remove(reason)
 	return d.events, d.state

@@ -92,7 +92,7 @@ func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (_ *App, err
 
 // wire makes the parts from what is open.
 func (a *App) wire() error {
-	seen, err := newMetrics()
+	seen, err := newMetrics(a.tel)
 	if err != nil {
 		return err
 	}
@@ -101,6 +101,10 @@ func (a *App) wire() error {
 	a.lanes.Settle = settle
 	views := catalogview.New(a.pool)
 	tables := store.New(a.pool, a.log, a.lanes, views, time.Now)
+	read := func(ctx context.Context) ([]telemetry.Sample, error) { return tables.Samples(ctx, &seen.syncs) }
+	if err := a.tel.Table(read, store.Metrics()...); err != nil {
+		return err
+	}
 	a.worker = &worker{store: tables, views: views, log: a.tel.Log, changed: a.log.Changed, draw: drawIdentity, seen: seen}
 	a.consumer = &bus.Consumer{
 		Name: consumerName, Log: a.log, Pool: a.pool, Bus: a.bus, Types: store.Types(), Logger: a.tel.Log,

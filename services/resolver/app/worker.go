@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/big"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -95,6 +95,7 @@ func (w *worker) attempt(ctx context.Context, tenant string, scope resolve.Scope
 		}
 	}
 	c, err := w.conclude(ctx, l)
+	w.seen.synced(l)
 	if err != nil {
 		return err
 	}
@@ -135,10 +136,10 @@ func (w *worker) conclude(ctx context.Context, l store.Loaded) (conclusion, erro
 }
 
 func (w *worker) resolve(ctx context.Context, l store.Loaded) (resolve.Result, error) {
-	done := w.seen.resolving(ctx)
+	done := w.seen.resolving()
 	view := w.views.View(ctx, l.Tenant, visible(l.Catalogs))
 	result := resolve.Resolve(l.Input(view))
-	done(ctx)
+	done(ctx, result, view.Err())
 	return result, view.Err()
 }
 
@@ -179,13 +180,12 @@ func (w *worker) renderAll(ctx context.Context, l store.Loaded, verdicts []decid
 type refusal struct{ bundle, why string }
 
 func (w *worker) render(ctx context.Context, l store.Loaded, v decide.Verdict) ([]installplan.Step, *refusal, error) {
-	group := render.OperatorGroup{Name: v.Facts.OperatorGroup.Name, Namespace: l.Scope.Namespace, Targets: v.Facts.OperatorGroup.Spec.TargetNamespaces}
 	var steps []installplan.Step
 	for _, b := range v.Component.Bundles {
 		if b.Content == "" {
 			return nil, &refusal{b.CSV, fmt.Sprintf("bundle %s of catalog %s cannot be installed: its manifests are not in the catalog", b.CSV, b.Catalog)}, nil
 		}
-		more, err := w.bundleSteps(ctx, l, b, group)
+		more, err := w.bundleSteps(ctx, l, b, v.Facts.OperatorGroup)
 		switch errs.KindOf(err) {
 		case "":
 			steps = append(steps, more...)
@@ -198,7 +198,7 @@ func (w *worker) render(ctx context.Context, l store.Loaded, v decide.Verdict) (
 	return steps, nil, nil
 }
 
-func (w *worker) bundleSteps(ctx context.Context, l store.Loaded, b resolve.Planned, group render.OperatorGroup) ([]installplan.Step, error) {
+func (w *worker) bundleSteps(ctx context.Context, l store.Loaded, b resolve.Planned, group installplan.GroupFacts) ([]installplan.Step, error) {
 	content, err := w.views.Content(ctx, l.Tenant, string(b.Content))
 	if err != nil {
 		return nil, err
@@ -222,16 +222,15 @@ func (w *worker) config(ctx context.Context, l store.Loaded, b resolve.Planned) 
 	return nil, nil
 }
 
-func stepsOf(c bundle.Content, namespace string, group render.OperatorGroup, config json.RawMessage) ([]installplan.Step, error) {
+func stepsOf(c bundle.Content, namespace string, group installplan.GroupFacts, config json.RawMessage) ([]installplan.Step, error) {
 	csv, err := c.CSV()
 	if err != nil {
 		return nil, err
 	}
-	// An operator without the webhooks or API services that it declares would be installed by halves.
-	if missing := render.Unserved(csv); len(missing) > 0 {
-		return nil, errs.New(errs.Unprocessable, "it declares %s, which this version of Chandler does not serve", strings.Join(missing, " and "))
+	if err := fits(csv, namespace, group); err != nil {
+		return nil, err
 	}
-	objects, err := render.Render(render.Input{Content: c, Namespace: namespace, Group: group, Config: config})
+	objects, err := render.Render(render.Input{Content: c, Namespace: namespace, Config: config})
 	if err != nil {
 		return nil, err
 	}
@@ -246,6 +245,22 @@ func stepsOf(c bundle.Content, namespace string, group render.OperatorGroup, con
 		})
 	}
 	return steps, nil
+}
+
+// fits asks the install modes for the targets of the operator group (R-CSV-31). What a selector chooses is known in
+// the cluster alone: there the operator fails with the same words until it fits.
+func fits(csv bundle.CSV, namespace string, group installplan.GroupFacts) error {
+	targets := slices.Compact(slices.Sorted(slices.Values(group.Spec.TargetNamespaces)))
+	switch {
+	case group.Spec.Global():
+		targets = []string{""}
+	case len(targets) == 0:
+		return nil
+	}
+	if err := render.CheckInstallModes(csv.Spec.InstallModes, namespace, targets); err != nil {
+		return errs.Wrap(errs.KindOf(err), err, "%s cannot serve operator group %s/%s", csv.Name, namespace, group.Name)
+	}
+	return nil
 }
 
 // tell logs what was decided, one line for each decision.

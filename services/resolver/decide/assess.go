@@ -99,12 +99,18 @@ func (s State) held(c resolve.Component) bool {
 	}
 	forward := len(s.Groups) == 1 && s.Groups[0].Spec.UpgradeStrategy == strategyFailForward
 	for _, i := range s.Installed {
-		if i.Phase == phaseSucceeded || forward && s.forsaken(i) || !slices.Contains(c.Packages, i.Package) {
+		if i.Phase == phaseSucceeded || forward && s.forsaken(i) || s.goesBack(i) || !slices.Contains(c.Packages, i.Package) {
 			continue
 		}
 		return true
 	}
 	return false
+}
+
+// goesBack says whether an operator failed that somebody wants to go back from: waiting for its success would be
+// waiting for what the rollback is to mend.
+func (s State) goesBack(i Installed) bool {
+	return i.Phase == phaseFailed && slices.ContainsFunc(s.Subscriptions, func(sub Subscription) bool { return sub.Rollback.From == i.Name })
 }
 
 // forsaken says whether fail-forward passes over an operator: it failed, or it is being replaced by one that, at

@@ -25,6 +25,7 @@ const (
 	reasonPatch         = "PatchUpgrade"
 	reasonMinor         = "MinorUpgrade"
 	reasonMajor         = "MajorUpgrade"
+	reasonRollback      = "Rollback" // no policy: a person has asked for it, and a person is to see what it does
 	reasonGrowth        = "PermissionGrowth"
 	reasonGrowthUnknown = "PermissionGrowthUnknown" // the two bundles could not be compared
 )
@@ -39,7 +40,7 @@ type terms struct {
 //
 //	mode       for each bundle, what the first fitting rule of each policy says, Manual before Automatic; where no rule
 //	           fits, that of the subscriptions. A bundle that gains rights, or may, is Manual where a policy minds.
-//	           The plan is Manual if a bundle is.
+//	           The plan is Manual if a bundle is. A rollback always is.
 //	approvers  the most that a policy wants
 //	time       the shortest that a policy gives approvals
 //	windows    one window of each policy that has any must be open
@@ -51,6 +52,9 @@ func (s State) terms(c resolve.Component) terms {
 	approval, said := installplan.Automatic, false
 	for _, b := range c.Bundles {
 		mode, reasons := s.mode(b, chosen)
+		if b.Reason == resolve.ReasonRollback {
+			mode, reasons = installplan.Manual, append(reasons, reasonRollback)
+		}
 		t.facts.ManualReasons = append(t.facts.ManualReasons, reasons...)
 		said = said || mode != ""
 		if mode == "" {

@@ -63,7 +63,8 @@ type Subscription struct {
 	Incarnation  int
 	Version      int64 // of its stream
 	Spec         events.SubscriptionSpec
-	Created      int64 // orders subscriptions by age
+	Rollback     resolve.Rollback // asked for since the last change of the intent
+	Created      int64            // orders subscriptions by age
 	Correlation  string
 	InstalledCSV string
 	Outcome      Outcome
@@ -203,6 +204,7 @@ func (s State) Input(view resolve.View) resolve.Input {
 		in.Subscriptions = append(in.Subscriptions, resolve.Subscription{
 			Name: sub.Name, Package: sub.Spec.Package, Channel: sub.Spec.Channel, Catalog: sub.Spec.Catalog,
 			CatalogNamespace: sub.Spec.CatalogNamespace, StartingCSV: sub.Spec.StartingCSV, Approval: sub.Spec.Approval, Config: sub.Spec.Config, InstalledCSV: shared,
+			Rollback: sub.Rollback,
 		})
 	}
 	for _, i := range s.Installed {

@@ -13,6 +13,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/whatif"
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
+	"github.com/chandler-fleet/chandler/services/resolver/resolve"
 )
 
 // world is a state while hypotheses are drawn into it.
@@ -68,7 +69,11 @@ func (w *world) suppose(h whatif.Hypothesis) error {
 		w.put(decide.Subscription{Name: name, Incarnation: h.Incarnation, Version: 1, Spec: p.Spec, Created: w.youngest()})
 	case events.SubscriptionChanged:
 		if i := w.find(name); i >= 0 {
-			w.Subscriptions[i].Spec = p.Spec
+			w.Subscriptions[i].Spec, w.Subscriptions[i].Rollback = p.Spec, resolve.Rollback{}
+		}
+	case events.SubscriptionRollbackRequested:
+		if i := w.find(name); i >= 0 {
+			w.Subscriptions[i].Rollback = resolve.Rollback{From: p.From, To: p.To}
 		}
 	case events.SubscriptionDeleted:
 		w.Subscriptions = slices.DeleteFunc(w.Subscriptions, func(s decide.Subscription) bool { return s.Name == name })

@@ -17,6 +17,7 @@ type finding struct {
 	packages []*offer.Package // of that name, in these
 	channel  bool             // one that is meant has a bundle
 	entries  bool             // one of them may be considered
+	back     bool             // what is looked for is where a rollback leads
 }
 
 // complete says whether every question has an answer.
@@ -39,6 +40,11 @@ func (f finding) statements(w *world) []Statement {
 		s.Choices = first(f.channels(), maxChoices)
 		s.Text = fmt.Sprintf("no operators found in channel %s of package %s in catalog %s referenced by subscription %s%s",
 			cmp.Or(f.sub.Channel, "(any)"), f.sub.Package, f.catalog(), f.sub.Name, instead("its channels are", s.Choices))
+	case !f.entries && f.back:
+		s.Kind = RollbackNotFound
+		s.Channel, s.Bundle = "", f.sub.Rollback.To
+		s.Text = fmt.Sprintf("subscription %s is to go back to %s, which package %s in catalog %s does not hold any more",
+			f.sub.Name, f.sub.Rollback.To, f.sub.Package, f.catalog())
 	case !f.entries:
 		s.Kind = StartingCSVNotFound
 		s.Bundle = f.sub.StartingCSV

@@ -91,6 +91,15 @@ type Subscription struct {
 	// InstalledCSV is what the subscription follows, where Installed.Subscription names another one that follows
 	// the same CSV; else it may be left out.
 	InstalledCSV string `json:"installedCSV,omitempty"`
+	// Rollback is the way back that somebody asked for; empty where nobody did.
+	Rollback Rollback `json:"rollback,omitzero"`
+}
+
+// Rollback leads from one CSV to an earlier one. While From is installed, To is what the subscription wants, from any
+// channel; afterwards From is no candidate any more, so that an upgrade does not bring back what was left.
+type Rollback struct {
+	From string `json:"from"`
+	To   string `json:"to"`
 }
 
 // Installed is one CSV of the namespace that is not a copy.

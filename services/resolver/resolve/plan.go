@@ -37,6 +37,8 @@ func (s *settled) bundle(n nodeID) Planned {
 func (s *settled) reason(r *root, n nodeID) string {
 	e := s.w.nodes[n].edge
 	switch {
+	case r.goesBack():
+		return ReasonRollback
 	case r.installed != nil && (e.Replaces == r.csv() || slices.Contains(e.Skips, r.csv())):
 		return ReasonNextStep
 	case r.installed != nil:

@@ -59,6 +59,7 @@ const (
 	ReasonSubscribed         = "Subscribed"         // not the head, which cannot be had with the rest
 	ReasonNextStep           = "NextStep"           // replaces or skips the installed one (R-GRA-6)
 	ReasonSkipRange          = "SkipRange"          // its range holds the installed version (R-GRA-8)
+	ReasonRollback           = "Rollback"           // somebody wants to go back to it
 	ReasonRequiredPackage    = "RequiredPackage"    // olm.package.required
 	ReasonRequiredAPI        = "RequiredAPI"        // olm.gvk.required
 	ReasonRequiredConstraint = "RequiredConstraint" // olm.constraint
@@ -138,6 +139,7 @@ const (
 	PackageNotFound      StatementKind = "package-not-found"
 	ChannelNotFound      StatementKind = "channel-not-found"
 	StartingCSVNotFound  StatementKind = "starting-csv-not-found"
+	RollbackNotFound     StatementKind = "rollback-not-found"
 	NoCandidates         StatementKind = "no-candidates"
 	UnmanagedCSV         StatementKind = "unmanaged-csv"
 	UnmetRequirement     StatementKind = "unmet-requirement"

@@ -103,6 +103,7 @@ func (r *resolution) roots(w *world) []*root {
 //
 //	nothing installed    startingCSV alone, or each channel from the head down
 //	something installed  what follows it in the channel, nearest the head first; then itself
+//	a rollback from it   what it goes back to, alone, whatever its channel
 //
 // The first question without answer tells what is missing (RESOLVER-NOTES 2.1); that holds for subscriptions
 // with an installed CSV, too: a package, channel or catalog that has gone fails them (2.2).
@@ -112,7 +113,7 @@ func (r *root) look(w *world) {
 	if !ok {
 		return
 	}
-	found := finding{sub: r.sub, catalogs: catalogs}
+	found := finding{sub: r.sub, catalogs: catalogs, back: r.goesBack()}
 	for _, ch := range r.channels(w, catalogs, &found) {
 		r.inChannel(w, ch, &found)
 	}
@@ -120,7 +121,7 @@ func (r *root) look(w *world) {
 		r.cands, r.missing = nil, found.statements(w)
 		return
 	}
-	if r.installed != nil {
+	if r.installed != nil && !r.goesBack() {
 		r.cands = append(r.cands, r.node)
 	}
 	if len(r.cands) == 0 {
@@ -175,7 +176,7 @@ func (r *root) channels(w *world, catalogs []int32, found *finding) []*stretch {
 		found.packages = append(found.packages, p)
 		for i := range p.Channels {
 			ch := &p.Channels[i]
-			if r.sub.Channel != "" && ch.Name != r.sub.Channel || len(ch.All) == 0 {
+			if r.sub.Channel != "" && ch.Name != r.sub.Channel && !r.goesBack() || len(ch.All) == 0 {
 				continue
 			}
 			found.channel = true
@@ -194,7 +195,26 @@ func (r *root) channels(w *world, catalogs []int32, found *finding) []*stretch {
 	return out
 }
 
+// goesBack says whether a rollback from what is installed was asked for.
+func (r *root) goesBack() bool {
+	return r.sub != nil && r.installed != nil && r.sub.Rollback.From == r.installed.CSV
+}
+
+// back takes what a rollback leads to, where it is met first.
+func (r *root) back(w *world, s *stretch, found *finding) {
+	for _, p := range s.parts {
+		if _, ok := p.channel.All[r.sub.Rollback.To]; ok && !found.entries {
+			r.cands = append(r.cands, w.named(p.catalog, p.pkg, p.channel, r.sub.Rollback.To))
+			found.entries = true
+		}
+	}
+}
+
 func (r *root) inChannel(w *world, s *stretch, found *finding) {
+	if r.goesBack() {
+		r.back(w, s, found)
+		return
+	}
 	if r.installed == nil && r.sub.StartingCSV != "" {
 		r.start(w, s, found)
 		return
@@ -296,8 +316,11 @@ func (r *root) ambiguous(w *world, s *stretch) failure {
 
 // takes says whether an entry is a candidate: any for a new subscription, a successor for an installed CSV
 // (R-GRA-9, RESOLVER-NOTES 2.4). An installed CSV without version counts as 0.0.0. An entry may follow itself by
-// its range; it is there already then, and nothing is planned.
+// its range; it is there already then, and nothing is planned. What a rollback left is none.
 func (r *root) takes(e *offer.Entry) bool {
+	if e.Name == r.sub.Rollback.From {
+		return false
+	}
 	if r.installed == nil || e.Replaces == r.installed.CSV || slices.Contains(e.Skips, r.installed.CSV) {
 		return true
 	}

@@ -121,6 +121,8 @@ const (
 	Deprecated       Code = "deprecated"           // its catalog says so
 	Skipped          Code = "skipped"              // another entry of the channel skips it
 	OtherChannel     Code = "other-channel"        // the subscription follows another channel
+	RolledBack       Code = "rolled-back"          // a rollback left it
+	Condition        Code = "operator-condition"   // the installed operator does not let itself be upgraded
 	OtherCatalog     Code = "other-catalog"        // the subscription follows another catalog
 	HiddenCatalog    Code = "hidden-catalog"       // the operator group excludes global catalogs
 	ImagePending     Code = "bundle-image-pending" // its image is being fetched

@@ -41,6 +41,9 @@ func (s *subject) plain(o *choice) []Reason {
 	if s.sub == nil {
 		return out
 	}
+	if s.sub.Rollback.From == o.csv {
+		out = append(out, Reason{Code: RolledBack, Text: fmt.Sprintf("subscription %s went back from it to %s; it is taken again once the subscription is changed", s.sub.Name, s.sub.Rollback.To)})
+	}
 	if s.sub.Catalog != "" && s.followedCatalog() != o.catalog.Key {
 		return append(out, Reason{Code: OtherCatalog, Text: fmt.Sprintf("it is in catalog %s, and subscription %s follows catalog %s", o.catalog.Key, s.sub.Name, s.followedCatalog())})
 	}

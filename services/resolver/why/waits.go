@@ -13,6 +13,9 @@ import (
 // phaseSucceeded is the phase in which an operator may be upgraded (R-GRA-6).
 const phaseSucceeded = "Succeeded"
 
+// reasonNotUpgradeable is the reason of a plan's block by the operator itself (R-COND-3).
+const reasonNotUpgradeable = "OperatorConditionNotUpgradeable"
+
 // classStopped is the class of a plan's block by the stop switch.
 const classStopped = "stopped"
 
@@ -80,6 +83,8 @@ func (s *subject) plan(p decide.Plan) Reason {
 	switch {
 	case p.State.PhaseAt(now) == installplan.RequiresApproval:
 		return approval(p.State, now)
+	case p.State.Blocked.Reason == reasonNotUpgradeable:
+		return Reason{Code: Condition, Plan: name, Text: fmt.Sprintf("install plan %s waits: what is installed does not let itself be upgraded (its OperatorCondition says Upgradeable=False)", name)}
 	case p.State.Blocked.Class == classStopped:
 		return Reason{Code: Stopped, Plan: name, Text: fmt.Sprintf("the stop switch holds install plan %s up", name)}
 	case !p.State.Executable(now):

@@ -79,7 +79,9 @@ type Deps struct {
 	PlanReads          PlanReads
 	PlanWrites         PlanWrites
 	OperatorReads      OperatorReads
+	OperatorWrites     OperatorWrites
 	Explain            Explainer
+	PlanCheck          PlanChecker
 	Events             EventReads
 	Effects            Effects
 	TokenWrites        TokenWrites

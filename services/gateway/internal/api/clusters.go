@@ -17,6 +17,7 @@ type ClusterReads interface {
 type ClusterWrites interface {
 	RegisterCluster(ctx context.Context, who model.Caller, in model.RegisterCluster) (model.Cluster, error)
 	ReplaceCredentials(ctx context.Context, who model.Caller, name string, in model.ReplaceCredentials) (model.Removed, error)
+	ConfigureCluster(ctx context.Context, who model.Caller, name string, in model.ConfigureCluster) (model.ConfiguredCluster, error)
 	RemoveCluster(ctx context.Context, who model.Caller, name string) (model.Removed, error)
 }
 
@@ -54,6 +55,17 @@ func (a *API) clusters() {
 				return nil, err
 			}
 			return read(a.d.ClusterReads.Cluster(ctx, who, in.Cluster))
+		})
+
+	register(a, needWrite, operation(http.MethodPatch, "/clusters/{cluster}", "configure-cluster", tagClusters,
+		"Change how a cluster is treated; settings that are left out stay"),
+		func(ctx context.Context, who model.Caller, in *struct {
+			ClusterPath
+			Body model.ConfigureCluster
+		},
+		) (*written[model.ConfiguredCluster], error) {
+			c, err := a.d.ClusterWrites.ConfigureCluster(ctx, who, in.Cluster, in.Body)
+			return wrote(c, c.Position, "", err)
 		})
 
 	register(a, needWrite, operation(http.MethodDelete, "/clusters/{cluster}", "remove-cluster", tagClusters,

@@ -14,7 +14,13 @@ type Explainer interface {
 	WhyOperator(ctx context.Context, who model.Caller, cluster, namespace, name string) (model.OperatorReasoning, error)
 }
 
-// explanations are questions that the resolver answers. What is asked about must be known here first, so that a
+// PlanChecker answers what stands in the way of a plan; the executor of its cluster does. It is errs.Unavailable while that
+// is away.
+type PlanChecker interface {
+	CheckPlan(ctx context.Context, who model.Caller, p model.InstallPlan) (model.PlanCheck, error)
+}
+
+// explanations are questions that other services answer. What is asked about must be known here first, so that a
 // caller learns the same of what is not there whoever answers.
 func (a *API) explanations() {
 	register(a, needRead, operation(http.MethodGet, pathSubscriptions+"/{name}/explanation", "explain-subscription", tagSubscriptions,
@@ -47,6 +53,22 @@ func (a *API) explanations() {
 				return nil, err
 			}
 			return read(a.d.Explain.ExplainPlan(ctx, who, p))
+		})
+	register(a, needRead, operation(http.MethodGet, "/installplans/{id}/check", "check-installplan", tagPlans,
+		"Ask the cluster what stands in the way of a plan now: every missing right, each custom resource definition with whether it may be changed and undone, and anything else"),
+		func(ctx context.Context, who model.Caller, in *struct {
+			PlanPath
+			ReadQuery
+		},
+		) (*output[model.PlanCheck], error) {
+			if err := a.wait(ctx, who, a.d.Views.InstallPlans, in.ReadQuery); err != nil {
+				return nil, err
+			}
+			p, err := a.d.PlanReads.InstallPlan(ctx, who, in.ID)
+			if err != nil {
+				return nil, err
+			}
+			return read(a.d.PlanCheck.CheckPlan(ctx, who, p))
 		})
 	register(a, needRead, operation(http.MethodGet, "/clusters/{cluster}/namespaces/{namespace}/operators/{name}/why", "why-operator", tagOperators,
 		"Say why an operator is there, and for every newer version why it is not taken; name is its CSV, its subscription or its package"),

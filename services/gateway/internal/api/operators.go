@@ -3,8 +3,12 @@ package api
 import (
 	"context"
 	"net/http"
+	"reflect"
+
+	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/chandler-fleet/chandler/services/gateway/model"
+	"github.com/chandler-fleet/chandler/services/gateway/operator"
 	"github.com/chandler-fleet/chandler/services/gateway/operatorgroup"
 )
 
@@ -12,11 +16,20 @@ import (
 type OperatorReads interface {
 	Operators(ctx context.Context, who model.Caller, f model.OperatorFilter) ([]model.Operator, []string, error)
 	Operator(ctx context.Context, who model.Caller, cluster, namespace, name string) (model.Operator, error)
+	Leftovers(ctx context.Context, who model.Caller, f model.LeftoverFilter) ([]model.Leftovers, []string, error)
+}
+
+// OperatorWrites carries out intents about installed operators.
+type OperatorWrites interface {
+	RemovalPlan(ctx context.Context, who model.Caller, name operator.Name, crds []string) (model.RemovalPlan, error)
+	Uninstall(ctx context.Context, who model.Caller, name operator.Name, in model.Uninstall) (model.RemovalRequested, error)
 }
 
 const tagOperators = "Operators"
 
 func (a *API) operators() {
+	a.uninstall()
+	a.leftovers()
 	register(a, needRead, operation(http.MethodGet, "/operators", "list-operators", tagOperators, "List installed operators of the fleet"),
 		func(ctx context.Context, who model.Caller, in *struct {
 			ListQuery
@@ -24,14 +37,18 @@ func (a *API) operators() {
 			Namespace string `query:"namespace" maxLength:"63"`
 			Package   string `query:"package" maxLength:"63"`
 			Phase     string `query:"phase" enum:"Pending,InstallReady,Installing,Succeeded,Failed,Unknown,Replacing,Deleting"`
+			Serves    string `query:"serves" maxLength:"63" doc:"Only those whose operator group serves this namespace"`
 		},
 		) (*listOutput[model.Operator], error) {
 			page, err := a.waitList(ctx, who, a.d.Views.Operators, in.ListQuery)
+			if err == nil && in.Serves != "" {
+				_, err = a.waitList(ctx, who, a.d.Views.OperatorGroups, in.ListQuery)
+			}
 			if err != nil {
 				return nil, err
 			}
 			return listed(a.d.OperatorReads.Operators(ctx, who, model.OperatorFilter{
-				Cluster: in.Cluster, Namespace: in.Namespace, Package: in.Package, Phase: in.Phase, Page: page,
+				Cluster: in.Cluster, Namespace: in.Namespace, Package: in.Package, Phase: in.Phase, Serves: in.Serves, Page: page,
 			}))
 		})
 	register(a, needRead, operation(http.MethodGet, "/clusters/{cluster}/namespaces/{namespace}/operators/{name}", "get-operator", tagOperators,
@@ -45,6 +62,60 @@ func (a *API) operators() {
 				return nil, err
 			}
 			return read(a.d.OperatorReads.Operator(ctx, who, in.Cluster, in.Namespace, in.Name))
+		})
+}
+
+// UninstallQuery says how an operator is uninstalled.
+type UninstallQuery struct {
+	CRDs          []string `query:"crds" maxItems:"1000" doc:"Custom resource definitions of the operator's that are to be deleted, and with them all their objects, by name; * is all of its own. Without it they stay."`
+	Subscriptions string   `query:"subscriptions" enum:"delete" doc:"Subscriptions that want the operator are deleted, too; without it they are a conflict"`
+	Plan          string   `query:"plan" maxLength:"80" doc:"Digest of the removal plan that was shown: exactly that is done, or nothing. It is needed where other operators need an API of this one"`
+	DryRun        bool     `query:"dryRun" doc:"Nothing is written: the answer has status 200 and is what the removal would do now, as the cluster says"`
+}
+
+func (a *API) uninstall() {
+	schemas := a.huma.OpenAPI().Components.Schemas
+	answer := func(description string, of reflect.Type) *huma.Response {
+		return &huma.Response{Description: description, Content: map[string]*huma.MediaType{"application/json": {Schema: schemas.Schema(of, true, "")}}}
+	}
+	op := operation(http.MethodDelete, "/clusters/{cluster}/namespaces/{namespace}/operators/{name}", "uninstall-operator", tagOperators,
+		"Uninstall an operator; its definitions and their objects stay unless they are asked for")
+	op.DefaultStatus = http.StatusAccepted
+	op.Responses = map[string]*huma.Response{
+		"202": answer("Accepted; the operator says how far it is, until it is gone", typeOf[model.RemovalRequested]()),
+		"200": answer("The removal plan, with dryRun=true", typeOf[model.RemovalPlan]()),
+	}
+	register(a, needWrite, op, func(ctx context.Context, who model.Caller, in *struct {
+		ObjectPath
+		UninstallQuery
+	},
+	) (*tried, error) {
+		name := operator.Name{Cluster: in.Cluster, Namespace: in.Namespace, Name: in.Name}
+		if in.DryRun {
+			p, err := a.d.OperatorWrites.RemovalPlan(ctx, who, name, in.CRDs)
+			return wroteOr(http.StatusOK, p, "", "", err)
+		}
+		r, err := a.d.OperatorWrites.Uninstall(ctx, who, name, model.Uninstall{CRDs: in.CRDs, Plan: in.Plan, Subscriptions: in.Subscriptions != ""})
+		return wroteOr(http.StatusAccepted, r, r.Position, objectLocation("operators", in.Cluster, in.Namespace, in.Name), err)
+	})
+}
+
+func (a *API) leftovers() {
+	register(a, needRead, operation(http.MethodGet, "/leftovers", "list-leftovers", tagOperators, "List what uninstalled operators left in their clusters"),
+		func(ctx context.Context, who model.Caller, in *struct {
+			ListQuery
+			Cluster   string `query:"cluster" maxLength:"63"`
+			Namespace string `query:"namespace" maxLength:"63"`
+			Package   string `query:"package" maxLength:"63"`
+		},
+		) (*listOutput[model.Leftovers], error) {
+			page, err := a.waitList(ctx, who, a.d.Views.Operators, in.ListQuery)
+			if err != nil {
+				return nil, err
+			}
+			return listed(a.d.OperatorReads.Leftovers(ctx, who, model.LeftoverFilter{
+				Cluster: in.Cluster, Namespace: in.Namespace, Package: in.Package, Page: page,
+			}))
 		})
 }
 

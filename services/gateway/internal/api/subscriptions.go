@@ -18,6 +18,7 @@ type SubscriptionReads interface {
 type SubscriptionWrites interface {
 	CreateSubscription(ctx context.Context, who model.Caller, name subscription.Name, in model.SubscriptionSpec, how model.Validate) (model.Subscription, error)
 	ChangeSubscription(ctx context.Context, who model.Caller, name subscription.Name, in model.SubscriptionSpec, how model.Validate) (model.Subscription, error)
+	RollbackSubscription(ctx context.Context, who model.Caller, name subscription.Name, in model.RollBack) (model.Subscription, error)
 	DeleteSubscription(ctx context.Context, who model.Caller, name subscription.Name) (model.Removed, error)
 }
 
@@ -115,6 +116,16 @@ func (a *API) subscriptionWrites() {
 			}
 			s, err := a.d.SubscriptionWrites.ChangeSubscription(ctx, who, in.subscription(), in.Body, model.Validate(in.Validate))
 			return wroteOr(http.StatusOK, s, s.Position, "", err)
+		})
+	register(a, needWrite, operation(http.MethodPost, pathSubscriptions+"/{name}/rollback", "rollback-subscription", tagSubscriptions,
+		"Go back to a version that was installed before; the plan for it waits for approval"),
+		func(ctx context.Context, who model.Caller, in *struct {
+			ObjectPath
+			Body model.RollBack
+		},
+		) (*written[model.Subscription], error) {
+			s, err := a.d.SubscriptionWrites.RollbackSubscription(ctx, who, in.subscription(), in.Body)
+			return wrote(s, s.Position, "", err)
 		})
 	register(a, needWrite, triable[model.Removed](a, operation(http.MethodDelete, pathSubscriptions+"/{name}", "delete-subscription", tagSubscriptions,
 		"End a subscription; the installed operator stays")),

@@ -1,5 +1,6 @@
-// Package ask puts questions of the API to the resolver, over the bus: why a decision came out as it did, and
-// why an operator is not a newer one. The gateway never resolves (DESIGN, settled details).
+// Package ask puts questions of the API to other services, over the bus: to the resolver why a decision came out as it
+// did, and why an operator is not a newer one; to the installer what stands in the way of a plan in its cluster. The
+// gateway never resolves, and never looks into a cluster (DESIGN, settled details).
 package ask
 
 import (

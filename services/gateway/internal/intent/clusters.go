@@ -53,6 +53,16 @@ func (s *Service) ReplaceCredentials(ctx context.Context, who model.Caller, name
 	return model.Removed{Position: out.Position}, err
 }
 
+// ConfigureCluster changes how a cluster is treated.
+func (s *Service) ConfigureCluster(ctx context.Context, who model.Caller, name string, in model.ConfigureCluster) (model.ConfiguredCluster, error) {
+	out, err := s.onCluster(ctx, who, name, func(context.Context, pgx.Tx, cluster.State) (cluster.Command, error) {
+		return cluster.Configure{Settings: events.ClusterSettings(in)}, nil
+	})
+	return model.ConfiguredCluster{
+		Name: name, Settings: model.ClusterSettings(out.State.Settings), Version: out.Version, Position: out.Position,
+	}, err
+}
+
 // RemoveCluster lets go of a cluster and erases its credential.
 func (s *Service) RemoveCluster(ctx context.Context, who model.Caller, name string) (model.Removed, error) {
 	out, err := s.onCluster(ctx, who, name, func(ctx context.Context, tx pgx.Tx, _ cluster.State) (cluster.Command, error) {
@@ -74,6 +84,7 @@ func (s *Service) putCredential(ctx context.Context, tx pgx.Tx, who model.Caller
 func clusterAnswer(out outcome[cluster.State]) model.Cluster {
 	return model.Cluster{
 		Name: out.State.Name, Labels: out.State.Labels, State: model.ClusterRegistered,
+		Settings:     model.ClusterSettings(out.State.Settings),
 		RegisteredAt: out.Time, UpdatedAt: out.Time,
 		Stream: out.Stream.String(), Version: out.Version, Position: out.Position,
 	}

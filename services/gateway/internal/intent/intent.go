@@ -23,6 +23,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/cataloghook"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 	"github.com/chandler-fleet/chandler/services/gateway/operatorhub"
+	"github.com/chandler-fleet/chandler/services/gateway/subscription"
 )
 
 const (
@@ -86,6 +87,11 @@ type Catalogs interface {
 	Offer(ctx context.Context, q pg.Querier, tenant, subject, cluster, pkg string) (catalog.Offer, error)
 }
 
+// History answers what a subscription has installed, and what it had before.
+type History interface {
+	Past(ctx context.Context, q pg.Querier, tenant string, name subscription.Name) (model.Past, error)
+}
+
 // Service carries out intents.
 type Service struct {
 	Pool        *pg.Pool
@@ -101,7 +107,9 @@ type Service struct {
 	Tenants     Tenants
 	Tokens      Tokens
 	Previews    Previews
+	History     History
 	Asker       Asker
+	Subscribers Subscribers
 	Now         func() time.Time
 	NewID       func() uuid.UUID
 	Slog        *slog.Logger

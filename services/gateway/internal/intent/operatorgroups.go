@@ -57,7 +57,16 @@ func groupAnswer(out outcome[operatorgroup.State]) model.OperatorGroup {
 	n := out.State.Name
 	return model.OperatorGroup{
 		Cluster: n.Cluster, Namespace: n.Namespace, Name: n.Name, Spec: model.OperatorGroupSpec(out.State.Spec),
+		Targets: declared(out.State.Spec), ProvidedAPIs: append([]string{}, out.State.Spec.ProvidedAPIs...),
 		Conditions: []model.Condition{}, CreatedAt: out.Time, UpdatedAt: out.Time,
 		Stream: out.Stream.String(), Version: out.Version, Position: out.Position,
 	}
+}
+
+// declared are the targets as far as the intent alone says them.
+func declared(s events.OperatorGroupSpec) []string {
+	if s.Global() {
+		return []string{""}
+	}
+	return append([]string{}, s.TargetNamespaces...)
 }

@@ -75,6 +75,46 @@ func (s *Service) ChangeSubscription(ctx context.Context, who model.Caller, name
 	return subscriptionAnswer(out, in), nil
 }
 
+// RollbackSubscription asks to go back to a version that was installed before.
+func (s *Service) RollbackSubscription(ctx context.Context, who model.Caller, name subscription.Name, in model.RollBack) (model.Subscription, error) {
+	var asked subscription.Rollback
+	out, err := s.onSubscription(ctx, who, name, func(ctx context.Context, tx pgx.Tx, now subscription.State) (subscription.Command, error) {
+		if !now.Created {
+			return subscription.Rollback{}, nil // which says that there is none
+		}
+		past, err := s.History.Past(ctx, tx, who.Tenant, name)
+		if err != nil {
+			return nil, err
+		}
+		asked, err = wayBack(name, past, in.To)
+		return asked, err
+	})
+	if err != nil {
+		return model.Subscription{}, err
+	}
+	answer := subscriptionAnswer(out, model.SubscriptionSpec{
+		Package: out.State.Spec.Package, Channel: out.State.Spec.Channel, Catalog: out.State.Spec.Catalog,
+		CatalogNamespace: out.State.Spec.CatalogNamespace, StartingCSV: out.State.Spec.StartingCSV,
+	})
+	answer.Status.InstalledCSV, answer.Status.Rollback = asked.From, &model.Rollback{From: asked.From, To: asked.To}
+	return answer, nil
+}
+
+// wayBack chooses where a rollback leads.
+func wayBack(name subscription.Name, past model.Past, to string) (subscription.Rollback, error) {
+	switch {
+	case past.CSV == "":
+		return subscription.Rollback{}, errs.New(errs.Unprocessable, "subscription %q has nothing installed that one could go back from", name.Subject()).At("/to", "earlier-version")
+	case len(past.Before) == 0:
+		return subscription.Rollback{}, errs.New(errs.Unprocessable, "nothing was installed before %s that one could go back to", past.CSV).At("/to", "earlier-version")
+	case to == "":
+		to = past.Before[0]
+	case !slices.Contains(past.Before, to):
+		return subscription.Rollback{}, errs.New(errs.Unprocessable, "%s was not installed before %s; there were: %s", to, past.CSV, choices(past.Before)).At("/to", "earlier-version")
+	}
+	return subscription.Rollback{From: past.CSV, To: to}, nil
+}
+
 // DeleteSubscription ends the intent; the installed operator stays (R-SUB-32).
 func (s *Service) DeleteSubscription(ctx context.Context, who model.Caller, name subscription.Name) (model.Removed, error) {
 	out, err := s.onSubscription(ctx, who, name, func(context.Context, pgx.Tx, subscription.State) (subscription.Command, error) {
@@ -105,6 +145,9 @@ func (s *Service) checkedConfig(ctx context.Context, tx pgx.Tx, who model.Caller
 	}
 	body, err := canonicalConfig(in.Config)
 	if err != nil || body == nil {
+		return "", err
+	}
+	if err := subscription.CheckTokens(body, in.Approval); err != nil && how != model.ValidateLenient {
 		return "", err
 	}
 	return s.Bodies.Commit(ctx, tx, who.Tenant, kindSubscriptionConfig, body, announced(ctx, previous))

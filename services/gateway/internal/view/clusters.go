@@ -12,13 +12,15 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/projection"
+	"github.com/chandler-fleet/chandler/services/gateway/cluster"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
 func clustersProjection() projection.Projection {
 	return projection.Projection{
-		Name: Clusters, Version: 1, Schema: schema, Tables: []string{"clusters"},
-		Types: typesOf(events.ClusterRegistered{}, events.ClusterCredentialReplaced{}, events.ClusterRemoved{}, events.ClusterObserved{}),
+		Name: Clusters, Version: 2, Schema: schema, Tables: []string{"clusters"},
+		Types: typesOf(events.ClusterRegistered{}, events.ClusterCredentialReplaced{}, events.ClusterConfigured{}, events.ClusterRemoved{},
+			events.ClusterObserved{}),
 		Apply: applyCluster,
 	}
 }
@@ -34,11 +36,14 @@ func applyCluster(ctx context.Context, tx pgx.Tx, t projection.Tables, e eventlo
 		return exec(ctx, tx, `insert into `+table+` (tenant, name, labels, state, reason, kubernetes_version, holder_epoch, registered, updated, stream, version)
 			values ($1, $2, $3, $4, '', '', 0, $5, $5, $6, $7)
 			on conflict (tenant, name) do update set labels = excluded.labels, state = excluded.state, reason = '', kubernetes_version = '',
-				holder_epoch = 0, registered = excluded.registered, updated = excluded.updated, stream = excluded.stream, version = excluded.version`,
+				holder_epoch = 0, settings = '{}', registered = excluded.registered, updated = excluded.updated, stream = excluded.stream, version = excluded.version`,
 			e.Tenant, e.Subject, labels, model.ClusterRegistered, e.Time, e.Stream, e.Version)
 	case events.ClusterCredentialReplaced:
 		return exec(ctx, tx, `update `+table+` set updated = $3, version = $4 where tenant = $1 and name = $2`,
 			e.Tenant, e.Subject, e.Time, e.Version)
+	case events.ClusterConfigured:
+		return exec(ctx, tx, `update `+table+` set settings = $3, updated = $4, version = $5 where tenant = $1 and name = $2`,
+			e.Tenant, e.Subject, p.Settings, e.Time, e.Version)
 	case events.ClusterObserved:
 		return exec(ctx, tx, `update `+table+` set state = $3, reason = $4,
 				kubernetes_version = coalesce(nullif($5, ''), kubernetes_version), holder_epoch = greatest($6, holder_epoch),
@@ -53,12 +58,14 @@ func applyCluster(ctx context.Context, tx pgx.Tx, t projection.Tables, e eventlo
 }
 
 const clusterColumns = `select c.name, c.labels, c.state, c.reason, c.kubernetes_version, c.holder_epoch,
-	c.registered, c.updated, c.stream, c.version from gateway.clusters c`
+	c.settings, c.registered, c.updated, c.stream, c.version from gateway.clusters c`
 
 func scanCluster(row pgx.Row) (model.Cluster, error) {
 	var c model.Cluster
+	var settings events.ClusterSettings
 	err := row.Scan(&c.Name, &c.Labels, &c.State, &c.Reason, &c.KubernetesVersion, &c.HolderEpoch,
-		&c.RegisteredAt, &c.UpdatedAt, &c.Stream, &c.Version)
+		&settings, &c.RegisteredAt, &c.UpdatedAt, &c.Stream, &c.Version)
+	c.Settings = model.ClusterSettings(settings.WithDefaults())
 	return c, err
 }
 
@@ -123,9 +130,23 @@ func (r *Reader) Cluster(ctx context.Context, who model.Caller, name string) (c 
 			return err
 		}
 		items := []model.Cluster{c}
-		err = sayClusters(ctx, tx, who.Tenant, items)
+		if err = sayClusters(ctx, tx, who.Tenant, items); err != nil {
+			return err
+		}
 		c = items[0]
-		return err
+		rows, err := tx.Query(ctx, `select namespace, csv, value::text from resolver_api.platform_limits where tenant = $1 and cluster = $2
+			order by namespace, csv, value::text`, who.Tenant, name)
+		if err != nil {
+			return pg.Err(err)
+		}
+		limits, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (l cluster.Limit, err error) {
+			var value string
+			err = r.Scan(&l.Namespace, &l.CSV, &value)
+			l.Value = json.RawMessage(value)
+			return l, err
+		})
+		c.PlatformUpgrade = cluster.PlatformUpgrade(limits)
+		return pg.Err(err)
 	})
 	return c, err
 }

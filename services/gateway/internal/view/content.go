@@ -148,6 +148,8 @@ const (
 	messageCluster = "cluster"
 	messagePlan    = "installplan"
 	messageCSV     = "csv"
+	messageRemoval = "removal"
+	messageGroup   = "operatorgroup" // its subjects end in the type of a condition
 )
 
 // say adds the installer's sentences for people to items. place gives an item's subject and where its

@@ -2,13 +2,16 @@ package view
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
+	"github.com/chandler-fleet/chandler/services/gateway/subscription"
 )
 
 // shownState is the table of R-SUB §4.3 in SQL.
@@ -29,7 +32,7 @@ const subscriptionColumns = `select s.cluster, s.namespace, s.name, s.package, s
 	s.spec_event, s.spec_since, s.installed_event, s.installed_since,
 	coalesce(h.state, ''), coalesce(h.reason, ''), coalesce(h.event_id, ''), h.since, coalesce(h.subject, ''), coalesce(h.variant, ''),
 	coalesce(h.revision_event, ''), h.revision_since, coalesce(h.state = 'Ready', false) or exists (select from gateway.catalogs c where ` + visibleCatalogs + `),
-	s.created, s.updated, s.stream, s.version
+	s.rollback_from, s.rollback_to, s.created, s.updated, s.stream, s.version
 	from gateway.subscriptions s
 	left join gateway.clusters k on k.tenant = s.tenant and k.name = s.cluster
 	left join gateway.subscription_csvs v on v.tenant = s.tenant and v.cluster = s.cluster and v.namespace = s.namespace and v.name = s.installed_csv
@@ -67,6 +70,7 @@ type subscriptionRow struct {
 
 func scanSubscription(row pgx.Row) (subscriptionRow, error) {
 	var s subscriptionRow
+	var back model.Rollback
 	err := row.Scan(&s.Cluster, &s.Namespace, &s.Name, &s.Spec.Package, &s.Spec.Channel, &s.Spec.Catalog, &s.Spec.CatalogNamespace,
 		&s.Spec.StartingCSV, &s.Spec.Approval, &s.config, &s.Generated, &s.Status.State, &s.Status.CurrentCSV, &s.Status.InstalledCSV, &s.Status.Phase,
 		&s.plan.ID, &s.plan.Name, &s.plan.Generation, &s.plan.Phase, &s.planReason, &s.planEvent, &s.planSince,
@@ -74,13 +78,16 @@ func scanSubscription(row pgx.Row) (subscriptionRow, error) {
 		&s.failed, &s.explanation, &s.failedEvent, &s.failedSince, &s.missingEvent, &s.missingSince,
 		&s.specEvent, &s.specSince, &s.installedEvent, &s.installedSince,
 		&s.catalogState, &s.catalogReason, &s.catalogEvt, &s.catalogSince, &s.catalogSubject, &s.catalogVariant,
-		&s.revisionEvent, &s.revisionSince, &s.anyCatalog,
+		&s.revisionEvent, &s.revisionSince, &s.anyCatalog, &back.From, &back.To,
 		&s.CreatedAt, &s.UpdatedAt, &s.Stream, &s.Version)
 	if err != nil {
 		return s, err
 	}
 	if s.plan.Phase == "" { // it ended before it was begun
 		s.plan = model.PlanRef{}
+	}
+	if back.From != "" {
+		s.Status.Rollback = &back
 	}
 	if s.explanation != "" {
 		s.Status.Explanation = &model.Explanation{Digest: s.explanation}
@@ -178,4 +185,30 @@ func explain(status *model.SubscriptionStatus, condition string) {
 			status.Conditions[i].Message = sentences
 		}
 	}
+}
+
+// maxPast bounds how far back a subscription can be led: further versions have long lost their data's form.
+const maxPast = 20
+
+// Past is what a subscription has installed and what it had before, as far as finished plans lead back. Where a
+// rollback led to is not left by it again: what counts is what each version had replaced when it came.
+func (r *Reader) Past(ctx context.Context, q pg.Querier, tenant string, name subscription.Name) (model.Past, error) {
+	var p model.Past
+	err := pg.Err(q.QueryRow(ctx, `select installed_csv from gateway.subscriptions where tenant = $1 and cluster = $2 and namespace = $3 and name = $4`,
+		tenant, name.Cluster, name.Namespace, name.Name).Scan(&p.CSV))
+	if errs.Is(err, errs.NotFound) {
+		return p, nil
+	}
+	for at := p.CSV; err == nil && at != "" && len(p.Before) < maxPast; {
+		err = pg.Err(q.QueryRow(ctx, `select coalesce(max(b ->> 'replaces'), '') from (select p.bundles from gateway.installplans p
+			where p.tenant = $1 and p.cluster = $2 and p.namespace = $3 and p.phase = 'Complete'
+			and p.bundles @> jsonb_build_array(jsonb_build_object('csv', $4::text)) and not p.bundles @> jsonb_build_array(jsonb_build_object('csv', $4::text, 'reason', 'Rollback'))
+			order by p.epoch desc, p.position desc limit 1) newest, jsonb_array_elements(newest.bundles) b where b ->> 'csv' = $4`,
+			tenant, name.Cluster, name.Namespace, at).Scan(&at))
+		if at == "" || slices.Contains(p.Before, at) || at == p.CSV {
+			break
+		}
+		p.Before = append(p.Before, at)
+	}
+	return p, err
 }

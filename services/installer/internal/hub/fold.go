@@ -19,13 +19,16 @@ import (
 
 // handle folds one event into the tables and marks what it touches.
 func (h *Hub) handle(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+	if err := count(ctx, tx, e); err != nil {
+		return err
+	}
 	switch e.StreamID.Kind {
 	case events.KindCluster:
 		return h.foldCluster(ctx, tx, e)
 	case events.KindOperatorGroup:
 		return h.foldGroup(ctx, tx, e)
 	case events.KindSubscription:
-		return foldSubscription(ctx, tx, e)
+		return h.foldSubscription(ctx, tx, e)
 	case events.KindInstallPlan:
 		return h.foldPlan(ctx, tx, e)
 	case events.KindCSV:
@@ -70,6 +73,11 @@ func (h *Hub) foldCluster(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) e
 		// What was heard of the holder was heard with the credential before: that the new one does not work shows at once.
 		_, err := tx.Exec(ctx, `update installer.holders set heard = '-infinity' where tenant = $1 and cluster_id = $2`, e.Tenant, id)
 		return err
+	case events.ClusterConfigured:
+		if _, err := tx.Exec(ctx, `update installer.clusters set settings = $3 where tenant = $1 and cluster_id = $2`, e.Tenant, id, p.Settings); err != nil {
+			return err
+		}
+		return h.markCluster(ctx, tx, e, e.Envelope.Subject)
 	case events.ClusterRemoved:
 		if _, err := tx.Exec(ctx, `update installer.clusters set removed = true where tenant = $1 and cluster_id = $2`, e.Tenant, id); err != nil {
 			return err
@@ -125,9 +133,9 @@ func (h *Hub) foldGroup(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) err
 	return h.mark(ctx, tx, bus.Interactive, e, s.cluster, s.namespace)
 }
 
-// foldSubscription keeps which configuration a subscription has. It touches no scope: a plan carries the
-// configuration that it was proposed with.
-func foldSubscription(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+// foldSubscription keeps what a subscription says. It touches a scope only where that is shown or configures something
+// there: a plan carries the configuration that it was proposed with.
+func (h *Hub) foldSubscription(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
 	s, err := parseSubject(e.Envelope.Subject)
 	if err != nil {
 		return err
@@ -141,16 +149,40 @@ func foldSubscription(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error
 	case events.SubscriptionChanged:
 		spec = p.Spec
 	case events.SubscriptionDeleted:
-		_, err := tx.Exec(ctx, `delete from installer.subscriptions where tenant = $1 and cluster = $2 and namespace = $3 and name = $4`,
-			e.Tenant, s.cluster, s.namespace, s.name)
-		return err
+		// The operator stays as it was configured last (R-SUB-32): its plan takes that over.
+		if _, err := tx.Exec(ctx, `update installer.plans p set configs = p.configs || jsonb_build_object(c.name, s.config)
+			from installer.subscriptions s, installer.csvs c
+			where s.tenant = $1 and s.cluster = $2 and s.namespace = $3 and s.name = $4 and s.config <> ''
+			and c.tenant = s.tenant and c.cluster = s.cluster and c.namespace = s.namespace and c.package = s.spec ->> 'package'
+			and p.tenant = c.tenant and p.plan = case when c.plan ~ '^[0-9a-f-]{36}$' then c.plan::uuid end`, e.Tenant, s.cluster, s.namespace, s.name); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `delete from installer.subscriptions where tenant = $1 and cluster = $2 and namespace = $3 and name = $4`,
+			e.Tenant, s.cluster, s.namespace, s.name); err != nil {
+			return err
+		}
+		return h.markShown(ctx, tx, e, s, spec.Package)
 	default: // resolution.* stands in the same stream and says nothing about the configuration
 		return nil
 	}
-	_, err = tx.Exec(ctx, `insert into installer.subscriptions values ($1, $2, $3, $4, $5)
-		on conflict (tenant, cluster, namespace, name) do update set config = excluded.config`,
-		e.Tenant, s.cluster, s.namespace, s.name, spec.Config)
-	return err
+	if _, err = tx.Exec(ctx, `insert into installer.subscriptions (tenant, cluster, namespace, name, config, spec) values ($1, $2, $3, $4, $5, $6)
+		on conflict (tenant, cluster, namespace, name) do update set config = excluded.config, spec = excluded.spec`,
+		e.Tenant, s.cluster, s.namespace, s.name, spec.Config, spec); err != nil {
+		return err
+	}
+	return h.markShown(ctx, tx, e, s, spec.Package)
+}
+
+// markShown marks the scope of a subscription where subscriptions are shown in the cluster, or where an operator of its
+// package is installed.
+func (h *Hub) markShown(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, s subject, pkg string) error {
+	var shown bool
+	if err := tx.QueryRow(ctx, `select exists (select from installer.clusters where tenant = $1 and name = $2 and not removed and settings ->> 'mirror' = $3)
+		or exists (select from installer.csvs where tenant = $1 and cluster = $2 and namespace = $4 and package = $5)`,
+		e.Tenant, s.cluster, events.MirrorAll, s.namespace, pkg).Scan(&shown); err != nil || !shown {
+		return err
+	}
+	return h.mark(ctx, tx, bus.FanOut, e, s.cluster, s.namespace)
 }
 
 func (h *Hub) foldPlan(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
@@ -288,6 +320,14 @@ func (h *Hub) foldCSV(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error
 			e.Tenant, s.cluster, s.namespace, s.name); err != nil {
 			return err
 		}
+		if err := foldRemoval(ctx, tx, e, s); err != nil {
+			return err
+		}
+	case events.CSVRemovalRequested, events.CSVRemovalRefused:
+		if err := foldRemoval(ctx, tx, e, s); err != nil {
+			return err
+		}
+		return h.mark(ctx, tx, bus.Interactive, e, s.cluster, s.namespace)
 	default:
 		return nil
 	}

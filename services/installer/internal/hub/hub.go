@@ -76,8 +76,9 @@ func (h *Hub) Lanes() *bus.Lanes { return h.lanes }
 
 // types are the event types that the hub's tables depend on.
 func types() []events.Type {
-	return []events.Type{
+	return append([]events.Type{
 		events.ClusterRegistered{}.EventType(), events.ClusterCredentialReplaced{}.EventType(), events.ClusterRemoved{}.EventType(),
+		events.ClusterConfigured{}.EventType(),
 		events.OperatorGroupCreated{}.EventType(), events.OperatorGroupChanged{}.EventType(), events.OperatorGroupDeleted{}.EventType(),
 		events.SubscriptionCreated{}.EventType(), events.SubscriptionGenerated{}.EventType(),
 		events.SubscriptionChanged{}.EventType(), events.SubscriptionDeleted{}.EventType(),
@@ -87,5 +88,5 @@ func types() []events.Type {
 		events.InstallPlanFinished{}.EventType(), events.InstallPlanFailed{}.EventType(),
 		events.CSVPhaseChanged{}.EventType(), events.CSVRemoved{}.EventType(), events.CSVFlapping{}.EventType(),
 		events.EffectsStopped{}.EventType(), events.EffectsResumed{}.EventType(),
-	}
+	}, removalTypes()...)
 }

@@ -44,8 +44,8 @@ type planRow struct {
 // read computes what is wanted of a scope. ok is false where its cluster is not registered.
 func (h *Hub) read(ctx context.Context, s bus.Scope) (w wanted, ok bool, err error) {
 	err = h.c.Pool.Snapshot(ctx, func(tx pgx.Tx) error {
-		err := tx.QueryRow(ctx, `select cluster_id from installer.clusters where tenant = $1 and name = $2 and not removed`,
-			s.Tenant, s.Cluster).Scan(&w.cluster)
+		err := tx.QueryRow(ctx, `select cluster_id, settings from installer.clusters where tenant = $1 and name = $2 and not removed`,
+			s.Tenant, s.Cluster).Scan(&w.cluster, &w.message.Settings)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil
 		}
@@ -69,10 +69,16 @@ func (h *Hub) fill(ctx context.Context, tx pgx.Tx, w *wanted) error {
 	if m.Stopped, err = stopped(ctx, tx, m.Scope); err != nil {
 		return err
 	}
-	if err := fillGroup(ctx, tx, m); err != nil {
+	if err := h.fillGroup(ctx, tx, m); err != nil {
 		return err
 	}
 	if err := fillInstalled(ctx, tx, m); err != nil {
+		return err
+	}
+	if err := fillRemovals(ctx, tx, m); err != nil {
+		return err
+	}
+	if err := fillSubscriptions(ctx, tx, m); err != nil {
 		return err
 	}
 	return h.fillPlans(ctx, tx, w)
@@ -86,7 +92,7 @@ func stopped(ctx context.Context, tx pgx.Tx, s protocol.Scope) (is bool, err err
 	return is, err
 }
 
-func fillGroup(ctx context.Context, tx pgx.Tx, m *protocol.ScopePlans) error {
+func (h *Hub) fillGroup(ctx context.Context, tx pgx.Tx, m *protocol.ScopePlans) error {
 	rows, err := tx.Query(ctx, `select name, spec from installer.operatorgroups where tenant = $1 and cluster = $2 and namespace = $3 order by name`,
 		m.Scope.Tenant, m.Scope.Cluster, m.Scope.Namespace)
 	if err != nil {
@@ -96,20 +102,64 @@ func fillGroup(ctx context.Context, tx pgx.Tx, m *protocol.ScopePlans) error {
 		return g, r.Scan(&g.Name, &g.Spec)
 	})
 	m.OperatorGroups = len(groups)
-	if len(groups) == 1 {
-		m.OperatorGroup = groups[0]
+	if err != nil || len(groups) != 1 {
+		return err
 	}
+	m.OperatorGroup = groups[0]
+	head, err := h.c.EventLog.Latest(ctx, tx, m.Scope.Tenant, events.KindOperatorGroup, m.Scope.Cluster+"/"+m.Scope.Namespace+"/"+groups[0].Name)
+	m.OperatorGroup.ID = head.ID.UUID().String()
 	return err
 }
 
 func fillInstalled(ctx context.Context, tx pgx.Tx, m *protocol.ScopePlans) error {
-	rows, err := tx.Query(ctx, `select name, content, plan from installer.csvs where tenant = $1 and cluster = $2 and namespace = $3 order by name`,
+	rows, err := tx.Query(ctx, `select c.name, c.content, c.plan, coalesce(s.config, p.configs ->> c.name) from installer.csvs c
+		left join installer.plans p on p.tenant = c.tenant and p.plan = case when c.plan ~ '^[0-9a-f-]{36}$' then c.plan::uuid end
+		left join lateral (select s.config from installer.subscriptions s where s.tenant = c.tenant and s.cluster = c.cluster
+			and s.namespace = c.namespace and s.spec ->> 'package' = c.package order by s.name limit 1) s on true
+		where c.tenant = $1 and c.cluster = $2 and c.namespace = $3 order by c.name`,
 		m.Scope.Tenant, m.Scope.Cluster, m.Scope.Namespace)
 	if err != nil {
 		return err
 	}
+	var commitments []*string
 	m.Installed, err = pgx.CollectRows(rows, func(r pgx.CollectableRow) (i protocol.Installed, err error) {
-		return i, r.Scan(&i.CSV, &i.Content, &i.Plan)
+		var config *string
+		err = r.Scan(&i.CSV, &i.Content, &i.Plan, &config)
+		commitments = append(commitments, config)
+		return i, err
+	})
+	if err != nil {
+		return err
+	}
+	for i, c := range commitments {
+		switch {
+		case c == nil:
+		case *c == "":
+			m.Installed[i].Config = json.RawMessage("null")
+		default:
+			if m.Installed[i].Config, err = openBody(ctx, tx, m.Scope.Tenant, *c); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// fillSubscriptions tells subscriptions where they are to be shown in the cluster.
+func fillSubscriptions(ctx context.Context, tx pgx.Tx, m *protocol.ScopePlans) error {
+	if m.Settings.Mirror != events.MirrorAll {
+		return nil
+	}
+	rows, err := tx.Query(ctx, `select name, spec from installer.subscriptions
+		where tenant = $1 and cluster = $2 and namespace = $3 and spec <> '{}' order by name`,
+		m.Scope.Tenant, m.Scope.Cluster, m.Scope.Namespace)
+	if err != nil {
+		return err
+	}
+	m.Subscriptions, err = pgx.CollectRows(rows, func(r pgx.CollectableRow) (s protocol.Subscription, err error) {
+		err = r.Scan(&s.Name, &s.Spec)
+		s.Spec.Config = ""
+		return s, err
 	})
 	return err
 }
@@ -165,20 +215,32 @@ func (w *wanted) lookAt(t time.Time) {
 }
 
 func livePlans(ctx context.Context, tx pgx.Tx, s protocol.Scope) ([]planRow, error) {
-	rows, err := tx.Query(ctx, `select p.plan::text, p.name, p.state, coalesce(d.document, ''::bytea), p.configs, p.traceparent
-		from installer.plans p left join resolver_api.plan_documents d on d.tenant = p.tenant and d.plan = p.plan::text
-		where p.tenant = $1 and p.cluster = $2 and p.namespace = $3 and p.phase = 'Installing'
+	rows, err := tx.Query(ctx, selectPlan+` where p.tenant = $1 and p.cluster = $2 and p.namespace = $3 and p.phase = 'Installing'
 		order by p.epoch, p.position`, s.Tenant, s.Cluster, s.Namespace)
 	if err != nil {
 		return nil, err
 	}
-	return pgx.CollectRows(rows, func(r pgx.CollectableRow) (p planRow, err error) {
-		return p, r.Scan(&p.id, &p.name, &p.state, &p.document, &p.configs, &p.trace)
-	})
+	return pgx.CollectRows(rows, scanPlan)
 }
 
-// plan makes the message of one plan; why says what keeps it back.
+const selectPlan = `select p.plan::text, p.name, p.state, coalesce(d.document, ''::bytea), p.configs, p.traceparent
+	from installer.plans p left join resolver_api.plan_documents d on d.tenant = p.tenant and d.plan = p.plan::text`
+
+func scanPlan(r pgx.CollectableRow) (p planRow, err error) {
+	return p, r.Scan(&p.id, &p.name, &p.state, &p.document, &p.configs, &p.trace)
+}
+
+// plan makes the message of one plan with its grant; why says what keeps it back.
 func (h *Hub) plan(ctx context.Context, tx pgx.Tx, w *wanted, p planRow, now time.Time) (out protocol.Plan, why string, err error) {
+	if out, why, err = w.plan(ctx, tx, p); why != "" || err != nil {
+		return out, why, err
+	}
+	out.Grant, err = h.grant(w, p, now)
+	return out, "", err
+}
+
+// plan makes the message of one plan without a grant, and notes the contents that it needs.
+func (w *wanted) plan(ctx context.Context, tx pgx.Tx, p planRow) (out protocol.Plan, why string, err error) {
 	if len(p.document) == 0 {
 		return out, "its document is not stored", nil
 	}
@@ -202,8 +264,7 @@ func (h *Hub) plan(ctx context.Context, tx pgx.Tx, w *wanted, p planRow, now tim
 	for _, b := range p.state.Proposed.Bundles {
 		w.contents = append(w.contents, digest.Digest(b.Content))
 	}
-	out.Grant, err = h.grant(w, p, now)
-	return out, "", err
+	return out, "", nil
 }
 
 // openBody returns an erasable body, nil where it was erased.

@@ -30,6 +30,7 @@ type desk struct {
 	clock *clock
 	n     int64
 	key   ed25519.PublicKey
+	db    *pgtest.Database
 }
 
 const windowedPlan = "22222222-2222-4222-8222-222222222222"
@@ -38,7 +39,7 @@ func newDesk(t *testing.T, now time.Time) *desk {
 	t.Helper()
 	db, b := pgtest.DB(t), bustest.Start(t).Connect(t)
 	key := ed25519.NewKeyFromSeed([]byte("thirty-two bytes, only for tests"))
-	d := &desk{t: t, clock: &clock{now}}
+	d := &desk{t: t, clock: &clock{now}, db: db}
 	d.key, _ = key.Public().(ed25519.PublicKey)
 	pool := db.Pool(t, "installer")
 	d.h = New(Config{Pool: pool, EventLog: eventlog.New(pool), Bus: b, Key: key, Log: bustest.Log(t), Now: func() time.Time { return d.clock.now }})

@@ -36,7 +36,7 @@ func (r *Recorder) csv(ctx context.Context, tx pgx.Tx, report protocol.ScopeRepo
 				return false, err
 			}
 		}
-		return true, r.vanish(ctx, tx, scope, c.Name, lives, c.RemovedReason)
+		return true, r.vanish(ctx, tx, scope, c.Name, lives, c.RemovedReason, c.Removal)
 	}
 	mine, others := pick(lives, c.UID)
 	if mine.state.Removed {
@@ -47,11 +47,19 @@ func (r *Recorder) csv(ctx context.Context, tx pgx.Tx, report protocol.ScopeRepo
 		if err != nil {
 			return false, err
 		}
+		if err := ownedAgain(ctx, tx, scope, c.Package); err != nil {
+			return false, err
+		}
 	}
-	if err := r.vanish(ctx, tx, scope, c.Name, others, ""); err != nil {
+	if err := r.vanish(ctx, tx, scope, c.Name, others, "", ""); err != nil {
 		return false, err
 	}
 	payloads, next := record.DecideCSV(mine.state, scope, c, report.Reported)
+	more, next, err := r.notes(ctx, tx, report, c, next)
+	if err != nil {
+		return false, err
+	}
+	payloads = append(payloads, more...)
 	if err := r.appendCSV(ctx, tx, scope, c.Name, c.Plan, c.TraceParent, mine.state.Exists, payloads); err != nil {
 		return false, err
 	}
@@ -150,9 +158,9 @@ func (r *Recorder) lastPhase(ctx context.Context, tx pgx.Tx, scope protocol.Scop
 }
 
 // vanish ends lives whose objects are gone.
-func (r *Recorder) vanish(ctx context.Context, tx pgx.Tx, scope protocol.Scope, name string, lives []life, reason string) error {
+func (r *Recorder) vanish(ctx context.Context, tx pgx.Tx, scope protocol.Scope, name string, lives []life, reason, removal string) error {
 	for _, l := range lives {
-		payloads, next := record.Vanish(l.state, reason)
+		payloads, next := record.Vanish(l.state, reason, removal)
 		if err := r.appendCSV(ctx, tx, scope, name, "", "", l.state.Exists, payloads); err != nil {
 			return err
 		}
@@ -160,6 +168,9 @@ func (r *Recorder) vanish(ctx context.Context, tx pgx.Tx, scope protocol.Scope, 
 			return err
 		}
 		if err := say(ctx, tx, scope.Tenant, kindCSV, natural(scope, name), ""); err != nil {
+			return err
+		}
+		if err := forgetDetails(ctx, tx, scope, name); err != nil {
 			return err
 		}
 	}

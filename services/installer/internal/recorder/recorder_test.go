@@ -23,6 +23,7 @@ import (
 // env is a recorder that is given reports one by one, of one registered cluster.
 type env struct {
 	t        *testing.T
+	db       *pgtest.Database
 	own      *pg.Pool
 	log      *eventlog.Log
 	recorder *recorder.Recorder
@@ -42,7 +43,7 @@ func setup(t *testing.T) *env {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	e := &env{t: t, own: own, log: eventlog.New(own), scope: protocol.Scope{Tenant: events.DefaultTenant, Cluster: "east", ClusterID: id, Namespace: "ns"}}
+	e := &env{t: t, db: d, own: own, log: eventlog.New(own), scope: protocol.Scope{Tenant: events.DefaultTenant, Cluster: "east", ClusterID: id, Namespace: "ns"}}
 	e.exec(`insert into installer.clusters (tenant, name, cluster_id, stream, credential) values ($1, 'east', $2, $3, '')`, events.DefaultTenant, id, stream.String())
 	e.recorder = recorder.New(recorder.Config{Pool: own, EventLog: e.log, Log: bustest.Log(t)})
 	return e
@@ -169,5 +170,108 @@ func TestNobodySpeaksBesideTheHolder(t *testing.T) {
 	var epoch int64
 	if err := e.own.QueryRow(t.Context(), `select epoch from installer.reports`).Scan(&epoch); err != nil || epoch != 3 {
 		t.Errorf("the report's epoch is %d after one without an epoch: %v", epoch, err)
+	}
+}
+
+// TestRemovalIsRecorded is R-UNI-1 and R-UNI-7: a request is followed to its end, in the order of what happened; what
+// stayed is kept until the package is installed again; a report that comes twice adds nothing.
+func TestRemovalIsRecorded(t *testing.T) {
+	t.Parallel()
+	e := setup(t)
+	installed := pending("u1", "")
+	installed.Package = "etcd"
+	e.csvs(1, installed)
+	e.requested("r1")
+	report := func(x protocol.RemovalReport, list ...protocol.CSVReport) {
+		for range 2 {
+			e.record(protocol.ScopeReportSubject(e.scope), protocol.ScopeReport{
+				Scope: e.scope, Epoch: 1, Reported: time.Now().UTC(), CSVs: list, Removals: []protocol.RemovalReport{x},
+			})
+		}
+	}
+	x := protocol.RemovalReport{ID: "r1", CSV: "etcd.v1", Phase: protocol.PlanStarted}
+	report(x, installed)
+	x.Phase, x.Class, x.Reason, x.Message = protocol.PlanBlocked, "transient", "FinalizersPending", "a/b waits"
+	report(x, installed)
+	if got := e.text(`select message from installer.messages where kind = 'removal' and subject = 'east/ns/etcd.v1'`); got != "a/b waits" {
+		t.Errorf("the message is %q", got)
+	}
+	x = protocol.RemovalReport{ID: "r1", CSV: "etcd.v1", Phase: protocol.PlanFinished, Left: []protocol.Leftover{
+		{ObjectRef: protocol.ObjectRef{Kind: "CustomResourceDefinition", Name: "etcds.example.com"}, Reason: protocol.LeftNotAsked},
+	}}
+	gone := installed
+	gone.Removed, gone.RemovedReason, gone.Removal = true, "Uninstalled", "r1"
+	report(x, gone)
+	e.facts(events.KindCSV, "east/ns/etcd.v1", "csv.phase-changed.v1", "csv.removal-requested.v1", "csv.removal-started.v1", "csv.removal-blocked.v1", "csv.removed.v1")
+	if got := e.text(`select objects->0->>'name' from installer_api.leftovers where package = 'etcd' and cluster = 'east'`); got != "etcds.example.com" {
+		t.Errorf("left is %q", got)
+	}
+	if got := e.text(`select count(*)::text from installer.messages where kind = 'removal'`); got != "0" {
+		t.Errorf("%s messages of a removal that is over", got)
+	}
+	again := pending("u2", "")
+	again.Package = "etcd"
+	e.csvs(1, again)
+	if got := e.text(`select count(*)::text from installer.leftovers`); got != "0" {
+		t.Errorf("%s leftovers of a package that is installed again", got)
+	}
+}
+
+// requested appends the request to uninstall etcd.v1, as the gateway does.
+func (e *env) requested(id string) {
+	e.t.Helper()
+	gateway := e.db.Pool(e.t, "gateway")
+	log := eventlog.New(gateway)
+	head, err := log.Latest(e.t.Context(), gateway, e.scope.Tenant, events.KindCSV, "east/ns/etcd.v1")
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	m := events.Meta{Tenant: events.DefaultTenant, Source: events.Gateway, Command: uuid.New(), Time: time.Now()}
+	if err := gateway.Tx(e.t.Context(), func(tx pgx.Tx) error {
+		_, err := log.Append(e.t.Context(), tx, m, head.ID, "east/ns/etcd.v1", head.Version, events.CSVRemovalRequested{Removal: id})
+		return err
+	}); err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+func (e *env) text(sql string) (out string) {
+	e.t.Helper()
+	if err := e.own.QueryRow(e.t.Context(), sql).Scan(&out); err != nil {
+		e.t.Fatalf("%s: %v", sql, err)
+	}
+	return out
+}
+
+// TestDetailsAreKept: what a report says of an operator beside its phases is kept for people, as it is, told to the log
+// where it says something new, and forgotten with the operator (R-CSV-5, R-CSV-24, R-COND-3, R-CSV-62).
+func TestDetailsAreKept(t *testing.T) {
+	t.Parallel()
+	e := setup(t)
+	r := pending("u1", "one or more requirements couldn't be found")
+	r.Requirements = json.RawMessage(`[{"kind":"CustomResourceDefinition","name":"a\u0000b","status":"NotPresent"}]`)
+	r.Condition = &protocol.OperatorCondition{Reason: "Reindexing"}
+	r.Components = []protocol.Component{{ObjectRef: protocol.ObjectRef{Kind: "Deployment", Namespace: "ns", Name: "etcd"}, Status: "InProgress"}}
+	r.Drift = []protocol.Drift{{ObjectRef: r.Components[0].ObjectRef, Missing: true, Since: time.Now()}}
+	e.csvs(1, r)
+	e.csvs(1, r)
+	e.facts(events.KindCSV, "east/ns/etcd.v1", "csv.phase-changed.v1", "operatorcondition.changed.v1", "csv.drifted.v1")
+	kept := e.text(`select requirements::text || condition::text || drift::text || components::text from installer.operator_details`)
+	for _, want := range []string{`a\u0000b`, "Reindexing", `"missing":true`, "InProgress"} {
+		if !strings.Contains(kept, want) {
+			t.Errorf("kept %s, without %s", kept, want)
+		}
+	}
+	if body := e.text(`select document::text from installer_api.drifts`); !strings.Contains(body, `"etcd"`) {
+		t.Errorf("the differences of the event are %s", body)
+	}
+	r.Condition, r.Drift = &protocol.OperatorCondition{Upgradeable: true}, nil
+	e.csvs(1, r)
+	r.Removed, r.RemovedReason = true, "Replaced"
+	e.csvs(1, r)
+	e.facts(events.KindCSV, "east/ns/etcd.v1", "csv.phase-changed.v1", "operatorcondition.changed.v1", "csv.drifted.v1",
+		"operatorcondition.changed.v1", "csv.drift-ended.v1", "csv.removed.v1")
+	if n := e.text(`select count(*)::text from installer.operator_details`); n != "0" {
+		t.Errorf("%s operators have details after their removal", n)
 	}
 }

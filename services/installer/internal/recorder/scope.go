@@ -40,6 +40,9 @@ func (r *Recorder) scope(ctx context.Context, report protocol.ScopeReport, sum d
 				return err
 			}
 		}
+		if err := r.removals(ctx, tx, report); err != nil {
+			return err
+		}
 		for _, c := range report.CSVs {
 			ok, err := r.csv(ctx, tx, report, c)
 			if err != nil {
@@ -47,6 +50,11 @@ func (r *Recorder) scope(ctx context.Context, report protocol.ScopeReport, sum d
 			}
 			settled = settled && ok
 		}
+		ok, err := r.group(ctx, tx, report)
+		if err != nil {
+			return err
+		}
+		settled = settled && ok
 		return keep(ctx, tx, report.Scope, report.Epoch, report.Reported, sum)
 	})
 	return settled, pg.Err(err)

@@ -40,7 +40,8 @@ func (s *Store) Apply(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error
 		return s.applyCatalog(ctx, tx, e)
 	case events.OperatorGroupCreated, events.OperatorGroupChanged, events.OperatorGroupDeleted:
 		return s.applyGroup(ctx, tx, e)
-	case events.SubscriptionCreated, events.SubscriptionGenerated, events.SubscriptionChanged, events.SubscriptionDeleted:
+	case events.SubscriptionCreated, events.SubscriptionGenerated, events.SubscriptionChanged, events.SubscriptionDeleted,
+		events.SubscriptionRollbackRequested:
 		return s.applySubscription(ctx, tx, e)
 	case events.ResolutionFailed:
 		return s.setOutcome(ctx, tx, e, decide.Outcome{Kind: decide.OutcomeFailed, Reason: p.Reason, Explanation: p.Explanation, Input: p.Input})
@@ -126,6 +127,10 @@ func (s *Store) applySubscription(ctx context.Context, tx pgx.Tx, e eventlog.Rec
 		}
 	case events.SubscriptionChanged:
 		err = s.changeSubscription(ctx, tx, e, p.Spec)
+	case events.SubscriptionRollbackRequested:
+		err = exec(ctx, tx, `update resolver.subscriptions set rollback_from = $6, rollback_to = $7, version = $8, correlation = $9
+			where tenant = $1 and cluster = $2 and namespace = $3 and name = $4 and incarnation = $5 and version < $8`,
+			e.Tenant, cluster, namespace, name, e.StreamID.Incarnation, p.From, p.To, e.Version, e.Correlation)
 	case events.SubscriptionDeleted:
 		err = exec(ctx, tx, `delete from resolver.subscriptions
 			where tenant = $1 and cluster = $2 and namespace = $3 and name = $4 and incarnation = $5`,
@@ -163,7 +168,7 @@ func (s *Store) changeSubscription(ctx context.Context, tx pgx.Tx, e eventlog.Re
 	if err != nil {
 		return err
 	}
-	return exec(ctx, tx, `update resolver.subscriptions set spec = $6, version = $7, correlation = $8
+	return exec(ctx, tx, `update resolver.subscriptions set spec = $6, version = $7, correlation = $8, rollback_from = '', rollback_to = ''
 		where tenant = $1 and cluster = $2 and namespace = $3 and name = $4 and incarnation = $5 and version < $7`,
 		e.Tenant, cluster, namespace, name, e.StreamID.Incarnation, raw, e.Version, e.Correlation)
 }

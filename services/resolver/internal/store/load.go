@@ -89,7 +89,8 @@ func loadCatalogs(b *pgx.Batch, l *Loaded) {
 func loadSubscriptions(b *pgx.Batch, l *Loaded) {
 	list(b, l, &l.Subscriptions, func(r pgx.CollectableRow) (sub decide.Subscription, err error) {
 		var spec, outcome, explained json.RawMessage
-		if err := r.Scan(&sub.Name, &sub.Incarnation, &sub.Version, &spec, &sub.Created, &sub.Correlation, &sub.InstalledCSV, &outcome, &explained); err != nil {
+		if err := r.Scan(&sub.Name, &sub.Incarnation, &sub.Version, &spec, &sub.Created, &sub.Correlation, &sub.InstalledCSV, &outcome, &explained,
+			&sub.Rollback.From, &sub.Rollback.To); err != nil {
 			return sub, err
 		}
 		err = errors.Join(json.Unmarshal(spec, &sub.Spec), json.Unmarshal(outcome, &sub.Outcome))
@@ -98,7 +99,7 @@ func loadSubscriptions(b *pgx.Batch, l *Loaded) {
 			err = errors.Join(err, json.Unmarshal(explained, sub.Explained))
 		}
 		return sub, err
-	}, `select s.name, s.incarnation, s.version, s.spec, s.created, s.correlation, s.installed_csv, s.outcome, e.document
+	}, `select s.name, s.incarnation, s.version, s.spec, s.created, s.correlation, s.installed_csv, s.outcome, e.document, s.rollback_from, s.rollback_to
 		from resolver.subscriptions s left join resolver.explanations e on e.tenant = s.tenant and e.digest = s.outcome ->> 'explanation'
 		where s.tenant = $1 and s.cluster = $2 and s.namespace = $3 order by s.name`)
 }

@@ -10,10 +10,20 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
 )
 
 // crdTimeout bounds the wait of a CRD step; past it the step is tried again with back-off.
 const crdTimeout = 30 * time.Second
+
+const (
+	// crdSettle is how long there is to be no news of a CRD before it is read.
+	crdSettle = 30 * time.Millisecond
+	// crdPoll and crdPollMax are how long to wait for news.
+	crdPoll    = 500 * time.Millisecond
+	crdPollMax = 2 * time.Second
+)
 
 // Apply writes an object by server-side apply under a field manager and returns what the cluster
 // holds now.
@@ -37,19 +47,34 @@ func (e *Epoch) Apply(ctx context.Context, body *unstructured.Unstructured, mana
 }
 
 func (e *Epoch) apply(ctx context.Context, body *unstructured.Unstructured, manager string) (*unstructured.Unstructured, error) {
-	client := e.objects(body.GroupVersionKind(), body.GetNamespace())
-	applied, err := client.Apply(ctx, body.GetName(), body, metav1.ApplyOptions{FieldManager: manager})
+	writer := e.writer(body.GroupVersionKind(), body.GetNamespace())
+	applied, err := writer.Apply(ctx, body.GetName(), body, metav1.ApplyOptions{FieldManager: manager})
 	if !isManagerConflict(err) {
 		return applied, err
 	}
-	live, getErr := client.Get(ctx, body.GetName(), metav1.GetOptions{})
+	live, getErr := e.objects(body.GroupVersionKind(), body.GetNamespace()).Get(ctx, body.GetName(), metav1.GetOptions{})
 	if getErr != nil {
 		return nil, getErr
 	}
 	if live.GetLabels()[LabelManaged] != "true" {
 		return nil, err
 	}
-	return client.Apply(ctx, body.GetName(), body, metav1.ApplyOptions{FieldManager: manager, Force: true})
+	return writer.Apply(ctx, body.GetName(), body, metav1.ApplyOptions{FieldManager: manager, Force: true})
+}
+
+// WouldApply returns what Apply would make of an object that Chandler wrote before. It changes nothing.
+func (e *Epoch) WouldApply(ctx context.Context, body *unstructured.Unstructured, manager string) (*unstructured.Unstructured, error) {
+	trial := metav1.ApplyOptions{FieldManager: manager, Force: true, DryRun: []string{metav1.DryRunAll}}
+	client := e.objects(body.GroupVersionKind(), body.GetNamespace())
+	would, err := client.Apply(ctx, body.GetName(), body, trial)
+	if !isUnknownField(err) {
+		return would, err
+	}
+	known, err := e.prune(ctx, body)
+	if err != nil {
+		return nil, err
+	}
+	return client.Apply(ctx, body.GetName(), known, trial)
 }
 
 func isManagerConflict(err error) bool {
@@ -60,6 +85,16 @@ func isManagerConflict(err error) bool {
 func (e *Epoch) Get(ctx context.Context, gvk schema.GroupVersionKind, namespace, name string) (*unstructured.Unstructured, error) {
 	o, err := e.objects(gvk, namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // absence is an answer here, not an error
+	}
+	return o, err
+}
+
+// GetServed is Get for those who act on absence: an API that is not served says nothing about its objects, so that is an
+// error.
+func (e *Epoch) GetServed(ctx context.Context, gvk schema.GroupVersionKind, namespace, name string) (*unstructured.Unstructured, error) {
+	o, err := e.objects(gvk, namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) {
 		return nil, nil //nolint:nilnil // absence is an answer here, not an error
 	}
 	return o, err
@@ -109,27 +144,50 @@ func (e *Epoch) EnsureNamespace(ctx context.Context, name string) error {
 	return existing(err)
 }
 
-// AwaitEstablished waits until a CRD is served under its names (R-IP-20).
-func (e *Epoch) AwaitEstablished(ctx context.Context, crd *unstructured.Unstructured) error {
+// AwaitEstablished waits until a CRD is served under its names (R-IP-20), and returns it. A CRD can be large: it is read
+// when there is news of it, and once in a while in case news is lost.
+func (e *Epoch) AwaitEstablished(ctx context.Context, crd *unstructured.Unstructured, news <-chan struct{}) (*unstructured.Unstructured, error) {
 	ctx, cancel := context.WithTimeout(ctx, crdTimeout)
 	defer cancel()
-	// A CRD can be large, and is served in some 100 ms, later when many come at once: ask less and less often.
-	for wait := pollInterval; !established(crd); wait = min(2*wait, time.Second) {
-		t := time.NewTimer(wait)
+	for wait := crdPoll; !established(crd); wait = min(2*wait, crdPollMax) {
+		late := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
-			t.Stop()
-			return fmt.Errorf("CustomResourceDefinition %s is not established: %w", crd.GetName(), ctx.Err())
-		case <-t.C:
+		case <-news:
+			settle(ctx, news)
+		case <-late.C:
+		}
+		late.Stop()
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("CustomResourceDefinition %s is not established: %w", crd.GetName(), ctx.Err())
+		}
+		if why := namesRefused(crd); why != "" {
+			return nil, errs.New(errs.Unavailable, "CustomResourceDefinition %s is not established: %s; remove or rename the definition that has the name", crd.GetName(), why)
 		}
 		next, err := e.objects(gvkCRD, "").Get(ctx, crd.GetName(), metav1.GetOptions{ResourceVersion: "0"})
 		if err == nil {
 			crd = next
 		} else if !apierrors.IsNotFound(err) { // what the API server reads from its cache may be behind
-			return fmt.Errorf("CustomResourceDefinition %s: %w", crd.GetName(), err)
+			return nil, fmt.Errorf("CustomResourceDefinition %s: %w", crd.GetName(), err)
 		}
 	}
-	return nil
+	return crd, nil
+}
+
+// settle lets news that comes in a row come first: names are accepted right before a CRD is established.
+func settle(ctx context.Context, news <-chan struct{}) {
+	for {
+		quiet := time.NewTimer(crdSettle)
+		select {
+		case <-news:
+			quiet.Stop()
+			continue
+		case <-quiet.C:
+		case <-ctx.Done():
+			quiet.Stop()
+		}
+		return
+	}
 }
 
 // Established reports what a requirement check needs of a CRD: whether it is established, and the
@@ -169,8 +227,7 @@ func (e *Epoch) Serves(gvk schema.GroupVersionKind) (bool, error) {
 	return false, nil
 }
 
-// mergePatch changes metadata or data of one object.
-func (e *Epoch) mergePatch(ctx context.Context, gvk schema.GroupVersionKind, namespace, name string, patch []byte) error {
-	_, err := e.objects(gvk, namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
-	return err
+// MergePatch changes a part of one object and returns what the cluster holds now.
+func (e *Epoch) MergePatch(ctx context.Context, gvk schema.GroupVersionKind, namespace, name string, patch []byte) (*unstructured.Unstructured, error) {
+	return e.writer(gvk, namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
 }

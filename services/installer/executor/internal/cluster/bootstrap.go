@@ -127,6 +127,21 @@ func established(crd *unstructured.Unstructured) bool {
 	return met["Established"] && met["NamesAccepted"]
 }
 
+// namesRefused is the API server's word on a CRD whose names another one has; "" where they are free.
+func namesRefused(crd *unstructured.Unstructured) string {
+	conditions, _, err := unstructured.NestedSlice(crd.Object, "status", "conditions")
+	if err != nil {
+		return ""
+	}
+	for _, c := range conditions {
+		m, ok := c.(map[string]any)
+		if ok && m["type"] == "NamesAccepted" && m["status"] == "False" {
+			return fmt.Sprint(m["message"])
+		}
+	}
+	return ""
+}
+
 func existing(err error) error {
 	if apierrors.IsAlreadyExists(err) {
 		return nil

@@ -3,7 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
-	"strconv"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -60,6 +60,7 @@ func NewBase(config *rest.Config) (*Base, error) {
 func tuned(config *rest.Config) *rest.Config {
 	c := rest.CopyConfig(config)
 	c.QPS, c.Burst, c.UserAgent = clientQPS, clientBurst, userAgent
+	c.WarningHandlerWithContext = warningHandler{}
 	if c.Timeout == 0 {
 		c.Timeout = requestTimeout
 	}
@@ -81,16 +82,14 @@ type Epoch struct {
 	Dynamic   dynamic.Interface
 	Metadata  metadata.Interface
 	discovery discovery.DiscoveryInterface
+	config    *rest.Config      // without impersonation
+	writes    dynamic.Interface // what objects are applied with, where it is not Dynamic
 }
 
 // InEpoch returns the impersonating client for an epoch.
 func (b *Base) InEpoch(number int64) (*Epoch, error) {
 	c := rest.CopyConfig(b.config)
-	c.Impersonate = rest.ImpersonationConfig{
-		UserName: ExecutorUser,
-		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:" + SystemNamespace, "system:authenticated"},
-		Extra:    map[string][]string{EpochExtra: {strconv.FormatInt(number, 10)}},
-	}
+	c.Impersonate = impersonation(own(), number)
 	dyn, err := dynamic.NewForConfig(c)
 	if err != nil {
 		return nil, errs.Wrap(errs.Invalid, err, "kubeconfig")
@@ -105,7 +104,7 @@ func (b *Base) InEpoch(number int64) (*Epoch, error) {
 	if err != nil {
 		return nil, errs.Wrap(errs.Invalid, err, "kubeconfig")
 	}
-	return &Epoch{Number: number, Dynamic: dyn, Metadata: md, discovery: disco}, nil
+	return &Epoch{Number: number, Dynamic: dyn, Metadata: md, discovery: disco, config: b.config}, nil
 }
 
 // Resource returns the resource of a kind. The kinds that a bundle may bring form their plurals by
@@ -114,6 +113,15 @@ func Resource(gvk schema.GroupVersionKind) schema.GroupVersionResource {
 	plural, _ := meta.UnsafeGuessKindToResource(gvk)
 	return plural
 }
+
+// builtIn are the groups that Kubernetes itself serves, as far as bundles bring kinds of theirs.
+var builtIn = []string{
+	"", "apps", "policy", "networking.k8s.io", "scheduling.k8s.io", "rbac.authorization.k8s.io", "apiextensions.k8s.io",
+	"apiregistration.k8s.io", "admissionregistration.k8s.io",
+}
+
+// BuiltIn reports a group whose kinds are served without a CustomResourceDefinition.
+func BuiltIn(group string) bool { return slices.Contains(builtIn, group) }
 
 // objects returns the client of a kind in a namespace ("" for cluster-scoped kinds and all namespaces).
 func (e *Epoch) objects(gvk schema.GroupVersionKind, namespace string) dynamic.ResourceInterface {

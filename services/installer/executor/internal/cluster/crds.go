@@ -8,9 +8,14 @@ import (
 
 // Kinds that the executor itself reads and writes.
 var (
-	GVKCSV       = schema.GroupVersionKind{Group: "operators.coreos.com", Version: "v1alpha1", Kind: "ClusterServiceVersion"}
-	gvkCRD       = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
-	gvkExecution = schema.GroupVersionKind{Group: "chandler-fleet.io", Version: "v1", Kind: "PlanExecution"}
+	// GVKInstalledOperator is the authority over an operator that Chandler installed: its annotations say where it
+	// comes from, its spec is the ClusterServiceVersion's without what is only shown, its status is
+	// csv.Status, and what lies in its namespace is owned by it. A ClusterServiceVersion is a copy for
+	// those who read it, and uninstalls nothing when it goes.
+	GVKInstalledOperator = schema.GroupVersionKind{Group: "chandler-fleet.io", Version: "v1", Kind: "InstalledOperator"}
+	GVKCSV               = schema.GroupVersionKind{Group: "operators.coreos.com", Version: "v1alpha1", Kind: "ClusterServiceVersion"}
+	gvkCRD               = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
+	gvkExecution         = schema.GroupVersionKind{Group: "chandler-fleet.io", Version: "v1", Kind: "PlanExecution"}
 )
 
 // crdSpec describes one of the minimal CRDs that Chandler brings.
@@ -29,21 +34,22 @@ func column(name, path, description string) apiextensionsv1.CustomResourceColumn
 	return apiextensionsv1.CustomResourceColumnDefinition{Name: name, Type: "string", JSONPath: path, Description: description}
 }
 
-// ownCRDs are the minimal definitions. Both keep unknown fields: of ClusterServiceVersion only what
-// Chandler reads has a meaning here, and a step log must outlive the version that wrote it.
+// ownCRDs are the minimal definitions. They keep unknown fields: what is
+// installed and its step log must outlive the version of Chandler that wrote them.
 func ownCRDs() []crdSpec {
 	return []crdSpec{
 		{
-			Name: "clusterserviceversions.operators.coreos.com", kind: GVKCSV, plural: "clusterserviceversions",
-			short: []string{"csv", "csvs"}, category: []string{"olm"},
+			Name: "installedoperators.chandler-fleet.io", kind: GVKInstalledOperator, plural: "installedoperators",
+			short: []string{"iop"}, category: []string{"chandler"},
 			columns: []apiextensionsv1.CustomResourceColumnDefinition{
 				column("Display", ".spec.displayName", "The name to show"),
 				column("Version", ".spec.version", "The version of the operator"),
-				column("Release", ".spec.release", "The release of the version"),
-				column("Replaces", ".spec.replaces", "The ClusterServiceVersion that this one follows"),
+				column("Replaces", ".spec.replaces", "The installed operator that this one follows"),
 				column("Phase", ".status.phase", "Where it is in its life"),
+				column("Reason", ".status.reason", "Why it is there"),
 			},
-			specDoc: "What the bundle's author wrote.", statusDoc: "Phase, reason and the history of transitions.",
+			specDoc:   "What decides anything of the ClusterServiceVersion that the bundle's author wrote.",
+			statusDoc: "Phase, reason and the history of transitions.",
 		},
 		{
 			Name: "planexecutions.chandler-fleet.io", kind: gvkExecution, plural: "planexecutions",

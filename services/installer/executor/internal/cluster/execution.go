@@ -29,9 +29,10 @@ type ExecutionSpec struct {
 	Digest    string `json:"digest"`
 	Component string `json:"component"`
 	Steps     int    `json:"steps"`
-	// Group and Targets are the operator group that the plan was begun with.
-	Group   string   `json:"group,omitempty"`
-	Targets []string `json:"targets,omitempty"`
+	// Removal is set where an operator is removed: Plan is the id of the request then.
+	Removal *protocol.Removal `json:"removal,omitempty"`
+	// Account is the user name under which the plan's objects are written (R-OG-60), "" for Chandler itself.
+	Account string `json:"account,omitempty"`
 	// Configs are the subscriptions' configurations by ClusterServiceVersion, to render its Deployments
 	// again when one is lost; they show nothing that the Deployments do not.
 	Configs map[string]json.RawMessage `json:"configs,omitempty"`
@@ -52,8 +53,10 @@ type ExecutionStatus struct {
 	Started   time.Time `json:"started,omitzero"`
 	Ended     time.Time `json:"ended,omitzero"`
 	Steps     []Step    `json:"steps,omitempty"`
-	// Removed are the last words of ClusterServiceVersions that this plan's ones replaced.
+	// Removed are the last words of ClusterServiceVersions that this plan's ones replaced, or that were uninstalled.
 	Removed []protocol.CSVReport `json:"removed,omitempty"`
+	// Left is what stays when an operator is removed.
+	Left []protocol.Leftover `json:"left,omitempty"`
 }
 
 // States of a step in the log.
@@ -64,8 +67,10 @@ const (
 
 // Step is one entry of the log.
 type Step struct {
-	Index     int    `json:"index"` // 1-based place in the plan
+	Index     int    `json:"index"`            // 1-based place in the plan
+	Action    string `json:"action,omitempty"` // of a removal; the steps of one index go together
 	Group     string `json:"group,omitempty"`
+	Version   string `json:"version,omitempty"` // of a removal
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
@@ -74,8 +79,10 @@ type Step struct {
 	UID       string `json:"uid,omitempty"`
 	Epoch     int64  `json:"epoch"` // of the holder that set about it
 	// Found is set when the object already was as wanted after a crash, and was not written again.
-	Found bool      `json:"found,omitempty"`
-	Time  time.Time `json:"time"`
+	Found bool `json:"found,omitempty"`
+	// Warnings are those of the API server, and fields that it would not keep (R-IP-25).
+	Warnings []string  `json:"warnings,omitempty"`
+	Time     time.Time `json:"time"`
 }
 
 // Done counts the steps that are finished.
@@ -85,6 +92,15 @@ func (s ExecutionStatus) Done() int {
 		if step.State == StepDone {
 			n++
 		}
+	}
+	return n
+}
+
+// Warnings counts those of all steps.
+func (s ExecutionStatus) Warnings() int {
+	n := 0
+	for _, step := range s.Steps {
+		n += len(step.Warnings)
 	}
 	return n
 }

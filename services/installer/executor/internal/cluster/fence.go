@@ -108,7 +108,8 @@ func (b *Base) raiseFence(ctx context.Context, found *admissionv1.ValidatingAdmi
 	return nil
 }
 
-// fencePolicy looks at nothing but who writes: the match condition ends the work for everybody else.
+// fencePolicy looks at nothing but who writes: the match condition ends the work for everybody else. Who writes in an
+// epoch is Chandler's executor, whichever account it writes through (R-OG-60): nobody else's requests bear one.
 func fencePolicy(epoch int64) *admissionv1.ValidatingAdmissionPolicy {
 	fail, exact := admissionv1.Fail, admissionv1.Exact
 	all := []string{"*"}
@@ -125,7 +126,9 @@ func fencePolicy(epoch int64) *admissionv1.ValidatingAdmissionPolicy {
 				}}},
 			},
 			MatchConditions: []admissionv1.MatchCondition{{
-				Name: "chandler-executor", Expression: "request.userInfo.username == '" + ExecutorUser + "'",
+				Name: "chandler-executor",
+				Expression: "request.userInfo.username == '" + ExecutorUser + "' || " +
+					"has(request.userInfo.extra) && '" + EpochExtra + "' in request.userInfo.extra",
 			}},
 			Validations: []admissionv1.Validation{{
 				Expression: "has(request.userInfo.extra) && '" + EpochExtra + "' in request.userInfo.extra && " +

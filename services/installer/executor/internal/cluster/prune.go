@@ -2,6 +2,9 @@ package cluster
 
 import (
 	"context"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -41,34 +44,40 @@ func (e *Epoch) prune(ctx context.Context, body *unstructured.Unstructured) (*un
 		return nil, err
 	}
 	out := body.DeepCopy()
-	intersect(out.Object, kept.Object)
+	for _, field := range intersect(out.Object, kept.Object, "") {
+		warn(ctx, "the API server knows no field "+field+", so it was left out")
+	}
 	return out, nil
 }
 
-// intersect removes from have what is not in kept, and adds nothing.
-func intersect(have, kept map[string]any) {
-	for k, v := range have {
+// intersect removes from have what is not in kept, adds nothing, and returns what it removed as sorted JSON pointers.
+func intersect(have, kept map[string]any, at string) (removed []string) {
+	for _, k := range slices.Sorted(maps.Keys(have)) {
+		path := at + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(k)
 		other, ok := kept[k]
 		if !ok {
 			delete(have, k)
+			removed = append(removed, path)
 			continue
 		}
-		intersectValue(v, other)
+		removed = append(removed, intersectValue(have[k], other, path)...)
 	}
+	return removed
 }
 
-func intersectValue(have, kept any) {
+func intersectValue(have, kept any, at string) (removed []string) {
 	switch h := have.(type) {
 	case map[string]any:
 		if k, ok := kept.(map[string]any); ok {
-			intersect(h, k)
+			return intersect(h, k, at)
 		}
 	case []any:
 		k, ok := kept.([]any)
 		for i := range h {
 			if ok && i < len(k) {
-				intersectValue(h[i], k[i])
+				removed = append(removed, intersectValue(h[i], k[i], at+"/"+strconv.Itoa(i))...)
 			}
 		}
 	}
+	return removed
 }

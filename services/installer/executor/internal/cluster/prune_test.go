@@ -20,7 +20,7 @@ func TestIntersect(t *testing.T) {
 		"list": []any{map[string]any{"name": "n", "default": "d"}, "text", "more"},
 		"map":  map[string]any{"in": map[string]any{"out": "y"}},
 	}
-	intersect(have, kept)
+	removed := intersect(have, kept, "")
 	want := map[string]any{
 		"a":    "x",
 		"list": []any{map[string]any{"name": "n"}, "text"},
@@ -28,6 +28,9 @@ func TestIntersect(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, have); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"/list/0/slip", "/map/in/slip", "/slip"}, removed); diff != "" {
+		t.Errorf("told as removed (-want +got):\n%s", diff)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
@@ -52,7 +53,7 @@ func (e *Epoch) SetSeen(ctx context.Context, namespace string, p events.Position
 	if err != nil {
 		return errs.Wrap(errs.Internal, err, "encode position")
 	}
-	if err := e.mergePatch(ctx, gvkConfigMap, SystemNamespace, seenConfigMap, patch); err != nil {
+	if _, err := e.MergePatch(ctx, gvkConfigMap, SystemNamespace, seenConfigMap, patch); err != nil {
 		return fmt.Errorf("note position %s of %s: %w", p, namespace, err)
 	}
 	return nil
@@ -64,7 +65,7 @@ func toMap(v any) (map[string]any, error) {
 		return nil, err
 	}
 	var m map[string]any
-	err = unmarshal(raw, &m)
+	err = utiljson.Unmarshal(raw, &m)
 	return m, err
 }
 

@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+)
+
+// uninstalling is a gateway with operators that shows a plan and notes what it is asked to delete.
+func uninstalling(t *testing.T, p model.RemovalPlan, operators ...model.Operator) (url string, deleted *[]string) {
+	t.Helper()
+	deleted = &[]string{}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var answer any = map[string]any{"items": operators}
+		if r.Method == http.MethodDelete {
+			*deleted = append(*deleted, strings.TrimPrefix(r.URL.RequestURI(), "/api/v1/clusters/"))
+			answer = p
+		}
+		if err := json.NewEncoder(w).Encode(answer); err != nil {
+			t.Error(err)
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s.URL, deleted
+}
+
+func removalPlan() model.RemovalPlan {
+	crd := model.Object{Kind: "CustomResourceDefinition", Name: "gauges.example.com"}
+	return model.RemovalPlan{
+		CSV: "tidegauge.v1", Digest: "sha256:1", Subscriptions: []string{"tides"}, Needed: []string{"coast/harbor.v1"},
+		Steps: []model.RemovalStep{
+			{Action: protocol.RemovalCustomResources, Objects: []model.Object{crd}},
+			{Action: protocol.RemovalConversion, Objects: []model.Object{{Kind: "CustomResourceDefinition", Name: "buoys.example.com"}}},
+			{Action: protocol.RemovalObjects, Objects: []model.Object{{Kind: "Deployment", Namespace: "ports", Name: "gauge"}}},
+			{Action: protocol.RemovalCRDs, Objects: []model.Object{crd}},
+		},
+		Stays: []model.Leftover{
+			{Object: model.Object{Kind: "CustomResourceDefinition", Name: "buoys.example.com"}, Reason: protocol.LeftOtherOwners, Owners: []string{"coast/buoys.v2"}},
+			{Object: model.Object{Kind: "CustomResourceDefinition", Name: "tides.example.com"}, Reason: protocol.LeftNotOurs},
+		},
+		Losses: []model.Loss{{CRD: "gauges.example.com", Objects: 3, Sample: []string{"ports/north", "ports/south"}}},
+	}
+}
+
+const shownRemoval = `Removing tidegauge.v1 from namespace ports of cluster east-1, in this order:
+  - subscription tides ends
+  - all objects of gauges.example.com (3: ports/north, ports/south, …)
+  - no conversion any more by the operator's webhook: CustomResourceDefinition buoys.example.com
+  - Deployment ports/gauge
+  - CustomResourceDefinition gauges.example.com
+
+What stays:
+  - CustomResourceDefinition buoys.example.com: coast/buoys.v2 has it, too
+  - CustomResourceDefinition tides.example.com: Chandler did not write it
+
+Others that need an API of it:
+  - coast/harbor.v1
+`
+
+// TestUninstall is R-UNI-3 and P14: what is done is shown first, costs are agreed to by a word, and what is asked for is
+// what was shown.
+func TestUninstall(t *testing.T) {
+	t.Parallel()
+	cheap := model.RemovalPlan{CSV: "tidegauge.v1", Digest: "sha256:2"}
+	installed := []model.Operator{{Cluster: "east-1", Namespace: "ports", Name: "tidegauge.v1", Package: "tidegauge"}}
+	twice := append(installed, model.Operator{Cluster: "east-1", Namespace: "ports", Name: "tidegauge.v2", Package: "tidegauge"})
+	const path = "east-1/namespaces/ports/operators/tidegauge.v1?"
+	for name, c := range map[string]struct {
+		plan      model.RemovalPlan
+		operators []model.Operator
+		args      string
+		out, err  string
+		deleted   string
+	}{
+		"dry run":                 {removalPlan(), installed, "tidegauge --dry-run --delete-crds", shownRemoval, "", path + "crds=%2A&dryRun=true"},
+		"costs without a word":    {removalPlan(), installed, "tidegauge.v1 --crd gauges.example.com", shownRemoval, "3 custom resources would be lost; coast/harbor.v1 would lose an API: say --yes to go on", path + "crds=gauges.example.com&dryRun=true"},
+		"costs with a word":       {removalPlan(), installed, "tidegauge --delete-crds --yes", shownRemoval + "operator/east-1/ports/tidegauge.v1 is being removed\n", "", path + "crds=%2A&dryRun=true " + path + "crds=gauges.example.com&plan=sha256%3A1&subscriptions=delete"},
+		"no costs":                {cheap, installed, "tidegauge", "Removing tidegauge.v1 from namespace ports of cluster east-1, in this order:\noperator/east-1/ports/tidegauge.v1 is being removed\n", "", path + "dryRun=true " + path + "plan=sha256%3A2&subscriptions=delete"},
+		"for programs":            {cheap, installed, "tidegauge --dry-run -o json", "{\n", "", path + "dryRun=true"},
+		"not installed":           {cheap, nil, "tidegauge", "", `tidegauge`, ""},
+		"a package that is twice": {cheap, twice, "tidegauge", "", "package tidegauge is there as tidegauge.v1 and tidegauge.v2: which of them?", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url, deleted := uninstalling(t, c.plan, c.operators...)
+			var out, errOut strings.Builder
+			s := Streams{In: strings.NewReader(""), Out: &out, Err: &errOut, Env: func(string) (string, bool) { return "", false }}
+			status := Main(t.Context(), s, append(strings.Fields("--url "+url+" --token x uninstall --cluster east-1 -n ports"), strings.Fields(c.args)...))
+			if (status != 0) != (c.err != "") || !strings.Contains(errOut.String(), c.err) {
+				t.Errorf("status %d, %q, want %q", status, errOut.String(), c.err)
+			}
+			if !strings.HasPrefix(out.String(), c.out) || c.out == "" && out.Len() > 0 {
+				t.Errorf("said\n%s\nwant\n%s", out.String(), c.out)
+			}
+			if got := strings.Join(*deleted, " "); got != c.deleted {
+				t.Errorf("asked %q, want %q", got, c.deleted)
+			}
+		})
+	}
+}

@@ -1,0 +1,61 @@
+package ask_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/chandler-fleet/chandler/libs/ask"
+	"github.com/chandler-fleet/chandler/libs/bus/bustest"
+	"github.com/chandler-fleet/chandler/libs/errs"
+)
+
+// TestOneSubscriptionForSeveralQuestions: each question gets the answer of its own subject; one that nobody knows is
+// refused at once, not left to run out of time.
+func TestOneSubscriptionForSeveralQuestions(t *testing.T) {
+	t.Parallel()
+	conn := bustest.Start(t).Connect(t).Conn()
+	say := func(text string) ask.Answer {
+		return func(context.Context, json.RawMessage) (any, error) { return text, nil }
+	}
+	answers := map[string]ask.Answer{"test.ask.one": say("1"), "test.ask.two": say("2")}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		done <- ask.ServeAll(ctx, conn, bustest.Log(t), "test.ask.*", func(subject string) (ask.Answer, bool) {
+			fn, ok := answers[subject]
+			return fn, ok
+		})
+	}()
+	for subject, want := range map[string]string{"test.ask.one": "1", "test.ask.two": "2"} {
+		var got string
+		if err := patient(t, conn, subject, &got); err != nil || got != want {
+			t.Errorf("%s: answer %q, %v, want %q", subject, got, err, want)
+		}
+	}
+	var got string
+	if err := ask.Put(t.Context(), conn, "test.ask.three", "?", &got); !errs.Is(err, errs.NotFound) {
+		t.Errorf("a question that nobody knows: %v, want %s", err, errs.NotFound)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Errorf("ServeAll = %v", err)
+	}
+	if err := ask.Put(t.Context(), conn, "test.ask.one", "?", &got); !errs.Is(err, errs.Unavailable) {
+		t.Errorf("after the end: %v, want %s", err, errs.Unavailable)
+	}
+}
+
+// patient asks until somebody serves the subject.
+func patient(t *testing.T, conn *nats.Conn, subject string, out any) error {
+	t.Helper()
+	for {
+		err := ask.Put(t.Context(), conn, subject, "?", out)
+		if err == nil || !strings.Contains(err.Error(), "nobody answers") {
+			return err
+		}
+	}
+}

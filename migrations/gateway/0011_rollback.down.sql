@@ -1,0 +1,1 @@
+alter table gateway.subscriptions drop column rollback_from, drop column rollback_to;

@@ -1,0 +1,2 @@
+alter table installer.subscriptions drop column spec;
+alter table installer.clusters drop column settings;

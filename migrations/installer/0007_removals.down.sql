@@ -1,0 +1,2 @@
+drop view installer_api.leftovers;
+drop table installer.leftovers, installer.removals;

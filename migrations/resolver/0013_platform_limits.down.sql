@@ -1,0 +1,1 @@
+drop view resolver_api.platform_limits;

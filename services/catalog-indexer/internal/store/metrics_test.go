@@ -1,0 +1,61 @@
+package store_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/chandler-fleet/chandler/libs/eventlog"
+	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
+	"github.com/chandler-fleet/chandler/libs/telemetry"
+	"github.com/chandler-fleet/chandler/services/catalog-indexer/internal/store"
+)
+
+// TestMetrics is R-MET-1 and R-MET-2 for catalogs: those of one namespace have its name as a label, and the series of a
+// removed catalog disappear.
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.DB(t).Pool(t, "catalog-indexer")
+	s := store.New(pool, eventlog.New(pool))
+	var looks telemetry.Tally
+	check := func(when string, want ...string) {
+		t.Helper()
+		list, err := s.Samples(t.Context(), &looks)
+		if err != nil {
+			t.Fatal(err)
+		}
+		labels := map[string]int{}
+		for _, m := range store.Metrics() {
+			labels[m.Name] = len(m.Labels)
+		}
+		var got []string
+		for _, one := range list {
+			if n, ok := labels[one.Metric]; !ok || n != len(one.Labels) {
+				t.Errorf("%s has %d labels, declared are %d", one.Metric, len(one.Labels), n)
+			}
+			got = append(got, fmt.Sprintf("%s%q%g", one.Metric, one.Labels, one.Value))
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", when, diff)
+		}
+	}
+	exec := func(sql string) {
+		t.Helper()
+		if _, err := pool.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exec(`insert into catalog.catalogs (tenant, stream, subject, source_type, spec, priority, connection) values
+		('default', 's1', 'community', 'directory', '', 0, 'READY'), ('default', 's2', 'east/coast/own', 'image', '', 0, 'TRANSIENT_FAILURE')`)
+	for _, stream := range []string{"s1", "s2", "s2"} {
+		looks.Add(store.TallyKey("default", stream))
+	}
+	check("with two",
+		`catalogsource_ready["default" "" "" "community"]1`, `catalogsource_ready["default" "east" "coast" "own"]0`,
+		`catalog_source_snapshots_total["default" "" "" "community"]1`, `catalog_source_snapshots_total["default" "east" "coast" "own"]2`,
+		`catalog_source_count[]2`)
+	exec(`update catalog.catalogs set removed = true where stream = 's2'`)
+	check("after one is removed",
+		`catalogsource_ready["default" "" "" "community"]1`, `catalog_source_snapshots_total["default" "" "" "community"]1`, `catalog_source_count[]1`)
+}

@@ -1,0 +1,103 @@
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"github.com/chandler-fleet/chandler/libs/bus"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/services/gateway/app"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+)
+
+// checker plays the installer service: it answers what stands in the way of plans.
+func checker(b *bench, url string, answer protocol.PlanCheck) (asked <-chan protocol.LivePlanQuestion) {
+	b.t.Helper()
+	ctx, cancel := context.WithCancel(b.t.Context())
+	conn, err := bus.Connect(ctx, url)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	questions := make(chan protocol.LivePlanQuestion, 100)
+	done := make(chan error, 1)
+	go func() {
+		done <- conn.Serve(ctx, protocol.AskInstallerCheck, func(_ context.Context, raw json.RawMessage) (any, error) {
+			var q protocol.LivePlanQuestion
+			if err := json.Unmarshal(raw, &q); err != nil {
+				return nil, err
+			}
+			questions <- q
+			return answer, nil
+		})
+	}()
+	b.t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			b.t.Error(err)
+		}
+		conn.Close()
+	})
+	return questions
+}
+
+// TestPlanCheck is R-IP-41 and R-CRD: what stands in the way of a plan is asked of its cluster before anybody approves it,
+// and is told in full.
+func TestPlanCheck(t *testing.T) {
+	t.Parallel()
+	var nats string
+	b := setupWith(t, func(c *app.Config) { nats = c.NATSURL })
+	b.cluster("spoke")
+	plan, over := uuid.NewString(), uuid.NewString()
+	b.fact(events.Resolver, events.KindInstallPlan, over, "spoke/ops/install-bbbbb", proposed(over, "install-bbbbb", "tidegauge.v1.0.0", "tidegauge"))
+	b.fact(events.Resolver, events.KindInstallPlan, over, "spoke/ops/install-bbbbb", events.InstallPlanSuperseded{By: plan})
+	b.fact(events.Resolver, events.KindInstallPlan, plan, "spoke/ops/install-aaaaa", proposed(plan, "install-aaaaa", "tidegauge.v1.1.0", "tidegauge"))
+	b.do("GET", b.seen("/api/v1/installplans"), nil)
+	path := "/api/v1/installplans/" + plan + "/check"
+	if p := must[problem](b, 503, b.do("GET", path, nil)); !strings.Contains(p.Detail, `cluster "spoke" cannot be asked about install plan install-aaaaa`) {
+		t.Errorf("while nobody can look: %+v", p)
+	}
+	missing := protocol.MissingPermission{User: "system:serviceaccount:ops:installer", Verb: "create", Resource: "services", Namespace: "ops", For: "Service ops/web"}
+	verdict := protocol.CRDVerdict{CRD: "gauges.sea.test", Safe: true, Irreversible: []string{"objects are stored as v2"}}
+	asked := checker(b, nats, protocol.PlanCheck{Account: missing.User, Permissions: []protocol.MissingPermission{missing}, CRDs: []protocol.CRDVerdict{verdict}})
+	b.until(func() bool { return b.do("GET", path, nil).status == 200 })
+	if q := <-asked; q.Tenant != "default" || q.Plan != plan {
+		t.Errorf("asked %+v", q)
+	}
+	want := model.PlanCheck{
+		Account: missing.User, Permissions: []model.MissingPermission{model.MissingPermission(missing)},
+		CRDs: []model.CRDVerdict{model.CRDVerdict(verdict)}, Obstacles: []model.Obstacle{},
+	}
+	if diff := cmp.Diff(want, must[model.PlanCheck](b, 200, b.do("GET", path, nil))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	must[problem](b, 404, b.do("GET", "/api/v1/installplans/"+uuid.NewString()+"/check", nil))
+	if p := must[problem](b, 409, b.do("GET", "/api/v1/installplans/"+over+"/check", nil)); !strings.Contains(p.Detail, "install-bbbbb is Superseded") {
+		t.Errorf("of a plan that has ended: %+v", p)
+	}
+	must[problem](b, 401, b.as("no token of anybody", "GET", path, nil))
+}
+
+// TestReady: a plan is ready where nothing at all is in the way.
+func TestReady(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		check protocol.PlanCheck
+		want  bool
+	}{
+		"nothing":                 {protocol.PlanCheck{}, true},
+		"a safe definition":       {protocol.PlanCheck{CRDs: []protocol.CRDVerdict{{Safe: true}}}, true},
+		"a definition of several": {protocol.PlanCheck{CRDs: []protocol.CRDVerdict{{Safe: true}, {}, {Safe: true}}}, false},
+		"a right":                 {protocol.PlanCheck{Permissions: []protocol.MissingPermission{{}}}, false},
+		"an obstacle":             {protocol.PlanCheck{Obstacles: []protocol.Obstacle{{}}}, false},
+	} {
+		if got := model.CheckOf(c.check).Ready; got != c.want {
+			t.Errorf("%s: ready is %t", name, got)
+		}
+	}
+}

@@ -1,0 +1,185 @@
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chandler-fleet/chandler/libs/bus"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/services/gateway/app"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+)
+
+const (
+	gauge     = "tidegauge.v1.0.0"
+	gaugePath = "/api/v1/clusters/spoke/namespaces/ops/operators/" + gauge
+	gaugeCRD  = "gauges.example.com"
+)
+
+// installed records an operator of the package tidegauge.
+func (b *bench) installed() {
+	b.t.Helper()
+	const subject = "spoke/ops/" + gauge
+	b.fact(events.Installer, events.KindCSV, subject, subject, events.CSVPhaseChanged{
+		Cluster: "spoke", Namespace: "ops", Name: gauge, Package: "tidegauge", Version: "1.0.0", Phase: "Succeeded", Reason: "InstallSucceeded",
+	})
+}
+
+// installer plays the installer service on a gateway's bus.
+func installer(b *bench, url string) (asked <-chan protocol.OperatorQuestion) {
+	b.t.Helper()
+	ctx, cancel := context.WithCancel(b.t.Context())
+	conn, err := bus.Connect(ctx, url)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	questions := make(chan protocol.OperatorQuestion, 100)
+	done := make(chan error, 1)
+	go func() {
+		done <- conn.Serve(ctx, protocol.AskInstallerRemoval, func(_ context.Context, raw json.RawMessage) (any, error) {
+			var q protocol.OperatorQuestion
+			if err := json.Unmarshal(raw, &q); err != nil {
+				return nil, err
+			}
+			questions <- q
+			crd := protocol.ObjectRef{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition", Name: gaugeCRD}
+			p := protocol.RemovalPreview{RemovalPlan: protocol.RemovalPlan{CSV: gauge, Steps: []protocol.RemovalStep{}, Stays: []protocol.Leftover{}}, Digest: "sha256:shown"}
+			if len(q.CRDs) == 0 {
+				p.Stays = append(p.Stays, protocol.Leftover{ObjectRef: crd, Reason: protocol.LeftNotAsked})
+				return p, nil
+			}
+			p.Steps = append(p.Steps, protocol.RemovalStep{Action: protocol.RemovalCRDs, Objects: []protocol.ObjectRef{crd}})
+			p.Losses = []protocol.Loss{{CRD: gaugeCRD, Objects: 3, Sample: []string{"ops/north"}}}
+			return p, nil
+		})
+	}()
+	b.t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			b.t.Error(err)
+		}
+		conn.Close()
+	})
+	return questions
+}
+
+// TestUninstall is R-UNI-1 and P14: what would be removed is shown without a trace, a subscription that would bring the
+// operator back stands in the way by name, and the request says how far it is until the operator is gone.
+func TestUninstall(t *testing.T) {
+	t.Parallel()
+	var nats string
+	b := setupWith(t, func(c *app.Config) { nats = c.NATSURL })
+	b.cluster("spoke")
+	b.catalog("fleet")
+	b.position = must[model.Subscription](b, 201, b.do("POST", subscriptions, subscribe("tides", "tidegauge"))).Position
+	must[problem](b, 404, b.do("DELETE", gaugePath, nil))
+	must[problem](b, 404, b.do("DELETE", gaugePath+"?dryRun=true", nil))
+	b.installed()
+	b.do("GET", b.seen("/api/v1/subscriptions"), nil)
+
+	if p := must[problem](b, 503, b.do("DELETE", gaugePath+"?dryRun=true", nil)); !strings.Contains(p.Detail, `cluster "spoke" cannot be asked`) {
+		t.Errorf("while nobody can look: %+v", p)
+	}
+	asked := installer(b, nats)
+	before := b.count(`select count(*) from eventlog.events`)
+	var shown model.RemovalPlan
+	b.until(func() bool {
+		a := b.do("DELETE", gaugePath+"?dryRun=true&crds=*", nil)
+		if a.status != 200 {
+			return false
+		}
+		shown = must[model.RemovalPlan](b, 200, a)
+		return true
+	})
+	if shown.Digest != "sha256:shown" || len(shown.Losses) != 1 || shown.Losses[0].Objects != 3 || !slices.Equal(shown.Subscriptions, []string{"tides"}) {
+		t.Errorf("shown %+v", shown)
+	}
+	if q := <-asked; q.Tenant != events.DefaultTenant || q.Cluster != "spoke" || q.Namespace != "ops" || q.CSV != gauge || !slices.Equal(q.CRDs, []string{"*"}) {
+		t.Errorf("asked %+v", q)
+	}
+
+	p := must[problem](b, 409, b.do("DELETE", gaugePath, nil))
+	if p.Errors[0].Rule != "no-subscription-wants-it" || !strings.Contains(p.Detail, "subscription tides wants operator "+gauge) {
+		t.Errorf("a subscription wants it: %+v", p)
+	}
+	if after := b.count(`select count(*) from eventlog.events`); after != before {
+		t.Errorf("%d events by what changes nothing", after-before)
+	}
+	must[problem](b, 400, b.do("DELETE", gaugePath+"?crds=Not%20a%20name&subscriptions=delete", nil))
+
+	made := must[model.RemovalRequested](b, 202, b.do("DELETE", gaugePath+"?crds=*&subscriptions=delete&plan=sha256:shown", nil))
+	if made.Removal == "" || !slices.Equal(made.CRDs, []string{gaugeCRD}) || !slices.Equal(made.Subscriptions, []string{"tides"}) || made.Plan != "sha256:shown" {
+		t.Errorf("got %+v", made)
+	}
+	b.position = made.Position
+	if list := must[struct{ Items []model.Subscription }](b, 200, b.do("GET", b.seen("/api/v1/subscriptions"), nil)); len(list.Items) != 0 {
+		t.Errorf("the subscription is still there: %+v", list)
+	}
+	b.removalIs(model.Removal{ID: made.Removal, Phase: model.RemovalAsked, Plan: "sha256:shown"})
+	again := must[model.RemovalRequested](b, 202, b.do("DELETE", gaugePath+"?crds="+gaugeCRD, nil))
+	if again.Removal != made.Removal {
+		t.Errorf("asking twice made removal %s beside %s", again.Removal, made.Removal)
+	}
+	must[problem](b, 409, b.do("DELETE", gaugePath, nil))
+}
+
+// TestRemovalIsShown: how far a removal is, with the installer's sentence, and what stayed once the operator is gone
+// (R-UNI-7).
+func TestRemovalIsShown(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.cluster("spoke")
+	b.installed()
+	made := must[model.RemovalRequested](b, 202, b.do("DELETE", gaugePath, nil))
+	b.position = made.Position
+	const subject = "spoke/ops/" + gauge
+	fact := func(p events.Payload) { b.fact(events.Installer, events.KindCSV, subject, subject, p) }
+	b.exec("installer", `insert into installer.messages (tenant, subject, kind, message) values ('default', $1, 'removal', 'why')`, subject)
+	fact(events.CSVRemovalStarted{Removal: made.Removal})
+	b.removalIs(model.Removal{ID: made.Removal, Phase: model.RemovalStarted, Message: "why"})
+	fact(events.CSVRemovalBlocked{Removal: made.Removal, Class: "transient", Reason: "FinalizersPending"})
+	b.removalIs(model.Removal{ID: made.Removal, Phase: model.RemovalBlocked, Class: "transient", Reason: "FinalizersPending", Message: "why"})
+	fact(events.CSVRemovalRefused{Removal: made.Removal, Reason: "PlanChanged"})
+	b.removalIs(model.Removal{ID: made.Removal, Phase: model.RemovalRefused, Reason: "PlanChanged", Message: "why"})
+	made = must[model.RemovalRequested](b, 202, b.do("DELETE", gaugePath, nil))
+	b.position = made.Position
+	b.removalIs(model.Removal{ID: made.Removal, Phase: model.RemovalAsked, Message: "why"})
+
+	fact(events.CSVRemoved{Reason: "Uninstalled", Removal: made.Removal})
+	must[problem](b, 404, b.do("GET", b.seen(gaugePath), nil))
+	b.exec("installer", `insert into installer.clusters (tenant, name, cluster_id, stream, credential) values ('default', 'spoke', '11111111-1111-5111-8111-111111111111', '', '')`)
+	b.exec("installer", `insert into installer.leftovers (tenant, cluster_id, namespace, csv, package, removal, objects, removed)
+		select 'default', '11111111-1111-5111-8111-111111111111', 'ops', 'tidegauge.v' || n, 'tidegauge', 'r', '[{"kind": "CustomResourceDefinition", "name": "gauges.example.com", "reason": "NotAsked"}]', now()
+		from generate_series(1, 3) n`)
+	type page struct {
+		Items []model.Leftovers
+		Next  string
+	}
+	first := must[page](b, 200, b.do("GET", "/api/v1/leftovers?cluster=spoke&package=tidegauge&limit=2", nil))
+	if len(first.Items) != 2 || first.Items[0].Name != "tidegauge.v1" || len(first.Items[0].Objects) != 1 || first.Items[0].Objects[0].Name != gaugeCRD || first.Next == "" {
+		t.Errorf("got %+v", first)
+	}
+	if rest := must[page](b, 200, b.do("GET", "/api/v1/leftovers?limit=2&cluster=spoke&package=tidegauge&cursor="+first.Next, nil)); len(rest.Items) != 1 || rest.Next != "" {
+		t.Errorf("got %+v", rest)
+	}
+	if none := must[page](b, 200, b.do("GET", "/api/v1/leftovers?namespace=elsewhere", nil)); len(none.Items) != 0 {
+		t.Errorf("got %+v", none)
+	}
+}
+
+// removalIs compares what the operator says of its removal, but for who asked and when.
+func (b *bench) removalIs(want model.Removal) {
+	b.t.Helper()
+	o := must[model.Operator](b, 200, b.do("GET", b.seen(gaugePath), nil))
+	if o.Removal == nil || o.Removal.By == "" || o.Removal.Since.IsZero() {
+		b.t.Fatalf("got %+v", o.Removal)
+	}
+	got := *o.Removal
+	if got.Phase != want.Phase || got.ID != want.ID || got.Class != want.Class || got.Reason != want.Reason || got.Message != want.Message || want.Plan != "" && got.Plan != want.Plan {
+		b.t.Errorf("got %+v, want %+v", got, want)
+	}
+}

@@ -1,0 +1,6 @@
+//go:build !race
+
+package crd_test
+
+// all pairs are compared.
+const all = true

@@ -1,0 +1,393 @@
+package executor
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/chandler-fleet/chandler/libs/bundle"
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/libs/render"
+	"github.com/chandler-fleet/chandler/services/installer/csv"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/groups"
+	"github.com/chandler-fleet/chandler/services/installer/group"
+)
+
+// namespacesFor is how long a look waits for the namespaces of the cluster at the start of a session.
+const namespacesFor = 10 * time.Second
+
+// liveGroup is the operator group of a namespace as it is in the cluster now.
+type liveGroup struct {
+	group.Standing
+	one        bool     // there is exactly one group; else nothing is known of it
+	served     []string // targets beside its own namespace that exist
+	conditions []protocol.GroupCondition
+	// verdicts are what becomes of the APIs of the operators, by ClusterServiceVersion.
+	verdicts map[string]group.Verdict
+	moved    bool // a phase changed in this look
+}
+
+// lookAtGroup finds what the operator group of the namespace comes to now (R-OG §7.1).
+func (w *work) lookAtGroup(ctx context.Context) error {
+	w.live.group = liveGroup{verdicts: map[string]group.Verdict{}}
+	g := &w.live.group
+	if err := w.groups.Claims.Load(func() ([]group.Standing, []groups.Claim, error) { return w.standings(ctx) }); err != nil {
+		return err
+	}
+	if w.plans.OperatorGroups != 1 {
+		g.Group = group.Group{Namespace: w.ns}
+		return nil
+	}
+	s, namespaces, err := w.standing(ctx, w.plans)
+	if err != nil {
+		return err
+	}
+	g.Standing, g.one = s, true
+	var missing []string
+	g.served, missing = group.Served(g.Group, g.Targets, namespaces)
+	if len(missing) > 0 {
+		g.conditions = append(g.conditions, group.TargetsMissing(missing))
+	}
+	return w.lookAtAccount(ctx, g)
+}
+
+// lookAtAccount tells of an account that the group names and that is not there (R-OG §7.1).
+func (w *work) lookAtAccount(ctx context.Context, g *liveGroup) error {
+	name := g.Spec.ServiceAccountName
+	if name == "" {
+		return nil
+	}
+	found, err := w.client.Get(ctx, gvkAccount, w.ns, name)
+	if err != nil || found != nil {
+		return err
+	}
+	g.conditions = append(g.conditions, group.AccountMissing(g.Group))
+	return nil
+}
+
+func groupOf(p protocol.ScopePlans) group.Group {
+	return group.Group{ID: p.OperatorGroup.ID, Namespace: p.Scope.Namespace, Name: p.OperatorGroup.Name, Spec: p.OperatorGroup.Spec}
+}
+
+// standing is the group of a message with its targets, and the namespaces that it was asked of.
+func (s *session) standing(ctx context.Context, p protocol.ScopePlans) (group.Standing, []group.Namespace, error) {
+	g := groupOf(p)
+	out := group.Standing{Group: g, Provided: slices.Sorted(slices.Values(g.Spec.ProvidedAPIs))}
+	var namespaces []group.Namespace
+	var err error
+	if !g.Spec.Global() {
+		if namespaces, err = s.namespaces(ctx); err != nil {
+			return out, nil, err
+		}
+	}
+	out.Targets, err = group.Targets(g.Spec, namespaces)
+	return out, namespaces, err
+}
+
+// namespaces are those of the cluster by name. At the start of a session they are waited for.
+func (s *session) namespaces(ctx context.Context) ([]group.Namespace, error) {
+	within, cancel := context.WithTimeout(ctx, namespacesFor)
+	defer cancel()
+	s.watcher.Await(within, gvkNamespace)
+	if labels, ok := s.watcher.Labels(gvkNamespace); ok {
+		return groups.Namespaces(labels), nil
+	}
+	return nil, errs.New(errs.Unavailable, "the namespaces of the cluster could not be listed yet: see that Chandler may list and watch them")
+}
+
+// standings are the groups of all namespaces, and the APIs that their operators have claimed before.
+func (w *work) standings(ctx context.Context) (out []group.Standing, claims []groups.Claim, err error) {
+	for _, p := range w.inbox.All() {
+		if p.OperatorGroups != 1 {
+			continue
+		}
+		s, _, err := w.standing(ctx, p)
+		if err != nil {
+			w.cfg.Log.WarnContext(ctx, "operator group is left out of intersections", "group", s.String(), "error", err)
+			continue
+		}
+		out = append(out, s)
+	}
+	list, err := w.client.Metadata.Resource(cluster.Resource(cluster.GVKInstalledOperator)).List(ctx, metav1.ListOptions{LabelSelector: selectManaged})
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, o := range list.Items {
+		claims = append(claims, groups.Claim{Namespace: o.Namespace, CSV: o.Name, APIs: group.Split(o.Annotations[render.AnnotationProvidedAPIs])})
+	}
+	return out, claims, nil
+}
+
+// namespaceChanged wakes the groups whose targets a namespace may be (R-OG §7.1).
+func (s *session) namespaceChanged(name string) {
+	for _, p := range s.inbox.All() {
+		if p.OperatorGroups == 1 && group.Follows(p.OperatorGroup.Spec, name) {
+			s.wake(p.Scope.Namespace)
+		}
+	}
+}
+
+func (s *session) wakeOnes(namespaces []string) {
+	for _, ns := range namespaces {
+		s.wake(ns)
+	}
+}
+
+// targets are the namespaces that the operators of the namespace serve.
+func (w *work) targets() []string { return w.live.group.Targets }
+
+func (g liveGroup) annotations() map[string]string {
+	return map[string]string{
+		render.AnnotationOperatorGroup:     g.Name,
+		render.AnnotationOperatorNamespace: g.Namespace,
+		render.AnnotationTargetNamespaces:  strings.Join(g.Targets, ","),
+	}
+}
+
+// targetsOverlay tells an operator and its pods which namespaces it serves (R-OG §7.3, R-OG-15), and keeps with the
+// operator which APIs it has claimed for its group (R-OG-20).
+func (w *work) targetsOverlay() overlay {
+	g := w.live.group
+	claimed := func(s subject) string { return group.Join(w.groups.Claims.Of(w.ns, s.bundle.CSV)) }
+	return overlay{
+		about: func(_ subject, kind, _ string) bool {
+			return kind == cluster.GVKInstalledOperator.Kind || kind == gvkDeployment.Kind
+		},
+		input: func(s subject) any { return []any{g.annotations(), claimed(s)} },
+		lay: func(s subject, body *unstructured.Unstructured) error {
+			if body.GetKind() != gvkDeployment.Kind {
+				annotations := g.annotations()
+				annotations[render.AnnotationProvidedAPIs] = claimed(s)
+				body.SetAnnotations(annotations)
+				return nil
+			}
+			have, _, err := unstructured.NestedStringMap(body.Object, "spec", "template", "metadata", "annotations")
+			if err != nil {
+				return err
+			}
+			if have == nil {
+				have = map[string]string{}
+			}
+			maps.Copy(have, g.annotations())
+			return unstructured.SetNestedStringMap(body.Object, have, "spec", "template", "metadata", "annotations")
+		},
+	}
+}
+
+// claim claims the APIs of a plan's operators before the first step, so that what is written says so from the start.
+// One that is refused is installed as far as it goes, and its phase says why (R-OG-36).
+func (w *work) claim(_ context.Context, r ready) (*failure, error) {
+	w.stand()
+	for _, name := range slices.Sorted(maps.Keys(r.csvs)) {
+		w.settle(name, r.csvs[name])
+	}
+	return nil, nil //nolint:nilnil // nothing is in the way
+}
+
+// settle judges the APIs of one operator; none of one that is no member of the group (R-OG-10).
+func (w *work) settle(name string, c bundle.CSV) group.Verdict {
+	if !w.live.group.one || render.CheckInstallModes(c.Spec.InstallModes, w.ns, w.targets()) != nil {
+		return group.Verdict{}
+	}
+	v, wake := w.groups.Claims.Settle(w.ns, name, group.Names(group.APIs(c)))
+	w.wakeOnes(wake)
+	return v
+}
+
+// arrangeGroup keeps what the operators need in the namespaces that they serve, and takes from those that may not
+// provide their APIs what runs (R-OG-35, R-OG-44, R-OG-45).
+func (w *work) arrangeGroup(ctx context.Context) error {
+	g := w.live.group
+	w.stand()
+	var aside []string
+	for _, m := range w.aside {
+		aside = append(aside, m.name())
+	}
+	wake, free := w.groups.Claims.Keep(w.ns, func(csv string) bool { return w.lives(csv) || w.planned(csv) || slices.Contains(aside, csv) })
+	w.wakeOnes(wake)
+	if w.stopped() != nil {
+		return nil
+	}
+	if err := w.later(ctx, "roles of APIs", w.groups.Free(ctx, w.kept(), free, w.at)); err != nil {
+		return err
+	}
+	if !g.one {
+		return nil
+	}
+	if err := w.judge(ctx); err != nil {
+		return err
+	}
+	var want []render.Object
+	for _, m := range w.members {
+		if m.status.Phase == csv.PhaseDeleting || m.object.GetDeletionTimestamp() != nil {
+			continue
+		}
+		own, err := render.Permissions(m.csv, w.ns)
+		if err != nil {
+			return err
+		}
+		want = append(want, group.Carried(own, g.served, group.Global(g.Targets))...)
+	}
+	return w.keep(ctx, groups.Targets(w.ns, want, aside...))
+}
+
+// stand makes the group known to those of other namespaces.
+func (w *work) stand() {
+	var s *group.Standing
+	if w.live.group.one {
+		s = &w.live.group.Standing
+	}
+	w.wakeOnes(w.groups.Claims.Stand(w.ns, s))
+}
+
+// judge settles the APIs of all operators of the namespace. One that is replaced has handed its own on.
+func (w *work) judge(ctx context.Context) error {
+	refused := false
+	for _, m := range w.members {
+		if m.status.Phase == csv.PhaseReplacing || m.status.Phase == csv.PhaseDeleting {
+			continue
+		}
+		v := w.settle(m.name(), m.csv)
+		w.live.group.verdicts[m.name()] = v
+		if v.Action != group.Refuse {
+			continue
+		}
+		refused = true
+		if err := w.halt(ctx, m); err != nil {
+			return err
+		}
+	}
+	if !refused {
+		w.groups.Claims.Content(w.ns)
+	}
+	return nil
+}
+
+// halted reports an operator whose phase says that its APIs are another group's.
+func halted(m *member) bool {
+	return m.status.Phase == csv.PhaseFailed && (m.status.Reason == group.ReasonOwnerConflict || m.status.Reason == group.ReasonStatic)
+}
+
+// halt removes the Deployments of such an operator (R-OG §7.7).
+func (w *work) halt(ctx context.Context, m *member) error {
+	if !halted(m) {
+		return nil
+	}
+	selector := selectManaged + "," + render.LabelOwner + "=" + render.OwnerLabelValue(m.name()) + "," + render.LabelOwnerNamespace + "=" + w.ns
+	list, err := w.client.List(ctx, gvkDeployment, w.ns, selector)
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		if err := w.between("halt", func() error { return w.client.Delete(ctx, &list[i]) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keep keeps a set. What cannot be written now is tried again; what an operator lacks for it, its requirements say.
+func (w *work) keep(ctx context.Context, s groups.Set) error {
+	return w.later(ctx, "roles", w.groups.Keeper.Keep(ctx, w.kept(), s, w.at))
+}
+
+// later notes what could not be done now and has it tried again; what ends the session stays an error.
+func (w *work) later(ctx context.Context, what string, err error) error {
+	if err == nil || final(ctx, err) {
+		return err
+	}
+	w.cfg.Log.WarnContext(ctx, "what an operator group comes to is not as it should be", "part", what, "namespace", w.ns, "error", err)
+	w.soon(gatePause)
+	return nil
+}
+
+// kept is the cluster with a note of everything that is left in it: that wakes nobody but the operators that may have
+// waited for it.
+func (s *session) kept() groups.Cluster {
+	return groups.Noting{Cluster: s.client, Left: func(o *unstructured.Unstructured) {
+		s.clean(o)
+		s.facts.ForgetNamespace(o.GetLabels()[render.LabelOwnerNamespace])
+	}}
+}
+
+// groupRoles keeps what users get from the group: its aggregating roles, the roles of the APIs that its operators
+// provide once they run (R-OG-40 … R-OG-43), and the labels of the namespaces that it serves.
+func (w *work) groupRoles(ctx context.Context) error {
+	g := w.live.group
+	if w.refused || w.stopped() != nil || w.plans.OperatorGroups > 1 {
+		return nil
+	}
+	if g.moved {
+		w.soon(time.Millisecond) // people wait to be told of a phase, and nobody for a role
+		return nil
+	}
+	if err := w.later(ctx, "roles of APIs", w.groups.Sweep(ctx, w.kept(), w.at)); err != nil {
+		return err
+	}
+	provided := w.groups.Claims.Provided(w.ns)
+	var roles []render.Object
+	if g.one {
+		roles = group.Roles(g.Group, provided)
+	}
+	if err := w.keep(ctx, groups.Roles(w.ns, roles)); err != nil {
+		return err
+	}
+	if err := w.apiRoles(ctx); err != nil {
+		return err
+	}
+	return w.labelNamespaces(ctx)
+}
+
+func (w *work) apiRoles(ctx context.Context) error {
+	w.groups.Roles.RLock()
+	defer w.groups.Roles.RUnlock()
+	var want []render.Object
+	for _, m := range w.members {
+		if m.status.Phase == csv.PhaseSucceeded {
+			want = append(want, group.RolesOf(group.APIs(m.csv), w.groups.Claims.Of(w.ns, m.name()))...)
+		}
+	}
+	if len(want) == 0 {
+		return nil
+	}
+	return w.keep(ctx, groups.APIs(w.ns, want))
+}
+
+// labelNamespaces marks what the group serves (R-CSV-44).
+func (w *work) labelNamespaces(ctx context.Context) error {
+	if _, ok := w.watcher.Labels(gvkNamespace); !ok {
+		return nil // a look follows when they are known
+	}
+	namespaces, err := w.namespaces(ctx)
+	if err != nil {
+		return err
+	}
+	changes := groups.Labels(w.live.group.ID, w.targets(), namespaces, func(id string) bool {
+		return slices.ContainsFunc(w.inbox.All(), func(p protocol.ScopePlans) bool { return p.OperatorGroup.ID == id })
+	})
+	for _, ns := range slices.Sorted(maps.Keys(changes)) {
+		label := func() error { return w.later(ctx, "labels of targets", w.client.LabelNamespace(ctx, ns, changes[ns])) }
+		if err := w.between("label", label); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tellGroup says what the group comes to.
+func (w *work) tellGroup(r *protocol.ScopeReport) {
+	g := w.live.group
+	if !g.one {
+		return
+	}
+	out := &protocol.GroupReport{ID: g.ID, Name: g.Name, Targets: g.Targets, ProvidedAPIs: w.groups.Claims.Provided(w.ns), Conditions: g.conditions}
+	out.Roles = group.RoleNames(g.Group)
+	r.Group = out
+}

@@ -1,0 +1,161 @@
+package certs
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/render"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/serving"
+)
+
+// LabelConverted is on a CRD whose objects an operator of the namespace that is its value converts.
+const LabelConverted = "chandler-fleet.io/converted-by"
+
+// Trust puts into an object that has the API server call an operator the CA by which it knows the operator. A webhook
+// is told, too, in which namespaces to be asked: an empty selector is all of them.
+func Trust(body *unstructured.Unstructured, certificates map[string]Kept, selector map[string]any) error {
+	switch body.GroupVersionKind() {
+	case render.GVKAPIService:
+		return trustAt(body.Object, certificates, "spec")
+	case render.GVKValidatingWebhook, render.GVKMutatingWebhook:
+		hooks, _, err := unstructured.NestedSlice(body.Object, "webhooks")
+		if err != nil {
+			return err
+		}
+		for _, h := range hooks {
+			hook, ok := h.(map[string]any)
+			if !ok {
+				return errs.New(errs.Internal, "%s %s holds a webhook of another form", body.GetKind(), body.GetName())
+			}
+			if err := trustAt(hook, certificates, "clientConfig"); err != nil {
+				return err
+			}
+			if len(selector) > 0 {
+				hook["namespaceSelector"] = selector
+			}
+		}
+		return unstructured.SetNestedSlice(body.Object, hooks, "webhooks")
+	}
+	labels := body.GetLabels()
+	labels[LabelConverted], _, _ = unstructured.NestedString(body.Object, "spec", "conversion", "webhook", "clientConfig", "service", "namespace")
+	body.SetLabels(labels)
+	return trustAt(body.Object, certificates, "spec", "conversion", "webhook", "clientConfig")
+}
+
+// trustAt sets caBundle beside the service at a path. Without a certificate it stays away.
+func trustAt(m map[string]any, certificates map[string]Kept, path ...string) error {
+	service, ok, err := unstructured.NestedString(m, append(path, "service", "name")...)
+	if err != nil || !ok {
+		return fmt.Errorf("no service at %v: %w", path, err)
+	}
+	c, ok := certificates[render.SecretName(service)]
+	if !ok {
+		return nil
+	}
+	return unstructured.SetNestedField(m, base64.StdEncoding.EncodeToString(c.CA), append(path, "caBundle")...)
+}
+
+// Restart marks the pods of a Deployment with the CA, so that they start again when it changes.
+func Restart(body *unstructured.Unstructured, c Kept) error {
+	path := []string{"spec", "template", "metadata", "annotations"}
+	annotations, _, err := unstructured.NestedStringMap(body.Object, path...)
+	if err != nil {
+		return err
+	}
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[render.AnnotationCAHash] = c.Hash()
+	return unstructured.SetNestedStringMap(body.Object, annotations, path...)
+}
+
+// Namespaces is the selector of the namespaces about which the webhooks of a group's operators are asked (R-CSV-44):
+//
+//	explicit targets   the label of the group, which is put on them
+//	a selector         the same
+//	neither            nil, all
+func Namespaces(label string, spec events.OperatorGroupSpec) map[string]any {
+	switch {
+	case spec.Global():
+		return nil
+	case len(spec.TargetNamespaces) > 0:
+		return map[string]any{"matchLabels": map[string]any{label: ""}}
+	}
+	out := map[string]any{}
+	if len(spec.Selector.MatchLabels) > 0 {
+		want := map[string]any{}
+		for k, v := range spec.Selector.MatchLabels {
+			want[k] = v
+		}
+		out["matchLabels"] = want
+	}
+	var rows []any
+	for _, r := range spec.Selector.MatchExpressions {
+		row := map[string]any{"key": r.Key, "operator": r.Operator}
+		if len(r.Values) > 0 {
+			values := make([]any, len(r.Values))
+			for i, v := range r.Values {
+				values[i] = v
+			}
+			row["values"] = values
+		}
+		rows = append(rows, row)
+	}
+	if len(rows) > 0 {
+		out["matchExpressions"] = rows
+	}
+	return out
+}
+
+// API reads an APIService; nil is one that is not there.
+func API(name string, o *unstructured.Unstructured) (serving.API, error) {
+	a := serving.API{Name: name}
+	if o == nil || o.GetDeletionTimestamp() != nil {
+		return a, nil
+	}
+	a.Found = true
+	var body struct {
+		Spec struct {
+			CABundle []byte `json:"caBundle"`
+			Service  *struct {
+				Namespace string `json:"namespace"`
+				Name      string `json:"name"`
+				Port      int32  `json:"port"`
+			} `json:"service"`
+		} `json:"spec"`
+		Status struct {
+			Conditions []struct {
+				Type    string    `json:"type"`
+				Status  string    `json:"status"`
+				Message string    `json:"message"`
+				Since   time.Time `json:"lastTransitionTime"`
+			} `json:"conditions"`
+		} `json:"status"`
+	}
+	if err := cluster.Decode(o, &body); err != nil {
+		return a, errs.Wrap(errs.Invalid, err, "APIService %s", name)
+	}
+	a.CA = body.Spec.CABundle
+	if s := body.Spec.Service; s != nil {
+		a.Target = Target(s.Namespace, s.Name, s.Port)
+	}
+	for _, c := range body.Status.Conditions {
+		if c.Type == "Available" {
+			a.Available, a.Message, a.Since = c.Status == "True", c.Message, c.Since
+		}
+	}
+	return a, nil
+}
+
+// Target names the Service and port that an API service leads to.
+func Target(ns, service string, port int32) string {
+	return net.JoinHostPort(ns+"/"+service, strconv.Itoa(int(port)))
+}

@@ -1,0 +1,85 @@
+package drift_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/drift"
+)
+
+func parse(t *testing.T, text string) map[string]any {
+	t.Helper()
+	var m map[string]any
+	if err := json.Unmarshal([]byte(text), &m); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// TestHolds: what somebody added does not matter, what somebody changed or took away does (R-CSV-24).
+func TestHolds(t *testing.T) {
+	t.Parallel()
+	want := `{"spec":{"replicas":1,"empty":{},"none":[],"containers":[{"name":"a","env":[{"name":"X","value":"1"}]}]}}`
+	for name, c := range map[string]struct {
+		live string
+		want bool
+	}{
+		"the same":        {want, true},
+		"defaults":        {`{"status":{},"spec":{"replicas":1,"paused":false,"containers":[{"name":"a","image":"i","env":[{"name":"X","value":"1"}]}]}}`, true},
+		"another value":   {`{"spec":{"replicas":0,"containers":[{"name":"a","env":[{"name":"X","value":"1"}]}]}}`, false},
+		"an entry more":   {`{"spec":{"replicas":1,"containers":[{"name":"a","env":[{"name":"X","value":"1"},{"name":"Y"}]}]}}`, false},
+		"an entry less":   {`{"spec":{"replicas":1,"containers":[{"name":"a"}]}}`, false},
+		"a field is gone": {`{"spec":{"containers":[{"name":"a","env":[{"name":"X","value":"1"}]}]}}`, false},
+		"another kind":    {`{"spec":[]}`, false},
+	} {
+		if got := drift.Holds(parse(t, want), parse(t, c.live)); got != c.want {
+			t.Errorf("%s: got %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+// TestFields: each field that differs is told with both values and by pointer; what the API server notes itself is not.
+func TestFields(t *testing.T) {
+	t.Parallel()
+	want := parse(t, `{"kind":"Deployment","metadata":{"name":"d","resourceVersion":"1","generation":1,"managedFields":[],"labels":{"a/b":"x"}},"spec":{"replicas":1,"list":[1,2],"gone":true},"status":{"a":1}}`)
+	live := parse(t, `{"kind":"Deployment","metadata":{"name":"d","resourceVersion":"2","generation":2,"labels":{"a/b":"y"}},"spec":{"replicas":0,"list":[1,2,3],"more":"z"},"status":{"a":2}}`)
+	got := drift.Fields(want, live)
+	expected := []protocol.FieldDrift{
+		{Path: "/metadata/labels/a~1b", Want: json.RawMessage(`"x"`), Have: json.RawMessage(`"y"`)},
+		{Path: "/spec/gone", Want: json.RawMessage(`true`)},
+		{Path: "/spec/list", Want: json.RawMessage(`[1,2]`), Have: json.RawMessage(`[1,2,3]`)},
+		{Path: "/spec/more", Have: json.RawMessage(`"z"`)},
+		{Path: "/spec/replicas", Want: json.RawMessage(`1`), Have: json.RawMessage(`0`)},
+	}
+	if diff := cmp.Diff(expected, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := drift.Fields(want, want); len(got) != 0 {
+		t.Errorf("an object differs from itself: %v", got)
+	}
+}
+
+// TestFieldsAreBounded: a number of fields, short values that are still JSON, and nothing of Secrets.
+func TestFieldsAreBounded(t *testing.T) {
+	t.Parallel()
+	data := map[string]any{}
+	for i := range 2 * drift.MaxFields {
+		data[fmt.Sprintf("key-%02d", i)] = strings.Repeat("ä", drift.MaxValueBytes)
+	}
+	got := drift.Fields(map[string]any{"kind": "ConfigMap", "data": data}, map[string]any{"kind": "ConfigMap", "data": map[string]any{}})
+	if len(got) != drift.MaxFields {
+		t.Fatalf("%d fields, want %d", len(got), drift.MaxFields)
+	}
+	if v := got[0].Want; !json.Valid(v) || len(v) > drift.MaxValueBytes+10 {
+		t.Errorf("value is %s", v)
+	}
+	secret := drift.Fields(map[string]any{"kind": "Secret", "data": data}, map[string]any{"kind": "Secret", "data": map[string]any{}})
+	if len(secret) != drift.MaxFields || secret[0].Want != nil || secret[0].Have != nil || secret[0].Path != "/data/key-00" {
+		t.Errorf("of a Secret it tells %+v", secret[0])
+	}
+}

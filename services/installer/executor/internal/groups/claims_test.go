@@ -1,0 +1,211 @@
+package groups_test
+
+import (
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/groups"
+	"github.com/chandler-fleet/chandler/services/installer/group"
+)
+
+const gauge, buoy = "Gauge.v1.sea.test", "Buoy.v1.sea.test"
+
+func standing(ns string, targets ...string) group.Standing {
+	return group.Standing{Group: group.Group{ID: ns, Namespace: ns, Name: "og"}, Targets: targets}
+}
+
+func fatal(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// loaded returns claims over groups of these namespaces, which all serve x.
+func loaded(t *testing.T, namespaces ...string) *groups.Claims {
+	t.Helper()
+	c := groups.NewClaims()
+	fatal(t, c.Load(func() (out []group.Standing, _ []groups.Claim, _ error) {
+		for _, ns := range namespaces {
+			out = append(out, standing(ns, "x"))
+		}
+		return out, nil, nil
+	}))
+	return c
+}
+
+func none(string) bool { return false }
+
+// TestClaims: R-OG §7.7: the first operator gets an API, another group's waits and is woken when it is free (R-OG-36,
+// R-OG-37).
+func TestClaims(t *testing.T) {
+	t.Parallel()
+	c := loaded(t, "a", "b")
+	if v, _ := c.Settle("a", "tide.v1", []string{gauge}); v.Action != group.Claim {
+		t.Fatalf("the first: %+v", v)
+	}
+	if v, _ := c.Settle("a", "tide.v2", []string{gauge}); v.Action != group.Proceed {
+		t.Errorf("its successor: %+v", v)
+	}
+	if v, _ := c.Settle("b", "moon.v1", []string{gauge, buoy}); v.Reason != group.ReasonOwnerConflict {
+		t.Errorf("the second: %+v", v)
+	}
+	if c.Provides(buoy) || len(c.Provided("b")) != 0 {
+		t.Error("one that was refused provides something")
+	}
+	wake, free := c.Keep("a", func(csv string) bool { return csv == "tide.v2" })
+	if !slices.Equal(wake, []string{"b"}) || len(free) != 0 {
+		t.Errorf("after an upgrade: wake %v, free %v", wake, free)
+	}
+	if v, _ := c.Settle("b", "moon.v1", []string{gauge, buoy}); v.Action != group.Refuse {
+		t.Errorf("while the successor is there: %+v", v)
+	}
+	wake, free = c.Keep("a", none)
+	if !slices.Equal(wake, []string{"b"}) || !slices.Equal(free, []string{gauge}) {
+		t.Errorf("after the removal: wake %v, free %v", wake, free)
+	}
+	if v, _ := c.Settle("b", "moon.v1", []string{gauge, buoy}); v.Action != group.Claim || !slices.Equal(c.Provided("b"), []string{buoy, gauge}) {
+		t.Errorf("once it is free: %+v, %v", v, c.Provided("b"))
+	}
+	c.Content("b")
+	if wake, _ := c.Keep("b", none); len(wake) != 0 {
+		t.Errorf("nobody waits, %v are woken", wake)
+	}
+}
+
+// TestClaimsWithdraw: R-OG §7.7, row "I, S, not static": groups that come to intersect: the one that is looked at
+// first gives way.
+func TestClaimsWithdraw(t *testing.T) {
+	t.Parallel()
+	c := loaded(t, "a", "b")
+	apart := standing("b", "y")
+	c.Stand("b", &apart)
+	c.Settle("a", "tide.v1", []string{gauge})
+	if v, _ := c.Settle("b", "moon.v1", []string{gauge}); v.Action != group.Claim {
+		t.Fatalf("apart: %+v", v)
+	}
+	if wake := c.Stand("b", &apart); wake != nil {
+		t.Errorf("a group that stands as before wakes %v", wake)
+	}
+	together := standing("b", "x")
+	c.Stand("b", &together)
+	if v, _ := c.Settle("a", "tide.v1", []string{gauge}); v.Reason != group.ReasonOwnerConflict || len(c.Of("a", "tide.v1")) != 0 {
+		t.Errorf("the first look: %+v, %v", v, c.Of("a", "tide.v1"))
+	}
+	if v, _ := c.Settle("b", "moon.v1", []string{gauge}); v.Action != group.Proceed {
+		t.Errorf("the other: %+v", v)
+	}
+	if wake := c.Stand("b", nil); !slices.Equal(wake, []string{"a"}) {
+		t.Errorf("the end of the other group wakes %v", wake)
+	}
+	if v, _ := c.Settle("a", "tide.v1", []string{gauge}); v.Action != group.Claim {
+		t.Errorf("without the other group: %+v", v)
+	}
+}
+
+// TestClaimsOfStaticGroups: R-OG-30: a static group provides what it says, with or without an operator.
+func TestClaimsOfStaticGroups(t *testing.T) {
+	t.Parallel()
+	c := loaded(t, "b")
+	reserved := standing("a", "x")
+	reserved.Spec.StaticProvidedAPIs, reserved.Provided = true, []string{gauge}
+	c.Stand("a", &reserved)
+	if v, _ := c.Settle("b", "moon.v1", []string{gauge}); v.Reason != group.ReasonOwnerConflict {
+		t.Errorf("an API that is reserved: %+v", v)
+	}
+	if v, _ := c.Settle("a", "tide.v1", []string{gauge}); v.Action != group.Proceed || !c.Provides(gauge) {
+		t.Errorf("its own: %+v", v)
+	}
+	if v, _ := c.Settle("a", "tide.v1", []string{gauge, buoy}); v.Reason != group.ReasonStatic || c.Provides(gauge) {
+		t.Errorf("more than is reserved: %+v", v)
+	}
+	if got := c.Provided("a"); !slices.Equal(got, []string{gauge}) {
+		t.Errorf("the static group provides %v", got)
+	}
+}
+
+// TestClaimsSurvive: what the cluster holds counts from the first look of a session on, and is read until it could be.
+func TestClaimsSurvive(t *testing.T) {
+	t.Parallel()
+	c := groups.NewClaims()
+	failed := errs.New(errs.Unavailable, "not now")
+	if err := c.Load(func() ([]group.Standing, []groups.Claim, error) { return nil, nil, failed }); !errs.Is(err, errs.Unavailable) {
+		t.Fatal(err)
+	}
+	reads := 0
+	read := func() ([]group.Standing, []groups.Claim, error) {
+		reads++
+		return []group.Standing{standing("a", "x"), standing("b", "x")}, []groups.Claim{{Namespace: "a", CSV: "tide.v1", APIs: []string{gauge}}, {Namespace: "b", CSV: "moon.v1"}}, nil
+	}
+	fatal(t, c.Load(read))
+	fatal(t, c.Load(read))
+	if v, _ := c.Settle("b", "moon.v1", []string{gauge}); reads != 1 || v.Action != group.Refuse {
+		t.Errorf("%d reads, %+v", reads, v)
+	}
+}
+
+// TestClaimsAtOnce: of operators that come at the same time, one gets the API.
+func TestClaimsAtOnce(t *testing.T) {
+	t.Parallel()
+	names := []string{"a", "b", "c", "d", "e", "f"}
+	c := loaded(t, names...)
+	got := make([]group.Action, len(names))
+	var running sync.WaitGroup
+	for i, ns := range names {
+		running.Go(func() {
+			v, _ := c.Settle(ns, "tide.v1", []string{gauge})
+			got[i] = v.Action
+		})
+	}
+	running.Wait()
+	slices.Sort(got)
+	if diff := cmp.Diff([]group.Action{group.Claim, group.Refuse, group.Refuse, group.Refuse, group.Refuse, group.Refuse}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestLabels: R-CSV-44: labels follow the targets; those of a group that is gone go, those of OLM's groups stay.
+func TestLabels(t *testing.T) {
+	t.Parallel()
+	const own, other, gone, drawn = "5d7c3c5c-0d4e-5b4e-8a57-1f2b0f0c9d11", "0b1f6a32-7d6d-5f57-9a40-6d4f3a1c2b22", "c1d2e3f4-1111-5222-8333-444455556666", "9f2c3d4e-1111-4222-8333-444455556666"
+	marked := func(ids ...string) map[string]string {
+		out := map[string]string{"sea": "north"}
+		for _, id := range ids {
+			out[group.LabelNamespacePrefix+id] = ""
+		}
+		return out
+	}
+	namespaces := []group.Namespace{
+		{Name: "left", Labels: marked(own)},
+		{Name: "new", Labels: marked(other, drawn)},
+		{Name: "old", Labels: marked(own)},
+		{Name: "stale", Labels: marked(gone)},
+	}
+	known := func(id string) bool { return id == own || id == other }
+	read := func(changes map[string]map[string]*string) map[string]string {
+		out := map[string]string{}
+		for ns, labels := range changes {
+			for label, value := range labels {
+				out[ns+" "+label[len(group.LabelNamespacePrefix):]] = map[bool]string{true: "gone", false: "set"}[value == nil]
+			}
+		}
+		return out
+	}
+	for name, c := range map[string]struct {
+		id      string
+		targets []string
+		want    map[string]string
+	}{
+		"targets":  {own, []string{"nowhere", "new", "old"}, map[string]string{"new " + own: "set", "left " + own: "gone", "stale " + gone: "gone"}},
+		"global":   {own, []string{""}, map[string]string{"left " + own: "gone", "old " + own: "gone", "stale " + gone: "gone"}},
+		"no group": {"", nil, map[string]string{"stale " + gone: "gone"}},
+	} {
+		if diff := cmp.Diff(c.want, read(groups.Labels(c.id, c.targets, namespaces, known))); diff != "" {
+			t.Errorf("%s:\n%s", name, diff)
+		}
+	}
+}

@@ -1,0 +1,53 @@
+package hub_test
+
+import (
+	"testing"
+
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/hub"
+)
+
+func at(epoch, n int64, stopped bool) protocol.ScopePlans {
+	return protocol.ScopePlans{Scope: protocol.Scope{Namespace: "ops"}, Position: events.Position{Epoch: epoch, N: n}, Stopped: stopped}
+}
+
+// TestInboxOrder: news may overtake each other; what is newer stays (DESIGN D4).
+func TestInboxOrder(t *testing.T) {
+	t.Parallel()
+	i := hub.NewInbox()
+	var woken []string
+	i.ListenWith(func(ns string) { woken = append(woken, ns) })
+	i.Offer(at(1, 5, false))
+	i.Offer(at(1, 4, true))
+	if p, behind, known := i.Get("ops"); p.Position.N != 5 || p.Stopped || behind || !known || len(woken) != 1 {
+		t.Errorf("after older news: %+v, behind %v, woken %v", p.Position, behind, woken)
+	}
+	i.Offer(at(1, 5, true)) // the same position may say something new, such as a renewed grant
+	if p, _, _ := i.Get("ops"); !p.Stopped || len(woken) != 2 {
+		t.Errorf("after news of the same position: %+v, woken %v", p, woken)
+	}
+}
+
+// TestInboxBehind: a stream whose last value stays older than what is known comes from a record that has
+// gone back; one that catches up, or whose epoch was raised, is believed again (DESIGN D1).
+func TestInboxBehind(t *testing.T) {
+	t.Parallel()
+	i := hub.NewInbox()
+	i.Offer(at(1, 5, false))
+	i.Settle(at(1, 4, false))
+	if _, behind, _ := i.Get("ops"); behind {
+		t.Error("behind after one look: the read may have been overtaken")
+	}
+	i.Settle(at(1, 4, false))
+	if p, behind, _ := i.Get("ops"); !behind || p.Position.N != 5 {
+		t.Errorf("behind %v at %s after two looks", behind, p.Position)
+	}
+	i.Settle(at(2, 3, false))
+	if p, behind, _ := i.Get("ops"); behind || p.Position.Epoch != 2 {
+		t.Errorf("behind %v at %s after the epoch was raised", behind, p.Position)
+	}
+	if top := i.Highest(); top.Epoch != 2 || len(i.All()) != 1 {
+		t.Errorf("highest %s of %d", top, len(i.All()))
+	}
+}

@@ -1,0 +1,86 @@
+package preflight
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/libs/render"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/rights"
+)
+
+// Question is a plan as a cluster is asked about it.
+type Question struct {
+	Namespace string
+	// Account is who writes the objects; the zero value is Chandler itself, which no right is asked of.
+	Account cluster.Account
+	Objects []render.Object
+	// Targets are the namespaces that the operator group serves; "" is the whole cluster.
+	Targets []string
+	// Leaving are operators of the namespace that the plan replaces, by name.
+	Leaving []string
+}
+
+// Direct reports kinds that Chandler writes itself, whatever account a plan has: what is the cluster's as a whole and
+// the account must not be given rights to (R-OG-61), and the operator as Chandler keeps it.
+func Direct(gvk schema.GroupVersionKind) bool {
+	switch gvk.GroupKind() {
+	case schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"},
+		schema.GroupKind{Group: "apiregistration.k8s.io", Kind: "APIService"},
+		cluster.GVKCSV.GroupKind(), cluster.GVKInstalledOperator.GroupKind():
+		return true
+	}
+	return false
+}
+
+// Check answers with everything at once.
+func Check(ctx context.Context, c *cluster.Epoch, q Question) (protocol.PlanCheck, error) {
+	out := protocol.PlanCheck{Account: q.Account.User()}
+	missing, err := Permissions(ctx, c, q)
+	if err != nil {
+		return out, err
+	}
+	if out.Permissions = missing.Missing; missing.More > 0 {
+		out.Obstacles = append(out.Obstacles, protocol.Obstacle{
+			Class: "transient", Reason: "Forbidden", Message: fmt.Sprintf("%d more rights are missing than are listed", missing.More),
+		})
+	}
+	out.CRDs, err = Definitions(ctx, c, q)
+	return out, err
+}
+
+// maxAsked bounds how many accesses that RBAC does not allow are asked of the other authorizers of a cluster.
+const maxAsked = 100
+
+// Permissions finds the rights that the account lacks.
+func Permissions(ctx context.Context, c *cluster.Epoch, q Question) (rights.Result, error) {
+	if q.Account == (cluster.Account{}) {
+		return rights.Result{}, nil
+	}
+	p := rights.Plan{Targets: q.Targets, Objects: slices.DeleteFunc(slices.Clone(q.Objects), func(o render.Object) bool { return Direct(o.GVK) })}
+	refs, err := p.References()
+	if err != nil {
+		return rights.Result{}, err
+	}
+	roles := newRoles(c)
+	if p.Roles, err = roles.all(ctx, refs); err != nil {
+		return rights.Result{}, err
+	}
+	held, err := roles.held(ctx, q.Account, append([]string{q.Namespace}, q.Targets...))
+	if err != nil {
+		return rights.Result{}, err
+	}
+	r, err := rights.Missing(p, q.Account.User(), held, nil)
+	if err != nil || len(r.Unknown) == 0 {
+		return r, err
+	}
+	allowed, err := ask(ctx, c, q.Account, r.Unknown)
+	if err != nil || len(allowed) == 0 {
+		return r, err
+	}
+	return rights.Missing(p, q.Account.User(), held, allowed)
+}

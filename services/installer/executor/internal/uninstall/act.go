@@ -1,0 +1,157 @@
+package uninstall
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/removal"
+)
+
+// parallelDeletes is how many objects are deleted at a time.
+const parallelDeletes = 4
+
+// Log is the plan as entries of a step log, none of them done. Those of one index go together.
+func (f Found) Log(epoch int64, now time.Time) []cluster.Step {
+	var out []cluster.Step
+	for i, s := range f.Plan.Steps {
+		for _, o := range s.Objects {
+			out = append(out, cluster.Step{
+				Index: i + 1, Action: s.Action, Group: o.Group, Version: o.Version, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name,
+				UID: f.UIDs[o], Epoch: epoch, Time: now,
+			})
+		}
+	}
+	return out
+}
+
+// Next are the first entries that go together and are not done; empty at the end. They are part of what is given.
+func Next(steps []cluster.Step) []cluster.Step {
+	from := slices.IndexFunc(steps, func(s cluster.Step) bool { return s.State != cluster.StepDone })
+	if from < 0 {
+		return nil
+	}
+	steps = steps[from:]
+	if n := slices.IndexFunc(steps, func(s cluster.Step) bool { return s.Index != steps[0].Index }); n >= 0 {
+		steps = steps[:n]
+	}
+	return steps
+}
+
+// Hands act in a cluster; At is called before and after each effect. Everything can be done again.
+type Hands struct {
+	Client *cluster.Epoch
+	At     func(point string) error
+}
+
+// Delete deletes exactly the objects that were looked at, a few at a time.
+func (h Hands) Delete(ctx context.Context, steps []cluster.Step) error {
+	found := make([]error, len(steps))
+	turns := make(chan struct{}, parallelDeletes)
+	var running sync.WaitGroup
+	for n, s := range steps {
+		running.Go(func() {
+			turns <- struct{}{}
+			defer func() { <-turns }()
+			found[n] = h.delete(ctx, stub(s))
+		})
+	}
+	running.Wait()
+	return errors.Join(found...)
+}
+
+func (h Hands) delete(ctx context.Context, o *unstructured.Unstructured) error {
+	if err := h.At("before delete"); err != nil {
+		return err
+	}
+	if err := h.Client.Delete(ctx, o); err != nil && !apierrors.IsNotFound(err) {
+		return err
+	}
+	return h.At("deleted")
+}
+
+// stub is an object of which only the identity is known.
+func stub(s cluster.Step) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{Object: map[string]any{}}
+	o.SetGroupVersionKind(schema.GroupVersionKind{Group: s.Group, Version: s.Version, Kind: s.Kind})
+	o.SetNamespace(s.Namespace)
+	o.SetName(s.Name)
+	o.SetUID(types.UID(s.UID))
+	return o
+}
+
+// Remaining looks which of the objects that were deleted are still there.
+func (h Hands) Remaining(ctx context.Context, steps []cluster.Step) (Waiting, error) {
+	var left Waiting
+	for _, s := range steps {
+		live, err := h.Client.Get(ctx, stub(s).GroupVersionKind(), s.Namespace, s.Name)
+		if err != nil {
+			return left, err
+		}
+		if live != nil && string(live.GetUID()) == s.UID {
+			left.note(s.Kind, live)
+		}
+	}
+	return left, nil
+}
+
+// Empty deletes every object of definitions, and says which are still there: those that wait for their finalizers.
+func (h Hands) Empty(ctx context.Context, definitions []cluster.Step) (Waiting, error) {
+	var left Waiting
+	for _, d := range definitions {
+		if err := h.At("before custom resources"); err != nil {
+			return left, err
+		}
+		if err := empty(ctx, h.Client, d.Name, &left); err != nil {
+			return left, err
+		}
+	}
+	return left, h.At("custom resources")
+}
+
+// Sweep deletes what names an operator as its owner and came since it was looked at, and says what does not go.
+func (h Hands) Sweep(ctx context.Context, q Question) (Waiting, error) {
+	var left Waiting
+	objects, err := owned(ctx, h.Client, q)
+	if err != nil {
+		return left, err
+	}
+	for i := range objects {
+		r, meta := objects[i].ref, objects[i].meta
+		if meta.DeletionTimestamp != nil {
+			left.note(r.Kind, meta)
+			continue
+		}
+		s := cluster.Step{Group: r.Group, Version: r.Version, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name, UID: string(meta.UID)}
+		if err := h.delete(ctx, stub(s)); err != nil {
+			return left, err
+		}
+	}
+	return left, nil
+}
+
+// Spare parts definitions that are to go: an operator that was installed since may own one, which then stays.
+func (h Hands) Spare(ctx context.Context, q Question, steps []cluster.Step) (doomed []cluster.Step, spared []protocol.Leftover, err error) {
+	now, err := Look(ctx, h.Client, Question{Namespace: q.Namespace, CSV: q.CSV, CRDs: []string{removal.All}})
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, s := range steps {
+		i := slices.IndexFunc(now.Plan.Stays, func(l protocol.Leftover) bool { return l.Name == s.Name })
+		if i < 0 {
+			doomed = append(doomed, s)
+			continue
+		}
+		spared = append(spared, now.Plan.Stays[i])
+	}
+	return doomed, spared, nil
+}

@@ -1,0 +1,231 @@
+package uninstall
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/chandler-fleet/chandler/libs/bundle"
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/libs/render"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/certs"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/removal"
+)
+
+const (
+	// requestTimeout bounds one request for metadata: their client has no bound, since it watches, too.
+	requestTimeout = 20 * time.Second
+	// sampled is how many custom resources of a definition are named.
+	sampled = 5
+)
+
+const selectManaged = cluster.LabelManaged + "=true"
+
+// GVKCRD is the kind of custom resource definitions.
+var GVKCRD = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
+
+// Found is what a cluster holds of an operator and what removing it would do.
+type Found struct {
+	Plan protocol.RemovalPlan
+	// UIDs are those of the objects that were looked at.
+	UIDs map[protocol.ObjectRef]string
+	// Installed reports that the InstalledOperator is there.
+	Installed bool
+}
+
+// Question is what is to be known.
+type Question struct {
+	Namespace string
+	CSV       string
+	CRDs      []string                  // names of definitions that are to go, or removal.All
+	Kinds     []schema.GroupVersionKind // of which the operator may own objects
+	Count     bool                      // the objects of definitions that go are to be counted
+}
+
+// Look says what removing an operator would do now.
+func Look(ctx context.Context, c *cluster.Epoch, q Question) (Found, error) {
+	f := Found{UIDs: map[protocol.ObjectRef]string{}}
+	in := removal.Input{Operator: removal.Operator{Namespace: q.Namespace, Name: q.CSV}, CRDs: q.CRDs}
+	operators, err := c.List(ctx, cluster.GVKInstalledOperator, "", selectManaged)
+	if err != nil {
+		return f, err
+	}
+	for i := range operators {
+		o := operator(&operators[i])
+		if o.Namespace != q.Namespace || o.Name != q.CSV {
+			in.Others = append(in.Others, o)
+			continue
+		}
+		in.Operator, in.Object, f.Installed = o, refOf(cluster.GVKInstalledOperator, &operators[i]), true
+		f.UIDs[in.Object] = string(operators[i].GetUID())
+	}
+	objects, err := owned(ctx, c, q)
+	if err != nil {
+		return f, err
+	}
+	for _, o := range objects {
+		in.Objects = append(in.Objects, o.ref)
+		f.UIDs[o.ref] = string(o.meta.UID)
+	}
+	if in.Definitions, err = definitions(ctx, c, in, q.Count, f.UIDs); err != nil {
+		return f, err
+	}
+	f.Plan, err = removal.Plan(in)
+	return f, err
+}
+
+// operator reads an InstalledOperator. One that cannot be read still counts as an owner of what names it.
+func operator(o *unstructured.Unstructured) removal.Operator {
+	raw, err := o.MarshalJSON()
+	if err == nil {
+		var csv bundle.CSV
+		if csv, err = bundle.ParseCSV(raw); err == nil {
+			return removal.OperatorOf(o.GetNamespace(), csv)
+		}
+	}
+	return removal.Operator{Namespace: o.GetNamespace(), Name: o.GetName()}
+}
+
+func refOf(gvk schema.GroupVersionKind, o metav1.Object) protocol.ObjectRef {
+	return protocol.ObjectRef{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: o.GetNamespace(), Name: o.GetName()}
+}
+
+// object is one object that an operator owns.
+type object struct {
+	ref  protocol.ObjectRef
+	meta *metav1.ObjectMeta
+}
+
+// owned are the objects that name an operator as their owner, in all namespaces.
+func owned(ctx context.Context, c *cluster.Epoch, q Question) ([]object, error) {
+	selector := strings.Join([]string{
+		selectManaged, render.LabelOwner + "=" + render.OwnerLabelValue(q.CSV), render.LabelOwnerNamespace + "=" + q.Namespace,
+		render.LabelOwnerKind + "=" + cluster.GVKCSV.Kind,
+	}, ",")
+	var out []object
+	for _, gvk := range q.Kinds {
+		list, err := metadata(ctx, c, cluster.Resource(gvk), metav1.ListOptions{LabelSelector: selector})
+		if err != nil {
+			return nil, err
+		}
+		for i := range list.Items {
+			out = append(out, object{refOf(gvk, &list.Items[i]), &list.Items[i].ObjectMeta})
+		}
+	}
+	return out, nil
+}
+
+// metadata lists metadata of all namespaces; an API that is not served has none.
+func metadata(ctx context.Context, c *cluster.Epoch, of schema.GroupVersionResource, o metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	list, err := c.Metadata.Resource(of).List(ctx, o)
+	if apierrors.IsNotFound(err) {
+		return &metav1.PartialObjectMetadataList{}, nil
+	}
+	return list, err
+}
+
+// definitions are the custom resource definitions that an operator owns or has brought.
+func definitions(ctx context.Context, c *cluster.Epoch, in removal.Input, count bool, uids map[protocol.ObjectRef]string) ([]removal.Definition, error) {
+	list, err := metadata(ctx, c, cluster.Resource(GVKCRD), metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	owned := map[string]bool{}
+	for _, a := range in.Operator.Owned {
+		owned[a.CRD] = true
+	}
+	var out []removal.Definition
+	for i := range list.Items {
+		o := &list.Items[i]
+		d := removal.Definition{ObjectRef: refOf(GVKCRD, o), Managed: o.Labels[cluster.LabelManaged] == "true", Alongside: alongside(o)}
+		brought := slices.Contains(d.Alongside, in.Operator.String())
+		if !brought && !owned[o.Name] {
+			continue
+		}
+		d.Converts = brought && o.Labels[certs.LabelConverted] == in.Operator.Namespace
+		d.Loss.CRD = o.Name
+		if count && (slices.Contains(in.CRDs, o.Name) || slices.Contains(in.CRDs, removal.All)) {
+			if d.Loss, err = loss(ctx, c, o.Name); err != nil {
+				return nil, err
+			}
+		}
+		uids[d.ObjectRef] = string(o.UID)
+		out = append(out, d)
+	}
+	return out, nil
+}
+
+// alongside are the operators that an object names as its owners.
+func alongside(o metav1.Object) []string {
+	var out []string
+	for key, value := range o.GetAnnotations() {
+		if strings.HasPrefix(key, render.AnnotationInstalledAlongside) {
+			out = append(out, value)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// loss counts the objects of a definition.
+func loss(ctx context.Context, c *cluster.Epoch, crd string) (protocol.Loss, error) {
+	l := protocol.Loss{CRD: crd}
+	of, ok, err := resource(ctx, c, crd)
+	if err != nil || !ok {
+		return l, err
+	}
+	list, err := metadata(ctx, c, of, metav1.ListOptions{Limit: sampled})
+	if err != nil {
+		return l, err
+	}
+	for i := range list.Items {
+		l.Sample = append(l.Sample, name(&list.Items[i]))
+	}
+	l.Objects = len(list.Items)
+	if n := list.RemainingItemCount; n != nil {
+		l.Objects += int(*n)
+	} else {
+		l.More = list.Continue != ""
+	}
+	return l, nil
+}
+
+func name(o metav1.Object) string { return strings.TrimPrefix(o.GetNamespace()+"/"+o.GetName(), "/") }
+
+// resource is where the objects of a definition are served; ok is false where there is no such definition, or it
+// serves nothing.
+func resource(ctx context.Context, c *cluster.Epoch, crd string) (of schema.GroupVersionResource, ok bool, err error) {
+	o, err := c.Get(ctx, GVKCRD, "", crd)
+	if err != nil || o == nil {
+		return of, false, err
+	}
+	var d struct {
+		Spec struct {
+			Group    string `json:"group"`
+			Names    struct{ Plural string }
+			Versions []struct {
+				Name   string `json:"name"`
+				Served bool   `json:"served"`
+			} `json:"versions"`
+		} `json:"spec"`
+	}
+	if err := cluster.Decode(o, &d); err != nil {
+		return of, false, errs.Wrap(errs.Internal, err, "decode CustomResourceDefinition %s", crd)
+	}
+	for _, v := range d.Spec.Versions {
+		if v.Served {
+			return schema.GroupVersionResource{Group: d.Spec.Group, Version: v.Name, Resource: d.Spec.Names.Plural}, true, nil
+		}
+	}
+	return of, false, nil
+}

@@ -1,0 +1,225 @@
+package watch
+
+import (
+	"context"
+	"encoding/binary"
+	"hash/fnv"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/tools/cache"
+)
+
+// turn is how long a kind's first list holds the next kind's back: after a restart the API server is not asked for
+// everything at once, and one kind that cannot be listed does not hide the others.
+const turn = 2 * time.Second
+
+// KubernetesManager is the field manager of Kubernetes' own controllers, which count the revisions of a Deployment in an
+// annotation.
+const KubernetesManager = "kube-controller-manager"
+
+// definitions is the kind that says which other kinds are served.
+var definitions = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
+
+// Kind is a kind to watch.
+type Kind struct {
+	GVK       schema.GroupVersionKind
+	Resource  string // plural
+	Namespace string // "" for all
+	Selector  string // by labels; "" for all objects
+	// CRD names the definition that must exist before the kind is asked for; "" for what is always served.
+	CRD string
+	// Owner is a label whose value comes with each change.
+	Owner string
+	// Labels keeps all labels for Watch.Labels.
+	Labels bool
+	// Status tells a change of status, too.
+	Status bool
+}
+
+// Change is one object that was made, changed or removed, as far as the watch sees it.
+type Change struct {
+	GVK       schema.GroupVersionKind
+	Namespace string
+	Name      string
+	UID       string
+	Owner     string
+	// Mark is as Mark returns it, 0 for one that is gone.
+	Mark uint64
+	// Moved is unset where no more than the status changed.
+	Moved bool
+	Gone  bool
+	// Version is the resourceVersion, "" of one that is gone.
+	Version string
+}
+
+// Watch watches the kinds of one cluster.
+type Watch struct {
+	client metadata.Interface
+	stores []*store
+	crds   *store        // nil where definitions are not watched
+	served chan struct{} // a definition came or went
+}
+
+// New returns a watch of the kinds, which are asked for in this order. changed must not block.
+func New(client metadata.Interface, kinds []Kind, changed func(Change)) *Watch {
+	w := &Watch{client: client, served: make(chan struct{}, 1)}
+	for _, k := range kinds {
+		tell := changed
+		if k.GVK == definitions {
+			tell = func(c Change) {
+				select {
+				case w.served <- struct{}{}:
+				default: // somebody looks already
+				}
+				changed(c)
+			}
+		}
+		s := newStore(k, tell)
+		if k.GVK == definitions {
+			w.crds = s
+		}
+		w.stores = append(w.stores, s)
+	}
+	return w
+}
+
+// Labels returns the labels of the objects of a cluster-scoped kind by name; false while they are not known.
+func (w *Watch) Labels(gvk schema.GroupVersionKind) (map[string]map[string]string, bool) {
+	for _, s := range w.stores {
+		if s.kind.GVK == gvk {
+			return s.labels()
+		}
+	}
+	return nil, false
+}
+
+// There reports whether an object is known to exist, and whether it is about to be removed. One that is not known may
+// exist all the same: a watch is a little behind, and sees only what its kind's selector selects.
+func (w *Watch) There(gvk schema.GroupVersionKind, namespace, name string) (there, leaving bool) {
+	for _, s := range w.stores {
+		if s.kind.GVK != gvk {
+			continue
+		}
+		s.mu.Lock()
+		e, ok := s.entries[key{namespace, name}]
+		s.mu.Unlock()
+		if ok {
+			return true, e.leaving
+		}
+	}
+	return false, false
+}
+
+// Await waits until the objects of a kind were listed once, or ctx ends. A kind that is not watched is not waited for.
+func (w *Watch) Await(ctx context.Context, gvk schema.GroupVersionKind) {
+	for _, s := range w.stores {
+		if s.kind.GVK != gvk {
+			continue
+		}
+		select {
+		case <-s.synced:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// Run watches until ctx ends.
+func (w *Watch) Run(ctx context.Context) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	stops := map[*store]context.CancelFunc{}
+	for {
+		for _, s := range w.stores {
+			stop, runs := stops[s]
+			switch wanted := w.wanted(s); {
+			case wanted && !runs:
+				one, stop := context.WithCancel(ctx)
+				stops[s] = stop
+				running.Go(func() { w.reflect(one, s) })
+				await(ctx, s.synced)
+			case !wanted && runs:
+				stop()
+				delete(stops, s)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			for _, stop := range stops {
+				stop()
+			}
+			return
+		case <-w.served:
+		}
+	}
+}
+
+func (w *Watch) wanted(s *store) bool {
+	return s.kind.CRD == "" || w.crds != nil && w.crds.has(s.kind.CRD)
+}
+
+func await(ctx context.Context, synced <-chan struct{}) {
+	t := time.NewTimer(turn)
+	defer t.Stop()
+	select {
+	case <-synced:
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+func (w *Watch) reflect(ctx context.Context, s *store) {
+	resource := w.client.Resource(s.kind.GVK.GroupVersion().WithResource(s.kind.Resource)).Namespace(s.kind.Namespace)
+	lw := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			o.LabelSelector = s.kind.Selector
+			return resource.List(ctx, o)
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			o.LabelSelector = s.kind.Selector
+			return resource.Watch(ctx, o)
+		},
+	}
+	cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(lw, w.client), &metav1.PartialObjectMetadata{}, s, cache.ReflectorOptions{
+		Name: "chandler " + s.kind.Resource, TypeDescription: s.kind.GVK.String(),
+	}).RunWithContext(ctx)
+}
+
+// Mark tells versions of an object apart in what people and controllers write: it stays the same when only the status
+// changes, where the kind counts generations.
+func Mark(o metav1.Object) uint64 {
+	h := fnv.New64a()
+	write := func(parts ...string) {
+		for _, p := range parts {
+			_, _ = h.Write([]byte(p)) // never fails
+			_, _ = h.Write([]byte{0})
+		}
+	}
+	write(string(o.GetUID()))
+	if o.GetGeneration() == 0 {
+		write(o.GetResourceVersion())
+		return h.Sum64()
+	}
+	var generation [8]byte
+	binary.LittleEndian.PutUint64(generation[:], uint64(o.GetGeneration()))
+	write(string(generation[:]))
+	for _, f := range o.GetManagedFields() {
+		if f.Subresource != "" || f.Manager == KubernetesManager {
+			continue
+		}
+		at := ""
+		if f.Time != nil {
+			at = f.Time.UTC().Format(time.RFC3339)
+		}
+		write(f.Manager, string(f.Operation), at)
+		if f.FieldsV1 != nil {
+			write(f.FieldsV1.GetRawString())
+		}
+	}
+	return h.Sum64()
+}

@@ -1,0 +1,301 @@
+package executor
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/chandler-fleet/chandler/libs/bundle"
+	"github.com/chandler-fleet/chandler/libs/digest"
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/installplan"
+	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/services/installer/csv"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	mirrors "github.com/chandler-fleet/chandler/services/installer/executor/internal/mirror"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/watch"
+	"github.com/chandler-fleet/chandler/services/installer/mirror"
+)
+
+// mirrorPause is how soon mirrors are tried again where something kept them from being written.
+const mirrorPause = 5 * time.Second
+
+// mirrorKinds are watched beside what Chandler manages: the mirrors, the OLMConfig, and OLM itself.
+func mirrorKinds() []watch.Kind {
+	kind := func(gvk schema.GroupVersionKind, selector, owner string) watch.Kind {
+		k := watch.Kind{GVK: gvk, Resource: cluster.Resource(gvk).Resource, Selector: selector, Owner: owner}
+		k.CRD = k.Resource + "." + gvk.Group
+		return k
+	}
+	out := []watch.Kind{kind(mirror.GVKOLMConfig, "", "")}
+	for _, gvk := range mirror.Kinds() {
+		out = append(out, kind(gvk, mirror.LabelMirror, mirror.LabelMirror))
+	}
+	return append(out, watch.Kind{GVK: gvkDeployment, Resource: cluster.Resource(gvkDeployment).Resource, Selector: mirror.OLMSelector()})
+}
+
+// mirrorChanged takes a change of what mirrorKinds name; false where it concerns something else.
+func (s *session) mirrorChanged(c watch.Change) bool {
+	switch {
+	case c.GVK == gvkDeployment && slices.Contains(mirror.OLMDeployments(), c.Name):
+		s.olm.Hint()
+		s.wakeKnown()
+	case c.GVK == mirror.GVKOLMConfig:
+		if c.Moved {
+			s.mirrors.ConfigChanged()
+			s.wakeKnown()
+		}
+	case slices.Contains(mirror.Kinds(), c.GVK):
+		if home, foreign := s.mirrors.Changed(c); foreign {
+			s.wake(home)
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+// wakeKnown has every namespace looked at in which there is anything to do.
+func (s *session) wakeKnown() {
+	for _, p := range s.inbox.All() {
+		s.queue.Add(p.Scope.Namespace)
+	}
+}
+
+// lookForOLM is asked before anything is done in a look: where OLM is at work, nothing is.
+func (s *session) lookForOLM(ctx context.Context) error {
+	_, changed, err := s.olm.Running(ctx)
+	if changed {
+		s.reportCluster()
+	}
+	return err
+}
+
+// prepareMirrors makes the definitions and the admission policy before the first plan needs them; where that fails, a
+// look at a namespace says so.
+func (s *session) prepareMirrors(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+		return
+	case <-s.inbox.First():
+	}
+	all := s.inbox.All()
+	if len(all) == 0 {
+		return
+	}
+	err := s.lookForOLM(ctx)
+	if err == nil && s.olmMessage() == "" {
+		err = s.mirrors.Ensure(ctx, all[0].Settings.WithDefaults().Mirror)
+	}
+	if isCrash(err) {
+		s.end(err)
+	}
+}
+
+// olmMessage says what stands in the way where OLM is at work, "" otherwise.
+func (s *session) olmMessage() string {
+	running := s.olm.Known()
+	if running == "" {
+		return ""
+	}
+	return "OLM is at work in this cluster (Deployments " + running + "), and two masters would undo each other's work: " +
+		"scale them to 0 or remove them, and Chandler goes on by itself"
+}
+
+// mirror keeps the objects that show people and tools what is installed (package mirror). It holds up nothing else:
+// what cannot be written is told in the log and tried again.
+func (w *work) mirror(ctx context.Context) error {
+	if w.refused || w.stopped() != nil {
+		return nil
+	}
+	more, err := w.keepMirrors(ctx, w.plans.Settings.WithDefaults().Mirror)
+	if more {
+		w.soon(time.Second)
+	}
+	if err == nil || final(ctx, err) {
+		return err
+	}
+	w.cfg.Log.WarnContext(ctx, "mirrors are tried again", "namespace", w.ns, "error", err)
+	w.soon(mirrorPause)
+	return nil
+}
+
+func (w *work) keepMirrors(ctx context.Context, setting string) (more bool, err error) {
+	if err := w.mirrors.Ensure(ctx, setting); err != nil {
+		return false, err
+	}
+	if setting == events.MirrorNone {
+		return w.mirrors.Keep(ctx, w.ns, nil)
+	}
+	wanted, err := w.shownOperators(ctx, setting)
+	if err != nil {
+		return false, err
+	}
+	if setting == events.MirrorAll {
+		beside, err := w.shownBeside(ctx)
+		if err != nil {
+			return false, err
+		}
+		wanted = append(wanted, beside...)
+	}
+	return w.mirrors.Keep(ctx, w.ns, wanted)
+}
+
+// everybody are the members, and those that are being taken apart: they are shown until they are gone.
+func (w *work) everybody() []*member { return slices.Concat(w.members, w.aside) }
+
+// installed is a member as mirrors show it.
+func (w *work) installed(m *member) mirrors.Installed {
+	return mirrors.Installed{UID: string(m.object.GetUID()), CSV: m.csv, Operator: mirror.Operator{
+		Namespace: w.ns, Name: m.name(), Package: m.object.GetAnnotations()[annotationPackage], Replaces: m.csv.Spec.Replaces,
+		Labels: m.object.GetLabels(), Status: m.status,
+	}}
+}
+
+// shownOperators are the ClusterServiceVersions of the members, and their copies where the cluster asks for them.
+func (w *work) shownOperators(ctx context.Context, setting string) ([]mirrors.Wanted, error) {
+	copies, err := w.mirrors.Copies(ctx, setting == events.MirrorAll, w.cfg.Now())
+	if err != nil {
+		return nil, err
+	}
+	showing := mirrors.Showing{Copies: copies, Now: w.cfg.Now(), Manifest: w.manifest}
+	if w.plans.OperatorGroups == 1 {
+		showing.Group = mirror.Group{Name: w.plans.OperatorGroup.Name, Targets: w.targets()}
+	}
+	var known bool
+	if showing.Namespaces, known = w.watcher.Labels(gvkNamespace); !known && copies == mirror.CopiesEnabled {
+		return nil, errs.New(errs.Unavailable, "the namespaces of the cluster are not known yet")
+	}
+	var out []mirrors.Wanted
+	for _, m := range w.everybody() {
+		i := w.installed(m)
+		list, wait, err := showing.Operator(i, digest.Digest(m.object.GetAnnotations()[annotationContent]))
+		if err != nil {
+			return nil, err
+		}
+		w.soon(wait)
+		out = append(out, list...)
+		if !showing.Group.Global() {
+			continue
+		}
+		if err := w.mirrors.TellCopies(ctx, i, copies, w.cfg.Now()); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// manifest is the ClusterServiceVersion of a bundle as its author wrote it.
+func (w *work) manifest(ctx context.Context, content digest.Digest) (bundle.CSV, error) {
+	c, err := w.contents.Get(ctx, content)
+	if err != nil {
+		return bundle.CSV{}, err
+	}
+	return c.CSV()
+}
+
+// shownBeside are the mirrors of what is no operator: subscriptions, plans, the operator group, and all parts of each
+// package.
+func (w *work) shownBeside(ctx context.Context) ([]mirrors.Wanted, error) {
+	now, packages, bundles := w.cfg.Now(), map[string]string{}, map[string][]events.PlannedBundle{}
+	var installed []mirror.Operator
+	for _, m := range w.members {
+		i := w.installed(m)
+		installed = append(installed, i.Operator)
+		packages[i.Name] = i.Package
+	}
+	for _, p := range w.plans.Plans {
+		var d installplan.Document
+		if err := json.Unmarshal(p.Document, &d); err == nil { // otherwise the plan fails for that, and says so
+			bundles[p.ID] = d.Bundles
+		}
+	}
+	plans := mirrors.Plans(w.executions, bundles, packages)
+	objects, err := w.shownPackages(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range w.plans.Subscriptions {
+		objects = append(objects, mirror.Subscription(w.ns, s, installed, plans, now))
+	}
+	for _, p := range plans {
+		objects = append(objects, mirror.InstallPlan(w.ns, p, w.plans.Subscriptions))
+	}
+	var report protocol.ScopeReport
+	w.tellGroup(&report)
+	if report.Group != nil {
+		o, err := mirror.OperatorGroup(w.ns, w.plans.OperatorGroup, *report.Group, now)
+		if err != nil {
+			return nil, err
+		}
+		objects = append(objects, o)
+	}
+	return mirrors.Small(objects)
+}
+
+// shownPackages are the Operators of the members' packages, with the objects of all their versions (R-CSV-62).
+func (w *work) shownPackages(ctx context.Context) ([]mirror.Object, error) {
+	parts := map[string][]protocol.Component{}
+	for _, m := range w.everybody() {
+		pkg := m.object.GetAnnotations()[annotationPackage]
+		refs, err := w.partsOf(ctx, m)
+		if err != nil {
+			return nil, err
+		}
+		for _, ref := range refs {
+			parts[pkg] = append(parts[pkg], protocol.Component{ObjectRef: ref})
+		}
+	}
+	var out []mirror.Object
+	for pkg, list := range parts {
+		out = append(out, mirror.OperatorOf(w.ns, pkg, list))
+	}
+	return out, nil
+}
+
+// partsOf are the objects of a member: its InstalledOperator, and what its bundle renders to. They are rendered once.
+func (w *work) partsOf(ctx context.Context, m *member) ([]protocol.ObjectRef, error) {
+	uid := string(m.object.GetUID())
+	w.mu.Lock()
+	refs, known := w.parts[uid]
+	w.mu.Unlock()
+	if known {
+		return refs, nil
+	}
+	s := subject{plan: m.plan, bundle: events.PlannedBundle{CSV: m.name(), Content: m.object.GetAnnotations()[annotationContent]}}
+	objects, f := w.objectsOf(ctx, s)
+	if f != nil {
+		return nil, errs.New(errs.Unavailable, "the parts of %s are not known: %s", m.name(), f.message)
+	}
+	for _, o := range objects {
+		refs = append(refs, refIn(o))
+	}
+	w.mu.Lock()
+	w.parts[uid] = refs
+	w.mu.Unlock()
+	return refs, nil
+}
+
+// keepConditions makes for each operator the OperatorCondition that it may write, before its pods start (R-COND-1).
+func (w *work) keepConditions(ctx context.Context) error {
+	if w.stopped() != nil || len(w.members) == 0 {
+		return nil
+	}
+	if err := w.mirrors.Ensure(ctx, w.plans.Settings.WithDefaults().Mirror); err != nil {
+		return err
+	}
+	for _, m := range w.members {
+		if m.status.Phase == csv.PhaseDeleting || m.object.GetDeletionTimestamp() != nil {
+			continue
+		}
+		if err := w.mirrors.KeepCondition(ctx, w.installed(m), w.clean); err != nil {
+			return fmt.Errorf("operator condition of %s: %w", m.name(), err)
+		}
+	}
+	return nil
+}

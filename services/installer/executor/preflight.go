@@ -1,0 +1,267 @@
+package executor
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/chandler-fleet/chandler/libs/ask"
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/preflight"
+	"github.com/chandler-fleet/chandler/services/installer/rights"
+)
+
+// Reasons of what is found before the first step.
+const (
+	reasonNoAccount = "ServiceAccountNotFound"
+	reasonUnsafeCRD = "CRDUpgradeUnsafe"
+)
+
+// account is who carries out a plan (R-OG-60): who it was begun as, else the one that the operator group names now. So a
+// group that names another account, or none any more, changes the next plan and nothing that runs (R-OG-64).
+func (w *work) account(plan string) (cluster.Account, error) {
+	if x := w.execution(plan); x != nil {
+		return cluster.ParseAccount(x.Spec.Account)
+	}
+	return w.groupAccount(), nil
+}
+
+// groupAccount is the account that the operator group names, the zero value where it names none.
+func (w *work) groupAccount() cluster.Account {
+	name := w.plans.OperatorGroup.Spec.ServiceAccountName
+	if name == "" {
+		return cluster.Account{}
+	}
+	return cluster.Account{Namespace: w.ns, Name: name}
+}
+
+// as returns the client that writes an object of a plan (R-OG-60, R-OG-61).
+func (w *work) as(x *cluster.Execution, gvk schema.GroupVersionKind) (*cluster.Epoch, error) {
+	if x.Spec.Account == "" || preflight.Direct(gvk) {
+		return w.client, nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if c, ok := w.scoped[x.Spec.Account]; ok {
+		return c, nil
+	}
+	a, err := cluster.ParseAccount(x.Spec.Account)
+	if err != nil {
+		return nil, err
+	}
+	c, err := w.client.As(a)
+	if err != nil {
+		return nil, err
+	}
+	w.scoped[x.Spec.Account] = c
+	return c, nil
+}
+
+// checkAccount: the service account of the operator group must exist (R-IP-42).
+func (w *work) checkAccount(ctx context.Context, r ready) (*failure, error) {
+	a, err := w.account(r.ID)
+	if err != nil || a == (cluster.Account{}) {
+		return nil, err
+	}
+	found, err := w.client.Get(ctx, gvkAccount, a.Namespace, a.Name)
+	if err != nil || found != nil {
+		return nil, err
+	}
+	return &failure{
+		class: classConflict, reason: reasonNoAccount, quick: true,
+		message: fmt.Sprintf("attenuated service account query failed - please make sure the service account exists. sa=%s operatorgroup=%s/%s",
+			a.Name, w.ns, w.plans.OperatorGroup.Name),
+	}, nil
+}
+
+// question is a plan as the cluster is asked about it.
+func (w *work) question(r ready) (preflight.Question, error) {
+	q := preflight.Question{Namespace: w.ns, Objects: slices.Concat(r.objects, w.secrets(r)), Targets: w.targets()}
+	for _, b := range r.document.Bundles {
+		q.Leaving = append(q.Leaving, b.CSV)
+		if b.Replaces != "" {
+			q.Leaving = append(q.Leaving, b.Replaces)
+		}
+	}
+	var err error
+	q.Account, err = w.account(r.ID)
+	return q, err
+}
+
+// checkRights wants every right that the account needs, before the first step, and names all that it lacks (R-IP-41).
+// Granting them lets the plan go on, so it is no conflict (R-IP-40).
+func (w *work) checkRights(ctx context.Context, r ready) (*failure, error) {
+	q, err := w.question(r)
+	if err != nil {
+		return nil, err
+	}
+	missing, err := preflight.Permissions(ctx, w.client, q)
+	if err != nil {
+		return stuck(ctx, err)
+	}
+	if len(missing.Missing) == 0 {
+		return nil, nil //nolint:nilnil // nothing is in the way
+	}
+	return &failure{class: classTransient, reason: reasonForbidden, message: rights.Forbidden(missing)}, nil
+}
+
+// checkCRDs wants every definition to be safe to change (R-CRD). It is asked again with back-off, and at once when a
+// definition changes.
+func (w *work) checkCRDs(ctx context.Context, r ready) (*failure, error) {
+	q, err := w.question(r)
+	if err != nil {
+		return nil, err
+	}
+	verdicts, err := preflight.Definitions(ctx, w.client, q)
+	if err != nil {
+		return stuck(ctx, err)
+	}
+	var problems []string
+	for _, v := range verdicts {
+		problems = append(problems, v.Problems...)
+	}
+	w.holdForCRDs(r.ID, len(problems) > 0)
+	if len(problems) == 0 {
+		return nil, nil //nolint:nilnil // nothing is in the way
+	}
+	return &failure{class: classConflict, reason: reasonUnsafeCRD, message: spoken(problems)}, nil
+}
+
+// maxProblems is how many problems a block names; the check of the plan lists them all (P13).
+const maxProblems = 8
+
+func spoken(problems []string) string {
+	if n := len(problems) - maxProblems; n > 0 {
+		return strings.Join(problems[:maxProblems], "; ") + fmt.Sprintf("; and %d more", n)
+	}
+	return strings.Join(problems, "; ")
+}
+
+// stuck makes of an error of a check a block of its plan alone; what ends the session stays an error.
+func stuck(ctx context.Context, err error) (*failure, error) {
+	if final(ctx, err) {
+		return nil, err
+	}
+	f := transient(err)
+	if k := errs.KindOf(err); k == errs.Invalid || k == errs.TooLarge {
+		f.class, f.reason = classConflict, reasonInvalid
+	}
+	return &f, nil
+}
+
+// holdForCRDs notes whether a plan waits for definitions to change.
+func (w *work) holdForCRDs(plan string, waits bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if waits {
+		w.unsafe[plan] = w.ns
+		return
+	}
+	delete(w.unsafe, plan)
+}
+
+// recheckCRDs has plans that wait for definitions looked at again, without regard to their back-off.
+func (s *session) recheckCRDs() {
+	s.mu.Lock()
+	waiting := s.unsafe
+	s.unsafe = map[string]string{} // who still waits says so when it is looked at
+	for plan := range waiting {
+		if note, ok := s.retry[plan]; ok {
+			note.after = time.Time{}
+			s.retry[plan] = note
+		}
+	}
+	s.mu.Unlock()
+	for _, ns := range waiting {
+		s.queue.Add(ns)
+	}
+}
+
+// answers are the questions that the holder of the cluster answers (protocol.AskPrefix).
+func (s *session) answers() map[string]ask.Answer {
+	return map[string]ask.Answer{protocol.AskCheckPlan: s.answerCheck, protocol.AskRemoval: s.answerRemoval}
+}
+
+// answer answers questions while the cluster is held.
+func (s *session) answer(ctx context.Context) {
+	answers := s.answers()
+	choose := func(subject string) (ask.Answer, bool) {
+		fn, ok := answers[subject[strings.LastIndex(subject, ".")+1:]]
+		return fn, ok
+	}
+	filter := protocol.AskFilter(s.cfg.Tenant, s.cfg.ClusterID)
+	for ctx.Err() == nil {
+		if err := ask.ServeAll(ctx, s.cfg.JetStream.Conn(), s.cfg.Log, filter, choose); err != nil && ctx.Err() == nil {
+			s.cfg.Log.WarnContext(ctx, "questions are not answered for now", "error", err)
+			pause(ctx, errorPause)
+		}
+	}
+}
+
+// answerCheck says what would stand in the way of a plan now: everything, not the first thing only.
+func (s *session) answerCheck(ctx context.Context, raw json.RawMessage) (any, error) {
+	var q protocol.PlanQuestion
+	if err := json.Unmarshal(raw, &q); err != nil {
+		return nil, errs.Wrap(errs.Invalid, err, "read the question")
+	}
+	scope := protocol.Scope{Tenant: s.cfg.Tenant, Cluster: s.cfg.Cluster, ClusterID: s.cfg.ClusterID, Namespace: q.Namespace}
+	w := s.newWork(protocol.ScopePlans{Scope: scope, OperatorGroups: q.OperatorGroups, OperatorGroup: q.OperatorGroup})
+	var err error
+	if w.executions, err = s.client.Executions(ctx, q.Namespace); err != nil {
+		return nil, err
+	}
+	for _, look := range []func(context.Context) error{w.lookAtGroup, w.load} {
+		if err := look(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return w.checkAll(ctx, q.Plan)
+}
+
+// checkAll gathers everything that check would meet one by one; of a plan that was begun, what its log says.
+func (w *work) checkAll(ctx context.Context, p protocol.Plan) (protocol.PlanCheck, error) {
+	if x := w.execution(p.ID); x != nil && x.Status.Begun {
+		return begunCheck(x), nil
+	}
+	var obstacles []protocol.Obstacle
+	note := func(f *failure) {
+		if f != nil {
+			obstacles = append(obstacles, protocol.Obstacle{Class: f.class, Reason: f.reason, Message: f.message})
+		}
+	}
+	note(w.oneGroup())
+	r, f := w.open(ctx, p, w.execution(p.ID))
+	if f != nil {
+		note(f)
+		return protocol.PlanCheck{Account: w.groupAccount().User(), Obstacles: obstacles}, nil
+	}
+	for _, of := range w.checks() {
+		f, err := of(ctx, r)
+		if err != nil {
+			return protocol.PlanCheck{}, err
+		}
+		note(f)
+	}
+	q, err := w.question(r)
+	if err != nil {
+		return protocol.PlanCheck{}, err
+	}
+	out, err := preflight.Check(ctx, w.client, q)
+	out.Obstacles = append(obstacles, out.Obstacles...)
+	return out, err
+}
+
+func begunCheck(x *cluster.Execution) protocol.PlanCheck {
+	out := protocol.PlanCheck{Account: x.Spec.Account}
+	if s := x.Status; s.Phase == protocol.PlanBlocked || s.Phase == protocol.PlanFailed {
+		out.Obstacles = []protocol.Obstacle{{Class: s.Class, Reason: s.Reason, Message: s.Message}}
+	}
+	return out
+}

@@ -1,0 +1,381 @@
+package executor
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/facts"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/uninstall"
+	"github.com/chandler-fleet/chandler/services/installer/removal"
+)
+
+// removedUninstalled is why a ClusterServiceVersion is gone that somebody asked to be removed.
+const removedUninstalled = "Uninstalled"
+
+// Reasons for which a removal waits, or plans wait for a removal.
+const (
+	reasonPlanUnderWay  = "PlanUnderWay"
+	reasonReplacing     = "BeingReplaced"
+	reasonUninstalling  = "BeingUninstalled"
+	reasonFinalizers    = "FinalizersPending"
+	reasonTerminating   = "NamespaceTerminating"
+	finalizersPause     = 2 * time.Second
+	removalNamePrefix   = "removal of "
+	invalidRemoval      = "Invalid"
+	finalizersNextSteps = ": they end what the operator has to end; see its log, or why it does not run"
+)
+
+// removableKinds are the kinds of which an operator may own objects, its condition included.
+func removableKinds() []schema.GroupVersionKind { return append(ownedKinds(), facts.GVKCondition) }
+
+// asPlan is a removal as the log of executions, back-off and reports know a plan.
+func asPlan(r protocol.Removal) protocol.Plan {
+	return protocol.Plan{ID: r.ID, Name: removalNamePrefix + r.CSV}
+}
+
+// removals are those that were asked for, oldest first, and those that were begun and that nobody asks for any more:
+// what was begun is brought to its end.
+func (w *work) removals() []protocol.Removal {
+	out := slices.Clone(w.plans.Removals)
+	for _, x := range w.executions {
+		r := x.Spec.Removal
+		if r != nil && !ended(x) && !slices.ContainsFunc(out, func(o protocol.Removal) bool { return o.ID == r.ID }) {
+			out = append(out, *r)
+		}
+	}
+	return out
+}
+
+// removing is the removal of an operator that has begun and not ended, nil without one.
+func (w *work) removing(csvName string) *cluster.Execution {
+	i := slices.IndexFunc(w.executions, func(x *cluster.Execution) bool {
+		return x.Spec.Removal != nil && x.Spec.Removal.CSV == csvName && x.Status.Begun && !ended(x)
+	})
+	if i < 0 {
+		return nil
+	}
+	return w.executions[i]
+}
+
+// leaving reports an operator that is being taken apart: nobody repairs it any more, or gives it anything. While its
+// custom resources go it still runs, since it ends their finalizers.
+func (w *work) leaving(csvName string) bool {
+	x := w.removing(csvName)
+	return x != nil && !slices.ContainsFunc(x.Status.Steps, func(s cluster.Step) bool {
+		return s.Action == protocol.RemovalCustomResources && s.State != cluster.StepDone
+	})
+}
+
+// setAside takes operators that are leaving out of those that are followed.
+func (w *work) setAside() {
+	w.members = slices.DeleteFunc(w.members, func(m *member) bool {
+		gone := w.leaving(m.name())
+		if gone {
+			w.aside = append(w.aside, m)
+		}
+		return gone
+	})
+}
+
+// checkRemovals: nothing is installed over what is being removed, or follows it.
+func (w *work) checkRemovals(_ context.Context, r ready) (*failure, error) {
+	for _, b := range r.document.Bundles {
+		for _, name := range []string{b.CSV, b.Replaces} {
+			if x := w.removing(name); x != nil {
+				return &failure{
+					class: classConflict, reason: reasonUninstalling, quick: true,
+					message: name + " is being uninstalled (removal " + x.Spec.Plan + "): the plan goes on when that has ended",
+				}, nil
+			}
+		}
+	}
+	return nil, nil //nolint:nilnil // nothing is in the way
+}
+
+// carryRemovals carries every removal as far as it goes now.
+func (w *work) carryRemovals(ctx context.Context) error {
+	list := w.removals()
+	if len(list) == 0 || w.refused {
+		return nil
+	}
+	if err := w.load(ctx); err != nil {
+		return err
+	}
+	for _, r := range list {
+		err := guard(ctx, w.cfg.Log, removalNamePrefix+r.CSV, func() error { return w.carryRemoval(ctx, r) })
+		if err != nil && (final(ctx, err) || !isPanic(err)) {
+			return err
+		}
+		if err != nil {
+			f := transient(err)
+			if err := w.blocked(ctx, asPlan(r), w.execution(r.ID), &f); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (w *work) carryRemoval(ctx context.Context, r protocol.Removal) error {
+	p, x := asPlan(r), w.execution(r.ID)
+	if x != nil && ended(x) {
+		w.outcome(p, x, nil)
+		return nil
+	}
+	if f := w.stopped(); f != nil {
+		return w.blocked(ctx, p, x, f)
+	}
+	if wait, f := w.notYet(p.ID, x); wait {
+		w.outcome(p, x, f)
+		return nil
+	}
+	var f *failure
+	var err error
+	if x == nil || !x.Status.Begun {
+		x, f, err = w.beginRemoval(ctx, r, x)
+	}
+	if f == nil && err == nil && !ended(x) {
+		f, err = w.takeApart(ctx, r, x)
+	}
+	switch {
+	case err != nil && final(ctx, err):
+		return err
+	case err != nil:
+		g := w.removalError(ctx, err)
+		return w.blocked(ctx, p, x, &g)
+	case f != nil:
+		return w.blocked(ctx, p, x, f)
+	}
+	w.outcome(p, x, nil)
+	return nil
+}
+
+// removalError sorts an error. No object is to blame for good: it is tried again whatever it is.
+func (w *work) removalError(ctx context.Context, err error) failure {
+	f := transient(err)
+	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		f.reason = reasonTerminating
+		if text, lookErr := uninstall.Terminating(ctx, w.client, w.ns); lookErr == nil && text != "" {
+			f.message = text
+		}
+	}
+	return f
+}
+
+// beginRemoval decides whether a removal is carried out, and writes down what it is to do.
+func (w *work) beginRemoval(ctx context.Context, r protocol.Removal, x *cluster.Execution) (*cluster.Execution, *failure, error) {
+	if f := w.busy(r); f != nil {
+		return x, f, nil
+	}
+	found, err := uninstall.Look(ctx, w.client, w.about(r))
+	reason, message := invalidRemoval, ""
+	switch {
+	case errs.Is(err, errs.Invalid):
+		message = err.Error()
+	case err != nil:
+		return x, nil, err
+	default:
+		if reason, message, err = removal.Refuse(found.Plan, r.Plan); err != nil {
+			return x, nil, err
+		}
+	}
+	if x == nil {
+		if err := w.at("begin removal"); err != nil {
+			return x, nil, err
+		}
+		spec := cluster.ExecutionSpec{Plan: r.ID, Name: removalNamePrefix + r.CSV, Digest: r.Plan, Removal: &r}
+		if x, err = w.client.Open(ctx, w.ns, spec); err != nil {
+			return nil, nil, err
+		}
+		w.executions = append(w.executions, x)
+	}
+	now := w.cfg.Now().UTC()
+	if reason != "" {
+		x.Status = cluster.ExecutionStatus{Phase: protocol.RemovalRefused, Reason: reason, Message: message, Ended: now}
+		w.cfg.Log.InfoContext(ctx, "removal refused", "csv", r.CSV, "namespace", w.ns, "reason", reason, "message", message)
+		return x, nil, w.save(ctx, x, "removal refused")
+	}
+	x.Status = cluster.ExecutionStatus{Phase: protocol.PlanStarted, Begun: true, Started: now, Left: found.Plan.Stays, Steps: found.Log(w.client.Number, now)}
+	w.cfg.Log.InfoContext(ctx, "removal begins", "csv", r.CSV, "namespace", w.ns, "steps", len(x.Status.Steps))
+	return x, nil, w.save(ctx, x, "removal begun")
+}
+
+// busy: an operator that is on its way in, or out already, is not removed beside that.
+func (w *work) busy(r protocol.Removal) *failure {
+	if w.planned(r.CSV) {
+		return &failure{class: classConflict, reason: reasonPlanUnderWay, quick: true, message: "the install plan that brings " + r.CSV + " is under way: its removal begins when that has ended"}
+	}
+	if i := slices.IndexFunc(w.members, func(m *member) bool { return m.csv.Spec.Replaces == r.CSV }); i >= 0 {
+		next := w.members[i].name()
+		return &failure{class: classConflict, reason: reasonReplacing, quick: true, message: next + " takes the place of " + r.CSV + ", which goes when that has succeeded: to have neither, uninstall " + next}
+	}
+	return nil
+}
+
+// takeApart carries out what is not Done, stretch by stretch. One write of the log ends a stretch and takes the next.
+func (w *work) takeApart(ctx context.Context, r protocol.Removal, x *cluster.Execution) (*failure, error) {
+	for stretch := uninstall.Next(x.Status.Steps); len(stretch) > 0; stretch = uninstall.Next(x.Status.Steps) {
+		if err := w.takeStretch(ctx, x, stretch); err != nil {
+			return nil, err
+		}
+		w.setAside()
+		left, err := w.stretch(ctx, r, x, stretch)
+		if err != nil {
+			return nil, err
+		}
+		if left.Count > 0 {
+			return w.finalizers(left), nil
+		}
+		for n := range stretch {
+			stretch[n].State, stretch[n].Time = cluster.StepDone, w.cfg.Now().UTC()
+		}
+		if f := w.stopped(); f != nil {
+			return f, nil
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+	}
+	left, err := w.lastWords(ctx, r, x)
+	if err != nil {
+		return nil, err
+	}
+	if left.Count > 0 {
+		return w.finalizers(left), nil
+	}
+	s := &x.Status
+	s.Phase, s.Class, s.Reason, s.Message, s.Ended = protocol.PlanFinished, "", "", "", w.cfg.Now().UTC()
+	w.cfg.Log.InfoContext(ctx, "operator uninstalled", "csv", r.CSV, "namespace", w.ns, "left", len(s.Left))
+	return nil, w.save(ctx, x, "removal finished")
+}
+
+// finalizers: objects are to go and somebody still has to end something of theirs. Nothing tells when that is done.
+func (w *work) finalizers(left uninstall.Waiting) *failure {
+	w.soon(finalizersPause)
+	return &failure{class: classTransient, reason: reasonFinalizers, quick: true, message: "still there: " + left.String() + finalizersNextSteps}
+}
+
+func (w *work) takeStretch(ctx context.Context, x *cluster.Execution, stretch []cluster.Step) error {
+	if stretch[0].State == cluster.StepTaken {
+		return nil
+	}
+	s := &x.Status
+	s.Phase, s.Class, s.Reason, s.Message, s.Attempts = protocol.PlanStarted, "", "", "", 0
+	for n := range stretch {
+		stretch[n].State, stretch[n].Epoch, stretch[n].Time = cluster.StepTaken, w.client.Number, w.cfg.Now().UTC()
+	}
+	return w.save(ctx, x, "stretch taken")
+}
+
+func (w *work) hands() uninstall.Hands { return uninstall.Hands{Client: w.client, At: w.at} }
+
+// stretch does what one stretch says, and returns what is still there. Doing it again is right.
+func (w *work) stretch(ctx context.Context, r protocol.Removal, x *cluster.Execution, steps []cluster.Step) (left uninstall.Waiting, err error) {
+	action := steps[0].Action
+	switch {
+	case action == protocol.RemovalConversion:
+		return left, w.resetConversion(ctx, r.CSV)
+	case action == protocol.RemovalObjects && steps[0].Kind == cluster.GVKInstalledOperator.Kind:
+		return left, nil // it goes last, after its last words
+	case action == protocol.RemovalObjects:
+		return left, w.hands().Delete(ctx, steps)
+	}
+	doomed, spared, err := w.hands().Spare(ctx, w.about(r), steps)
+	if err != nil {
+		return left, err
+	}
+	for _, l := range spared {
+		if !slices.ContainsFunc(x.Status.Left, func(o protocol.Leftover) bool { return o.Name == l.Name }) {
+			x.Status.Left = append(x.Status.Left, l)
+		}
+	}
+	if action == protocol.RemovalCustomResources {
+		return w.hands().Empty(ctx, doomed)
+	}
+	if err := w.hands().Delete(ctx, doomed); err != nil {
+		return left, err
+	}
+	return w.hands().Remaining(ctx, doomed)
+}
+
+func (w *work) about(r protocol.Removal) uninstall.Question {
+	return uninstall.Question{Kinds: removableKinds(), Namespace: w.ns, CSV: r.CSV, CRDs: r.CRDs}
+}
+
+// lastWords removes what came meanwhile, keeps what is to be told of the operator, and removes the InstalledOperator.
+func (w *work) lastWords(ctx context.Context, r protocol.Removal, x *cluster.Execution) (left uninstall.Waiting, err error) {
+	if left, err = w.hands().Sweep(ctx, w.about(r)); err != nil || left.Count > 0 {
+		return left, err
+	}
+	if len(x.Status.Removed) == 0 {
+		x.Status.Removed = []protocol.CSVReport{w.wordsOf(r)}
+		if err := w.save(ctx, x, "words kept"); err != nil {
+			return left, err
+		}
+	}
+	found, err := w.client.Get(ctx, cluster.GVKInstalledOperator, w.ns, r.CSV)
+	if err != nil || found == nil {
+		return left, err
+	}
+	last := []cluster.Step{{
+		Group: cluster.GVKInstalledOperator.Group, Version: cluster.GVKInstalledOperator.Version, Kind: cluster.GVKInstalledOperator.Kind,
+		Namespace: w.ns, Name: r.CSV, UID: string(found.GetUID()),
+	}}
+	if err := w.hands().Delete(ctx, last); err != nil {
+		return left, err
+	}
+	return w.hands().Remaining(ctx, last)
+}
+
+// wordsOf is what is told of an operator that is uninstalled; of one that somebody deleted meanwhile, what the record
+// knows.
+func (w *work) wordsOf(r protocol.Removal) protocol.CSVReport {
+	words := protocol.CSVReport{Name: r.CSV}
+	for _, o := range w.plans.Installed {
+		if o.CSV == r.CSV {
+			words.Content, words.Plan = o.Content, o.Plan
+		}
+	}
+	if i := slices.IndexFunc(w.aside, func(m *member) bool { return m.name() == r.CSV }); i >= 0 {
+		words = w.describe(w.aside[i])
+	}
+	words.Removed, words.RemovedReason, words.Removal = true, removedUninstalled, r.ID
+	return words
+}
+
+// tellRemovals reports the removals that the hub names.
+func (w *work) tellRemovals(r *protocol.ScopeReport) {
+	for _, asked := range w.plans.Removals {
+		o, ok := w.outcomes[asked.ID]
+		if !ok {
+			continue
+		}
+		t := protocol.RemovalReport{ID: asked.ID, CSV: asked.CSV, Phase: o.Phase, Class: o.Class, Reason: o.Reason, Message: o.Message}
+		if x := w.execution(asked.ID); x != nil && o.Phase == protocol.PlanFinished {
+			t.Left = x.Status.Left
+		}
+		r.Removals = append(r.Removals, t)
+	}
+}
+
+// answerRemoval says what a removal would do now.
+func (s *session) answerRemoval(ctx context.Context, raw json.RawMessage) (any, error) {
+	var q protocol.RemovalQuestion
+	if err := json.Unmarshal(raw, &q); err != nil {
+		return nil, errs.Wrap(errs.Invalid, err, "read the question")
+	}
+	f, err := uninstall.Look(ctx, s.client, uninstall.Question{Kinds: removableKinds(), Namespace: q.Namespace, CSV: q.CSV, CRDs: q.CRDs, Count: true})
+	if err == nil && !f.Installed {
+		err = errs.New(errs.NotFound, "operator %s is not installed in namespace %s of cluster %s any more", q.CSV, q.Namespace, s.cfg.Cluster)
+	}
+	return f.Plan, err
+}

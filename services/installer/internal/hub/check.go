@@ -1,0 +1,57 @@
+package hub
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/libs/protocol"
+)
+
+// PlanQuestion makes the question to an executor what stands in the way of a plan, as it would be handed over now: with
+// the operator group of today, its configurations, and its content where the executor finds it. A plan that has ended, or
+// that there is not, is errs.NotFound.
+func (h *Hub) PlanQuestion(ctx context.Context, tenant, plan string) (cluster string, q protocol.PlanQuestion, err error) {
+	var w wanted
+	w.message.Scope.Tenant = tenant
+	err = h.c.Pool.Snapshot(ctx, func(tx pgx.Tx) error {
+		s := &w.message.Scope
+		err := tx.QueryRow(ctx, `select cluster, namespace from installer.plans where tenant = $1 and plan = $2 and phase in ('RequiresApproval', 'Installing')`,
+			tenant, plan).Scan(&s.Cluster, &s.Namespace)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return errs.New(errs.NotFound, "there is no install plan %s that has not ended", plan).At("plan", "R-IP-1")
+		}
+		if err != nil {
+			return err
+		}
+		if err := h.fillGroup(ctx, tx, &w.message); err != nil {
+			return err
+		}
+		q.Plan, err = livePlan(ctx, tx, &w, plan)
+		return err
+	})
+	if err != nil {
+		return "", q, pg.Err(err)
+	}
+	q.Namespace, q.OperatorGroups, q.OperatorGroup = w.message.Scope.Namespace, w.message.OperatorGroups, w.message.OperatorGroup
+	return w.message.Scope.Cluster, q, h.keepContents(ctx, &w)
+}
+
+func livePlan(ctx context.Context, tx pgx.Tx, w *wanted, id string) (protocol.Plan, error) {
+	rows, err := tx.Query(ctx, selectPlan+` where p.tenant = $1 and p.plan = $2`, w.message.Scope.Tenant, id)
+	if err != nil {
+		return protocol.Plan{}, err
+	}
+	row, err := pgx.CollectExactlyOneRow(rows, scanPlan)
+	if err != nil {
+		return protocol.Plan{}, err
+	}
+	p, why, err := w.plan(ctx, tx, row)
+	if why != "" {
+		return p, errs.New(errs.Unprocessable, "install plan %s cannot be handed to its executor: %s", row.name, why).At("plan", "R-IP-1")
+	}
+	return p, err
+}

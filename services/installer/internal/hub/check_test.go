@@ -1,0 +1,60 @@
+package hub
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/eventlog"
+	"github.com/chandler-fleet/chandler/libs/events"
+)
+
+// TestPlanQuestion: an executor is asked about a plan before it is approved, with the group of today, without a grant; what has
+// ended is not asked about.
+func TestPlanQuestion(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, time.Now())
+	d.tell(events.InstallPlanProposed{
+		Plan: windowedPlan, Cluster: "east", Namespace: "ns", Name: "install-7x2kq", Component: "tides", Approval: "Manual", Digest: "sha256:d", Steps: 1,
+	})
+	d.group(events.OperatorGroupCreated{Cluster: "east", Namespace: "ns", Name: "group", Spec: events.OperatorGroupSpec{ServiceAccountName: "installer"}})
+	cluster, q, err := d.h.PlanQuestion(t.Context(), events.DefaultTenant, windowedPlan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cluster != "east" || q.Namespace != "ns" || q.Plan.ID != windowedPlan || q.Plan.Digest != "sha256:d" || q.Plan.Component != "tides" || string(q.Plan.Document) != "{}" {
+		t.Errorf("asked %s about %+v", cluster, q)
+	}
+	if len(q.Plan.Grant.Signature) > 0 {
+		t.Error("a question carries a grant")
+	}
+	if q.OperatorGroups != 1 || q.OperatorGroup.Name != "group" || q.OperatorGroup.Spec.ServiceAccountName != "installer" {
+		t.Errorf("asked with the group %+v of %d", q.OperatorGroup, q.OperatorGroups)
+	}
+	if _, _, err := d.h.PlanQuestion(t.Context(), "another", windowedPlan); !errs.Is(err, errs.NotFound) {
+		t.Errorf("of another tenant: %v", err)
+	}
+	d.tell(events.InstallPlanRejected{Digest: "sha256:d"})
+	if _, _, err := d.h.PlanQuestion(t.Context(), events.DefaultTenant, windowedPlan); !errs.Is(err, errs.NotFound) || !strings.Contains(err.Error(), windowedPlan) {
+		t.Errorf("of a plan that has ended: %v", err)
+	}
+}
+
+// group folds an event of the namespace's operator group.
+func (d *desk) group(p events.Payload) {
+	d.t.Helper()
+	d.n++
+	const subject = "east/ns/group"
+	e := eventlog.Recorded{
+		Envelope: events.Envelope{ID: uuid.NewString(), Tenant: events.DefaultTenant, Type: p.EventType(), Subject: subject},
+		StreamID: events.StreamID{Kind: events.KindOperatorGroup, Key: events.Key(events.DefaultTenant, events.KindOperatorGroup, subject), Incarnation: 1},
+		Position: events.Position{Epoch: 1, N: d.n}, Payload: p,
+	}
+	if err := d.h.c.Pool.Tx(d.t.Context(), func(tx pgx.Tx) error { return d.h.handle(d.t.Context(), tx, e) }); err != nil {
+		d.t.Fatal(err)
+	}
+}

@@ -1,0 +1,79 @@
+package hub
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/chandler-fleet/chandler/libs/bus"
+	"github.com/chandler-fleet/chandler/libs/eventlog"
+	"github.com/chandler-fleet/chandler/libs/events"
+)
+
+// aboutSubscription folds one event of a subscription, and says whether the scope is to be looked at.
+func (d *desk) aboutSubscription(p events.Payload) bool {
+	d.t.Helper()
+	d.n++
+	subject := "east/ns/gauge"
+	e := eventlog.Recorded{
+		Envelope: events.Envelope{ID: uuid.NewString(), Tenant: events.DefaultTenant, Type: p.EventType(), Subject: subject},
+		StreamID: events.StreamID{Kind: events.KindSubscription, Key: events.Key(events.DefaultTenant, events.KindSubscription, subject), Incarnation: 1},
+		Position: events.Position{Epoch: 1, N: d.n}, Payload: p,
+	}
+	if err := d.h.c.Pool.Tx(d.t.Context(), func(tx pgx.Tx) error { return d.h.handle(d.t.Context(), tx, e) }); err != nil {
+		d.t.Fatal(err)
+	}
+	tag, err := d.h.c.Pool.Exec(d.t.Context(), `delete from installer.dirty`)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return tag.RowsAffected() > 0
+}
+
+// TestConfigOfWhatIsInstalled: an installed operator follows the configuration of its subscription as it changes
+// (R-SUB-13, R-SUB-14), and keeps the last one when the subscription goes (R-SUB-32).
+func TestConfigOfWhatIsInstalled(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, time.Now())
+	config := func() string {
+		t.Helper()
+		w, ok, err := d.h.read(t.Context(), bus.Scope{Tenant: events.DefaultTenant, Cluster: "east", Namespace: "ns"})
+		if err != nil || !ok || len(w.message.Installed) != 1 {
+			t.Fatal(ok, err, w.message.Installed)
+		}
+		return string(w.message.Installed[0].Config)
+	}
+	// the bodies of configurations lie in the gateway's store
+	body := func(commitment, text string) string {
+		t.Helper()
+		if _, err := d.db.Pool(t, "gateway").Exec(t.Context(), `insert into gateway.bodies (tenant, commitment, kind, salt, body) values ($1, $2, 'subscription-config', '\x00', $3)`,
+			events.DefaultTenant, commitment, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		return commitment
+	}
+	spec := events.SubscriptionSpec{Package: "tidegauge", Catalog: "harbour", Approval: "Automatic"}
+	if d.aboutSubscription(events.SubscriptionCreated{Cluster: "east", Namespace: "ns", Name: "gauge", Spec: spec}) {
+		t.Error("a subscription of which nothing is installed concerns nobody's cluster")
+	}
+	d.tell(windowed("Automatic"))
+	d.aboutCSV("tidegauge.v1", events.CSVPhaseChanged{
+		Cluster: "east", Namespace: "ns", Name: "tidegauge.v1", Package: "tidegauge", Phase: "Succeeded", Plan: windowedPlan,
+	})
+	if got := config(); got != "null" {
+		t.Errorf("without a configuration it is told %q", got)
+	}
+	spec.Config = body("c1", `{"env":[]}`)
+	if !d.aboutSubscription(events.SubscriptionChanged{Spec: spec}) {
+		t.Error("a changed configuration of what is installed was not noticed")
+	}
+	if got := config(); got != `{"env":[]}` {
+		t.Errorf("it is told %q", got)
+	}
+	d.aboutSubscription(events.SubscriptionDeleted{})
+	if got := config(); got != `{"env":[]}` {
+		t.Errorf("without its subscription it is told %q", got)
+	}
+}

@@ -1,0 +1,48 @@
+package hub
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/chandler-fleet/chandler/libs/eventlog"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/protocol"
+)
+
+// removalTypes are the event types that begin and end a request to uninstall; csv.removed.v1 does, too.
+func removalTypes() []events.Type {
+	return []events.Type{events.CSVRemovalRequested{}.EventType(), events.CSVRemovalRefused{}.EventType()}
+}
+
+// foldRemoval keeps the requests to uninstall that have not ended.
+func foldRemoval(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, s subject) error {
+	var err error
+	switch p := e.Payload.(type) {
+	case events.CSVRemovalRequested:
+		_, err = tx.Exec(ctx, `insert into installer.removals (tenant, cluster, namespace, csv, removal, crds, plan, epoch, position)
+			values ($1, $2, $3, $4, $5, coalesce($6, '{}'::text[]), $7, $8, $9)
+			on conflict (tenant, cluster, namespace, csv) do update set removal = excluded.removal, crds = excluded.crds, plan = excluded.plan,
+			  epoch = excluded.epoch, position = excluded.position`,
+			e.Tenant, s.cluster, s.namespace, s.name, p.Removal, p.CRDs, p.Plan, e.Position.Epoch, e.Position.N)
+	case events.CSVRemovalRefused:
+		_, err = tx.Exec(ctx, `delete from installer.removals where tenant = $1 and cluster = $2 and namespace = $3 and csv = $4 and removal = $5`,
+			e.Tenant, s.cluster, s.namespace, s.name, p.Removal)
+	case events.CSVRemoved:
+		_, err = tx.Exec(ctx, `delete from installer.removals where tenant = $1 and cluster = $2 and namespace = $3 and csv = $4`,
+			e.Tenant, s.cluster, s.namespace, s.name)
+	}
+	return err
+}
+
+func fillRemovals(ctx context.Context, tx pgx.Tx, m *protocol.ScopePlans) error {
+	rows, err := tx.Query(ctx, `select removal, csv, crds, plan from installer.removals where tenant = $1 and cluster = $2 and namespace = $3
+		order by epoch, position`, m.Scope.Tenant, m.Scope.Cluster, m.Scope.Namespace)
+	if err != nil {
+		return err
+	}
+	m.Removals, err = pgx.CollectRows(rows, func(r pgx.CollectableRow) (x protocol.Removal, err error) {
+		return x, r.Scan(&x.ID, &x.CSV, &x.CRDs, &x.Plan)
+	})
+	return err
+}

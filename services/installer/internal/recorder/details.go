@@ -1,0 +1,109 @@
+package recorder
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/services/installer/record"
+)
+
+// driftsKept is how long the differences that a csv.drifted event names can be looked up: long enough to ask who it was.
+const driftsKept = 90 * 24 * time.Hour
+
+// notes keeps what a report says of one operator beside its phases, and gives the events that follow from it.
+func (r *Recorder) notes(ctx context.Context, tx pgx.Tx, report protocol.ScopeReport, c protocol.CSVReport, s record.CSV) ([]events.Payload, record.CSV, error) {
+	if s.Removed || c.Removed {
+		return nil, s, forgetDetails(ctx, tx, report.Scope, c.Name)
+	}
+	var settings events.ClusterSettings
+	err := tx.QueryRow(ctx, `select settings from installer.clusters where tenant = $1 and cluster_id = $2`, report.Scope.Tenant, report.Scope.ClusterID).Scan(&settings)
+	if err != nil {
+		return nil, s, err
+	}
+	payloads, next, err := record.DecideNotes(s, c, settings.WithDefaults().Drift, report.Reported)
+	if err != nil {
+		return nil, s, err
+	}
+	for _, p := range payloads {
+		if d, is := p.(events.CSVDrifted); is {
+			if err := keepDrift(ctx, tx, report.Scope.Tenant, d.Diff, c.Drift); err != nil {
+				return nil, s, err
+			}
+		}
+	}
+	return payloads, next, keepDetails(ctx, tx, report.Scope, c, r.c.Now())
+}
+
+func keepDrift(ctx context.Context, tx pgx.Tx, tenant, sum string, list []protocol.Drift) error {
+	body, err := record.DriftBody(list)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, `delete from installer.drifts where tenant = $1 and created < now() - $2::interval`, tenant, driftsKept); err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `insert into installer.drifts as d (tenant, digest, body) values ($1, $2, $3)
+		on conflict (tenant, digest) do update set created = now()`, tenant, sum, body)
+	return err
+}
+
+// keepDetails writes only what differs from what is kept.
+func keepDetails(ctx context.Context, tx pgx.Tx, s protocol.Scope, c protocol.CSVReport, now time.Time) error {
+	condition, err := orNull(c.Condition)
+	if err != nil {
+		return err
+	}
+	drift, err := list(c.Drift)
+	if err != nil {
+		return err
+	}
+	components, err := list(c.Components)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `insert into installer.operator_details as d
+			(tenant, cluster_id, namespace, name, requirements, condition, drift, components, updated)
+		values ($1, $2, $3, $4, $5::text::json, $6::text::json, $7::text::json, $8::text::json, $9)
+		on conflict (tenant, cluster_id, namespace, name) do update set requirements = excluded.requirements, condition = excluded.condition,
+			drift = excluded.drift, components = excluded.components, updated = excluded.updated
+		where (d.requirements::text, d.condition::text, d.drift::text, d.components::text)
+			is distinct from (excluded.requirements::text, excluded.condition::text, excluded.drift::text, excluded.components::text)`,
+		s.Tenant, s.ClusterID, s.Namespace, c.Name, orNil(c.Requirements), condition, drift, components, now)
+	return err
+}
+
+func forgetDetails(ctx context.Context, tx pgx.Tx, s protocol.Scope, name string) error {
+	_, err := tx.Exec(ctx, `delete from installer.operator_details where tenant = $1 and cluster_id = $2 and namespace = $3 and name = $4`,
+		s.Tenant, s.ClusterID, s.Namespace, name)
+	return err
+}
+
+func orNil(raw json.RawMessage) any {
+	if len(raw) == 0 {
+		return nil
+	}
+	return string(raw)
+}
+
+func orNull(c *protocol.OperatorCondition) (any, error) {
+	if c == nil {
+		return nil, nil
+	}
+	raw, err := json.Marshal(c)
+	return string(raw), errs.Wrap(errs.Internal, err, "encode a condition")
+}
+
+// list is the JSON of a list, [] for none.
+func list[T any](items []T) (string, error) {
+	if items == nil {
+		items = []T{}
+	}
+	raw, err := json.Marshal(items)
+	return string(raw), errs.Wrap(errs.Internal, err, "encode details")
+}

@@ -1,0 +1,93 @@
+package recorder
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/chandler-fleet/chandler/libs/eventlog"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/services/installer/record"
+)
+
+// kindRemoval is the kind of installer.messages about operators that are uninstalled.
+const kindRemoval = "removal"
+
+// removals records what a report says of requests to uninstall. It comes before the ends of operators, which end their
+// requests, too.
+func (r *Recorder) removals(ctx context.Context, tx pgx.Tx, report protocol.ScopeReport) error {
+	for _, x := range report.Removals {
+		if err := r.removal(ctx, tx, report, x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removal records what a report says of one request to uninstall. One that the record does not hold, or holds as
+// ended, adds nothing.
+func (r *Recorder) removal(ctx context.Context, tx pgx.Tx, report protocol.ScopeReport, x protocol.RemovalReport) error {
+	scope, subject := report.Scope, natural(report.Scope, x.CSV)
+	head, err := r.c.EventLog.Latest(ctx, tx, scope.Tenant, events.KindCSV, subject)
+	if err != nil || !head.Exists() {
+		return err
+	}
+	recs, err := r.c.EventLog.ReadStream(ctx, tx, scope.Tenant, head.ID, 0)
+	if err != nil {
+		return err
+	}
+	var state record.Removal
+	var asked eventlog.Recorded
+	packageName := ""
+	for _, e := range recs {
+		state = record.EvolveRemoval(state, e.Payload)
+		switch p := e.Payload.(type) {
+		case events.CSVRemovalRequested:
+			asked = e
+		case events.CSVPhaseChanged:
+			packageName = p.Package
+		}
+	}
+	if state.ID == "" || state.ID != x.ID {
+		return nil
+	}
+	if err := r.append(ctx, tx, scope.Tenant, head.ID, subject, head.Version, behind(asked), record.DecideRemoval(state, x)); err != nil {
+		return err
+	}
+	if x.Phase == protocol.PlanFinished {
+		if err := keepLeftovers(ctx, tx, report, x, packageName); err != nil {
+			return err
+		}
+	}
+	message := x.Message
+	if x.Phase == protocol.PlanStarted || x.Phase == protocol.PlanFinished {
+		message = ""
+	}
+	return say(ctx, tx, scope.Tenant, kindRemoval, subject, message)
+}
+
+// keepLeftovers keeps what stayed (R-UNI-7).
+func keepLeftovers(ctx context.Context, tx pgx.Tx, report protocol.ScopeReport, x protocol.RemovalReport, packageName string) error {
+	objects := x.Left
+	if objects == nil {
+		objects = []protocol.Leftover{}
+	}
+	body, err := json.Marshal(objects)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `insert into installer.leftovers (tenant, cluster_id, namespace, csv, package, removal, objects, removed)
+		values ($1, $2, $3, $4, $5, $6, $7, $8)
+		on conflict (tenant, cluster_id, namespace, csv) do update set package = excluded.package, removal = excluded.removal,
+		  objects = excluded.objects, removed = excluded.removed`,
+		report.Scope.Tenant, report.Scope.ClusterID, report.Scope.Namespace, x.CSV, packageName, x.ID, body, report.Reported)
+	return err
+}
+
+// ownedAgain forgets what was left of a package: what is there now belongs to an operator that is installed.
+func ownedAgain(ctx context.Context, tx pgx.Tx, s protocol.Scope, packageName string) error {
+	_, err := tx.Exec(ctx, `delete from installer.leftovers where tenant = $1 and cluster_id = $2 and package = $3`, s.Tenant, s.ClusterID, packageName)
+	return err
+}

@@ -1,0 +1,75 @@
+package mirror
+
+import (
+	"slices"
+
+	"github.com/chandler-fleet/chandler/libs/bundle"
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/render"
+)
+
+// Condition returns the OperatorCondition of a ClusterServiceVersion, and the Role and RoleBinding by which each of
+// its service accounts may write it (R-COND-1). Conditions and overrides are left to those who write them (R-COND-2).
+func Condition(namespace, pkg string, c bundle.CSV) ([]Object, error) {
+	accounts, err := accountsOf(c)
+	if err != nil {
+		return nil, err
+	}
+	labels := map[string]string{
+		render.LabelManaged: "true", render.LabelOwner: render.OwnerLabelValue(c.Name),
+		render.LabelOwnerKind: GVKCSV.Kind, render.LabelOwnerNamespace: namespace,
+	}
+	if pkg != "" {
+		labels[ComponentLabel(pkg, namespace)] = ""
+	}
+	condition := newObject(GVKOperatorCondition, namespace, c.Name, labels, nil)
+	var deployments []string
+	for _, d := range c.Spec.Install.Spec.Deployments {
+		deployments = append(deployments, d.Name)
+	}
+	condition.Body["spec"] = map[string]any{"deployments": anys(deployments), "serviceAccounts": anys(accounts)}
+
+	role := newObject(gvkRole, namespace, c.Name, labels, nil)
+	role.Body["rules"] = []any{map[string]any{
+		"apiGroups": []any{groupOLM}, "resources": []any{"operatorconditions"}, "resourceNames": []any{c.Name},
+		"verbs": []any{"get", "update", "patch"},
+	}}
+	binding := newObject(gvkRoleBinding, namespace, c.Name, labels, nil)
+	binding.Body["roleRef"] = map[string]any{"apiGroup": gvkRole.Group, "kind": gvkRole.Kind, "name": c.Name}
+	subjects := []any{}
+	for _, a := range accounts {
+		subjects = append(subjects, map[string]any{"kind": "ServiceAccount", "name": a, "namespace": namespace})
+	}
+	binding.Body["subjects"] = subjects
+	out := []Object{condition, role, binding}
+	for i := range out {
+		out[i].OwnedBy = c.Name
+	}
+	return out, nil
+}
+
+// accountsOf are the names of the service accounts that the strategy names, sorted, each once.
+func accountsOf(c bundle.CSV) ([]string, error) {
+	var out []string
+	s := c.Spec.Install.Spec
+	for _, p := range slices.Concat(s.Permissions, s.ClusterPermissions) {
+		out = append(out, p.ServiceAccountName)
+	}
+	for _, d := range s.Deployments {
+		spec, err := d.Typed()
+		if err != nil {
+			return nil, errs.Wrap(errs.Invalid, err, "%s", c.Name)
+		}
+		out = append(out, spec.Template.Spec.ServiceAccountName)
+	}
+	slices.Sort(out)
+	return slices.DeleteFunc(slices.Compact(out), func(a string) bool { return a == "" }), nil
+}
+
+func anys(list []string) []any {
+	out := make([]any, len(list))
+	for i, s := range list {
+		out[i] = s
+	}
+	return out
+}

@@ -1,0 +1,81 @@
+package mirror
+
+import (
+	"strings"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/chandler-fleet/chandler/libs/render"
+)
+
+// PolicyName names the admission policy and its binding.
+const PolicyName = "chandler-mirror.chandler-fleet.io"
+
+// resources of the mirrored kinds.
+func resources() []string {
+	return []string{"clusterserviceversions", "subscriptions", "installplans", "operatorgroups", "operators"}
+}
+
+// Policy refuses edits of mirrors by anybody but a user, with a sentence that says where to make them. Deleting is
+// let in: it comes back, and the garbage collector must be able to. So are finalizers and owner references, which are
+// the cluster's own business.
+func Policy(user string) (*admissionv1.ValidatingAdmissionPolicy, *admissionv1.ValidatingAdmissionPolicyBinding) {
+	fail, exact := admissionv1.Fail, admissionv1.Exact
+	meta := metav1.ObjectMeta{Name: PolicyName, Labels: map[string]string{render.LabelManaged: "true"}}
+	var rules []string
+	for _, r := range resources() {
+		rules = append(rules, r, r+"/status")
+	}
+	policy := &admissionv1.ValidatingAdmissionPolicy{
+		ObjectMeta: meta,
+		Spec: admissionv1.ValidatingAdmissionPolicySpec{
+			FailurePolicy: &fail,
+			MatchConstraints: &admissionv1.MatchResources{
+				MatchPolicy: &exact,
+				ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
+					Operations: []admissionv1.OperationType{admissionv1.Update},
+					Rule:       admissionv1.Rule{APIGroups: []string{groupOLM}, APIVersions: []string{"*"}, Resources: rules},
+				}}},
+			},
+			MatchConditions: []admissionv1.MatchCondition{
+				{Name: "not-chandler", Expression: "request.userInfo.username != '" + user + "'"},
+				{Name: "mirror", Expression: "has(oldObject.metadata.labels) && '" + LabelMirror + "' in oldObject.metadata.labels"},
+			},
+			Variables: []admissionv1.Variable{{Name: "where", Expression: whereToEdit()}},
+			Validations: []admissionv1.Validation{{
+				Expression: unchanged(),
+				MessageExpression: "object.kind + ' ' + object.metadata.name + ' is kept by Chandler to show what it does; edits here change nothing. ' + " +
+					"variables.where",
+			}},
+		},
+	}
+	return policy, &admissionv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: meta,
+		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName: PolicyName, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+		},
+	}
+}
+
+// unchanged holds for an update that leaves spec, labels and annotations. The generation stands for the spec: to
+// compare that would cost more than a policy may on the largest ones.
+func unchanged() string {
+	same := func(field string) string {
+		return "(has(object.metadata." + field + ") ? object.metadata." + field + " : {}) == " +
+			"(has(oldObject.metadata." + field + ") ? oldObject.metadata." + field + " : {})"
+	}
+	return strings.Join([]string{
+		"(!has(request.subResource) || request.subResource == '')", "object.metadata.generation == oldObject.metadata.generation", same("labels"), same("annotations"),
+	}, " && ")
+}
+
+// whereToEdit says for each kind where its content comes from.
+func whereToEdit() string {
+	return "object.kind == 'ClusterServiceVersion' ? " +
+		"'Change the operator by its subscription: chandler apply; remove it: chandler uninstall ' + object.metadata.name : " +
+		"object.kind == 'Subscription' ? 'Change the subscription in Chandler: chandler apply, or PUT on its address in the API' : " +
+		"object.kind == 'InstallPlan' ? 'Approve or reject the plan in Chandler: chandler approve or chandler reject ' + object.metadata.name : " +
+		"object.kind == 'OperatorGroup' ? 'Change the operator group in Chandler: chandler apply, or PUT on its address in the API' : " +
+		"'It gathers the parts of an operator: change those'"
+}

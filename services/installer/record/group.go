@@ -1,0 +1,59 @@
+package record
+
+import (
+	"slices"
+	"time"
+
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/protocol"
+)
+
+// Group is what was recorded last of an operator group. Its zero value is nothing.
+type Group struct {
+	Targets      []string  `json:"targets,omitempty"`
+	ProvidedAPIs []string  `json:"providedAPIs,omitempty"`
+	Conditions   []string  `json:"conditions,omitempty"`
+	Recorded     bool      `json:"recorded,omitempty"`
+	Window       time.Time `json:"window,omitzero"`
+	Changes      int       `json:"changes,omitempty"`
+	// Withheld is set while the limit keeps a change back.
+	Withheld bool `json:"withheld,omitempty"`
+}
+
+// Settled reports whether the same report need not be looked at again as time passes.
+func (g Group) Settled() bool { return !g.Withheld }
+
+// DecideGroup gives the event that a report adds, if any, and the state behind it (R-OG §7.1, R-OG-20). What namespaces
+// with changing labels would make too many is bounded as the observations of a cluster are.
+func DecideGroup(g Group, r protocol.GroupReport, reported time.Time) ([]events.Payload, Group) {
+	o := events.OperatorGroupObserved{Targets: set(r.Targets), ProvidedAPIs: set(r.ProvidedAPIs), Conditions: codes(r.Conditions)}
+	if g.Recorded && slices.Equal(o.Targets, g.Targets) && slices.Equal(o.ProvidedAPIs, g.ProvidedAPIs) && slices.Equal(o.Conditions, g.Conditions) {
+		g.Withheld = false
+		return nil, g
+	}
+	if g.Window.IsZero() || reported.Sub(g.Window) >= ObserveWindow {
+		g.Window, g.Changes = reported, 0
+	}
+	if g.Changes >= ObserveLimit {
+		g.Withheld = true
+		return nil, g
+	}
+	return []events.Payload{o}, Group{
+		Targets: o.Targets, ProvidedAPIs: o.ProvidedAPIs, Conditions: o.Conditions, Recorded: true, Window: g.Window, Changes: g.Changes + 1,
+	}
+}
+
+func codes(conditions []protocol.GroupCondition) []string {
+	out := make([]string, len(conditions))
+	for i, c := range conditions {
+		out[i] = c.Type
+	}
+	return set(out)
+}
+
+// set is sorted, each member once, and never nil: events name an empty list.
+func set(list []string) []string {
+	out := append([]string{}, list...)
+	slices.Sort(out)
+	return slices.Compact(out)
+}

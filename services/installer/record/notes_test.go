@@ -1,0 +1,95 @@
+package record_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/services/installer/record"
+)
+
+func drifted(have string, since time.Time) []protocol.Drift {
+	return []protocol.Drift{{
+		ObjectRef: protocol.ObjectRef{Group: "apps", Version: "v1", Kind: "Deployment", Namespace: "ops", Name: "gauge"},
+		Fields:    []protocol.FieldDrift{{Path: "/spec/replicas", Want: json.RawMessage("1"), Have: json.RawMessage(have)}}, Since: since,
+	}}
+}
+
+// TestNotes: condition and drift of an operator are recorded when they change (R-COND-3, R-CSV-24), not while they
+// stay the same, and not of one that the log does not know.
+func TestNotes(t *testing.T) {
+	t.Parallel()
+	alive := record.CSV{Exists: true}
+	no := &protocol.OperatorCondition{Reason: "Reindexing", Message: "archive reindex runs"}
+	held := events.OperatorConditionChanged{Reason: "Reindexing"}
+	forced := &protocol.OperatorCondition{Upgradeable: true, Reason: "AdminDecision", Overridden: true}
+	_, after, err := record.DecideNotes(alive, protocol.CSVReport{Condition: no, Drift: drifted("3", start)}, "report", start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := after.Notes.Drift
+	if sum == "" {
+		t.Fatal("no digest of the drift was kept")
+	}
+	cases := []struct {
+		name   string
+		before record.CSV
+		report protocol.CSVReport
+		want   []events.Payload
+	}{
+		{"nothing is said", alive, protocol.CSVReport{}, nil},
+		{"it lets itself be upgraded, as by default (R-COND-7)", alive, protocol.CSVReport{Condition: &protocol.OperatorCondition{Upgradeable: true}}, nil},
+		{"no longer", alive, protocol.CSVReport{Condition: no}, []events.Payload{held}},
+		{"still no longer", after, protocol.CSVReport{Condition: no, Drift: drifted("3", start)}, nil},
+		{"overridden (R-COND-6)", after, protocol.CSVReport{Condition: forced, Drift: drifted("3", start)}, []events.Payload{events.OperatorConditionChanged{Upgradeable: true, Reason: "AdminDecision", Overridden: true}}},
+		{"drift", alive, protocol.CSVReport{Drift: drifted("3", start)}, []events.Payload{events.CSVDrifted{Objects: 1, Diff: sum, Policy: "report"}}},
+		{"the same drift seen later", after, protocol.CSVReport{Condition: no, Drift: drifted("3", start.Add(time.Hour))}, nil},
+		{"put right", after, protocol.CSVReport{Condition: no}, []events.Payload{events.CSVDriftEnded{}}},
+		{"before its first phase", record.CSV{}, protocol.CSVReport{Condition: no, Drift: drifted("3", start)}, nil},
+		{"removed", record.CSV{Removed: true}, protocol.CSVReport{Condition: no}, nil},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			got, _, err := record.DecideNotes(c.before, c.report, "report", start.Add(time.Second))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestNotesAreBounded: who edits an object again and again does not fill the log, and what holds in the end is recorded.
+func TestNotesAreBounded(t *testing.T) {
+	t.Parallel()
+	s, n := record.CSV{Exists: true}, 0
+	report := func(have string, at time.Duration) {
+		t.Helper()
+		r := protocol.CSVReport{}
+		if have != "" {
+			r.Drift = drifted(have, start)
+		}
+		got, next, err := record.DecideNotes(s, r, "correct", start.Add(at))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, n = next, n+len(got)
+	}
+	for i := range 99 { // the last one is not what was recorded last
+		report([]string{"3", "4"}[i%2], time.Duration(i)*time.Second)
+	}
+	if n != record.NoteLimit || s.Settled() {
+		t.Errorf("%d events, settled %v; want %d and another look at the end of the window", n, s.Settled(), record.NoteLimit)
+	}
+	report("", record.FlapWindow)
+	if n != record.NoteLimit+1 || s.Notes.Drift != "" || !s.Settled() {
+		t.Errorf("after the window %d events, drift %q, settled %v", n, s.Notes.Drift, s.Settled())
+	}
+}

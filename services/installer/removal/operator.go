@@ -1,0 +1,81 @@
+package removal
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/chandler-fleet/chandler/libs/bundle"
+)
+
+// API is one API that an operator brings or needs.
+type API struct {
+	Group, Version, Kind string
+	// CRD is the name of its custom resource definition; "" for one that is aggregated.
+	CRD string
+}
+
+// Operator is one installed operator of a cluster.
+type Operator struct {
+	Namespace string
+	Name      string // of the ClusterServiceVersion
+	Owned     []API
+	Required  []API
+}
+
+// String is namespace/csv.
+func (o Operator) String() string { return o.Namespace + "/" + o.Name }
+
+// OperatorOf reads what matters here of a ClusterServiceVersion.
+func OperatorOf(namespace string, csv bundle.CSV) Operator {
+	s := csv.Spec
+	return Operator{
+		Namespace: namespace, Name: csv.Name,
+		Owned:    append(ofCRDs(s.CRDs.Owned), ofServices(s.APIServices.Owned)...),
+		Required: append(ofCRDs(s.CRDs.Required), ofServices(s.APIServices.Required)...),
+	}
+}
+
+func ofCRDs(list []bundle.CRDDescription) []API {
+	var out []API
+	for _, d := range list {
+		_, group, _ := strings.Cut(d.Name, ".")
+		out = append(out, API{Group: group, Version: d.Version, Kind: d.Kind, CRD: d.Name})
+	}
+	return out
+}
+
+func ofServices(list []bundle.APIDescription) []API {
+	var out []API
+	for _, d := range list {
+		out = append(out, API{Group: d.Group, Version: d.Version, Kind: d.Kind})
+	}
+	return out
+}
+
+// crds are the names of the definitions that an operator owns, sorted, each once.
+func (o Operator) crds() []string {
+	var names []string
+	for _, a := range o.Owned {
+		if a.CRD != "" {
+			names = append(names, a.CRD)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// needed are the operators that need an API which the first one brings and none of the others does, sorted.
+func needed(of Operator, others []Operator) []string {
+	var out []string
+	for _, o := range others {
+		if slices.ContainsFunc(o.Required, func(a API) bool { return slices.Contains(of.Owned, a) && !brought(a, others) }) {
+			out = append(out, o.String())
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func brought(a API, by []Operator) bool {
+	return slices.ContainsFunc(by, func(o Operator) bool { return slices.Contains(o.Owned, a) })
+}

@@ -1,0 +1,201 @@
+package removal
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/chandler-fleet/chandler/libs/digest"
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/protocol"
+)
+
+// All asks for all definitions of the operator's own.
+const All = "*"
+
+// Definition is one custom resource definition of the cluster that the operator owns or has brought.
+type Definition struct {
+	protocol.ObjectRef
+	Managed bool // Chandler wrote it
+	// Alongside are the operators that the definition itself names as its owners, as namespace/csv. One that is not
+	// installed any more does not count.
+	Alongside []string
+	// Converts is set where the operator's webhook converts its objects.
+	Converts bool
+	// Loss is what is there of it; it is told where the definition goes.
+	Loss protocol.Loss
+}
+
+// Input is everything that decides what a removal does.
+type Input struct {
+	Operator Operator
+	// Object is what stands for the operator in the cluster; it goes last. Its Kind is "" where it is gone already.
+	Object protocol.ObjectRef
+	// CRDs are the names of the definitions that are to go, or All.
+	CRDs []string
+	// Objects name the operator as their owner, in any order.
+	Objects     []protocol.ObjectRef
+	Definitions []Definition
+	Others      []Operator // every other installed operator of the cluster
+}
+
+// Plan says what a removal would do. A definition that is asked for and is none of the operator's own is
+// errs.Invalid.
+func Plan(in Input) (protocol.RemovalPlan, error) {
+	if err := in.check(); err != nil {
+		return protocol.RemovalPlan{}, err
+	}
+	p := protocol.RemovalPlan{
+		CSV: in.Operator.Name, Steps: []protocol.RemovalStep{}, Stays: []protocol.Leftover{}, Needed: needed(in.Operator, in.Others),
+	}
+	var doomed, converted []protocol.ObjectRef
+	definitions := slices.SortedFunc(slices.Values(in.Definitions), func(a, b Definition) int { return strings.Compare(a.Name, b.Name) })
+	for _, d := range definitions {
+		if d.Converts {
+			converted = append(converted, d.ObjectRef)
+		}
+		reason, owners := in.stays(d)
+		if reason == "" {
+			doomed, p.Losses = append(doomed, d.ObjectRef), append(p.Losses, d.Loss)
+			continue
+		}
+		p.Stays = append(p.Stays, protocol.Leftover{ObjectRef: d.ObjectRef, Reason: reason, Owners: owners})
+	}
+	calls, programs, rest := parts(in.Objects)
+	add(&p, protocol.RemovalCustomResources, doomed)
+	add(&p, protocol.RemovalConversion, converted)
+	add(&p, protocol.RemovalObjects, calls)
+	add(&p, protocol.RemovalObjects, programs)
+	add(&p, protocol.RemovalObjects, rest)
+	add(&p, protocol.RemovalCRDs, doomed)
+	if in.Object.Kind != "" {
+		add(&p, protocol.RemovalObjects, []protocol.ObjectRef{in.Object})
+	}
+	return p, nil
+}
+
+func add(p *protocol.RemovalPlan, action string, objects []protocol.ObjectRef) {
+	if len(objects) > 0 {
+		p.Steps = append(p.Steps, protocol.RemovalStep{Action: action, Objects: objects})
+	}
+}
+
+// check refuses names of definitions that are none of the operator's own: most likely they are mistyped.
+func (in Input) check() error {
+	own := in.Operator.crds()
+	for _, d := range in.Definitions {
+		own = append(own, d.Name)
+	}
+	slices.Sort(own)
+	own = slices.Compact(own)
+	for _, name := range in.CRDs {
+		if name != All && !slices.Contains(own, name) {
+			return errs.New(errs.Invalid, "%q is no custom resource definition of %s, which has: %s", name, in.Operator, cmp.Or(strings.Join(own, ", "), "none")).
+				At("query.crds", "crd-of-operator")
+		}
+	}
+	return nil
+}
+
+// stays says why a definition is left, and who else owns it; "" where it goes (R-UNI-2):
+//
+//	an installed operator owns it, too    OtherOwners, whether it was asked for or not
+//	Chandler did not write it             NotOurs, whether it was asked for or not
+//	it was not asked for                  NotAsked
+//	it was asked for, by name or with *   it goes
+func (in Input) stays(d Definition) (reason string, owners []string) {
+	if owners = in.owners(d); len(owners) > 0 {
+		return protocol.LeftOtherOwners, owners
+	}
+	switch {
+	case !d.Managed:
+		return protocol.LeftNotOurs, nil
+	case !slices.Contains(in.CRDs, d.Name) && !slices.Contains(in.CRDs, All):
+		return protocol.LeftNotAsked, nil
+	}
+	return "", nil
+}
+
+// owners are the other installed operators that own a definition: those that say so, and those of which the
+// definition does.
+func (in Input) owners(d Definition) []string {
+	var out []string
+	for _, o := range in.Others {
+		if slices.Contains(o.crds(), d.Name) || slices.Contains(d.Alongside, o.String()) {
+			out = append(out, o.String())
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// parts sorts what goes into three stretches: what sends requests of the API server to the operator, its programs,
+// and the rest.
+func parts(objects []protocol.ObjectRef) (calls, programs, rest []protocol.ObjectRef) {
+	for _, o := range slices.SortedFunc(slices.Values(objects), compare) {
+		switch o.Kind {
+		case "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration", "APIService":
+			calls = append(calls, o)
+		case "Deployment":
+			programs = append(programs, o)
+		default:
+			rest = append(rest, o)
+		}
+	}
+	return calls, programs, rest
+}
+
+// compare puts accounts and rights behind what uses them.
+func compare(a, b protocol.ObjectRef) int {
+	return cmp.Or(rank(a)-rank(b), strings.Compare(a.Group, b.Group), strings.Compare(a.Kind, b.Kind),
+		strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+}
+
+func rank(o protocol.ObjectRef) int {
+	switch o.Kind {
+	case "RoleBinding", "ClusterRoleBinding":
+		return 1
+	case "Role", "ClusterRole":
+		return 2
+	case "ServiceAccount":
+		return 3
+	}
+	return 0
+}
+
+// planType is the type prefix of a plan's digest.
+const planType = "chandler.removal-plan.v1"
+
+// Digest names a plan, so that what is carried out is what was shown.
+func Digest(p protocol.RemovalPlan) (digest.Digest, error) {
+	p.Losses = nil
+	return digest.JSON(planType, p)
+}
+
+// Why a request ends without effect.
+const (
+	RefusedChanged = "RemovalPlanChanged"
+	RefusedNeeded  = "NeededByOthers"
+)
+
+// Refuse says why a request is not carried out; reason is "" where it is. shown is the digest of the plan that
+// somebody looked at, "" where nobody did:
+//
+//	shown, and the plan is another one now        RemovalPlanChanged
+//	not shown, and other operators need its APIs  NeededByOthers
+//	shown, and the plan is the same               carried out, whoever needs it: that was in the plan
+//	not shown, and nobody needs it                carried out
+func Refuse(p protocol.RemovalPlan, shown string) (reason, message string, err error) {
+	if shown == "" {
+		if len(p.Needed) > 0 {
+			return RefusedNeeded, p.CSV + " brings APIs that " + strings.Join(p.Needed, ", ") +
+				" need: remove those first, or look at the removal plan and ask for exactly that", nil
+		}
+		return "", "", nil
+	}
+	now, err := Digest(p)
+	if err != nil || string(now) == shown {
+		return "", "", err
+	}
+	return RefusedChanged, "what would be removed now is not what was shown (" + string(now) + ", not " + shown + "): look at the removal plan again", nil
+}

@@ -1,0 +1,273 @@
+package rights_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/libs/render"
+	"github.com/chandler-fleet/chandler/services/installer/rights"
+)
+
+const user = "system:serviceaccount:ports:installer"
+
+func rule(verbs, group, resource string, names ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{Verbs: split(verbs), APIGroups: []string{group}, Resources: []string{resource}, ResourceNames: names}
+}
+
+func split(verbs string) []string {
+	var out []string
+	for _, v := range verbs {
+		out = append(out, map[rune]string{'c': "create", 'p': "patch", 'g': "get", 'l': "list", '*': "*", 'e': "escalate", 'b': "bind"}[v])
+	}
+	return out
+}
+
+func object(group, kind, namespace, name string, body map[string]any) render.Object {
+	return render.Object{GVK: schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind}, Namespace: namespace, Name: name, Body: body}
+}
+
+func rbac(kind, namespace, name string, body map[string]any) render.Object {
+	return object(rbacv1.GroupName, kind, namespace, name, body)
+}
+
+// gives is the body of a role that allows to get a resource of the core group; ofStrategy marks it as one of the CSV's permissions.
+func gives(resource string, ofStrategy bool) map[string]any {
+	labels := map[string]any{}
+	if ofStrategy {
+		labels[render.LabelPermissionsHash] = "x"
+	}
+	return map[string]any{
+		"metadata": map[string]any{"labels": labels},
+		"rules":    []any{map[string]any{"verbs": []any{"get"}, "apiGroups": []any{""}, "resources": []any{resource}}},
+	}
+}
+
+func binds(kind, name string) map[string]any {
+	return map[string]any{"roleRef": map[string]any{"apiGroup": rbacv1.GroupName, "kind": kind, "name": name}}
+}
+
+// writesRBAC lets the account write every object of RBAC, which is not yet to give rights.
+var writesRBAC = rule("cp", rbacv1.GroupName, "*")
+
+// TestMissing names the rows of the table above Missing (R-IP-41, R-OG-62, R-OG-65).
+func TestMissing(t *testing.T) {
+	t.Parallel()
+	inPorts := func(rules ...rbacv1.PolicyRule) rights.Held {
+		return rights.Held{Namespaces: map[string][]rbacv1.PolicyRule{"ports": rules}}
+	}
+	everywhere := func(rules ...rbacv1.PolicyRule) rights.Held { return rights.Held{Cluster: rules} }
+	service := object("", "Service", "ports", "web", map[string]any{})
+	role := rbac("Role", "ports", "reader", gives("pods", false))
+	strategy := rbac("Role", "ports", "reader", gives("pods", true))
+	clusterRole := rbac("ClusterRole", "", "reader", gives("nodes", false))
+	for name, c := range map[string]struct {
+		plan    rights.Plan
+		held    rights.Held
+		allowed map[rights.Access]bool
+		want    []string
+	}{
+		"an object: nothing is held": {
+			plan: rights.Plan{Objects: []render.Object{service}},
+			want: []string{"create services web in ports", "patch services web in ports"},
+		},
+		"an object: held in its namespace": {plan: rights.Plan{Objects: []render.Object{service}}, held: inPorts(rule("cp", "", "services"))},
+		"an object: held in the cluster":   {plan: rights.Plan{Objects: []render.Object{service}}, held: everywhere(rule("*", "*", "*"))},
+		"an object: held by name":          {plan: rights.Plan{Objects: []render.Object{service}}, held: inPorts(rule("cp", "", "services", "web"))},
+		"an object: held in another namespace": {
+			plan: rights.Plan{Objects: []render.Object{service}},
+			held: rights.Held{Namespaces: map[string][]rbacv1.PolicyRule{"docks": {rule("cp", "", "services")}}},
+			want: []string{"create services web in ports", "patch services web in ports"},
+		},
+		"an object: another authorizer allows it": {
+			plan: rights.Plan{Objects: []render.Object{service}}, held: inPorts(rule("c", "", "services")),
+			allowed: map[rights.Access]bool{{Verb: "patch", Resource: "services", Name: "web", Namespace: "ports"}: true},
+		},
+		"an object of the cluster: held in the namespace does not count": {
+			plan: rights.Plan{Objects: []render.Object{object("scheduling.k8s.io", "PriorityClass", "", "high", nil)}}, held: inPorts(rule("*", "*", "*")),
+			want: []string{"create scheduling.k8s.io/priorityclasses high", "patch scheduling.k8s.io/priorityclasses high"},
+		},
+		"a Role: it gives more than is held": {
+			plan: rights.Plan{Objects: []render.Object{role}}, held: inPorts(writesRBAC), want: []string{"get pods in ports"},
+		},
+		"a Role: what it gives is held": {plan: rights.Plan{Objects: []render.Object{role}}, held: inPorts(writesRBAC, rule("gl", "", "pods"))},
+		"a Role: escalate":              {plan: rights.Plan{Objects: []render.Object{role}}, held: inPorts(writesRBAC, rule("e", rbacv1.GroupName, "roles"))},
+		"a ClusterRole: held in the namespace only": {
+			plan: rights.Plan{Objects: []render.Object{clusterRole}}, held: rights.Held{Cluster: []rbacv1.PolicyRule{writesRBAC}, Namespaces: map[string][]rbacv1.PolicyRule{"ports": {rule("g", "", "nodes")}}},
+			want: []string{"get nodes"},
+		},
+		"a binding: of a role of the plan, said once": {
+			plan: rights.Plan{Objects: []render.Object{role, rbac("RoleBinding", "ports", "reader", binds("Role", "reader"))}}, held: inPorts(writesRBAC),
+			want: []string{"get pods in ports"},
+		},
+		"a binding: bind is not enough to write the Role": {
+			plan: rights.Plan{Objects: []render.Object{role, rbac("RoleBinding", "ports", "reader", binds("Role", "reader"))}}, held: inPorts(writesRBAC, rule("b", rbacv1.GroupName, "roles", "reader")),
+			want: []string{"get pods in ports"},
+		},
+		"a binding: of a role that is there": {
+			plan: rights.Plan{
+				Objects: []render.Object{rbac("ClusterRoleBinding", "", "delegator", binds("ClusterRole", "system:auth-delegator"))},
+				Roles:   map[rights.Role][]rbacv1.PolicyRule{{Name: "system:auth-delegator"}: {rule("c", "authentication.k8s.io", "tokenreviews")}},
+			},
+			held: everywhere(writesRBAC), want: []string{"create authentication.k8s.io/tokenreviews"},
+		},
+		"a binding: bind on a role that is there": {
+			plan: rights.Plan{
+				Objects: []render.Object{rbac("ClusterRoleBinding", "", "delegator", binds("ClusterRole", "system:auth-delegator"))},
+				Roles:   map[rights.Role][]rbacv1.PolicyRule{{Name: "system:auth-delegator"}: {rule("c", "authentication.k8s.io", "tokenreviews")}},
+			},
+			held: everywhere(writesRBAC, rule("b", rbacv1.GroupName, "clusterroles", "system:auth-delegator")),
+		},
+		"a binding: of a role that is not there": {
+			plan: rights.Plan{Objects: []render.Object{rbac("RoleBinding", "ports", "x", binds("ClusterRole", "nobody"))}}, held: inPorts(writesRBAC),
+			want: []string{"bind rbac.authorization.k8s.io/clusterroles nobody in ports"},
+		},
+		"permissions: in each target (R-OG-44)": {
+			plan: rights.Plan{Objects: []render.Object{strategy}, Targets: []string{"docks", "ports"}}, held: inPorts(writesRBAC, rule("g", "", "pods")),
+			want: []string{"get pods in docks"},
+		},
+		"permissions: in the whole cluster (R-OG-44)": {
+			plan: rights.Plan{Objects: []render.Object{strategy}, Targets: []string{""}}, held: inPorts(writesRBAC, rule("g", "", "pods")), want: []string{"get pods"},
+		},
+		"permissions: a Role that the bundle brings stays in its namespace": {
+			plan: rights.Plan{Objects: []render.Object{role}, Targets: []string{""}}, held: inPorts(writesRBAC, rule("g", "", "pods")),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, err := rights.Missing(c.plan, user, c.held, c.allowed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, m := range r.Missing {
+				got = append(got, short(m))
+				if m.User != user || m.For == "" {
+					t.Errorf("%+v does not say whose right it is, or for what", m)
+				}
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func short(m protocol.MissingPermission) string {
+	s := m.Verb + " "
+	if m.Group != "" {
+		s += m.Group + "/"
+	}
+	s += m.Resource + m.URL
+	if m.Name != "" {
+		s += " " + m.Name
+	}
+	if m.Namespace != "" {
+		s += " in " + m.Namespace
+	}
+	return s
+}
+
+// TestUnknown: what RBAC does not allow is a question for other authorizers, of accesses only: whether rules are held is
+// asked of RBAC by the API server itself.
+func TestUnknown(t *testing.T) {
+	t.Parallel()
+	r, err := rights.Missing(rights.Plan{Objects: []render.Object{rbac("Role", "ports", "reader", gives("pods", false))}}, user,
+		rights.Held{Namespaces: map[string][]rbacv1.PolicyRule{"ports": {rule("c", rbacv1.GroupName, "roles")}}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []rights.Access{
+		{Verb: "patch", Group: rbacv1.GroupName, Resource: "roles", Name: "reader", Namespace: "ports"},
+		{Verb: "escalate", Group: rbacv1.GroupName, Resource: "roles", Name: "reader", Namespace: "ports"},
+	}
+	if diff := cmp.Diff(want, r.Unknown); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestBounds: what a hostile bundle asks for is refused or counted, never listed without end.
+func TestBounds(t *testing.T) {
+	t.Parallel()
+	var resources []any
+	for i := range rights.MaxMissing + 7 {
+		resources = append(resources, fmt.Sprint("r", i))
+	}
+	wide := map[string]any{"rules": []any{map[string]any{"verbs": []any{"get"}, "apiGroups": []any{""}, "resources": resources}}}
+	r, err := rights.Missing(rights.Plan{Objects: []render.Object{rbac("ClusterRole", "", "wide", wide)}}, user, rights.Held{Cluster: []rbacv1.PolicyRule{writesRBAC}}, nil)
+	if err != nil || len(r.Missing) != rights.MaxMissing || r.More != 7 {
+		t.Errorf("got %d and %d more, %v", len(r.Missing), r.More, err)
+	}
+	verbs := slices.Repeat([]any{"get"}, rights.MaxRights/len(resources)+1)
+	bomb := map[string]any{"rules": []any{map[string]any{"verbs": verbs, "apiGroups": []any{""}, "resources": resources}}}
+	_, err = rights.Missing(rights.Plan{Objects: []render.Object{rbac("ClusterRole", "", "bomb", bomb)}}, user, rights.Held{Cluster: []rbacv1.PolicyRule{writesRBAC}}, nil)
+	if !errs.Is(err, errs.TooLarge) {
+		t.Errorf("got %v, want %s", err, errs.TooLarge)
+	}
+}
+
+// TestBound is how RBAC finds the rules of an account.
+func TestBound(t *testing.T) {
+	t.Parallel()
+	s := rights.Subject{Namespace: "ports", Name: "installer", User: user, Groups: []string{"system:serviceaccounts", "system:serviceaccounts:ports", "system:authenticated"}}
+	for name, c := range map[string]struct {
+		namespace string
+		subject   rbacv1.Subject
+		want      bool
+	}{
+		"account":                             {"", rbacv1.Subject{Kind: "ServiceAccount", Name: "installer", Namespace: "ports"}, true},
+		"account of the binding's namespace":  {"ports", rbacv1.Subject{Kind: "ServiceAccount", Name: "installer"}, true},
+		"account of another namespace":        {"ports", rbacv1.Subject{Kind: "ServiceAccount", Name: "installer", Namespace: "docks"}, false},
+		"account without a namespace":         {"", rbacv1.Subject{Kind: "ServiceAccount", Name: "installer"}, false},
+		"user":                                {"", rbacv1.Subject{Kind: "User", Name: user}, true},
+		"group of the namespace's accounts":   {"", rbacv1.Subject{Kind: "Group", Name: "system:serviceaccounts:ports"}, true},
+		"group of another namespace":          {"", rbacv1.Subject{Kind: "Group", Name: "system:serviceaccounts:docks"}, false},
+		"another user":                        {"", rbacv1.Subject{Kind: "User", Name: "installer"}, false},
+		"a kind that RBAC does not know (v1)": {"", rbacv1.Subject{Kind: "Robot", Name: "installer"}, false},
+	} {
+		if got := s.Bound(c.namespace, []rbacv1.Subject{c.subject}); got != c.want {
+			t.Errorf("%s: got %t", name, got)
+		}
+	}
+}
+
+// TestReferences: roles that the plan brings need not be looked up.
+func TestReferences(t *testing.T) {
+	t.Parallel()
+	p := rights.Plan{Objects: []render.Object{
+		rbac("Role", "ports", "own", gives("pods", false)), rbac("RoleBinding", "ports", "a", binds("Role", "own")),
+		rbac("RoleBinding", "ports", "b", binds("Role", "there")), rbac("ClusterRoleBinding", "", "c", binds("ClusterRole", "own")),
+		rbac("RoleBinding", "ports", "d", binds("ClusterRole", "own")),
+	}}
+	got, err := p.References()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]rights.Role{{Name: "own"}, {Namespace: "ports", Name: "there"}}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestForbidden is the sentence of R-IP-41, with every right, not only the first.
+func TestForbidden(t *testing.T) {
+	t.Parallel()
+	r, err := rights.Missing(rights.Plan{Objects: []render.Object{object("", "Service", "ports", "web", nil)}}, user, rights.Held{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `Service ports/web is forbidden: User "system:serviceaccount:ports:installer" cannot create resource "services" "web" in API group "" in the namespace "ports"; ` +
+		`Service ports/web is forbidden: User "system:serviceaccount:ports:installer" cannot patch resource "services" "web" in API group "" in the namespace "ports"`
+	if got := rights.Forbidden(r); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	r.More = 30
+	if got := rights.Forbidden(r); got != want+"; and 30 more" {
+		t.Errorf("got %s", got)
+	}
+}

@@ -1,0 +1,383 @@
+package executor_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/protocol"
+)
+
+// olmKind is a resource of OLM's group.
+func olmKind(version, resource string) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "operators.coreos.com", Version: version, Resource: resource}
+}
+
+var (
+	csvs          = olmKind("v1alpha1", "clusterserviceversions")
+	subscriptions = olmKind("v1alpha1", "subscriptions")
+	installPlans  = olmKind("v1alpha1", "installplans")
+	groupsOfOLM   = olmKind("v1", "operatorgroups")
+	operatorsOLM  = olmKind("v1", "operators")
+	olmConfigs    = olmKind("v1", "olmconfigs")
+	conditionsOLM = olmKind("v2", "operatorconditions")
+	policies      = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicies"}
+)
+
+// seen reads a string of an object; "" where there is none.
+func seen(o *unstructured.Unstructured, path ...string) string {
+	s, _, err := unstructured.NestedString(o.Object, path...)
+	if err != nil {
+		return err.Error()
+	}
+	return s
+}
+
+// shows waits until an object is there and fulfils a condition.
+func shows(t *testing.T, c dynamic.ResourceInterface, name string, ok func(*unstructured.Unstructured) bool) *unstructured.Unstructured {
+	t.Helper()
+	var found *unstructured.Unstructured
+	await(t, name, func(ctx context.Context) (err error) {
+		if found, err = c.Get(ctx, name, metav1.GetOptions{}); err != nil {
+			return err
+		}
+		if !ok(found) {
+			return fmt.Errorf("it is %v", found.Object)
+		}
+		return nil
+	})
+	return found
+}
+
+// vanishes waits until an object is gone.
+func vanishes(t *testing.T, c dynamic.ResourceInterface, name string) {
+	t.Helper()
+	await(t, name+" to be gone", func(ctx context.Context) error {
+		_, err := c.Get(ctx, name, metav1.GetOptions{})
+		return wantNotFound(err)
+	})
+}
+
+func inPhase(phase string) func(*unstructured.Unstructured) bool {
+	return func(o *unstructured.Unstructured) bool { return seen(o, "status", "phase") == phase }
+}
+
+func there(*unstructured.Unstructured) bool { return true }
+
+// TestMirror: what is installed is shown to people and tools, who change nothing there. One cluster lives through all
+// of it.
+func TestMirror(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.start(b.config("one"))
+	o := operator{name: "tide", version: "1.0.0", group: "tide.sea.test", configMap: "settings"}
+	p := b.plan("ops", "tide", planned{content: o.content(t)})
+	b.want("ops", p)
+	c := b.finishes(t, "ops", p, o.csv())
+	s := b.scope("ops")
+	s.Plans, s.Installed = nil, []protocol.Installed{{CSV: o.csv(), Content: c.Content, Plan: p.ID}}
+	b.publish(s)
+	m := mirrored{bed: b, operator: o, dynamic: b.dynamic(t)}
+	for _, part := range []struct {
+		name string
+		test func(*testing.T)
+	}{
+		{"ClusterServiceVersion", m.testCSV},
+		{"OperatorCondition", m.testCondition},
+		{"none", m.testNone},
+		{"all", m.testAll},
+		{"copies", m.testCopies},
+		{"csv again", m.testLess},
+		{"OLM at work", m.testOLM},
+	} {
+		if !t.Run(part.name, part.test) {
+			return
+		}
+	}
+}
+
+// mirrored is a cluster with one operator in namespace ops.
+type mirrored struct {
+	*bed
+	operator operator
+	dynamic  dynamic.Interface
+}
+
+func (m mirrored) csvs() dynamic.ResourceInterface { return m.dynamic.Resource(csvs).Namespace("ops") }
+
+// set changes what is wanted of the namespace.
+func (m mirrored) set(change func(*protocol.ScopePlans)) protocol.ScopePlans {
+	s := m.scope("ops")
+	change(&s)
+	m.publish(s)
+	return s
+}
+
+// testCSV: kubectl get csv shows what is installed, deleting that uninstalls nothing, and editing it is refused.
+func (m mirrored) testCSV(t *testing.T) {
+	name := m.operator.csv()
+	first := shows(t, m.csvs(), name, inPhase("Succeeded"))
+	if seen(first, "spec", "displayName") != "tide" || first.GetAnnotations()["olm.targetNamespaces"] != "ops" || first.GetLabels()["operators.coreos.com/tide.ops"] != "" {
+		t.Errorf("shown: %v", first.Object)
+	}
+	if r := first.GetOwnerReferences(); len(r) != 1 || r[0].Kind != "InstalledOperator" {
+		t.Errorf("owned by %v", r)
+	}
+	m.refusesEdits(t, m.csvs(), first)
+	first = shows(t, m.csvs(), name, there)
+
+	// A look in which nothing changed writes nothing; a delete uninstalls nothing.
+	before, err := m.kube.AppsV1().Deployments("ops").Get(t.Context(), "tide-controller", metav1.GetOptions{})
+	must(t, err)
+	m.looked(t, m.scope("ops"))
+	if again := shows(t, m.csvs(), name, there); again.GetResourceVersion() != first.GetResourceVersion() {
+		t.Error("a look in which nothing changed wrote the mirror")
+	}
+	must(t, m.csvs().Delete(t.Context(), name, metav1.DeleteOptions{}))
+	shows(t, m.csvs(), name, func(o *unstructured.Unstructured) bool {
+		return o.GetUID() != first.GetUID() && seen(o, "status", "phase") == "Succeeded"
+	})
+	after, err := m.kube.AppsV1().Deployments("ops").Get(t.Context(), "tide-controller", metav1.GetOptions{})
+	must(t, err)
+	if before.UID != after.UID {
+		t.Error("deleting the mirror took the Deployment with it")
+	}
+}
+
+// testNone: the setting decides at any time. What has the name of a mirror and is somebody else's stays as it is.
+func (m mirrored) testNone(t *testing.T) {
+	name := m.operator.csv()
+	none := func(s *protocol.ScopePlans) { s.Settings.Mirror = events.MirrorNone }
+	m.set(none)
+	vanishes(t, m.csvs(), name)
+	vanishes(t, m.dynamic.Resource(policies), "chandler-mirror.chandler-fleet.io")
+	if _, err := m.dynamic.Resource(conditionsOLM).Namespace("ops").Get(t.Context(), name, metav1.GetOptions{}); err != nil {
+		t.Errorf("the operator condition is no mirror: %v", err)
+	}
+	_, err := m.csvs().Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion", "metadata": map[string]any{"name": name},
+		"spec": map[string]any{"displayName": "mine"},
+	}}, metav1.CreateOptions{})
+	must(t, err)
+	for _, setting := range []string{events.MirrorCSV, events.MirrorNone} {
+		m.looked(t, m.set(func(s *protocol.ScopePlans) { s.Settings.Mirror = setting }))
+		if o := shows(t, m.csvs(), name, there); seen(o, "spec", "displayName") != "mine" || len(o.GetLabels()) != 0 {
+			t.Errorf("it was changed: %v", o.Object)
+		}
+	}
+	must(t, m.csvs().Delete(t.Context(), name, metav1.DeleteOptions{}))
+}
+
+// refusesEdits: an edit of a mirror is refused with a sentence that says where to make it, whoever makes it.
+func (m mirrored) refusesEdits(t *testing.T, shown dynamic.ResourceInterface, o *unstructured.Unstructured) {
+	t.Helper()
+	for name, edit := range map[string]struct {
+		patch       string
+		subresource []string
+	}{
+		"spec":       {`{"spec":{"replaces":"nothing"}}`, nil},
+		"status":     {`{"status":{"phase":"Failed"}}`, []string{"status"}},
+		"label":      {`{"metadata":{"labels":{"chandler-fleet.io/mirror":null}}}`, nil},
+		"annotation": {`{"metadata":{"annotations":{"olm.targetNamespaces":"elsewhere"}}}`, nil},
+	} {
+		// The API server loads a policy within a second or so.
+		await(t, "a refusal of an edited "+name, func(ctx context.Context) error {
+			_, err := shown.Patch(ctx, o.GetName(), types.MergePatchType, []byte(edit.patch), metav1.PatchOptions{}, edit.subresource...)
+			if err == nil || !strings.Contains(err.Error(), "chandler uninstall "+o.GetName()) {
+				return fmt.Errorf("not refused with a way out: %w", err)
+			}
+			return nil
+		})
+	}
+	if _, err := shown.Patch(t.Context(), o.GetName(), types.MergePatchType, []byte(`{"metadata":{"finalizers":[]}}`), metav1.PatchOptions{}); err != nil {
+		t.Errorf("what the cluster itself does is refused: %v", err)
+	}
+	shows(t, shown, o.GetName(), func(live *unstructured.Unstructured) bool {
+		return seen(live, "spec", "replaces") == "" && seen(live, "status", "phase") == "Succeeded" && live.GetAnnotations()["olm.targetNamespaces"] == "ops"
+	})
+}
+
+// testCondition: R-COND-1, R-COND-2: each operator has one, which its service account may write and nobody's writing is
+// undone; deleted, it comes back.
+func (m mirrored) testCondition(t *testing.T) {
+	name, conditions := m.operator.csv(), m.dynamic.Resource(conditionsOLM).Namespace("ops")
+	first := shows(t, conditions, name, there)
+	accounts, _, err := unstructured.NestedStringSlice(first.Object, "spec", "serviceAccounts")
+	must(t, err)
+	if !slices.Equal(accounts, []string{"tide"}) {
+		t.Errorf("it may be written by %v", accounts)
+	}
+
+	as := rest.CopyConfig(m.cluster.RESTConfig())
+	as.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:ops:tide", Groups: []string{"system:serviceaccounts", "system:authenticated"}}
+	operator, err := dynamic.NewForConfig(as)
+	must(t, err)
+	says := `{"spec":{"conditions":[{"type":"Upgradeable","status":"False","reason":"Reindexing","message":"archive reindex runs","lastTransitionTime":"2031-02-03T04:05:06Z"}]}}`
+	await(t, "the operator's right to write its condition", func(ctx context.Context) error { // RBAC is read a moment later
+		_, err := operator.Resource(conditionsOLM).Namespace("ops").Patch(ctx, name, types.MergePatchType, []byte(says), metav1.PatchOptions{})
+		return err
+	})
+	must(t, m.kube.RbacV1().Roles("ops").Delete(t.Context(), name, metav1.DeleteOptions{}))
+	await(t, "its role to come back", func(ctx context.Context) error {
+		_, err := m.kube.RbacV1().Roles("ops").Get(ctx, name, metav1.GetOptions{})
+		return err
+	})
+	m.looked(t, m.scope("ops"))
+	said := shows(t, conditions, name, there)
+	if list, _, err := unstructured.NestedSlice(said.Object, "spec", "conditions"); err != nil || len(list) != 1 {
+		t.Errorf("the operator's condition was undone: %v, %v", said.Object["spec"], err)
+	}
+
+	must(t, conditions.Delete(t.Context(), name, metav1.DeleteOptions{}))
+	await(t, "the operator condition to come back", func(ctx context.Context) error {
+		again, err := conditions.Get(ctx, name, metav1.GetOptions{})
+		if err == nil && again.GetUID() == first.GetUID() {
+			return errors.New("it is still the first one")
+		}
+		return err
+	})
+}
+
+// testAll: the other kinds (R-CSV-62).
+func (m mirrored) testAll(t *testing.T) {
+	m.set(func(s *protocol.ScopePlans) {
+		s.Settings.Mirror = events.MirrorAll
+		s.Subscriptions = []protocol.Subscription{{Name: "tide", Spec: events.SubscriptionSpec{Package: "tide", Channel: "stable", Catalog: "fleet", Approval: "Automatic"}}}
+		s.OperatorGroup.Spec.TargetNamespaces = nil
+	})
+	sub := shows(t, m.dynamic.Resource(subscriptions).Namespace("ops"), "tide", func(o *unstructured.Unstructured) bool {
+		return seen(o, "status", "state") == "AtLatestKnown"
+	})
+	if seen(sub, "status", "installedCSV") != m.operator.csv() || seen(sub, "spec", "channel") != "stable" {
+		t.Errorf("subscription %v", sub.Object)
+	}
+	shows(t, m.dynamic.Resource(installPlans).Namespace("ops"), seen(sub, "status", "installPlanRef", "name"), inPhase("Complete"))
+	shows(t, m.dynamic.Resource(groupsOfOLM).Namespace("ops"), "group", func(o *unstructured.Unstructured) bool {
+		list, _, err := unstructured.NestedStringSlice(o.Object, "status", "namespaces")
+		return err == nil && slices.Equal(list, []string{""})
+	})
+	shows(t, m.dynamic.Resource(operatorsOLM), "tide.ops", func(o *unstructured.Unstructured) bool {
+		refs, _, err := unstructured.NestedSlice(o.Object, "status", "components", "refs")
+		return err == nil && slices.ContainsFunc(refs, func(r any) bool { return r.(map[string]any)["name"] == "gauges.tide.sea.test" })
+	})
+}
+
+// testCopies: ClusterServiceVersions are copied where the cluster's OLMConfig asks for it, and only there (R-OG-25 …
+// R-OG-28, R-CFG-1, R-CFG-2).
+func (m mirrored) testCopies(t *testing.T) {
+	name, configs := m.operator.csv(), m.dynamic.Resource(olmConfigs)
+	in := func(ns string) dynamic.ResourceInterface { return m.dynamic.Resource(csvs).Namespace(ns) }
+	shows(t, configs, "cluster", func(o *unstructured.Unstructured) bool { return disabledCopies(o) == "True" })
+	await(t, "the event that copies are disabled", m.copiesEvent)
+	if _, err := in("default").Get(t.Context(), name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("copied without being asked: %v", err)
+	}
+	switchCopies := func(disabled bool) {
+		t.Helper()
+		_, err := configs.Patch(t.Context(), "cluster", types.MergePatchType, []byte(fmt.Sprintf(`{"spec":{"features":{"disableCopiedCSVs":%t}}}`, disabled)), metav1.PatchOptions{})
+		must(t, err)
+	}
+	switchCopies(false)
+	copied := func(o *unstructured.Unstructured) bool {
+		_, told := o.GetAnnotations()["olm.targetNamespaces"]
+		return seen(o, "status", "reason") == "Copied" && seen(o, "status", "phase") == "Succeeded" && o.GetLabels()["olm.copiedFrom"] == "ops" && !told
+	}
+	shows(t, in("default"), name, copied)
+	shows(t, configs, "cluster", func(o *unstructured.Unstructured) bool { return disabledCopies(o) == "False" })
+	await(t, "the event to be taken back", func(ctx context.Context) error { return wantNotFound(m.copiesEvent(ctx)) })
+	m.namespace(t, "later")
+	shows(t, in("later"), name, copied)
+	switchCopies(true)
+	vanishes(t, in("default"), name)
+	vanishes(t, in("later"), name)
+	shows(t, in("ops"), name, inPhase("Succeeded"))
+}
+
+// testLess: what another setting has shown is taken away.
+func (m mirrored) testLess(t *testing.T) {
+	m.set(func(s *protocol.ScopePlans) { s.Settings.Mirror, s.Subscriptions = events.MirrorCSV, nil })
+	vanishes(t, m.dynamic.Resource(subscriptions).Namespace("ops"), "tide")
+	vanishes(t, m.dynamic.Resource(operatorsOLM), "tide.ops")
+	shows(t, m.csvs(), m.operator.csv(), inPhase("Succeeded"))
+}
+
+func disabledCopies(o *unstructured.Unstructured) string {
+	list, _, err := unstructured.NestedSlice(o.Object, "status", "conditions")
+	if err != nil || len(list) != 1 {
+		return ""
+	}
+	return fmt.Sprint(list[0].(map[string]any)["status"])
+}
+
+// copiesEvent reads the event that an operator is copied nowhere (R-CFG-2).
+func (m mirrored) copiesEvent(ctx context.Context) error {
+	o := m.operator
+	e, err := m.kube.CoreV1().Events("ops").Get(ctx, o.csv()+".copies-disabled", metav1.GetOptions{})
+	if err == nil && (e.Reason != "DisabledCopiedCSVs" || e.InvolvedObject.Name != o.csv()) {
+		return fmt.Errorf("it says %s of %s", e.Reason, e.InvolvedObject.Name)
+	}
+	return err
+}
+
+// testOLM: where OLM runs, nothing is done and the cluster says why; it goes on by itself when OLM is gone.
+func (m mirrored) testOLM(t *testing.T) {
+	m.namespace(t, "olm")
+	m.olm(t, 1)
+	await(t, "the cluster's reason", func(ctx context.Context) error { return m.state(ctx, "Connected", "OLMRunning") })
+	two := operator{name: "tide", version: "2.0.0", replaces: m.operator.csv(), group: "tide.sea.test"}
+	p := m.plan("ops", "tide", planned{content: two.content(t), replaces: m.operator.csv()})
+	m.want("ops", p)
+	r := m.awaitPlan("ops", p.ID, blocked("OLMRunning"))
+	if r.Class != "stopped" || !strings.Contains(r.Message, "olm/olm-operator") {
+		t.Errorf("told: %+v", r)
+	}
+	must(t, m.csvs().Delete(t.Context(), m.operator.csv(), metav1.DeleteOptions{}))
+	m.looked(t, m.scope("ops"))
+	if _, err := m.csvs().Get(t.Context(), m.operator.csv(), metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("a mirror was written beside OLM: %v", err)
+	}
+	m.scaleOLM(t, 0)
+	m.finishes(t, "ops", p, two.csv())
+	shows(t, m.csvs(), two.csv(), inPhase("Succeeded"))
+	vanishes(t, m.csvs(), m.operator.csv())
+	await(t, "the cluster without a reason", func(ctx context.Context) error { return m.state(ctx, "Connected", "") })
+	m.scaleOLM(t, 1)
+	await(t, "the cluster's reason once more", func(ctx context.Context) error { return m.state(ctx, "Connected", "OLMRunning") })
+	must(t, m.kube.AppsV1().Deployments("olm").Delete(t.Context(), "olm-operator", metav1.DeleteOptions{}))
+	await(t, "the cluster without a reason again", func(ctx context.Context) error { return m.state(ctx, "Connected", "") })
+}
+
+func (m mirrored) olm(t *testing.T, replicas int32) {
+	t.Helper()
+	labels := map[string]string{"app": "olm-operator"}
+	_, err := m.kube.AppsV1().Deployments("olm").Create(t.Context(), &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: "olm-operator", Labels: labels},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "olm", Image: "registry.example.com/olm:1"}}},
+			},
+		},
+	}, metav1.CreateOptions{})
+	must(t, err)
+}
+
+func (m mirrored) scaleOLM(t *testing.T, replicas int) {
+	t.Helper()
+	_, err := m.kube.AppsV1().Deployments("olm").Patch(t.Context(), "olm-operator", types.MergePatchType, []byte(fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas)), metav1.PatchOptions{})
+	must(t, err)
+}

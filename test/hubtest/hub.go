@@ -1,0 +1,160 @@
+// Package hubtest plays the hub's part of the protocol for tests of executors: it publishes plans and content,
+// and reads reports (DESIGN D8). The bus is a real NATS server inside the process.
+package hubtest
+
+import (
+	"crypto/ed25519"
+	"encoding/json"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"k8s.io/client-go/rest"
+
+	"github.com/chandler-fleet/chandler/libs/bundle"
+	"github.com/chandler-fleet/chandler/libs/bus/bustest"
+	"github.com/chandler-fleet/chandler/libs/digest"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/services/installer/executor"
+)
+
+// Tenant is the only one.
+const Tenant = "default"
+
+// Hub is the hub as one cluster's executor sees it.
+type Hub struct {
+	JetStream jetstream.JetStream
+	Key       ed25519.PrivateKey // signs grants
+	ClusterID string
+
+	tb     testing.TB
+	ensure func(testing.TB) // makes the streams that are missing
+	mu     sync.Mutex
+	n      int64 // position
+	scopes map[string]protocol.ScopePlans
+}
+
+// New starts a NATS server that ends with the test, and is the hub of one cluster.
+func New(tb testing.TB) *Hub {
+	tb.Helper()
+	b := bustest.Start(tb).Connect(tb)
+	ensure := func(tb testing.TB) {
+		tb.Helper()
+		_, err := b.Ensure(tb.Context())
+		must(tb, err)
+	}
+	ensure(tb)
+	_, key, err := ed25519.GenerateKey(nil)
+	must(tb, err)
+	h := &Hub{JetStream: b.JetStream(), Key: key, tb: tb, ensure: ensure}
+	return h.Another()
+}
+
+// Another is the same hub for one more cluster.
+func (h *Hub) Another() *Hub {
+	return &Hub{
+		JetStream: h.JetStream, Key: h.Key, ClusterID: uuid.NewString(), tb: h.tb, ensure: h.ensure,
+		scopes: map[string]protocol.ScopePlans{},
+	}
+}
+
+// Ensure makes the streams that are missing.
+func (h *Hub) Ensure(tb testing.TB) { tb.Helper(); h.ensure(tb) }
+
+// Public is the key that grants are checked with.
+func (h *Hub) Public() ed25519.PublicKey {
+	return h.Key.Public().(ed25519.PublicKey)
+}
+
+// Config is that of an executor for this hub.
+func (h *Hub) Config(config *rest.Config, holder string) executor.Config {
+	return executor.Config{
+		Tenant: Tenant, Cluster: "test", ClusterID: h.ClusterID, REST: config, JetStream: h.JetStream,
+		GrantKey: h.Public(), Holder: holder, Now: time.Now, Log: bustest.Log(h.tb), Timing: Quick(),
+	}
+}
+
+// Quick makes takeovers and retries fit for a test.
+func Quick() executor.Timing {
+	return executor.Timing{
+		Lease: 3 * time.Second, Renew: 500 * time.Millisecond, Resend: time.Second, Reread: time.Second,
+		Resync: 5 * time.Second, Backoff: 100 * time.Millisecond, Grace: 200 * time.Millisecond,
+	}
+}
+
+// Scope returns what is wanted of a namespace: at first one operator group with the namespace itself as its target.
+func (h *Hub) Scope(ns string) protocol.ScopePlans {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if s, ok := h.scopes[ns]; ok {
+		return s
+	}
+	return protocol.ScopePlans{
+		Scope:          protocol.Scope{Tenant: Tenant, Cluster: "test", ClusterID: h.ClusterID, Namespace: ns},
+		OperatorGroups: 1,
+		OperatorGroup: protocol.OperatorGroup{
+			ID: uuid.NewSHA1(uuid.MustParse(h.ClusterID), []byte(ns)).String(), Name: "group",
+			Spec: events.OperatorGroupSpec{TargetNamespaces: []string{ns}},
+		},
+	}
+}
+
+// Publish writes a scope at the next position.
+func (h *Hub) Publish(s protocol.ScopePlans) {
+	h.tb.Helper()
+	h.mu.Lock()
+	h.n++
+	s.Position = events.Position{Epoch: 1, N: h.n}
+	h.mu.Unlock()
+	h.PublishAt(s)
+}
+
+// PublishAt writes a scope at the position that it has.
+func (h *Hub) PublishAt(s protocol.ScopePlans) {
+	h.tb.Helper()
+	h.mu.Lock()
+	h.scopes[s.Scope.Namespace] = s
+	h.mu.Unlock()
+	raw, err := json.Marshal(s)
+	must(h.tb, err)
+	_, err = h.JetStream.Publish(h.tb.Context(), protocol.PlansSubject(s.Scope), raw)
+	must(h.tb, err)
+}
+
+// Want publishes a scope with exactly these plans.
+func (h *Hub) Want(ns string, plans ...protocol.Plan) {
+	h.tb.Helper()
+	s := h.Scope(ns)
+	s.Plans = plans
+	h.Publish(s)
+}
+
+// Store puts a bundle into the content subjects.
+func (h *Hub) Store(c bundle.Content) digest.Digest {
+	h.tb.Helper()
+	canonical, d, err := c.Canonical()
+	must(h.tb, err)
+	pack := bundle.Pack(canonical)
+	chunks := (len(pack) + protocol.ContentChunkBytes - 1) / protocol.ContentChunkBytes
+	for n := range chunks {
+		m := &nats.Msg{Subject: protocol.ContentSubject(Tenant, d, n), Header: nats.Header{}}
+		m.Data = pack[n*protocol.ContentChunkBytes : min((n+1)*protocol.ContentChunkBytes, len(pack))]
+		m.Header.Set(protocol.HeaderChunks, strconv.Itoa(chunks))
+		m.Header.Set(protocol.HeaderDigest, string(d))
+		_, err := h.JetStream.PublishMsg(h.tb.Context(), m)
+		must(h.tb, err)
+	}
+	return d
+}
+
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}

@@ -1,0 +1,84 @@
+package hubtest
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/chandler-fleet/chandler/libs/bundle"
+	"github.com/chandler-fleet/chandler/libs/digest"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/installplan"
+	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/libs/render"
+)
+
+// grantedFor is how long the grants of plans hold.
+const grantedFor = time.Hour
+
+// Bundle is a bundle of a plan.
+type Bundle struct {
+	Content  bundle.Content
+	Replaces string
+	Config   json.RawMessage // of the subscription
+}
+
+// Plan makes an approved plan of bundles, for the operator group that the namespace has now. It fails the test where
+// a bundle cannot be rendered.
+func (h *Hub) Plan(ns, component string, bundles ...Bundle) protocol.Plan {
+	h.tb.Helper()
+	s := h.Scope(ns)
+	doc := installplan.Document{Namespace: ns, Component: component, Input: digest.Bytes([]byte(component))}
+	p := protocol.Plan{ID: uuid.NewString(), Component: component, Configs: map[string]json.RawMessage{}}
+	p.Name = "install-" + p.ID[:5]
+	for _, b := range bundles {
+		csv, err := b.Content.CSV()
+		must(h.tb, err)
+		steps, err := stepsOf(Objects(h.tb, ns, b))
+		must(h.tb, err)
+		doc.Steps = append(doc.Steps, steps...)
+		doc.Bundles = append(doc.Bundles, events.PlannedBundle{
+			CSV: csv.Name, Package: component, Version: csv.Spec.Version, Channel: "stable", Catalog: "test",
+			Content: string(h.Store(b.Content)), Replaces: b.Replaces, Reason: "Subscribed",
+		})
+		if b.Config != nil {
+			p.Configs[csv.Name] = b.Config
+		}
+	}
+	facts := installplan.BaseFacts{OperatorGroup: installplan.GroupFacts{Name: s.OperatorGroup.Name, Spec: s.OperatorGroup.Spec}}
+	var err error
+	doc.Base, err = facts.Base()
+	must(h.tb, err)
+	d, err := doc.Digest()
+	must(h.tb, err)
+	p.Digest = string(d)
+	p.Document, err = digest.Canonical(doc)
+	must(h.tb, err)
+	p.Grant, err = protocol.Grant{Plan: p.ID, Digest: p.Digest, Cluster: h.ClusterID, Namespace: ns, Expires: time.Now().Add(grantedFor)}.Sign(h.Key)
+	must(h.tb, err)
+	return p
+}
+
+// Objects renders a bundle for a namespace.
+func Objects(tb testing.TB, ns string, b Bundle) []render.Object {
+	tb.Helper()
+	objects, err := render.Render(render.Input{Content: b.Content, Namespace: ns, Config: b.Config})
+	must(tb, err)
+	return objects
+}
+
+func stepsOf(objects []render.Object) ([]installplan.Step, error) {
+	steps := make([]installplan.Step, 0, len(objects))
+	for _, o := range objects {
+		d, err := o.Digest()
+		if err != nil {
+			return nil, err
+		}
+		steps = append(steps, installplan.Step{
+			Resolving: o.Resolving, Group: o.GVK.Group, Version: o.GVK.Version, Kind: o.GVK.Kind, Namespace: o.Namespace, Name: o.Name, Digest: d,
+		})
+	}
+	return steps, nil
+}

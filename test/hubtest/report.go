@@ -1,0 +1,151 @@
+package hubtest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/chandler-fleet/chandler/libs/protocol"
+)
+
+// Patience bounds every wait for something that is to happen.
+const Patience = 2 * time.Minute
+
+// Report reads the last report of a namespace; ok is false when there is none.
+func (h *Hub) Report(ctx context.Context, ns string) (r protocol.ScopeReport, ok bool, err error) {
+	ok, err = h.last(ctx, protocol.ScopeReportSubject(h.Scope(ns).Scope), &r)
+	return r, ok, err
+}
+
+// ClusterReport reads the last report of the cluster as a whole.
+func (h *Hub) ClusterReport(ctx context.Context) (r protocol.ClusterReport, ok bool, err error) {
+	ok, err = h.last(ctx, protocol.ClusterReportSubject(Tenant, h.ClusterID), &r)
+	return r, ok, err
+}
+
+func (h *Hub) last(ctx context.Context, subject string, into any) (bool, error) {
+	s, err := h.JetStream.Stream(ctx, protocol.StreamReports)
+	if err != nil {
+		return false, err
+	}
+	m, err := s.GetLastMsgForSubject(ctx, subject)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, json.Unmarshal(m.Data, into)
+}
+
+// Listen calls take with each report of a namespace of this cluster as it is written, one at a time, until stop.
+func (h *Hub) Listen(take func(protocol.ScopeReport)) (stop func()) {
+	h.tb.Helper()
+	subject := protocol.SubjectReport + "." + Tenant + "." + h.ClusterID + ".*"
+	sub, err := h.JetStream.Conn().Subscribe(subject, func(m *nats.Msg) {
+		var r protocol.ScopeReport
+		if err := json.Unmarshal(m.Data, &r); err != nil {
+			h.tb.Errorf("report on %s: %v", m.Subject, err)
+			return
+		}
+		if r.Scope.Namespace != "" {
+			take(r)
+		}
+	})
+	must(h.tb, err)
+	must(h.tb, h.JetStream.Conn().Flush())
+	return func() {
+		if err := sub.Unsubscribe(); err != nil {
+			h.tb.Error(err)
+		}
+	}
+}
+
+// Await polls until the condition holds; the error of the last look is what a failure shows.
+func Await(tb testing.TB, what string, look func(context.Context) error) {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), Patience)
+	defer cancel()
+	tick := time.NewTicker(25 * time.Millisecond)
+	defer tick.Stop()
+	var last error
+	for {
+		if last = look(ctx); last == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			tb.Fatalf("%s: %v", what, last)
+		case <-tick.C:
+		}
+	}
+}
+
+// AwaitPlan waits until the plan's report satisfies the condition.
+func (h *Hub) AwaitPlan(ns, id string, ok func(protocol.PlanReport) bool) protocol.PlanReport {
+	h.tb.Helper()
+	return awaitIn(h, ns, "plan "+id, func(r protocol.ScopeReport) []protocol.PlanReport { return r.Plans },
+		func(p protocol.PlanReport) bool { return p.ID == id && ok(p) })
+}
+
+// AwaitCSV waits until the operator's report satisfies the condition.
+func (h *Hub) AwaitCSV(ns, name string, ok func(protocol.CSVReport) bool) protocol.CSVReport {
+	h.tb.Helper()
+	return awaitIn(h, ns, "csv "+name, func(r protocol.ScopeReport) []protocol.CSVReport { return r.CSVs },
+		func(c protocol.CSVReport) bool { return c.Name == name && ok(c) })
+}
+
+// AwaitRemoval waits until the removal's report satisfies the condition.
+func (h *Hub) AwaitRemoval(ns, id string, ok func(protocol.RemovalReport) bool) protocol.RemovalReport {
+	h.tb.Helper()
+	return awaitIn(h, ns, "removal "+id, func(r protocol.ScopeReport) []protocol.RemovalReport { return r.Removals },
+		func(m protocol.RemovalReport) bool { return m.ID == id && ok(m) })
+}
+
+func awaitIn[T any](h *Hub, ns, what string, all func(protocol.ScopeReport) []T, ok func(T) bool) (found T) {
+	h.tb.Helper()
+	Await(h.tb, what, func(ctx context.Context) error {
+		r, _, err := h.Report(ctx, ns)
+		if err != nil {
+			return err
+		}
+		for _, one := range all(r) {
+			if ok(one) {
+				found = one
+				return nil
+			}
+		}
+		return fmt.Errorf("last report: plans %+v, operators %+v, removals %+v", r.Plans, r.CSVs, r.Removals)
+	})
+	return found
+}
+
+// Phase is true of a plan in a phase.
+func Phase(p string) func(protocol.PlanReport) bool {
+	return func(r protocol.PlanReport) bool { return r.Phase == p }
+}
+
+// Blocked is true of a plan that is blocked for a reason.
+func Blocked(reason string) func(protocol.PlanReport) bool {
+	return func(r protocol.PlanReport) bool { return r.Phase == protocol.PlanBlocked && r.Reason == reason }
+}
+
+// Reached is true of an operator whose phase it is now.
+func Reached(p string) func(protocol.CSVReport) bool {
+	return func(r protocol.CSVReport) bool { return len(r.History) > 0 && r.History[len(r.History)-1].Phase == p }
+}
+
+// History writes the transitions as "Phase(Reason)".
+func History(r protocol.CSVReport) []string {
+	out := make([]string, 0, len(r.History))
+	for _, t := range r.History {
+		out = append(out, t.Phase+"("+t.Reason+")")
+	}
+	return out
+}
