@@ -45,6 +45,10 @@ verify: $(HELM) prepare ## generate everything again and fail on a difference
 test: ## check, verify and every test with the race detector; installs or builds what is missing
 	@tools/test.sh
 
+.PHONY: test-bundles
+test-bundles: prepare testrun clusters ## install, upgrade and remove some 70 published operators on a real API server; about ten minutes
+	@CHANDLER_TEST_BUNDLES=all CI=true go test -count=1 -run TestBundles -v -timeout 40m ./test/bundles
+
 .PHONY: bench
 bench: prepare ## run the benchmarks
 	@go test -run '^$$' -bench . -benchmem -timeout 60m -p 1 work | grep -v 'no test files'

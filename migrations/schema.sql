@@ -1355,7 +1355,8 @@ CREATE TABLE gateway.clusters (
     registered timestamp with time zone NOT NULL,
     updated timestamp with time zone NOT NULL,
     stream text NOT NULL,
-    version bigint NOT NULL
+    version bigint NOT NULL,
+    settings jsonb DEFAULT '{}'::jsonb NOT NULL
 );
 
 ALTER TABLE gateway.clusters OWNER TO chandler_owner;
@@ -1441,7 +1442,12 @@ CREATE TABLE gateway.operatorgroups (
     created timestamp with time zone NOT NULL,
     updated timestamp with time zone NOT NULL,
     stream text NOT NULL,
-    version bigint NOT NULL
+    version bigint NOT NULL,
+    targets jsonb DEFAULT '[]'::jsonb NOT NULL,
+    provided jsonb DEFAULT '[]'::jsonb NOT NULL,
+    conditions jsonb DEFAULT '[]'::jsonb NOT NULL,
+    observed_event text DEFAULT ''::text NOT NULL,
+    observed_since timestamp with time zone
 );
 
 ALTER TABLE gateway.operatorgroups OWNER TO chandler_owner;
@@ -1475,7 +1481,8 @@ CREATE TABLE gateway.operators (
     installed timestamp with time zone NOT NULL,
     updated timestamp with time zone NOT NULL,
     stream text NOT NULL,
-    version bigint NOT NULL
+    version bigint NOT NULL,
+    removal jsonb
 );
 
 ALTER TABLE gateway.operators OWNER TO chandler_owner;
@@ -1605,12 +1612,18 @@ CREATE TABLE gateway.subscriptions (
     installed_event text DEFAULT ''::text NOT NULL,
     installed_since timestamp with time zone,
     missing_event text DEFAULT ''::text NOT NULL,
-    missing_since timestamp with time zone
+    missing_since timestamp with time zone,
+    rollback_from text DEFAULT ''::text NOT NULL,
+    rollback_to text DEFAULT ''::text NOT NULL
 );
 
 ALTER TABLE gateway.subscriptions OWNER TO chandler_owner;
 
 COMMENT ON TABLE gateway.subscriptions IS 'read model: subscriptions and what became of them';
+
+COMMENT ON COLUMN gateway.subscriptions.rollback_from IS 'CSV that is left';
+
+COMMENT ON COLUMN gateway.subscriptions.rollback_to IS 'CSV that is gone back to';
 
 CREATE TABLE gateway.tokens (
     tenant text NOT NULL,
@@ -1672,7 +1685,8 @@ CREATE TABLE installer.clusters (
     cluster_id uuid NOT NULL,
     stream text NOT NULL,
     credential text NOT NULL,
-    removed boolean DEFAULT false NOT NULL
+    removed boolean DEFAULT false NOT NULL,
+    settings jsonb DEFAULT '{}'::jsonb NOT NULL
 );
 
 ALTER TABLE installer.clusters OWNER TO chandler_owner;
@@ -1731,6 +1745,29 @@ ALTER TABLE installer.dirty OWNER TO chandler_owner;
 
 COMMENT ON TABLE installer.dirty IS 'scopes to be published, with their claims';
 
+CREATE TABLE installer.drifts (
+    tenant text NOT NULL,
+    digest text NOT NULL,
+    body bytea NOT NULL,
+    created timestamp with time zone DEFAULT now() NOT NULL
+);
+
+ALTER TABLE installer.drifts OWNER TO chandler_owner;
+
+COMMENT ON TABLE installer.drifts IS 'differences of managed objects, by digest';
+
+CREATE TABLE installer.group_observations (
+    tenant text NOT NULL,
+    cluster_id uuid NOT NULL,
+    namespace text NOT NULL,
+    stream text NOT NULL,
+    state jsonb NOT NULL
+);
+
+ALTER TABLE installer.group_observations OWNER TO chandler_owner;
+
+COMMENT ON TABLE installer.group_observations IS 'what was recorded last of each operator group';
+
 CREATE TABLE installer.holders (
     tenant text NOT NULL,
     cluster_id uuid NOT NULL,
@@ -1741,6 +1778,21 @@ CREATE TABLE installer.holders (
 ALTER TABLE installer.holders OWNER TO chandler_owner;
 
 COMMENT ON TABLE installer.holders IS 'who holds each cluster, as far as reports tell';
+
+CREATE TABLE installer.leftovers (
+    tenant text NOT NULL,
+    cluster_id uuid NOT NULL,
+    namespace text NOT NULL,
+    csv text NOT NULL,
+    package text NOT NULL,
+    removal text NOT NULL,
+    objects jsonb NOT NULL,
+    removed timestamp with time zone NOT NULL
+);
+
+ALTER TABLE installer.leftovers OWNER TO chandler_owner;
+
+COMMENT ON TABLE installer.leftovers IS 'objects that stayed when operators were uninstalled';
 
 CREATE TABLE installer.messages (
     tenant text NOT NULL,
@@ -1772,6 +1824,22 @@ CREATE TABLE installer.observations (
 ALTER TABLE installer.observations OWNER TO chandler_owner;
 
 COMMENT ON TABLE installer.observations IS 'what was recorded last of each cluster';
+
+CREATE TABLE installer.operator_details (
+    tenant text NOT NULL,
+    cluster_id uuid NOT NULL,
+    namespace text NOT NULL,
+    name text NOT NULL,
+    requirements json,
+    condition json,
+    drift json NOT NULL,
+    components json NOT NULL,
+    updated timestamp with time zone NOT NULL
+);
+
+ALTER TABLE installer.operator_details OWNER TO chandler_owner;
+
+COMMENT ON TABLE installer.operator_details IS 'requirements, condition, drift and components of installed operators';
 
 CREATE TABLE installer.operatorgroups (
     tenant text NOT NULL,
@@ -1818,6 +1886,22 @@ CREATE TABLE installer.published (
 ALTER TABLE installer.published OWNER TO chandler_owner;
 
 COMMENT ON TABLE installer.published IS 'the last message of each scope in PLANS';
+
+CREATE TABLE installer.removals (
+    tenant text NOT NULL,
+    cluster text NOT NULL,
+    namespace text NOT NULL,
+    csv text NOT NULL,
+    removal text NOT NULL,
+    crds text[] NOT NULL,
+    plan text NOT NULL,
+    epoch bigint NOT NULL,
+    "position" bigint NOT NULL
+);
+
+ALTER TABLE installer.removals OWNER TO chandler_owner;
+
+COMMENT ON TABLE installer.removals IS 'operators to be uninstalled, as the log tells them';
 
 CREATE TABLE installer.reports (
     tenant text NOT NULL,
@@ -1877,12 +1961,23 @@ CREATE TABLE installer.subscriptions (
     cluster text NOT NULL,
     namespace text NOT NULL,
     name text NOT NULL,
-    config text NOT NULL
+    config text NOT NULL,
+    spec jsonb DEFAULT '{}'::jsonb NOT NULL
 );
 
 ALTER TABLE installer.subscriptions OWNER TO chandler_owner;
 
 COMMENT ON TABLE installer.subscriptions IS 'which configuration each subscription carries';
+
+CREATE TABLE installer.totals (
+    tenant text NOT NULL,
+    upgrades bigint DEFAULT 0 NOT NULL,
+    warnings bigint DEFAULT 0 NOT NULL
+);
+
+ALTER TABLE installer.totals OWNER TO chandler_owner;
+
+COMMENT ON TABLE installer.totals IS 'upgrades and warnings of a tenant, counted from the log';
 
 CREATE VIEW installer_api.content_references WITH (security_barrier='true') AS
  SELECT DISTINCT csvs.tenant,
@@ -1893,6 +1988,35 @@ CREATE VIEW installer_api.content_references WITH (security_barrier='true') AS
 ALTER TABLE installer_api.content_references OWNER TO chandler_owner;
 
 COMMENT ON VIEW installer_api.content_references IS 'contents of ClusterServiceVersions that are installed';
+
+CREATE VIEW installer_api.drifts WITH (security_barrier='true') AS
+ SELECT drifts.tenant,
+    drifts.digest,
+    (convert_from(drifts.body, 'UTF8'::name))::jsonb AS document,
+    drifts.created
+   FROM installer.drifts
+  WHERE ((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = drifts.tenant));
+
+ALTER TABLE installer_api.drifts OWNER TO chandler_owner;
+
+COMMENT ON VIEW installer_api.drifts IS 'differences of managed objects, by digest';
+
+CREATE VIEW installer_api.leftovers WITH (security_barrier='true') AS
+ SELECT l.tenant,
+    c.name AS cluster,
+    l.namespace,
+    l.csv,
+    l.package,
+    l.removal,
+    l.objects,
+    l.removed
+   FROM (installer.leftovers l
+     JOIN installer.clusters c ON (((c.tenant = l.tenant) AND (c.cluster_id = l.cluster_id) AND (NOT c.removed))))
+  WHERE ((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = l.tenant));
+
+ALTER TABLE installer_api.leftovers OWNER TO chandler_owner;
+
+COMMENT ON VIEW installer_api.leftovers IS 'objects that stayed when operators were uninstalled';
 
 CREATE VIEW installer_api.messages WITH (security_barrier='true') AS
  SELECT messages.tenant,
@@ -1906,6 +2030,24 @@ CREATE VIEW installer_api.messages WITH (security_barrier='true') AS
 ALTER TABLE installer_api.messages OWNER TO chandler_owner;
 
 COMMENT ON VIEW installer_api.messages IS 'the latest message for people about a plan, CSV or cluster';
+
+CREATE VIEW installer_api.operator_details WITH (security_barrier='true') AS
+ SELECT d.tenant,
+    c.name AS cluster,
+    d.namespace,
+    d.name,
+    d.requirements,
+    d.condition,
+    d.drift,
+    d.components,
+    d.updated
+   FROM (installer.operator_details d
+     JOIN installer.clusters c ON (((c.tenant = d.tenant) AND (c.cluster_id = d.cluster_id) AND (NOT c.removed))))
+  WHERE ((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = d.tenant));
+
+ALTER TABLE installer_api.operator_details OWNER TO chandler_owner;
+
+COMMENT ON VIEW installer_api.operator_details IS 'requirements, condition, drift and components of installed operators';
 
 CREATE VIEW installer_api.step_logs WITH (security_barrier='true') AS
  SELECT step_logs.tenant,
@@ -2242,7 +2384,9 @@ CREATE TABLE resolver.subscriptions (
     installed_csv text DEFAULT ''::text NOT NULL,
     outcome jsonb DEFAULT '{}'::jsonb NOT NULL,
     input text GENERATED ALWAYS AS ((outcome ->> 'input'::text)) STORED,
-    explanation text GENERATED ALWAYS AS ((outcome ->> 'explanation'::text)) STORED
+    explanation text GENERATED ALWAYS AS ((outcome ->> 'explanation'::text)) STORED,
+    rollback_from text DEFAULT ''::text NOT NULL,
+    rollback_to text DEFAULT ''::text NOT NULL
 );
 
 ALTER TABLE resolver.subscriptions OWNER TO chandler_owner;
@@ -2252,6 +2396,10 @@ COMMENT ON TABLE resolver.subscriptions IS 'live subscriptions and what was last
 COMMENT ON COLUMN resolver.subscriptions.input IS 'digest of what the outcome rests on';
 
 COMMENT ON COLUMN resolver.subscriptions.explanation IS 'digest of why the outcome is a failure';
+
+COMMENT ON COLUMN resolver.subscriptions.rollback_from IS 'CSV that is not taken again, since a rollback left it';
+
+COMMENT ON COLUMN resolver.subscriptions.rollback_to IS 'CSV that the rollback leads to';
 
 CREATE TABLE resolver.wanted_images (
     tenant text NOT NULL,
@@ -2299,6 +2447,20 @@ CREATE VIEW resolver_api.plan_documents WITH (security_barrier='true') AS
 ALTER TABLE resolver_api.plan_documents OWNER TO chandler_owner;
 
 COMMENT ON VIEW resolver_api.plan_documents IS 'canonical JSON of install plans';
+
+CREATE VIEW resolver_api.platform_limits WITH (security_barrier='true') AS
+ SELECT i.tenant,
+    i.cluster,
+    i.namespace,
+    i.name AS csv,
+    (p.value -> 'value'::text) AS value
+   FROM resolver.installed i,
+    LATERAL jsonb_array_elements(i.properties) p(value)
+  WHERE (((p.value ->> 'type'::text) = 'olm.maxOpenShiftVersion'::text) AND ((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = i.tenant)));
+
+ALTER TABLE resolver_api.platform_limits OWNER TO chandler_owner;
+
+COMMENT ON VIEW resolver_api.platform_limits IS 'property olm.maxOpenShiftVersion of installed operators';
 
 CREATE VIEW resolver_api.samples WITH (security_barrier='true') AS
  SELECT samples.tenant,
@@ -2510,8 +2672,17 @@ ALTER TABLE ONLY installer.csvs
 ALTER TABLE ONLY installer.dirty
     ADD CONSTRAINT dirty_pkey PRIMARY KEY (tenant, cluster, namespace);
 
+ALTER TABLE ONLY installer.drifts
+    ADD CONSTRAINT drifts_pkey PRIMARY KEY (tenant, digest);
+
+ALTER TABLE ONLY installer.group_observations
+    ADD CONSTRAINT group_observations_pkey PRIMARY KEY (tenant, cluster_id, namespace);
+
 ALTER TABLE ONLY installer.holders
     ADD CONSTRAINT holders_pkey PRIMARY KEY (tenant, cluster_id);
+
+ALTER TABLE ONLY installer.leftovers
+    ADD CONSTRAINT leftovers_pkey PRIMARY KEY (tenant, cluster_id, namespace, csv);
 
 ALTER TABLE ONLY installer.messages
     ADD CONSTRAINT messages_pkey PRIMARY KEY (tenant, kind, subject);
@@ -2522,6 +2693,9 @@ ALTER TABLE ONLY installer.migrations_applied
 ALTER TABLE ONLY installer.observations
     ADD CONSTRAINT observations_pkey PRIMARY KEY (tenant, cluster_id);
 
+ALTER TABLE ONLY installer.operator_details
+    ADD CONSTRAINT operator_details_pkey PRIMARY KEY (tenant, cluster_id, namespace, name);
+
 ALTER TABLE ONLY installer.operatorgroups
     ADD CONSTRAINT operatorgroups_pkey PRIMARY KEY (tenant, cluster, namespace, name);
 
@@ -2530,6 +2704,9 @@ ALTER TABLE ONLY installer.plans
 
 ALTER TABLE ONLY installer.published
     ADD CONSTRAINT published_pkey PRIMARY KEY (tenant, cluster_id, namespace);
+
+ALTER TABLE ONLY installer.removals
+    ADD CONSTRAINT removals_pkey PRIMARY KEY (tenant, cluster, namespace, csv);
 
 ALTER TABLE ONLY installer.reports
     ADD CONSTRAINT reports_pkey PRIMARY KEY (tenant, cluster_id, namespace);
@@ -2548,6 +2725,9 @@ ALTER TABLE ONLY installer.streams
 
 ALTER TABLE ONLY installer.subscriptions
     ADD CONSTRAINT subscriptions_pkey PRIMARY KEY (tenant, cluster, namespace, name);
+
+ALTER TABLE ONLY installer.totals
+    ADD CONSTRAINT totals_pkey PRIMARY KEY (tenant);
 
 ALTER TABLE ONLY resolver.approval_policies
     ADD CONSTRAINT approval_policies_pkey PRIMARY KEY (tenant, name);
@@ -2671,6 +2851,8 @@ CREATE INDEX subscriptions_package ON gateway.subscriptions USING btree (tenant,
 CREATE UNIQUE INDEX clusters_name ON installer.clusters USING btree (tenant, name) WHERE (NOT removed);
 
 CREATE INDEX dirty_turn ON installer.dirty USING btree (lane, tenant, cluster, marked);
+
+CREATE INDEX drifts_created ON installer.drifts USING btree (created);
 
 CREATE INDEX plans_live ON installer.plans USING btree (tenant, cluster, namespace, epoch, "position") WHERE (phase = ANY (ARRAY['RequiresApproval'::text, 'Installing'::text]));
 
@@ -2895,17 +3077,27 @@ ALTER TABLE installer.csvs ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE installer.dirty ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE installer.drifts ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE installer.group_observations ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE installer.holders ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE installer.leftovers ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE installer.messages ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE installer.observations ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE installer.operator_details ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE installer.operatorgroups ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE installer.plans ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE installer.published ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE installer.removals ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE installer.reports ENABLE ROW LEVEL SECURITY;
 
@@ -2925,17 +3117,27 @@ CREATE POLICY tenant ON installer.csvs USING (((current_setting('chandler.tenant
 
 CREATE POLICY tenant ON installer.dirty USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
+CREATE POLICY tenant ON installer.drifts USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON installer.group_observations USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
 CREATE POLICY tenant ON installer.holders USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON installer.leftovers USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
 CREATE POLICY tenant ON installer.messages USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
 CREATE POLICY tenant ON installer.observations USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON installer.operator_details USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
 CREATE POLICY tenant ON installer.operatorgroups USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
 CREATE POLICY tenant ON installer.plans USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
 CREATE POLICY tenant ON installer.published USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON installer.removals USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
 CREATE POLICY tenant ON installer.reports USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
@@ -2946,6 +3148,10 @@ CREATE POLICY tenant ON installer.stops USING (((current_setting('chandler.tenan
 CREATE POLICY tenant ON installer.streams USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
 CREATE POLICY tenant ON installer.subscriptions USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON installer.totals USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+ALTER TABLE installer.totals ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE resolver.approval_policies ENABLE ROW LEVEL SECURITY;
 
@@ -3339,17 +3545,27 @@ GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.csvs TO chandler_i
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.dirty TO chandler_installer;
 
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.drifts TO chandler_installer;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.group_observations TO chandler_installer;
+
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.holders TO chandler_installer;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.leftovers TO chandler_installer;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.messages TO chandler_installer;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.observations TO chandler_installer;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.operator_details TO chandler_installer;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.operatorgroups TO chandler_installer;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.plans TO chandler_installer;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.published TO chandler_installer;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.removals TO chandler_installer;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.reports TO chandler_installer;
 
@@ -3361,15 +3577,32 @@ GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.streams TO chandle
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.subscriptions TO chandler_installer;
 
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.totals TO chandler_installer;
+
 GRANT SELECT ON TABLE installer_api.content_references TO chandler_gateway;
 GRANT SELECT ON TABLE installer_api.content_references TO chandler_resolver;
 GRANT SELECT ON TABLE installer_api.content_references TO chandler_installer;
 GRANT SELECT ON TABLE installer_api.content_references TO chandler_catalog_indexer;
 
+GRANT SELECT ON TABLE installer_api.drifts TO chandler_gateway;
+GRANT SELECT ON TABLE installer_api.drifts TO chandler_resolver;
+GRANT SELECT ON TABLE installer_api.drifts TO chandler_installer;
+GRANT SELECT ON TABLE installer_api.drifts TO chandler_catalog_indexer;
+
+GRANT SELECT ON TABLE installer_api.leftovers TO chandler_gateway;
+GRANT SELECT ON TABLE installer_api.leftovers TO chandler_resolver;
+GRANT SELECT ON TABLE installer_api.leftovers TO chandler_installer;
+GRANT SELECT ON TABLE installer_api.leftovers TO chandler_catalog_indexer;
+
 GRANT SELECT ON TABLE installer_api.messages TO chandler_gateway;
 GRANT SELECT ON TABLE installer_api.messages TO chandler_resolver;
 GRANT SELECT ON TABLE installer_api.messages TO chandler_installer;
 GRANT SELECT ON TABLE installer_api.messages TO chandler_catalog_indexer;
+
+GRANT SELECT ON TABLE installer_api.operator_details TO chandler_gateway;
+GRANT SELECT ON TABLE installer_api.operator_details TO chandler_resolver;
+GRANT SELECT ON TABLE installer_api.operator_details TO chandler_installer;
+GRANT SELECT ON TABLE installer_api.operator_details TO chandler_catalog_indexer;
 
 GRANT SELECT ON TABLE installer_api.step_logs TO chandler_gateway;
 GRANT SELECT ON TABLE installer_api.step_logs TO chandler_resolver;
@@ -3436,6 +3669,11 @@ GRANT SELECT ON TABLE resolver_api.plan_documents TO chandler_gateway;
 GRANT SELECT ON TABLE resolver_api.plan_documents TO chandler_resolver;
 GRANT SELECT ON TABLE resolver_api.plan_documents TO chandler_installer;
 GRANT SELECT ON TABLE resolver_api.plan_documents TO chandler_catalog_indexer;
+
+GRANT SELECT ON TABLE resolver_api.platform_limits TO chandler_gateway;
+GRANT SELECT ON TABLE resolver_api.platform_limits TO chandler_resolver;
+GRANT SELECT ON TABLE resolver_api.platform_limits TO chandler_installer;
+GRANT SELECT ON TABLE resolver_api.platform_limits TO chandler_catalog_indexer;
 
 GRANT SELECT ON TABLE resolver_api.samples TO chandler_gateway;
 GRANT SELECT ON TABLE resolver_api.samples TO chandler_resolver;

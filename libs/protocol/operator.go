@@ -1,8 +1,11 @@
 package protocol
 
 import (
+	"crypto/ed25519"
 	"encoding/json"
 	"time"
+
+	"github.com/chandler-fleet/chandler/libs/digest"
 )
 
 // ObjectRef names one object of a cluster.
@@ -28,6 +31,27 @@ type Removal struct {
 	CSV  string   `json:"csv"`
 	CRDs []string `json:"crds,omitempty"` // to be deleted with all objects of theirs
 	Plan string   `json:"plan,omitempty"` // digest of the RemovalPlan that was shown
+	// Grant lets the removal begin: whoever can write to the bus can ask for nothing that the hub was not asked for.
+	Grant Grant `json:"grant"`
+}
+
+// removalType is the type prefix of the digest of a request.
+const removalType = "chandler.removal-request.v1"
+
+// Digest is that of the request without its grant: what the grant is for.
+func (r Removal) Digest() (digest.Digest, error) {
+	r.Grant = Grant{}
+	return digest.JSON(removalType, r)
+}
+
+// Granted is the request with a grant for a namespace of a cluster.
+func (r Removal) Granted(clusterID, namespace string, expires time.Time, key ed25519.PrivateKey) (Removal, error) {
+	d, err := r.Digest()
+	if err != nil {
+		return r, err
+	}
+	r.Grant, err = Grant{Plan: r.ID, Digest: string(d), Cluster: clusterID, Namespace: namespace, Expires: expires.UTC().Truncate(time.Second)}.Sign(key)
+	return r, err
 }
 
 // RemovalPlan is what a removal would do now, in order. Its digest is taken without Losses, which change all the time.

@@ -170,6 +170,7 @@ func (c *campaign) remove() {
 		if i%2 == 0 {
 			r.CRDs = []string{"*"}
 		}
+		r = c.Removal(l.Package, r)
 		ids[l] = r.ID
 		s := c.settle(l)
 		s.Removals = []protocol.Removal{r}
@@ -239,7 +240,7 @@ func refOf(o render.Object) protocol.ObjectRef {
 }
 
 // checkLeft waits until the cluster holds beside what it held before exactly what the removals announced, the
-// namespaces, which are the subscriptions' own, and the logs of what was done.
+// namespaces, which are the subscriptions' own, and what Chandler keeps for itself.
 func (c *campaign) checkLeft(before snapshot) {
 	c.Helper()
 	announced := snapshot{}
@@ -261,7 +262,7 @@ func (c *campaign) checkLeft(before snapshot) {
 		}
 		added := snapshot{}
 		for _, ref := range after.minus(before) {
-			if !after.ofKubernetes(ref) && ref.Kind != "PlanExecution" {
+			if !after.ofKubernetes(ref) && !ofChandler(ref) {
 				added[ref] = nil
 			}
 		}

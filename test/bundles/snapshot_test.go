@@ -98,3 +98,17 @@ func (s snapshot) ofKubernetes(ref protocol.ObjectRef) bool {
 	}
 	return false
 }
+
+// ofChandler reports what Chandler keeps in a cluster for itself, whatever is installed: the logs of what was done, and,
+// from the first operator on, the definitions of the kinds that operators read and the policy that guards them.
+func ofChandler(ref protocol.ObjectRef) bool {
+	switch ref.Kind {
+	case "PlanExecution":
+		return true
+	case "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding":
+		return ref.Name == "chandler-mirror.chandler-fleet.io"
+	case "CustomResourceDefinition":
+		return strings.HasSuffix(ref.Name, ".operators.coreos.com")
+	}
+	return false
+}

@@ -233,12 +233,13 @@ func (b *bed) lives(t *testing.T, names ...string) map[string]outcome {
 		two := b.awaitCSV(ns, ns+".v2.0.0", reached("Succeeded"))
 		one := b.awaitCSV(ns, ns+".v1.0.0", func(r protocol.CSVReport) bool { return r.Removed })
 		installed[ns] = protocol.Installed{CSV: two.Name, Content: two.Content, Plan: plans[ns].ID}
+		b.awaitRoles(t, ns) // they come after the phase was told
 		out[ns] = outcome{
 			Histories: map[string][]string{"1": settledHistory(one), "2": settledHistory(two)}, Objects: b.objects(t, ns),
 		}
 	}
 	for _, ns := range names {
-		removals[ns] = protocol.Removal{ID: uuid.NewString(), CSV: installed[ns].CSV}
+		removals[ns] = b.Removal(ns, protocol.Removal{ID: uuid.NewString(), CSV: installed[ns].CSV})
 		s := b.scope(ns)
 		s.Plans, s.Installed, s.Removals = nil, []protocol.Installed{installed[ns]}, []protocol.Removal{removals[ns]}
 		b.publish(s)

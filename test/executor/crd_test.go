@@ -33,7 +33,7 @@ func TestCRDVerdicts(t *testing.T) {
 			dyn, err := dynamic.NewForConfig(b.cluster.RESTConfig())
 			must(t, err)
 			b.namespace(t, name)
-			test(t, &defined{bed: b, t: t, ns: name, dyn: dyn})
+			test(t, &defined{bed: b.on(t), t: t, ns: name, dyn: dyn})
 		})
 	}
 }

@@ -31,7 +31,7 @@ func TestGroups(t *testing.T) {
 		"targets": testTargets, "selector": testSelector, "global": testGlobal, "roles": testGroupRoles,
 		"conflict": testConflict, "static": testStatic, "no-group": testNoGroup,
 	} {
-		t.Run(name, func(t *testing.T) { test(t, b, name) })
+		t.Run(name, func(t *testing.T) { test(t, b.on(t), name) })
 	}
 }
 
@@ -254,6 +254,7 @@ func testGlobal(t *testing.T, b *bed, ns string) {
 // roles of the group hold the same rights; all of it goes with the operator.
 func testGroupRoles(t *testing.T, b *bed, ns string) {
 	t.Helper()
+	b.publish(b.scope(ns))
 	empty := b.awaitRoles(t, ns)
 	if len(empty) != 0 {
 		t.Errorf("rules without an operator: %v", empty)
@@ -301,7 +302,6 @@ func testGroupRoles(t *testing.T, b *bed, ns string) {
 // awaitRoles waits for the three roles of a group and returns their rules.
 func (b *bed) awaitRoles(t *testing.T, ns string) (rules []rbacv1.PolicyRule) {
 	t.Helper()
-	b.publish(b.scope(ns))
 	await(t, "roles of the group", func(ctx context.Context) error {
 		list, err := b.kube.RbacV1().ClusterRoles().List(ctx, metav1.ListOptions{LabelSelector: "olm.owner.kind=OperatorGroup,olm.owner.namespace=" + ns})
 		if err != nil || len(list.Items) != 3 {

@@ -33,7 +33,7 @@ func TestMachine(t *testing.T) { //nolint:tparallel // one executor is the subje
 	} {
 		t.Run(name, func(t *testing.T) { //nolint:paralleltest // one executor is the subject; what it is busy with at a time is to be known
 			b.namespace(t, name)
-			test(t, &machine{scoped: &scoped{bed: b, t: t, ns: name}, dyn: dyn})
+			test(t, &machine{scoped: &scoped{bed: b.on(t), t: t, ns: name}, dyn: dyn})
 		})
 	}
 }
@@ -154,6 +154,7 @@ func testRights(t *testing.T, m *machine) {
 	s := m.scope(m.ns)
 	s.Settings.Drift = events.DriftReport // else it would come back at once
 	m.publish(s)
+	m.looked(t, s)
 	bindings := m.kube.RbacV1().ClusterRoleBindings()
 	list, err := bindings.List(t.Context(), metav1.ListOptions{LabelSelector: "olm.owner=" + one.csv() + ",olm.permissions.hash"})
 	must(t, err)
@@ -201,7 +202,7 @@ func testNoRetry(t *testing.T, m *machine) {
 	o := operator{name: m.ns, version: "1.0.0", requires: "gauges." + m.ns + ".sea.test"}
 	p := m.plan(m.ns, m.ns, planned{content: o.content(t)})
 	m.want(m.ns, p)
-	m.awaitCSV(m.ns, o.csv(), endsIn("Pending", "RequirementsNotMet"))
+	m.awaitPlan(m.ns, p.ID, blocked("RequirementsNotMet")) // only the Deployments are left
 	revoke()
 	m.define(m.ns + ".sea.test")
 	c := m.awaitCSV(m.ns, o.csv(), endsIn("Failed", "InstallComponentFailedNoRetry"))

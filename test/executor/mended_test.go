@@ -32,7 +32,7 @@ func TestMended(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, *bed, string){
 		"quota": testQuota, "policy": testPolicy, "terminating": testTerminating, "names-taken": testNamesTaken, "never-ready": testNeverReady,
 	} {
-		t.Run(name, func(t *testing.T) { test(t, b, name) })
+		t.Run(name, func(t *testing.T) { test(t, b.on(t), name) })
 	}
 }
 
@@ -143,7 +143,7 @@ func testNamesTaken(t *testing.T, b *bed, ns string) {
 }
 
 // testNeverReady: no node takes the operator's pods. The plan has ended, since everything is applied; the operator is
-// not Succeeded, and its message names the Deployment.
+// not Succeeded, and the report names the Deployment that it waits for (R-CSV-62).
 func testNeverReady(t *testing.T, b *bed, ns string) {
 	t.Helper()
 	o, content := simple(t, ns)
@@ -151,7 +151,9 @@ func testNeverReady(t *testing.T, b *bed, ns string) {
 	p := b.plan(ns, ns, content)
 	b.want(ns, p)
 	b.awaitCSV(ns, o.csv(), func(r protocol.CSVReport) bool {
-		return reached("Installing")(r) && strings.Contains(r.History[len(r.History)-1].Message, ns+"-controller")
+		return reached("Installing")(r) && slices.ContainsFunc(r.Components, func(c protocol.Component) bool {
+			return c.Kind == "Deployment" && c.Name == ns+"-controller" && c.Status == "InProgress" && c.Message != ""
+		})
 	})
 	nodes, err := b.kube.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
 	must(t, err)

@@ -41,10 +41,10 @@ func TestObstacles(t *testing.T) {
 		"base": testBase, "stop": testStop, "slip": testSlip, "lost-deployment": testLostDeployment, "deleted": testDeleted, "edited": testEdited, "streams": testStreams,
 		"unread": testUnread, "superseded": testSuperseded, "panic": testPanic, "panic-begun": testPanicBegun,
 	} {
-		t.Run(name, func(t *testing.T) { test(t, b, name) })
+		t.Run(name, func(t *testing.T) { test(t, b.on(t), name) })
 	}
 	// Last, since it takes the executor's rights away for a while.
-	t.Run("forbidden", func(t *testing.T) { testForbidden(t, b, "forbidden") })
+	t.Run("forbidden", func(t *testing.T) { testForbidden(t, b.on(t), "forbidden") })
 }
 
 // simple is an operator of its own for a namespace.

@@ -37,7 +37,7 @@ func TestRemoval(t *testing.T) {
 		"un-shared": testRemovalSpares, "un-unknown": testRemovalOfUnknown, "un-stop": testRemovalStops, "un-hand": testRemovalByHand, "un-terminating": testRemovalTerminating,
 	} {
 		t.Run(name, func(t *testing.T) { //nolint:paralleltest // see above
-			r := &removed{bed: b, t: t, ns: name, dyn: dyn}
+			r := &removed{bed: b.on(t), t: t, ns: name, dyn: dyn}
 			test(t, r)
 		})
 	}
@@ -71,7 +71,7 @@ func (r *removed) install() protocol.CSVReport {
 func (r *removed) ask(shown string, crds ...string) protocol.Removal {
 	r.t.Helper()
 	s := r.scope(r.ns)
-	x := protocol.Removal{ID: uuid.NewString(), CSV: r.csv(), CRDs: crds, Plan: shown}
+	x := r.Removal(r.ns, protocol.Removal{ID: uuid.NewString(), CSV: r.csv(), CRDs: crds, Plan: shown})
 	s.Plans, s.Removals = nil, []protocol.Removal{x}
 	s.Installed = []protocol.Installed{{CSV: r.csv(), Content: r.plan.Digest, Plan: r.plan.ID}}
 	r.publish(s)
@@ -329,7 +329,7 @@ func testRemovalOfUnknown(t *testing.T, r *removed) {
 		}
 		return nil
 	})
-	x := protocol.Removal{ID: uuid.NewString(), CSV: "nobody.v1"}
+	x := r.Removal(r.ns, protocol.Removal{ID: uuid.NewString(), CSV: "nobody.v1"})
 	s.Removals = []protocol.Removal{x}
 	s.Installed = []protocol.Installed{{CSV: x.CSV, Plan: "p"}}
 	r.publish(s)
@@ -387,7 +387,7 @@ func testRemovalTerminating(t *testing.T, r *removed) {
 	r.namespaceGoes()
 	x := r.ask("")
 	var m protocol.RemovalReport
-	await(t, "what keeps the namespace", func(ctx context.Context) error {
+	await(t, "what keeps the namespace", func(context.Context) error {
 		m = r.waits(x, "NamespaceTerminating")
 		if !strings.Contains(m.Message, "sea.test/drain") || !strings.Contains(m.Message, "delete what is left there") {
 			return fmt.Errorf("got %q", m.Message)

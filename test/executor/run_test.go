@@ -18,7 +18,7 @@ type bed struct {
 	*hub
 	cluster *testcluster.Cluster
 	kube    kubernetes.Interface
-	trap    trap
+	trap    *trap
 }
 
 func newBed(tb testing.TB) *bed {
@@ -26,7 +26,16 @@ func newBed(tb testing.TB) *bed {
 	c := testcluster.New(tb)
 	kube, err := kubernetes.NewForConfig(c.RESTConfig())
 	must(tb, err)
-	return &bed{hub: newHub(tb), cluster: c, kube: kube}
+	return &bed{hub: newHub(tb), cluster: c, kube: kube, trap: &trap{}}
+}
+
+// on is the same bed for a subtest: what it misses fails the subtest, and ends it alone.
+func (b *bed) on(tb testing.TB) *bed {
+	h := *b.hub
+	h.Hub, h.t = b.For(tb), tb
+	other := *b
+	other.hub = &h
+	return &other
 }
 
 func (b *bed) config(holder string) executor.Config {

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -28,19 +30,48 @@ import (
 func TestScopes(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
-	b.start(b.config("one"))
+	var early early
+	cfg := b.config("one")
+	cfg.REST.Wrap(early.wrap)
+	b.start(cfg)
+	await(t, "the executor", func(ctx context.Context) error { return b.heldIn(ctx, 1) })
 	for name, test := range map[string]func(*testing.T, *scoped){
 		"scope-1": testScopedInstall, "scope-2-3": testUnscoped, "scope-4": testAccountAdded, "scope-5-rights": testRightsTaken,
 		"scope-5-other": testAnotherAccount, "scope-6": testAccountRemoved, "scope-missing": testAccountMissing, "scope-fence": testAccountFenced,
 		"scope-check": testPlanCheck, "scope-targets": testTargetsCovered,
 	} {
 		t.Run(name, func(t *testing.T) { //nolint:paralleltest // see above
-			s := &scoped{bed: b, t: t, ns: name}
+			s := &scoped{bed: b.on(t), t: t, ns: name}
 			b.namespace(t, name)
 			test(t, s)
 		})
 	}
+	if len(early.paths) > 0 {
+		t.Errorf("an account was to bind roles that were not there: %v", early.paths)
+	}
 }
+
+// early notes the bindings that the API server refuses since their roles are missing.
+type early struct {
+	mu    sync.Mutex
+	paths []string
+}
+
+func (e *early) wrap(next http.RoundTripper) http.RoundTripper {
+	return transport(func(r *http.Request) (*http.Response, error) {
+		res, err := next.RoundTrip(r)
+		if err == nil && r.Method == http.MethodPatch && res.StatusCode == http.StatusNotFound && strings.Contains(r.URL.Path, "rolebindings/") {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			e.paths = append(e.paths, r.URL.Path)
+		}
+		return res, err
+	})
+}
+
+type transport func(*http.Request) (*http.Response, error)
+
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
 
 // scoped is one namespace with an operator, tide, of which versions 1 and 2 need the same rights.
 type scoped struct {

@@ -34,6 +34,11 @@ type Hub struct {
 
 	tb     testing.TB
 	ensure func(testing.TB) // makes the streams that are missing
+	record *record
+}
+
+// record is what the hub has said.
+type record struct {
 	mu     sync.Mutex
 	n      int64 // position
 	scopes map[string]protocol.ScopePlans
@@ -59,8 +64,15 @@ func New(tb testing.TB) *Hub {
 func (h *Hub) Another() *Hub {
 	return &Hub{
 		JetStream: h.JetStream, Key: h.Key, ClusterID: uuid.NewString(), tb: h.tb, ensure: h.ensure,
-		scopes: map[string]protocol.ScopePlans{},
+		record: &record{scopes: map[string]protocol.ScopePlans{}},
 	}
+}
+
+// For is the same hub for a subtest: what is missed fails the subtest, and ends it alone.
+func (h *Hub) For(tb testing.TB) *Hub {
+	other := *h
+	other.tb = tb
+	return &other
 }
 
 // Ensure makes the streams that are missing.
@@ -89,9 +101,9 @@ func Quick() executor.Timing {
 
 // Scope returns what is wanted of a namespace: at first one operator group with the namespace itself as its target.
 func (h *Hub) Scope(ns string) protocol.ScopePlans {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if s, ok := h.scopes[ns]; ok {
+	h.record.mu.Lock()
+	defer h.record.mu.Unlock()
+	if s, ok := h.record.scopes[ns]; ok {
 		return s
 	}
 	return protocol.ScopePlans{
@@ -107,19 +119,19 @@ func (h *Hub) Scope(ns string) protocol.ScopePlans {
 // Publish writes a scope at the next position.
 func (h *Hub) Publish(s protocol.ScopePlans) {
 	h.tb.Helper()
-	h.mu.Lock()
-	h.n++
-	s.Position = events.Position{Epoch: 1, N: h.n}
-	h.mu.Unlock()
+	h.record.mu.Lock()
+	h.record.n++
+	s.Position = events.Position{Epoch: 1, N: h.record.n}
+	h.record.mu.Unlock()
 	h.PublishAt(s)
 }
 
 // PublishAt writes a scope at the position that it has.
 func (h *Hub) PublishAt(s protocol.ScopePlans) {
 	h.tb.Helper()
-	h.mu.Lock()
-	h.scopes[s.Scope.Namespace] = s
-	h.mu.Unlock()
+	h.record.mu.Lock()
+	h.record.scopes[s.Scope.Namespace] = s
+	h.record.mu.Unlock()
 	raw, err := json.Marshal(s)
 	must(h.tb, err)
 	_, err = h.JetStream.Publish(h.tb.Context(), protocol.PlansSubject(s.Scope), raw)

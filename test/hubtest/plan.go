@@ -61,6 +61,14 @@ func (h *Hub) Plan(ns, component string, bundles ...Bundle) protocol.Plan {
 	return p
 }
 
+// Removal signs a request to uninstall.
+func (h *Hub) Removal(ns string, r protocol.Removal) protocol.Removal {
+	h.tb.Helper()
+	r, err := r.Granted(h.ClusterID, ns, time.Now().Add(grantedFor), h.Key)
+	must(h.tb, err)
+	return r
+}
+
 // Objects renders a bundle for a namespace.
 func Objects(tb testing.TB, ns string, b Bundle) []render.Object {
 	tb.Helper()

@@ -76,8 +76,12 @@ func Await(tb testing.TB, what string, look func(context.Context) error) {
 	defer tick.Stop()
 	var last error
 	for {
-		if last = look(ctx); last == nil {
+		err := look(ctx)
+		if err == nil {
 			return
+		}
+		if last == nil || ctx.Err() == nil {
+			last = err // the end of the wait says nothing
 		}
 		select {
 		case <-ctx.Done():

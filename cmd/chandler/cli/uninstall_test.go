@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -68,7 +69,7 @@ func TestUninstall(t *testing.T) {
 	t.Parallel()
 	cheap := model.RemovalPlan{CSV: "tidegauge.v1", Digest: "sha256:2"}
 	installed := []model.Operator{{Cluster: "east-1", Namespace: "ports", Name: "tidegauge.v1", Package: "tidegauge"}}
-	twice := append(installed, model.Operator{Cluster: "east-1", Namespace: "ports", Name: "tidegauge.v2", Package: "tidegauge"})
+	twice := append(slices.Clone(installed), model.Operator{Cluster: "east-1", Namespace: "ports", Name: "tidegauge.v2", Package: "tidegauge"})
 	const path = "east-1/namespaces/ports/operators/tidegauge.v1?"
 	for name, c := range map[string]struct {
 		plan      model.RemovalPlan

@@ -74,29 +74,9 @@ func sentence(p events.Payload) string {
 		return "operator group changed: now for " + targets(v.Spec)
 	case events.OperatorGroupObserved:
 		return groupObserved(v)
-	case events.CSVPhaseChanged:
-		return fmt.Sprintf("%s %s is %s (%s)", v.Package, v.Version, v.Phase, v.Reason)
-	case events.CSVDrifted:
-		return fmt.Sprintf("drift in %s; policy: %s", plural(v.Objects, "object"), v.Policy)
-	case events.CSVDriftEnded:
-		return "all objects are as written again"
-	case events.OperatorConditionChanged:
-		return condition(v)
-	case events.CSVRemoved:
-		return "removed from the cluster (" + v.Reason + ")"
-	case events.CSVRemovalRequested:
-		if len(v.CRDs) == 0 {
-			return "to be uninstalled; its definitions and their objects stay"
-		}
-		return "to be uninstalled, with all objects of " + strings.Join(v.CRDs, ", ")
-	case events.CSVRemovalStarted:
-		return "its removal has begun"
-	case events.CSVRemovalBlocked:
-		return fmt.Sprintf("its removal waits (%s, %s)", v.Class, v.Reason)
-	case events.CSVRemovalRefused:
-		return "its removal was refused (" + v.Reason + "); nothing was removed"
-	case events.CSVFlapping:
-		return fmt.Sprintf("changed its phase %d times within %s; single changes are not recorded", v.Changes, time.Duration(v.Window)*time.Second)
+	case events.CSVPhaseChanged, events.CSVRemoved, events.CSVFlapping, events.CSVDrifted, events.CSVDriftEnded, events.OperatorConditionChanged,
+		events.CSVRemovalRequested, events.CSVRemovalStarted, events.CSVRemovalBlocked, events.CSVRemovalRefused:
+		return csvSentence(v)
 	case events.ApprovalPolicySet:
 		return policySet(v.Spec)
 	case events.EffectsStopped:
@@ -141,8 +121,11 @@ func clusterObserved(v events.ClusterObserved) string {
 }
 
 func targets(s events.OperatorGroupSpec) string {
-	if len(s.TargetNamespaces) == 0 {
+	switch {
+	case s.Global():
 		return "all namespaces"
+	case len(s.TargetNamespaces) == 0:
+		return "the namespaces that its selector chooses"
 	}
 	return strings.Join(s.TargetNamespaces, ", ")
 }
@@ -341,4 +324,34 @@ func groupObserved(g events.OperatorGroupObserved) string {
 		t += "; " + strings.Join(g.Conditions, ", ")
 	}
 	return t
+}
+
+func csvSentence(p events.Payload) string {
+	switch v := p.(type) {
+	case events.CSVPhaseChanged:
+		return fmt.Sprintf("%s %s is %s (%s)", v.Package, v.Version, v.Phase, v.Reason)
+	case events.CSVDrifted:
+		return fmt.Sprintf("drift in %s; policy: %s", plural(v.Objects, "object"), v.Policy)
+	case events.CSVDriftEnded:
+		return "all objects are as written again"
+	case events.OperatorConditionChanged:
+		return condition(v)
+	case events.CSVRemoved:
+		return "removed from the cluster (" + v.Reason + ")"
+	case events.CSVRemovalRequested:
+		if len(v.CRDs) == 0 {
+			return "to be uninstalled; its definitions and their objects stay"
+		}
+		return "to be uninstalled, with all objects of " + strings.Join(v.CRDs, ", ")
+	case events.CSVRemovalStarted:
+		return "its removal has begun"
+	case events.CSVRemovalBlocked:
+		return fmt.Sprintf("its removal waits (%s, %s)", v.Class, v.Reason)
+	case events.CSVRemovalRefused:
+		return "its removal was refused (" + v.Reason + "); nothing was removed"
+	case events.CSVFlapping:
+		return fmt.Sprintf("changed its phase %d times within %s; single changes are not recorded", v.Changes, time.Duration(v.Window)*time.Second)
+	default:
+		return ""
+	}
 }

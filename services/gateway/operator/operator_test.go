@@ -42,11 +42,14 @@ func TestDecide(t *testing.T) {
 		{"asked with another plan meanwhile", append(running[:1:1], asked), operator.Uninstall{ID: "r2", CRDs: both, Plan: "sha256:2"}, nil, errs.Conflict},
 		{
 			"after a refusal", append(running[:1:1], asked, events.CSVRemovalRefused{Removal: "r1", Reason: "PlanChanged"}),
-			operator.Uninstall{ID: "r2"}, history{events.CSVRemovalRequested{Removal: "r2"}}, "",
+			operator.Uninstall{ID: "r2"},
+			history{events.CSVRemovalRequested{Removal: "r2"}},
+			"",
 		},
 		{
 			"a refusal of another request ends nothing", append(running[:1:1], asked, events.CSVRemovalRefused{Removal: "r0"}),
-			operator.Uninstall{ID: "r2"}, nil, errs.Conflict,
+			operator.Uninstall{ID: "r2"},
+			nil, errs.Conflict,
 		},
 		{"a name that cannot be", running, operator.Uninstall{ID: "r1", CRDs: []string{"Gauges"}}, nil, errs.Invalid},
 		{"too many names", running, operator.Uninstall{ID: "r1", CRDs: many()}, nil, errs.Invalid},

@@ -6,17 +6,18 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/services/gateway/rule"
 )
 
 // tokenVariables are the variables of spec.config.env by which an operator is told with which identity of a cloud it
 // gets short-lived tokens (R-TOK §14), with what each of them must look like.
 var tokenVariables = map[string]*regexp.Regexp{
-	"ROLEARN":               regexp.MustCompile(`^arn:[a-z0-9-]+:iam::[0-9]{12}:role/.+$`),
+	"ROLEARN":               regexp.MustCompile(`^arn:[a-z0-9-]+:iam::\d{12}:role/.+$`),
 	"CLIENTID":              nil,
 	"TENANTID":              nil,
 	"SUBSCRIPTIONID":        nil,
-	"AUDIENCE":              regexp.MustCompile(`^//iam\.googleapis\.com/projects/[0-9]+/locations/global/workloadIdentityPools/[^/]+/providers/[^/]+$`),
+	"AUDIENCE":              regexp.MustCompile(`^//iam\.googleapis\.com/projects/\d+/locations/global/workloadIdentityPools/[^/]+/providers/[^/]+$`),
 	"SERVICE_ACCOUNT_EMAIL": regexp.MustCompile(`^[^@]+@[^@]+\.iam\.gserviceaccount\.com$`),
 }
 
@@ -33,8 +34,8 @@ func CheckTokens(config json.RawMessage, approval string) error {
 			Value string `json:"value"`
 		} `json:"env"`
 	}
-	if json.Unmarshal(config, &c) != nil {
-		return nil // which is said elsewhere
+	if err := json.Unmarshal(config, &c); err != nil {
+		return errs.New(errs.Invalid, "config: %v", err).At("/config/env", "R-SUB-14")
 	}
 	given := map[string]string{}
 	for _, e := range c.Env {

@@ -51,6 +51,14 @@
 // definition whose change would hurt owners or objects (package crd). Both are a block that ends when the cause is
 // mended. Anybody may ask for the same before a plan is approved, over NATS (protocol.AskCheckPlan): nothing is written.
 //
+// # What decides a phase
+//
+// Each look observes an operator anew (package csv has the table). What it requires is asked of the cluster as it is:
+// CRDs, APIs, accounts, and of each account, in its own name, what it may do in the targets and in the whole cluster,
+// whoever granted it. One that lacks nothing is believed for a while, or until a watch tells of a change (package
+// facts). An operator says through its OperatorCondition whether it lets itself be upgraded; it is read at the moment
+// before the first step of an upgrade, and once more while the new one is Pending (package condition).
+//
 // # Webhooks and API services
 //
 // A Deployment that the API server calls has a certificate in a Secret (packages serving and certs), which is no
@@ -59,6 +67,15 @@
 // configurations and APIServices come last, when the Deployments answer. A renewal is the phase NeedsCertRotation: the
 // Secret, then the new CA beside the former one wherever the API server looks, then the pods. Where an operator goes
 // without a successor its CRDs are converted by name again (R-CSV-46).
+//
+// # Operator groups
+//
+// Targets are found anew at each look: listed ones, those that a selector chooses now, or all. Roles of the operators
+// are copied to the targets, or lifted to the cluster, before the Deployments go in, and follow the targets from then on
+// (R-OG-44, R-OG-45); the label of the group follows them, too. Which operator provides which API is a claim: the
+// annotation olm.providedAPIs of its InstalledOperator, judged against the groups of all namespaces (R-OG §7.7, package
+// group). What users get, the roles of a group and of each API, comes after a phase was told. Without
+// exactly one group nothing is known of targets: operators are Failed, and what runs stays as it is.
 //
 // # Overlays
 //
@@ -93,4 +110,13 @@
 // PlanExecution that replaced it, then what it alone owns is removed, then it itself, each with the
 // UID that was looked at. One that somebody deleted is reported as such, and what it leaves
 // outside its namespace is removed.
+//
+// # A removal
+//
+// Package removal decides what goes and what stays, or refuses. The PlanExecution of the request keeps that as its step
+// log, so that what is carried out is what was looked at, object by object with its UID. Stretch by stretch: custom
+// resources where they were asked for, while the operator runs and is followed, since it ends their finalizers; from
+// then on it is set aside, and nobody gives it anything back; conversion; webhooks and API services; Deployments; the
+// rest; definitions, unless an operator owns them that was installed since; at last what was made meanwhile, the last
+// words, and the InstalledOperator. A stretch is done again after a crash. What waits for somebody's finalizers is named.
 package executor

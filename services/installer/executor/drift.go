@@ -89,9 +89,7 @@ func (s *session) changed(c watch.Change) {
 		if foreign && (c.GVK == gvkAccount || c.GVK == surroundings.GVKSecret) {
 			s.around.ForgetNamespace(c.Namespace)
 		}
-		if foreign {
-			s.mirrors.ForgetCondition(namespace, c.Name)
-		}
+		s.mirrors.ConditionTouched(c)
 		if !foreign && c.Moved && c.GVK != gvkDeployment && c.GVK != facts.GVKCondition {
 			return // our own write
 		}
@@ -115,7 +113,9 @@ func (s *session) surroundingsChanged() {
 }
 
 func (s *session) definitionChanged(c watch.Change) {
-	s.signals.Tell(c.Ref())
+	if !c.Moved {
+		s.signals.Tell(c.Ref()) // its status, which somebody may wait for
+	}
 	users := s.facts.CRDChanged(c.Name, c.Version)
 	for _, namespace := range users {
 		if c.Moved {

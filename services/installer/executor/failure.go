@@ -53,6 +53,7 @@ const (
 	reasonUnknownHost      = "UnknownHost"
 	reasonCertificate      = "CertificateInvalid"
 	reasonRightsOfExecutor = "InsufficientRights"
+	reasonDenied           = "AdmissionDenied"
 )
 
 // failure is why a plan does not go on.
@@ -70,6 +71,8 @@ func (f failure) block() hub.Block {
 
 // classify reads an error of the Kubernetes API or of the hub.
 //
+//  0. A policy or webhook of the cluster's administrators refuses the object, whatever status it gives: transient, since
+//     they can let it pass, or change the rule.
 //  1. The API server calls the object wrong, or too large: permanent.
 //  2. Another field manager has the fields: conflict.
 //  3. Forbidden: transient, since granting the right lets the plan go on (R-IP-40).
@@ -81,6 +84,8 @@ func classify(err error) failure {
 	switch {
 	case isPanic(err):
 		f.reason = reasonInternal
+	case isDenied(err):
+		f.reason = reasonDenied
 	case cluster.IsUntypable(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsMethodNotSupported(err), apierrors.IsNotAcceptable(err):
 		f.class, f.reason = classPermanent, reasonInvalid
 	case apierrors.IsRequestEntityTooLargeError(err):
@@ -128,6 +133,18 @@ func classifyContent(err error) failure {
 func ofNamespace(err error) bool {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	return ok && status.Status().Details != nil && status.Status().Details.Kind == "namespaces"
+}
+
+// isDenied reports the words with which the API server passes on a refusal by admission; such a refusal may bear any
+// status, by default those of objects that are wrong.
+func isDenied(err error) bool {
+	status, ok := errors.AsType[*apierrors.StatusError](err)
+	if !ok {
+		return false
+	}
+	message := status.Status().Message
+	return strings.Contains(message, "ValidatingAdmissionPolicy '") && strings.Contains(message, "denied request") ||
+		strings.Contains(message, "admission webhook ") && strings.Contains(message, "denied the request")
 }
 
 func isTimeout(err error) bool {

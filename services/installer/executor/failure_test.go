@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
@@ -37,6 +38,8 @@ func TestClassify(t *testing.T) {
 		"timeout":        {apierrors.NewTimeoutError("slow", 1), "transient", "Timeout"},
 		"deadline":       {fmt.Errorf("wait: %w", context.DeadlineExceeded), "transient", "Timeout"},
 		"refused":        {refused, "transient", "ClusterUnreachable"},
+		"by a policy":    {denied("ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no", 422), "transient", "AdmissionDenied"},
+		"by a webhook":   {denied(`admission webhook "w.sea.test" denied the request: no`, 400), "transient", "AdmissionDenied"},
 		"internal error": {apierrors.NewInternalError(errors.New("no")), "transient", "ServerError"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -101,4 +104,9 @@ func TestFailureOfStep(t *testing.T) {
 	if _, f, err := blame(render.Object{Name: "x"}, apierrors.NewBadRequest("no")); err != nil || f.class != classPermanent {
 		t.Errorf("got %+v, %v", f, err)
 	}
+}
+
+// denied is how the API server passes on what admission refuses.
+func denied(message string, code int32) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: metav1.StatusReasonInvalid, Message: message}}
 }

@@ -106,8 +106,14 @@ func sortOf(o render.Object) string {
 	return ""
 }
 
+func binds(o render.Object) bool {
+	return o.GVK.Kind == "RoleBinding" || o.GVK.Kind == "ClusterRoleBinding"
+}
+
 // batch carries out steps side by side and notes those that are done in memory; the next write of the log
 // says so. Of several failures the worst is returned: an error, then what is permanent, then the first.
+//
+// An account that may not bind just any role binds those that exist: under one, bindings wait for the roles (R-OG-60).
 func (w *work) batch(ctx context.Context, r ready, x *cluster.Execution, batch []int, resumed bool) (*failure, error) {
 	type result struct {
 		entry   cluster.Step
@@ -115,19 +121,24 @@ func (w *work) batch(ctx context.Context, r ready, x *cluster.Execution, batch [
 		err     error
 	}
 	results := make([]result, len(batch))
-	var running sync.WaitGroup
-	for n, i := range batch {
-		running.Go(func() {
-			err := guard(ctx, w.cfg.Log, "step of plan "+r.Name, func() error {
-				results[n].entry, results[n].failure, results[n].err = w.step(ctx, r, x, i, resumed)
-				return nil
-			})
-			if err != nil {
-				results[n].entry, results[n].failure, results[n].err = blame(r.objects[i], err)
-			}
+	carry := func(n, i int) {
+		err := guard(ctx, w.cfg.Log, "step of plan "+r.Name, func() error {
+			results[n].entry, results[n].failure, results[n].err = w.step(ctx, r, x, i, resumed)
+			return nil
 		})
+		if err != nil {
+			results[n].entry, results[n].failure, results[n].err = blame(r.objects[i], err)
+		}
 	}
-	running.Wait()
+	for _, last := range []bool{false, true} {
+		var running sync.WaitGroup
+		for n, i := range batch {
+			if (x.Spec.Account != "" && binds(r.objects[i])) == last {
+				running.Go(func() { carry(n, i) })
+			}
+		}
+		running.Wait()
+	}
 	w.deployed = nil
 	var worst *failure
 	var err error

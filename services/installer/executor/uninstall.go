@@ -3,6 +3,7 @@ package executor
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"time"
 
@@ -141,6 +142,9 @@ func (w *work) carryRemoval(ctx context.Context, r protocol.Removal) error {
 	var f *failure
 	var err error
 	if x == nil || !x.Status.Begun {
+		if f = w.granted(r); f != nil {
+			return w.blocked(ctx, p, x, f)
+		}
 		x, f, err = w.beginRemoval(ctx, r, x)
 	}
 	if f == nil && err == nil && !ended(x) {
@@ -156,6 +160,20 @@ func (w *work) carryRemoval(ctx context.Context, r protocol.Removal) error {
 		return w.blocked(ctx, p, x, f)
 	}
 	w.outcome(p, x, nil)
+	return nil
+}
+
+// granted asks before a removal begins whether the hub wants it, here and now (DESIGN D6).
+func (w *work) granted(r protocol.Removal) *failure {
+	d, err := r.Digest()
+	switch err = errors.Join(err, r.Grant.Verify(w.cfg.GrantKey)); {
+	case err != nil:
+		return &failure{class: classConflict, reason: reasonGrant, quick: true, message: err.Error()}
+	case r.Grant.Plan != r.ID || r.Grant.Digest != string(d) || r.Grant.Cluster != w.cfg.ClusterID || r.Grant.Namespace != w.ns:
+		return &failure{class: classConflict, reason: reasonGrant, quick: true, message: "the grant is for another removal, cluster or namespace"}
+	case r.Grant.Expired(w.cfg.Now()):
+		return expired(r.Grant)
+	}
 	return nil
 }
 
@@ -177,10 +195,10 @@ func (w *work) beginRemoval(ctx context.Context, r protocol.Removal, x *cluster.
 		return x, f, nil
 	}
 	found, err := uninstall.Look(ctx, w.client, w.about(r))
-	reason, message := invalidRemoval, ""
+	var reason, message string
 	switch {
 	case errs.Is(err, errs.Invalid):
-		message = err.Error()
+		reason, message = invalidRemoval, err.Error()
 	case err != nil:
 		return x, nil, err
 	default:

@@ -57,6 +57,10 @@ func (a *API) clusters() {
 			return read(a.d.ClusterReads.Cluster(ctx, who, in.Cluster))
 		})
 
+	a.clusterChanges()
+}
+
+func (a *API) clusterChanges() {
 	register(a, needWrite, operation(http.MethodPatch, "/clusters/{cluster}", "configure-cluster", tagClusters,
 		"Change how a cluster is treated; settings that are left out stay"),
 		func(ctx context.Context, who model.Caller, in *struct {

@@ -185,6 +185,6 @@ func supposeOperator(c model.PreviewOperator) supposed {
 		hypothesis: func() (whatif.Hypothesis, error) {
 			return whatif.Suppose(subject, 0, events.CSVRemoved{Reason: "Removed"})
 		},
-		why: "an installed operator is removed in its cluster; no intent does so",
+		why: "an installed operator is uninstalled by a request of its own, after a look at the removal plan",
 	}
 }

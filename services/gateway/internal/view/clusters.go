@@ -130,7 +130,7 @@ func (r *Reader) Cluster(ctx context.Context, who model.Caller, name string) (c 
 			return err
 		}
 		items := []model.Cluster{c}
-		if err = sayClusters(ctx, tx, who.Tenant, items); err != nil {
+		if err := sayClusters(ctx, tx, who.Tenant, items); err != nil {
 			return err
 		}
 		c = items[0]

@@ -159,7 +159,7 @@ func (r *Reader) Operator(ctx context.Context, who model.Caller, cluster, namesp
 			return err
 		}
 		items := []model.Operator{o}
-		if err = sayOperators(ctx, tx, who.Tenant, items); err != nil {
+		if err := sayOperators(ctx, tx, who.Tenant, items); err != nil {
 			return err
 		}
 		o = items[0]

@@ -5,6 +5,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/protocol"
@@ -35,7 +36,8 @@ func foldRemoval(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, s subject)
 	return err
 }
 
-func fillRemovals(ctx context.Context, tx pgx.Tx, m *protocol.ScopePlans) error {
+func (h *Hub) fillRemovals(ctx context.Context, tx pgx.Tx, w *wanted) error {
+	m := &w.message
 	rows, err := tx.Query(ctx, `select removal, csv, crds, plan from installer.removals where tenant = $1 and cluster = $2 and namespace = $3
 		order by epoch, position`, m.Scope.Tenant, m.Scope.Cluster, m.Scope.Namespace)
 	if err != nil {
@@ -44,5 +46,15 @@ func fillRemovals(ctx context.Context, tx pgx.Tx, m *protocol.ScopePlans) error 
 	m.Removals, err = pgx.CollectRows(rows, func(r pgx.CollectableRow) (x protocol.Removal, err error) {
 		return x, r.Scan(&x.ID, &x.CSV, &x.CRDs, &x.Plan)
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	now := h.c.Now()
+	for i, r := range m.Removals {
+		if m.Removals[i], err = r.Granted(m.Scope.ClusterID, m.Scope.Namespace, now.Add(GrantTTL), h.c.Key); err != nil {
+			return errs.Wrap(errs.Internal, err, "sign the grant of removal %s", r.ID)
+		}
+		w.lookAt(now.Add(GrantTTL / 2))
+	}
+	return nil
 }

@@ -33,6 +33,12 @@ func (d *desk) aboutCSV(name string, payloads ...events.Payload) []protocol.Remo
 	if err != nil || !ok {
 		d.t.Fatal(ok, err)
 	}
+	for i, r := range w.message.Removals {
+		if err := r.Grant.Verify(d.key); err != nil {
+			d.t.Error(err)
+		}
+		w.message.Removals[i].Grant = protocol.Grant{}
+	}
 	return w.message.Removals
 }
 

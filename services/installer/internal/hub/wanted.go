@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -75,7 +76,7 @@ func (h *Hub) fill(ctx context.Context, tx pgx.Tx, w *wanted) error {
 	if err := fillInstalled(ctx, tx, m); err != nil {
 		return err
 	}
-	if err := fillRemovals(ctx, tx, m); err != nil {
+	if err := h.fillRemovals(ctx, tx, w); err != nil {
 		return err
 	}
 	if err := fillSubscriptions(ctx, tx, m); err != nil {
@@ -307,5 +308,9 @@ func fingerprint(m protocol.ScopePlans) (digest.Digest, error) {
 		plans[i] = p
 	}
 	m.Plans = plans
+	m.Removals = slices.Clone(m.Removals)
+	for i := range m.Removals {
+		m.Removals[i].Grant = protocol.Grant{}
+	}
 	return digest.JSON(sameType, m)
 }

@@ -61,11 +61,14 @@ func TestChecks(t *testing.T) {
 			return want, nil
 		})
 	}()
-	got, err := ask("p")
-	for ; errs.Is(err, errs.Unavailable); got, err = ask("p") { // until the executor serves
-	}
-	if err != nil {
-		t.Fatal(err)
+	var got protocol.PlanCheck
+	for { // until the executor serves
+		var err error
+		if got, err = ask("p"); err == nil {
+			break
+		} else if !errs.Is(err, errs.Unavailable) {
+			t.Fatal(err)
+		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

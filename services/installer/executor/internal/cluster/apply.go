@@ -18,11 +18,11 @@ import (
 const crdTimeout = 30 * time.Second
 
 const (
-	// crdSettle is how long there is to be no news of a CRD before it is read.
-	crdSettle = 30 * time.Millisecond
-	// crdPoll and crdPollMax are how long to wait for news.
-	crdPoll    = 500 * time.Millisecond
-	crdPollMax = 2 * time.Second
+	// crdSettle is how long the second piece of news of a CRD is waited for.
+	crdSettle = 300 * time.Millisecond
+	// crdPoll and crdPollMax are how long to wait for news before asking without it.
+	crdPoll    = 2 * time.Second
+	crdPollMax = 8 * time.Second
 )
 
 // Apply writes an object by server-side apply under a field manager and returns what the cluster
@@ -145,11 +145,15 @@ func (e *Epoch) EnsureNamespace(ctx context.Context, name string) error {
 }
 
 // AwaitEstablished waits until a CRD is served under its names (R-IP-20), and returns it. A CRD can be large: it is read
-// when there is news of it, and once in a while in case news is lost.
+// when there is news of it, and once in a while in case news is lost or nobody tells (nil).
 func (e *Epoch) AwaitEstablished(ctx context.Context, crd *unstructured.Unstructured, news <-chan struct{}) (*unstructured.Unstructured, error) {
 	ctx, cancel := context.WithTimeout(ctx, crdTimeout)
 	defer cancel()
-	for wait := crdPoll; !established(crd); wait = min(2*wait, crdPollMax) {
+	wait := crdPoll
+	if news == nil {
+		wait = pollInterval
+	}
+	for ; !established(crd); wait = min(2*wait, crdPollMax) {
 		late := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
@@ -174,19 +178,15 @@ func (e *Epoch) AwaitEstablished(ctx context.Context, crd *unstructured.Unstruct
 	return crd, nil
 }
 
-// settle lets news that comes in a row come first: names are accepted right before a CRD is established.
+// settle waits a little for a second piece of news: names are accepted right before a CRD is established, and each is
+// news.
 func settle(ctx context.Context, news <-chan struct{}) {
-	for {
-		quiet := time.NewTimer(crdSettle)
-		select {
-		case <-news:
-			quiet.Stop()
-			continue
-		case <-quiet.C:
-		case <-ctx.Done():
-			quiet.Stop()
-		}
-		return
+	late := time.NewTimer(crdSettle)
+	defer late.Stop()
+	select {
+	case <-news:
+	case <-late.C:
+	case <-ctx.Done():
 	}
 }
 

@@ -39,7 +39,8 @@ func TestMet(t *testing.T) {
 		t.Errorf("after the CRD changed: users %v, tide %v, ebb %v", users, met(c, tide), met(c, ebb))
 	}
 	c = filled()
-	if c.ForgetNamespace("coast"); met(c, tide) || !met(c, ebb) {
+	c.ForgetNamespace("coast")
+	if met(c, tide) || !met(c, ebb) {
 		t.Errorf("after a change in the namespace: tide %v, ebb %v", met(c, tide), met(c, ebb))
 	}
 	c = filled()

@@ -5,30 +5,47 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/watch"
 	"github.com/chandler-fleet/chandler/services/installer/mirror"
 )
 
+// conditionNote is what is known of the OperatorCondition of an operator, its Role and its RoleBinding.
+type conditionNote struct {
+	uid   string
+	kept  bool                               // all three were written
+	marks map[schema.GroupVersionKind]uint64 // of what was written
+	heard map[schema.GroupVersionKind]uint64 // what the watch told last while they were written
+}
+
 // KeepCondition makes the OperatorCondition of an operator, and what lets its service accounts write it (R-COND-1).
-// It does so once, and again after ForgetCondition; clean is told of what was written.
+// It does so once, and again after somebody else touched one of them; clean is told of what was written.
 func (k *Keeper) KeepCondition(ctx context.Context, i Installed, clean func(*unstructured.Unstructured)) error {
 	key := Key{GVK: mirror.GVKOperatorCondition, Namespace: i.Namespace, Name: i.Name}
+	n := &conditionNote{uid: i.UID, marks: map[schema.GroupVersionKind]uint64{}, heard: map[schema.GroupVersionKind]uint64{}}
 	k.mu.Lock()
-	kept := k.conditions[key] == i.UID
-	k.conditions[key] = i.UID // before the writes: one that is touched meanwhile is forgotten again
+	have := k.conditions[key]
+	kept := have != nil && have.kept && have.uid == i.UID
+	if !kept {
+		k.conditions[key] = n
+	}
 	k.mu.Unlock()
 	if kept {
 		return nil
 	}
-	if err := k.applyCondition(ctx, i, clean); err != nil {
-		k.ForgetCondition(i.Namespace, i.Name)
-		return err
+	err := k.applyCondition(ctx, i, n, clean)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	n.kept = err == nil
+	for gvk, mark := range n.heard {
+		n.kept = n.kept && mark == n.marks[gvk]
 	}
-	return nil
+	return err
 }
 
-func (k *Keeper) applyCondition(ctx context.Context, i Installed, clean func(*unstructured.Unstructured)) error {
+func (k *Keeper) applyCondition(ctx context.Context, i Installed, n *conditionNote, clean func(*unstructured.Unstructured)) error {
 	objects, err := mirror.Condition(i.Namespace, i.Package, i.CSV)
 	if err != nil {
 		return err
@@ -47,6 +64,9 @@ func (k *Keeper) applyCondition(ctx context.Context, i Installed, clean func(*un
 			return err
 		}
 		clean(applied)
+		k.mu.Lock()
+		n.marks[o.GVK] = watch.Mark(applied)
+		k.mu.Unlock()
 		if err := k.at("condition kept"); err != nil {
 			return err
 		}
@@ -54,12 +74,21 @@ func (k *Keeper) applyCondition(ctx context.Context, i Installed, clean func(*un
 	return nil
 }
 
-// ForgetCondition has the OperatorCondition of an operator made again: somebody touched it, or its Role or RoleBinding,
-// which have its name.
-func (k *Keeper) ForgetCondition(namespace, name string) {
+// ConditionTouched takes a change of an object that may be an operator's OperatorCondition, or its Role or RoleBinding,
+// which have its name: what is not as it was written is written again.
+func (k *Keeper) ConditionTouched(c watch.Change) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	delete(k.conditions, Key{GVK: mirror.GVKOperatorCondition, Namespace: namespace, Name: name})
+	n := k.conditions[Key{GVK: mirror.GVKOperatorCondition, Namespace: c.Namespace, Name: c.Name}]
+	switch {
+	case n == nil:
+	case !n.kept:
+		n.heard[c.GVK] = c.Mark
+	default:
+		if mark, ours := n.marks[c.GVK]; ours && mark != c.Mark {
+			n.kept = false
+		}
+	}
 }
 
 // TellCopies says in the namespace of an operator that serves all namespaces that it is copied to none of them, once,

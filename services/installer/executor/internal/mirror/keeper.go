@@ -74,9 +74,8 @@ type Keeper struct {
 	absent bool           // there is no OLMConfig
 	turn   int            // counts the changes of OLMConfig
 	told   map[Key]bool   // of somebody else's objects
-	// conditions are the operators whose OperatorConditions are as they should be, by UID; events is what was told
-	// of copies, by UID.
-	conditions map[Key]string
+	// conditions are noted under the keys of the OperatorConditions; events is what was told of copies, by UID.
+	conditions map[Key]*conditionNote
 	events     map[string]mirror.Copies
 }
 
@@ -96,7 +95,7 @@ type entry struct {
 func New(c Config) *Keeper {
 	return &Keeper{
 		Config: c, notes: map[Key]note{}, there: map[Key]entry{}, told: map[Key]bool{},
-		conditions: map[Key]string{}, events: map[string]mirror.Copies{},
+		conditions: map[Key]*conditionNote{}, events: map[string]mirror.Copies{},
 	}
 }
 

@@ -258,3 +258,25 @@ func TestSignals(t *testing.T) {
 		t.Errorf("news that nobody told: %d, %d, %d", len(first), len(second), len(other))
 	}
 }
+
+// TestThere: what the watch has seen is known to exist, and whether it is on its way out; of anything else nothing is known.
+func TestThere(t *testing.T) {
+	t.Parallel()
+	leaving := object(namespaces, "", "leaving", nil)
+	now := metav1.Now()
+	leaving.DeletionTimestamp, leaving.Finalizers = &now, []string{"sea.test/wait"}
+	w := watch.New(client(t, object(namespaces, "", "stays", nil), leaving), []watch.Kind{{GVK: namespaces, Resource: "namespaces"}}, newTold().change)
+	run(t, w)
+	w.Await(t.Context(), namespaces)
+	for _, c := range []struct {
+		gvk            schema.GroupVersionKind
+		name           string
+		there, leaving bool
+	}{
+		{namespaces, "stays", true, false}, {namespaces, "leaving", true, true}, {namespaces, "absent", false, false}, {monitors, "stays", false, false},
+	} {
+		if there, leaving := w.There(c.gvk, "", c.name); there != c.there || leaving != c.leaving {
+			t.Errorf("%s %s: there %v, leaving %v", c.gvk.Kind, c.name, there, leaving)
+		}
+	}
+}
