@@ -185,3 +185,41 @@ func FuzzFromManifests(f *testing.F) {
 		}
 	})
 }
+
+// TestReserved: APIs of Kubernetes, OLM and Chandler are not a bundle's to bring or own, those of the families that
+// published bundles bring are; as a definition in the bundle, as an owned one, and as an aggregated API.
+func TestReserved(t *testing.T) {
+	t.Parallel()
+	for group, reserved := range map[string]bool{
+		"": true, "apps": true, "batch": true, "policy": true, "extensions": true,
+		"chandler-fleet.io": true, "x.chandler-fleet.io": true, "operators.coreos.com": true, "packages.operators.coreos.com": true,
+		"rbac.authorization.k8s.io": true, "apiextensions.k8s.io": true, "networking.k8s.io": true, "storage.k8s.io": true, "k8s.io": true, "new.kubernetes.io": true,
+		"sea.test": false, "monitoring.coreos.com": false, "notk8s.io": false, "cluster.x-k8s.io": false,
+		"metrics.k8s.io": false, "custom.metrics.k8s.io": false, "snapshot.storage.k8s.io": false, "gateway.networking.k8s.io": false, "evilmetrics.k8s.io": true,
+	} {
+		if bundle.Reserved(group) != reserved {
+			t.Errorf("group %q: reserved %v, want %v", group, !reserved, reserved)
+		}
+		crd := "tides." + group
+		for form, c := range map[string]bundle.Content{
+			"brought": content(t, `{"apiVersion":"operators.coreos.com/v1alpha1","kind":"ClusterServiceVersion","metadata":{"name":"a.v1"},"spec":{}}`,
+				`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"`+crd+`"}}`),
+			"owned": content(t, `{"apiVersion":"operators.coreos.com/v1alpha1","kind":"ClusterServiceVersion","metadata":{"name":"a.v1"},
+				"spec":{"customresourcedefinitions":{"owned":[{"name":"`+crd+`","version":"v1","kind":"Tide"}]}}}`),
+			"aggregated": content(t, `{"apiVersion":"operators.coreos.com/v1alpha1","kind":"ClusterServiceVersion","metadata":{"name":"a.v1"},
+				"spec":{"apiservicedefinitions":{"owned":[{"name":"tides","group":"`+group+`","version":"v9","kind":"Tide"}]}}}`),
+		} {
+			csv, err := c.CSV()
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = c.CheckGroups(csv)
+			if (err != nil) != reserved {
+				t.Errorf("%s of group %q: got %v", form, group, err)
+			}
+			if err != nil && (!errs.Is(err, errs.Invalid) || !strings.Contains(err.Error(), "a.v1") || !strings.Contains(err.Error(), group)) {
+				t.Errorf("%s of group %q: %v names neither bundle nor group", form, group, err)
+			}
+		}
+	}
+}

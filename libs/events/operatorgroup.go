@@ -1,5 +1,8 @@
 package events
 
+// SystemNamespace holds what Chandler keeps of its own in every cluster. No operator is in it or serves it.
+const SystemNamespace = "chandler-system"
+
 // OperatorGroupCreated is the intent to serve a set of namespaces. Subject: cluster/namespace/name.
 type OperatorGroupCreated struct {
 	Cluster   string            `json:"cluster"`

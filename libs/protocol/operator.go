@@ -85,7 +85,7 @@ const (
 const (
 	LeftNotAsked    = "NotAsked"
 	LeftOtherOwners = "OtherOwners" // operators that are installed own it, too
-	LeftNotOurs     = "NotOurs"     // Chandler did not write it
+	LeftNotOurs     = "NotOurs"     // Chandler did not write it, or not first
 )
 
 // Leftover is an object that stays.
@@ -168,6 +168,7 @@ type GroupReport struct {
 const (
 	GroupServiceAccount = "OperatorGroupServiceAccount" // the named account is not there: ServiceAccountNotFound
 	GroupTargetsMissing = "TargetNamespacesMissing"     // listed targets do not exist or are going: NamespaceNotFound
+	GroupUnattended     = "OperatorsUnattended"         // something of its operators cannot be written, or others undo it: TriedAgain
 )
 
 // GroupCondition is one thing that is the matter with a group.

@@ -47,6 +47,8 @@ type Scope struct {
 type ScopePlans struct {
 	Scope    Scope           `json:"scope"`
 	Position events.Position `json:"position"` // of the newest event this message takes into account
+	// Proof is that the hub told of Position (ProvePosition).
+	Proof []byte `json:"proof,omitempty"`
 	// Stopped is set while effects are stopped; the executor finishes no further step.
 	Stopped bool `json:"stopped,omitempty"`
 	// OperatorGroups counts the groups of the namespace; a plan begins only with exactly one (R-IP-42).
@@ -105,10 +107,12 @@ type Plan struct {
 // Grant is the signed and expiring permission to execute one plan (DESIGN D6). Signature is Ed25519
 // over the canonical JSON of the grant without it.
 type Grant struct {
-	Plan      string    `json:"plan"`
-	Digest    string    `json:"digest"`
-	Cluster   string    `json:"cluster"` // cluster id
-	Namespace string    `json:"namespace"`
+	Plan      string `json:"plan"`
+	Digest    string `json:"digest"`
+	Cluster   string `json:"cluster"` // cluster id
+	Namespace string `json:"namespace"`
+	// Account is the name of the service account that writes the plan's objects, "" for Chandler itself (R-OG-60).
+	Account   string    `json:"account,omitempty"`
 	Expires   time.Time `json:"expires"`
 	Signature []byte    `json:"signature,omitempty"`
 }
@@ -117,8 +121,9 @@ type Grant struct {
 // transitions, so that a report that was lost hides nothing.
 type ScopeReport struct {
 	Scope    Scope           `json:"scope"`
-	Epoch    int64           `json:"epoch"` // of the holder that reports
-	Seen     events.Position `json:"seen"`  // highest position that this cluster has acted on
+	Epoch    int64           `json:"epoch"`           // of the holder that reports
+	Seen     events.Position `json:"seen"`            // highest position that this cluster has acted on
+	Proof    []byte          `json:"proof,omitempty"` // of Seen, as it came with ScopePlans
 	Plans    []PlanReport    `json:"plans,omitempty"`
 	CSVs     []CSVReport     `json:"csvs,omitempty"`
 	Removals []RemovalReport `json:"removals,omitempty"`
@@ -194,5 +199,6 @@ type ClusterReport struct {
 	KubernetesVersion string          `json:"kubernetesVersion,omitempty"`
 	HolderEpoch       int64           `json:"holderEpoch"`
 	Seen              events.Position `json:"seen"`
+	Proof             []byte          `json:"proof,omitempty"` // as in ScopeReport
 	Reported          time.Time       `json:"reported"`
 }

@@ -37,7 +37,7 @@ func (r *renderer) deployment(d bundle.Deployment) error {
 	if _, err := d.Typed(); err != nil {
 		return errs.Wrap(errs.Invalid, err, "%s", r.csv.Name)
 	}
-	spec, err := decode(d.Spec)
+	spec, err := object(d.Spec)
 	if err != nil {
 		return err
 	}
@@ -54,8 +54,10 @@ func (r *renderer) deployment(d bundle.Deployment) error {
 	}
 	body := map[string]any{"spec": spec}
 	meta := child(body, "metadata")
-	set(meta, "labels", d.Labels, r.ownerLabels(), map[string]string{LabelDeploymentHash: hash(specHashLength, string(raw))})
+	set(meta, "labels", d.Labels)
 	setDefault(meta, "annotations", r.config.annotations)
+	disown(meta)
+	set(meta, "labels", r.ownerLabels(), map[string]string{LabelDeploymentHash: hash(specHashLength, string(raw))})
 	r.add(gvkDeployment, r.in.Namespace, d.Name, body)
 	return nil
 }

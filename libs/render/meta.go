@@ -2,7 +2,9 @@ package render
 
 import (
 	"crypto/sha256"
+	"maps"
 	"math/big"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -76,6 +78,49 @@ func supported(gvk schema.GroupVersionKind) (scope, bool) {
 		return clusterScoped, true
 	}
 	return namespaced, false
+}
+
+// Shared reports a kind of which several operators may bring the same object: accounts in one namespace, kinds that are
+// the cluster's in several. Each names itself in an annotation, and the object goes with the last of them.
+func Shared(gvk schema.GroupVersionKind) bool {
+	s, ok := supported(gvk)
+	return ok && s == clusterScoped || gvk == gvkServiceAccount
+}
+
+// alongside is the annotation by which an operator says that it brought an object (R-CSV-22).
+func (r *renderer) alongside() map[string]string {
+	owner := r.in.Namespace + "/" + r.csv.Name
+	return map[string]string{AnnotationInstalledAlongside + hash(apiHashLength, owner): owner}
+}
+
+// reservedName reports a name under which Kubernetes, or Chandler, keeps objects of its own that concern a whole cluster.
+func reservedName(name string) bool {
+	return strings.HasPrefix(name, "system:") || strings.HasPrefix(name, "system-") || strings.HasPrefix(name, "chandler-") ||
+		strings.HasPrefix(name, "chandler:")
+}
+
+// ownWords begin the labels and annotations that say who owns an object and how it was installed.
+var ownWords = []string{
+	"chandler-fleet.io/", AnnotationInstalledAlongside, "olm.owner", "olm.managed", "olm.copiedFrom", "olm.opgroup.permissions/",
+	"olm.operatorgroup.uid/",
+}
+
+// disown drops such words from the metadata of a manifest.
+func disown(meta map[string]any) {
+	for _, field := range []string{"labels", "annotations"} {
+		words, ok := meta[field].(map[string]any)
+		if !ok {
+			continue
+		}
+		maps.DeleteFunc(words, func(key string, _ any) bool { return own(key) })
+		if len(words) == 0 {
+			delete(meta, field)
+		}
+	}
+}
+
+func own(key string) bool {
+	return slices.ContainsFunc(ownWords, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
 }
 
 func (r *renderer) managedLabels() map[string]string { return map[string]string{LabelManaged: "true"} }

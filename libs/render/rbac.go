@@ -35,6 +35,7 @@ func (r *renderer) serviceAccounts() error {
 	for _, name := range sortedKeys(bodies) {
 		body := bodies[name]
 		set(child(body, "metadata"), "labels", r.ownerLabels())
+		set(child(body, "metadata"), "annotations", r.alongside())
 		r.add(gvkServiceAccount, r.in.Namespace, name, body)
 	}
 	return nil

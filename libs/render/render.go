@@ -65,6 +65,9 @@ func Render(in Input) ([]Object, error) {
 	if in.Namespace == "" {
 		return nil, errs.New(errs.Invalid, "render %s: no namespace", csv.Name)
 	}
+	if err := in.Content.CheckGroups(csv); err != nil {
+		return nil, err
+	}
 	cfg, err := parseConfig(in.Config)
 	if err != nil {
 		return nil, err
@@ -151,9 +154,8 @@ func (r *renderer) crds() error {
 			return err
 		}
 		meta := child(body, "metadata")
-		owner := r.in.Namespace + "/" + r.csv.Name
 		set(meta, "labels", map[string]string{LabelManaged: "true"})
-		set(meta, "annotations", map[string]string{AnnotationInstalledAlongside + hash(apiHashLength, owner): owner})
+		set(meta, "annotations", r.alongside())
 		r.add(gvkCRD, "", o.Name, body)
 	}
 	return r.checkConverted()
@@ -175,6 +177,10 @@ func (r *renderer) optional() error {
 		if gvk == gvkServiceAccount {
 			continue
 		}
+		if scope == clusterScoped && reservedName(o.Name) {
+			return errs.New(errs.Invalid, "%s: %s has a name that is reserved for Kubernetes and Chandler; rename it", r.csv.Name, o).
+				At("/metadata/name", "reserved-name")
+		}
 		body, err := decode(o.Raw)
 		if err != nil {
 			return err
@@ -183,13 +189,28 @@ func (r *renderer) optional() error {
 		namespace := ""
 		if scope == namespaced {
 			namespace = r.in.Namespace
+		} else {
+			set(child(body, "metadata"), "annotations", r.alongside())
 		}
 		r.add(gvk, namespace, o.Name, body)
 	}
 	return nil
 }
 
+// decode reads a manifest. What it says in the words of Chandler and OLM about owners and installation is dropped: only
+// who installs an object may say that.
 func decode(raw json.RawMessage) (map[string]any, error) {
+	m, err := object(raw)
+	if err != nil {
+		return nil, err
+	}
+	if meta, ok := m["metadata"].(map[string]any); ok {
+		disown(meta)
+	}
+	return m, nil
+}
+
+func object(raw json.RawMessage) (map[string]any, error) {
 	var m map[string]any
 	if err := utiljson.Unmarshal(raw, &m); err != nil {
 		return nil, errs.New(errs.Invalid, "manifest: %v", err).At("", "R-CAT-51")

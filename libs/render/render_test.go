@@ -181,7 +181,9 @@ func TestRefusals(t *testing.T) {
 		"deployment type":   {[]string{csv("deployment", `[{"name":"a","spec":{"replicas":"many"}}]`)}, "", "R-CSV-20"},
 		"kind":              {[]string{csv("deployment", "[]"), `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"}}`}, "", "R-CAT-53"},
 		"pod monitor":       {[]string{csv("deployment", "[]"), `{"apiVersion":"monitoring.coreos.com/v1","kind":"PodMonitor","metadata":{"name":"p"}}`}, "", "R-CAT-53"},
-		"crd v1beta1":       {[]string{csv("deployment", "[]"), `{"apiVersion":"apiextensions.k8s.io/v1beta1","kind":"CustomResourceDefinition","metadata":{"name":"p"}}`}, "", "R-CAT-59"},
+		"crd v1beta1":       {[]string{csv("deployment", "[]"), `{"apiVersion":"apiextensions.k8s.io/v1beta1","kind":"CustomResourceDefinition","metadata":{"name":"tides.sea.test"}}`}, "", "R-CAT-59"},
+		"crd of Kubernetes": {[]string{csv("deployment", "[]"), `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"roles.rbac.authorization.k8s.io"}}`}, "", bundle.RuleReserved},
+		"name of Chandler":  {[]string{csv("deployment", "[]"), `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRoleBinding","metadata":{"name":"chandler-executor"}}`}, "", "reserved-name"},
 		"config":            {[]string{csv("deployment", "[]")}, `{"env":"LOG=debug"}`, "R-SUB-14"},
 		"mount of a nobody": {[]string{csv("deployment", `[{"name":"a","spec":{}}]`)}, `{"volumeMounts":[{"name":"v","mountPath":"/v"}]}`, "R-SUB-14"},
 	} {
@@ -198,6 +200,50 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("got %v (%s), want rule %s", err, errs.KindOf(err), c.rule)
 			}
 		})
+	}
+}
+
+// TestOthersWords: what a manifest says in Chandler's and OLM's words of owners and installation is dropped wherever it
+// stands, what it says in its own is kept, and who brings an object that can be shared says so (R-CSV-22, R-IP-23).
+func TestOthersWords(t *testing.T) {
+	t.Parallel()
+	words := `{"chandler-fleet.io/pull-secret":"true","chandler-fleet.io/plan":"x","operatorframework.io/installed-alongside-1":"a/b","olm.owner":"z",` +
+		`"olm.owner.namespace":"z","olm.copiedFrom":"z","olm.opgroup.permissions/aggregate-to-admin":"true","olm.operatorgroup.uid/1":"","sea.test/kept":"yes"}`
+	meta := func(name string) string {
+		return `"metadata":{"name":"` + name + `","labels":` + words + `,"annotations":` + words + `}`
+	}
+	var raw [][]byte
+	for _, m := range []string{
+		`{"apiVersion":"operators.coreos.com/v1alpha1","kind":"ClusterServiceVersion",` + meta("a.v1") + `,"spec":{"install":{"strategy":"deployment","spec":{
+			"deployments":[{"name":"a","label":` + words + `,"spec":{}}],"permissions":[{"serviceAccountName":"a","rules":[]}]}}}}`,
+		`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",` + meta("tides.sea.test") + `}`,
+		`{"apiVersion":"v1","kind":"Secret",` + meta("s") + `}`,
+		`{"apiVersion":"v1","kind":"ServiceAccount",` + meta("a") + `}`,
+		`{"apiVersion":"scheduling.k8s.io/v1","kind":"PriorityClass",` + meta("p") + `}`,
+	} {
+		raw = append(raw, []byte(m))
+	}
+	content, err := bundle.FromManifests(raw)
+	fatal(t, err)
+	objects, err := render.Render(render.Input{Content: content, Namespace: "ops"})
+	fatal(t, err)
+	kept := 0
+	for _, o := range objects {
+		text, err := json.Marshal(o.Body["metadata"])
+		fatal(t, err)
+		kept += strings.Count(string(text), `"sea.test/kept"`)
+		for _, foreign := range []string{`chandler-fleet.io`, `"a/b"`, `"z"`, `olm.copiedFrom`, `olm.opgroup`, `olm.operatorgroup`} {
+			if strings.Contains(string(text), foreign) {
+				t.Errorf("%s keeps %s: %s", o, foreign, text)
+			}
+		}
+		shares := o.GVK.Kind == "CustomResourceDefinition" || render.Shared(o.GVK) && !strings.Contains(string(text), render.LabelPermissionsHash)
+		if named := strings.Contains(string(text), `"ops/a.v1"`); named != shares {
+			t.Errorf("%s names its owner: %v, want %v", o, named, shares)
+		}
+	}
+	if kept != 11 { // labels and annotations of five manifests, and the label of the Deployment
+		t.Errorf("%d words of the bundle's own are kept, want 11", kept)
 	}
 }
 

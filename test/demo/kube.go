@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
@@ -42,7 +44,7 @@ func (p *play) seenOn(ctx context.Context, cluster string) error {
 	if err != nil {
 		return err
 	}
-	csvs, err := dyn.Resource(csvResource).Namespace(namespace).List(ctx, metav1.ListOptions{})
+	csvs, err := p.mirrored(ctx, dyn)
 	if err != nil {
 		return err
 	}
@@ -70,6 +72,29 @@ func (p *play) seenOn(ctx context.Context, cluster string) error {
 		p.say(line)
 	}
 	return nil
+}
+
+const (
+	// mirrorLag bounds the wait for phases to be shown in the cluster: those that pass at once are not.
+	mirrorLag  = 15 * time.Second
+	mirrorPoll = 250 * time.Millisecond
+)
+
+// mirrored are the ClusterServiceVersions of the demo's namespace, once they show how the operators do.
+func (p *play) mirrored(ctx context.Context, dyn dynamic.Interface) (csvs *unstructured.UnstructuredList, err error) {
+	err = wait.PollUntilContextTimeout(ctx, mirrorPoll, mirrorLag, true, func(ctx context.Context) (bool, error) {
+		csvs, err = dyn.Resource(csvResource).Namespace(namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return false, err
+		}
+		for _, csv := range csvs.Items {
+			if phase, _, _ := unstructured.NestedString(csv.Object, "status", "phase"); phase != "Succeeded" {
+				return false, nil
+			}
+		}
+		return len(csvs.Items) > 0, nil
+	})
+	return csvs, err
 }
 
 func availability(d appsv1.Deployment) string {

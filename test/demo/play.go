@@ -52,6 +52,7 @@ func (p *play) harbour(ctx context.Context) error {
 		},
 		func(ctx context.Context) error { return p.story(ctx, "west") },
 		func(ctx context.Context) error { return p.reasons(ctx, "east", "tidegauge") },
+		func(ctx context.Context) error { return p.removal(ctx, "east", "tidegauge.v1.2.1") },
 	})
 }
 
@@ -242,6 +243,13 @@ func (p *play) reasons(ctx context.Context, cluster, operator string) error {
 		return errors.New("no plan for west")
 	}
 	_, err = p.run(ctx, "explain", "installplan/"+plans[0].Name, "--cluster", "west", "-n", namespace)
+	return err
+}
+
+// removal asks what uninstalling an operator with its definitions would do. Nothing is done.
+func (p *play) removal(ctx context.Context, cluster, csv string) error {
+	p.title("What uninstalling an operator with its definitions would take away, asked only")
+	_, err := p.run(ctx, "uninstall", csv, "--cluster", cluster, "-n", namespace, "--delete-crds", "--dry-run")
 	return err
 }
 

@@ -19,6 +19,7 @@ type operator struct {
 	configMap     string // an optional object
 	slip          bool   // fields that Kubernetes does not know
 	webhook       string // the deployment that validates what is written of its CRD
+	berth         string // the label of the nodes on which its pods run, where they need one; without, they give up soon
 }
 
 func (o operator) csv() string { return o.name + ".v" + o.version }
@@ -69,6 +70,9 @@ func (o operator) manifest() string {
 		fmt.Fprintf(&b, deploymentManifest, d, d, d, o.name, o.version)
 		if o.slip {
 			b.WriteString("              restartPolcy: Always\n")
+		}
+		if o.berth != "" {
+			fmt.Fprintf(&b, "              nodeSelector: {%s: ''}\n          progressDeadlineSeconds: 1\n", o.berth)
 		}
 	}
 	return b.String()

@@ -4,10 +4,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/protocol"
@@ -51,6 +54,99 @@ func TestDrift(t *testing.T) {
 	b.publish(s)
 	b.awaitDrift(t, o.csv(), "Deployment", func(d protocol.Drift) bool { return d.Corrected })
 	b.awaitImage(t, "registry.example.com/op:1.0.0")
+
+	b.testDriftOfRequirements(t, o)
+	b.testDriftOfGroups(t, s)
+}
+
+// testDriftOfRequirements: what an operator requires of its own objects comes back although its phase says that it waits
+// for it.
+func (b *bed) testDriftOfRequirements(t *testing.T, o operator) {
+	t.Helper()
+	must(t, b.kube.CoreV1().ServiceAccounts("ops").Delete(t.Context(), o.name, metav1.DeleteOptions{}))
+	b.awaitDrift(t, o.csv(), "ServiceAccount", func(d protocol.Drift) bool { return d.Missing && d.Corrected })
+	b.awaitCSV("ops", o.csv(), reached("Succeeded"))
+	if _, err := b.kube.CoreV1().ServiceAccounts("ops").Get(t.Context(), o.name, metav1.GetOptions{}); err != nil {
+		t.Errorf("the deleted account did not come back: %v", err)
+	}
+	dyn, err := dynamic.NewForConfig(b.cluster.RESTConfig())
+	must(t, err)
+	definitions := dyn.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+	must(t, definitions.Delete(t.Context(), "gauges."+o.group, metav1.DeleteOptions{}))
+	b.awaitDrift(t, o.csv(), "CustomResourceDefinition", func(d protocol.Drift) bool { return d.Missing && d.Corrected })
+	b.awaitCSV("ops", o.csv(), reached("Succeeded"))
+	if _, err := definitions.Get(t.Context(), "gauges."+o.group, metav1.GetOptions{}); err != nil {
+		t.Errorf("the deleted definition did not come back: %v", err)
+	}
+}
+
+// testDriftOfGroups: while nobody knows whom an operator serves, nothing of it is written: its pods would be told of all
+// namespaces.
+func (b *bed) testDriftOfGroups(t *testing.T, s protocol.ScopePlans) {
+	t.Helper()
+	s.OperatorGroups = 2
+	b.looked(t, s)
+	b.edit(t, "registry.example.com/edited:3")
+	for range 2 {
+		b.looked(t, s)
+	}
+	b.awaitImage(t, "registry.example.com/edited:3")
+	s.OperatorGroups = 1
+	b.publish(s)
+	b.awaitImage(t, "registry.example.com/op:1.0.0")
+}
+
+// TestAlone: an operator that cannot be written is told and tried again, and holds up no other one of its namespace.
+func TestAlone(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.start(b.config("one"))
+	tide, wind := operator{name: "tide", version: "1.0.0"}, operator{name: "wind", version: "1.0.0"}
+	s := b.scope("ops")
+	for _, o := range []operator{tide, wind} {
+		p := b.plan("ops", o.name, planned{content: o.content(t)})
+		b.want("ops", p)
+		c := b.finishes(t, "ops", p, o.csv())
+		s.Installed = append(s.Installed, protocol.Installed{CSV: o.csv(), Content: c.Content, Plan: p.ID})
+	}
+	b.publish(s)
+	deployments := b.kube.AppsV1().Deployments("ops")
+	d, err := deployments.Get(t.Context(), "tide-controller", metav1.GetOptions{})
+	must(t, err)
+	d.ObjectMeta = metav1.ObjectMeta{Name: d.Name, Labels: d.Labels}
+	d.Spec.Selector.MatchLabels = map[string]string{"somebody": "else"} // which no write can change
+	d.Spec.Template.Labels = d.Spec.Selector.MatchLabels
+	must(t, deployments.Delete(t.Context(), d.Name, metav1.DeleteOptions{}))
+	_, err = deployments.Create(t.Context(), d, metav1.CreateOptions{})
+	must(t, err)
+	unattended := func(r protocol.ScopeReport) bool {
+		return r.Group != nil && slices.ContainsFunc(r.Group.Conditions, func(c protocol.GroupCondition) bool {
+			return c.Type == protocol.GroupUnattended && strings.Contains(c.Message, tide.csv())
+		})
+	}
+	b.awaitReport(t, "the one that cannot be written", unattended)
+
+	must(t, deployments.Delete(t.Context(), "wind-controller", metav1.DeleteOptions{}))
+	await(t, "the other one's Deployment", func(ctx context.Context) error {
+		_, err := deployments.Get(ctx, "wind-controller", metav1.GetOptions{})
+		return err
+	})
+	b.awaitCSV("ops", wind.csv(), reached("Succeeded"))
+
+	must(t, deployments.Delete(t.Context(), d.Name, metav1.DeleteOptions{}))
+	b.awaitCSV("ops", tide.csv(), reached("Succeeded"))
+	b.awaitReport(t, "nothing in the way", func(r protocol.ScopeReport) bool { return r.Group != nil && !unattended(r) })
+}
+
+func (b *bed) awaitReport(t *testing.T, what string, ok func(protocol.ScopeReport) bool) {
+	t.Helper()
+	await(t, what, func(ctx context.Context) error {
+		r, known, err := b.report(ctx, "ops")
+		if err != nil || !known || !ok(r) {
+			return fmt.Errorf("told: %+v (%w)", r.Group, err)
+		}
+		return nil
+	})
 }
 
 // TestDriftOfARestart: what was changed while no executor ran is seen by the next one.

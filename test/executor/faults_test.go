@@ -63,7 +63,7 @@ func testUnread(t *testing.T, b *bed, ns string) {
 	c := b.finishes(t, ns, p, o.csv())
 	s := b.scope(ns)
 	s.Plans, s.Installed = nil, []protocol.Installed{{CSV: o.csv(), Content: c.Content, Plan: p.ID}}
-	dyn, err := dynamic.NewForConfig(b.cluster.RESTConfig())
+	dyn, err := dynamic.NewForConfig(b.asExecutor()) // nobody else may: TestMemory
 	must(t, err)
 	for what, patch := range map[string]string{
 		"unreadable": `{"spec":{"install":{"spec":{"deployments":[{}]}}}}`,
@@ -78,6 +78,11 @@ func testUnread(t *testing.T, b *bed, ns string) {
 		if _, err := b.kube.AppsV1().Deployments(ns).Get(t.Context(), ns+"-controller", metav1.GetOptions{}); err != nil {
 			t.Errorf("%s, it lost its Deployment: %v", what, err)
 		}
+	}
+	found, err := dyn.Resource(installedOperators()).Namespace(ns).Get(t.Context(), o.csv(), metav1.GetOptions{})
+	must(t, err)
+	if found.GetLabels()["chandler-fleet.io/managed"] != "true" {
+		t.Error("the lost label is not put back")
 	}
 	b.deleteCSV(t, ns, o.csv(), s.Installed[0])
 }

@@ -34,7 +34,7 @@ func TestRemoval(t *testing.T) {
 	must(t, err)
 	for name, test := range map[string]func(*testing.T, *removed){
 		"un-default": testRemovalLeavesData, "un-crds": testRemovalWithData, "un-needed": testRemovalOfWhatIsNeeded, "un-changed": testRemovalChanged,
-		"un-shared": testRemovalSpares, "un-unknown": testRemovalOfUnknown, "un-stop": testRemovalStops, "un-hand": testRemovalByHand, "un-terminating": testRemovalTerminating,
+		"un-shared": testRemovalSpares, "un-unknown": testRemovalOfUnknown, "un-stop": testRemovalStops, "un-hand": testRemovalByHand, "un-before": testRemovalSparesBefore, "un-terminating": testRemovalTerminating,
 	} {
 		t.Run(name, func(t *testing.T) { //nolint:paralleltest // see above
 			r := &removed{bed: b.on(t), t: t, ns: name, dyn: dyn}
@@ -193,6 +193,41 @@ func testRemovalLeavesData(t *testing.T, r *removed) {
 	r.publish(s)
 	r.awaitPlan(r.ns, again.ID, phase(protocol.PlanFinished))
 	r.awaitCSV(r.ns, r.csv(), func(n protocol.CSVReport) bool { return n.UID != c.UID && reached("Succeeded")(n) })
+}
+
+// testRemovalSparesBefore: an object that was there before Chandler is told to stay, and bears no word of the operator in the
+// end; a new version does not make it Chandler's (R-UNI-3).
+func testRemovalSparesBefore(t *testing.T, r *removed) {
+	t.Helper()
+	_, err := r.kube.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: r.ns}}, metav1.CreateOptions{})
+	must(t, err)
+	mine := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "settings", Labels: map[string]string{"mine": "yes"}, Annotations: map[string]string{"mine": "too"}},
+		Data:       map[string]string{"own": "word"},
+	}
+	mine, err = r.kube.CoreV1().ConfigMaps(r.ns).Create(t.Context(), mine, metav1.CreateOptions{})
+	must(t, err)
+	r.install()
+	again := r.bed.plan(r.ns, r.ns, r.content)
+	r.want(r.ns, again)
+	r.awaitPlan(r.ns, again.ID, phase(protocol.PlanFinished))
+	stays := protocol.Leftover{ObjectRef: protocol.ObjectRef{Version: "v1", Kind: "ConfigMap", Namespace: r.ns, Name: "settings"}, Reason: protocol.LeftNotOurs}
+	if p := r.show(); !slices.ContainsFunc(p.Stays, func(l protocol.Leftover) bool { return l.ObjectRef == stays.ObjectRef && l.Reason == stays.Reason }) {
+		t.Errorf("shown to stay: %+v", p.Stays)
+	}
+	r.ends(r.ask(""))
+	r.nothing()
+	left, err := r.kube.CoreV1().ConfigMaps(r.ns).Get(t.Context(), "settings", metav1.GetOptions{})
+	must(t, err)
+	if left.UID != mine.UID || left.Data["own"] != "word" || len(left.OwnerReferences) > 0 {
+		t.Errorf("left: %+v", left)
+	}
+	if diff := cmp.Diff(mine.Labels, left.Labels); diff != "" {
+		t.Errorf("labels: %s", diff)
+	}
+	if diff := cmp.Diff(mine.Annotations, left.Annotations); diff != "" {
+		t.Errorf("annotations: %s", diff)
+	}
 }
 
 // testRemovalWithData: custom resources go while the operator runs, which ends their finalizers; what hangs is named, and
@@ -436,6 +471,7 @@ func TestRemovalCrashes(t *testing.T) {
 		report, words := r.ends(r.ask("", r.crd()))
 		points := fuse.light(-1)
 		r.nothing()
+		b.Forget(r.ns) // else each next executor begins with a look at all of them
 		if r.crdExists() || len(report.Left) > 0 || words.RemovedReason != "Uninstalled" || words.UID == "" {
 			t.Errorf("life %d: the definition is there: %v; left %v; words %+v", n, r.crdExists(), report.Left, words)
 		}

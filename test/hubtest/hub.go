@@ -29,7 +29,7 @@ const Tenant = "default"
 // Hub is the hub as one cluster's executor sees it.
 type Hub struct {
 	JetStream jetstream.JetStream
-	Key       ed25519.PrivateKey // signs grants
+	Key       ed25519.PrivateKey // signs messages and grants
 	ClusterID string
 
 	tb     testing.TB
@@ -132,9 +132,13 @@ func (h *Hub) PublishAt(s protocol.ScopePlans) {
 	h.record.mu.Lock()
 	h.record.scopes[s.Scope.Namespace] = s
 	h.record.mu.Unlock()
-	raw, err := json.Marshal(s)
+	s.Proof = protocol.ProvePosition(s.Scope.ClusterID, s.Position, h.Key)
+	m := nats.NewMsg(protocol.PlansSubject(s.Scope))
+	var err error
+	m.Data, err = json.Marshal(s)
 	must(h.tb, err)
-	_, err = h.JetStream.Publish(h.tb.Context(), protocol.PlansSubject(s.Scope), raw)
+	m.Header.Set(protocol.HeaderSignature, protocol.SignMessage(m.Subject, m.Data, h.Key))
+	_, err = h.JetStream.PublishMsg(h.tb.Context(), m)
 	must(h.tb, err)
 }
 
@@ -144,6 +148,14 @@ func (h *Hub) Want(ns string, plans ...protocol.Plan) {
 	s := h.Scope(ns)
 	s.Plans = plans
 	h.Publish(s)
+}
+
+// Forget takes back what was said of a namespace: an executor that starts does not look at it.
+func (h *Hub) Forget(ns string) {
+	h.tb.Helper()
+	s, err := h.JetStream.Stream(h.tb.Context(), protocol.StreamPlans)
+	must(h.tb, err)
+	must(h.tb, s.Purge(h.tb.Context(), jetstream.WithPurgeSubject(protocol.PlansSubject(h.Scope(ns).Scope))))
 }
 
 // Store puts a bundle into the content subjects.

@@ -164,6 +164,8 @@ func validBody(method, path string) any {
 		return model.CreateOperatorGroup{Name: "a"}
 	case strings.HasSuffix(path, "/subscriptions"):
 		return subscribe("a", "a")
+	case strings.HasSuffix(path, "/rollback"):
+		return model.RollBack{}
 	case strings.Contains(path, "/subscriptions/"):
 		return subscribe("a", "a").SubscriptionSpec
 	case strings.HasSuffix(path, "/approve"):

@@ -24,6 +24,9 @@ const (
 	ColocationShared    = "shared"
 )
 
+// executorAccount is the account under which Chandler writes in clusters.
+const executorAccount = "chandler-executor"
+
 // MaxTargets bounds the explicit target namespaces: one RBAC set is made for each, and more than
 // this many is what the global form is for (R-OG-3).
 const MaxTargets = 100
@@ -119,19 +122,22 @@ func check(n *Name, s events.OperatorGroupSpec) error {
 	var v rule.Violations
 	if n != nil {
 		v.DNSLabelName("/cluster", n.Cluster)
-		v.DNSLabelName("/namespace", n.Namespace)
+		v.OpenNamespace("/namespace", n.Namespace)
 		v.DNSSubdomainName("/name", n.Name)
 	}
 	if len(s.TargetNamespaces) > MaxTargets {
 		v.Addf("/targetNamespaces", rule.MaxItems, "%d target namespaces are given, %d are allowed; leave the list out to serve all namespaces", len(s.TargetNamespaces), MaxTargets)
 	}
 	for i, ns := range s.TargetNamespaces {
-		v.DNSLabelName("/targetNamespaces/"+strconv.Itoa(i), ns)
+		v.OpenNamespace("/targetNamespaces/"+strconv.Itoa(i), ns)
 	}
 	checkSelector(&v, s.Selector)
 	checkProvided(&v, s)
 	if s.ServiceAccountName != "" {
 		v.DNSSubdomainName("/serviceAccountName", s.ServiceAccountName)
+		if s.ServiceAccountName == executorAccount {
+			v.Addf("/serviceAccountName", "reserved-account", "service account %q is the name of Chandler's own: choose another", s.ServiceAccountName)
+		}
 	}
 	v.OneOf("/upgradeStrategy", s.UpgradeStrategy, "", StrategyDefault, StrategyFailForward)
 	v.OneOf("/colocation", s.Colocation, "", ColocationShared)

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
 )
 
 // Names of rules. They are part of the API: clients compare them.
@@ -29,6 +30,7 @@ const (
 	Together      = "given-together"
 	NotChangeable = "not-changeable"
 	Object        = "json-object"
+	Reserved      = "reserved-namespace"
 )
 
 // Limits of names, as Kubernetes has them.
@@ -111,6 +113,15 @@ func All(err error) []*errs.Error {
 func (v *Violations) DNSLabelName(field, value string) {
 	v.pattern(field, value, MaxLabel, reLabel, DNSLabel,
 		"lower-case letters, digits and '-', beginning and ending with a letter or digit")
+}
+
+// OpenNamespace checks the name of a namespace that operators may be in, or have rights in: any but Chandler's own, where
+// what may do everything in the cluster lies.
+func (v *Violations) OpenNamespace(field, value string) {
+	v.DNSLabelName(field, value)
+	if value == events.SystemNamespace {
+		v.Addf(field, Reserved, "%s is %q, Chandler's own namespace: no operator is installed there or serves it; choose another", field, value)
+	}
 }
 
 // DNSSubdomainName checks a required DNS-1123 subdomain, such as the name of a subscription.

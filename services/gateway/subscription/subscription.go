@@ -86,7 +86,7 @@ func create(s State, c Create) ([]events.Payload, error) {
 	}
 	var v rule.Violations
 	v.DNSLabelName("/cluster", c.Name.Cluster)
-	v.DNSLabelName("/namespace", c.Name.Namespace)
+	v.OpenNamespace("/namespace", c.Name.Namespace)
 	v.DNSSubdomainName("/name", c.Name.Name)
 	spec := normal(c.Spec)
 	check(&v, spec)

@@ -41,6 +41,7 @@ func TestDecide(t *testing.T) {
 			history{events.SubscriptionCreated{Cluster: "spoke", Namespace: "ops", Name: "tidegauge", Spec: automatic}},
 			"",
 		},
+		{"create in Chandler's own namespace", nil, subscription.Create{Name: subscription.Name{Cluster: "spoke", Namespace: "chandler-system", Name: "tidegauge"}, Spec: spec}, nil, errs.Invalid},
 		{"create twice", history{created}, subscription.Create{Name: name, Spec: spec}, nil, errs.AlreadyExists},
 		{"create what was generated", history{generated}, subscription.Create{Name: name, Spec: spec}, nil, errs.AlreadyExists},
 		{"create without a package", nil, subscription.Create{Name: name, Spec: events.SubscriptionSpec{Catalog: "fleet"}}, nil, errs.Invalid},

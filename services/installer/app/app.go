@@ -98,7 +98,7 @@ func (a *App) wire(identity age.Identity, key ed25519.PrivateKey) error {
 	if err := a.tel.Table(read, hub.Metrics()...); err != nil {
 		return err
 	}
-	a.recorder = recorder.New(recorder.Config{Pool: a.pool, EventLog: a.log, Bus: a.bus, Log: a.tel.Log})
+	a.recorder = recorder.New(recorder.Config{Pool: a.pool, EventLog: a.log, Bus: a.bus, Log: a.tel.Log, Key: public})
 	return nil
 }
 

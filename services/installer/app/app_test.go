@@ -384,7 +384,8 @@ func TestClusterThatKnowsMoreThanTheRecord(t *testing.T) {
 	s := e.cluster("east")
 	id := e.propose(s, "etcd.v1.0.0", "Automatic")
 	e.planned(s, id)
-	e.report(s, protocol.ScopeReport{Seen: events.Position{Epoch: 1, N: 9000}})
+	seen := events.Position{Epoch: 1, N: 9000}
+	e.report(s, protocol.ScopeReport{Seen: seen, Proof: protocol.ProvePosition(s.ClusterID, seen, e.private)})
 	e.eventually("effects stopped in PLANS", func() bool { p, ok := e.plans(s); return ok && p.Stopped })
 	log := eventlog.New(e.pools[events.Gateway])
 	stop, is, err := log.EffectsStopped(t.Context())

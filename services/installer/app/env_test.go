@@ -46,6 +46,7 @@ type env struct {
 	cfg      app.Config
 	identity *age.X25519Identity
 	key      ed25519.PublicKey
+	private  ed25519.PrivateKey
 	pools    map[events.Writer]*pg.Pool
 	stop     func()
 }
@@ -57,7 +58,7 @@ func setup(t *testing.T) *env {
 		t.Fatal(err)
 	}
 	key := ed25519.NewKeyFromSeed([]byte("thirty-two bytes, only for tests"))
-	e := &env{t: t, db: pgtest.DB(t), nats: bustest.Start(t), identity: id, pools: map[events.Writer]*pg.Pool{}}
+	e := &env{t: t, db: pgtest.DB(t), nats: bustest.Start(t), identity: id, private: key, pools: map[events.Writer]*pg.Pool{}}
 	var ok bool
 	if e.key, ok = key.Public().(ed25519.PublicKey); !ok {
 		t.Fatal("not an Ed25519 key")

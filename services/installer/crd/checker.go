@@ -69,7 +69,7 @@ func (k *checker) written(object map[string]any) map[string]any {
 }
 
 // problems are what makes an object invalid in this version, sorted.
-func (k *checker) problems(object map[string]any) []string {
+func (k *checker) problems(ctx context.Context, object map[string]any, b *Budget) []string {
 	if k.structural == nil {
 		return nil
 	}
@@ -77,7 +77,9 @@ func (k *checker) problems(object map[string]any) []string {
 	found := validation.ValidateCustomResource(nil, o, k.openAPI)
 	if len(found) == 0 && k.rules != nil { // rules are evaluated over objects of the right form only
 		var broken field.ErrorList
-		broken, _ = k.rules.Validate(context.Background(), nil, k.structural, o, nil, celconfig.RuntimeCELCostBudget)
+		var rest int64
+		broken, rest = k.rules.Validate(ctx, nil, k.structural, o, nil, celconfig.RuntimeCELCostBudget)
+		b.Cost -= celconfig.RuntimeCELCostBudget - max(rest, 0)
 		found = append(found, broken...)
 	}
 	out := make([]string, 0, len(found))

@@ -50,6 +50,9 @@ func version(name string, served, storage bool, properties string) string {
 const (
 	namespaced = "  scope: Namespaced\n  versions:\n"
 	webhook    = "  conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1]}}\n"
+	converted  = "  conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {service: {namespace: ports, name: gauge, path: /convert}}}}\n"
+	taken      = "  conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {service: {namespace: other, name: rival, path: /convert}}}}\n"
+	none       = "  conversion: {strategy: None}\n"
 	size       = "            properties: {size: {type: integer}}"
 	sizeColor  = "            properties: {size: {type: integer}, color: {type: string}}"
 	sizeMax    = "            properties: {size: {type: integer, maximum: 5}}"
@@ -171,6 +174,27 @@ func TestVerdict(t *testing.T) {
 			live: namespaced + v1 + version("v2", true, false, size), next: webhook + namespaced + version("v1", true, false, size) + version("v2", true, true, size),
 			safe: true, irreversible: "stored as v2 from then on and converted",
 		},
+		"13 another's conversion goes elsewhere": {
+			live: taken + namespaced + v1, next: converted + namespaced + v1, owners: []string{"other/rival.v1"},
+			problem: "would be converted by ports/gauge/convert, and are converted by other/rival/convert; the definition is owned by other/rival.v1, too",
+		},
+		"13 another's objects would be converted": {
+			live: none + namespaced + v1, next: converted + namespaced + v1, owners: []string{"ports/gauge.v1", "other/rival.v1"},
+			problem: "would be converted by ports/gauge/convert, and are converted by nobody",
+		},
+		"13 another's objects would be converted no more": {
+			live: taken + namespaced + v1, next: none + namespaced + v1, owners: []string{"other/rival.v1"},
+			problem: "would be converted by nobody, and are converted by other/rival/convert",
+		},
+		"13 not: it is as it was": {
+			live: converted + namespaced + v1, next: converted + namespaced + v1, owners: []string{"ports/gauge.v1", "other/rival.v1"}, safe: true,
+		},
+		"13 not: the plan says nothing of it": {
+			live: taken + namespaced + v1, next: namespaced + v1, owners: []string{"other/rival.v1"}, safe: true,
+		},
+		"13 not: nobody else owns it": {
+			live: none + namespaced + v1, next: converted + namespaced + v1, owners: []string{"ports/gauge.v1"}, safe: true,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -186,7 +210,7 @@ func TestVerdict(t *testing.T) {
 				t.Fatalf("objects are listed in versions %q, want %q", got, c.versions)
 			}
 			for _, o := range c.objects {
-				j.Add(c.versions, o)
+				j.Add(t.Context(), c.versions, o)
 			}
 			v := j.Verdict(c.more)
 			if v.Safe != c.safe || v.Reversible != (c.irreversible == "") || v.Invalid != c.invalid || v.Checked != len(c.objects) {
@@ -224,7 +248,7 @@ func TestSampleIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 1000 {
-		j.Add("v1", gauge(fmt.Sprint("g", i), `{"size":9}`))
+		j.Add(t.Context(), "v1", gauge(fmt.Sprint("g", i), `{"size":9}`))
 	}
 	v := j.Verdict(false)
 	if v.Invalid != 1000 || len(v.Sample) != 10 || len(v.Problems) != 1 || len(v.Problems[0]) > 1000 {
@@ -242,7 +266,7 @@ func TestValuesStayOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j.Add("v1", gauge("one", `{"color":"hunter2"}`))
+	j.Add(t.Context(), "v1", gauge("one", `{"color":"hunter2"}`))
 	v := j.Verdict(false)
 	says(t, "problem", v.Problems, `spec.color: unsupported value: supported values: "red", "green"`)
 	if text := fmt.Sprint(v); strings.Contains(text, "hunter2") {

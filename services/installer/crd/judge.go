@@ -1,6 +1,7 @@
 package crd
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -31,6 +32,8 @@ type Input struct {
 	Owners []string
 	// Leaving are those of them that the plan replaces, or installs itself.
 	Leaving []string
+	// Budget is what the check may still cost; nil is a whole one.
+	Budget *Budget
 }
 
 // Judge makes one verdict: New, then Add for each object of each version of Versions, then Verdict.
@@ -44,11 +47,15 @@ type Judge struct {
 	was, is    map[string]*checker
 	dropped    map[string]int // fields that objects hold and the new schema does not know
 	unread     []string       // versions whose objects nobody can list
+	budget     *Budget
 }
 
 // New reads both definitions. Its error is errs.Invalid and names the one that cannot be read.
 func New(in Input) (*Judge, error) {
-	j := &Judge{was: map[string]*checker{}, is: map[string]*checker{}, dropped: map[string]int{}}
+	j := &Judge{was: map[string]*checker{}, is: map[string]*checker{}, dropped: map[string]int{}, budget: in.Budget}
+	if j.budget == nil {
+		j.budget = NewBudget()
+	}
 	if err := parse(in.Next, &j.next); err != nil {
 		return nil, errs.Wrap(errs.Invalid, err, "the definition of the plan")
 	}
@@ -183,17 +190,25 @@ func (j *Judge) Versions() []string {
 	return out
 }
 
-// Add takes one object as the cluster serves it in a version.
-func (j *Judge) Add(version string, object map[string]any) {
+// Add takes one object as the cluster serves it in a version, and reports whether it was checked: it is not once the
+// budget is used up or ctx has ended, and then no other is.
+func (j *Judge) Add(ctx context.Context, version string, object map[string]any) bool {
+	if j.budget.Spent() || ctx.Err() != nil {
+		return false
+	}
+	j.budget.Bytes -= size(object)
 	was := j.was[version]
+	before := was.problems(ctx, object, j.budget)
+	if ctx.Err() != nil {
+		return false
+	}
 	j.out.Checked++
-	before := was.problems(object)
 	for _, name := range was.checks {
 		is := j.is[name]
 		for _, field := range is.unknown(object) {
 			j.dropped[field]++
 		}
-		problems := slices.DeleteFunc(is.problems(object), func(p string) bool { return slices.Contains(before, p) })
+		problems := slices.DeleteFunc(is.problems(ctx, object, j.budget), func(p string) bool { return slices.Contains(before, p) })
 		if len(problems) == 0 {
 			continue
 		}
@@ -203,6 +218,7 @@ func (j *Judge) Add(version string, object map[string]any) {
 		}
 		break // an object counts once
 	}
+	return true
 }
 
 func nameOf(object map[string]any) string {

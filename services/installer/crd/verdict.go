@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
 	"github.com/chandler-fleet/chandler/libs/catalog/compare"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 )
@@ -25,6 +27,8 @@ import (
 //	    new definition has from then on                   stored version (R-CRD-3)
 //	12  conversion begins and the stored version moves    safe; cannot be undone: what is stored anew would be
 //	                                                      read without conversion
+//	13  objects would be converted by another webhook       refused, with the owners: their objects would be sent there
+//	    than now, or by none, and others own them, too
 //
 // Reversible is about going back afterwards; what the objects of that time say is checked when it is asked for, and what they could
 // say is a warning here.
@@ -32,6 +36,7 @@ func (j *Judge) Verdict(more bool) protocol.CRDVerdict {
 	j.out.More = more
 	if !j.created {
 		j.shape()
+		j.conversion()
 	}
 	if j.diff != nil {
 		j.storedVersions()
@@ -63,6 +68,37 @@ func (j *Judge) shape() {
 			j.problem("%s cannot change its %s from %s to %s: delete the definition, and with it its objects, before", j.next.Name, m.what, m.from, m.to)
 		}
 	}
+}
+
+// conversion is row 13. A definition that says nothing of conversion leaves it as it is.
+func (j *Judge) conversion() {
+	if len(j.others) == 0 || j.next.Spec.Conversion == nil || converter(j.next) == converter(j.live) {
+		return
+	}
+	j.problem("objects of %s would be converted by %s, and are converted by %s; the definition is owned by %s, too: uninstall one of the two",
+		j.next.Name, converter(j.next), converter(j.live), strings.Join(j.others, ", "))
+}
+
+// converter is where a definition sends its objects to be converted: namespace/service with the path, or a URL.
+func converter(c apiextensionsv1.CustomResourceDefinition) string {
+	if !converts(c) {
+		return "nobody"
+	}
+	if c.Spec.Conversion.Webhook == nil || c.Spec.Conversion.Webhook.ClientConfig == nil {
+		return "a webhook"
+	}
+	config := c.Spec.Conversion.Webhook.ClientConfig
+	if s := config.Service; s != nil {
+		out := s.Namespace + "/" + s.Name
+		if s.Path != nil {
+			out += *s.Path
+		}
+		return out
+	}
+	if config.URL != nil {
+		return *config.URL
+	}
+	return "a webhook"
 }
 
 // storedVersions is row 4.

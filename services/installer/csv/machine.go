@@ -49,6 +49,7 @@ import (
 //	Failed                certificates are due                               Pending (NeedsCertRotation)
 //	Failed                all healthy                                        Succeeded (InstallSucceeded)
 //	Failed                not healthy                                        Pending (NeedsReinstall)
+//	Replacing             nothing replaces it any more                       Pending (RequirementsUnknown)
 //	Replacing             the one that it replaces still exists              unchanged
 //	Replacing             its replacement is Succeeded                       Deleting (Replaced)
 //	Deleting              -                                                  the caller removes the object
@@ -225,6 +226,8 @@ func ofGroup(r Reason) bool {
 
 func fromReplacing(o Observation) next {
 	switch {
+	case o.Successor == nil:
+		return to(PhasePending, ReasonRequirementsUnknown, "the ClusterServiceVersion that was to replace it is gone")
 	case o.Predecessor != nil:
 		return next{} // the chain is removed from its oldest end
 	case o.Successor != nil && o.Successor.Phase == PhaseSucceeded:

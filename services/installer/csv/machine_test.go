@@ -58,7 +58,9 @@ func TestTable(t *testing.T) {
 		{"any: its static group does not provide its APIs", in(csv.PhasePending, csv.ReasonRequirementsUnknown), func(o *csv.Observation) {
 			o.Intersection = csv.ReasonCannotModifyStaticOperatorGroupProvidedAPIs
 		}, "Failed CannotModifyStaticOperatorGroupProvidedAPIs"},
-		{"any: not one that is replaced", in(csv.PhaseReplacing, csv.ReasonBeingReplaced), func(o *csv.Observation) { o.OperatorGroups = 0 }, ""},
+		{"any: not one that is replaced", in(csv.PhaseReplacing, csv.ReasonBeingReplaced), func(o *csv.Observation) {
+			o.OperatorGroups, o.Successor = 0, &csv.Neighbour{Name: "new", Phase: csv.PhasePending}
+		}, ""},
 		{"new", csv.Status{}, same, "Pending RequirementsUnknown"},
 		{"new, even without a group", csv.Status{}, func(o *csv.Observation) { o.OperatorGroups = 0 }, "Pending RequirementsUnknown"},
 		{"Pending: predecessor not upgradeable", in(csv.PhasePending, csv.ReasonRequirementsUnknown), func(o *csv.Observation) {
@@ -162,6 +164,13 @@ func TestTable(t *testing.T) {
 		{"Replacing: replacement Succeeded", in(csv.PhaseReplacing, csv.ReasonBeingReplaced), func(o *csv.Observation) {
 			o.Successor = &csv.Neighbour{Name: "new", Phase: csv.PhaseSucceeded}
 		}, "Deleting Replaced"},
+		{"Replacing: its replacement failed", in(csv.PhaseReplacing, csv.ReasonBeingReplaced), func(o *csv.Observation) {
+			o.Successor = &csv.Neighbour{Name: "new", Phase: csv.PhaseFailed}
+		}, ""},
+		{"Replacing: nothing replaces it any more", in(csv.PhaseReplacing, csv.ReasonBeingReplaced), same, "Pending RequirementsUnknown"},
+		{"Replacing: nothing replaces it any more, in the middle of a chain", in(csv.PhaseReplacing, csv.ReasonBeingReplaced), func(o *csv.Observation) {
+			o.Predecessor = &csv.Neighbour{Name: "older", Phase: csv.PhaseReplacing}
+		}, "Pending RequirementsUnknown"},
 		{"Deleting", in(csv.PhaseDeleting, csv.ReasonReplaced), same, ""},
 	}
 	for _, r := range rows {

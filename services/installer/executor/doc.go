@@ -32,7 +32,9 @@
 // A step that is Done never runs again. One that is Taken, after a crash or a failed try, is first
 // looked at: where the object already carries the step's digest it is not written again. One write of
 // the log ends a step and takes the next. Expiry of the grant and the base count before the first
-// step only: once begun, a plan is finished or aborted by name (DESIGN D6).
+// step only: once begun, a plan is finished or aborted by name (DESIGN D6): the removal of one of its operators ends one that is
+// stuck, and a plan whose InstalledOperator somebody deleted fails. Whether a plan is under way says its log alone: while
+// it cannot be read, the phases of its operators stay as they are.
 //
 // Objects go in by server-side apply, under one field manager for each operator (package and namespace).
 // Added to what was rendered are Chandler's own label and annotations, an owner reference to the
@@ -64,7 +66,8 @@
 // A Deployment that the API server calls has a certificate in a Secret (packages serving and certs), which is no
 // step of a plan, since its content is drawn in the cluster: it is there before the first object that needs it, a CRD
 // with a conversion webhook or the Deployment. Its CA is laid over whatever has the API server call. Webhook
-// configurations and APIServices come last, when the Deployments answer. A renewal is the phase NeedsCertRotation: the
+// configurations and APIServices come last, when the Deployments answer; where these failed, the plan ends without, and
+// the steps that it left are done when they have recovered. A renewal is the phase NeedsCertRotation: the
 // Secret, then the new CA beside the former one wherever the API server looks, then the pods. Where an operator goes
 // without a successor its CRDs are converted by name again (R-CSV-46).
 //

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
+	"github.com/chandler-fleet/chandler/services/installer/csv"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/certs"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/drift"
@@ -26,6 +28,8 @@ const (
 	correctedFor = 10 * time.Minute
 	// comparedAtOnce bounds what one look compares: after a restart everything is to be compared once.
 	comparedAtOnce = 10
+	// componentNotFound is the state of an object that is not there, in kstatus' words.
+	componentNotFound = "NotFound"
 )
 
 var gvkNamespace = schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
@@ -44,7 +48,7 @@ func watchedKinds() []watch.Kind {
 	conditions := managed(facts.GVKCondition)
 	conditions.Status = true
 	out := []watch.Kind{
-		managed(cluster.GVKInstalledOperator), deployments,
+		managed(cluster.GVKInstalledOperator), deployments, managed(cluster.GVKPolicy), managed(cluster.GVKPolicyBinding),
 		{GVK: gvkCRD, Resource: cluster.Resource(gvkCRD).Resource, Status: true},
 		{GVK: gvkNamespace, Resource: cluster.Resource(gvkNamespace).Resource, Labels: true},
 		conditions,
@@ -68,6 +72,10 @@ func (s *session) changed(c watch.Change) {
 	switch c.GVK {
 	case gvkCRD:
 		s.definitionChanged(c)
+	case cluster.GVKPolicy, cluster.GVKPolicyBinding:
+		if slices.Contains(cluster.Policies(), c.Name) {
+			s.policyTouched()
+		}
 	case gvkNamespace:
 		s.wake(c.Name)
 		s.namespaceChanged(c.Name)
@@ -113,6 +121,9 @@ func (s *session) surroundingsChanged() {
 }
 
 func (s *session) definitionChanged(c watch.Change) {
+	if c.Gone && s.mirrors.DefinitionGone(c.Name) {
+		s.wakeKnown()
+	}
 	if !c.Moved {
 		s.signals.Tell(c.Ref()) // its status, which somebody may wait for
 	}
@@ -129,26 +140,20 @@ func (s *session) definitionChanged(c watch.Change) {
 	}
 }
 
-// wake has a namespace looked at, if there is anything to do in it.
-func (s *session) wake(namespace string) {
-	if _, _, known := s.inbox.Get(namespace); known {
-		s.queue.Add(namespace)
-	}
-}
-
 // clean notes an object as Chandler has just left it.
 func (s *session) clean(o *unstructured.Unstructured) {
 	s.trail.Clean(refOf(o), watch.Mark(o))
 }
 
-func refOf(o *unstructured.Unstructured) protocol.ObjectRef {
-	gvk := o.GroupVersionKind()
-	return protocol.ObjectRef{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: o.GetNamespace(), Name: o.GetName()}
-}
-
 // drift compares what others wrote since the last look with what Chandler would write now, and puts it right or only
 // tells of it, as the cluster's settings say (R-CSV-24). What cannot be put right is told and tried again.
+//
+// Without exactly one operator group nobody knows whom the operators serve, and of a record that has gone back nothing is
+// believed: then what moved waits.
 func (w *work) drift(ctx context.Context) error {
+	if w.refused || !w.live.group.one {
+		return nil
+	}
 	if w.corrects() {
 		for _, ref := range w.uncorrected() {
 			w.trail.Again(w.ns, ref, 0)
@@ -158,45 +163,115 @@ func (w *work) drift(ctx context.Context) error {
 	w.forgetDrifts()
 	left := comparedAtOnce
 	for _, m := range w.members {
-		s, ok := w.subject(m)
-		if len(moved) == 0 || !ok || !w.atRest(m) {
+		s, ok := w.subjectAtRest(m)
+		if !ok {
 			continue
 		}
-		objects, f := w.objectsOf(ctx, s)
-		if f != nil {
-			continue
-		}
-		for _, o := range objects {
-			mark, ok := moved[refIn(o)]
-			if !ok || left == 0 {
-				continue
-			}
-			left--
-			delete(moved, refIn(o))
-			if err := w.compareOne(ctx, m, s, o, mark); err != nil {
-				return err
-			}
+		w.miss(m, moved)
+		if err := w.compareMoved(ctx, m, s, moved, &left); err != nil {
+			return err
 		}
 	}
 	w.putBack(moved, left == 0)
 	return nil
 }
 
-// compareOne keeps an object of which the comparison fails for the next look.
-func (w *work) compareOne(ctx context.Context, m *member, s subject, o render.Object, mark uint64) error {
-	err := w.compare(ctx, m, s, o)
-	if err == nil || final(ctx, err) {
-		return err
+// compareMoved compares what moved of one operator, as long as any are left for this look.
+func (w *work) compareMoved(ctx context.Context, m *member, s subject, moved map[protocol.ObjectRef]uint64, left *int) error {
+	if len(moved) == 0 {
+		return nil
 	}
-	w.cfg.Log.WarnContext(ctx, "drift is looked at again", "object", o.String(), "namespace", w.ns, "error", err)
-	w.trail.Again(w.ns, refIn(o), mark)
-	w.soon(errorPause)
+	objects, f := w.objectsOf(ctx, s)
+	if f != nil {
+		return nil
+	}
+	for _, o := range objects {
+		mark, ok := moved[refIn(o)]
+		if !ok || *left == 0 || !w.due(m, o) {
+			continue
+		}
+		*left--
+		delete(moved, refIn(o))
+		if err := w.compareOne(ctx, m, s, o, mark); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
-// putBack keeps what could not be compared now: while an operator is on its way, its objects are not its last ones.
+func (w *work) subjectAtRest(m *member) (subject, bool) {
+	s, ok := w.subject(m)
+	return s, ok && (w.atRest(m) || w.wanting(m))
+}
+
+// wanting reports an operator that was installed and now lacks what it requires, perhaps an object of its own.
+func (w *work) wanting(m *member) bool {
+	return m.status.Phase == csv.PhasePending && m.status.Reason == csv.ReasonRequirementsNotMet && !w.planned(m.name()) && w.successor(m) == nil
+}
+
+// miss adds the objects of an operator that are not there: of what was deleted while nobody watched there is no news.
+// Deployments are the phases' matter.
+func (w *work) miss(m *member, moved map[protocol.ObjectRef]uint64) {
+	for _, c := range w.live.components[m.name()] {
+		if c.Status == componentNotFound && c.Kind != gvkDeployment.Kind && (w.corrects() || !w.drifting(c.ObjectRef)) {
+			moved[c.ObjectRef] = 0
+		}
+	}
+}
+
+// drifting reports an object of which a drift is told.
+func (w *work) drifting(ref protocol.ObjectRef) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_, told := w.drifts[w.ns][ref]
+	return told
+}
+
+// due reports an object that moved and may be compared now: what runs of an operator that wants something waits for its
+// phase, and what others change over and over for its time.
+func (w *work) due(m *member, o render.Object) bool {
+	if w.wanting(m) && sortOf(o) != gvkCRD.Kind {
+		return false
+	}
+	waits := w.waits(m.name(), refIn(o).String())
+	if waits {
+		w.undone(refIn(o))
+	}
+	return !waits
+}
+
+// undone has an object told as it is while it waits to be put right once more.
+func (w *work) undone(ref protocol.ObjectRef) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if d, told := w.drifts[w.ns][ref]; told {
+		d.Corrected = false
+		w.drifts[w.ns][ref] = d
+	}
+}
+
+// compareOne keeps an object of which the comparison fails for a later look.
+func (w *work) compareOne(ctx context.Context, m *member, s subject, o render.Object, mark uint64) error {
+	err := w.compare(ctx, m, s, o)
+	if err != nil {
+		w.trail.Again(w.ns, refIn(o), mark)
+	}
+	return w.alone(ctx, m.name(), refIn(o).String(), err)
+}
+
+// putBack keeps what could not be compared now: while an operator is on its way, its objects are not its last ones; and
+// some wait for their time.
 func (w *work) putBack(moved map[protocol.ObjectRef]uint64, more bool) {
 	resting := !slices.ContainsFunc(w.members, func(m *member) bool { return !w.atRest(m) })
+	for _, m := range w.members {
+		maps.DeleteFunc(moved, func(ref protocol.ObjectRef, mark uint64) bool {
+			waits := w.pace.Wait(w.item(m.name(), ref.String()), w.cfg.Now()) > 0
+			if waits {
+				w.trail.Again(w.ns, ref, mark)
+			}
+			return waits
+		})
+	}
 	if len(moved) == 0 || resting && !more {
 		return // what is left belongs to no plan's objects, and others look after it
 	}
@@ -206,15 +281,6 @@ func (w *work) putBack(moved map[protocol.ObjectRef]uint64, more bool) {
 	if more {
 		w.soon(time.Second)
 	}
-}
-
-// refIn is the name under which a rendered object stands in the cluster.
-func refIn(o render.Object) protocol.ObjectRef {
-	gvk := o.GVK
-	if gvk == cluster.GVKCSV {
-		gvk = cluster.GVKInstalledOperator
-	}
-	return protocol.ObjectRef{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: o.Namespace, Name: o.Name}
 }
 
 func (w *work) corrects() bool {
@@ -236,17 +302,19 @@ func (w *work) compare(ctx context.Context, m *member, s subject, o render.Objec
 	}
 	found := protocol.Drift{ObjectRef: refOf(want), Missing: live == nil, Since: w.cfg.Now().UTC().Truncate(time.Second)}
 	if live != nil {
-		if live.GetAnnotations()[annotationPlan] != s.plan && o.Namespace == "" || drift.Holds(want.Object, live.Object) {
+		drift.LeaveReplicas(want, live)
+		if live.GetAnnotations()[annotationPlan] != s.plan && shared(o, live) || drift.Holds(want.Object, live.Object) {
 			return w.steady(live) // of a shared object the one who wrote it last is the owner of its body
 		}
 		would, err := w.client.WouldApply(ctx, want, w.manager(s.bundle.Package))
-		if err != nil {
+		if err != nil { // it differs, and what would come of a write is not known
+			w.noteDrift(m, found)
 			return err
 		}
 		if found.Fields = drift.Fields(would.Object, live.Object); len(found.Fields) == 0 {
 			return w.steady(live)
 		}
-		found.Manager, found.Since = lastManager(live, w.manager(s.bundle.Package), found.Since)
+		found.Manager, found.Since = drift.LastManager(live, w.manager(s.bundle.Package), found.Since)
 	}
 	w.cfg.Log.InfoContext(ctx, "object differs from what was installed", "object", found.String(), "namespace", w.ns, "missing", found.Missing, "fields", len(found.Fields), "by", found.Manager)
 	if w.corrects() {
@@ -259,12 +327,31 @@ func (w *work) compare(ctx context.Context, m *member, s subject, o render.Objec
 			m.object = written
 		}
 		found.Corrected = true
+		w.corrected(m, found)
 	} else { // it may be what an operator requires
 		w.facts.ForgetNamespace(w.ns)
 		w.soon(time.Second)
 	}
 	w.noteDrift(m, found)
 	return nil
+}
+
+// corrected notes that a drift was put right: with others who write the same again and again nobody fights at the speed
+// of a watch. What the operator lacked may be there now.
+func (w *work) corrected(m *member, d protocol.Drift) {
+	by := []string{d.Manager}
+	for _, f := range d.Fields {
+		by = append(by, f.Path)
+	}
+	text := m.name() + ": " + d.String() + " is put right and changed again, over and over, by " + cmp.Or(d.Manager, "somebody")
+	w.pace.Corrected(w.item(m.name(), d.ObjectRef.String()), strings.Join(by, " "), text+": have that stop, or have it configured in the subscription", w.cfg.Now())
+	w.facts.ForgetNamespace(w.ns)
+	if d.Kind == gvkCRD.Kind {
+		w.facts.ForgetCRD(d.Name)
+	}
+	if w.wanting(m) {
+		w.soon(time.Second)
+	}
 }
 
 // steady notes an object that is as it should be.
@@ -296,6 +383,7 @@ func (w *work) forgetDrifts() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	maps.DeleteFunc(w.drifts[w.ns], func(_ protocol.ObjectRef, d drifted) bool { return !w.lives(d.operator) })
+	w.pace.Keep(w.ns, w.lives)
 }
 
 // uncorrected are the drifts of the namespace that were only told.
@@ -309,37 +397,4 @@ func (w *work) uncorrected() []protocol.ObjectRef {
 		}
 	}
 	return out
-}
-
-// driftOf is what is told of an operator, by object.
-func (w *work) driftOf(name string) []protocol.Drift {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	var out []protocol.Drift
-	for ref, d := range w.drifts[w.ns] {
-		if d.operator != name {
-			continue
-		}
-		if age := w.cfg.Now().Sub(d.Since); d.Corrected && age > correctedFor {
-			delete(w.drifts[w.ns], ref)
-			continue
-		}
-		out = append(out, d.Drift)
-	}
-	slices.SortFunc(out, func(a, b protocol.Drift) int { return strings.Compare(a.Group+a.String(), b.Group+b.String()) })
-	return out
-}
-
-// lastManager names who wrote an object last beside Chandler and Kubernetes, and when; since where nobody is known.
-func lastManager(live *unstructured.Unstructured, own string, since time.Time) (string, time.Time) {
-	name, at := "", time.Time{}
-	for _, f := range live.GetManagedFields() {
-		if f.Subresource == "" && f.Manager != own && f.Manager != watch.KubernetesManager && f.Time != nil && !f.Time.Time.Before(at) {
-			name, at = f.Manager, f.Time.UTC()
-		}
-	}
-	if name == "" {
-		return "", since
-	}
-	return name, at
 }

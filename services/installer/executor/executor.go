@@ -102,7 +102,7 @@ func New(cfg Config) (*Executor, error) {
 	}
 	cfg.Timing = cfg.Timing.withDefaults()
 	cfg.Log = cfg.Log.With("cluster", cfg.Cluster)
-	h := hub.New(cfg.JetStream, cfg.Tenant, cfg.ClusterID)
+	h := hub.New(cfg.JetStream, cfg.Tenant, cfg.ClusterID, cfg.GrantKey)
 	return &Executor{
 		cfg: cfg, hub: h, contents: hub.NewContents(h), inbox: hub.NewInbox(),
 		reporter: hub.NewReporter(h, cfg.Log, cfg.Timing.Resend, cfg.Now),
@@ -174,8 +174,8 @@ func (e *Executor) serve(ctx context.Context, base *cluster.Base, lease *cluster
 		return false, err
 	}
 	e.held.Store(epoch)
-	if err := base.Fence(ctx, epoch); err != nil {
-		return false, fmt.Errorf("epoch %d: %w", epoch, err)
+	if err := hold(ctx, base, epoch); err != nil {
+		return false, err
 	}
 	client, err := base.InEpoch(epoch)
 	if err != nil {
@@ -186,8 +186,17 @@ func (e *Executor) serve(ctx context.Context, base *cluster.Base, lease *cluster
 		return false, err
 	}
 	e.cfg.Log.InfoContext(ctx, "executor holds the cluster", "epoch", epoch, "kubernetes", version)
-	s := newSession(e, client, lease, version, seen)
+	s := newSession(e, base, client, lease, version, seen)
 	return true, s.run(ctx)
+}
+
+// hold has the API server keep everybody else out of what the executor writes, and returns when it does: those of lower
+// epochs altogether, others from what it remembers.
+func hold(ctx context.Context, base *cluster.Base, epoch int64) error {
+	if err := base.Fence(ctx, epoch); err != nil {
+		return fmt.Errorf("epoch %d: %w", epoch, err)
+	}
+	return base.KeepMemory(ctx, epoch)
 }
 
 // listen keeps the inbox true: news as they come, and the last values at the start and again and again.
@@ -208,7 +217,8 @@ func (e *Executor) listen(ctx context.Context) {
 		}()
 	}
 	for ctx.Err() == nil {
-		plans, err := e.hub.Plans(ctx, refused)
+		missed := 0
+		plans, err := e.hub.Plans(ctx, func(err error) { missed++; refused(err) })
 		wait := e.cfg.Timing.Reread
 		switch {
 		case err != nil:
@@ -218,7 +228,7 @@ func (e *Executor) listen(ctx context.Context) {
 			for _, p := range plans {
 				e.inbox.Settle(p)
 			}
-			e.inbox.Ready()
+			e.inbox.Ready(missed)
 		}
 		pause(ctx, wait)
 	}
@@ -230,9 +240,10 @@ func (e *Executor) reportTrouble(err error) {
 	if state == "" {
 		return
 	}
+	seen, proof := e.inbox.Highest()
 	e.reporter.Cluster(protocol.ClusterReport{
 		Tenant: e.cfg.Tenant, Cluster: e.cfg.Cluster, ClusterID: e.cfg.ClusterID,
-		State: state, Reason: reason, Message: err.Error(), HolderEpoch: e.held.Load(), Seen: e.inbox.Highest(),
+		State: state, Reason: reason, Message: err.Error(), HolderEpoch: e.held.Load(), Seen: seen, Proof: proof,
 	})
 	if e.standby.Load() {
 		return // the holder speaks for the scopes

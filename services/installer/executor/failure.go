@@ -12,6 +12,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/drift"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/hub"
 )
 
@@ -44,7 +45,9 @@ const (
 	reasonBehind           = "RecordBehind"
 	reasonNoGroup          = "NoOperatorGroup"
 	reasonManyGroups       = "TooManyOperatorGroups"
+	reasonReserved         = "NamespaceReserved"
 	reasonBase             = "BaseChanged"
+	reasonAborted          = "Aborted"
 	reasonContent          = "ContentUnavailable"
 	reasonUnsupported      = "UnsupportedBundle"
 	reasonPredecessor      = "PredecessorNotReplaced"
@@ -54,6 +57,7 @@ const (
 	reasonCertificate      = "CertificateInvalid"
 	reasonRightsOfExecutor = "InsufficientRights"
 	reasonDenied           = "AdmissionDenied"
+	reasonFenceAhead       = "FenceAhead"
 )
 
 // failure is why a plan does not go on.
@@ -86,6 +90,8 @@ func classify(err error) failure {
 		f.reason = reasonInternal
 	case isDenied(err):
 		f.reason = reasonDenied
+	case errs.Is(err, errs.Forbidden): // a record of Chandler's that the hub granted nobody
+		f.reason = reasonGrant
 	case cluster.IsUntypable(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsMethodNotSupported(err), apierrors.IsNotAcceptable(err):
 		f.class, f.reason = classPermanent, reasonInvalid
 	case apierrors.IsRequestEntityTooLargeError(err):
@@ -164,6 +170,8 @@ func trouble(err error) (state, reason string) {
 	const unreachable, unauthorized = "Unreachable", "Unauthorized"
 	_, isDNS := errors.AsType[*net.DNSError](err)
 	switch {
+	case cluster.IsFenceAhead(err):
+		return unreachable, reasonFenceAhead
 	case errs.Is(err, errs.Conflict), apierrors.IsConflict(err):
 		return "", ""
 	case apierrors.IsUnauthorized(err):
@@ -180,4 +188,32 @@ func trouble(err error) (state, reason string) {
 		return unreachable, reasonTimeout
 	}
 	return unreachable, reasonServer
+}
+
+// item names something that is kept for an operator, "" for all of the namespace.
+func (w *work) item(operator, what string) drift.Item {
+	return drift.Item{Namespace: w.ns, Operator: operator, What: what}
+}
+
+// alone notes what could not be done for one operator, "" for what all of the namespace share, so that the others go on,
+// and has it tried again; nil forgets it. What ends the session stays an error.
+func (w *work) alone(ctx context.Context, operator, what string, err error) error {
+	i := w.item(operator, what)
+	if err == nil {
+		w.pace.Succeeded(i)
+		return nil
+	}
+	if final(ctx, err) {
+		return err
+	}
+	w.cfg.Log.WarnContext(ctx, "operator is not as it should be; it is tried again", "csv", operator, "namespace", w.ns, "part", what, "error", err)
+	w.soon(w.pace.Failed(i, strings.TrimPrefix(operator+": ", ": ")+what+": "+err.Error(), w.cfg.Now()))
+	return nil
+}
+
+// waits reports what failed for an operator a moment ago and is not to be tried yet, and sees to it that it will be.
+func (w *work) waits(operator, what string) bool {
+	wait := w.pace.Wait(w.item(operator, what), w.cfg.Now())
+	w.soon(wait)
+	return wait > 0
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -21,6 +22,21 @@ import (
 // maxTransitions bounds one look: a chain of ClusterServiceVersions makes a handful, and a machine that
 // went round must not hold a worker.
 const maxTransitions = 50
+
+// Parts of the care for an operator of which each may fail for itself (work.alone).
+const (
+	partPhase       = "phase"
+	partObjects     = "objects"
+	partLook        = "appearance" // what overlays say of its objects
+	partLabel       = "label"
+	partRights      = "rights in target namespaces"
+	partHalt        = "end of Deployments of an operator whose APIs are another group's"
+	partRemains     = "removal of what a deleted operator leaves"
+	partComponents  = "look at its objects"
+	partLogs        = "removal of old step logs"
+	partCondition   = "operator condition"
+	partPullSecrets = "pull secrets"
+)
 
 var gvkDeployment = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 
@@ -117,6 +133,23 @@ func (w *work) arrange(ctx context.Context) error {
 	return nil
 }
 
+// copyPullSecrets keeps the pull secrets where the operators of the namespace find them (R-IP-22). While one of these
+// cannot be read, they stay.
+func (w *work) copyPullSecrets(ctx context.Context) error {
+	if w.stopped() != nil || w.waits("", partPullSecrets) {
+		return nil
+	}
+	var accounts []string
+	for _, m := range w.members {
+		accounts = append(accounts, csv.Accounts(m.csv.Spec)...)
+	}
+	if len(accounts) == 0 && len(w.unread) > 0 {
+		return nil
+	}
+	slices.Sort(accounts)
+	return w.alone(ctx, "", partPullSecrets, w.around.Copy(ctx, w.ns, w.live.around.PullSecrets, slices.Compact(accounts), w.clean))
+}
+
 // prepare makes, right before Deployments of an operator are written, what they cannot start without. A failure holds
 // them back.
 func (w *work) prepare(ctx context.Context, s subject) (*failure, error) {
@@ -129,13 +162,22 @@ func (w *work) prepare(ctx context.Context, s subject) (*failure, error) {
 }
 
 func (w *work) load(ctx context.Context) error {
-	list, err := w.client.List(ctx, cluster.GVKInstalledOperator, w.ns, selectManaged)
+	list, err := w.client.ListServed(ctx, cluster.GVKInstalledOperator, w.ns)
 	if err != nil {
 		return err
 	}
 	w.members, w.aside, w.unread = w.members[:0], nil, map[string]string{}
 	for i := range list {
-		m, err := parseMember(&list[i])
+		o := &list[i]
+		if o.GetLabels()[cluster.LabelManaged] != "true" {
+			if o, err = w.relabel(ctx, o); err != nil {
+				return err
+			}
+		}
+		if o == nil {
+			continue
+		}
+		m, err := parseMember(o)
 		if err != nil {
 			w.unread[list[i].GetName()] = list[i].GetAnnotations()[annotationPlan]
 			w.cfg.Log.WarnContext(ctx, "ClusterServiceVersion is not followed", "name", list[i].GetName(), "namespace", w.ns, "error", err)
@@ -149,6 +191,30 @@ func (w *work) load(ctx context.Context) error {
 	return nil
 }
 
+// relabel puts Chandler's label back on an InstalledOperator of one of its plans. Until that is done nobody follows it,
+// and it is not gone either; nil says so. One that neither a plan nor the record knows is nobody's.
+func (w *work) relabel(ctx context.Context, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	plan := o.GetAnnotations()[annotationPlan]
+	if w.execution(plan) == nil && !slices.ContainsFunc(w.plans.Installed, func(i protocol.Installed) bool { return i.CSV == o.GetName() }) {
+		return nil, nil //nolint:nilnil // it is not followed
+	}
+	w.unread[o.GetName()] = plan
+	if w.refused || w.stopped() != nil || w.waits(o.GetName(), partLabel) {
+		return nil, nil //nolint:nilnil // it is not followed now
+	}
+	if err := w.at("before label put back"); err != nil {
+		return nil, err
+	}
+	patch := []byte(`{"metadata":{"labels":{"` + cluster.LabelManaged + `":"true"}}}`)
+	labelled, err := w.client.MergePatch(ctx, cluster.GVKInstalledOperator, w.ns, o.GetName(), patch)
+	if err != nil {
+		return nil, w.alone(ctx, o.GetName(), partLabel, err)
+	}
+	delete(w.unread, o.GetName())
+	w.cfg.Log.InfoContext(ctx, "InstalledOperator has Chandler's label again", "name", o.GetName(), "namespace", w.ns)
+	return labelled, w.alone(ctx, o.GetName(), partLabel, w.at("label put back"))
+}
+
 // advance makes at most one transition of each member.
 func (w *work) advance(ctx context.Context) (moved bool, err error) {
 	if len(w.members) == 0 {
@@ -159,24 +225,35 @@ func (w *work) advance(ctx context.Context) (moved bool, err error) {
 		return false, err
 	}
 	for _, m := range w.members {
-		o, err := w.observe(ctx, m, deployments)
-		if err != nil {
-			return moved, err
-		}
-		t, ok := csv.Next(m.status, o)
-		w.soon(csv.Wake(m.status, o))
-		if !ok {
-			if err := w.noteRequirements(ctx, m, o); err != nil {
-				return moved, err
-			}
+		if w.frozen(m) {
 			continue
 		}
-		if err := w.write(ctx, m, t, o); err != nil {
+		went, err := w.advanceOne(ctx, m, deployments)
+		if err := w.alone(ctx, m.name(), partPhase, err); err != nil {
 			return moved, err
 		}
-		moved = moved || t.Reason != csv.ReasonInstallWaiting
+		moved = moved || went
 	}
 	return moved, nil
+}
+
+// advanceOne reports a transition after which the others may go on.
+func (w *work) advanceOne(ctx context.Context, m *member, deployments []appsv1.Deployment) (moved bool, err error) {
+	o, err := w.observe(ctx, m, deployments)
+	if err != nil {
+		return false, err
+	}
+	t, ok := csv.Next(m.status, o)
+	w.soon(csv.Wake(m.status, o))
+	if !ok {
+		return false, w.noteRequirements(ctx, m, o)
+	}
+	if m.status.Phase == csv.PhaseReplacing && t.Phase == csv.PhasePending {
+		if back, err := w.restored(ctx, m); err != nil || !back {
+			return false, err
+		}
+	}
+	return t.Reason != csv.ReasonInstallWaiting, w.write(ctx, m, t, o)
 }
 
 // write puts one transition into the object's status, by compare-and-set.
@@ -240,25 +317,33 @@ func (w *work) act(ctx context.Context) (acted bool, err error) {
 		return false, nil
 	}
 	for _, m := range w.members {
-		switch m.status.Phase {
-		case csv.PhaseInstallReady:
-			if _, planned := w.wanted[m.name()]; planned {
-				continue // its plan is about to write the Deployments
-			}
-			done, err := w.repair(ctx, m)
-			if err != nil {
-				return acted, err
-			}
-			acted = acted || done
-		case csv.PhaseDeleting:
-			if err := w.remove(ctx, m); err != nil {
-				return acted, err
-			}
-			acted = true
-		default:
+		if w.waits(m.name(), partObjects) {
+			continue
 		}
+		done, err := w.actOne(ctx, m)
+		if err := w.alone(ctx, m.name(), partObjects, err); err != nil {
+			return acted, err
+		}
+		acted = acted || done
 	}
 	return acted, nil
+}
+
+func (w *work) actOne(ctx context.Context, m *member) (acted bool, err error) {
+	switch m.status.Phase {
+	case csv.PhaseInstallReady:
+		if w.planned(m.name()) {
+			return false, nil // its plan is about to write the Deployments
+		}
+		return w.repair(ctx, m)
+	case csv.PhaseInstalling, csv.PhaseFailed:
+		return w.summon(ctx, m)
+	case csv.PhaseDeleting:
+		err = w.remove(ctx, m)
+		return err == nil, err
+	default:
+		return false, nil
+	}
 }
 
 // repair writes again, as its plan had them and under the overlays of now, the objects of an operator that are not as
@@ -284,7 +369,13 @@ func (w *work) repair(ctx context.Context, m *member) (bool, error) {
 		if o.GVK == cluster.GVKCSV || o.GVK == gvkCRD {
 			continue
 		}
-		if _, err := w.reapply(ctx, s, o); err != nil {
+		_, err := w.reapply(ctx, s, o)
+		if apierrors.IsConflict(err) {
+			w.cfg.Log.WarnContext(ctx, "operator cannot be repaired", "csv", m.name(), "namespace", w.ns, "error", err)
+			w.soon(gatePause)
+			return false, nil
+		}
+		if err != nil {
 			return false, err
 		}
 	}

@@ -17,10 +17,11 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/csv"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/groups"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/uninstall"
 	"github.com/chandler-fleet/chandler/services/installer/group"
 )
 
-// namespacesFor is how long a look waits for the namespaces of the cluster at the start of a session.
+// namespacesFor is how long a look waits for the namespaces of the cluster, and the claims, at the start of a session.
 const namespacesFor = 10 * time.Second
 
 // liveGroup is the operator group of a namespace as it is in the cluster now.
@@ -109,18 +110,26 @@ func (w *work) standings(ctx context.Context) (out []group.Standing, claims []gr
 			continue
 		}
 		s, _, err := w.standing(ctx, p)
+		if errs.Is(err, errs.Unavailable) {
+			return nil, nil, err // another group could take its APIs
+		}
 		if err != nil {
 			w.cfg.Log.WarnContext(ctx, "operator group is left out of intersections", "group", s.String(), "error", err)
 			continue
 		}
 		out = append(out, s)
 	}
-	list, err := w.client.Metadata.Resource(cluster.Resource(cluster.GVKInstalledOperator)).List(ctx, metav1.ListOptions{LabelSelector: selectManaged})
+	within, cancel := context.WithTimeout(ctx, namespacesFor)
+	defer cancel()
+	list, err := w.client.Metadata.Resource(cluster.Resource(cluster.GVKInstalledOperator)).List(within, metav1.ListOptions{}) // also of those that lost their label
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, o := range list.Items {
 		claims = append(claims, groups.Claim{Namespace: o.Namespace, CSV: o.Name, APIs: group.Split(o.Annotations[render.AnnotationProvidedAPIs])})
+		if p, _, known := w.inbox.Get(o.Namespace); known && p.OperatorGroups > 1 {
+			out = append(out, groups.StoodBefore(o.Namespace, o.Annotations))
+		}
 	}
 	return out, claims, nil
 }
@@ -131,12 +140,6 @@ func (s *session) namespaceChanged(name string) {
 		if p.OperatorGroups == 1 && group.Follows(p.OperatorGroup.Spec, name) {
 			s.wake(p.Scope.Namespace)
 		}
-	}
-}
-
-func (s *session) wakeOnes(namespaces []string) {
-	for _, ns := range namespaces {
-		s.wake(ns)
 	}
 }
 
@@ -231,15 +234,23 @@ func (w *work) arrangeGroup(ctx context.Context) error {
 		}
 		own, err := render.Permissions(m.csv, w.ns)
 		if err != nil {
-			return err
+			aside = append(aside, m.name()) // what it has stays
+			if err := w.alone(ctx, m.name(), partRights, err); err != nil {
+				return err
+			}
+			continue
 		}
 		want = append(want, group.Carried(own, g.served, group.Global(g.Targets))...)
 	}
-	return w.keep(ctx, groups.Targets(w.ns, want, aside...))
+	return w.keep(ctx, groups.Targets(w.ns, want, append(aside, slices.Sorted(maps.Keys(w.unread))...)...))
 }
 
-// stand makes the group known to those of other namespaces.
+// stand makes the group known to those of other namespaces. While there are several, what it was stands: what runs keeps
+// its APIs until somebody has said which one holds.
 func (w *work) stand() {
+	if w.plans.OperatorGroups > 1 {
+		return
+	}
 	var s *group.Standing
 	if w.live.group.one {
 		s = &w.live.group.Standing
@@ -260,7 +271,7 @@ func (w *work) judge(ctx context.Context) error {
 			continue
 		}
 		refused = true
-		if err := w.halt(ctx, m); err != nil {
+		if err := w.alone(ctx, m.name(), partHalt, w.halt(ctx, m)); err != nil {
 			return err
 		}
 	}
@@ -275,22 +286,16 @@ func halted(m *member) bool {
 	return m.status.Phase == csv.PhaseFailed && (m.status.Reason == group.ReasonOwnerConflict || m.status.Reason == group.ReasonStatic)
 }
 
-// halt removes the Deployments of such an operator (R-OG §7.7).
+// halt removes the Deployments of such an operator (R-OG §7.7), and before them what calls it.
 func (w *work) halt(ctx context.Context, m *member) error {
 	if !halted(m) {
 		return nil
 	}
-	selector := selectManaged + "," + render.LabelOwner + "=" + render.OwnerLabelValue(m.name()) + "," + render.LabelOwnerNamespace + "=" + w.ns
-	list, err := w.client.List(ctx, gvkDeployment, w.ns, selector)
-	if err != nil {
+	if err := w.resetConversion(ctx, m.name()); err != nil {
 		return err
 	}
-	for i := range list {
-		if err := w.between("halt", func() error { return w.client.Delete(ctx, &list[i]) }); err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err := w.hands().Sweep(ctx, uninstall.Question{Kinds: haltedKinds(), Namespace: w.ns, CSV: m.name()})
+	return err
 }
 
 // keep keeps a set. What cannot be written now is tried again; what an operator lacks for it, its requirements say.
@@ -369,9 +374,7 @@ func (w *work) labelNamespaces(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	changes := groups.Labels(w.live.group.ID, w.targets(), namespaces, func(id string) bool {
-		return slices.ContainsFunc(w.inbox.All(), func(p protocol.ScopePlans) bool { return p.OperatorGroup.ID == id })
-	})
+	changes := groups.Labels(w.live.group.ID, w.targets(), namespaces, w.inbox.MayHaveGroup)
 	for _, ns := range slices.Sorted(maps.Keys(changes)) {
 		label := func() error { return w.later(ctx, "labels of targets", w.client.LabelNamespace(ctx, ns, changes[ns])) }
 		if err := w.between("label", label); err != nil {
@@ -388,6 +391,9 @@ func (w *work) tellGroup(r *protocol.ScopeReport) {
 		return
 	}
 	out := &protocol.GroupReport{ID: g.ID, Name: g.Name, Targets: g.Targets, ProvidedAPIs: w.groups.Claims.Provided(w.ns), Conditions: g.conditions}
+	if texts := w.pace.Told(w.ns, w.cfg.Now()); len(texts) > 0 {
+		out.Conditions = append(slices.Clone(g.conditions), group.Unattended(texts))
+	}
 	out.Roles = group.RoleNames(g.Group)
 	r.Group = out
 }

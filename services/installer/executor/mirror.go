@@ -3,7 +3,6 @@ package executor
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"time"
 
@@ -58,6 +57,19 @@ func (s *session) mirrorChanged(c watch.Change) bool {
 		return false
 	}
 	return true
+}
+
+// wake has a namespace looked at, if there is anything to do in it.
+func (s *session) wake(namespace string) {
+	if _, _, known := s.inbox.Get(namespace); known {
+		s.queue.Add(namespace)
+	}
+}
+
+func (s *session) wakeOnes(namespaces []string) {
+	for _, ns := range namespaces {
+		s.wake(ns)
+	}
 }
 
 // wakeKnown has every namespace looked at in which there is anything to do.
@@ -283,18 +295,19 @@ func (w *work) partsOf(ctx context.Context, m *member) ([]protocol.ObjectRef, er
 
 // keepConditions makes for each operator the OperatorCondition that it may write, before its pods start (R-COND-1).
 func (w *work) keepConditions(ctx context.Context) error {
-	if w.stopped() != nil || len(w.members) == 0 {
+	if w.stopped() != nil || len(w.members) == 0 || w.waits("", partCondition) {
 		return nil
 	}
 	if err := w.mirrors.Ensure(ctx, w.plans.Settings.WithDefaults().Mirror); err != nil {
-		return err
+		return w.alone(ctx, "", partCondition, err)
 	}
+	w.pace.Succeeded(w.item("", partCondition))
 	for _, m := range w.members {
-		if m.status.Phase == csv.PhaseDeleting || m.object.GetDeletionTimestamp() != nil {
+		if m.status.Phase == csv.PhaseDeleting || m.object.GetDeletionTimestamp() != nil || w.waits(m.name(), partCondition) {
 			continue
 		}
-		if err := w.mirrors.KeepCondition(ctx, w.installed(m), w.clean); err != nil {
-			return fmt.Errorf("operator condition of %s: %w", m.name(), err)
+		if err := w.alone(ctx, m.name(), partCondition, w.mirrors.KeepCondition(ctx, w.installed(m), w.clean)); err != nil {
+			return err
 		}
 	}
 	return nil

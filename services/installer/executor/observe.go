@@ -56,7 +56,7 @@ func (w *work) observe(ctx context.Context, m *member, deployments []appsv1.Depl
 		DuplicateMode: render.DuplicateMode(m.csv.Spec.InstallModes),
 		Components:    csv.Observe(m.csv.Spec.Install.Spec.Deployments, w.ownDeployments(m, deployments)),
 		Predecessor:   w.neighbour(m.csv.Spec.Replaces),
-		Successor:     w.successor(m),
+		Successor:     w.replacement(m),
 		OwnerConflict: w.ownerConflict(m),
 		Intersection:  csv.Reason(w.live.group.verdicts[m.name()].Reason), IntersectionMessage: w.live.group.verdicts[m.name()].Message,
 	}

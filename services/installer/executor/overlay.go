@@ -1,7 +1,6 @@
 package executor
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -18,6 +17,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/csv"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/drift"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/surroundings"
 	"github.com/chandler-fleet/chandler/services/installer/mirror"
 )
@@ -46,8 +46,9 @@ type subject struct {
 	plan, component, traceParent string
 	bundle                       events.PlannedBundle
 	csv                          bundle.CSV
-	config                       json.RawMessage // of its subscription
-	uid                          string          // of its InstalledOperator; "" while that is not written
+	config                       json.RawMessage          // of its subscription
+	uid                          string                   // of its InstalledOperator; "" while that is not written
+	log                          *cluster.ExecutionStatus // of its plan, which has ended; nil where that does not matter
 }
 
 // subject is a plan's view of one of its operators.
@@ -78,8 +79,14 @@ func (w *work) subject(m *member) (subject, bool) {
 	b := events.PlannedBundle{CSV: m.name(), Package: a[annotationPackage], Version: m.csv.Spec.Version, Content: a[annotationContent], Replaces: m.csv.Spec.Replaces, Reason: a[annotationReason]}
 	return subject{
 		plan: m.plan, component: x.Spec.Component, traceParent: a[annotationTraceParent], bundle: b, csv: m.csv,
-		config: w.configNow(m.name(), x.Spec.Configs[m.name()]), uid: string(m.object.GetUID()),
+		config: w.configNow(m.name(), x.Spec.Configs[m.name()]), uid: string(m.object.GetUID()), log: &x.Status,
 	}, true
+}
+
+// wrote reports an object that the operator's plan brought into the cluster. What a plan did not come to write, because it
+// failed or has yet to, nothing else writes: webhooks with nobody behind them, or what its account may not write.
+func (s subject) wrote(o render.Object) bool {
+	return s.log == nil || s.log.Wrote(o.GVK.Group, o.GVK.Kind, o.Namespace, o.Name)
 }
 
 // configNow is what the subscription of an operator configures now, else what its plan was made with (R-SUB-14).
@@ -202,29 +209,34 @@ func (w *work) fit(ctx context.Context) error {
 		return nil
 	}
 	for _, m := range w.members {
-		if !w.atRest(m) {
+		if w.waits(m.name(), partLook) {
 			continue
 		}
-		s, ok := w.subject(m)
-		if !ok {
-			continue
-		}
-		inputs, err := w.inputs(s)
-		if err != nil {
+		if err := w.alone(ctx, m.name(), partLook, w.fitOne(ctx, m)); err != nil {
 			return err
-		}
-		if have, ok := w.attireOf(m); ok && have.inputs == inputs {
-			continue
-		}
-		next, err := w.tailor(ctx, m, s, inputs)
-		if err != nil {
-			return err
-		}
-		if next != nil {
-			w.setAttire(m, *next)
 		}
 	}
 	return nil
+}
+
+// fitOne is fit for one operator, with its error.
+func (w *work) fitOne(ctx context.Context, m *member) error {
+	s, ok := w.subject(m)
+	if !ok || !w.atRest(m) || !w.live.group.one {
+		return nil
+	}
+	inputs, err := w.inputs(s)
+	if err != nil {
+		return err
+	}
+	if have, ok := w.attireOf(m); ok && have.inputs == inputs {
+		return nil
+	}
+	next, err := w.tailor(ctx, m, s, inputs)
+	if next != nil && err == nil {
+		w.setAttire(m, *next)
+	}
+	return err
 }
 
 func (w *work) attireOf(m *member) (attire, bool) {
@@ -251,8 +263,8 @@ func (w *work) setAttire(m *member, a attire) {
 
 // dressed is the digest that a Deployment of an operator is to have; false while nothing says so.
 func (w *work) dressed(m *member, deployment string) (string, bool) {
-	if want, planned := w.wanted[m.name()]; planned {
-		d, ok := want[deployment]
+	if w.planned(m.name()) {
+		d, ok := w.wanted[m.name()][deployment]
 		return d, ok
 	}
 	a, ok := w.attireOf(m)
@@ -297,14 +309,6 @@ func (w *work) tailor(ctx context.Context, m *member, s subject, inputs string) 
 	return out, nil
 }
 
-// objectsOf renders an operator at rest, or takes what was rendered for its plan in this look.
-func (w *work) objectsOf(ctx context.Context, s subject) ([]render.Object, *failure) {
-	if r, ok := w.opened[s.plan]; ok && bytes.Equal(r.Configs[s.bundle.CSV], s.config) {
-		return slices.DeleteFunc(slices.Clone(r.objects), func(o render.Object) bool { return o.Resolving != s.bundle.CSV }), nil
-	}
-	return w.render(ctx, s.bundle, s.config)
-}
-
 // refit writes an object that is no Deployment where it does not look as it is to look.
 func (w *work) refit(ctx context.Context, m *member, s subject, o render.Object, dressed string) error {
 	if o.GVK == cluster.GVKCSV {
@@ -334,6 +338,9 @@ func (w *work) reapply(ctx context.Context, s subject, o render.Object) (*unstru
 	}
 	if o.GVK == cluster.GVKCSV {
 		body.SetUID(types.UID(s.uid)) // of the one that was looked at: one that somebody deletes meanwhile stays deleted
+	}
+	if o.GVK == gvkDeployment {
+		drift.LeaveReplicas(body, w.live.deployments[o.Name])
 	}
 	if err := w.at("before reapply"); err != nil {
 		return nil, err
@@ -384,17 +391,4 @@ func (w *work) pullOverlay() overlay {
 			return unstructured.SetNestedSlice(body.Object, next, "imagePullSecrets")
 		},
 	}
-}
-
-// copyPullSecrets keeps the pull secrets where the operators of the namespace find them (R-IP-22).
-func (w *work) copyPullSecrets(ctx context.Context) error {
-	if w.stopped() != nil {
-		return nil
-	}
-	var accounts []string
-	for _, m := range w.members {
-		accounts = append(accounts, csv.Accounts(m.csv.Spec)...)
-	}
-	slices.Sort(accounts)
-	return w.around.Copy(ctx, w.ns, w.live.around.PullSecrets, slices.Compact(accounts), w.clean)
 }

@@ -2,9 +2,12 @@ package executor
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/hub"
@@ -32,21 +35,27 @@ func (w *work) carry(ctx context.Context, p protocol.Plan) (err error) {
 	if f := w.admit(p, begun); f != nil {
 		return w.blocked(ctx, p, x, f)
 	}
+	if x, err = w.stillFor(ctx, x); err != nil {
+		return w.interrupted(ctx, p, x, err)
+	}
 	if wait, f := w.notYet(p.ID, x); wait {
 		w.outcome(p, x, f)
 		return nil
 	}
 	r, f := w.open(ctx, p, x)
-	if f == nil && !begun {
-		f, err = w.check(ctx, r)
-		if err != nil {
+	if f == nil {
+		of := w.check
+		if begun {
+			of = w.claim // a claim of before a restart that no object says yet
+		}
+		if f, err = of(ctx, r); err != nil {
 			return err
 		}
 	}
 	if f != nil && (f.class != classPermanent || x == nil && !w.mayFail(f)) {
 		return w.blocked(ctx, p, x, f)
 	}
-	if x, err = w.begin(ctx, p, x); err != nil {
+	if x, err = w.begin(ctx, r, x); err != nil {
 		return w.interrupted(ctx, p, x, err)
 	}
 	if f != nil {
@@ -79,9 +88,9 @@ func (w *work) mayFail(f *failure) bool {
 //  1. a record that has gone back: nothing is done at all
 //  2. the stop switch: no further step
 //  3. a grant that is not the hub's, or about something else
-//  4. before the first step: a grant that has run out, which is asked once more right before the log says that the plan
+//  4. before the first step: a grant for another service account than the operator group names, or that has run out, which is asked once more right before the log says that the plan
 //     has begun
-//  5. no operator group, or several: whom the operators serve is not known
+//  5. no operator group, or several: whom the operators serve is not known; a namespace where no operator may be
 func (w *work) admit(p protocol.Plan, begun bool) *failure {
 	if w.refused {
 		return &failure{
@@ -102,12 +111,37 @@ func (w *work) admit(p protocol.Plan, begun bool) *failure {
 	if !begun && g.Expired(w.cfg.Now()) {
 		return expired(g)
 	}
-	return w.oneGroup()
+	if f := w.oneGroup(); f != nil || begun {
+		return f
+	}
+	if g.Account != w.groupAccount().Name {
+		return &failure{class: classConflict, reason: reasonGrant, quick: true, message: "the grant is for another service account than the operator group names"}
+	}
+	return nil
 }
 
-// oneGroup: a plan needs exactly one operator group in its namespace (R-IP-42).
+// granted asks before a removal begins whether the hub wants it, here and now (DESIGN D6).
+func (w *work) granted(r protocol.Removal) *failure {
+	d, err := r.Digest()
+	switch err = errors.Join(err, r.Grant.Verify(w.cfg.GrantKey)); {
+	case err != nil:
+		return &failure{class: classConflict, reason: reasonGrant, quick: true, message: err.Error()}
+	case r.Grant.Plan != r.ID || r.Grant.Digest != string(d) || r.Grant.Cluster != w.cfg.ClusterID || r.Grant.Namespace != w.ns:
+		return &failure{class: classConflict, reason: reasonGrant, quick: true, message: "the grant is for another removal, cluster or namespace"}
+	case r.Grant.Expired(w.cfg.Now()):
+		return expired(r.Grant)
+	}
+	return nil
+}
+
+// oneGroup: no plan is carried out among Chandler's own objects, whose accounts may do everything; elsewhere a plan needs exactly one operator group in its namespace (R-IP-42).
 func (w *work) oneGroup() *failure {
 	switch {
+	case w.ns == cluster.SystemNamespace:
+		return &failure{
+			class: classConflict, reason: reasonReserved, quick: true,
+			message: "namespace " + w.ns + " is Chandler's own: no operator is installed there; choose another namespace",
+		}
 	case w.plans.OperatorGroups == 0:
 		return &failure{
 			class: classConflict, reason: reasonNoGroup, quick: true,
@@ -128,7 +162,7 @@ func expired(g protocol.Grant) *failure {
 
 // checks are what is to be known before the first step, beside rights and definitions.
 func (w *work) checks() []func(context.Context, ready) (*failure, error) {
-	return []func(context.Context, ready) (*failure, error){w.checkBase, w.checkRemovals, w.checkUpgradeable, w.checkAccount}
+	return []func(context.Context, ready) (*failure, error){w.checkBase, w.checkRemovals, w.checkUpgradeable, w.checkAccount, w.checkOwners}
 }
 
 // check asks everything that is to be known before the first step, in order; the first obstacle counts.
@@ -178,8 +212,34 @@ func (w *work) notYet(id string, x *cluster.Execution) (bool, *failure) {
 	return false, nil
 }
 
+// stillFor discards an execution of which no step was taken where the operator group names another account by now than
+// the one that was written down in it: it is opened anew (R-OG-60).
+func (w *work) stillFor(ctx context.Context, x *cluster.Execution) (*cluster.Execution, error) {
+	if x == nil || x.Status.Begun || x.Spec.Account == w.groupAccount().User() {
+		return x, nil
+	}
+	if err := w.client.Discard(ctx, x); err != nil {
+		return x, err
+	}
+	w.executions = slices.DeleteFunc(w.executions, func(o *cluster.Execution) bool { return o == x })
+	return nil, w.at("discarded")
+}
+
+// openExecution opens an execution; one of that name that is there must be the hub's.
+func (w *work) openExecution(ctx context.Context, spec cluster.ExecutionSpec) (*cluster.Execution, error) {
+	x, err := w.client.Open(ctx, w.ns, spec)
+	if err == nil {
+		err = x.Proven(w.cfg.GrantKey, w.cfg.ClusterID)
+	}
+	if err != nil {
+		return nil, err
+	}
+	w.executions = append(w.executions, x)
+	return x, nil
+}
+
 // begin makes sure of the namespace and of the execution.
-func (w *work) begin(ctx context.Context, p protocol.Plan, x *cluster.Execution) (*cluster.Execution, error) {
+func (w *work) begin(ctx context.Context, r ready, x *cluster.Execution) (*cluster.Execution, error) {
 	if x != nil {
 		return x, nil
 	}
@@ -189,13 +249,16 @@ func (w *work) begin(ctx context.Context, p protocol.Plan, x *cluster.Execution)
 	if err := w.at("begin"); err != nil {
 		return nil, err
 	}
-	spec := cluster.ExecutionSpec{Plan: p.ID, Name: p.Name, Digest: p.Digest, Component: p.Component, Configs: p.Configs}
+	p := r.Plan
+	spec := cluster.ExecutionSpec{Plan: p.ID, Name: p.Name, Digest: p.Digest, Component: p.Component, Configs: p.Configs, Grant: p.Grant}
 	spec.Steps, spec.Account = hub.CountSteps(p), w.groupAccount().User()
-	x, err := w.client.Open(ctx, w.ns, spec)
+	for _, b := range r.document.Bundles {
+		spec.Operators = append(spec.Operators, b.CSV)
+	}
+	x, err := w.openExecution(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
-	w.executions = append(w.executions, x)
 	w.mu.Lock()
 	delete(w.retry, p.ID)
 	w.mu.Unlock()
@@ -277,4 +340,52 @@ func (w *work) finish(ctx context.Context, p protocol.Plan, x *cluster.Execution
 	w.cfg.Log.InfoContext(ctx, "plan finished", "plan", p.Name, "namespace", w.ns, "steps", len(x.Status.Steps))
 	w.outcome(p, x, nil)
 	return nil
+}
+
+// owed are the steps of an operator's plan, which has ended, that were left until its Deployments answer.
+func (w *work) owed(m *member) []*cluster.Step {
+	x := w.execution(m.plan)
+	if x == nil || !ended(x) {
+		return nil
+	}
+	var out []*cluster.Step
+	for n := range x.Status.Steps {
+		if s := &x.Status.Steps[n]; s.State == cluster.StepLeft && s.Operator == m.name() {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// summon does the steps that a plan had to leave, once the Deployments answer.
+func (w *work) summon(ctx context.Context, m *member) (bool, error) {
+	owed := w.owed(m)
+	s, ok := w.subject(m)
+	if len(owed) == 0 || !ok {
+		return false, nil
+	}
+	deployments, err := w.deployments(ctx)
+	if err != nil || !w.running(m, deployments).Healthy {
+		return false, err
+	}
+	objects, f := w.render(ctx, s.bundle, s.config)
+	if f != nil {
+		w.cfg.Log.WarnContext(ctx, "webhooks and API services cannot be written", "csv", m.name(), "namespace", w.ns, "reason", f.reason, "message", f.message)
+		w.soon(gatePause)
+		return false, nil
+	}
+	for _, step := range owed {
+		i := slices.IndexFunc(objects, func(o render.Object) bool {
+			return o.GVK.Group == step.Group && o.GVK.Kind == step.Kind && o.Name == step.Name
+		})
+		if i >= 0 { // what it renders to now need not hold it any more
+			written, err := w.reapply(ctx, s, objects[i])
+			if err != nil {
+				return false, err
+			}
+			step.UID = string(written.GetUID())
+		}
+		step.State, step.Epoch, step.Time, step.Warnings = cluster.StepDone, w.client.Number, w.cfg.Now().UTC(), nil
+	}
+	return true, w.save(ctx, w.execution(m.plan), "summoned")
 }

@@ -6,7 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
 )
 
@@ -38,5 +41,51 @@ func TestAGrantIsAskedBeforeTheFirstStep(t *testing.T) {
 		case !c.begins && (err != nil || f == nil || f.reason != reasonExpired || x.Status.Begun):
 			t.Errorf("%s: it begins: %+v, %v", name, f, err)
 		}
+	}
+}
+
+// TestAPlanIsUnderWayByItsLog: whether a plan is under way says its log alone. One that is not opened freezes its
+// operators, and no removal begins beside it unless it is stuck (R-IP-11, R-CSV-50, R-UNI-1).
+func TestAPlanIsUnderWayByItsLog(t *testing.T) {
+	t.Parallel()
+	two := &member{object: &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "tide.v2"}}}, plan: "p"}
+	for name, c := range map[string]struct {
+		status                          cluster.ExecutionStatus
+		listed, opened                  bool
+		planned, frozen, toCall, aborts bool
+	}{
+		"opened, not begun":  {cluster.ExecutionStatus{}, true, true, false, false, false, false},
+		"begun":              {cluster.ExecutionStatus{Begun: true, Phase: protocol.PlanStarted}, true, true, true, false, true, false},
+		"begun, not opened":  {cluster.ExecutionStatus{Begun: true, Phase: protocol.PlanStarted}, true, false, true, true, false, false},
+		"begun, withheld":    {cluster.ExecutionStatus{Begun: true, Phase: protocol.PlanStarted}, false, false, true, true, false, true},
+		"begun and blocked":  {cluster.ExecutionStatus{Begun: true, Phase: protocol.PlanBlocked}, true, true, true, false, true, true},
+		"finished":           {cluster.ExecutionStatus{Begun: true, Phase: protocol.PlanFinished}, true, false, false, false, false, false},
+		"failed":             {cluster.ExecutionStatus{Begun: true, Phase: protocol.PlanFailed}, true, false, false, false, false, false},
+		"finished, one left": {cluster.ExecutionStatus{Begun: true, Phase: protocol.PlanFinished, Steps: []cluster.Step{{State: cluster.StepLeft, Operator: "tide.v2"}}}, true, false, false, false, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			x := &cluster.Execution{Spec: cluster.ExecutionSpec{Plan: "p", Operators: []string{"tide.v2"}}, Status: c.status}
+			w := &work{executions: []*cluster.Execution{x}, opened: map[string]ready{}}
+			if c.listed {
+				w.plans.Plans = []protocol.Plan{{ID: "p"}}
+			}
+			if c.opened {
+				w.opened["p"] = ready{objects: []render.Object{{GVK: render.GVKValidatingWebhook, Name: "hook", Resolving: "tide.v2"}}}
+			}
+			if got := w.planned("tide.v2"); got != c.planned || w.planned("tide.v1") {
+				t.Errorf("planned: %v, want %v; of another one %v", got, c.planned, w.planned("tide.v1"))
+			}
+			if got := w.frozen(two); got != c.frozen {
+				t.Errorf("frozen: %v, want %v", got, c.frozen)
+			}
+			if got := w.toCall(two); got != c.toCall {
+				t.Errorf("has yet to tell the API server: %v, want %v", got, c.toCall)
+			}
+			refused := w.busy(protocol.Removal{CSV: "tide.v2"}) != nil
+			if want := c.planned && !c.aborts; refused != want {
+				t.Errorf("its removal waits: %v, want %v", refused, want)
+			}
+		})
 	}
 }

@@ -8,11 +8,13 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/chandler-fleet/chandler/libs/ask"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/preflight"
 	"github.com/chandler-fleet/chandler/services/installer/rights"
@@ -27,7 +29,7 @@ const (
 // account is who carries out a plan (R-OG-60): who it was begun as, else the one that the operator group names now. So a
 // group that names another account, or none any more, changes the next plan and nothing that runs (R-OG-64).
 func (w *work) account(plan string) (cluster.Account, error) {
-	if x := w.execution(plan); x != nil {
+	if x := w.execution(plan); x != nil && x.Status.Begun {
 		return cluster.ParseAccount(x.Spec.Account)
 	}
 	return w.groupAccount(), nil
@@ -83,8 +85,11 @@ func (w *work) checkAccount(ctx context.Context, r ready) (*failure, error) {
 
 // question is a plan as the cluster is asked about it.
 func (w *work) question(r ready) (preflight.Question, error) {
-	q := preflight.Question{Namespace: w.ns, Objects: slices.Concat(r.objects, w.secrets(r)), Targets: w.targets()}
+	q := preflight.Question{
+		Namespace: w.ns, Objects: slices.Concat(r.objects, w.secrets(r)), Targets: w.targets(), Managers: map[string]string{},
+	}
 	for _, b := range r.document.Bundles {
+		q.Managers[b.CSV] = w.manager(b.Package)
 		q.Leaving = append(q.Leaving, b.CSV)
 		if b.Replaces != "" {
 			q.Leaving = append(q.Leaving, b.Replaces)
@@ -93,6 +98,33 @@ func (w *work) question(r ready) (preflight.Question, error) {
 	var err error
 	q.Account, err = w.account(r.ID)
 	return q, err
+}
+
+// checkOwners wants no object of the plan to be another operator's, or Chandler's own: it would be taken over, and go with
+// whichever of the two goes first.
+func (w *work) checkOwners(ctx context.Context, r ready) (*failure, error) {
+	q, err := w.question(r)
+	if err != nil {
+		return nil, err
+	}
+	taken, err := preflight.Taken(ctx, w.client, q)
+	if err != nil {
+		return stuck(ctx, err)
+	}
+	if len(taken) == 0 {
+		return nil, nil //nolint:nilnil // nothing is in the way
+	}
+	return &failure{class: classConflict, reason: reasonManager, message: spoken(taken)}, nil
+}
+
+// shared reports an object that others may have written by right: what is the cluster's, or an account that bears another
+// operator's name.
+func shared(o render.Object, live *unstructured.Unstructured) bool {
+	if o.Namespace == "" {
+		return true
+	}
+	by := cluster.OwnerOf(live)
+	return render.Shared(o.GVK) && by != cluster.Operator{} && by != cluster.Operator{Namespace: o.Namespace, Name: o.Resolving}.Label()
 }
 
 // checkRights wants every right that the account needs, before the first step, and names all that it lacks (R-IP-41).
@@ -119,7 +151,7 @@ func (w *work) checkCRDs(ctx context.Context, r ready) (*failure, error) {
 	if err != nil {
 		return nil, err
 	}
-	verdicts, err := preflight.Definitions(ctx, w.client, q)
+	verdicts, err := w.definitions(ctx, q)
 	if err != nil {
 		return stuck(ctx, err)
 	}
@@ -132,6 +164,26 @@ func (w *work) checkCRDs(ctx context.Context, r ready) (*failure, error) {
 		return nil, nil //nolint:nilnil // nothing is in the way
 	}
 	return &failure{class: classConflict, reason: reasonUnsafeCRD, message: spoken(problems)}, nil
+}
+
+// judges waits for its turn to judge the definitions of a plan, and returns what gives it to the next: one check may hold
+// many objects in memory (crd.Budget).
+func (s *session) judges(ctx context.Context) (done func(), err error) {
+	select {
+	case s.judging <- struct{}{}:
+		return func() { <-s.judging }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (s *session) definitions(ctx context.Context, q preflight.Question) ([]protocol.CRDVerdict, error) {
+	done, err := s.judges(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	return preflight.Definitions(ctx, s.client, q)
 }
 
 // maxProblems is how many problems a block names; the check of the plan lists them all (P13).
@@ -214,7 +266,7 @@ func (s *session) answerCheck(ctx context.Context, raw json.RawMessage) (any, er
 	scope := protocol.Scope{Tenant: s.cfg.Tenant, Cluster: s.cfg.Cluster, ClusterID: s.cfg.ClusterID, Namespace: q.Namespace}
 	w := s.newWork(protocol.ScopePlans{Scope: scope, OperatorGroups: q.OperatorGroups, OperatorGroup: q.OperatorGroup})
 	var err error
-	if w.executions, err = s.client.Executions(ctx, q.Namespace); err != nil {
+	if w.executions, err = s.proven(ctx, q.Namespace); err != nil {
 		return nil, err
 	}
 	for _, look := range []func(context.Context) error{w.lookAtGroup, w.load} {
@@ -253,6 +305,11 @@ func (w *work) checkAll(ctx context.Context, p protocol.Plan) (protocol.PlanChec
 	if err != nil {
 		return protocol.PlanCheck{}, err
 	}
+	done, err := w.judges(ctx)
+	if err != nil {
+		return protocol.PlanCheck{}, err
+	}
+	defer done()
 	out, err := preflight.Check(ctx, w.client, q)
 	out.Obstacles = append(obstacles, out.Obstacles...)
 	return out, err

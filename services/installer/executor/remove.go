@@ -2,13 +2,18 @@ package executor
 
 import (
 	"context"
+	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
+	"github.com/chandler-fleet/chandler/services/installer/csv"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/uninstall"
 )
 
 // Why a ClusterServiceVersion is gone (csv.removed.v1).
@@ -38,6 +43,12 @@ func ownedKinds() []schema.GroupVersionKind {
 		of("rbac.authorization.k8s.io", "Role"), of("rbac.authorization.k8s.io", "ClusterRole"),
 		gvkAccount,
 	}
+}
+
+// haltedKinds are what calls an operator and what runs of it, in this order: an API that is another group's by now is not
+// to be asked of nobody.
+func haltedKinds() []schema.GroupVersionKind {
+	return []schema.GroupVersionKind{render.GVKMutatingWebhook, render.GVKValidatingWebhook, render.GVKAPIService, gvkDeployment}
 }
 
 // remove ends a replaced ClusterServiceVersion (R-CSV-50, R-CSV-52). Its last words go into the execution of
@@ -83,19 +94,8 @@ func (w *work) removeOwned(ctx context.Context, name string) error {
 	if err := w.resetConversion(ctx, name); err != nil {
 		return err
 	}
-	selector := selectManaged + "," + render.LabelOwner + "=" + render.OwnerLabelValue(name) + "," + render.LabelOwnerNamespace + "=" + w.ns
-	for _, gvk := range ownedKinds() {
-		list, err := w.client.List(ctx, gvk, "", selector)
-		if err != nil {
-			return err
-		}
-		for i := range list {
-			if err := w.client.Delete(ctx, &list[i]); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	_, err := w.hands().Sweep(ctx, uninstall.Question{Kinds: ownedKinds(), Namespace: w.ns, CSV: name})
+	return err
 }
 
 // findGone notes ClusterServiceVersions that the record holds as installed and that somebody deleted in the
@@ -117,8 +117,12 @@ func (w *work) findGone(ctx context.Context) error {
 		}
 		if w.stopped() == nil {
 			if err := w.removeOwned(ctx, i.CSV); err != nil {
-				return err
+				if err := w.alone(ctx, "", partRemains, err); err != nil {
+					return err
+				}
+				continue
 			}
+			w.pace.Succeeded(w.item("", partRemains))
 		}
 		w.gone = append(w.gone, protocol.CSVReport{Name: i.CSV, Content: i.Content, Plan: i.Plan, Removed: true, RemovedReason: removedDeleted})
 	}
@@ -133,9 +137,127 @@ func (w *work) lives(name string) bool {
 	return slices.ContainsFunc(w.members, func(m *member) bool { return m.name() == name })
 }
 
+// underWay is the execution of a plan that brings a ClusterServiceVersion, has begun and not ended; nil without one. The
+// log alone says so: a plan that cannot be read now is under way as well.
+func (w *work) underWay(name string) *cluster.Execution {
+	i := slices.IndexFunc(w.executions, func(x *cluster.Execution) bool {
+		return x.Status.Begun && !ended(x) && slices.Contains(x.Spec.Operators, name)
+	})
+	if i < 0 {
+		return nil
+	}
+	return w.executions[i]
+}
+
 // planned reports a ClusterServiceVersion whose plan is under way: it may be about to be made.
-func (w *work) planned(name string) bool {
-	return w.wanted[name] != nil
+func (w *work) planned(name string) bool { return w.underWay(name) != nil }
+
+// lost is what becomes of a plan whose operator is not followed any more: one that is gone was removed by somebody, and
+// what is left of the plan cannot bring it back; another plan can.
+func (w *work) lost(ctx context.Context, name string) (*failure, error) {
+	found, err := w.client.GetServed(ctx, cluster.GVKInstalledOperator, w.ns, name)
+	switch {
+	case err != nil:
+		return nil, err
+	case found != nil:
+		return &failure{class: classConflict, reason: reasonBase, message: "ClusterServiceVersion " + name + " was changed and cannot be followed any more"}, nil
+	}
+	return &failure{class: classPermanent, reason: reasonBase, message: "ClusterServiceVersion " + name + " was removed while its plan ran"}, nil
+}
+
+// replacement is what replaces an operator; one that is there and cannot be read may be that.
+func (w *work) replacement(m *member) *csv.Neighbour {
+	if s := w.successor(m); s != nil || len(w.unread) == 0 {
+		return s
+	}
+	if m.status.Phase != csv.PhaseReplacing {
+		return nil
+	}
+	return &csv.Neighbour{Name: slices.Sorted(maps.Keys(w.unread))[0]}
+}
+
+// restored writes back what a replacement that is gone had taken over by name from an operator, before that one's phase
+// goes on: the labels say from then on whose it is. False means that it cannot be done now.
+func (w *work) restored(ctx context.Context, m *member) (bool, error) {
+	if w.stopped() != nil {
+		return false, nil
+	}
+	return w.repair(ctx, m)
+}
+
+// handBack writes back to the operator that one which is being uninstalled was to replace what both have by name: what
+// bears its labels after that is none of the removal's.
+func (w *work) handBack(ctx context.Context, r protocol.Removal) error {
+	i := slices.IndexFunc(w.aside, func(m *member) bool { return m.name() == r.CSV })
+	if i < 0 {
+		return nil
+	}
+	j := slices.IndexFunc(w.members, func(m *member) bool {
+		return m.name() == w.aside[i].csv.Spec.Replaces && m.status.Phase != csv.PhaseDeleting
+	})
+	if j < 0 {
+		return nil
+	}
+	back, err := w.restored(ctx, w.members[j])
+	if err == nil && !back {
+		err = errs.New(errs.Unavailable, "%s cannot be put back in the place of %s now: see why its bundle is not to be had", w.members[j].name(), r.CSV)
+	}
+	return err
+}
+
+// stuck reports a plan that is under way and does not go on by itself now.
+func (w *work) stuck(x *cluster.Execution) bool {
+	listed := slices.ContainsFunc(w.plans.Plans, func(p protocol.Plan) bool { return p.ID == x.Spec.Plan })
+	return !listed || x.Status.Phase == protocol.PlanBlocked
+}
+
+// abort ends, before the removal of one of its operators begins, a plan that was begun and is stuck: nobody else could
+// (DESIGN D6).
+func (w *work) abort(ctx context.Context, r protocol.Removal) error {
+	x := w.underWay(r.CSV)
+	if x == nil {
+		return nil
+	}
+	p := protocol.Plan{ID: x.Spec.Plan, Name: x.Spec.Name}
+	if i := slices.IndexFunc(w.plans.Plans, func(p protocol.Plan) bool { return p.ID == x.Spec.Plan }); i >= 0 {
+		p = w.plans.Plans[i]
+	}
+	if err := w.at("before abort"); err != nil {
+		return err
+	}
+	message := "aborted by the removal of " + r.CSV + " (" + r.ID + ")"
+	if x.Status.Message != "" {
+		message += "; it waited: " + x.Status.Message
+	}
+	if err := w.fail(ctx, p, x, &failure{class: classPermanent, reason: reasonAborted, message: message}); err != nil {
+		return err
+	}
+	return w.at("aborted")
+}
+
+// frozen reports an operator whose plan is under way and cannot be read in this look: what is still to come for it is
+// not known, so that its phase stays as it is, and nothing that it replaces goes.
+func (w *work) frozen(m *member) bool {
+	x := w.underWay(m.name())
+	if x == nil {
+		return false
+	}
+	_, read := w.opened[x.Spec.Plan]
+	return !read
+}
+
+// adopt marks an object that was there before Chandler wrote it first, so that it outlives the operator. What a watch has
+// told of bears Chandler's label; of definitions it tells whose ever they are.
+func (w *work) adopt(ctx context.Context, body *unstructured.Unstructured) error {
+	gvk := body.GroupVersionKind()
+	if there, _ := w.watcher.There(gvk, body.GetNamespace(), body.GetName()); there && gvk != gvkCRD || gvk == cluster.GVKInstalledOperator {
+		return nil
+	}
+	found, err := w.client.Foreign(ctx, gvk, body.GetNamespace(), body.GetName())
+	if err != nil || found == nil {
+		return err
+	}
+	return w.between("adopt", func() error { return w.client.Adopt(ctx, gvk, found) })
 }
 
 // hasWords reports one that was replaced, and not deleted by somebody.

@@ -130,7 +130,11 @@ func (w *work) certify(ctx context.Context, s subject) (*failure, error) {
 		return nil, nil //nolint:nilnil // nothing is missing
 	}
 	// The API server is to trust the new CA before the first pod serves under it.
-	return nil, w.fit(ctx)
+	i := slices.IndexFunc(w.members, func(m *member) bool { return m.name() == s.bundle.CSV })
+	if i < 0 {
+		return nil, nil //nolint:nilnil // the plan writes it
+	}
+	return nil, w.fitOne(ctx, w.members[i])
 }
 
 // certificate writes the Secret of one Deployment: with a new certificate, or the same one for its new owner.
@@ -147,9 +151,12 @@ func (w *work) certificate(ctx context.Context, s subject, c render.Serving, hav
 	}
 	body := certs.Secret(w.ns, c.Secret, s.bundle.CSV, next.Certificate)
 	setOwner(body, s.bundle.CSV, s.uid)
-	as, err := w.as(w.execution(s.plan), certs.GVKSecret)
-	if err != nil {
-		return next, err
+	as := w.client // what a plan has brought is kept up by Chandler, whatever the plan's account may do today (R-OG-64)
+	if x := w.underWay(s.bundle.CSV); x != nil {
+		var err error
+		if as, err = w.as(x, certs.GVKSecret); err != nil {
+			return next, err
+		}
 	}
 	if err := w.at("before certificate"); err != nil {
 		return next, err
@@ -202,27 +209,33 @@ func (w *work) passCRDs(ctx context.Context, r ready, x *cluster.Execution, name
 
 // passCallers holds back what has the API server call an operator until its Deployments answer: a webhook that fails
 // closed would refuse what it is about, at an upgrade even what the running version allows. Where they do not become
-// ready in the time for an install, the plan goes on, so that another version can follow.
-func (w *work) passCallers(ctx context.Context, name string) (*failure, error) {
+// ready in the time for an install, the plan ends without, so that another version can follow; the steps that are left
+// are done when the operator has recovered (summon).
+func (w *work) passCallers(ctx context.Context, r ready, x *cluster.Execution, name string) (*failure, error) {
 	if err := w.follow(ctx); err != nil {
 		return nil, err
 	}
 	i := slices.IndexFunc(w.members, func(m *member) bool { return m.name() == name })
 	if i < 0 {
-		return &failure{class: classConflict, reason: reasonBase, message: "ClusterServiceVersion " + name + " was removed while its plan runs"}, nil
-	}
-	m := w.members[i]
-	if m.status.Phase == csv.PhaseFailed {
-		return nil, nil //nolint:nilnil // it had its time
+		return w.lost(ctx, name)
 	}
 	deployments, err := w.deployments(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if c := w.running(m, deployments); !c.Healthy {
+	c := w.running(w.members[i], deployments)
+	switch {
+	case c.Healthy:
+		return nil, nil //nolint:nilnil // the way is free
+	case w.members[i].status.Phase != csv.PhaseFailed:
 		return &failure{class: classTransient, reason: reasonNotServing, message: c.Message, quick: true}, nil
 	}
-	return nil, nil //nolint:nilnil // the way is free
+	for n := range x.Status.Steps {
+		if s := &x.Status.Steps[n]; s.State == cluster.StepTaken && r.objects[n].Resolving == name && render.Calls(r.objects[n].GVK) {
+			s.State, s.Operator, s.Warnings = cluster.StepLeft, name, []string{"not written: what it has the API server call does not answer (" + c.Message + "); it is written when that does"}
+		}
+	}
+	return nil, nil //nolint:nilnil // it had its time
 }
 
 // running is the state of the Deployments that the API server calls.
@@ -262,11 +275,11 @@ func (w *work) servingState(ctx context.Context, m *member, deployments []appsv1
 
 // toCall reports an operator whose plan has yet to tell the API server of it.
 func (w *work) toCall(m *member) bool {
-	x, r := w.execution(m.plan), w.opened[m.plan]
-	if x == nil || ended(x) {
-		return false
+	x := w.underWay(m.name())
+	if x == nil {
+		return len(w.owed(m)) > 0
 	}
-	for i, o := range r.objects {
+	for i, o := range w.opened[x.Spec.Plan].objects {
 		if o.Resolving == m.name() && render.Calls(o.GVK) && (i >= len(x.Status.Steps) || x.Status.Steps[i].State != cluster.StepDone) {
 			return true
 		}
@@ -323,8 +336,9 @@ func (w *work) resetConversion(ctx context.Context, name string) error {
 		return err
 	}
 	for i := range crds {
-		if !installedBy(&crds[i], w.ns+"/"+name) {
-			continue // a successor converts them
+		another := slices.ContainsFunc(w.members, func(m *member) bool { return m.name() != name && slices.Contains(converted(m.csv), crds[i].GetName()) })
+		if another || !installedBy(&crds[i], w.ns+"/"+name) {
+			continue // one that follows it, or to which it hands back, converts them
 		}
 		if err := w.at("before conversion"); err != nil {
 			return err

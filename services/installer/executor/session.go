@@ -10,11 +10,11 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
-	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/services/installer/csv"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/certs"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/drift"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/facts"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/groups"
 	mirrors "github.com/chandler-fleet/chandler/services/installer/executor/internal/mirror"
@@ -35,6 +35,7 @@ const (
 // session is one time of holding the cluster: from the lease to its loss.
 type session struct {
 	*Executor
+	base    *cluster.Base
 	client  *cluster.Epoch
 	lease   *cluster.Lease
 	version string
@@ -44,11 +45,13 @@ type session struct {
 	watcher *watch.Watch
 	trail   *watch.Trail
 	signals *watch.Signals
+	edited  chan struct{} // somebody touched an admission policy of ours
 	turns   chan struct{} // one for each write of a step that may be under way
+	judging chan struct{} // one for each plan whose definitions may be judged at a time
 	around  *surroundings.Cache
 
 	mu      sync.Mutex
-	seen    map[string]events.Position
+	seen    map[string]cluster.Seen
 	scopes  map[string]bool                           // every namespace that was worked on
 	waiting map[string]bool                           // those that wait for an API to appear
 	retry   map[string]retryNote                      // plans not begun that failed for now, by plan id
@@ -59,6 +62,7 @@ type session struct {
 	certificates *certs.Store
 	mirrors      *mirrors.Keeper
 	olm          *mirrors.OLM
+	pace         *drift.Pace
 	parts        map[string][]protocol.ObjectRef // rendered objects of operators that are shown, by uid of the InstalledOperator
 	groups       *groups.Groups
 	unsafe       map[string]string         // namespaces of plans that wait for definitions to change, by plan id
@@ -73,16 +77,17 @@ type retryNote struct {
 	failure  failure
 }
 
-func newSession(e *Executor, client *cluster.Epoch, lease *cluster.Lease, version string, seen map[string]events.Position) *session {
+func newSession(e *Executor, base *cluster.Base, client *cluster.Epoch, lease *cluster.Lease, version string, seen map[string]cluster.Seen) *session {
 	s := &session{
-		Executor: e, client: client, lease: lease, version: version,
+		Executor: e, base: base, edited: make(chan struct{}, 1), client: client, lease: lease, version: version,
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]()),
 		facts: facts.New(client, e.cfg.Now), around: surroundings.New(client), certificates: certs.NewStore(), groups: groups.New(),
-		trail: watch.NewTrail(), signals: watch.NewSignals(), turns: make(chan struct{}, parallelWrites),
+		trail: watch.NewTrail(), signals: watch.NewSignals(), turns: make(chan struct{}, parallelWrites), judging: make(chan struct{}, 1),
 		seen: seen, scopes: map[string]bool{}, waiting: map[string]bool{}, retry: map[string]retryNote{}, errors: map[string]time.Time{},
 		attires: map[string]map[string]attire{}, drifts: map[string]map[protocol.ObjectRef]drifted{},
 		unsafe: map[string]string{}, scoped: map[string]*cluster.Epoch{},
 	}
+	s.pace = drift.NewPace()
 	s.mirrors = mirrors.New(mirrors.Config{Client: client, Log: e.cfg.Log, At: s.at})
 	s.olm, s.parts = mirrors.NewOLM(client, e.cfg.Log), map[string][]protocol.ObjectRef{}
 	s.watcher = watch.New(client.Metadata, watchedKinds(), s.changed)
@@ -123,7 +128,7 @@ type aside struct {
 }
 
 func (s *session) asides() []aside {
-	out := []aside{{"renewal of the lease", s.renew}, {"watch", s.watcher.Run}, {"answers", s.answer}, {"definitions of mirrors", s.prepareMirrors}}
+	out := []aside{{"renewal of the lease", s.renew}, {"watch", s.watcher.Run}, {"answers", s.answer}, {"definitions of mirrors", s.prepareMirrors}, {"admission policies", s.restore}}
 	for range workers {
 		out = append(out, aside{"worker", s.work})
 	}
@@ -208,10 +213,10 @@ func (s *session) one(ctx context.Context, namespace string) {
 	case isCrash(err):
 		s.end(err)
 		return
-	case cluster.IsFenced(err):
-		s.end(errs.Wrap(errs.Conflict, err, "a write was refused"))
-		return
 	case ctx.Err() != nil:
+		return
+	case cluster.IsFenced(err) && s.fencedOut(ctx):
+		s.end(errs.Wrap(errs.Conflict, err, "a write was refused"))
 		return
 	case err != nil:
 		s.cfg.Log.InfoContext(ctx, "work on a namespace is tried again", "namespace", namespace, "error", err)
@@ -225,6 +230,42 @@ func (s *session) one(ctx context.Context, namespace string) {
 		s.mu.Unlock()
 	}
 	s.queue.AddAfter(namespace, again)
+}
+
+// fencedOut asks the fence itself whether a newer executor holds the cluster. Where it cannot be read, the lease decides.
+func (s *session) fencedOut(ctx context.Context) bool {
+	out, err := s.base.FencedOut(ctx, s.client.Number)
+	if err != nil || !out {
+		s.cfg.Log.WarnContext(ctx, "a write was refused in the name of the fence, which does not stand above us", "error", err)
+	}
+	return err == nil && out
+}
+
+// restore puts admission policies right that somebody touches while the cluster is held.
+func (s *session) restore(ctx context.Context) {
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.edited:
+		}
+		if err := hold(ctx, s.base, s.client.Number); err != nil && ctx.Err() == nil {
+			s.cfg.Log.WarnContext(ctx, "admission policies are not as they should be", "error", err)
+			if cluster.IsFenceAhead(err) {
+				s.end(err)
+				return
+			}
+			s.policyTouched()
+			pause(ctx, errorPause)
+		}
+	}
+}
+
+func (s *session) policyTouched() {
+	select {
+	case s.edited <- struct{}{}:
+	default: // somebody looks already
+	}
 }
 
 // lasting notes an error of a look, and reports whether looks have ended in errors for long enough to be told.
@@ -269,33 +310,34 @@ func (s *session) note(ctx context.Context, p protocol.ScopePlans, behind bool) 
 	seen := s.seen[ns]
 	s.scopes[ns] = true
 	s.mu.Unlock()
-	if behind || p.Position.Less(seen) {
+	if behind || p.Position.Less(seen.Position) {
 		return true, nil
 	}
-	if p.Position == seen || len(p.Plans) == 0 && len(p.Installed) == 0 && seen.IsZero() {
+	if p.Position == seen.Position || len(p.Plans) == 0 && len(p.Installed) == 0 && seen.IsZero() {
 		return false, nil // nothing new, or nothing here that could be acted on
 	}
-	if err := s.client.SetSeen(ctx, ns, p.Position); err != nil {
+	next := cluster.Seen{Position: p.Position, Proof: p.Proof}
+	if err := s.client.SetSeen(ctx, ns, next); err != nil {
 		return false, err
 	}
 	s.mu.Lock()
-	s.seen[ns] = p.Position
+	s.seen[ns] = next
 	s.mu.Unlock()
 	return false, nil
 }
 
-func (s *session) seenAt(namespace string) events.Position {
+func (s *session) seenAt(namespace string) cluster.Seen {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.seen[namespace]
 }
 
-func (s *session) seenHighest() events.Position {
+func (s *session) seenHighest() cluster.Seen {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var top events.Position
+	var top cluster.Seen
 	for p := range maps.Values(s.seen) {
-		if top.Less(p) {
+		if top.Less(p.Position) {
 			top = p
 		}
 	}
@@ -323,9 +365,10 @@ func (s *session) waitingScopes() []string {
 }
 
 func (s *session) reportCluster() {
+	seen := s.seenHighest()
 	r := protocol.ClusterReport{
 		Tenant: s.cfg.Tenant, Cluster: s.cfg.Cluster, ClusterID: s.cfg.ClusterID,
-		State: "Connected", KubernetesVersion: s.version, HolderEpoch: s.client.Number, Seen: s.seenHighest(),
+		State: "Connected", KubernetesVersion: s.version, HolderEpoch: s.client.Number, Seen: seen.Position, Proof: seen.Proof,
 	}
 	if r.Message = s.olmMessage(); r.Message != "" {
 		r.Reason = reasonOLM

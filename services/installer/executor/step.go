@@ -9,7 +9,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/csv"
@@ -23,16 +22,10 @@ const (
 	annotationPlan        = "chandler-fleet.io/plan"
 	annotationComponent   = "chandler-fleet.io/component"
 	annotationContent     = "chandler-fleet.io/content"
-	annotationPackage     = "chandler-fleet.io/package"
+	annotationPackage     = cluster.AnnotationPackage
 	annotationReason      = "chandler-fleet.io/reason" // why the plan brings it (events.PlannedBundle)
 	annotationTraceParent = "chandler-fleet.io/traceparent"
 )
-
-// managerPrefix begins every field manager: one for each operator (DESIGN D7).
-const managerPrefix = "chandler/"
-
-// maxManager is what the API allows for the name of a field manager.
-const maxManager = 128
 
 const (
 	// maxBatch is how many steps one write of the log sets about.
@@ -133,7 +126,7 @@ func (w *work) batch(ctx context.Context, r ready, x *cluster.Execution, batch [
 	for _, last := range []bool{false, true} {
 		var running sync.WaitGroup
 		for n, i := range batch {
-			if (x.Spec.Account != "" && binds(r.objects[i])) == last {
+			if x.Status.Steps[i].State == cluster.StepTaken && (x.Spec.Account != "" && binds(r.objects[i])) == last {
 				running.Go(func() { carry(n, i) })
 			}
 		}
@@ -144,6 +137,7 @@ func (w *work) batch(ctx context.Context, r ready, x *cluster.Execution, batch [
 	var err error
 	for n, i := range batch {
 		switch res := results[n]; {
+		case x.Status.Steps[i].State == cluster.StepLeft:
 		case res.err != nil:
 			err = cmp.Or(err, res.err)
 		case res.failure == nil:
@@ -260,6 +254,9 @@ func (w *work) put(ctx context.Context, as *cluster.Epoch, body *unstructured.Un
 			return live, true, nil
 		}
 	}
+	if err := w.adopt(ctx, body); err != nil {
+		return nil, false, err
+	}
 	if err := w.at("before apply"); err != nil {
 		return nil, false, err
 	}
@@ -279,10 +276,24 @@ func sameOrigin(live, want map[string]string) bool {
 	return live[annotationDigest] == want[annotationDigest] && live[annotationDressed] == want[annotationDressed] && live[annotationPlan] == want[annotationPlan]
 }
 
+func refOf(o *unstructured.Unstructured) protocol.ObjectRef {
+	gvk := o.GroupVersionKind()
+	return protocol.ObjectRef{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: o.GetNamespace(), Name: o.GetName()}
+}
+
+// refIn is the name under which a rendered object stands in the cluster.
+func refIn(o render.Object) protocol.ObjectRef {
+	gvk := o.GVK
+	if gvk == cluster.GVKCSV {
+		gvk = cluster.GVKInstalledOperator
+	}
+	return protocol.ObjectRef{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: o.Namespace, Name: o.Name}
+}
+
 // pass asks the gate once for each ClusterServiceVersion.
 func (w *work) pass(ctx context.Context, r ready, x *cluster.Execution, o render.Object, passed map[string]bool) (*failure, error) {
 	kind := sortOf(o)
-	if passed[kind+o.Resolving] {
+	if passed[kind+o.Resolving] && !render.Calls(o.GVK) { // what is called is asked of each batch
 		return nil, nil //nolint:nilnil // it was asked
 	}
 	passed[kind+o.Resolving] = true
@@ -292,7 +303,7 @@ func (w *work) pass(ctx context.Context, r ready, x *cluster.Execution, o render
 	case o.GVK == gvkDeployment:
 		return w.gate(ctx, r, x, o.Resolving)
 	case render.Calls(o.GVK):
-		return w.passCallers(ctx, o.Resolving)
+		return w.passCallers(ctx, r, x, o.Resolving)
 	}
 	return nil, nil //nolint:nilnil // nothing is in the way
 }
@@ -304,11 +315,8 @@ func (w *work) gate(ctx context.Context, r ready, x *cluster.Execution, name str
 		return nil, err
 	}
 	i := slices.IndexFunc(w.members, func(m *member) bool { return m.object.GetName() == name })
-	if i < 0 && w.lives(name) {
-		return &failure{class: classConflict, reason: reasonBase, message: "ClusterServiceVersion " + name + " was changed and cannot be read any more"}, nil
-	}
 	if i < 0 {
-		return &failure{class: classConflict, reason: reasonBase, message: "ClusterServiceVersion " + name + " was removed while its plan runs"}, nil
+		return w.lost(ctx, name)
 	}
 	m := w.members[i]
 	w.setWaiting(w.ns, !settled(m.status.Phase))
@@ -328,17 +336,8 @@ func (w *work) gate(ctx context.Context, r ready, x *cluster.Execution, name str
 	return f, nil
 }
 
-// manager names the field manager of an operator: its package in its namespace. Both stay the same from
-// version to version; the set of operators that are planned together does not, and two namespaces
-// under one name would take the fields of shared objects from each other.
-func (w *work) manager(packageName string) string {
-	m := managerPrefix + w.ns + "/" + packageName
-	if len(m) > maxManager {
-		short := digest.Bytes([]byte(m)).Short()
-		m = m[:maxManager-len(short)] + short
-	}
-	return m
-}
+// manager names the field manager of an operator of the namespace.
+func (w *work) manager(packageName string) string { return cluster.Manager(w.ns, packageName) }
 
 // blame sorts an error of a step: what ends the session stays an error.
 func blame(o render.Object, err error) (cluster.Step, *failure, error) {

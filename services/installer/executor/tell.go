@@ -26,7 +26,7 @@ const maxUnlistedLogs = 256 << 10
 
 // report hands everything that is known of the namespace to the reporter.
 func (w *work) report() {
-	r := protocol.ScopeReport{Scope: w.plans.Scope, Epoch: w.client.Number, Seen: w.seenAt(w.ns)}
+	r := w.scopeReport()
 	for _, p := range w.plans.Plans {
 		if o, ok := w.outcomes[p.ID]; ok {
 			r.Plans = append(r.Plans, o)
@@ -41,6 +41,12 @@ func (w *work) report() {
 		tell(&r)
 	}
 	w.reporter.Scope(r)
+}
+
+// scopeReport is a report that says nothing yet.
+func (w *work) scopeReport() protocol.ScopeReport {
+	seen := w.seenAt(w.ns)
+	return protocol.ScopeReport{Scope: w.plans.Scope, Epoch: w.client.Number, Seen: seen.Position, Proof: seen.Proof}
 }
 
 // describe is what the hub is told of a member.
@@ -61,6 +67,25 @@ func (w *work) describe(m *member) protocol.CSVReport {
 	return r
 }
 
+// driftOf is what is told of an operator, by object.
+func (w *work) driftOf(name string) []protocol.Drift {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []protocol.Drift
+	for ref, d := range w.drifts[w.ns] {
+		if d.operator != name {
+			continue
+		}
+		if age := w.cfg.Now().Sub(d.Since); d.Corrected && age > correctedFor {
+			delete(w.drifts[w.ns], ref)
+			continue
+		}
+		out = append(out, d.Drift)
+	}
+	slices.SortFunc(out, func(a, b protocol.Drift) int { return strings.Compare(a.Group+a.String(), b.Group+b.String()) })
+	return out
+}
+
 // lookAtComponents finds the state of every object of the operators (R-CSV-62). What the watch knows is believed; what
 // it does not know may just have been made, and is asked for.
 func (w *work) lookAtComponents(ctx context.Context) error {
@@ -77,10 +102,12 @@ func (w *work) lookAtComponents(ctx context.Context) error {
 		list := make([]protocol.Component, 0, len(refs))
 		for _, ref := range refs {
 			c, err := w.component(ctx, m, ref)
-			if err != nil {
+			if err := w.alone(ctx, m.name(), partComponents, err); err != nil {
 				return err
 			}
-			list = append(list, c)
+			if err == nil {
+				list = append(list, c)
+			}
 		}
 		w.live.components[m.name()] = list
 	}
@@ -241,7 +268,7 @@ func (w *work) reportBegun(ctx context.Context) {
 		}
 		stored.executions = append(stored.executions, s)
 	}
-	r := protocol.ScopeReport{Scope: w.plans.Scope, Epoch: w.client.Number, Seen: w.seenAt(w.ns)}
+	r := w.scopeReport()
 	for _, p := range w.plans.Plans {
 		if x := stored.execution(p.ID); x != nil && x.Status.Begun {
 			stored.outcome(p, x, nil)

@@ -3,7 +3,6 @@ package executor
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 	"time"
 
@@ -163,20 +162,6 @@ func (w *work) carryRemoval(ctx context.Context, r protocol.Removal) error {
 	return nil
 }
 
-// granted asks before a removal begins whether the hub wants it, here and now (DESIGN D6).
-func (w *work) granted(r protocol.Removal) *failure {
-	d, err := r.Digest()
-	switch err = errors.Join(err, r.Grant.Verify(w.cfg.GrantKey)); {
-	case err != nil:
-		return &failure{class: classConflict, reason: reasonGrant, quick: true, message: err.Error()}
-	case r.Grant.Plan != r.ID || r.Grant.Digest != string(d) || r.Grant.Cluster != w.cfg.ClusterID || r.Grant.Namespace != w.ns:
-		return &failure{class: classConflict, reason: reasonGrant, quick: true, message: "the grant is for another removal, cluster or namespace"}
-	case r.Grant.Expired(w.cfg.Now()):
-		return expired(r.Grant)
-	}
-	return nil
-}
-
 // removalError sorts an error. No object is to blame for good: it is tried again whatever it is.
 func (w *work) removalError(ctx context.Context, err error) failure {
 	f := transient(err)
@@ -211,16 +196,18 @@ func (w *work) beginRemoval(ctx context.Context, r protocol.Removal, x *cluster.
 			return x, nil, err
 		}
 		spec := cluster.ExecutionSpec{Plan: r.ID, Name: removalNamePrefix + r.CSV, Digest: r.Plan, Removal: &r}
-		if x, err = w.client.Open(ctx, w.ns, spec); err != nil {
+		if x, err = w.openExecution(ctx, spec); err != nil {
 			return nil, nil, err
 		}
-		w.executions = append(w.executions, x)
 	}
 	now := w.cfg.Now().UTC()
 	if reason != "" {
 		x.Status = cluster.ExecutionStatus{Phase: protocol.RemovalRefused, Reason: reason, Message: message, Ended: now}
 		w.cfg.Log.InfoContext(ctx, "removal refused", "csv", r.CSV, "namespace", w.ns, "reason", reason, "message", message)
 		return x, nil, w.save(ctx, x, "removal refused")
+	}
+	if err := w.abort(ctx, r); err != nil {
+		return x, nil, err
 	}
 	x.Status = cluster.ExecutionStatus{Phase: protocol.PlanStarted, Begun: true, Started: now, Left: found.Plan.Stays, Steps: found.Log(w.client.Number, now)}
 	w.cfg.Log.InfoContext(ctx, "removal begins", "csv", r.CSV, "namespace", w.ns, "steps", len(x.Status.Steps))
@@ -229,7 +216,7 @@ func (w *work) beginRemoval(ctx context.Context, r protocol.Removal, x *cluster.
 
 // busy: an operator that is on its way in, or out already, is not removed beside that.
 func (w *work) busy(r protocol.Removal) *failure {
-	if w.planned(r.CSV) {
+	if x := w.underWay(r.CSV); x != nil && !w.stuck(x) {
 		return &failure{class: classConflict, reason: reasonPlanUnderWay, quick: true, message: "the install plan that brings " + r.CSV + " is under way: its removal begins when that has ended"}
 	}
 	if i := slices.IndexFunc(w.members, func(m *member) bool { return m.csv.Spec.Replaces == r.CSV }); i >= 0 {
@@ -241,11 +228,18 @@ func (w *work) busy(r protocol.Removal) *failure {
 
 // takeApart carries out what is not Done, stretch by stretch. One write of the log ends a stretch and takes the next.
 func (w *work) takeApart(ctx context.Context, r protocol.Removal, x *cluster.Execution) (*failure, error) {
+	back := false
 	for stretch := uninstall.Next(x.Status.Steps); len(stretch) > 0; stretch = uninstall.Next(x.Status.Steps) {
 		if err := w.takeStretch(ctx, x, stretch); err != nil {
 			return nil, err
 		}
 		w.setAside()
+		if !back && w.leaving(r.CSV) {
+			if err := w.handBack(ctx, r); err != nil {
+				return nil, err
+			}
+			back = true
+		}
 		left, err := w.stretch(ctx, r, x, stretch)
 		if err != nil {
 			return nil, err
@@ -305,9 +299,15 @@ func (w *work) stretch(ctx context.Context, r protocol.Removal, x *cluster.Execu
 	case action == protocol.RemovalObjects && steps[0].Kind == cluster.GVKInstalledOperator.Kind:
 		return left, nil // it goes last, after its last words
 	case action == protocol.RemovalObjects:
+		if steps, err = w.hands().Still(ctx, w.about(r), steps); err != nil {
+			return left, err
+		}
 		return left, w.hands().Delete(ctx, steps)
 	}
 	doomed, spared, err := w.hands().Spare(ctx, w.about(r), steps)
+	if err == nil {
+		doomed, err = w.hands().Still(ctx, w.about(r), doomed)
+	}
 	if err != nil {
 		return left, err
 	}
@@ -326,7 +326,7 @@ func (w *work) stretch(ctx context.Context, r protocol.Removal, x *cluster.Execu
 }
 
 func (w *work) about(r protocol.Removal) uninstall.Question {
-	return uninstall.Question{Kinds: removableKinds(), Namespace: w.ns, CSV: r.CSV, CRDs: r.CRDs}
+	return uninstall.Question{Kinds: removableKinds(), Namespace: w.ns, CSV: r.CSV, CRDs: r.CRDs, Named: true}
 }
 
 // lastWords removes what came meanwhile, keeps what is to be told of the operator, and removes the InstalledOperator.

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"maps"
@@ -84,7 +85,7 @@ func (s *session) reconcile(ctx context.Context, namespace string) (again time.D
 	if w.refused, err = s.note(ctx, plans, behind); err != nil {
 		return 0, err
 	}
-	if w.executions, err = s.client.Executions(ctx, namespace); err != nil {
+	if w.executions, err = s.proven(ctx, namespace); err != nil {
 		return 0, err
 	}
 	err = guard(ctx, s.cfg.Log, "namespace "+namespace, func() error { return w.all(ctx) })
@@ -95,6 +96,26 @@ func (s *session) reconcile(ctx context.Context, namespace string) (again time.D
 		w.reportBegun(ctx)
 	}
 	return w.again, err
+}
+
+// proven are the executions of a namespace that the hub granted. Others are left alone, and stand in nobody's way: what
+// they say was not asked for.
+func (s *session) proven(ctx context.Context, namespace string) ([]*cluster.Execution, error) {
+	list, unread, err := s.client.Executions(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	list = slices.DeleteFunc(list, func(x *cluster.Execution) bool {
+		err := x.Proven(s.cfg.GrantKey, s.cfg.ClusterID)
+		if err != nil {
+			unread = append(unread, err)
+		}
+		return err != nil
+	})
+	for _, err := range unread {
+		s.cfg.Log.WarnContext(ctx, "PlanExecution is passed over", "namespace", namespace, "error", err)
+	}
+	return list, nil
 }
 
 // newWork is a look that has not begun.
@@ -160,7 +181,7 @@ func (w *work) open(ctx context.Context, p protocol.Plan, x *cluster.Execution) 
 		return r, f
 	}
 	switch {
-	case x != nil:
+	case x != nil && x.Status.Begun:
 		r.Configs = x.Spec.Configs
 	case !w.standsOn(r.document.Base.OperatorGroup):
 		return r, &failure{class: classConflict, reason: reasonBase, quick: true, message: "the operator group is another one than the plan was made for"}
@@ -227,6 +248,17 @@ func (w *work) render(ctx context.Context, b events.PlannedBundle, config json.R
 	}
 	f := classifyContent(errs.Wrap(errs.KindOf(err), err, "bundle %s", b.CSV))
 	return nil, &f
+}
+
+// objectsOf renders an operator at rest, or takes what was rendered for its plan in this look; what its plan did not
+// write is none of it.
+func (w *work) objectsOf(ctx context.Context, s subject) ([]render.Object, *failure) {
+	other := func(o render.Object) bool { return o.Resolving != s.bundle.CSV || !s.wrote(o) }
+	if r, ok := w.opened[s.plan]; ok && bytes.Equal(r.Configs[s.bundle.CSV], s.config) {
+		return slices.DeleteFunc(slices.Clone(r.objects), other), nil
+	}
+	objects, f := w.render(ctx, s.bundle, s.config)
+	return slices.DeleteFunc(objects, other), f
 }
 
 // compare refuses a plan whose steps are not what rendering gives here.
@@ -312,7 +344,7 @@ func (w *work) prune(ctx context.Context) error {
 		return strings.Compare(a.Spec.Plan, b.Spec.Plan)
 	})
 	for _, x := range old[:len(old)-keptExecutions] {
-		if err := w.client.Discard(ctx, x); err != nil {
+		if err := w.alone(ctx, "", partLogs, w.client.Discard(ctx, x)); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,9 @@ import (
 	"github.com/chandler-fleet/chandler/libs/protocol"
 )
 
+// maxMessage bounds what a condition says in the words of others.
+const maxMessage = 2048
+
 // TargetsMissing says that listed targets do not exist; the operators wait for the rights that they lack there.
 func TargetsMissing(namespaces []string) protocol.GroupCondition {
 	return protocol.GroupCondition{
@@ -21,4 +24,19 @@ func AccountMissing(g Group) protocol.GroupCondition {
 		Type: protocol.GroupServiceAccount, Reason: "ServiceAccountNotFound",
 		Message: fmt.Sprintf("service account %s/%s does not exist; create it, or take it out of the operator group", g.Namespace, g.Spec.ServiceAccountName),
 	}
+}
+
+// Unattended says what cannot be done for operators of the group, or is undone by others again and again.
+func Unattended(texts []string) protocol.GroupCondition {
+	return protocol.GroupCondition{
+		Type: protocol.GroupUnattended, Reason: "TriedAgain",
+		Message: cut("tried again until it succeeds: " + strings.Join(texts, "; ")),
+	}
+}
+
+func cut(text string) string {
+	if len(text) <= maxMessage {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxMessage], "") + "…"
 }

@@ -48,6 +48,7 @@ func TestTargets(t *testing.T) {
 	}{
 		"explicit, sorted, each once":         {events.OperatorGroupSpec{TargetNamespaces: []string{"b", "a", "b"}}, []string{"a", "b"}},
 		"explicit beside an ignored selector": {both, []string{"ops"}},
+		"explicit, but not Chandler's own":    {events.OperatorGroupSpec{TargetNamespaces: []string{"chandler-system", "a"}}, []string{"a"}},
 		"neither: all":                        {events.OperatorGroupSpec{}, []string{""}},
 		"selector: labels":                    {selector(map[string]string{"sea": "north"}), []string{"north", "old"}},
 		"selector: expression":                {selector(nil, events.LabelRequirement{Key: "sea", Operator: "Exists"}), []string{"baltic", "north", "old"}},
@@ -260,6 +261,29 @@ func pick(labels map[string]string, prefix string) map[string]string {
 		}
 	}
 	return out
+}
+
+// TestRolesOf: only what is claimed has roles, and nothing that is Kubernetes' own, OLM's or Chandler's, whoever claims it.
+func TestRolesOf(t *testing.T) {
+	t.Parallel()
+	var apis []group.API
+	var claimed []string
+	for _, g := range []string{"sea.test", "rbac.authorization.k8s.io", "chandler-fleet.io", "operators.coreos.com", "apps", "metrics.k8s.io"} {
+		a := group.API{Kind: "Gauge", Version: "v1", Group: g, Resource: "gauges"}
+		apis, claimed = append(apis, a), append(claimed, a.String())
+	}
+	apis = append(apis, group.API{Kind: "Buoy", Version: "v1", Group: "sea.test", Resource: "buoys"})
+	var got []string
+	for _, o := range group.RolesOf(apis, claimed) {
+		got = append(got, o.Name)
+	}
+	want := []string{
+		"gauges.sea.test-v1-admin", "gauges.sea.test-v1-edit", "gauges.sea.test-v1-view",
+		"gauges.metrics.k8s.io-v1-admin", "gauges.metrics.k8s.io-v1-edit", "gauges.metrics.k8s.io-v1-view",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
 }
 
 // TestAPIRoles: R-OG-42, R-OG-43: verbs and aggregation per level; the right to see a definition where there is one.

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/render"
 )
@@ -90,11 +91,12 @@ func RoleNames(g Group) []string {
 	return out
 }
 
-// RolesOf are the roles of those APIs that are claimed.
+// RolesOf are the roles of those APIs that are claimed. Of an API of Kubernetes, OLM or Chandler itself there are none,
+// whoever says that it provides it: they would give the users of every namespace rights to it.
 func RolesOf(apis []API, claimed []string) []render.Object {
 	var out []render.Object
 	for _, a := range apis {
-		if slices.Contains(claimed, a.String()) {
+		if slices.Contains(claimed, a.String()) && !bundle.Reserved(a.Group) {
 			out = append(out, APIRoles(a)...)
 		}
 	}

@@ -28,10 +28,12 @@ type Namespace struct {
 }
 
 // Targets are the namespaces that a group serves (R-OG §7.1), sorted, each once; [""] is all of them. Those of a
-// selector are the namespaces that match it now, and may be none; those that are listed need not exist.
+// selector are the namespaces that match it now, and may be none; those that are listed need not exist. Chandler's own
+// namespace is none of either: no operator is to have rights in it.
 func Targets(spec events.OperatorGroupSpec, namespaces []Namespace) ([]string, error) {
 	if len(spec.TargetNamespaces) > 0 {
-		return slices.Compact(slices.Sorted(slices.Values(spec.TargetNamespaces))), nil
+		listed := slices.Compact(slices.Sorted(slices.Values(spec.TargetNamespaces)))
+		return slices.DeleteFunc(listed, func(ns string) bool { return ns == events.SystemNamespace }), nil
 	}
 	if spec.Global() {
 		return []string{metav1.NamespaceAll}, nil
@@ -42,7 +44,7 @@ func Targets(spec events.OperatorGroupSpec, namespaces []Namespace) ([]string, e
 	}
 	out := []string{}
 	for _, n := range namespaces {
-		if chosen.Matches(labels.Set(n.Labels)) {
+		if n.Name != events.SystemNamespace && chosen.Matches(labels.Set(n.Labels)) {
 			out = append(out, n.Name)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/protocol"
@@ -16,7 +17,7 @@ const All = "*"
 // Definition is one custom resource definition of the cluster that the operator owns or has brought.
 type Definition struct {
 	protocol.ObjectRef
-	Managed bool // Chandler wrote it
+	Managed bool // Chandler wrote it, and it was not there before
 	// Alongside are the operators that the definition itself names as its owners, as namespace/csv. One that is not
 	// installed any more does not count.
 	Alongside []string
@@ -24,6 +25,13 @@ type Definition struct {
 	Converts bool
 	// Loss is what is there of it; it is told where the definition goes.
 	Loss protocol.Loss
+}
+
+// Owned is one object that names the operator as its owner.
+type Owned struct {
+	protocol.ObjectRef
+	// Alongside are the operators that the object itself names as those that brought it, as namespace/csv.
+	Alongside []string
 }
 
 // Input is everything that decides what a removal does.
@@ -34,7 +42,9 @@ type Input struct {
 	// CRDs are the names of the definitions that are to go, or All.
 	CRDs []string
 	// Objects name the operator as their owner, in any order.
-	Objects     []protocol.ObjectRef
+	Objects []Owned
+	// Before name it, too, and were there before Chandler: they stay, without that name.
+	Before      []protocol.ObjectRef
 	Definitions []Definition
 	Others      []Operator // every other installed operator of the cluster
 }
@@ -51,7 +61,7 @@ func Plan(in Input) (protocol.RemovalPlan, error) {
 	var doomed, converted []protocol.ObjectRef
 	definitions := slices.SortedFunc(slices.Values(in.Definitions), func(a, b Definition) int { return strings.Compare(a.Name, b.Name) })
 	for _, d := range definitions {
-		if d.Converts {
+		if d.Converts && !bundle.Reserved(bundle.GroupOf(d.Name)) {
 			converted = append(converted, d.ObjectRef)
 		}
 		reason, owners := in.stays(d)
@@ -61,7 +71,12 @@ func Plan(in Input) (protocol.RemovalPlan, error) {
 		}
 		p.Stays = append(p.Stays, protocol.Leftover{ObjectRef: d.ObjectRef, Reason: reason, Owners: owners})
 	}
-	calls, programs, rest := parts(in.Objects)
+	for _, o := range slices.SortedFunc(slices.Values(in.Before), compare) {
+		p.Stays = append(p.Stays, protocol.Leftover{ObjectRef: o, Reason: protocol.LeftNotOurs})
+	}
+	own, shared := in.shared()
+	p.Stays = append(p.Stays, shared...)
+	calls, programs, rest := parts(own)
 	add(&p, protocol.RemovalCustomResources, doomed)
 	add(&p, protocol.RemovalConversion, converted)
 	add(&p, protocol.RemovalObjects, calls)
@@ -100,7 +115,8 @@ func (in Input) check() error {
 // stays says why a definition is left, and who else owns it; "" where it goes (R-UNI-2):
 //
 //	an installed operator owns it, too    OtherOwners, whether it was asked for or not
-//	Chandler did not write it             NotOurs, whether it was asked for or not
+//	Chandler did not write it first       NotOurs, whether it was asked for or not
+//	its API group is a reserved one       NotOurs, whether it was asked for or not
 //	it was not asked for                  NotAsked
 //	it was asked for, by name or with *   it goes
 func (in Input) stays(d Definition) (reason string, owners []string) {
@@ -108,12 +124,33 @@ func (in Input) stays(d Definition) (reason string, owners []string) {
 		return protocol.LeftOtherOwners, owners
 	}
 	switch {
-	case !d.Managed:
+	case !d.Managed, bundle.Reserved(bundle.GroupOf(d.Name)):
 		return protocol.LeftNotOurs, nil
 	case !slices.Contains(in.CRDs, d.Name) && !slices.Contains(in.CRDs, All):
 		return protocol.LeftNotAsked, nil
 	}
 	return "", nil
+}
+
+// shared parts objects that go with the operator from those that another installed operator brought, too: these are
+// that one's from then on.
+func (in Input) shared() (own []protocol.ObjectRef, stay []protocol.Leftover) {
+	objects := slices.SortedFunc(slices.Values(in.Objects), func(a, b Owned) int { return compare(a.ObjectRef, b.ObjectRef) })
+	for _, o := range objects {
+		var owners []string
+		for _, other := range in.Others {
+			if slices.Contains(o.Alongside, other.String()) {
+				owners = append(owners, other.String())
+			}
+		}
+		if len(owners) == 0 {
+			own = append(own, o.ObjectRef)
+			continue
+		}
+		slices.Sort(owners)
+		stay = append(stay, protocol.Leftover{ObjectRef: o.ObjectRef, Reason: protocol.LeftOtherOwners, Owners: owners})
+	}
+	return own, stay
 }
 
 // owners are the other installed operators that own a definition: those that say so, and those of which the
@@ -129,10 +166,10 @@ func (in Input) owners(d Definition) []string {
 	return slices.Compact(out)
 }
 
-// parts sorts what goes into three stretches: what sends requests of the API server to the operator, its programs,
+// parts puts what goes, in order, into three stretches: what sends requests of the API server to the operator, its programs,
 // and the rest.
 func parts(objects []protocol.ObjectRef) (calls, programs, rest []protocol.ObjectRef) {
-	for _, o := range slices.SortedFunc(slices.Values(objects), compare) {
+	for _, o := range objects {
 		switch o.Kind {
 		case "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration", "APIService":
 			calls = append(calls, o)

@@ -40,14 +40,18 @@ func ref(kind, name string) protocol.ObjectRef {
 	return protocol.ObjectRef{Version: "v1", Kind: kind, Namespace: "ports", Name: name}
 }
 
+func owned(kind, name string, alongside ...string) removal.Owned {
+	return removal.Owned{ObjectRef: ref(kind, name), Alongside: alongside}
+}
+
 func self() protocol.ObjectRef { return ref("InstalledOperator", csvName) }
 
 func input() removal.Input {
 	return removal.Input{
 		Operator: gauge(), Object: self(),
-		Objects: []protocol.ObjectRef{
-			ref("ServiceAccount", "gauge"), ref("Role", "gauge"), ref("Service", "gauge"), ref("RoleBinding", "gauge"), ref("Deployment", "gauge"),
-			ref("MutatingWebhookConfiguration", "gauge"), ref("APIService", "v1.live.example.com"),
+		Objects: []removal.Owned{
+			owned("ServiceAccount", "gauge"), owned("Role", "gauge"), owned("Service", "gauge"), owned("RoleBinding", "gauge"), owned("Deployment", "gauge"),
+			owned("MutatingWebhookConfiguration", "gauge"), owned("APIService", "v1.live.example.com"),
 		},
 		Definitions: []removal.Definition{definition("Gauge"), definition("Buoy")},
 	}
@@ -117,7 +121,7 @@ func TestDefinitionsStay(t *testing.T) {
 			in.Others, in.CRDs = []removal.Operator{{Namespace: "coast", Name: "x.v1"}}, []string{removal.All}
 			in.Definitions[0].Alongside = append(in.Definitions[0].Alongside, "coast/x.v1")
 		}, protocol.LeftOtherOwners, []string{"coast/x.v1"}},
-		"Chandler did not write it": {func(in *removal.Input) {
+		"Chandler did not write it first": {func(in *removal.Input) {
 			in.CRDs, in.Definitions[0].Managed = []string{removal.All}, false
 		}, protocol.LeftNotOurs, nil},
 		"it was not asked for":      {func(in *removal.Input) { in.CRDs = []string{crdName("Buoy")} }, protocol.LeftNotAsked, nil},
@@ -143,6 +147,62 @@ func TestDefinitionsStay(t *testing.T) {
 				t.Errorf("got %+v, want %s by %v", p.Stays[i], row.reason, row.owners)
 			}
 		})
+	}
+}
+
+// TestSharedObjectsStay: what another installed operator brought, too, stays and names it; one that is gone does not count.
+func TestSharedObjectsStay(t *testing.T) {
+	t.Parallel()
+	in := input()
+	in.Others = []removal.Operator{{Namespace: "coast", Name: "x.v1"}, {Namespace: "bay", Name: "y.v1"}}
+	in.Objects = append(
+		in.Objects, owned("PriorityClass", "kept", "ports/"+csvName, "coast/x.v1", "bay/y.v1"), owned("PriorityClass", "goes", "ports/"+csvName, "coast/gone.v1"),
+	)
+	p := plan(t, in)
+	want := protocol.Leftover{ObjectRef: ref("PriorityClass", "kept"), Reason: protocol.LeftOtherOwners, Owners: []string{"bay/y.v1", "coast/x.v1"}}
+	if !slices.ContainsFunc(p.Stays, func(l protocol.Leftover) bool { return cmp.Equal(l, want) }) {
+		t.Errorf("stays %+v, want %+v among them", p.Stays, want)
+	}
+	steps := strings.Join(told(p), "\n")
+	if strings.Contains(steps, "PriorityClass kept") || !strings.Contains(steps, "PriorityClass goes") {
+		t.Errorf("steps:\n%s", steps)
+	}
+}
+
+// TestReservedDefinitionsStay: no removal takes a definition of Chandler's, OLM's or Kubernetes' own, whoever says that it
+// is the operator's (R-UNI-2).
+func TestReservedDefinitionsStay(t *testing.T) {
+	t.Parallel()
+	for name, stays := range map[string]bool{
+		"installedoperators.chandler-fleet.io": true, "clusterserviceversions.operators.coreos.com": true, "roles.rbac.authorization.k8s.io": true,
+		"volumesnapshots.snapshot.storage.k8s.io": false,
+	} {
+		in := input()
+		in.CRDs = []string{removal.All}
+		in.Definitions = []removal.Definition{{ObjectRef: crdRef(name), Managed: true, Converts: true, Alongside: []string{"ports/" + csvName}}}
+		p := plan(t, in)
+		touched := slices.ContainsFunc(p.Steps, func(s protocol.RemovalStep) bool { return slices.Contains(s.Objects, crdRef(name)) })
+		if left := len(p.Stays) == 1 && p.Stays[0].Reason == protocol.LeftNotOurs; left != stays || touched == stays {
+			t.Errorf("%s: stays %+v, steps %v", name, p.Stays, told(p))
+		}
+	}
+}
+
+// TestBefore: what was there before Chandler stays and is announced, whatever is asked for (R-UNI-3).
+func TestBefore(t *testing.T) {
+	t.Parallel()
+	in := input()
+	in.CRDs = []string{removal.All}
+	mine := protocol.ObjectRef{Version: "v1", Kind: "ServiceAccount", Namespace: "ports", Name: "mine"}
+	in.Before = []protocol.ObjectRef{mine}
+	p := plan(t, in)
+	if !slices.ContainsFunc(p.Stays, func(l protocol.Leftover) bool { return l.ObjectRef == mine && l.Reason == protocol.LeftNotOurs }) {
+		t.Errorf("it does not stay: %+v", p.Stays)
+	}
+	for _, s := range p.Steps {
+		if slices.Contains(s.Objects, mine) {
+			t.Errorf("it goes: %+v", s)
+		}
 	}
 }
 
@@ -266,7 +326,10 @@ func checkComplete(r *rapid.T, in removal.Input, p protocol.RemovalPlan) {
 	for _, l := range p.Stays {
 		count[l.ObjectRef]++
 	}
-	want := append(slices.Clone(in.Objects), self())
+	want := []protocol.ObjectRef{self()}
+	for _, o := range in.Objects {
+		want = append(want, o.ObjectRef)
+	}
 	for _, d := range in.Definitions {
 		want = append(want, d.ObjectRef)
 	}

@@ -291,6 +291,7 @@ func declaredTargets(s events.OperatorGroupSpec) []string {
 var groupReasons = map[string]string{
 	protocol.GroupServiceAccount: "ServiceAccountNotFound",
 	protocol.GroupTargetsMissing: "NamespaceNotFound",
+	protocol.GroupUnattended:     "TriedAgain",
 }
 
 // The newest sibling is what makes a namespace have several groups (R-OG-2).

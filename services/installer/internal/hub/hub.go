@@ -28,7 +28,7 @@ type Config struct {
 	Pool     *pg.Pool
 	EventLog *eventlog.Log
 	Bus      *bus.Bus
-	Key      ed25519.PrivateKey // signs grants
+	Key      ed25519.PrivateKey // signs grants and messages
 	Now      func() time.Time   // time.Now where nil
 	Log      *slog.Logger       // slog.Default where nil
 	// Changed is called when clusters may have changed.

@@ -166,7 +166,10 @@ func (h *Hub) send(ctx context.Context, w *wanted, last uint64) error {
 	if err != nil {
 		return err
 	}
-	_, err = h.c.Bus.JetStream().PublishMsg(ctx, &nats.Msg{Subject: protocol.PlansSubject(w.message.Scope), Data: body},
+	m := nats.NewMsg(protocol.PlansSubject(w.message.Scope))
+	m.Data = body
+	m.Header.Set(protocol.HeaderSignature, protocol.SignMessage(m.Subject, body, h.c.Key))
+	_, err = h.c.Bus.JetStream().PublishMsg(ctx, m,
 		jetstream.WithExpectLastSequencePerSubject(last))
 	return errs.Wrap(errs.Unavailable, h.c.Bus.Heard(ctx, protocol.StreamPlans, err), "publish the plans of %s/%s", w.message.Scope.Cluster, w.message.Scope.Namespace)
 }
@@ -181,13 +184,39 @@ func (h *Hub) encode(w *wanted) ([]byte, error) {
 		if int64(len(body)) <= limit {
 			return body, nil
 		}
-		n := len(w.message.Plans)
-		if n <= 1 {
-			return nil, errs.New(errs.TooLarge, "the plans of %s/%s have %d bytes, a message takes %d",
+		left := shorten(&w.message)
+		if left == "" {
+			return nil, errs.New(errs.TooLarge, "what is wanted of %s/%s has %d bytes, a message takes %d",
 				w.message.Scope.Cluster, w.message.Scope.Namespace, len(body), limit)
 		}
-		w.message.Plans = w.message.Plans[:n-1]
+		h.c.Log.Warn("a message to an executor is too large and goes without a part", "cluster", w.message.Scope.Cluster,
+			"namespace", w.message.Scope.Namespace, "without", left, "bytes", len(body), "limit", limit)
 	}
+}
+
+// shorten takes out of a message what can wait most easily, and says what that was: subscriptions that are only shown, then
+// configurations (where they are absent those of the plans hold), then the youngest plan. Whether effects are stopped
+// and what is to be removed is never left out. It is empty where nothing is left to take out.
+func shorten(m *protocol.ScopePlans) string {
+	if len(m.Subscriptions) > 0 {
+		m.Subscriptions = nil
+		return "subscriptions"
+	}
+	configured := false
+	for i := range m.Installed {
+		configured = configured || m.Installed[i].Config != nil
+		m.Installed[i].Config = nil
+	}
+	if configured {
+		return "configurations of what is installed"
+	}
+	n := len(m.Plans)
+	if n == 0 {
+		return ""
+	}
+	name := m.Plans[n-1].Name
+	m.Plans = m.Plans[:n-1]
+	return "plan " + name
 }
 
 func (h *Hub) note(ctx context.Context, w wanted, sum string) error {

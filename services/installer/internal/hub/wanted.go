@@ -67,6 +67,7 @@ func (h *Hub) fill(ctx context.Context, tx pgx.Tx, w *wanted) error {
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return err
 	}
+	m.Proof = protocol.ProvePosition(m.Scope.ClusterID, m.Position, h.c.Key)
 	if m.Stopped, err = stopped(ctx, tx, m.Scope); err != nil {
 		return err
 	}
@@ -290,7 +291,7 @@ func (h *Hub) grant(w *wanted, p planRow, now time.Time) (protocol.Grant, error)
 	}
 	g, err := protocol.Grant{
 		Plan: p.id, Digest: p.state.Proposed.Digest, Cluster: w.cluster.String(),
-		Namespace: w.message.Scope.Namespace, Expires: expires.UTC().Truncate(time.Second),
+		Namespace: w.message.Scope.Namespace, Account: w.message.OperatorGroup.Spec.ServiceAccountName, Expires: expires.UTC().Truncate(time.Second),
 	}.Sign(h.c.Key)
 	return g, errs.Wrap(errs.Internal, err, "sign the grant of plan %s", p.name)
 }
@@ -300,7 +301,7 @@ const sameType = "chandler.scope-plans.v1"
 
 // fingerprint is the digest of a message without its position and grants, which say nothing new by themselves.
 func fingerprint(m protocol.ScopePlans) (digest.Digest, error) {
-	m.Position = events.Position{}
+	m.Position, m.Proof = events.Position{}, nil
 	plans := make([]protocol.Plan, len(m.Plans))
 	for i, p := range m.Plans {
 		p.Grant = protocol.Grant{}

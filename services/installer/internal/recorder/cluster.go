@@ -15,7 +15,8 @@ import (
 
 // cluster records what a report says of a cluster as a whole.
 func (r *Recorder) cluster(ctx context.Context, report protocol.ClusterReport, _ digest.Digest) (settled bool, err error) {
-	if err := r.checkEpoch(ctx, report.Seen, report.Cluster); err != nil {
+	from := sender{tenant: report.Tenant, cluster: report.Cluster, id: report.ClusterID, epoch: report.HolderEpoch, seen: report.Seen, proof: report.Proof}
+	if err := r.checkEpoch(ctx, from); err != nil {
 		return false, err
 	}
 	err = r.c.Pool.Tx(ctx, func(tx pgx.Tx) error {

@@ -10,6 +10,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/services/installer/csv"
 	"github.com/chandler-fleet/chandler/services/installer/record"
 )
 
@@ -74,7 +75,7 @@ func keepDetails(ctx context.Context, tx pgx.Tx, s protocol.Scope, c protocol.CS
 			drift = excluded.drift, components = excluded.components, updated = excluded.updated
 		where (d.requirements::text, d.condition::text, d.drift::text, d.components::text)
 			is distinct from (excluded.requirements::text, excluded.condition::text, excluded.drift::text, excluded.components::text)`,
-		s.Tenant, s.ClusterID, s.Namespace, c.Name, orNil(c.Requirements), condition, drift, components, now)
+		s.Tenant, s.ClusterID, s.Namespace, c.Name, requirements(c.Requirements), condition, drift, components, now)
 	return err
 }
 
@@ -84,11 +85,17 @@ func forgetDetails(ctx context.Context, tx pgx.Tx, s protocol.Scope, name string
 	return err
 }
 
-func orNil(raw json.RawMessage) any {
-	if len(raw) == 0 {
+// requirements are rows of the check, encoded again: what else a report calls so is left out, since people read it as such.
+func requirements(raw json.RawMessage) any {
+	var rows []csv.Requirement
+	if len(raw) == 0 || json.Unmarshal(raw, &rows) != nil {
 		return nil
 	}
-	return string(raw)
+	out, err := json.Marshal(rows)
+	if err != nil {
+		return nil
+	}
+	return string(out)
 }
 
 func orNull(c *protocol.OperatorCondition) (any, error) {

@@ -1,7 +1,9 @@
 package recorder
 
 import (
+	"bytes"
 	"context"
+	"crypto/ed25519"
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -47,6 +49,8 @@ type Config struct {
 	Bus      *bus.Bus
 	Now      func() time.Time
 	Log      *slog.Logger
+	// Key is that of the hub: it tells what a cluster was told from what it claims.
+	Key ed25519.PublicKey
 }
 
 // Recorder appends the installer's facts.
@@ -143,7 +147,7 @@ func (r *Recorder) work(ctx context.Context) {
 		switch {
 		case err == nil:
 			r.queue.done(it)
-		case errs.Is(err, errs.NotFound) && it.tries >= unknownTries, errs.Is(err, errs.Invalid):
+		case errs.Is(err, errs.NotFound) && it.tries >= unknownTries, errs.Is(err, errs.Invalid), errs.Is(err, errs.Forbidden):
 			r.queue.done(it)
 		default:
 			r.queue.again(it)
@@ -172,8 +176,9 @@ func (r *Recorder) tell(subject string, err error) {
 
 // Record records one report. It may be called with the same report any number of times. A report that
 // cannot be read, or that speaks of what its subject does not name, is errs.Invalid; one of a cluster
-// that is not (yet) known is errs.NotFound.
+// that is not (yet) known is errs.NotFound; one that claims to have seen what the hub never told is errs.Forbidden.
 func (r *Recorder) Record(ctx context.Context, subject string, data []byte) error {
+	data = bytes.ToValidUTF8(data, []byte("\uFFFD")) // Postgres refuses anything else, and with it the whole report
 	if strings.HasSuffix(subject, "."+protocol.ClusterToken) {
 		var report protocol.ClusterReport
 		if err := json.Unmarshal(data, &report); err != nil {
@@ -230,30 +235,5 @@ func (r *Recorder) once(subject string, report any, again func() error, fn func(
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.done[subject] = sum
-	return nil
-}
-
-// checkEpoch compares what a cluster has acted on with the log. A cluster that knows more proves that the
-// record lost commits; facts are recorded all the same, effects are stopped.
-func (r *Recorder) checkEpoch(ctx context.Context, seen events.Position, cluster string) error {
-	r.mu.Lock()
-	known := r.head
-	r.mu.Unlock()
-	if seen.IsZero() || !known.Less(seen) {
-		return nil
-	}
-	head, err := r.c.EventLog.Head(ctx, r.c.Pool)
-	if err != nil {
-		return err
-	}
-	r.mu.Lock()
-	r.head = head
-	r.mu.Unlock()
-	if !head.Less(seen) {
-		return nil
-	}
-	if err := r.c.EventLog.CheckEpoch(ctx, seen, "cluster "+cluster); err != nil {
-		r.c.Log.ErrorContext(ctx, "a cluster has acted on more than the record holds", "cluster", cluster, "error", err)
-	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package recorder_test
 
 import (
+	"crypto/ed25519"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -19,6 +20,9 @@ import (
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/services/installer/internal/recorder"
 )
+
+// hubKey signs what the hub tells.
+var hubKey = ed25519.NewKeyFromSeed([]byte("thirty-two bytes, only for tests"))
 
 // env is a recorder that is given reports one by one, of one registered cluster.
 type env struct {
@@ -45,7 +49,7 @@ func setup(t *testing.T) *env {
 	}
 	e := &env{t: t, db: d, own: own, log: eventlog.New(own), scope: protocol.Scope{Tenant: events.DefaultTenant, Cluster: "east", ClusterID: id, Namespace: "ns"}}
 	e.exec(`insert into installer.clusters (tenant, name, cluster_id, stream, credential) values ($1, 'east', $2, $3, '')`, events.DefaultTenant, id, stream.String())
-	e.recorder = recorder.New(recorder.Config{Pool: own, EventLog: e.log, Log: bustest.Log(t)})
+	e.recorder = recorder.New(recorder.Config{Pool: own, EventLog: e.log, Log: bustest.Log(t), Key: hubKey.Public().(ed25519.PublicKey)})
 	return e
 }
 
@@ -273,5 +277,28 @@ func TestDetailsAreKept(t *testing.T) {
 		"operatorcondition.changed.v1", "csv.drift-ended.v1", "csv.removed.v1")
 	if n := e.text(`select count(*)::text from installer.operator_details`); n != "0" {
 		t.Errorf("%s operators have details after their removal", n)
+	}
+}
+
+// TestRequirementsAreRows: what a report calls requirements and is none is not kept, and holds up nothing.
+func TestRequirementsAreRows(t *testing.T) {
+	t.Parallel()
+	e := setup(t)
+	for raw, want := range map[string]string{
+		`{"a":1}`: "", `[{"kind":"ServiceAccount","more":{}}]`: `"kind":"ServiceAccount"`, "[{\"name\":\"\xff\"}]": "\uFFFD",
+	} {
+		r := pending("u1", "")
+		r.Requirements = json.RawMessage(`"SLOT"`)
+		data, err := json.Marshal(protocol.ScopeReport{Scope: e.scope, Epoch: 1, Reported: time.Now().UTC(), CSVs: []protocol.CSVReport{r}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := e.recorder.Record(t.Context(), protocol.ScopeReportSubject(e.scope), []byte(strings.Replace(string(data), `"SLOT"`, raw, 1))); err != nil {
+			t.Errorf("%q: %v", raw, err)
+		}
+		kept := e.text(`select coalesce(requirements::text, '') from installer.operator_details`)
+		if (kept == "") != (want == "") || !strings.Contains(kept, want) || strings.Contains(kept, "more") {
+			t.Errorf("%q: kept %s", raw, kept)
+		}
 	}
 }

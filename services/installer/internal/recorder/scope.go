@@ -25,7 +25,7 @@ var namespaceCommand = uuid.MustParse("c3b3f2b2-3b1b-5a44-8c62-2f6a4be9d0c7")
 
 // scope records one report of a scope in one transaction.
 func (r *Recorder) scope(ctx context.Context, report protocol.ScopeReport, sum digest.Digest) (settled bool, err error) {
-	if err := r.checkEpoch(ctx, report.Seen, report.Scope.Cluster); err != nil {
+	if err := r.checkEpoch(ctx, senderOf(report)); err != nil {
 		return false, err
 	}
 	err = r.c.Pool.Tx(ctx, func(tx pgx.Tx) error {
@@ -58,6 +58,11 @@ func (r *Recorder) scope(ctx context.Context, report protocol.ScopeReport, sum d
 		return keep(ctx, tx, report.Scope, report.Epoch, report.Reported, sum)
 	})
 	return settled, pg.Err(err)
+}
+
+func senderOf(report protocol.ScopeReport) sender {
+	s := report.Scope
+	return sender{tenant: s.Tenant, cluster: s.Cluster, id: s.ClusterID, epoch: report.Epoch, seen: report.Seen, proof: report.Proof}
 }
 
 // admit locks the scope's row and reports whether a report is newer than what was taken: of the present

@@ -61,6 +61,9 @@ func (e *Epoch) As(a Account) (*Epoch, error) {
 	if a == (Account{}) {
 		return e, nil
 	}
+	if a.Namespace == SystemNamespace {
+		return nil, errs.New(errs.Invalid, "%s is an account of Chandler's own: no operator group may have it", a.User()).At("account", "reserved-namespace")
+	}
 	c := rest.CopyConfig(e.config)
 	c.Impersonate = impersonation(a, e.Number)
 	writes, err := dynamic.NewForConfig(c)

@@ -28,9 +28,9 @@ const (
 // Apply writes an object by server-side apply under a field manager and returns what the cluster
 // holds now.
 //
-// Fields of other managers are taken over only in objects that Chandler wrote before (LabelManaged):
-// there a person's edit is reverted (R-CSV-24) and the newest component's version of a shared object
-// wins. In anybody else's object they are a conflict that names the other manager.
+// Fields of other managers are taken over only in objects that belong to the same operator, or to nobody who is still
+// there, as the table above allowed says: there a person's edit is reverted (R-CSV-24). In anybody else's object they are
+// a conflict that names both.
 //
 // Published bundles hold fields that Kubernetes does not know. It drops them from what is created or
 // updated, but refuses to apply them; so they are dropped here as it would have done.
@@ -57,6 +57,9 @@ func (e *Epoch) apply(ctx context.Context, body *unstructured.Unstructured, mana
 		return nil, getErr
 	}
 	if live.GetLabels()[LabelManaged] != "true" {
+		return nil, err // it names the other manager
+	}
+	if err := e.MayTake(ctx, live, body, manager); err != nil {
 		return nil, err
 	}
 	return writer.Apply(ctx, body.GetName(), body, metav1.ApplyOptions{FieldManager: manager, Force: true})
@@ -106,6 +109,16 @@ func (e *Epoch) List(ctx context.Context, gvk schema.GroupVersionKind, namespace
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
+	if err != nil {
+		return nil, err
+	}
+	return l.Items, nil
+}
+
+// ListServed returns all objects of a kind in a namespace, for those who act on absence: an API that is not served is an
+// error.
+func (e *Epoch) ListServed(ctx context.Context, gvk schema.GroupVersionKind, namespace string) ([]unstructured.Unstructured, error) {
+	l, err := e.objects(gvk, namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}

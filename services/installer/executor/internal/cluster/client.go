@@ -2,10 +2,15 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
@@ -13,13 +18,15 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
 )
 
 // Names of what Chandler keeps in a target cluster.
 const (
-	SystemNamespace = "chandler-system"
+	SystemNamespace = events.SystemNamespace
 	ExecutorAccount = "chandler-executor"
 	ExecutorUser    = "system:serviceaccount:" + SystemNamespace + ":" + ExecutorAccount
 	// EpochExtra is the key of the user's extra; Kubernetes lower-cases keys that come in headers.
@@ -34,18 +41,25 @@ const (
 	clientQPS   = 200
 	clientBurst = 400
 	userAgent   = "chandler-executor"
+	// dialTimeout and keepAlive are those of client-go's own dialer.
+	dialTimeout = 30 * time.Second
+	keepAlive   = 30 * time.Second
 )
 
 // Base is the client with the kubeconfig's own identity.
 type Base struct {
-	config  *rest.Config
-	Kube    kubernetes.Interface
-	Dynamic dynamic.Interface
+	config      *rest.Config
+	connections *connections // of all clients
+	Kube        kubernetes.Interface
+	Dynamic     dynamic.Interface
 }
 
 // NewBase makes the client; it does no request.
 func NewBase(config *rest.Config) (*Base, error) {
-	c := tuned(config)
+	c, all, err := joined(tuned(config))
+	if err != nil {
+		return nil, errs.Wrap(errs.Invalid, err, "kubeconfig")
+	}
 	kube, err := kubernetes.NewForConfig(c)
 	if err != nil {
 		return nil, errs.Wrap(errs.Invalid, err, "kubeconfig")
@@ -54,7 +68,7 @@ func NewBase(config *rest.Config) (*Base, error) {
 	if err != nil {
 		return nil, errs.Wrap(errs.Invalid, err, "kubeconfig")
 	}
-	return &Base{config: c, Kube: kube, Dynamic: dyn}, nil
+	return &Base{config: c, connections: all, Kube: kube, Dynamic: dyn}, nil
 }
 
 func tuned(config *rest.Config) *rest.Config {
@@ -67,9 +81,104 @@ func tuned(config *rest.Config) *rest.Config {
 	return c
 }
 
+// joined returns a configuration whose clients, whoever they impersonate, share the connections of one dialer. With a
+// dialer in the configuration itself, client-go would give each client connections of its own.
+func joined(config *rest.Config) (*rest.Config, *connections, error) {
+	server, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return nil, nil, err
+	}
+	how, err := config.TransportConfig()
+	if err != nil {
+		return nil, nil, err
+	}
+	all := &connections{dialer: net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}, open: map[*connection]bool{}}
+	shared, err := transport.New(&transport.Config{
+		TLS: how.TLS, Proxy: how.Proxy, DisableCompression: how.DisableCompression,
+		DialHolder: &transport.DialHolder{Dial: all.dial},
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	c := rest.CopyConfig(config)
+	c.Host, c.TLSClientConfig, c.Transport = server.String(), rest.TLSClientConfig{}, shared
+	return c, all, nil
+}
+
+// attentive does a request. If nobody answers it, the connections on which nothing was heard meanwhile are closed: one
+// that is dead without having ended would hold up all requests, since they share it, until client-go gives it up 45 s
+// later. What is heard from an API server that is only slow keeps its connection. Not for several requests at a time.
+func (b *Base) attentive(request func() error) error {
+	b.connections.each(func(c *connection) { c.heard.Store(false) })
+	err := request()
+	if _, answered := errors.AsType[*apierrors.StatusError](err); err == nil || answered || errs.Is(err, errs.Conflict) {
+		return err
+	}
+	b.connections.each(func(c *connection) {
+		if !c.heard.Load() {
+			_ = c.Conn.Close() // whoever uses it hears of the end
+		}
+	})
+	return err
+}
+
+// connections are those to one cluster that are open.
+type connections struct {
+	dialer net.Dialer
+	mu     sync.Mutex
+	open   map[*connection]bool
+}
+
+type connection struct {
+	net.Conn
+	of    *connections
+	heard atomic.Bool
+}
+
+func (c *connections) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := c.dialer.DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	one := &connection{Conn: conn, of: c}
+	c.mu.Lock()
+	c.open[one] = true
+	c.mu.Unlock()
+	return one, nil
+}
+
+func (c *connections) each(do func(*connection)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for one := range c.open {
+		do(one)
+	}
+}
+
+// Read implements net.Conn.
+func (c *connection) Read(into []byte) (int, error) {
+	n, err := c.Conn.Read(into)
+	if n > 0 {
+		c.heard.Store(true)
+	}
+	return n, err
+}
+
+// Close implements net.Conn.
+func (c *connection) Close() error {
+	c.of.mu.Lock()
+	delete(c.of.open, c)
+	c.of.mu.Unlock()
+	return c.Conn.Close()
+}
+
 // Version returns the cluster's version, such as v1.34.4, and proves that it can be reached.
 func (b *Base) Version(ctx context.Context) (string, error) {
-	raw, err := b.Kube.Discovery().RESTClient().Get().AbsPath("/version").Do(ctx).Raw()
+	var raw []byte
+	err := b.attentive(func() (err error) {
+		raw, err = b.Kube.Discovery().RESTClient().Get().AbsPath("/version").Do(ctx).Raw()
+		return err
+	})
 	if err != nil {
 		return "", fmt.Errorf("ask the API server for its version: %w", err)
 	}

@@ -2,7 +2,9 @@ package cluster
 
 import (
 	"context"
+	"crypto/ed25519"
 	"encoding/json"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -31,8 +33,13 @@ type ExecutionSpec struct {
 	Steps     int    `json:"steps"`
 	// Removal is set where an operator is removed: Plan is the id of the request then.
 	Removal *protocol.Removal `json:"removal,omitempty"`
+	// Grant is that under which the plan was opened; a removal has its own. It says that the hub wants what is written
+	// here, whoever wrote it.
+	Grant protocol.Grant `json:"grant,omitzero"`
 	// Account is the user name under which the plan's objects are written (R-OG-60), "" for Chandler itself.
 	Account string `json:"account,omitempty"`
+	// Operators are the ClusterServiceVersions that the plan brings, so that they are known while it cannot be read.
+	Operators []string `json:"operators,omitempty"`
 	// Configs are the subscriptions' configurations by ClusterServiceVersion, to render its Deployments
 	// again when one is lost; they show nothing that the Deployments do not.
 	Configs map[string]json.RawMessage `json:"configs,omitempty"`
@@ -63,6 +70,7 @@ type ExecutionStatus struct {
 const (
 	StepTaken = "Taken" // somebody set about it; whether it was done shows the object
 	StepDone  = "Done"
+	StepLeft  = "Left" // a caller that was not written, since the Deployments that are to answer had failed
 )
 
 // Step is one entry of the log.
@@ -76,6 +84,7 @@ type Step struct {
 	Name      string `json:"name"`
 	Digest    string `json:"digest"`
 	State     string `json:"state"`
+	Operator  string `json:"operator,omitempty"` // of a step that was left: the ClusterServiceVersion to which it belongs
 	UID       string `json:"uid,omitempty"`
 	Epoch     int64  `json:"epoch"` // of the holder that set about it
 	// Found is set when the object already was as wanted after a crash, and was not written again.
@@ -94,6 +103,13 @@ func (s ExecutionStatus) Done() int {
 		}
 	}
 	return n
+}
+
+// Wrote reports an object of a step that is finished.
+func (s ExecutionStatus) Wrote(group, kind, namespace, name string) bool {
+	return slices.ContainsFunc(s.Steps, func(step Step) bool {
+		return step.State == StepDone && step.Group == group && step.Kind == kind && step.Namespace == namespace && step.Name == name
+	})
 }
 
 // Warnings counts those of all steps.
@@ -125,21 +141,21 @@ func (e *Epoch) Execution(ctx context.Context, namespace, plan string) (*Executi
 	return parseExecution(o)
 }
 
-// Executions lists those of a namespace.
-func (e *Epoch) Executions(ctx context.Context, namespace string) ([]*Execution, error) {
+// Executions lists those of a namespace, and why others cannot be read: those stand in nobody else's way.
+func (e *Epoch) Executions(ctx context.Context, namespace string) (out []*Execution, unread []error, err error) {
 	list, err := e.List(ctx, gvkExecution, namespace, "")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	out := make([]*Execution, 0, len(list))
 	for i := range list {
 		x, err := parseExecution(&list[i])
 		if err != nil {
-			return nil, err
+			unread = append(unread, err)
+			continue
 		}
 		out = append(out, x)
 	}
-	return out, nil
+	return out, unread, nil
 }
 
 // Open creates the execution of a plan, or returns the one that is there.
@@ -183,6 +199,28 @@ func (e *Epoch) Save(ctx context.Context, x *Execution) error {
 // Stored returns the execution as it was last read or written: what is noted since may be lost.
 func (x *Execution) Stored() (*Execution, error) { return parseExecution(x.raw) }
 
+// Proven reports errs.Forbidden unless the hub granted what the execution says that it is, in this cluster. Whether the
+// grant has run out counts before the first step only (DESIGN D6), and is another question.
+func (x *Execution) Proven(key ed25519.PublicKey, clusterID string) error {
+	g, want := x.Spec.Grant, x.Spec.Digest
+	if r := x.Spec.Removal; r != nil {
+		d, err := r.Digest()
+		if err != nil {
+			return err
+		}
+		g, want = r.Grant, string(d)
+	}
+	user := ""
+	if g.Account != "" {
+		user = Account{Namespace: g.Namespace, Name: g.Account}.User()
+	}
+	same := g.Plan == x.Spec.Plan && g.Digest == want && g.Cluster == clusterID && g.Namespace == x.Namespace && user == x.Spec.Account
+	if err := g.Verify(key); err != nil || !same {
+		return errs.New(errs.Forbidden, "PlanExecution %s/%s is not what the hub granted: nothing is done for it; delete it, and what the hub wants begins anew", x.Namespace, x.Spec.Plan)
+	}
+	return nil
+}
+
 // Discard removes an execution that nobody needs any more.
 func (e *Epoch) Discard(ctx context.Context, x *Execution) error { return e.Delete(ctx, x.raw) }
 
@@ -196,6 +234,9 @@ func parseExecution(o *unstructured.Unstructured) (*Execution, error) {
 		if err := fromMap(part, into); err != nil {
 			return nil, errs.Wrap(errs.Invalid, err, "PlanExecution %s/%s: %s", o.GetNamespace(), o.GetName(), key)
 		}
+	}
+	if x.Spec.Plan != o.GetName() {
+		return nil, errs.New(errs.Invalid, "PlanExecution %s/%s is named otherwise than its plan, %q", o.GetNamespace(), o.GetName(), x.Spec.Plan)
 	}
 	return x, nil
 }

@@ -2,16 +2,15 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math"
 	"strconv"
-	"strings"
 	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
@@ -23,8 +22,11 @@ const fenceName = "chandler-fence.chandler-fleet.io"
 // fenceTimeout bounds the wait for the API server to enforce a new epoch; it loads policies once a second.
 const fenceTimeout = 20 * time.Second
 
-// fencedMessage is in every refusal, and how a refused writer knows what refused it.
+// fencedMessage is in every refusal, for people.
 const fencedMessage = "chandler: a newer executor holds this cluster"
+
+// maxEpoch is beyond every epoch that a lease reaches; a fence above it was not written by us.
+const maxEpoch = math.MaxInt64 / 2
 
 // Fence makes the API server refuse, from now on, every write by Chandler's executor in an epoch
 // below this one, and returns when it does so (DESIGN D7).
@@ -75,30 +77,44 @@ func (b *Base) ensureFence(ctx context.Context, epoch int64) error {
 			return err
 		}
 	}
-	binding := &admissionv1.ValidatingAdmissionPolicyBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: fenceName, Labels: ownLabels()},
-		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
-			PolicyName: fenceName, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
-		},
+	return b.ensureInForce(ctx, fenceName)
+}
+
+// fenceEpoch is the epoch at which the fence stands, 0 where there is none. What somebody else wrote in its place
+// counts as none: it is written anew.
+func (b *Base) fenceEpoch(ctx context.Context) (int64, error) {
+	found, err := b.Kube.AdmissionregistrationV1().ValidatingAdmissionPolicies().Get(ctx, fenceName, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return 0, nil
 	}
-	_, err = b.Kube.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Create(ctx, binding, metav1.CreateOptions{})
-	if err := existing(err); err != nil {
-		return fmt.Errorf("bind the fence: %w", err)
+	if err != nil {
+		return 0, fmt.Errorf("read the fence: %w", err)
 	}
-	return nil
+	return epochOfFence(found), nil
+}
+
+func epochOfFence(found *admissionv1.ValidatingAdmissionPolicy) int64 {
+	n, err := strconv.ParseInt(found.Annotations[annotationEpoch], 10, 64)
+	if err != nil || n < 0 || n > maxEpoch {
+		return 0
+	}
+	return n
+}
+
+// FencedOut reports whether the fence really stands above an epoch. It is asked before a refusal ends a session: what
+// an API server of somebody's own answers to a write may be made up.
+func (b *Base) FencedOut(ctx context.Context, epoch int64) (bool, error) {
+	now, err := b.fenceEpoch(ctx)
+	return now > epoch, err
 }
 
 func (b *Base) raiseFence(ctx context.Context, found *admissionv1.ValidatingAdmissionPolicy, epoch int64) error {
-	now, err := strconv.ParseInt(found.Annotations[annotationEpoch], 10, 64)
-	if err != nil {
-		now = 0 // somebody edited it: write it anew
-	}
-	if now > epoch {
-		return errs.New(errs.Conflict, "the fence stands at epoch %d, above ours (%d)", now, epoch)
+	if now := epochOfFence(found); now > epoch {
+		return fenceAheadError{errs.New(errs.Conflict, "the fence stands at epoch %d, above ours (%d): the lease was lost or restored; the next try begins above it", now, epoch)}
 	}
 	next := fencePolicy(epoch)
 	next.ResourceVersion = found.ResourceVersion
-	_, err = b.Kube.AdmissionregistrationV1().ValidatingAdmissionPolicies().Update(ctx, next, metav1.UpdateOptions{})
+	_, err := b.Kube.AdmissionregistrationV1().ValidatingAdmissionPolicies().Update(ctx, next, metav1.UpdateOptions{})
 	if apierrors.IsConflict(err) {
 		return errs.Wrap(errs.Conflict, err, "raise the fence to epoch %d", epoch)
 	}
@@ -141,17 +157,19 @@ func fencePolicy(epoch int64) *admissionv1.ValidatingAdmissionPolicy {
 
 // probe asks whether a write in the client's epoch would be let in. It changes nothing.
 func probe(ctx context.Context, e *Epoch) error {
-	body := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "ConfigMap",
-		"metadata": map[string]any{"name": "chandler-fence-probe", "namespace": SystemNamespace},
-	}}
-	_, err := e.objects(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, SystemNamespace).
-		Create(ctx, body, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-	return err
+	return e.try(ctx, gvkConfigMap, "chandler-fence-probe")
 }
 
-// IsFenced reports whether a write was refused because a newer executor holds the cluster.
-func IsFenced(err error) bool {
-	return apierrors.IsInvalid(err) && strings.Contains(err.Error(), fencedMessage) ||
-		apierrors.IsForbidden(err) && strings.Contains(err.Error(), fencedMessage)
+// IsFenced reports a write that was refused because a newer executor holds the cluster.
+func IsFenced(err error) bool { return refusedBy(err, fenceName) }
+
+// fenceAheadError is a Conflict with a fence above the lease.
+type fenceAheadError struct{ error }
+
+func (f fenceAheadError) Unwrap() error { return f.error }
+
+// IsFenceAhead reports that the fence stands above the epoch that the lease gave.
+func IsFenceAhead(err error) bool {
+	_, ok := errors.AsType[fenceAheadError](err)
+	return ok
 }

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 
@@ -47,10 +48,17 @@ func (l *Lease) Epoch() int64 { return l.epoch }
 // The holder's own lease is taken over at once by a process that has just started under the same
 // name: what keeps its former self out is the fence, not the wait. That is done once in a process'
 // life, so that two processes that were given one name by mistake do not push each other out for ever.
+//
+// An epoch is above every lease's and the fence's: a lease may be lost, or restored as it once was, and the fence would
+// keep out whoever began anew below it.
 func (l *Lease) Acquire(ctx context.Context) (int64, error) {
+	fence, err := l.base.fenceEpoch(ctx)
+	if err != nil {
+		return 0, err
+	}
 	lease, err := l.base.Kube.CoordinationV1().Leases(SystemNamespace).Get(ctx, leaseName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return l.create(ctx)
+		return l.create(ctx, fence+1)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("read the lease: %w", err)
@@ -66,19 +74,19 @@ func (l *Lease) Acquire(ctx context.Context) (int64, error) {
 	}
 	held := holderOf(lease)
 	switch {
-	case held == l.holder && l.epoch == epoch:
+	case held == l.holder && l.epoch == epoch && fence <= epoch:
 		return epoch, l.write(ctx, lease, epoch) // still ours after a time without contact
-	case held == "", held == l.holder && first, l.now().Sub(l.observed) >= l.Duration:
-		return l.take(ctx, lease, epoch+1)
+	case held == "", held == l.holder && (first || l.epoch == epoch), l.now().Sub(l.observed) >= l.Duration:
+		return l.take(ctx, lease, max(epoch, fence)+1)
 	}
 	l.epoch = 0
 	return 0, nil
 }
 
-func (l *Lease) create(ctx context.Context) (int64, error) {
+func (l *Lease) create(ctx context.Context, epoch int64) (int64, error) {
 	l.tried = true
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: leaseName, Labels: ownLabels()}}
-	l.fill(lease, 1)
+	l.fill(lease, epoch)
 	made, err := l.base.Kube.CoordinationV1().Leases(SystemNamespace).Create(ctx, lease, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		return 0, nil // somebody was quicker; look again
@@ -86,8 +94,8 @@ func (l *Lease) create(ctx context.Context) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("create the lease: %w", err)
 	}
-	l.epoch, l.version = 1, made.ResourceVersion
-	return 1, nil
+	l.epoch, l.version, l.observed = epoch, made.ResourceVersion, l.now()
+	return epoch, nil
 }
 
 func (l *Lease) take(ctx context.Context, lease *coordinationv1.Lease, epoch int64) (int64, error) {
@@ -100,8 +108,13 @@ func (l *Lease) take(ctx context.Context, lease *coordinationv1.Lease, epoch int
 	return epoch, nil
 }
 
-// Renew tells the others that we live. Losing the lease is errs.Conflict.
+// Renew tells the others that we live. Losing the lease is errs.Conflict. Without an answer
+// connections that are dead are closed, so that the next attempt does not go over one.
 func (l *Lease) Renew(ctx context.Context) error {
+	return l.base.attentive(func() error { return l.renew(ctx) })
+}
+
+func (l *Lease) renew(ctx context.Context) error {
 	lease, err := l.base.Kube.CoordinationV1().Leases(SystemNamespace).Get(ctx, leaseName, metav1.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("read the lease: %w", err)
@@ -154,7 +167,7 @@ func (l *Lease) fill(lease *coordinationv1.Lease, epoch int64) {
 		lease.Annotations = map[string]string{}
 	}
 	if lease.Annotations[annotationEpoch] != strconv.FormatInt(epoch, 10) {
-		transitions := int32(epoch)
+		transitions := int32(min(epoch, math.MaxInt32))
 		lease.Spec.AcquireTime, lease.Spec.LeaseTransitions = &renewed, &transitions
 	}
 	lease.Annotations[annotationEpoch] = strconv.FormatInt(epoch, 10)

@@ -2,8 +2,10 @@ package cluster
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,18 +29,42 @@ func (b *Base) ensureSeen(ctx context.Context) error {
 	return existing(err)
 }
 
+// Seen is a position that was acted on, with the hub's proof that it told of it.
+type Seen struct {
+	events.Position
+	Proof []byte
+}
+
+// String is the position and the proof in base64, with a space between them.
+func (s Seen) String() string {
+	if len(s.Proof) == 0 {
+		return s.Position.String()
+	}
+	return s.Position.String() + " " + base64.StdEncoding.EncodeToString(s.Proof)
+}
+
+// ParseSeen reads what String writes.
+func ParseSeen(text string) (s Seen, err error) {
+	position, proof, _ := strings.Cut(text, " ")
+	if s.Position, err = events.ParsePosition(position); err != nil {
+		return s, err
+	}
+	s.Proof, err = base64.StdEncoding.DecodeString(proof)
+	return s, err
+}
+
 // Seen returns the positions by namespace.
-func (b *Base) Seen(ctx context.Context) (map[string]events.Position, error) {
+func (b *Base) Seen(ctx context.Context) (map[string]Seen, error) {
 	cm, err := b.Kube.CoreV1().ConfigMaps(SystemNamespace).Get(ctx, seenConfigMap, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return map[string]events.Position{}, nil
+		return map[string]Seen{}, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", seenConfigMap, err)
 	}
-	out := make(map[string]events.Position, len(cm.Data))
+	out := make(map[string]Seen, len(cm.Data))
 	for ns, text := range cm.Data {
-		p, err := events.ParsePosition(text)
+		p, err := ParseSeen(text)
 		if err != nil {
 			return nil, errs.Wrap(errs.Invalid, err, "%s/%s: namespace %s", SystemNamespace, seenConfigMap, ns)
 		}
@@ -48,13 +74,13 @@ func (b *Base) Seen(ctx context.Context) (map[string]events.Position, error) {
 }
 
 // SetSeen notes a position before anything is done because of it.
-func (e *Epoch) SetSeen(ctx context.Context, namespace string, p events.Position) error {
+func (e *Epoch) SetSeen(ctx context.Context, namespace string, p Seen) error {
 	patch, err := json.Marshal(map[string]any{"data": map[string]string{namespace: p.String()}})
 	if err != nil {
 		return errs.Wrap(errs.Internal, err, "encode position")
 	}
 	if _, err := e.MergePatch(ctx, gvkConfigMap, SystemNamespace, seenConfigMap, patch); err != nil {
-		return fmt.Errorf("note position %s of %s: %w", p, namespace, err)
+		return fmt.Errorf("note position %s of %s: %w", p.Position, namespace, err)
 	}
 	return nil
 }

@@ -7,8 +7,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/watch"
 )
 
 // The bounds of what is told of one object.
@@ -50,9 +54,10 @@ func Holds(want, live any) bool {
 
 // Fields returns what would change if the object were written again: want is what it would be then, live what it is.
 // They are sorted by path and bounded (MaxFields, MaxValueBytes). What the API server itself notes in
-// metadata, and status, are left out. The values of a Secret are not told.
+// metadata, and status, are left out. Of what may be confidential only the path is told.
 func Fields(want, live map[string]any) []protocol.FieldDrift {
-	c := comparison{secret: want["kind"] == "Secret"}
+	kind, _ := want["kind"].(string)
+	c := comparison{kind: kind}
 	c.object("", plain(want), plain(live))
 	return c.out
 }
@@ -73,9 +78,23 @@ func plain(o map[string]any) map[string]any {
 	return out
 }
 
+// LastManager names who wrote an object last beside own and Kubernetes itself, and when; since where nobody is known.
+func LastManager(live *unstructured.Unstructured, own string, since time.Time) (string, time.Time) {
+	name, at := "", time.Time{}
+	for _, f := range live.GetManagedFields() {
+		if f.Subresource == "" && f.Manager != own && f.Manager != watch.KubernetesManager && f.Time != nil && !f.Time.Time.Before(at) {
+			name, at = f.Manager, f.Time.UTC()
+		}
+	}
+	if name == "" {
+		return "", since
+	}
+	return name, at
+}
+
 type comparison struct {
-	secret bool
-	out    []protocol.FieldDrift
+	kind string
+	out  []protocol.FieldDrift
 }
 
 func (c *comparison) object(path string, want, live map[string]any) {
@@ -124,7 +143,7 @@ func (c *comparison) differs(path string, want, live any) {
 		return
 	}
 	f := protocol.FieldDrift{Path: path}
-	if !c.secret {
+	if !confidential(c.kind, path) && !holdsConfidential(want) && !holdsConfidential(live) {
 		f.Want, f.Have = text(want), text(live)
 	}
 	c.out = append(c.out, f)

@@ -71,7 +71,7 @@ func TestFieldsAreBounded(t *testing.T) {
 	for i := range 2 * drift.MaxFields {
 		data[fmt.Sprintf("key-%02d", i)] = strings.Repeat("ä", drift.MaxValueBytes)
 	}
-	got := drift.Fields(map[string]any{"kind": "ConfigMap", "data": data}, map[string]any{"kind": "ConfigMap", "data": map[string]any{}})
+	got := drift.Fields(map[string]any{"kind": "Gauge", "data": data}, map[string]any{"kind": "Gauge", "data": map[string]any{}})
 	if len(got) != drift.MaxFields {
 		t.Fatalf("%d fields, want %d", len(got), drift.MaxFields)
 	}
@@ -81,5 +81,41 @@ func TestFieldsAreBounded(t *testing.T) {
 	secret := drift.Fields(map[string]any{"kind": "Secret", "data": data}, map[string]any{"kind": "Secret", "data": map[string]any{}})
 	if len(secret) != drift.MaxFields || secret[0].Want != nil || secret[0].Have != nil || secret[0].Path != "/data/key-00" {
 		t.Errorf("of a Secret it tells %+v", secret[0])
+	}
+}
+
+// TestConfidential: of values that a configuration sets, and of data, only the path is told and that they differ.
+func TestConfidential(t *testing.T) {
+	t.Parallel()
+	const open, closed = "open", "closed"
+	for name, c := range map[string]struct{ want, live, told string }{
+		"env":              {`{"kind":"Deployment","spec":{"containers":[{"env":[{"value":"a"}]}]}}`, `{"spec":{"containers":[{"env":[{"value":"b"}]}]}}`, closed},
+		"an env more":      {`{"kind":"Deployment","spec":{"containers":[{"env":[]}]}}`, `{"spec":{"containers":[{"env":[{"value":"b"}]}]}}`, closed},
+		"args":             {`{"kind":"Deployment","spec":{"containers":[{"args":["a"]}]}}`, `{"spec":{"containers":[{"args":["b"]}]}}`, closed},
+		"command":          {`{"kind":"Deployment","spec":{"containers":[{}]}}`, `{"spec":{"containers":[{"command":["b"]}]}}`, closed},
+		"a container more": {`{"kind":"Deployment","spec":{"containers":[]}}`, `{"spec":{"containers":[{"name":"x","envFrom":[{"prefix":"p"}]}]}}`, closed},
+		"image":            {`{"kind":"Deployment","spec":{"containers":[{"image":"a"}]}}`, `{"spec":{"containers":[{"image":"b"}]}}`, open},
+		"ConfigMap":        {`{"kind":"ConfigMap","data":{"k":"a"}}`, `{"data":{"k":"b"}}`, closed},
+		"all of ConfigMap": {`{"kind":"ConfigMap","binaryData":{"k":"YQ=="}}`, `{}`, closed},
+		"label":            {`{"kind":"ConfigMap","metadata":{"labels":{"k":"a"}}}`, `{"metadata":{"labels":{"k":"b"}}}`, open},
+		"Secret":           {`{"kind":"Secret","stringData":{"k":"a"}}`, `{"stringData":{"k":"b"}}`, closed},
+		"last applied": {
+			`{"kind":"Deployment","metadata":{"annotations":{"a":"b"}}}`,
+			`{"metadata":{"annotations":{"a":"b","kubectl.kubernetes.io/last-applied-configuration":"{}"}}}`, closed,
+		},
+	} {
+		got := drift.Fields(parse(t, c.want), parse(t, c.live))
+		told := closed
+		for _, f := range got {
+			if f.Path == "/kind" {
+				continue // only one side of the table says it
+			}
+			if f.Want != nil || f.Have != nil {
+				told = open
+			}
+		}
+		if told != c.told || len(got) < 2 {
+			t.Errorf("%s: told %+v, want it %s", name, got, c.told)
+		}
 	}
 }

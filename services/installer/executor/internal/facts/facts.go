@@ -22,8 +22,9 @@ const (
 	// managedFor is the same for CRDs that Chandler wrote: a watch says when one changes.
 	managedFor = time.Hour
 	// metFor is how long an operator of which every requirement is met is not checked again, and
-	// how long operator conditions are not read again: most of what changes, a watch tells.
-	metFor = 2 * time.Minute
+	// how long operator conditions are not read again: most of what changes, a watch tells. It is longer than the time
+	// between two looks that nothing calls for (Timing.Resync), or each of them would ask again.
+	metFor = 10 * time.Minute
 )
 
 // Kinds that requirements are about.

@@ -3,8 +3,11 @@ package groups
 import (
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/group"
 )
 
@@ -17,6 +20,13 @@ type Claims struct {
 	claimed map[string]map[string][]string // by namespace and ClusterServiceVersion
 	refused map[string]bool                // namespaces with an operator that was refused
 	loaded  bool
+	loading *loading // while somebody loads
+}
+
+// loading is one attempt to load, which all who need it wait for.
+type loading struct {
+	done chan struct{}
+	err  error // once done
 }
 
 // NewClaims returns claims that Load fills.
@@ -30,17 +40,40 @@ type Claim struct {
 	APIs           []string
 }
 
-// Load takes the groups and claims of the whole cluster, once; read is not called again after it succeeded.
+// Load takes the groups and claims of the whole cluster, once; read is not called again after it succeeded, nor by two at a
+// time: those who come meanwhile share its outcome.
 func (c *Claims) Load(read func() ([]group.Standing, []Claim, error)) error {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.loaded {
+	l, loaded := c.loading, c.loaded
+	first := !loaded && l == nil
+	if first {
+		l = &loading{done: make(chan struct{}), err: errs.New(errs.Internal, "the claims of the cluster were not read")}
+		c.loading = l
+	}
+	c.mu.Unlock()
+	if loaded {
 		return nil
 	}
-	standings, claims, err := read()
-	if err != nil {
-		return err
+	if first {
+		c.load(l, read)
 	}
+	<-l.done
+	return l.err
+}
+
+func (c *Claims) load(l *loading, read func() ([]group.Standing, []Claim, error)) {
+	defer func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.loading = nil
+		close(l.done) // also after a panic
+	}()
+	standings, claims, err := read()
+	if l.err = err; err != nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for _, s := range standings {
 		c.groups[s.Namespace] = s
 	}
@@ -48,7 +81,15 @@ func (c *Claims) Load(read func() ([]group.Standing, []Claim, error)) error {
 		c.claim(k.Namespace, k.CSV, k.APIs)
 	}
 	c.loaded = true
-	return nil
+}
+
+// StoodBefore is the group of a namespace as the annotations of an operator tell it (R-OG §7.3): what holds while the
+// namespace has several.
+func StoodBefore(namespace string, annotations map[string]string) group.Standing {
+	return group.Standing{
+		Group:   group.Group{Namespace: namespace, Name: annotations[render.AnnotationOperatorGroup]},
+		Targets: strings.Split(annotations[render.AnnotationTargetNamespaces], ","),
+	}
 }
 
 func (c *Claims) claim(namespace, csv string, apis []string) {
@@ -61,7 +102,8 @@ func (c *Claims) claim(namespace, csv string, apis []string) {
 	c.claimed[namespace][csv] = apis
 }
 
-// Stand notes the group of a namespace as it is now; nil where there is not exactly one. It returns the namespaces that
+// Stand notes the group of a namespace as it is now; nil where there is none. While there are several it is not called:
+// what the group was goes on to stand against others. It returns the namespaces that
 // wait for what another gives up, where this may have been such a thing.
 func (c *Claims) Stand(namespace string, s *group.Standing) (wake []string) {
 	c.mu.Lock()

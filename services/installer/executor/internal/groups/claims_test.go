@@ -1,6 +1,7 @@
 package groups_test
 
 import (
+	"errors"
 	"slices"
 	"sync"
 	"testing"
@@ -77,6 +78,43 @@ func TestClaims(t *testing.T) {
 	}
 }
 
+// TestClaimsLoad: what cannot be read is no empty cluster, and whoever waits for the same answer shares it.
+func TestClaimsLoad(t *testing.T) {
+	t.Parallel()
+	claims := groups.NewClaims()
+	reads, release := 0, make(chan struct{})
+	read := func() ([]group.Standing, []groups.Claim, error) {
+		reads++
+		<-release
+		return nil, nil, errors.New("namespaces are not known yet")
+	}
+	outcomes := make(chan error, 2)
+	go func() { outcomes <- claims.Load(read) }()
+	release <- struct{}{} // it reads
+	if err := <-outcomes; err == nil || reads != 1 {
+		t.Fatalf("%d reads, error %v", reads, err)
+	}
+	func() {
+		defer func() { _ = recover() }()
+		_ = claims.Load(func() ([]group.Standing, []groups.Claim, error) { panic("slip") })
+	}()
+	good := func() ([]group.Standing, []groups.Claim, error) {
+		reads++
+		if claims.Provides(gauge) { // nobody who reads keeps others from asking
+			t.Error("a claim from nowhere")
+		}
+		return nil, []groups.Claim{{Namespace: "a", CSV: "tide.v1", APIs: []string{gauge}}}, nil
+	}
+	for range 2 {
+		if err := claims.Load(good); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if reads != 2 || !claims.Provides(gauge) {
+		t.Errorf("%d reads, provided %v", reads, claims.Provides(gauge))
+	}
+}
+
 // TestClaimsWithdraw: R-OG §7.7, row "I, S, not static": groups that come to intersect: the one that is looked at
 // first gives way.
 func TestClaimsWithdraw(t *testing.T) {
@@ -104,6 +142,28 @@ func TestClaimsWithdraw(t *testing.T) {
 	}
 	if v, _ := c.Settle("a", "tide.v1", []string{gauge}); v.Action != group.Claim {
 		t.Errorf("without the other group: %+v", v)
+	}
+}
+
+// TestClaimsOfSeveralGroups: a namespace whose groups were several when the session began keeps what its operators have
+// claimed: no other group takes it (R-OG §7.7).
+func TestClaimsOfSeveralGroups(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		targets string
+		refused bool
+	}{"that met": {"x,y", true}, "that was global": {"", true}, "that did not meet": {"z", false}} {
+		claims := groups.NewClaims()
+		before := groups.StoodBefore("a", map[string]string{"olm.operatorGroup": "g", "olm.targetNamespaces": c.targets})
+		err := claims.Load(func() ([]group.Standing, []groups.Claim, error) {
+			return []group.Standing{before, standing("b", "x")}, []groups.Claim{{Namespace: "a", CSV: "tide.v1", APIs: []string{gauge}}}, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v, _ := claims.Settle("b", "moon.v1", []string{gauge}); (v.Action == group.Refuse) != c.refused {
+			t.Errorf("beside a group %s: %+v", name, v)
+		}
 	}
 }
 

@@ -15,6 +15,8 @@ type Inbox struct {
 	// behind holds scopes whose last value in the stream is older than what is here, twice in a row.
 	behind map[string]int
 	wake   func(namespace string)
+	// missed is set while there are scopes whose last value cannot be read: what is not here may be all the same.
+	missed bool
 	read   chan struct{} // closed when PLANS were read once
 	once   sync.Once
 }
@@ -59,8 +61,29 @@ func (i *Inbox) put(p protocol.ScopePlans) (func(string), bool) {
 	return i.wake, true
 }
 
-// Ready says that the last values were read.
-func (i *Inbox) Ready() { i.once.Do(func() { close(i.read) }) }
+// Ready says that the last values were read, but for those that could not be.
+func (i *Inbox) Ready(missed int) {
+	i.mu.Lock()
+	i.missed = missed > 0
+	i.mu.Unlock()
+	i.once.Do(func() { close(i.read) })
+}
+
+// MayHaveGroup reports whether an operator group with this id may be in any namespace. Of a namespace with several
+// groups, and of one whose message cannot be read, nobody here can say.
+func (i *Inbox) MayHaveGroup(id string) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.missed {
+		return true
+	}
+	for _, p := range i.scopes {
+		if p.OperatorGroup.ID == id || p.OperatorGroups > 1 {
+			return true
+		}
+	}
+	return false
+}
 
 // First is closed when the last values were read once.
 func (i *Inbox) First() <-chan struct{} { return i.read }
@@ -96,15 +119,14 @@ func (i *Inbox) All() []protocol.ScopePlans {
 	return out
 }
 
-// Highest is the highest position of any message.
-func (i *Inbox) Highest() events.Position {
+// Highest is the highest position of any message, with the hub's proof of it.
+func (i *Inbox) Highest() (top events.Position, proof []byte) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	var top events.Position
 	for _, p := range i.scopes {
 		if top.Less(p.Position) {
-			top = p.Position
+			top, proof = p.Position, p.Proof
 		}
 	}
-	return top
+	return top, proof
 }

@@ -47,7 +47,34 @@ func TestInboxBehind(t *testing.T) {
 	if p, behind, _ := i.Get("ops"); behind || p.Position.Epoch != 2 {
 		t.Errorf("behind %v at %s after the epoch was raised", behind, p.Position)
 	}
-	if top := i.Highest(); top.Epoch != 2 || len(i.All()) != 1 {
+	if top, _ := i.Highest(); top.Epoch != 2 || len(i.All()) != 1 {
 		t.Errorf("highest %s of %d", top, len(i.All()))
+	}
+}
+
+// TestInboxGroups: a group is known to be nowhere only when every scope tells of the one that it has: the labels of its
+// targets decide which webhooks are asked (R-CSV-44).
+func TestInboxGroups(t *testing.T) {
+	t.Parallel()
+	scope := func(groups int, id string) protocol.ScopePlans {
+		return protocol.ScopePlans{Scope: protocol.Scope{Namespace: "ops"}, OperatorGroups: groups, OperatorGroup: protocol.OperatorGroup{ID: id}}
+	}
+	for name, c := range map[string]struct {
+		scope  protocol.ScopePlans
+		missed int
+		want   bool
+	}{
+		"its own":        {scope(1, "a"), 0, true},
+		"another":        {scope(1, "b"), 0, false},
+		"none":           {scope(0, ""), 0, false},
+		"several":        {scope(2, ""), 0, true},
+		"a scope missed": {scope(1, "b"), 1, true},
+	} {
+		i := hub.NewInbox()
+		i.Offer(c.scope)
+		i.Ready(c.missed)
+		if got := i.MayHaveGroup("a"); got != c.want {
+			t.Errorf("%s: got %v, want %v", name, got, c.want)
+		}
 	}
 }

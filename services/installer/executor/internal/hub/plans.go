@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"crypto/ed25519"
 	"encoding/json"
 	"errors"
 	"sync"
@@ -25,11 +26,12 @@ type Hub struct {
 	js      jetstream.JetStream
 	tenant  string
 	cluster string // id
+	key     ed25519.PublicKey
 }
 
-// New returns the hub's adapter for a cluster.
-func New(js jetstream.JetStream, tenant, clusterID string) *Hub {
-	return &Hub{js: js, tenant: tenant, cluster: clusterID}
+// New returns the hub's adapter for a cluster. Only messages that are signed with the key's other half are read.
+func New(js jetstream.JetStream, tenant, clusterID string, key ed25519.PublicKey) *Hub {
+	return &Hub{js: js, tenant: tenant, cluster: clusterID, key: key}
 }
 
 // Plans reads what is wanted of every scope of the cluster now. A stream that is missing is
@@ -58,7 +60,7 @@ func (h *Hub) Plans(ctx context.Context, refused func(error)) ([]protocol.ScopeP
 			if err != nil {
 				return away(err, protocol.StreamPlans)
 			}
-			p, err := h.decode(subject, m.Data)
+			p, err := h.decode(subject, m.Header, m.Data)
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
@@ -72,10 +74,13 @@ func (h *Hub) Plans(ctx context.Context, refused func(error)) ([]protocol.ScopeP
 	return out, g.Wait()
 }
 
-func (h *Hub) decode(subject string, data []byte) (protocol.ScopePlans, error) {
+func (h *Hub) decode(subject string, header nats.Header, data []byte) (protocol.ScopePlans, error) {
 	var p protocol.ScopePlans
 	if len(data) > maxPlansBytes {
 		return p, errs.New(errs.TooLarge, "message on %s has %d bytes, more than %d", subject, len(data), maxPlansBytes)
+	}
+	if err := protocol.VerifyMessage(subject, data, header.Get(protocol.HeaderSignature), h.key); err != nil {
+		return p, err
 	}
 	if err := json.Unmarshal(data, &p); err != nil {
 		return p, errs.New(errs.Invalid, "message on %s: %v", subject, err)
@@ -91,7 +96,7 @@ func (h *Hub) decode(subject string, data []byte) (protocol.ScopePlans, error) {
 // and refused for a message that cannot be read. News may be lost; Plans is what holds.
 func (h *Hub) Follow(news func(protocol.ScopePlans), refused func(error)) (stop func() error, err error) {
 	sub, err := h.js.Conn().Subscribe(protocol.PlansFilter(h.tenant, h.cluster), func(m *nats.Msg) {
-		p, err := h.decode(m.Subject, m.Data)
+		p, err := h.decode(m.Subject, m.Header, m.Data)
 		if err != nil {
 			refused(err)
 			return

@@ -3,6 +3,8 @@ package mirror
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -24,11 +26,12 @@ var (
 )
 
 // Ensure makes what a setting of mirror needs: definitions, none over an existing one, and the admission policy. It
-// does so once for a setting.
+// does so once for a setting, and again after a definition went.
 func (k *Keeper) Ensure(ctx context.Context, setting string) error {
 	k.ensuring.Lock()
 	defer k.ensuring.Unlock()
-	if k.ensured == setting {
+	lost := k.lost.Load()
+	if k.ensured == setting && k.made == lost {
 		return nil
 	}
 	var made []*unstructured.Unstructured // all before the first is waited for
@@ -47,8 +50,27 @@ func (k *Keeper) Ensure(ctx context.Context, setting string) error {
 	if err := k.ensurePolicy(ctx, setting); err != nil {
 		return fmt.Errorf("admission policy %s: %w", mirror.PolicyName, err)
 	}
-	k.ensured = setting
+	k.ensured, k.made = setting, lost
 	return nil
+}
+
+// DefinitionGone takes the news that a definition was deleted, and reports whether mirrors or conditions need it: then all
+// of them are made again.
+func (k *Keeper) DefinitionGone(name string) bool {
+	if !slices.ContainsFunc(mirror.CRDs(events.MirrorAll), func(d *apiextensionsv1.CustomResourceDefinition) bool { return d.Name == name }) {
+		return false
+	}
+	k.lost.Add(1)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, n := range k.conditions {
+		n.kept = false
+	}
+	maps.DeleteFunc(k.notes, func(key Key, _ note) bool { // the watch of the kind ends, perhaps before it told of these
+		r := cluster.Resource(key.GVK)
+		return r.Resource+"."+r.Group == name
+	})
+	return true
 }
 
 func (k *Keeper) ensureCRD(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (*unstructured.Unstructured, error) {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -65,7 +66,9 @@ type Keeper struct {
 	Config
 
 	ensuring sync.Mutex
-	ensured  string // setting for which definitions and policy were made
+	ensured  string       // setting for which definitions and policy were made
+	lost     atomic.Int64 // counts the definitions that went since
+	made     int64        // lost when they were made
 
 	mu     sync.Mutex
 	notes  map[Key]note

@@ -17,9 +17,12 @@ import (
 )
 
 const (
-	// pageSize and maxObjects bound what is read of one version of one definition (R-CRD-2).
-	pageSize   = 250
+	// maxObjects bounds what is read of one version of one definition (R-CRD-2), beside the budget of the whole check.
 	maxObjects = 2000
+	// firstPage, maxPage and pageBytes bound a page: how large objects are is known from the one before.
+	firstPage = 10
+	maxPage   = 50
+	pageBytes = 4 << 20
 )
 
 var gvkCRD = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
@@ -27,11 +30,12 @@ var gvkCRD = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1
 // Definitions judges every definition of the plan, in its order.
 func Definitions(ctx context.Context, c *cluster.Epoch, q Question) ([]protocol.CRDVerdict, error) {
 	var out []protocol.CRDVerdict
+	budget := crd.NewBudget()
 	for _, o := range q.Objects {
 		if o.GVK.GroupKind() != gvkCRD.GroupKind() {
 			continue
 		}
-		v, err := judge(ctx, c, q, o)
+		v, err := judge(ctx, c, q, o, budget)
 		if err != nil {
 			return nil, err
 		}
@@ -40,12 +44,12 @@ func Definitions(ctx context.Context, c *cluster.Epoch, q Question) ([]protocol.
 	return out, nil
 }
 
-func judge(ctx context.Context, c *cluster.Epoch, q Question, o render.Object) (protocol.CRDVerdict, error) {
+func judge(ctx context.Context, c *cluster.Epoch, q Question, o render.Object, budget *crd.Budget) (protocol.CRDVerdict, error) {
 	live, err := c.Get(ctx, gvkCRD, "", o.Name)
 	if err != nil {
 		return protocol.CRDVerdict{}, err
 	}
-	in := crd.Input{}
+	in := crd.Input{Budget: budget}
 	if in.Next, err = json.Marshal(o.Body); err != nil {
 		return protocol.CRDVerdict{}, errs.Wrap(errs.Internal, err, "encode %s", o)
 	}
@@ -64,7 +68,7 @@ func judge(ctx context.Context, c *cluster.Epoch, q Question, o render.Object) (
 	if err != nil {
 		return protocol.CRDVerdict{}, err
 	}
-	more, err := objects(ctx, c, j)
+	more, err := objects(ctx, c, j, budget)
 	return j.Verdict(more), err
 }
 
@@ -92,25 +96,41 @@ func owners(ctx context.Context, c *cluster.Epoch, live *unstructured.Unstructur
 	return slices.Compact(out), nil
 }
 
+// Pages is a cluster that lists objects page by page.
+type Pages interface {
+	Page(ctx context.Context, r schema.GroupVersionResource, limit int64, from string) (items []unstructured.Unstructured, next string, err error)
+}
+
 // objects gives the objects of the cluster to the judge, page by page, and reports whether some were left out.
-func objects(ctx context.Context, c *cluster.Epoch, j *crd.Judge) (more bool, err error) {
+func objects(ctx context.Context, c Pages, j *crd.Judge, budget *crd.Budget) (more bool, err error) {
 	group, plural := j.Resource()
 	for _, version := range j.Versions() {
-		from, read := "", 0
+		limit, from, read := int64(firstPage), "", 0
 		for {
-			items, next, err := c.Page(ctx, schema.GroupVersionResource{Group: group, Version: version, Resource: plural}, pageSize, from)
+			before := budget.Bytes
+			items, next, err := c.Page(ctx, schema.GroupVersionResource{Group: group, Version: version, Resource: plural}, limit, from)
 			if err != nil {
 				return false, err
 			}
 			for i := range items {
-				j.Add(version, items[i].Object)
+				if !j.Add(ctx, version, items[i].Object) {
+					return true, ctx.Err()
+				}
 			}
 			if read += len(items); next == "" || read >= maxObjects {
 				more = more || next != ""
 				break
 			}
-			from = next
+			from, limit = next, pageOf(before-budget.Bytes, int64(len(items)))
 		}
 	}
 	return more, nil
+}
+
+// pageOf is how many objects to ask for after a page of so many bytes and objects.
+func pageOf(bytes, objects int64) int64 {
+	if bytes <= 0 || objects <= 0 {
+		return firstPage
+	}
+	return max(1, min(maxPage, pageBytes*objects/bytes))
 }

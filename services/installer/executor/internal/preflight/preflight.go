@@ -23,6 +23,8 @@ type Question struct {
 	Targets []string
 	// Leaving are operators of the namespace that the plan replaces, by name.
 	Leaving []string
+	// Managers are the field managers of the operators that the plan brings, by name.
+	Managers map[string]string
 }
 
 // Direct reports kinds that Chandler writes itself, whatever account a plan has: what is the cluster's as a whole and

@@ -3,6 +3,8 @@ package surroundings
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -113,7 +115,8 @@ func fields(o *unstructured.Unstructured, part, http, https, no string) (Proxy, 
 }
 
 // Copy keeps the pull secrets in a namespace with operators, and on the service accounts under which those run; without
-// accounts nothing of them stays there. wrote is told every object that was written.
+// accounts nothing of them stays there. wrote is told every object that was written. What cannot be written holds up none
+// of the others.
 func (c *Cache) Copy(ctx context.Context, namespace string, secrets []PullSecret, accounts []string, wrote func(*unstructured.Unstructured)) error {
 	if len(accounts) == 0 {
 		secrets = nil
@@ -128,19 +131,14 @@ func (c *Cache) Copy(ctx context.Context, namespace string, secrets []PullSecret
 	if same {
 		return nil
 	}
-	if err := c.copy(ctx, namespace, secrets, wrote); err != nil {
-		return err
-	}
+	err = c.copy(ctx, namespace, secrets, wrote)
 	whole := true
 	for _, a := range accounts {
-		there, err := c.attach(ctx, namespace, a, secrets, wrote)
-		if err != nil {
-			return err
-		}
-		whole = whole && there
+		there, failed := c.attach(ctx, namespace, a, secrets, wrote)
+		err, whole = errors.Join(err, failed), whole && there
 	}
-	if !whole {
-		return nil // an account is still to come, and will be seen
+	if err != nil || !whole {
+		return err // an account is still to come, and will be seen
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -160,20 +158,19 @@ func (c *Cache) copy(ctx context.Context, namespace string, secrets []PullSecret
 		if data, ok := have[s.Name]; ok && data == s.Data {
 			continue
 		}
-		written, err := c.client.Apply(ctx, s.object(namespace), manager)
-		if err != nil {
-			return err
+		written, failed := c.client.Apply(ctx, s.object(namespace), manager)
+		if failed != nil {
+			err = errors.Join(err, fmt.Errorf("copy of pull secret %s/%s: %w", namespace, s.Name, failed))
+			continue
 		}
 		wrote(written)
 	}
 	for i := range there {
 		if !wanted[there[i].GetName()] {
-			if err := c.client.Delete(ctx, &there[i]); err != nil {
-				return err
-			}
+			err = errors.Join(err, c.client.Delete(ctx, &there[i]))
 		}
 	}
-	return nil
+	return err
 }
 
 // attach puts the copies on an account by a patch of what was read: the list has one owner, and others write there, too.

@@ -8,11 +8,13 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
 	"github.com/chandler-fleet/chandler/services/installer/removal"
 )
@@ -73,7 +75,7 @@ func (h Hands) delete(ctx context.Context, o *unstructured.Unstructured) error {
 	if err := h.At("before delete"); err != nil {
 		return err
 	}
-	if err := h.Client.Delete(ctx, o); err != nil && !apierrors.IsNotFound(err) {
+	if err := h.Client.Remove(ctx, o); err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}
 	return h.At("deleted")
@@ -118,12 +120,19 @@ func (h Hands) Empty(ctx context.Context, definitions []cluster.Step) (Waiting, 
 	return left, h.At("custom resources")
 }
 
-// Sweep deletes what names an operator as its owner and came since it was looked at, and says what does not go.
+// Sweep deletes what names an operator as its owner and came since it was looked at, and says what does not go. What
+// another installed operator brought, too, is that one's from then on.
 func (h Hands) Sweep(ctx context.Context, q Question) (Waiting, error) {
 	var left Waiting
 	objects, err := owned(ctx, h.Client, q)
 	if err != nil {
 		return left, err
+	}
+	own := cluster.Operator{Namespace: q.Namespace, Name: q.CSV}
+	if q.Named {
+		if err := h.forgo(ctx, q, own); err != nil {
+			return left, err
+		}
 	}
 	for i := range objects {
 		r, meta := objects[i].ref, objects[i].meta
@@ -131,12 +140,55 @@ func (h Hands) Sweep(ctx context.Context, q Question) (Waiting, error) {
 			left.note(r.Kind, meta)
 			continue
 		}
-		s := cluster.Step{Group: r.Group, Version: r.Version, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name, UID: string(meta.UID)}
-		if err := h.delete(ctx, stub(s)); err != nil {
+		if kept, err := h.leave(ctx, own, objects[i]); kept || err != nil {
+			if err != nil {
+				return left, err
+			}
+			continue
+		}
+		if err := h.delete(ctx, objects[i].whole()); err != nil {
 			return left, err
 		}
 	}
 	return left, nil
+}
+
+// leave gives a shared object to another operator that is installed and named by it; false where there is none.
+func (h Hands) leave(ctx context.Context, own cluster.Operator, o object) (bool, error) {
+	heir, err := h.Client.Heir(ctx, own, o.meta)
+	if err != nil || heir == nil {
+		return false, err
+	}
+	if err := h.At("before hand over"); err != nil {
+		return true, err
+	}
+	if err := h.Client.HandOver(ctx, o.gvk(), o.meta, own, heir); err != nil {
+		return true, err
+	}
+	return true, h.At("handed over")
+}
+
+// forgo takes the operator's name off shared objects that are others' by now.
+func (h Hands) forgo(ctx context.Context, q Question, own cluster.Operator) error {
+	for _, gvk := range q.Kinds {
+		if !render.Shared(gvk) {
+			continue
+		}
+		list, err := metadata(ctx, h.Client, cluster.Resource(gvk), metav1.ListOptions{LabelSelector: selectManaged})
+		if err != nil {
+			return err
+		}
+		for i := range list.Items {
+			o := &list.Items[i]
+			if !slices.Contains(cluster.Alongside(o), own.String()) || cluster.OwnerOf(o) == own.Label() || o.DeletionTimestamp != nil {
+				continue
+			}
+			if err := h.Client.HandOver(ctx, gvk, o, own, nil); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // Spare parts definitions that are to go: an operator that was installed since may own one, which then stays.
@@ -146,7 +198,7 @@ func (h Hands) Spare(ctx context.Context, q Question, steps []cluster.Step) (doo
 		return nil, nil, err
 	}
 	for _, s := range steps {
-		i := slices.IndexFunc(now.Plan.Stays, func(l protocol.Leftover) bool { return l.Name == s.Name })
+		i := slices.IndexFunc(now.Plan.Stays, func(l protocol.Leftover) bool { return l.Kind == s.Kind && l.Name == s.Name })
 		if i < 0 {
 			doomed = append(doomed, s)
 			continue

@@ -48,6 +48,7 @@ type Question struct {
 	CRDs      []string                  // names of definitions that are to go, or removal.All
 	Kinds     []schema.GroupVersionKind // of which the operator may own objects
 	Count     bool                      // the objects of definitions that go are to be counted
+	Named     bool                      // its name is to be taken off what others own by now
 }
 
 // Look says what removing an operator would do now.
@@ -72,7 +73,11 @@ func Look(ctx context.Context, c *cluster.Epoch, q Question) (Found, error) {
 		return f, err
 	}
 	for _, o := range objects {
-		in.Objects = append(in.Objects, o.ref)
+		if cluster.Adopted(o.meta) {
+			in.Before = append(in.Before, o.ref)
+			continue
+		}
+		in.Objects = append(in.Objects, removal.Owned{ObjectRef: o.ref, Alongside: cluster.Alongside(o.meta)})
 		f.UIDs[o.ref] = string(o.meta.UID)
 	}
 	if in.Definitions, err = definitions(ctx, c, in, q.Count, f.UIDs); err != nil {
@@ -102,6 +107,23 @@ func refOf(gvk schema.GroupVersionKind, o metav1.Object) protocol.ObjectRef {
 type object struct {
 	ref  protocol.ObjectRef
 	meta *metav1.ObjectMeta
+}
+
+func (o object) gvk() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: o.ref.Group, Version: o.ref.Version, Kind: o.ref.Kind}
+}
+
+// whole is the object with what is known of its metadata.
+func (o object) whole() *unstructured.Unstructured {
+	out := &unstructured.Unstructured{Object: map[string]any{}}
+	out.SetGroupVersionKind(o.gvk())
+	out.SetNamespace(o.meta.Namespace)
+	out.SetName(o.meta.Name)
+	out.SetUID(o.meta.UID)
+	out.SetLabels(o.meta.Labels)
+	out.SetAnnotations(o.meta.Annotations)
+	out.SetOwnerReferences(o.meta.OwnerReferences)
+	return out
 }
 
 // owned are the objects that name an operator as their owner, in all namespaces.
@@ -147,7 +169,7 @@ func definitions(ctx context.Context, c *cluster.Epoch, in removal.Input, count 
 	var out []removal.Definition
 	for i := range list.Items {
 		o := &list.Items[i]
-		d := removal.Definition{ObjectRef: refOf(GVKCRD, o), Managed: o.Labels[cluster.LabelManaged] == "true", Alongside: alongside(o)}
+		d := removal.Definition{ObjectRef: refOf(GVKCRD, o), Managed: o.Labels[cluster.LabelManaged] == "true" && !cluster.Adopted(o), Alongside: cluster.Alongside(o)}
 		brought := slices.Contains(d.Alongside, in.Operator.String())
 		if !brought && !owned[o.Name] {
 			continue
@@ -163,18 +185,6 @@ func definitions(ctx context.Context, c *cluster.Epoch, in removal.Input, count 
 		out = append(out, d)
 	}
 	return out, nil
-}
-
-// alongside are the operators that an object names as its owners.
-func alongside(o metav1.Object) []string {
-	var out []string
-	for key, value := range o.GetAnnotations() {
-		if strings.HasPrefix(key, render.AnnotationInstalledAlongside) {
-			out = append(out, value)
-		}
-	}
-	slices.Sort(out)
-	return out
 }
 
 // loss counts the objects of a definition.

@@ -50,6 +50,9 @@ func (t *Trail) Take(namespace string) map[protocol.ObjectRef]uint64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	out := t.moved[namespace]
+	if out == nil {
+		out = map[protocol.ObjectRef]uint64{}
+	}
 	delete(t.moved, namespace)
 	maps.DeleteFunc(out, func(ref protocol.ObjectRef, mark uint64) bool {
 		clean, known := t.clean[ref]

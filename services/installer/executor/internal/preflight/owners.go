@@ -1,0 +1,64 @@
+package preflight
+
+import (
+	"context"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/chandler-fleet/chandler/libs/render"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+)
+
+// requestTimeout bounds one request for metadata: their client has no bound, since it watches, too.
+const requestTimeout = 20 * time.Second
+
+// Taken says of each object of the plan that belongs to somebody else in the cluster whose it is, in the plan's order. What
+// nobody else can have, since its name is made for its operator, is not asked for; of definitions there can be several
+// owners, and what they may do is said by Definitions.
+func Taken(ctx context.Context, c *cluster.Epoch, q Question) ([]string, error) {
+	var out []string
+	for _, o := range q.Objects {
+		if own(o) {
+			continue
+		}
+		live, err := metadata(ctx, c, o)
+		if err != nil {
+			return nil, err
+		}
+		if live == nil || live.Labels[cluster.LabelManaged] != "true" {
+			continue // what the API server says of it when it is applied names the other manager
+		}
+		err = c.MayTake(ctx, live, &unstructured.Unstructured{Object: o.Body}, q.Managers[o.Resolving])
+		switch {
+		case apierrors.IsConflict(err):
+			out = append(out, err.Error())
+		case err != nil:
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// own reports an object whose name is made for its operator, and a definition.
+func own(o render.Object) bool {
+	switch o.GVK {
+	case gvkCRD, cluster.GVKCSV, render.GVKValidatingWebhook, render.GVKMutatingWebhook:
+		return true
+	}
+	labels, _, err := unstructured.NestedStringMap(o.Body, "metadata", "labels")
+	return err == nil && labels[render.LabelPermissionsHash] != "" || labels[render.LabelOwner] == ""
+}
+
+func metadata(ctx context.Context, c *cluster.Epoch, o render.Object) (*metav1.PartialObjectMetadata, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	of := c.Metadata.Resource(cluster.Resource(o.GVK))
+	live, err := of.Namespace(o.Namespace).Get(ctx, o.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // absence is an answer here, not an error
+	}
+	return live, err
+}

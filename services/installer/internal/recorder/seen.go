@@ -1,0 +1,82 @@
+package recorder
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/libs/protocol"
+)
+
+// sender is who a report comes from, and what it has acted on.
+type sender struct {
+	tenant, cluster, id string
+	epoch               int64 // of the holder
+	seen                events.Position
+	proof               []byte
+}
+
+// checkEpoch compares what a cluster has acted on with the log (DESIGN D1).
+//
+//	the log holds it                                        nothing
+//	the sender is not known, or does not hold the cluster   nothing: its report is not recorded either
+//	it is proved that the hub told of it                    the record lost commits: effects stop everywhere
+//	it is not                                               errs.Forbidden: this report counts for nothing
+//
+// Where effects are stopped the facts of the report are recorded all the same. The proof does not lie in this database,
+// which would have lost it with the commits.
+func (r *Recorder) checkEpoch(ctx context.Context, s sender) error {
+	if more, err := r.beyondHead(ctx, s.seen); err != nil || !more {
+		return err
+	}
+	holds := false
+	err := r.c.Pool.Tx(ctx, func(tx pgx.Tx) (err error) {
+		if err = known(ctx, tx, s.tenant, s.id, s.cluster); err == nil {
+			holds, _, err = ofHolder(ctx, tx, s.tenant, s.id, s.epoch)
+		}
+		return err
+	})
+	if err != nil || !holds {
+		return pg.Err(err)
+	}
+	if !protocol.Proved(s.id, s.seen, s.proof, r.c.Key) {
+		return r.disbelieve(ctx, s)
+	}
+	if err := r.c.EventLog.CheckEpoch(ctx, s.seen, "cluster "+s.cluster); err != nil {
+		r.c.Log.ErrorContext(ctx, "a cluster has acted on more than the record holds", "cluster", s.cluster, "error", err)
+	}
+	return nil
+}
+
+// beyondHead reports whether a position lies behind the end of the log.
+func (r *Recorder) beyondHead(ctx context.Context, seen events.Position) (bool, error) {
+	r.mu.Lock()
+	last := r.head
+	r.mu.Unlock()
+	if seen.IsZero() || !last.Less(seen) {
+		return false, nil
+	}
+	head, err := r.c.EventLog.Head(ctx, r.c.Pool)
+	if err != nil {
+		return false, err
+	}
+	r.mu.Lock()
+	r.head = head
+	r.mu.Unlock()
+	return head.Less(seen), nil
+}
+
+// disbelieve tells people about a cluster that claims what cannot be.
+func (r *Recorder) disbelieve(ctx context.Context, s sender) error {
+	refused := errs.New(errs.Forbidden, "cluster %s says that it has acted on the log up to %s, of which the hub never told it: its reports are not recorded. "+
+		"See who writes ConfigMap chandler-system/chandler-seen there; without its entries it starts from what the hub says",
+		s.cluster, s.seen).At("seen", "D1")
+	err := r.c.Pool.Tx(ctx, func(tx pgx.Tx) error { return say(ctx, tx, s.tenant, kindCluster, s.cluster, refused.Error()) })
+	if err != nil {
+		return pg.Err(err)
+	}
+	return refused
+}

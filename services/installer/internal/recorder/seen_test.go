@@ -1,0 +1,90 @@
+package recorder_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/protocol"
+)
+
+// claim is a report of a cluster that says it has acted on a position.
+func (e *env) claim(epoch int64, seen events.Position, proof []byte) error {
+	e.t.Helper()
+	r := protocol.ScopeReport{Scope: e.scope, Epoch: epoch, Seen: seen, Proof: proof, Reported: time.Now().UTC(), CSVs: []protocol.CSVReport{pending("u1", "")}}
+	data, err := json.Marshal(r)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	return e.recorder.Record(e.t.Context(), protocol.ScopeReportSubject(r.Scope), data)
+}
+
+func (e *env) stopped() bool {
+	e.t.Helper()
+	_, is, err := e.log.EffectsStopped(e.t.Context())
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	return is
+}
+
+// TestSeenIsProved: a cluster stops the fleet only with what the hub told it (DESIGN D1); what it merely claims costs it
+// its own reports.
+func TestSeenIsProved(t *testing.T) {
+	t.Parallel()
+	seen := events.Position{Epoch: 1, N: 9000}
+	of := func(e *env) []byte { return protocol.ProvePosition(e.scope.ClusterID, seen, hubKey) }
+	for name, c := range map[string]struct {
+		proof func(e *env) []byte
+		seen  events.Position
+	}{
+		"no proof":                  {func(*env) []byte { return nil }, seen},
+		"of another position":       {of, events.Position{Epoch: 1 << 62, N: 1}},
+		"of another cluster":        {func(*env) []byte { return protocol.ProvePosition(uuid.NewString(), seen, hubKey) }, seen},
+		"of a cluster by a message": {func(*env) []byte { return []byte(protocol.SignMessage("s", []byte("b"), hubKey)) }, seen},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := setup(t)
+			if err := e.claim(1, c.seen, c.proof(e)); !errs.Is(err, errs.Forbidden) {
+				t.Errorf("the report is %v, want forbidden", err)
+			}
+			if e.stopped() {
+				t.Error("effects are stopped everywhere")
+			}
+			e.facts(events.KindCSV, "east/ns/etcd.v1")
+			if said := e.text(`select message from installer.messages where kind = 'cluster' and subject = 'east'`); !strings.Contains(said, "chandler-seen") {
+				t.Errorf("people are told %q", said)
+			}
+		})
+	}
+	t.Run("proved", func(t *testing.T) {
+		t.Parallel()
+		e := setup(t)
+		if err := e.claim(1, seen, of(e)); err != nil || !e.stopped() {
+			t.Errorf("recorded %v, effects are not stopped", err)
+		}
+		e.facts(events.KindCSV, "east/ns/etcd.v1", "csv.phase-changed.v1")
+	})
+	t.Run("not the holder", func(t *testing.T) {
+		t.Parallel()
+		e := setup(t)
+		e.observed(7, "Connected")
+		if err := e.claim(6, seen, of(e)); err != nil || e.stopped() {
+			t.Errorf("recorded %v, effects are stopped by a holder that was replaced", err)
+		}
+	})
+	t.Run("not registered", func(t *testing.T) {
+		t.Parallel()
+		e := setup(t)
+		e.scope.ClusterID = uuid.NewString()
+		if err := e.claim(1, seen, of(e)); !errs.Is(err, errs.NotFound) || e.stopped() {
+			t.Errorf("recorded %v, effects are stopped by a cluster that nobody knows", err)
+		}
+	})
+}
