@@ -98,7 +98,7 @@ func (w *world) install(namespace string, harm func(seen map[string]bool) bool) 
 		}
 	}()
 	w.retried(func() error {
-		return w.Post(w.ctx, scopePath(namespace, "operatorgroups"), map[string]any{"name": "all"}, nil)
+		return w.Post(w.ctx, scopePath(namespace, "operatorgroups"), map[string]any{"name": "all", "targetNamespaces": []string{namespace}}, nil)
 	})
 	w.retried(func() error {
 		return w.Post(w.ctx, scopePath(namespace, "subscriptions"),

@@ -2,6 +2,9 @@ package preflight
 
 import (
 	"context"
+	"errors"
+	"slices"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,27 +22,42 @@ const requestTimeout = 20 * time.Second
 // nobody else can have, since its name is made for its operator, is not asked for; of definitions there can be several
 // owners, and what they may do is said by Definitions.
 func Taken(ctx context.Context, c *cluster.Epoch, q Question) ([]string, error) {
-	var out []string
-	for _, o := range q.Objects {
-		if own(o) {
-			continue
-		}
-		live, err := metadata(ctx, c, o)
-		if err != nil {
-			return nil, err
-		}
-		if live == nil || live.Labels[cluster.LabelManaged] != "true" {
-			continue // what the API server says of it when it is applied names the other manager
-		}
-		err = c.MayTake(ctx, live, &unstructured.Unstructured{Object: o.Body}, q.Managers[o.Resolving])
-		switch {
-		case apierrors.IsConflict(err):
-			out = append(out, err.Error())
-		case err != nil:
-			return nil, err
-		}
+	objects := slices.DeleteFunc(slices.Clone(q.Objects), own)
+	taken, failed := make([]string, len(objects)), make([]error, len(objects))
+	turns := make(chan struct{}, parallelReads)
+	var running sync.WaitGroup
+	for n, o := range objects {
+		running.Go(func() {
+			turns <- struct{}{}
+			defer func() { <-turns }()
+			taken[n], failed[n] = takenBy(ctx, c, q, o)
+		})
 	}
-	return out, nil
+	running.Wait()
+	// All of them are asked, whatever one answers: trouble with each of them is then met once, not one a try.
+	if err := errors.Join(failed...); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(taken, func(s string) bool { return s == "" }), nil
+}
+
+// parallelReads is how many objects are asked for at a time.
+const parallelReads = 8
+
+// takenBy says whose an object is that somebody else has, "" where it may be written.
+func takenBy(ctx context.Context, c *cluster.Epoch, q Question, o render.Object) (string, error) {
+	live, err := metadata(ctx, c, o)
+	if err != nil {
+		return "", err
+	}
+	if live == nil || live.Labels[cluster.LabelManaged] != "true" {
+		return "", nil // what the API server says of it when it is applied names the other manager
+	}
+	err = c.MayTake(ctx, live, &unstructured.Unstructured{Object: o.Body}, q.Managers[o.Resolving])
+	if apierrors.IsConflict(err) {
+		return err.Error(), nil
+	}
+	return "", err
 }
 
 // own reports an object whose name is made for its operator, and a definition.
