@@ -257,8 +257,11 @@ func (w *world) plain(o unstructured.Unstructured, namespace string) string {
 	o.SetOwnerReferences(nil)
 	o.SetGeneration(0)
 	unstructured.RemoveNestedField(o.Object, "status")
-	if o.GetKind() == "ClusterRoleBinding" || o.GetKind() == "ClusterRole" {
-		o.SetName("hashed") // cluster-scoped names hold a hash over the namespace
+	if _, aggregated := o.Object["aggregationRule"]; aggregated {
+		unstructured.RemoveNestedField(o.Object, "rules") // the cluster fills them in, in its own time
+	}
+	if o.GetKind() == "ClusterRoleBinding" || o.GetKind() == "ClusterRole" || o.GetLabels()["olm.permissions.hash"] != "" {
+		o.SetName("hashed") // these names hold a hash over the namespace
 		unstructured.RemoveNestedField(o.Object, "roleRef", "name")
 	}
 	for _, key := range []string{"olm.permissions.hash", "olm.deployment-spec-hash"} {

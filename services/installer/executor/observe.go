@@ -40,6 +40,20 @@ var (
 	gvkAccount = schema.GroupVersionKind{Version: "v1", Kind: "ServiceAccount"}
 )
 
+// wentBack says whether a rollback led from one operator to another: the other names it as what it replaced, too.
+func wentBack(to, from *member) bool {
+	return to.csv.Spec.Replaces == from.name() && to.object.GetAnnotations()[annotationReason] == reasonRollback
+}
+
+// predecessor is what an operator replaces, unless that came back in its place.
+func (w *work) predecessor(m *member) *csv.Neighbour {
+	i := slices.IndexFunc(w.members, func(o *member) bool { return o.name() == m.csv.Spec.Replaces })
+	if i >= 0 && wentBack(w.members[i], m) {
+		return nil
+	}
+	return w.neighbour(m.csv.Spec.Replaces)
+}
+
 // rolledBack says whether what replaces an operator is a rollback: that leaves also one that failed.
 func (w *work) rolledBack(m *member) bool {
 	return slices.ContainsFunc(w.members, func(o *member) bool {
@@ -55,7 +69,7 @@ func (w *work) observe(ctx context.Context, m *member, deployments []appsv1.Depl
 		FailForward:   w.plans.OperatorGroup.Spec.UpgradeStrategy == failForward || w.rolledBack(m),
 		DuplicateMode: render.DuplicateMode(m.csv.Spec.InstallModes),
 		Components:    csv.Observe(m.csv.Spec.Install.Spec.Deployments, w.ownDeployments(m, deployments)),
-		Predecessor:   w.neighbour(m.csv.Spec.Replaces),
+		Predecessor:   w.predecessor(m),
 		Successor:     w.replacement(m),
 		OwnerConflict: w.ownerConflict(m),
 		Intersection:  csv.Reason(w.live.group.verdicts[m.name()].Reason), IntersectionMessage: w.live.group.verdicts[m.name()].Message,
@@ -158,7 +172,7 @@ func (w *work) neighbour(name string) *csv.Neighbour {
 
 func (w *work) successor(m *member) *csv.Neighbour {
 	for _, other := range w.members {
-		if other.csv.Spec.Replaces == m.name() {
+		if other.csv.Spec.Replaces == m.name() && !wentBack(m, other) {
 			return &csv.Neighbour{Name: other.name(), Phase: other.status.Phase}
 		}
 	}
