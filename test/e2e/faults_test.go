@@ -238,6 +238,9 @@ func (w *world) objects(namespace string) []string {
 		list, err := client.Resource(kind).List(w.ctx, metav1.ListOptions{LabelSelector: "olm.managed=true"})
 		w.must(err)
 		for _, o := range list.Items {
+			if _, ofGroup := o.GetLabels()["chandler-fleet.io/operatorgroup-part"]; ofGroup {
+				continue // they follow what is installed in their own time
+			}
 			if o.GetNamespace() == namespace || o.GetLabels()["olm.owner.namespace"] == namespace {
 				all = append(all, w.plain(o, namespace))
 			}
@@ -271,8 +274,8 @@ func (w *world) plain(o unstructured.Unstructured, namespace string) string {
 	}
 	annotations := o.GetAnnotations()
 	for key := range annotations {
-		if strings.Contains(key, "chandler") {
-			delete(annotations, key) // plan ids
+		if strings.Contains(key, "chandler") || strings.Contains(key, "installed-alongside") {
+			delete(annotations, key) // plan ids, and hashes over the namespace
 		}
 	}
 	o.SetAnnotations(annotations)
