@@ -206,7 +206,7 @@ func (w *work) subjectAtRest(m *member) (subject, bool) {
 
 // wanting reports an operator that was installed and now lacks what it requires, perhaps an object of its own.
 func (w *work) wanting(m *member) bool {
-	return m.status.Phase == csv.PhasePending && m.status.Reason == csv.ReasonRequirementsNotMet && !w.planned(m.name()) && w.successor(m) == nil
+	return m.status.Phase == csv.PhasePending && m.status.Reason == csv.ReasonRequirementsNotMet && !w.planned(m.name()) && w.line.Successor(m.name()) == ""
 }
 
 // miss adds the objects of an operator that are not there: of what was deleted while nobody watched there is no news.

@@ -187,6 +187,7 @@ func (w *work) load(ctx context.Context) error {
 	}
 	slices.SortFunc(w.members, func(a, b *member) int { return strings.Compare(a.name(), b.name()) })
 	w.setAside()
+	w.line = lineOf(w.members)
 	w.loaded, w.deployed = true, nil
 	return nil
 }

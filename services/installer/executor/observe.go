@@ -20,6 +20,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/csv"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/facts"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/lineage"
 )
 
 const (
@@ -40,25 +41,16 @@ var (
 	gvkAccount = schema.GroupVersionKind{Version: "v1", Kind: "ServiceAccount"}
 )
 
-// wentBack says whether a rollback led from one operator to another: the other names it as what it replaced, too.
-func wentBack(to, from *member) bool {
-	return to.csv.Spec.Replaces == from.name() && to.object.GetAnnotations()[annotationReason] == reasonRollback
-}
-
-// predecessor is what an operator replaces, unless that came back in its place.
-func (w *work) predecessor(m *member) *csv.Neighbour {
-	i := slices.IndexFunc(w.members, func(o *member) bool { return o.name() == m.csv.Spec.Replaces })
-	if i >= 0 && wentBack(w.members[i], m) {
-		return nil
+// lineOf is how the members of a namespace follow each other.
+func lineOf(members []*member) lineage.Line {
+	line := make(lineage.Line, len(members))
+	for i, m := range members {
+		line[i] = lineage.Operator{
+			Name: m.name(), Replaces: m.csv.Spec.Replaces,
+			Back: m.object.GetAnnotations()[annotationReason] == reasonRollback, Created: m.object.GetCreationTimestamp().Time,
+		}
 	}
-	return w.neighbour(m.csv.Spec.Replaces)
-}
-
-// rolledBack says whether what replaces an operator is a rollback: that leaves also one that failed.
-func (w *work) rolledBack(m *member) bool {
-	return slices.ContainsFunc(w.members, func(o *member) bool {
-		return o.csv.Spec.Replaces == m.name() && o.object.GetAnnotations()[annotationReason] == reasonRollback
-	})
+	return line
 }
 
 // observe takes everything that decides the next phase of a ClusterServiceVersion.
@@ -66,10 +58,10 @@ func (w *work) observe(ctx context.Context, m *member, deployments []appsv1.Depl
 	_, known := m.object.GetAnnotations()[render.AnnotationTargetNamespaces]
 	o := csv.Observation{
 		Now: w.cfg.Now(), OperatorGroups: w.plans.OperatorGroups, TargetsKnown: known,
-		FailForward:   w.plans.OperatorGroup.Spec.UpgradeStrategy == failForward || w.rolledBack(m),
+		FailForward:   w.plans.OperatorGroup.Spec.UpgradeStrategy == failForward || w.line.RolledBack(m.name()),
 		DuplicateMode: render.DuplicateMode(m.csv.Spec.InstallModes),
 		Components:    csv.Observe(m.csv.Spec.Install.Spec.Deployments, w.ownDeployments(m, deployments)),
-		Predecessor:   w.predecessor(m),
+		Predecessor:   w.neighbour(w.line.Predecessor(m.name())),
 		Successor:     w.replacement(m),
 		OwnerConflict: w.ownerConflict(m),
 		Intersection:  csv.Reason(w.live.group.verdicts[m.name()].Reason), IntersectionMessage: w.live.group.verdicts[m.name()].Message,
@@ -170,38 +162,10 @@ func (w *work) neighbour(name string) *csv.Neighbour {
 	return n
 }
 
-func (w *work) successor(m *member) *csv.Neighbour {
-	for _, other := range w.members {
-		if other.csv.Spec.Replaces == m.name() && !wentBack(m, other) {
-			return &csv.Neighbour{Name: other.name(), Phase: other.status.Phase}
-		}
-	}
-	return nil
-}
-
-// chain reports whether one of the two follows the other, directly or through others.
-func (w *work) chain(a, b *member) bool {
-	return w.follows(a, b) || w.follows(b, a)
-}
-
-func (w *work) follows(a, b *member) bool {
-	for range w.members {
-		if a.csv.Spec.Replaces == b.name() {
-			return true
-		}
-		i := slices.IndexFunc(w.members, func(m *member) bool { return m.name() == a.csv.Spec.Replaces })
-		if i < 0 {
-			return false
-		}
-		a = w.members[i]
-	}
-	return false
-}
-
 // ownerConflict names another member, outside the chain of replacements, that owns one of the same APIs.
 func (w *work) ownerConflict(m *member) string {
 	for _, other := range w.members {
-		if other == m || w.chain(m, other) {
+		if w.line.Related(m.name(), other.name()) {
 			continue
 		}
 		theirs := ownedAPIs(other)
@@ -296,15 +260,11 @@ func (w *work) noteRequirements(ctx context.Context, m *member, o csv.Observatio
 	return w.at("requirements")
 }
 
-// cameFirst reports whether owner (namespace/name) is another operator of the namespace, outside the chain of
-// replacements, that was there before m: who comes second has to wait, and does no harm to the first.
+// cameFirst reports whether owner (namespace/name) is another operator of the namespace that was there before m: who
+// comes second has to wait, and does no harm to the first.
 func (w *work) cameFirst(m *member, owner string) bool {
-	i := slices.IndexFunc(w.members, func(o *member) bool { return w.ns+"/"+o.name() == owner })
-	if i < 0 || w.members[i] == m || w.chain(m, w.members[i]) {
-		return false
-	}
-	theirs, mine := w.members[i].object.GetCreationTimestamp(), m.object.GetCreationTimestamp()
-	return theirs.Before(&mine) || theirs.Equal(&mine) && w.members[i].name() < m.name()
+	ns, name, ok := strings.Cut(owner, "/")
+	return ok && ns == w.ns && w.line.CameFirst(name, m.name())
 }
 
 // foreignOwner names an owner outside the member's chain of replacements, "" where one of the chain is among them.
@@ -323,11 +283,10 @@ func (w *work) foreignOwner(m *member, owners []metav1.OwnerReference) string {
 
 // foreign returns name unless it is the member or of its chain. A name that is gone is nobody's.
 func (w *work) foreign(m *member, name string) string {
-	i := slices.IndexFunc(w.members, func(o *member) bool { return o.name() == name })
-	if i < 0 || w.members[i] == m || w.chain(m, w.members[i]) {
-		return ""
+	if w.line.Apart(m.name(), name) {
+		return name
 	}
-	return name
+	return ""
 }
 
 // lookAtConditions reads what the operators of the namespace say of their upgrades, and puts it into the status of

@@ -277,7 +277,7 @@ func (w *work) dressed(m *member, deployment string) (string, bool) {
 
 // atRest reports an operator that no plan is about to change and that is installed, as far as it can be.
 func (w *work) atRest(m *member) bool {
-	return !w.planned(m.name()) && w.successor(m) == nil && !halted(m) && (settled(m.status.Phase) || m.status.Phase == csv.PhaseFailed)
+	return !w.planned(m.name()) && w.line.Successor(m.name()) == "" && !halted(m) && (settled(m.status.Phase) || m.status.Phase == csv.PhaseFailed)
 }
 
 // tailor renders an operator's objects anew and writes those that are to change at once; nil while its bundle is not

@@ -167,7 +167,7 @@ func (w *work) lost(ctx context.Context, name string) (*failure, error) {
 
 // replacement is what replaces an operator; one that is there and cannot be read may be that.
 func (w *work) replacement(m *member) *csv.Neighbour {
-	if s := w.successor(m); s != nil || len(w.unread) == 0 {
+	if s := w.neighbour(w.line.Successor(m.name())); s != nil || len(w.unread) == 0 {
 		return s
 	}
 	if m.status.Phase != csv.PhaseReplacing {

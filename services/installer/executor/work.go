@@ -21,6 +21,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/certs"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/lineage"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/surroundings"
 )
 
@@ -47,7 +48,8 @@ type work struct {
 	// ClusterServiceVersion.
 	wanted  map[string]map[string]string
 	members []*member
-	loaded  bool // members are as the cluster has them
+	line    lineage.Line // how the members follow each other
+	loaded  bool         // members are as the cluster has them
 	// deployed are the Deployments as they were read last; nil after a write.
 	deployed []appsv1.Deployment
 	// aside are those that are being taken apart, which nobody follows any more.
