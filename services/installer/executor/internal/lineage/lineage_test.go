@@ -4,59 +4,83 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
-
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/lineage"
 )
 
-// R-CSV §6.6: who follows whom decides which operator is replaced, and which two may not own one API.
-func TestLine(t *testing.T) {
-	t.Parallel()
-	first, later := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
-	line := lineage.Line{
-		{Name: "etcd.v1", Created: first},
-		{Name: "etcd.v2", Replaces: "etcd.v1", Created: later},
-		{Name: "etcd.v3", Replaces: "etcd.v2", Created: later},
-		{Name: "other.v1", Replaces: "other.v0", Created: first},
+var (
+	first = time.Date(2031, 2, 3, 12, 0, 0, 0, time.UTC)
+	later = first.Add(time.Second)
+
+	upgraded = lineage.Line{
+		{Name: "tide.v1", Created: first},
+		{Name: "tide.v2", Replaces: "tide.v1", Created: later},
+		{Name: "tide.v3", Replaces: "tide.v2", Created: later},
+		{Name: "wind.v1", Replaces: "wind.v0", Created: first},
 	}
-	assert.Equal(t, "etcd.v1", line.Predecessor("etcd.v2"))
-	assert.Equal(t, "etcd.v3", line.Successor("etcd.v2"))
-	assert.Empty(t, line.Predecessor("etcd.v1"))
-	assert.Empty(t, line.Successor("etcd.v3"))
-	assert.Empty(t, line.Predecessor("other.v1"), "what it followed is gone")
-	assert.Equal(t, "other.v1", line.Successor("other.v0"), "also of one that is gone")
-	assert.Empty(t, line.Successor(""), "whoever follows nobody is nobody's successor")
+	// A rollback brings back a version which the one that it leaves names as its predecessor: each names the other.
+	wentBack = lineage.Line{{Name: "tide.v1", Replaces: "tide.v2", Back: true}, {Name: "tide.v2", Replaces: "tide.v1"}}
+	// Names are written by people, too.
+	ring = lineage.Line{{Name: "a", Replaces: "b"}, {Name: "b", Replaces: "a"}, {Name: "c"}}
+)
 
-	assert.True(t, line.Related("etcd.v1", "etcd.v3"), "through another")
-	assert.True(t, line.Related("etcd.v3", "etcd.v1"))
-	assert.False(t, line.Related("etcd.v1", "other.v1"))
-	assert.True(t, line.Apart("etcd.v1", "other.v1"))
-	assert.False(t, line.Apart("etcd.v1", "etcd.v3"))
-	assert.False(t, line.Apart("etcd.v1", "gone.v1"), "a name that is gone is nobody's")
-
-	assert.True(t, line.CameFirst("etcd.v1", "other.v1"), "in the same second the names decide")
-	assert.False(t, line.CameFirst("other.v1", "etcd.v1"))
-	assert.True(t, line.CameFirst("other.v1", "etcd.v2"))
-	assert.False(t, line.CameFirst("etcd.v1", "etcd.v2"), "one chain")
+// R-CSV §6.6: who follows whom decides which operator is replaced.
+func TestNeighbours(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name      string
+		line      lineage.Line
+		of        string
+		pre, succ string
+	}{
+		{"the first", upgraded, "tide.v1", "", "tide.v2"},
+		{"one between two", upgraded, "tide.v2", "tide.v1", "tide.v3"},
+		{"the last", upgraded, "tide.v3", "tide.v2", ""},
+		{"what it followed is gone", upgraded, "wind.v1", "", ""},
+		{"one that is gone", upgraded, "wind.v0", "", "wind.v1"},
+		{"nobody", upgraded, "", "", ""},
+		{"what came back", wentBack, "tide.v1", "tide.v2", ""},
+		{"what is left", wentBack, "tide.v2", "", "tide.v1"},
+	} {
+		if got := c.line.Predecessor(c.of); got != c.pre {
+			t.Errorf("%s: Predecessor(%q) = %q, want %q", c.name, c.of, got, c.pre)
+		}
+		if got := c.line.Successor(c.of); got != c.succ {
+			t.Errorf("%s: Successor(%q) = %q, want %q", c.name, c.of, got, c.succ)
+		}
+	}
+	if wentBack.RolledBack("tide.v1") || !wentBack.RolledBack("tide.v2") || upgraded.RolledBack("tide.v1") {
+		t.Error("only what a rollback leaves is rolled back")
+	}
 }
 
-// A rollback brings back a version that the one which it leaves names as its predecessor: each names the other.
-func TestLineAfterRollback(t *testing.T) {
+// R-CSV §6.6: two that have nothing to do with each other may not own one API; the one that came first keeps it.
+func TestApart(t *testing.T) {
 	t.Parallel()
-	line := lineage.Line{{Name: "etcd.v1", Replaces: "etcd.v2", Back: true}, {Name: "etcd.v2", Replaces: "etcd.v1"}}
-	assert.Equal(t, "etcd.v2", line.Predecessor("etcd.v1"))
-	assert.Empty(t, line.Predecessor("etcd.v2"))
-	assert.Equal(t, "etcd.v1", line.Successor("etcd.v2"))
-	assert.Empty(t, line.Successor("etcd.v1"))
-	assert.True(t, line.RolledBack("etcd.v2"))
-	assert.False(t, line.RolledBack("etcd.v1"))
-	assert.True(t, line.Related("etcd.v1", "etcd.v2"))
-}
-
-// Names are written by people, too: a ring ends, and is not one with a third.
-func TestLineRing(t *testing.T) {
-	t.Parallel()
-	line := lineage.Line{{Name: "a", Replaces: "b"}, {Name: "b", Replaces: "a"}, {Name: "c"}}
-	assert.False(t, line.Related("a", "c"))
-	assert.True(t, line.Related("a", "b"))
+	for _, c := range []struct {
+		name           string
+		line           lineage.Line
+		a, b           string
+		related, apart bool
+		cameFirst      bool // a before b
+	}{
+		{"through another", upgraded, "tide.v1", "tide.v3", true, false, false},
+		{"the other way round", upgraded, "tide.v3", "tide.v1", true, false, false},
+		{"strangers of one second, by name", upgraded, "tide.v1", "wind.v1", false, true, true},
+		{"the same strangers", upgraded, "wind.v1", "tide.v1", false, true, false},
+		{"strangers by age", upgraded, "wind.v1", "tide.v2", false, true, true},
+		{"one that is gone is nobody's", upgraded, "tide.v1", "rain.v1", false, false, false},
+		{"each names the other", wentBack, "tide.v1", "tide.v2", true, false, false},
+		{"a ring ends", ring, "a", "c", false, true, true},
+		{"in a ring", ring, "a", "b", true, false, false},
+	} {
+		if got := c.line.Related(c.a, c.b); got != c.related {
+			t.Errorf("%s: Related(%q, %q) = %t", c.name, c.a, c.b, got)
+		}
+		if got := c.line.Apart(c.a, c.b); got != c.apart {
+			t.Errorf("%s: Apart(%q, %q) = %t", c.name, c.a, c.b, got)
+		}
+		if got := c.line.CameFirst(c.a, c.b); got != c.cameFirst {
+			t.Errorf("%s: CameFirst(%q, %q) = %t", c.name, c.a, c.b, got)
+		}
+	}
 }
