@@ -197,9 +197,16 @@ func (w *world) deleteStream(name string) {
 func (w *world) story(namespace string) []string {
 	w.t.Helper()
 	var lines []string
+	observed := false
 	for _, e := range w.events("cluster=" + spoke) {
 		if !strings.HasPrefix(e.Subject, spoke+"/"+namespace+"/") || e.Type == "installplan.blocked.v1" {
 			continue // waiting for a part that is away is just what a fault adds
+		}
+		if e.Type == "operatorgroup.observed.v1" {
+			if observed {
+				continue // how often a group is seen on the way is not promised
+			}
+			observed = true
 		}
 		var result []string
 		for _, key := range []string{"phase", "reason", "outcome", "steps", "csv", "approval"} {
