@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -80,10 +81,23 @@ func (p *process) use(o childOrder) (u childUse) {
 	return u
 }
 
-// held is what stays resident when all that is free was given back.
-func (p *process) held() float64 {
+// held is what stays resident when all that is free was given back, and how much of it is no part of the program's file.
+func (p *process) held() (all, anonymous float64) {
 	p.tb.Helper()
-	return float64(p.use(childOrder{Collect: true}).Resident)
+	u := p.use(childOrder{Collect: true})
+	return float64(u.Resident), float64(u.Anonymous)
+}
+
+// number is how many are measured: fewer while something is tried out.
+func number(b *testing.B, name string, whole int) int {
+	b.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return whole
+	}
+	n, err := strconv.Atoi(text)
+	must(b, err)
+	return min(n, whole)
 }
 
 // settle waits until the process has nothing more to do than to stay in touch.
@@ -124,12 +138,14 @@ func (p *process) idle(b *testing.B) {
 	b.Logf("idle: %+v", u)
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(float64(u.Resident)/mega, "MB")
+	b.ReportMetric(float64(u.Anonymous)/mega, "anon-MB")
 	b.ReportMetric(float64(u.Peak)/mega, "peak-MB")
 	b.ReportMetric(1000*(u.CPU-before.CPU).Seconds()/time.Since(began).Seconds(), "millicores")
 }
 
 // BenchmarkIdleMemory measures what executors keep in memory while nothing happens, in a process that holds nothing
-// else: MB as the kernel counts it after the process was left alone, held-MB when it has given back what is free.
+// else: MB as the kernel counts it after the process was left alone, held-MB when it has given back what is free, anon-MB
+// what of it is no part of the program's file. CHANDLER_IDLE_OPERATORS and CHANDLER_IDLE_CLUSTERS make it smaller.
 func BenchmarkIdleMemory(b *testing.B) {
 	b.Run("operators=50", func(b *testing.B) {
 		for b.Loop() {
@@ -147,6 +163,7 @@ func BenchmarkIdleMemory(b *testing.B) {
 func measureOperators(b *testing.B) {
 	b.Helper()
 	set := installSet(b)
+	set = set[:number(b, "CHANDLER_IDLE_OPERATORS", len(set))]
 	s := newSpoke(b, hubtest.New(b))
 	s.start(executor.Timing{})
 	jobs := s.jobs(set, entry.head)
@@ -156,7 +173,7 @@ func measureOperators(b *testing.B) {
 
 	const epoch = 2
 	p := newProcess(b, s.Hub)
-	empty := p.held()
+	empty, bare := p.held()
 	p.serve(s.Hub, s.cluster, 0, epoch)
 	for _, j := range jobs {
 		must(b, s.board.await(b.Context(), j.ns, installLimit, func(r protocol.ScopeReport) error {
@@ -167,10 +184,11 @@ func measureOperators(b *testing.B) {
 		}))
 	}
 	p.idle(b)
-	held := p.held()
+	held, anonymous := p.held()
 	b.ReportMetric(empty/mega, "empty-MB")
 	b.ReportMetric(held/mega, "held-MB")
 	b.ReportMetric((held-empty)/mega/float64(len(set)), "held-MB/operator")
+	b.ReportMetric((anonymous-bare)/mega/float64(len(set)), "held-anon-MB/operator")
 	s.end()
 }
 
@@ -178,26 +196,30 @@ func measureOperators(b *testing.B) {
 // one differ in nothing but the name of their lease, and share no connection and no memory.
 func measureClusters(b *testing.B) {
 	b.Helper()
-	const servers, all = 4, 20
+	const servers = 4
+	all := number(b, "CHANDLER_IDLE_CLUSTERS", 20)
 	hub := hubtest.New(b)
 	p := newProcess(b, hub)
 	var clusters []*testcluster.Cluster
-	for range servers {
+	for range min(servers, all) {
 		clusters = append(clusters, testcluster.New(b))
 	}
-	var one float64
+	var one, bare float64
 	for i := range all {
 		p.serve(hub.Another(), clusters[i%servers], i/servers, 1)
 		if i == 0 {
 			p.settle()
-			one = p.held()
+			one, bare = p.held()
 		}
 	}
 	p.idle(b)
-	held := p.held()
+	held, anonymous := p.held()
 	b.ReportMetric(one/mega, "one-MB")
 	b.ReportMetric(held/mega, "held-MB")
-	b.ReportMetric((held-one)/mega/(all-1), "held-MB/cluster")
+	if more := float64(all - 1); more > 0 {
+		b.ReportMetric((held-one)/mega/more, "held-MB/cluster")
+		b.ReportMetric((anonymous-bare)/mega/more, "held-anon-MB/cluster")
+	}
 	for _, c := range clusters {
 		must(b, c.Stop())
 	}

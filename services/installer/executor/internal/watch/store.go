@@ -4,7 +4,7 @@ import (
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/cache"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // entry is what is kept of an object.
@@ -20,10 +20,11 @@ type entry struct {
 // key is namespace and name.
 type key struct{ namespace, name string }
 
-// store is what a reflector fills. It compares what comes with what it has, and tells only what differs.
+// store is what a follower fills. It compares what comes with what it has, and tells only what differs.
 type store struct {
 	kind    Kind
 	changed func(Change)
+	listed  func(schema.GroupVersionKind) // nil where nobody wants to know
 
 	mu      sync.Mutex
 	entries map[key]entry
@@ -31,55 +32,31 @@ type store struct {
 	once    sync.Once
 }
 
-var _ cache.ReflectorStore = (*store)(nil)
-
 func newStore(kind Kind, changed func(Change)) *store {
 	return &store{kind: kind, changed: changed, entries: map[key]entry{}, synced: make(chan struct{})}
 }
 
-// Add implements cache.ReflectorStore.
-func (s *store) Add(o any) error {
-	if m, ok := o.(metav1.Object); ok {
-		s.put(m)
-	}
-	return nil
-}
+func keyOf(m metav1.Object) key { return key{m.GetNamespace(), m.GetName()} }
 
-// Update implements cache.ReflectorStore.
-func (s *store) Update(o any) error { return s.Add(o) }
-
-// Delete implements cache.ReflectorStore.
-func (s *store) Delete(o any) error {
-	m, ok := o.(metav1.Object)
-	if !ok {
-		return nil
-	}
-	k := key{m.GetNamespace(), m.GetName()}
+// remove takes the news that an object is gone.
+func (s *store) remove(m metav1.Object) {
+	k := keyOf(m)
 	s.mu.Lock()
 	delete(s.entries, k)
 	s.mu.Unlock()
 	s.tell(k, entry{uid: string(m.GetUID()), owner: m.GetLabels()[s.kind.Owner]}, true, true, "")
-	return nil
 }
 
-// Replace implements cache.ReflectorStore: what a list says.
-func (s *store) Replace(list []any, _ string) error {
-	there := make(map[key]bool, len(list))
-	for _, o := range list {
-		if m, ok := o.(metav1.Object); ok {
-			there[key{m.GetNamespace(), m.GetName()}] = true
-			s.put(m)
-		}
-	}
+// whole takes the news that these are all there are.
+func (s *store) whole(there map[key]bool) {
 	for k, e := range s.missing(there) {
 		s.tell(k, entry{uid: e.uid, owner: e.owner}, true, true, "")
 	}
 	s.once.Do(func() { close(s.synced) })
-	return nil
+	if s.listed != nil {
+		s.listed(s.kind.GVK)
+	}
 }
-
-// Resync implements cache.ReflectorStore.
-func (s *store) Resync() error { return nil }
 
 func (s *store) put(m metav1.Object) {
 	mark := Mark(m)
@@ -87,7 +64,7 @@ func (s *store) put(m metav1.Object) {
 	if s.kind.Labels {
 		next.labels = m.GetLabels()
 	}
-	k := key{m.GetNamespace(), m.GetName()}
+	k := keyOf(m)
 	s.mu.Lock()
 	have, known := s.entries[k]
 	s.entries[k] = next
@@ -116,11 +93,19 @@ func (s *store) tell(k key, e entry, moved, gone bool, version string) {
 	})
 }
 
-// labels returns the labels of every object by name, false before the first list.
-func (s *store) labels() (map[string]map[string]string, bool) {
+// wasListed reports whether the first list is over.
+func (s *store) wasListed() bool {
 	select {
 	case <-s.synced:
+		return true
 	default:
+		return false
+	}
+}
+
+// labels returns the labels of every object by name, false before the first list.
+func (s *store) labels() (map[string]map[string]string, bool) {
+	if !s.wasListed() {
 		return nil, false
 	}
 	s.mu.Lock()
@@ -132,9 +117,11 @@ func (s *store) labels() (map[string]map[string]string, bool) {
 	return out, true
 }
 
-func (s *store) has(name string) bool {
+func (s *store) has(name string) bool { return s.holds(key{name: name}) }
+
+func (s *store) holds(k key) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, ok := s.entries[key{name: name}]
+	_, ok := s.entries[k]
 	return ok
 }

@@ -8,11 +8,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/metadata"
-	"k8s.io/client-go/tools/cache"
 )
 
 // turn is how long a kind's first list holds the next kind's back: after a restart the API server is not asked for
@@ -60,15 +56,19 @@ type Change struct {
 
 // Watch watches the kinds of one cluster.
 type Watch struct {
-	client metadata.Interface
+	// Listed, where it is set before Run, is told of a kind each time that all of it was listed: what nobody told of by then,
+	// and There does not know, is not there. It must not block.
+	Listed func(schema.GroupVersionKind)
+
+	source Source
 	stores []*store
 	crds   *store        // nil where definitions are not watched
 	served chan struct{} // a definition came or went
 }
 
 // New returns a watch of the kinds, which are asked for in this order. changed must not block.
-func New(client metadata.Interface, kinds []Kind, changed func(Change)) *Watch {
-	w := &Watch{client: client, served: make(chan struct{}, 1)}
+func New(source Source, kinds []Kind, changed func(Change)) *Watch {
+	w := &Watch{source: source, served: make(chan struct{}, 1)}
 	for _, k := range kinds {
 		tell := changed
 		if k.GVK == definitions {
@@ -116,6 +116,18 @@ func (w *Watch) There(gvk schema.GroupVersionKind, namespace, name string) (ther
 	return false, false
 }
 
+// Absent reports that the objects of a kind were listed, and that none of the name was among them or was told of since. It is
+// as much of a hint as There: one may have been made since, and a watch that has lost its rights stays behind. Whoever acts
+// on it must notice that it was not so. Of kinds of which a selector chooses it says nothing.
+func (w *Watch) Absent(gvk schema.GroupVersionKind, namespace, name string) bool {
+	for _, s := range w.stores {
+		if s.kind.GVK == gvk && s.kind.Namespace == "" && s.kind.Selector == "" {
+			return s.wasListed() && !s.holds(key{namespace, name})
+		}
+	}
+	return false
+}
+
 // Await waits until the objects of a kind were listed once, or ctx ends. A kind that is not watched is not waited for.
 func (w *Watch) Await(ctx context.Context, gvk schema.GroupVersionKind) {
 	for _, s := range w.stores {
@@ -134,6 +146,9 @@ func (w *Watch) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()
 	stops := map[*store]context.CancelFunc{}
+	for _, s := range w.stores {
+		s.listed = w.Listed
+	}
 	for {
 		for _, s := range w.stores {
 			stop, runs := stops[s]
@@ -141,7 +156,7 @@ func (w *Watch) Run(ctx context.Context) {
 			case wanted && !runs:
 				one, stop := context.WithCancel(ctx)
 				stops[s] = stop
-				running.Go(func() { w.reflect(one, s) })
+				running.Go(func() { (&follower{source: w.source, store: s}).run(one) })
 				await(ctx, s.synced)
 			case !wanted && runs:
 				stop()
@@ -171,23 +186,6 @@ func await(ctx context.Context, synced <-chan struct{}) {
 	case <-t.C:
 	case <-ctx.Done():
 	}
-}
-
-func (w *Watch) reflect(ctx context.Context, s *store) {
-	resource := w.client.Resource(s.kind.GVK.GroupVersion().WithResource(s.kind.Resource)).Namespace(s.kind.Namespace)
-	lw := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			o.LabelSelector = s.kind.Selector
-			return resource.List(ctx, o)
-		},
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			o.LabelSelector = s.kind.Selector
-			return resource.Watch(ctx, o)
-		},
-	}
-	cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(lw, w.client), &metav1.PartialObjectMetadata{}, s, cache.ReflectorOptions{
-		Name: "chandler " + s.kind.Resource, TypeDescription: s.kind.GVK.String(),
-	}).RunWithContext(ctx)
 }
 
 // Mark tells versions of an object apart in what people and controllers write: it stays the same when only the status

@@ -75,6 +75,18 @@ func (r *told) await(t *testing.T, what string, ok func(watch.Change) bool) {
 	}
 }
 
+func (r *told) count(ok func(watch.Change) bool) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := 0
+	for _, c := range r.list {
+		if ok(c) {
+			n++
+		}
+	}
+	return n
+}
+
 func run(t *testing.T, w *watch.Watch) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -88,7 +100,7 @@ func TestOptionalKinds(t *testing.T) {
 	t.Parallel()
 	c := client(t, object(monitors, "ops", "m", map[string]string{"owner": "sea"}))
 	r := newTold()
-	run(t, watch.New(c, []watch.Kind{
+	run(t, watch.New(listed{c}, []watch.Kind{
 		{GVK: definitions, Resource: "customresourcedefinitions"},
 		{GVK: monitors, Resource: "monitors", CRD: "monitors.monitoring.sea.test", Owner: "owner"},
 		{GVK: namespaces, Resource: "namespaces"},
@@ -143,7 +155,7 @@ func TestLostPermission(t *testing.T) {
 		return true, nil, errors.New("namespaces is forbidden")
 	})
 	r := newTold()
-	w := watch.New(c, []watch.Kind{{GVK: namespaces, Resource: "namespaces", Labels: true}}, r.change)
+	w := watch.New(listed{c}, []watch.Kind{{GVK: namespaces, Resource: "namespaces", Labels: true}}, r.change)
 	run(t, w)
 	<-refused
 	if labels, known := w.Labels(namespaces); known || len(labels) > 0 || len(r.list) > 0 {
@@ -155,7 +167,7 @@ func TestLostPermission(t *testing.T) {
 func TestLabels(t *testing.T) {
 	t.Parallel()
 	c := client(t, object(namespaces, "", "a", map[string]string{"team": "sea"}), object(namespaces, "", "b", nil))
-	w := watch.New(c, []watch.Kind{{GVK: namespaces, Resource: "namespaces", Labels: true}}, newTold().change)
+	w := watch.New(listed{c}, []watch.Kind{{GVK: namespaces, Resource: "namespaces", Labels: true}}, newTold().change)
 	run(t, w)
 	await(t, "labels", func() bool { _, known := w.Labels(namespaces); return known })
 	got, _ := w.Labels(namespaces)
@@ -265,7 +277,7 @@ func TestThere(t *testing.T) {
 	leaving := object(namespaces, "", "leaving", nil)
 	now := metav1.Now()
 	leaving.DeletionTimestamp, leaving.Finalizers = &now, []string{"sea.test/wait"}
-	w := watch.New(client(t, object(namespaces, "", "stays", nil), leaving), []watch.Kind{{GVK: namespaces, Resource: "namespaces"}}, newTold().change)
+	w := watch.New(listed{client(t, object(namespaces, "", "stays", nil), leaving)}, []watch.Kind{{GVK: namespaces, Resource: "namespaces"}}, newTold().change)
 	run(t, w)
 	w.Await(t.Context(), namespaces)
 	for _, c := range []struct {
@@ -277,6 +289,38 @@ func TestThere(t *testing.T) {
 	} {
 		if there, leaving := w.There(c.gvk, "", c.name); there != c.there || leaving != c.leaving {
 			t.Errorf("%s %s: there %v, leaving %v", c.gvk.Kind, c.name, there, leaving)
+		}
+	}
+}
+
+// TestAbsent: what a complete list does not show is absent as far as is known; of kinds that are not listed yet, that may
+// not be listed, or of which only a part is listed, nothing is known to be absent.
+func TestAbsent(t *testing.T) {
+	t.Parallel()
+	c := client(t, object(definitions, "", "there", nil))
+	c.PrependReactor("list", "namespaces", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("namespaces is forbidden")
+	})
+	services := schema.GroupVersionKind{Version: "v1", Kind: "Service"}
+	w := watch.New(listed{c}, []watch.Kind{
+		{GVK: definitions, Resource: "customresourcedefinitions"},
+		{GVK: services, Resource: "services", Selector: "managed=true"},
+		{GVK: namespaces, Resource: "namespaces"},
+	}, newTold().change)
+	if w.Absent(definitions, "", "other") {
+		t.Error("something is absent before the first list")
+	}
+	run(t, w)
+	w.Await(t.Context(), definitions)
+	w.Await(t.Context(), services)
+	await(t, "list of namespaces", func() bool { return asked(c, "list", "namespaces") })
+	for _, a := range []struct {
+		gvk    schema.GroupVersionKind
+		name   string
+		absent bool
+	}{{definitions, "there", false}, {definitions, "other", true}, {services, "other", false}, {namespaces, "other", false}, {monitors, "other", false}} {
+		if got := w.Absent(a.gvk, "", a.name); got != a.absent {
+			t.Errorf("%s %s: absent %v", a.gvk.Kind, a.name, got)
 		}
 	}
 }
