@@ -60,7 +60,8 @@ func TestOperatorGroupInItsCluster(t *testing.T) {
 	}
 }
 
-// TestOperatorsOfANamespace: "which operators serve my namespace", for which OLM copies ClusterServiceVersions (R-OG-25).
+// TestOperatorsOfANamespace: "which operators serve my namespace", for which OLM copies ClusterServiceVersions (R-OG-25,
+// R-CFG-3).
 func TestOperatorsOfANamespace(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

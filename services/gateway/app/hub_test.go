@@ -30,7 +30,7 @@ func withDefaults(tb testing.TB, text string) func(*app.Config) {
 	return func(c *app.Config) { c.DefaultCatalogs = file }
 }
 
-// TestDefaultCatalogs proves R-CFG-10 and R-CAT-110: default catalogs are there from the start, can be
+// TestDefaultCatalogs proves R-CFG-10, R-CFG-11 and R-CAT-110: default catalogs are there from the start, can be
 // switched and not edited, and what was said of them outlives a restart.
 func TestDefaultCatalogs(t *testing.T) {
 	t.Parallel()

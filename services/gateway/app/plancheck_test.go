@@ -1,50 +1,17 @@
 package app_test
 
 import (
-	"context"
-	"encoding/json"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
-	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/services/gateway/app"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
-
-// checker plays the installer service: it answers what stands in the way of plans.
-func checker(b *bench, url string, answer protocol.PlanCheck) (asked <-chan protocol.LivePlanQuestion) {
-	b.t.Helper()
-	ctx, cancel := context.WithCancel(b.t.Context())
-	conn, err := bus.Connect(ctx, url)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	questions := make(chan protocol.LivePlanQuestion, 100)
-	done := make(chan error, 1)
-	go func() {
-		done <- conn.Serve(ctx, protocol.AskInstallerCheck, func(_ context.Context, raw json.RawMessage) (any, error) {
-			var q protocol.LivePlanQuestion
-			if err := json.Unmarshal(raw, &q); err != nil {
-				return nil, err
-			}
-			questions <- q
-			return answer, nil
-		})
-	}()
-	b.t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			b.t.Error(err)
-		}
-		conn.Close()
-	})
-	return questions
-}
 
 // TestPlanCheck is R-IP-41 and R-CRD: what stands in the way of a plan is asked of its cluster before anybody approves it,
 // and is told in full.
@@ -64,7 +31,8 @@ func TestPlanCheck(t *testing.T) {
 	}
 	missing := protocol.MissingPermission{User: "system:serviceaccount:ops:installer", Verb: "create", Resource: "services", Namespace: "ops", For: "Service ops/web"}
 	verdict := protocol.CRDVerdict{CRD: "gauges.sea.test", Safe: true, Irreversible: []string{"objects are stored as v2"}}
-	asked := checker(b, nats, protocol.PlanCheck{Account: missing.User, Permissions: []protocol.MissingPermission{missing}, CRDs: []protocol.CRDVerdict{verdict}})
+	answer := protocol.PlanCheck{Account: missing.User, Permissions: []protocol.MissingPermission{missing}, CRDs: []protocol.CRDVerdict{verdict}}
+	asked := answering(b, nats, protocol.AskInstallerCheck, func(protocol.LivePlanQuestion) any { return answer })
 	b.until(func() bool { return b.do("GET", path, nil).status == 200 })
 	if q := <-asked; q.Tenant != "default" || q.Plan != plan {
 		t.Errorf("asked %+v", q)

@@ -23,9 +23,10 @@ const previews = "/api/v1/previews"
 
 // oracle answers in the place of the resolver, and keeps what it was asked.
 type oracle struct {
-	mu      sync.Mutex
-	asked   []whatif.Question
-	changed []whatif.Change
+	mu       sync.Mutex
+	asked    []whatif.Question
+	changed  []whatif.Change
+	document json.RawMessage // of the plan that it foresees
 }
 
 func (o *oracle) last() whatif.Question {
@@ -91,7 +92,7 @@ func (o *oracle) preview(_ context.Context, raw json.RawMessage) (any, error) {
 	o.asked = append(o.asked, q)
 	return whatif.Page{
 		ID: q.ID, Totals: whatif.Totals{Scopes: 1, Plans: 1}, Next: &whatif.Scope{Cluster: "spoke", Namespace: "ops"},
-		Scopes: []whatif.Outlook{{Cluster: "spoke", Namespace: "ops", Plans: []whatif.ForeseenPlan{{Component: "tidegauge", Digest: "sha256:d"}}}},
+		Scopes: []whatif.Outlook{{Cluster: "spoke", Namespace: "ops", Plans: []whatif.ForeseenPlan{{Component: "tidegauge", Digest: "sha256:d", Document: o.document}}}},
 	}, nil
 }
 

@@ -32,29 +32,37 @@ func (b *bench) installed() {
 // installer plays the installer service on a gateway's bus.
 func installer(b *bench, url string) (asked <-chan protocol.OperatorQuestion) {
 	b.t.Helper()
+	return answering(b, url, protocol.AskInstallerRemoval, func(q protocol.OperatorQuestion) any {
+		crd := protocol.ObjectRef{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition", Name: gaugeCRD}
+		p := protocol.RemovalPreview{RemovalPlan: protocol.RemovalPlan{CSV: gauge, Steps: []protocol.RemovalStep{}, Stays: []protocol.Leftover{}}, Digest: "sha256:shown"}
+		if len(q.CRDs) == 0 {
+			p.Stays = append(p.Stays, protocol.Leftover{ObjectRef: crd, Reason: protocol.LeftNotAsked})
+			return p
+		}
+		p.Steps = append(p.Steps, protocol.RemovalStep{Action: protocol.RemovalCRDs, Objects: []protocol.ObjectRef{crd}})
+		p.Losses = []protocol.Loss{{CRD: gaugeCRD, Objects: 3, Sample: []string{"ops/north"}}}
+		return p
+	})
+}
+
+// answering answers a question on a gateway's bus until the test ends, and tells what was asked.
+func answering[Q any](b *bench, url, subject string, answer func(Q) any) (asked <-chan Q) {
+	b.t.Helper()
 	ctx, cancel := context.WithCancel(b.t.Context())
 	conn, err := bus.Connect(ctx, url)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	questions := make(chan protocol.OperatorQuestion, 100)
+	questions := make(chan Q, 100)
 	done := make(chan error, 1)
 	go func() {
-		done <- conn.Serve(ctx, protocol.AskInstallerRemoval, func(_ context.Context, raw json.RawMessage) (any, error) {
-			var q protocol.OperatorQuestion
+		done <- conn.Serve(ctx, subject, func(_ context.Context, raw json.RawMessage) (any, error) {
+			var q Q
 			if err := json.Unmarshal(raw, &q); err != nil {
 				return nil, err
 			}
 			questions <- q
-			crd := protocol.ObjectRef{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition", Name: gaugeCRD}
-			p := protocol.RemovalPreview{RemovalPlan: protocol.RemovalPlan{CSV: gauge, Steps: []protocol.RemovalStep{}, Stays: []protocol.Leftover{}}, Digest: "sha256:shown"}
-			if len(q.CRDs) == 0 {
-				p.Stays = append(p.Stays, protocol.Leftover{ObjectRef: crd, Reason: protocol.LeftNotAsked})
-				return p, nil
-			}
-			p.Steps = append(p.Steps, protocol.RemovalStep{Action: protocol.RemovalCRDs, Objects: []protocol.ObjectRef{crd}})
-			p.Losses = []protocol.Loss{{CRD: gaugeCRD, Objects: 3, Sample: []string{"ops/north"}}}
-			return p, nil
+			return answer(q), nil
 		})
 	}()
 	b.t.Cleanup(func() {
@@ -152,15 +160,15 @@ func TestRemovalIsShown(t *testing.T) {
 	fact(events.CSVRemoved{Reason: "Uninstalled", Removal: made.Removal})
 	must[problem](b, 404, b.do("GET", b.seen(gaugePath), nil))
 	b.exec("installer", `insert into installer.clusters (tenant, name, cluster_id, stream, credential) values ('default', 'spoke', '11111111-1111-5111-8111-111111111111', '', '')`)
-	b.exec("installer", `insert into installer.leftovers (tenant, cluster_id, namespace, csv, package, removal, objects, removed)
-		select 'default', '11111111-1111-5111-8111-111111111111', 'ops', 'tidegauge.v' || n, 'tidegauge', 'r', '[{"kind": "CustomResourceDefinition", "name": "gauges.example.com", "reason": "NotAsked"}]', now()
+	b.exec("installer", `insert into installer.leftovers (tenant, cluster_id, namespace, csv, package, removal, objects, more, removed)
+		select 'default', '11111111-1111-5111-8111-111111111111', 'ops', 'tidegauge.v' || n, 'tidegauge', 'r', '[{"kind": "CustomResourceDefinition", "name": "gauges.example.com", "reason": "NotAsked"}]', 5, now()
 		from generate_series(1, 3) n`)
 	type page struct {
 		Items []model.Leftovers
 		Next  string
 	}
 	first := must[page](b, 200, b.do("GET", "/api/v1/leftovers?cluster=spoke&package=tidegauge&limit=2", nil))
-	if len(first.Items) != 2 || first.Items[0].Name != "tidegauge.v1" || len(first.Items[0].Objects) != 1 || first.Items[0].Objects[0].Name != gaugeCRD || first.Next == "" {
+	if len(first.Items) != 2 || first.Items[0].Name != "tidegauge.v1" || len(first.Items[0].Objects) != 1 || first.Items[0].Objects[0].Name != gaugeCRD || first.Items[0].More != 5 || first.Next == "" {
 		t.Errorf("got %+v", first)
 	}
 	if rest := must[page](b, 200, b.do("GET", "/api/v1/leftovers?limit=2&cluster=spoke&package=tidegauge&cursor="+first.Next, nil)); len(rest.Items) != 1 || rest.Next != "" {

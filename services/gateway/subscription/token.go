@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/services/gateway/rule"
 )
 
@@ -24,22 +25,63 @@ var tokenVariables = map[string]*regexp.Regexp{
 // tokenSets are the variables that only make sense together, one set for each cloud.
 var tokenSets = [][]string{{"ROLEARN"}, {"CLIENTID", "TENANTID", "SUBSCRIPTIONID"}, {"AUDIENCE", "SERVICE_ACCOUNT_EMAIL"}}
 
+// tokenModes are the modes of cloud tokens that a cluster can be in (protocol.ClusterReport), with the annotation by which
+// a bundle says that its operator can use them, and the variables by which it is told its identity.
+var tokenModes = map[string]struct {
+	annotation string
+	variables  []string
+}{
+	protocol.TokenAuthAWS:   {"features.operators.openshift.io/token-auth-aws", tokenSets[0]},
+	protocol.TokenAuthAzure: {"features.operators.openshift.io/token-auth-azure", tokenSets[1]},
+	protocol.TokenAuthGCP:   {"features.operators.openshift.io/token-auth-gcp", tokenSets[2]},
+}
+
+// MissingTokens are the variables that config.env lacks to give an operator short-lived tokens of the cloud (R-TOK-1): where
+// its cluster is in that mode, and its bundle is annotated for it. An operator may do without, so that they are only
+// advised. config is spec.config, nil for none.
+func MissingTokens(mode string, annotations map[string]string, config json.RawMessage) ([]string, error) {
+	m, ok := tokenModes[mode]
+	if !ok || annotations[m.annotation] != "true" {
+		return nil, nil
+	}
+	env, err := tokenEnv(config)
+	return slices.DeleteFunc(slices.Clone(m.variables), func(n string) bool {
+		return slices.ContainsFunc(env, func(v variable) bool { return v.Name == n && (v.Value != "" || v.ValueFrom != nil) })
+	}), err
+}
+
+// variable is an entry of config.env.
+type variable struct {
+	Name      string         `json:"name"`
+	Value     string         `json:"value"`
+	ValueFrom map[string]any `json:"valueFrom"`
+}
+
+// tokenEnv are the variables of config.env that are about identities.
+func tokenEnv(config json.RawMessage) ([]variable, error) {
+	if len(config) == 0 {
+		return nil, nil
+	}
+	var c struct {
+		Env []variable `json:"env"`
+	}
+	if err := json.Unmarshal(config, &c); err != nil {
+		return nil, errs.New(errs.Invalid, "config: %v", err).At("/config/env", "R-SUB-14")
+	}
+	return slices.DeleteFunc(c.Env, func(v variable) bool { _, is := tokenVariables[v.Name]; return !is }), nil
+}
+
 // CheckTokens checks a subscription whose configuration names an identity of a cloud: its variables are whole and well
 // formed (R-TOK-3), and its approval is Manual, since a new version may need rights that an administrator of the cloud
 // has to grant first (R-TOK-2). config is spec.config; approval as it was given.
 func CheckTokens(config json.RawMessage, approval string) error {
-	var c struct {
-		Env []struct {
-			Name  string `json:"name"`
-			Value string `json:"value"`
-		} `json:"env"`
-	}
-	if err := json.Unmarshal(config, &c); err != nil {
-		return errs.New(errs.Invalid, "config: %v", err).At("/config/env", "R-SUB-14")
+	env, err := tokenEnv(config)
+	if err != nil {
+		return err
 	}
 	given := map[string]string{}
-	for _, e := range c.Env {
-		if _, is := tokenVariables[e.Name]; is && e.Value != "" {
+	for _, e := range env {
+		if e.Value != "" {
 			given[e.Name] = e.Value
 		}
 	}

@@ -2,6 +2,7 @@ package subscription_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -50,5 +51,34 @@ func TestCheckTokens(t *testing.T) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
 		})
+	}
+}
+
+// TestMissingTokens proves R-TOK-1: what a subscription lacks is named where the cluster gives tokens and the operator can
+// use them, and nowhere else.
+func TestMissingTokens(t *testing.T) {
+	t.Parallel()
+	const prefix = "features.operators.openshift.io/token-auth-"
+	for _, c := range []struct {
+		name, mode, annotation, value, config string
+		want                                  []string
+	}{
+		{"AWS", "AWS", "aws", "true", "", []string{"ROLEARN"}},
+		{"AWS, given", "AWS", "aws", "true", `{"env": [{"name": "ROLEARN", "value": "arn"}]}`, nil},
+		{"AWS, from a Secret", "AWS", "aws", "true", `{"env": [{"name": "ROLEARN", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}]}`, nil},
+		{"AWS, as empty", "AWS", "aws", "true", `{"env": [{"name": "ROLEARN", "value": ""}]}`, []string{"ROLEARN"}},
+		{"Azure by halves", "Azure", "azure", "true", `{"env": [{"name": "TENANTID", "value": "t"}]}`, []string{"CLIENTID", "SUBSCRIPTIONID"}},
+		{"GCP", "GCP", "gcp", "true", `{}`, []string{"AUDIENCE", "SERVICE_ACCOUNT_EMAIL"}},
+		{"for another cloud", "GCP", "aws", "true", "", nil},
+		{"annotated against", "AWS", "aws", "false", "", nil},
+		{"a cluster without tokens", "", "aws", "true", "", nil},
+	} {
+		got, err := subscription.MissingTokens(c.mode, map[string]string{prefix + c.annotation: c.value}, json.RawMessage(c.config))
+		if err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, %v; want %v", c.name, got, err, c.want)
+		}
+	}
+	if _, err := subscription.MissingTokens("AWS", map[string]string{prefix + "aws": "true"}, json.RawMessage(`{"env": 1}`)); err == nil {
+		t.Error("a configuration of another form is taken")
 	}
 }

@@ -13,7 +13,8 @@ const (
 	Patience = 3
 	// window is how long a correction counts.
 	window = 10 * time.Minute
-	// first and the longest waits, after corrections that were undone and after tries that failed.
+	// first and the longest waits, after corrections that were undone and after tries that failed. NewPace is told the first one
+	// of these.
 	first            = time.Second
 	longestContested = 5 * time.Minute
 	longestFailed    = time.Minute
@@ -31,6 +32,7 @@ type Item struct {
 // Pace bounds how often the same is tried against somebody who undoes or refuses it, and remembers what to tell of it.
 // Its methods may be called side by side.
 type Pace struct {
+	failing time.Duration // the first wait after a try that failed
 	mu      sync.Mutex
 	entries map[Item]entry
 }
@@ -44,8 +46,8 @@ type entry struct {
 	after  time.Time // nothing is tried before
 }
 
-// NewPace returns one that remembers nothing.
-func NewPace() *Pace { return &Pace{entries: map[Item]entry{}} }
+// NewPace returns one that remembers nothing, with the first wait after a try that failed.
+func NewPace(failing time.Duration) *Pace { return &Pace{failing: failing, entries: map[Item]entry{}} }
 
 // Wait is how long an item is still to be left alone; zero where it may be tried.
 func (p *Pace) Wait(i Item, now time.Time) time.Duration {
@@ -66,7 +68,7 @@ func (p *Pace) Failed(i Item, text string, now time.Time) time.Duration {
 		return wait
 	}
 	e.count++
-	wait := double(e.count, longestFailed)
+	wait := double(e.count, p.failing, longestFailed)
 	e.text, e.last, e.after = cut(text), now, now.Add(wait)
 	p.entries[i] = e
 	return wait
@@ -93,7 +95,7 @@ func (p *Pace) Corrected(i Item, by, text string, now time.Time) {
 	e.count++
 	e.text, e.last = cut(text), now
 	if e.count >= Patience {
-		e.after = now.Add(double(e.count-Patience+1, longestContested))
+		e.after = now.Add(double(e.count-Patience+1, first, longestContested))
 	}
 	p.entries[i] = e
 }
@@ -123,7 +125,7 @@ func (p *Pace) Keep(namespace string, lives func(operator string) bool) {
 }
 
 // double is the n-th wait, n from 1.
-func double(n int, longest time.Duration) time.Duration {
+func double(n int, first, longest time.Duration) time.Duration {
 	d := first
 	for range n - 1 {
 		if d *= 2; d >= longest {

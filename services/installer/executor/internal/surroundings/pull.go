@@ -96,6 +96,16 @@ func Attach(have []any, secrets []PullSecret) (next []any, changed bool) {
 	return next, changed
 }
 
+// Leave keeps the pull secrets on an account whose manifest brings a list of its own.
+func Leave(account *unstructured.Unstructured, secrets []PullSecret) error {
+	have, found, err := unstructured.NestedSlice(account.Object, "imagePullSecrets")
+	if err != nil || !found {
+		return err
+	}
+	next, _ := Attach(have, secrets)
+	return unstructured.SetNestedSlice(account.Object, next, "imagePullSecrets")
+}
+
 func nameOf(reference any) string {
 	m, ok := reference.(map[string]any)
 	if !ok {
