@@ -1356,7 +1356,8 @@ CREATE TABLE gateway.clusters (
     updated timestamp with time zone NOT NULL,
     stream text NOT NULL,
     version bigint NOT NULL,
-    settings jsonb DEFAULT '{}'::jsonb NOT NULL
+    settings jsonb DEFAULT '{}'::jsonb NOT NULL,
+    token_auth text DEFAULT ''::text NOT NULL
 );
 
 ALTER TABLE gateway.clusters OWNER TO chandler_owner;
@@ -1772,7 +1773,9 @@ CREATE TABLE installer.holders (
     tenant text NOT NULL,
     cluster_id uuid NOT NULL,
     epoch bigint NOT NULL,
-    heard timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL
+    heard timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
+    budget jsonb DEFAULT '{}'::jsonb NOT NULL,
+    back jsonb DEFAULT '{}'::jsonb NOT NULL
 );
 
 ALTER TABLE installer.holders OWNER TO chandler_owner;
@@ -1787,7 +1790,8 @@ CREATE TABLE installer.leftovers (
     package text NOT NULL,
     removal text NOT NULL,
     objects jsonb NOT NULL,
-    removed timestamp with time zone NOT NULL
+    removed timestamp with time zone NOT NULL,
+    more integer DEFAULT 0 NOT NULL
 );
 
 ALTER TABLE installer.leftovers OWNER TO chandler_owner;
@@ -1834,7 +1838,8 @@ CREATE TABLE installer.operator_details (
     condition json,
     drift json NOT NULL,
     components json NOT NULL,
-    updated timestamp with time zone NOT NULL
+    updated timestamp with time zone NOT NULL,
+    cut json
 );
 
 ALTER TABLE installer.operator_details OWNER TO chandler_owner;
@@ -1909,7 +1914,8 @@ CREATE TABLE installer.reports (
     namespace text NOT NULL,
     epoch bigint NOT NULL,
     reported timestamp with time zone NOT NULL,
-    digest text NOT NULL
+    digest text NOT NULL,
+    budget jsonb DEFAULT '{}'::jsonb NOT NULL
 );
 
 ALTER TABLE installer.reports OWNER TO chandler_owner;
@@ -1992,7 +1998,7 @@ COMMENT ON VIEW installer_api.content_references IS 'contents of ClusterServiceV
 CREATE VIEW installer_api.drifts WITH (security_barrier='true') AS
  SELECT drifts.tenant,
     drifts.digest,
-    (convert_from(drifts.body, 'UTF8'::name))::jsonb AS document,
+    (convert_from(drifts.body, 'UTF8'::name))::json AS document,
     drifts.created
    FROM installer.drifts
   WHERE ((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = drifts.tenant));
@@ -2009,6 +2015,7 @@ CREATE VIEW installer_api.leftovers WITH (security_barrier='true') AS
     l.package,
     l.removal,
     l.objects,
+    l.more,
     l.removed
    FROM (installer.leftovers l
      JOIN installer.clusters c ON (((c.tenant = l.tenant) AND (c.cluster_id = l.cluster_id) AND (NOT c.removed))))
@@ -2040,6 +2047,7 @@ CREATE VIEW installer_api.operator_details WITH (security_barrier='true') AS
     d.condition,
     d.drift,
     d.components,
+    d.cut,
     d.updated
    FROM (installer.operator_details d
      JOIN installer.clusters c ON (((c.tenant = d.tenant) AND (c.cluster_id = d.cluster_id) AND (NOT c.removed))))
@@ -2052,7 +2060,7 @@ COMMENT ON VIEW installer_api.operator_details IS 'requirements, condition, drif
 CREATE VIEW installer_api.step_logs WITH (security_barrier='true') AS
  SELECT step_logs.tenant,
     step_logs.digest,
-    (convert_from(step_logs.body, 'UTF8'::name))::jsonb AS document
+    (convert_from(step_logs.body, 'UTF8'::name))::json AS document
    FROM installer.step_logs
   WHERE ((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = step_logs.tenant));
 

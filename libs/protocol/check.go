@@ -43,6 +43,18 @@ type PlanCheck struct {
 	CRDs    []CRDVerdict `json:"crds,omitempty"`
 	// Obstacles are other things, such as an operator that does not let itself be upgraded.
 	Obstacles []Obstacle `json:"obstacles,omitempty"`
+	// RemovedAPIs are a warning: they keep no plan from beginning.
+	RemovedAPIs []RemovedAPI `json:"removedAPIs,omitempty"`
+}
+
+// RemovedAPI is a kind of Kubernetes' own API that something uses and that the cluster no longer serves once it is upgraded
+// by one minor version, or already does not (R-CSV-61).
+type RemovedAPI struct {
+	Group   string `json:"group,omitempty"`
+	Version string `json:"version"`
+	Kind    string `json:"kind"`
+	Removed string `json:"removed"`       // the first version of Kubernetes without it, such as 1.38
+	For     string `json:"for,omitempty"` // what uses it, such as an object of a plan
 }
 
 // MissingPermission is one right that is missing.

@@ -57,6 +57,9 @@ func (r Removal) Granted(clusterID, namespace string, expires time.Time, key ed2
 // RemovalPlan is what a removal would do now, in order. Its digest is taken without Losses, which change all the time.
 type RemovalPlan struct {
 	CSV string `json:"csv"`
+	// UID is that of the object that stands for the operator in the cluster: a namesake that was installed since is not
+	// what was looked at. "" where it is gone.
+	UID string `json:"uid,omitempty"`
 	// Steps go in this order; the objects of one step go together.
 	Steps []RemovalStep `json:"steps"`
 	// Stays are objects that the operator brought and that are left, with why.
@@ -114,6 +117,7 @@ type RemovalReport struct {
 	Reason  string     `json:"reason,omitempty"`
 	Message string     `json:"message,omitempty"`
 	Left    []Leftover `json:"left,omitempty"` // what stayed, once it is finished
+	Cut     int        `json:"cut,omitempty"`  // entries of Left that are left out
 }
 
 // RemovalRefused is the phase of a removal that ended without effect.
@@ -129,6 +133,8 @@ type Drift struct {
 	Since   time.Time    `json:"since"`
 	// Corrected is set where it was put right at once; such an entry is told for a while.
 	Corrected bool `json:"corrected,omitempty"`
+	// Reason is why it cannot be compared in full, or put right: what the API server answered to the trial or to the write.
+	Reason string `json:"reason,omitempty"`
 }
 
 // FieldDrift is one field that differs. Want and Have are JSON, cut to a bounded length; of Secrets they are absent.
@@ -168,6 +174,7 @@ type GroupReport struct {
 const (
 	GroupServiceAccount = "OperatorGroupServiceAccount" // the named account is not there: ServiceAccountNotFound
 	GroupTargetsMissing = "TargetNamespacesMissing"     // listed targets do not exist or are going: NamespaceNotFound
+	GroupForbidden      = "TargetNamespacesForbidden"   // accounts of its operators have not what is to be given there: Forbidden
 	GroupUnattended     = "OperatorsUnattended"         // something of its operators cannot be written, or others undo it: TriedAgain
 )
 

@@ -82,7 +82,8 @@ type OperatorGroup struct {
 
 // Installed names a CSV that is to be followed and the content that it came from.
 type Installed struct {
-	CSV     string `json:"csv"`
+	CSV string `json:"csv"`
+	// Content is what the plan brings under this name, "" where no plan of the record does: reports are no proof of it.
 	Content string `json:"content"`
 	Plan    string `json:"plan"`
 	// Config is what its subscription configures now (R-SUB-14), null for nothing. Where it is absent, what the plan was
@@ -112,9 +113,11 @@ type Grant struct {
 	Cluster   string `json:"cluster"` // cluster id
 	Namespace string `json:"namespace"`
 	// Account is the name of the service account that writes the plan's objects, "" for Chandler itself (R-OG-60).
-	Account   string    `json:"account,omitempty"`
-	Expires   time.Time `json:"expires"`
-	Signature []byte    `json:"signature,omitempty"`
+	Account string `json:"account,omitempty"`
+	// Operators are what the plan brings; a grant of before it was written down here names none.
+	Operators []GrantedOperator `json:"operators,omitempty"`
+	Expires   time.Time         `json:"expires"`
+	Signature []byte            `json:"signature,omitempty"`
 }
 
 // ScopeReport is everything the executor knows of one namespace. Histories are complete lists of
@@ -128,8 +131,10 @@ type ScopeReport struct {
 	CSVs     []CSVReport     `json:"csvs,omitempty"`
 	Removals []RemovalReport `json:"removals,omitempty"`
 	// Group is absent while nothing can be said of it.
-	Group    *GroupReport `json:"group,omitempty"`
-	Reported time.Time    `json:"reported"`
+	Group *GroupReport `json:"group,omitempty"`
+	// Cut is what was left out of all of the report, what CSVs and Removals say for themselves included.
+	Cut      Cut       `json:"cut,omitzero"`
+	Reported time.Time `json:"reported"`
 }
 
 // Phases of a plan in a report.
@@ -178,6 +183,7 @@ type CSVReport struct {
 	Condition    *OperatorCondition `json:"condition,omitempty"`
 	Drift        []Drift            `json:"drift,omitempty"`
 	Components   []Component        `json:"components,omitempty"`
+	Cut          Cut                `json:"cut,omitzero"` // of this one
 }
 
 // Transition is one change of phase.
@@ -197,8 +203,17 @@ type ClusterReport struct {
 	Reason            string          `json:"reason,omitempty"` // a code
 	Message           string          `json:"message,omitempty"`
 	KubernetesVersion string          `json:"kubernetesVersion,omitempty"`
+	TokenAuth         string          `json:"tokenAuth,omitempty"` // one of TokenAuth…, "" while it is not known
 	HolderEpoch       int64           `json:"holderEpoch"`
 	Seen              events.Position `json:"seen"`
 	Proof             []byte          `json:"proof,omitempty"` // as in ScopeReport
 	Reported          time.Time       `json:"reported"`
 }
+
+// Clouds whose short-lived tokens the operators of a cluster get (R-TOK-1).
+const (
+	TokenAuthNone  = "None"
+	TokenAuthAWS   = "AWS"
+	TokenAuthAzure = "Azure"
+	TokenAuthGCP   = "GCP"
+)

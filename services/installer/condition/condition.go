@@ -4,6 +4,7 @@ package condition
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -64,11 +65,22 @@ func Decide(o *Object) protocol.OperatorCondition {
 }
 
 func verdict(c *metav1.Condition, upgradeable, overridden bool) protocol.OperatorCondition {
-	v := protocol.OperatorCondition{Upgradeable: upgradeable, Reason: c.Reason, Message: c.Message, Overridden: overridden}
+	v := protocol.OperatorCondition{Upgradeable: upgradeable, Reason: cut(c.Reason), Message: cut(c.Message), Overridden: overridden}
 	if !upgradeable {
-		v.Message = "the operator is not upgradeable: " + c.Message
+		v.Message = "the operator is not upgradeable: " + v.Message
 	}
 	return v
+}
+
+// maxText bounds what is taken of a condition's texts. An operator may write as much as an object holds, and the history of
+// its successor keeps twenty of them.
+const maxText = 1 << 10
+
+func cut(text string) string {
+	if len(text) <= maxText {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxText], "") + "…"
 }
 
 // Sync returns the status that an OperatorCondition is to have: the conditions of the spec, observed in this

@@ -2,9 +2,11 @@ package condition_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/services/installer/condition"
@@ -83,5 +85,17 @@ func TestSync(t *testing.T) {
 	o.Status.Conditions = status
 	if again, changed := condition.Sync(*o); changed {
 		t.Errorf("written again: %+v", again)
+	}
+}
+
+// TestTextsAreBounded: what an operator writes about itself fits into the history of the one that waits for it (R-COND-3).
+func TestTextsAreBounded(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("é", 1<<20)
+	o := &condition.Object{}
+	o.Spec.Overrides = []metav1.Condition{{Type: condition.Upgradeable, Status: metav1.ConditionFalse, Reason: long, Message: long}}
+	got := condition.Decide(o)
+	if got.Upgradeable || len(got.Message) > 2<<10 || len(got.Reason) > 2<<10 || !strings.HasSuffix(got.Message, "é…") {
+		t.Errorf("upgradeable %t, a message of %d bytes, a reason of %d", got.Upgradeable, len(got.Message), len(got.Reason))
 	}
 }

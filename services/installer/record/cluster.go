@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/chandler-fleet/chandler/libs/events"
@@ -20,6 +21,7 @@ type Cluster struct {
 	Reason            string    `json:"reason,omitempty"`
 	KubernetesVersion string    `json:"kubernetesVersion,omitempty"`
 	HolderEpoch       int64     `json:"holderEpoch,omitempty"`
+	TokenAuth         string    `json:"tokenAuth,omitempty"`
 	Window            time.Time `json:"window,omitzero"`
 	Changes           int       `json:"changes,omitempty"`
 	// Withheld is set while the limit keeps a change back.
@@ -33,12 +35,21 @@ func (s Cluster) Settled() bool { return !s.Withheld }
 // leaves empty because the cluster could not be asked stays as it was recorded.
 func DecideCluster(s Cluster, r protocol.ClusterReport) ([]events.Payload, Cluster) {
 	o := events.ClusterObserved{
-		State: r.State, Reason: r.Reason, KubernetesVersion: r.KubernetesVersion, HolderEpoch: max(r.HolderEpoch, s.HolderEpoch),
+		State: r.State, Reason: r.Reason, KubernetesVersion: r.KubernetesVersion, HolderEpoch: cmp.Or(r.HolderEpoch, s.HolderEpoch),
 	}
 	if o.KubernetesVersion == "" {
 		o.KubernetesVersion = s.KubernetesVersion
 	}
-	same := events.ClusterObserved{State: s.State, Reason: s.Reason, KubernetesVersion: s.KubernetesVersion, HolderEpoch: s.HolderEpoch}
+	switch r.TokenAuth {
+	case "": // not known now
+		o.TokenAuth = s.TokenAuth
+	case protocol.TokenAuthNone:
+	default:
+		o.TokenAuth = r.TokenAuth
+	}
+	same := events.ClusterObserved{
+		State: s.State, Reason: s.Reason, KubernetesVersion: s.KubernetesVersion, HolderEpoch: s.HolderEpoch, TokenAuth: s.TokenAuth,
+	}
 	if o == same {
 		s.Withheld = false
 		return nil, s
@@ -52,6 +63,6 @@ func DecideCluster(s Cluster, r protocol.ClusterReport) ([]events.Payload, Clust
 	}
 	return []events.Payload{o}, Cluster{
 		State: o.State, Reason: o.Reason, KubernetesVersion: o.KubernetesVersion, HolderEpoch: o.HolderEpoch,
-		Window: s.Window, Changes: s.Changes + 1,
+		TokenAuth: o.TokenAuth, Window: s.Window, Changes: s.Changes + 1,
 	}
 }

@@ -38,6 +38,8 @@ type CSV struct {
 	Changes  int       `json:"changes,omitempty"`
 	Flapping bool      `json:"flapping,omitempty"`
 	Notes    Notes     `json:"notes,omitzero"`
+	// Restored is set while the cluster has gone back since the last report of this life: nobody knows what of it is there.
+	Restored bool `json:"restored,omitempty"`
 }
 
 // Settled reports whether the same report need not be looked at again as time passes.

@@ -107,7 +107,7 @@ func (d *decision) drift(policy string) error {
 		d.events = append(d.events, events.CSVDriftEnded{})
 		return nil
 	}
-	d.events = append(d.events, events.CSVDrifted{Objects: len(d.report.Drift), Diff: sum, Policy: policy})
+	d.events = append(d.events, events.CSVDrifted{Objects: len(d.report.Drift) + d.report.Cut.Drifts, Diff: sum, Policy: policy})
 	return nil
 }
 

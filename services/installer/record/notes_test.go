@@ -93,3 +93,22 @@ func TestNotesAreBounded(t *testing.T) {
 		t.Errorf("after the window %d events, drift %q, settled %v", n, s.Notes.Drift, s.Settled())
 	}
 }
+
+// TestDriftBeyondTheReport: drifted objects that a report had to leave out are counted in the fact; why one cannot be put
+// right is for who looks, and no news by itself: API servers word it anew each time.
+func TestDriftBeyondTheReport(t *testing.T) {
+	t.Parallel()
+	r := protocol.CSVReport{Drift: drifted("3", start), Cut: protocol.Cut{Drifts: 40}}
+	r.Drift[0].Reason = "the API server refuses trials (request 1)"
+	got, after, err := record.DecideNotes(record.CSV{Exists: true}, r, "report", start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 1 || got[0].(events.CSVDrifted).Objects != 41 {
+		t.Errorf("recorded %+v, want 41 objects", got)
+	}
+	r.Drift[0].Reason = "the API server refuses trials (request 2)"
+	if again, _, err := record.DecideNotes(after, r, "report", start); err != nil || len(again) != 0 {
+		t.Errorf("recorded again: %+v (%v)", again, err)
+	}
+}

@@ -2,6 +2,7 @@ package record_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -125,5 +126,33 @@ func TestClusterReports(t *testing.T) {
 	r.State, r.Reported = "Connected", start.Add(record.ObserveWindow)
 	if got, s = record.DecideCluster(s, r); len(got) != 1 || !s.Settled() {
 		t.Errorf("at the end of the window recorded %v", got)
+	}
+}
+
+// TestTokenAuthReports: R-TOK-1: the mode is recorded when it changes, stays while nobody can say, and none is no news of a
+// cluster that never had one.
+func TestTokenAuthReports(t *testing.T) {
+	t.Parallel()
+	var s record.Cluster
+	for i, c := range []struct {
+		found    string
+		recorded bool
+		mode     string
+	}{
+		{"", true, ""}, // the cluster is connected
+		{protocol.TokenAuthNone, false, ""},
+		{protocol.TokenAuthAWS, true, "AWS"},
+		{"", false, "AWS"},
+		{protocol.TokenAuthNone, true, ""},
+	} {
+		var got []events.Payload
+		got, s = record.DecideCluster(s, protocol.ClusterReport{State: "Connected", KubernetesVersion: "v1.34.4", TokenAuth: c.found, Reported: start})
+		want := []events.Payload{events.ClusterObserved{State: "Connected", KubernetesVersion: "v1.34.4", TokenAuth: c.mode}}
+		if !c.recorded {
+			want = nil
+		}
+		if !slices.Equal(got, want) || s.TokenAuth != c.mode {
+			t.Errorf("report %d: recorded %v and keeps %q, want %v", i, got, s.TokenAuth, want)
+		}
 	}
 }

@@ -28,6 +28,8 @@ const (
 	restartPause = 5 * time.Second
 	// publishTimeout bounds one report.
 	publishTimeout = 5 * time.Second
+	// letGoTimeout bounds the return of a cluster: where it cannot be reached, its administrator does it by hand.
+	letGoTimeout = 20 * time.Second
 )
 
 // Target is a cluster that an executor is to serve.
@@ -45,14 +47,17 @@ type Config struct {
 	Identity age.Identity
 	// Execute serves a cluster until ctx ends.
 	Execute func(ctx context.Context, t Target) error
-	Now     func() time.Time
-	Log     *slog.Logger
+	// LetGo gives back a cluster that was removed, after Execute has ended. It may be left out.
+	LetGo func(ctx context.Context, t Target) error
+	Now   func() time.Time
+	Log   *slog.Logger
 }
 
 // Host keeps executors running.
 type Host struct {
-	c    Config
-	wake chan struct{}
+	c       Config
+	wake    chan struct{}
+	leaving sync.WaitGroup // clusters that are being given back
 
 	mu      sync.Mutex
 	running map[string]*hosted // by cluster id
@@ -61,6 +66,7 @@ type Host struct {
 
 // hosted is one executor.
 type hosted struct {
+	target Target
 	key    [sha256.Size]byte // of the kubeconfig, as it is stored
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -100,6 +106,7 @@ func (h *Host) Clusters() int {
 
 // Run hosts until ctx ends, then stops all executors and waits for them.
 func (h *Host) Run(ctx context.Context) error {
+	defer h.leaving.Wait()
 	defer h.stopAll()
 	t := time.NewTicker(compareEvery)
 	defer t.Stop()
@@ -174,8 +181,34 @@ func (h *Host) compare(ctx context.Context, wanted []stored) {
 	}
 	h.mu.Unlock()
 	for _, id := range gone {
-		h.stop(id)
+		if r := h.stop(id); r != nil {
+			h.leaving.Go(func() { h.letGo(ctx, r.target) })
+		}
 	}
+}
+
+// letGo gives a cluster back that was removed. The credential is in memory only by now: what fails here is done by hand
+// (docs/deploy.md), and so is what a crash keeps from being done.
+func (h *Host) letGo(ctx context.Context, t Target) {
+	if h.c.LetGo == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), letGoTimeout)
+	defer cancel()
+	var err error
+	func() {
+		defer func() {
+			if r := recover(); r != nil {
+				err = errs.New(errs.Internal, "panic: %v", r)
+			}
+		}()
+		err = h.c.LetGo(ctx, t)
+	}()
+	if err != nil {
+		h.c.Log.WarnContext(ctx, "a removed cluster keeps Chandler's admission policies: its administrator has to delete them", "cluster", t.Cluster, "error", err)
+		return
+	}
+	h.c.Log.InfoContext(ctx, "a removed cluster was given back", "cluster", t.Cluster)
 }
 
 func (h *Host) start(ctx context.Context, s stored, key [sha256.Size]byte) {
@@ -188,11 +221,11 @@ func (h *Host) start(ctx context.Context, s stored, key [sha256.Size]byte) {
 	defer h.mu.Unlock()
 	delete(h.broken, s.id)
 	own, cancel := context.WithCancel(ctx)
-	r := &hosted{key: key, cancel: cancel, done: make(chan struct{})}
+	r := &hosted{target: Target{Tenant: s.tenant, Cluster: s.name, ClusterID: s.id, REST: cfg}, key: key, cancel: cancel, done: make(chan struct{})}
 	h.running[s.id] = r
 	go func() {
 		defer close(r.done)
-		h.serve(own, Target{Tenant: s.tenant, Cluster: s.name, ClusterID: s.id, REST: cfg})
+		h.serve(own, r.target)
 	}()
 	h.c.Log.InfoContext(ctx, "hosting an executor", "cluster", s.name)
 }
@@ -254,7 +287,8 @@ func (h *Host) trouble(ctx context.Context, s stored, key [sha256.Size]byte, err
 	}
 }
 
-func (h *Host) stop(id string) {
+// stop ends an executor and returns it; nil where none ran.
+func (h *Host) stop(id string) *hosted {
 	h.mu.Lock()
 	r := h.running[id]
 	delete(h.running, id)
@@ -263,6 +297,7 @@ func (h *Host) stop(id string) {
 		r.cancel()
 		<-r.done
 	}
+	return r
 }
 
 func (h *Host) stopAll() {

@@ -31,6 +31,7 @@ type env struct {
 	identity *age.X25519Identity
 	host     *host.Host
 	told     chan string
+	letGo    chan string // clusters that were given back
 }
 
 func setup(t *testing.T) *env {
@@ -40,13 +41,17 @@ func setup(t *testing.T) *env {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &env{t: t, gateway: d.Pool(t, "gateway"), own: d.Pool(t, "installer"), nats: bustest.Start(t), identity: id, told: make(chan string, 100)}
+	e := &env{t: t, gateway: d.Pool(t, "gateway"), own: d.Pool(t, "installer"), nats: bustest.Start(t), identity: id, told: make(chan string, 100), letGo: make(chan string, 100)}
 	e.host = host.New(host.Config{
 		Pool: e.own, Bus: e.nats.Bus, Identity: id, Log: bustest.Log(t),
 		Execute: func(ctx context.Context, tg host.Target) error {
 			e.told <- "begin " + tg.Cluster + " " + tg.REST.BearerToken
 			<-ctx.Done()
 			e.told <- "end " + tg.Cluster + " " + tg.REST.BearerToken
+			return nil
+		},
+		LetGo: func(_ context.Context, tg host.Target) error {
+			e.letGo <- tg.Cluster + " " + tg.REST.BearerToken
 			return nil
 		},
 	})
@@ -152,6 +157,19 @@ func TestHostFollowsTheClusters(t *testing.T) {
 	e.exec(e.own, `update installer.clusters set removed = true where cluster_id = $1`, id)
 	e.host.Wake()
 	e.next("end east two")
+	select { // with the credential that is in memory only by then, and not before its executor has ended
+	case got := <-e.letGo:
+		if got != "east two" {
+			t.Errorf("%s was given back", got)
+		}
+	case <-time.After(patience):
+		t.Error("the removed cluster was not given back")
+	}
+	select {
+	case got := <-e.letGo:
+		t.Errorf("%s was given back, too", got)
+	default:
+	}
 }
 
 // A cluster that was removed and registered again under its name is another one: the executor of the old

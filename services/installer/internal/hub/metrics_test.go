@@ -1,7 +1,6 @@
 package hub
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/telemetry/telemetrytest"
 )
 
 // fold folds an event about an operator.
@@ -27,24 +27,14 @@ func (d *desk) fold(csvName string, p events.Payload) {
 	}
 }
 
-// samples are the metrics as name{labels} value, sorted.
+// samples are the lines of the metrics, sorted.
 func (d *desk) samples() []string {
 	d.t.Helper()
 	list, err := Samples(d.t.Context(), d.h.c.Pool)
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	declared := map[string]int{}
-	for _, m := range Metrics() {
-		declared[m.Name] = len(m.Labels)
-	}
-	var out []string
-	for _, s := range list {
-		if n, ok := declared[s.Metric]; !ok || n != len(s.Labels) {
-			d.t.Errorf("%s has %d labels, declared are %d", s.Metric, len(s.Labels), n)
-		}
-		out = append(out, fmt.Sprintf("%s%v%g", s.Metric, s.Labels, s.Value))
-	}
+	out := telemetrytest.Lines(d.t, Metrics(), list)
 	slices.Sort(out)
 	return out
 }
@@ -67,12 +57,12 @@ func TestMetrics(t *testing.T) {
 	phase("tide.v1", "1.0.0", "Replacing", "BeingReplaced")
 	phase("tide.v2", "2.0.0", "Succeeded", "InstallSucceeded")
 	check("during an upgrade",
-		"csv_abnormal[default east ns tide.v1 1.0.0 Replacing BeingReplaced]1", "csv_count[]2",
-		"csv_succeeded[default east ns tide.v1 1.0.0]0", "csv_succeeded[default east ns tide.v2 2.0.0]1",
+		`csv_abnormal["default" "east" "ns" "tide.v1" "1.0.0" "Replacing" "BeingReplaced"]1`, "csv_count[]2",
+		`csv_succeeded["default" "east" "ns" "tide.v1" "1.0.0"]0`, `csv_succeeded["default" "east" "ns" "tide.v2" "2.0.0"]1`,
 		"csv_upgrade_count[]0", "install_plan_count[]0", "installplan_warnings_total[]0")
 	d.fold("tide.v1", events.CSVRemoved{Reason: "Replaced"})
 	check("after the upgrade",
-		"csv_count[]1", "csv_succeeded[default east ns tide.v2 2.0.0]1", "csv_upgrade_count[]1", "install_plan_count[]0", "installplan_warnings_total[]0")
+		"csv_count[]1", `csv_succeeded["default" "east" "ns" "tide.v2" "2.0.0"]1`, "csv_upgrade_count[]1", "install_plan_count[]0", "installplan_warnings_total[]0")
 	d.fold("tide.v2", events.CSVRemoved{Reason: "Deleted"})
 	for _, n := range []int{3, 0, 4} {
 		e := eventlog.Recorded{Envelope: events.Envelope{Tenant: events.DefaultTenant}, Payload: events.InstallPlanFinished{Warnings: n}}

@@ -272,7 +272,7 @@ func (h *Hub) purge(ctx context.Context, stream, filter string) error {
 // forget drops what is kept of a registration that has ended. Its events stay in the log.
 func (h *Hub) forget(ctx context.Context, tenant, id string) error {
 	return h.c.Pool.Tx(ctx, func(tx pgx.Tx) error {
-		for _, table := range []string{"published", "reports", "holders", "csv_lives", "observations", "leftovers", "operator_details", "clusters"} {
+		for _, table := range []string{"published", "reports", "holders", "csv_lives", "observations", "group_observations", "leftovers", "operator_details", "clusters"} {
 			if _, err := tx.Exec(ctx, `delete from installer.`+table+` where tenant = $1 and cluster_id = $2`, tenant, id); err != nil {
 				return err
 			}

@@ -113,9 +113,11 @@ func (h *Hub) fillGroup(ctx context.Context, tx pgx.Tx, m *protocol.ScopePlans) 
 	return err
 }
 
+// fillInstalled tells what is installed. That a plan brought it says a report; what it brought says the plan.
 func fillInstalled(ctx context.Context, tx pgx.Tx, m *protocol.ScopePlans) error {
-	rows, err := tx.Query(ctx, `select c.name, c.content, c.plan, coalesce(s.config, p.configs ->> c.name) from installer.csvs c
-		left join installer.plans p on p.tenant = c.tenant and p.plan = case when c.plan ~ '^[0-9a-f-]{36}$' then c.plan::uuid end
+	rows, err := tx.Query(ctx, `select c.name, c.plan, coalesce(p.state, '{}'), coalesce(s.config, p.configs ->> c.name) from installer.csvs c
+		left join installer.plans p on p.tenant = c.tenant and p.cluster = c.cluster and p.namespace = c.namespace
+			and p.plan = case when c.plan ~ '^[0-9a-f-]{36}$' then c.plan::uuid end
 		left join lateral (select s.config from installer.subscriptions s where s.tenant = c.tenant and s.cluster = c.cluster
 			and s.namespace = c.namespace and s.spec ->> 'package' = c.package order by s.name limit 1) s on true
 		where c.tenant = $1 and c.cluster = $2 and c.namespace = $3 order by c.name`,
@@ -126,7 +128,13 @@ func fillInstalled(ctx context.Context, tx pgx.Tx, m *protocol.ScopePlans) error
 	var commitments []*string
 	m.Installed, err = pgx.CollectRows(rows, func(r pgx.CollectableRow) (i protocol.Installed, err error) {
 		var config *string
-		err = r.Scan(&i.CSV, &i.Content, &i.Plan, &config)
+		var by installplan.State
+		err = r.Scan(&i.CSV, &i.Plan, &by, &config)
+		for _, b := range by.Proposed.Bundles {
+			if b.CSV == i.CSV {
+				i.Content = b.Content
+			}
+		}
 		commitments = append(commitments, config)
 		return i, err
 	})
@@ -189,7 +197,9 @@ func (h *Hub) fillPlans(ctx context.Context, tx pgx.Tx, w *wanted) error {
 		w.message.Plans = append(w.message.Plans, out)
 	}
 	for _, i := range w.message.Installed {
-		w.contents = append(w.contents, digest.Digest(i.Content))
+		if i.Content != "" {
+			w.contents = append(w.contents, digest.Digest(i.Content))
+		}
 	}
 	return nil
 }
@@ -237,7 +247,7 @@ func (h *Hub) plan(ctx context.Context, tx pgx.Tx, w *wanted, p planRow, now tim
 	if out, why, err = w.plan(ctx, tx, p); why != "" || err != nil {
 		return out, why, err
 	}
-	out.Grant, err = h.grant(w, p, now)
+	out.Grant, err = h.grant(w, p, out.Configs, now)
 	return out, "", err
 }
 
@@ -281,7 +291,7 @@ func openBody(ctx context.Context, tx pgx.Tx, tenant, commitment string) (json.R
 
 // grant signs the permission to execute a plan. It ends with the approval and the window that it rests on,
 // unless the plan has begun: such a plan is brought to its end.
-func (h *Hub) grant(w *wanted, p planRow, now time.Time) (protocol.Grant, error) {
+func (h *Hub) grant(w *wanted, p planRow, configs map[string]json.RawMessage, now time.Time) (protocol.Grant, error) {
 	full := now.Add(GrantTTL)
 	expires := p.state.Until(now, full)
 	if expires.Before(full) {
@@ -289,8 +299,12 @@ func (h *Hub) grant(w *wanted, p planRow, now time.Time) (protocol.Grant, error)
 	} else {
 		w.lookAt(now.Add(GrantTTL / 2))
 	}
+	operators, err := protocol.Granted(p.state.Proposed.Bundles, configs)
+	if err != nil {
+		return protocol.Grant{}, errs.Wrap(errs.Internal, err, "digest of a configuration of plan %s", p.name)
+	}
 	g, err := protocol.Grant{
-		Plan: p.id, Digest: p.state.Proposed.Digest, Cluster: w.cluster.String(),
+		Plan: p.id, Digest: p.state.Proposed.Digest, Cluster: w.cluster.String(), Operators: operators,
 		Namespace: w.message.Scope.Namespace, Account: w.message.OperatorGroup.Spec.ServiceAccountName, Expires: expires.UTC().Truncate(time.Second),
 	}.Sign(h.c.Key)
 	return g, errs.Wrap(errs.Internal, err, "sign the grant of plan %s", p.name)

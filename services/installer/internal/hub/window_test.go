@@ -57,8 +57,15 @@ func newDesk(t *testing.T, now time.Time) *desk {
 	return d
 }
 
-// tell folds events of the plan, as the hub's consumer does.
+// tell folds events of the plan, as the hub's consumer does, and publishes what comes of them.
 func (d *desk) tell(payloads ...events.Payload) {
+	d.t.Helper()
+	d.aboutPlan(payloads...)
+	d.publish()
+}
+
+// aboutPlan folds events of the plan.
+func (d *desk) aboutPlan(payloads ...events.Payload) {
 	d.t.Helper()
 	for _, p := range payloads {
 		d.n++
@@ -72,7 +79,6 @@ func (d *desk) tell(payloads ...events.Payload) {
 			d.t.Fatal(err)
 		}
 	}
-	d.publish()
 }
 
 // at sets the clock and has the guard look: what it finds due is published.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/bus/bustest"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
@@ -19,65 +20,103 @@ import (
 
 const registration = "11111111-1111-5111-8111-111111111111"
 
-// TestRemovals: the executor of the cluster is asked, by the id of its registration; what it says comes back with its
-// digest, and who cannot be asked is named.
-func TestRemovals(t *testing.T) {
-	t.Parallel()
+// desk is an installer service that answers questions, with cluster east registered.
+type desk struct {
+	t   *testing.T
+	bus *bus.Bus
+	questions.Questions
+}
+
+func newDesk(t *testing.T) *desk {
+	t.Helper()
 	pool, b := pgtest.DB(t).Pool(t, "installer"), bustest.Start(t).Connect(t)
 	if _, err := pool.Exec(t.Context(), `insert into installer.clusters (tenant, name, cluster_id, stream, credential) values ($1, 'east', $2, '', '')`,
 		events.DefaultTenant, registration); err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 2)
-	serving := func(serve func() error) {
-		go func() { ended <- serve() }()
-	}
-	serving(func() error { return questions.Questions{Pool: pool, Bus: b}.Removals(ctx) })
-	ask := func(cluster string) (out protocol.RemovalPreview, err error) {
-		q := protocol.OperatorQuestion{Tenant: events.DefaultTenant, Cluster: cluster, RemovalQuestion: protocol.RemovalQuestion{Namespace: "ports", CSV: "tidegauge.v1", CRDs: []string{"*"}}}
-		for { // until it is served
-			if err = b.Ask(ctx, protocol.AskInstallerRemoval, q, &out); err == nil || !strings.Contains(err.Error(), "nobody answers") {
-				return out, err
+	return &desk{t: t, bus: b, Questions: questions.Questions{Pool: pool, Bus: b, Plans: plans{}}}
+}
+
+// serving serves until the test ends.
+func (d *desk) serving(serve func(context.Context) error) {
+	d.t.Helper()
+	ctx, stop := context.WithCancel(d.t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- serve(ctx) }()
+	d.t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			d.t.Error(err)
+		}
+	})
+}
+
+// executor answers a question to the executor of cluster east.
+func executor[Q any](d *desk, question string, answer func(Q) (any, error)) {
+	d.t.Helper()
+	d.serving(func(ctx context.Context) error {
+		return d.bus.Serve(ctx, protocol.AskSubject(events.DefaultTenant, registration, question), func(_ context.Context, raw json.RawMessage) (any, error) {
+			var q Q
+			if err := json.Unmarshal(raw, &q); err != nil {
+				return nil, err
 			}
+			return answer(q)
+		})
+	})
+}
+
+// put asks until the service answers.
+func put[A any](d *desk, subject string, question any) (out A, err error) {
+	d.t.Helper()
+	for {
+		if err = d.bus.Ask(d.t.Context(), subject, question, &out); err == nil || !strings.Contains(err.Error(), "nobody answers") {
+			return out, err
 		}
 	}
-	if _, err := ask("west"); !errs.Is(err, errs.NotFound) {
+}
+
+// patient asks until the executor answers, too.
+func patient[A any](d *desk, subject string, question any) A {
+	d.t.Helper()
+	for {
+		out, err := put[A](d, subject, question)
+		if err == nil {
+			return out
+		}
+		if !errs.Is(err, errs.Unavailable) {
+			d.t.Fatal(err)
+		}
+	}
+}
+
+// TestRemovals: the executor of the cluster is asked, by the id of its registration; what it says comes back with its
+// digest, and who cannot be asked is named.
+func TestRemovals(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.serving(d.Removals)
+	about := func(cluster string) protocol.OperatorQuestion {
+		return protocol.OperatorQuestion{Tenant: events.DefaultTenant, Cluster: cluster, RemovalQuestion: protocol.RemovalQuestion{Namespace: "ports", CSV: "tidegauge.v1", CRDs: []string{"*"}}}
+	}
+	if _, err := put[protocol.RemovalPreview](d, protocol.AskInstallerRemoval, about("west")); !errs.Is(err, errs.NotFound) {
 		t.Errorf("a cluster that is not registered: %v", err)
 	}
-	if _, err := ask("east"); !errs.Is(err, errs.Unavailable) {
+	if _, err := put[protocol.RemovalPreview](d, protocol.AskInstallerRemoval, about("east")); !errs.Is(err, errs.Unavailable) {
 		t.Errorf("a cluster that nobody holds: %v", err)
 	}
 	plan := protocol.RemovalPlan{CSV: "tidegauge.v1", Steps: []protocol.RemovalStep{}, Stays: []protocol.Leftover{}, Needed: []string{"coast/harbor.v1"}}
-	serving(func() error {
-		return b.Serve(ctx, protocol.AskSubject(events.DefaultTenant, registration, protocol.AskRemoval), func(_ context.Context, raw json.RawMessage) (any, error) {
-			var q protocol.RemovalQuestion
-			if err := json.Unmarshal(raw, &q); err != nil || q.Namespace != "ports" || q.CSV != "tidegauge.v1" || len(q.CRDs) != 1 {
-				return nil, errs.New(errs.Invalid, "asked %s", raw)
-			}
-			return plan, nil
-		})
-	})
-	var got protocol.RemovalPreview
-	for {
-		var err error
-		if got, err = ask("east"); err == nil {
-			break
-		} else if !errs.Is(err, errs.Unavailable) {
-			t.Fatal(err)
+	executor(d, protocol.AskRemoval, func(q protocol.RemovalQuestion) (any, error) {
+		if q.Namespace != "ports" || q.CSV != "tidegauge.v1" || len(q.CRDs) != 1 {
+			return nil, errs.New(errs.Invalid, "asked %+v", q)
 		}
-	}
+		return plan, nil
+	})
 	digest, err := removal.Digest(plan)
 	if err != nil {
 		t.Fatal(err)
 	}
+	got := patient[protocol.RemovalPreview](d, protocol.AskInstallerRemoval, about("east"))
 	if diff := cmp.Diff(protocol.RemovalPreview{RemovalPlan: plan, Digest: string(digest)}, got); diff != "" {
 		t.Error(diff)
-	}
-	stop()
-	for range cap(ended) {
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
 	}
 }

@@ -15,7 +15,10 @@ import (
 
 // cluster records what a report says of a cluster as a whole.
 func (r *Recorder) cluster(ctx context.Context, report protocol.ClusterReport, _ digest.Digest) (settled bool, err error) {
-	from := sender{tenant: report.Tenant, cluster: report.Cluster, id: report.ClusterID, epoch: report.HolderEpoch, seen: report.Seen, proof: report.Proof}
+	from := sender{
+		tenant: report.Tenant, cluster: report.Cluster, id: report.ClusterID, epoch: report.HolderEpoch, reported: report.Reported,
+		held: report.State == stateHeld, seen: report.Seen, proof: report.Proof,
+	}
 	if err := r.checkEpoch(ctx, from); err != nil {
 		return false, err
 	}
@@ -23,10 +26,17 @@ func (r *Recorder) cluster(ctx context.Context, report protocol.ClusterReport, _
 		if err := known(ctx, tx, report.Tenant, report.ClusterID, report.Cluster); err != nil {
 			return err
 		}
-		fresh, final, err := ofHolder(ctx, tx, report.Tenant, report.ClusterID, report.HolderEpoch)
-		if err != nil || !fresh {
-			settled = final
+		heard, _, err := ofHolder(ctx, tx, from)
+		switch {
+		case err != nil:
 			return err
+		case heard == record.HeardRestored:
+			if err := r.restored(ctx, tx, from); err != nil {
+				return err
+			}
+		case heard != record.HeardHolder:
+			settled = heard == record.HeardFormer
+			return nil
 		}
 		var before record.Cluster
 		if _, err := tx.Exec(ctx, `insert into installer.observations (tenant, cluster_id, state) values ($1, $2, '{}') on conflict do nothing`,
@@ -63,5 +73,5 @@ func (r *Recorder) observe(ctx context.Context, tx pgx.Tx, report protocol.Clust
 	if !head.Exists() || head.ID.UUID().String() != report.ClusterID {
 		return nil // it was removed meanwhile
 	}
-	return r.append(ctx, tx, report.Tenant, head.ID, report.Cluster, head.Version, origin{}, payloads)
+	return r.append(ctx, &ledger{Tx: tx}, report.Tenant, head.ID, report.Cluster, head.Version, origin{}, payloads)
 }

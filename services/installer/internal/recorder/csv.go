@@ -20,8 +20,28 @@ type life struct {
 	state record.CSV
 }
 
+// csvs records what a report says of each CSV. Where the budget is used up, the rest waits, and is the first next time.
+func (r *Recorder) csvs(ctx context.Context, tx *ledger, report protocol.ScopeReport) (settled bool, err error) {
+	list, settled := report.CSVs, true
+	first := max(0, slices.IndexFunc(list, func(c protocol.CSVReport) bool { return c.Name == tx.scope.Next }))
+	tx.scope.Next = ""
+	for i := range list {
+		c := list[(first+i)%len(list)]
+		if !tx.may() {
+			tx.withheld, tx.scope.Next = true, c.Name
+			return false, nil
+		}
+		ok, err := r.csv(ctx, tx, report, c)
+		if err != nil {
+			return false, err
+		}
+		settled = settled && ok
+	}
+	return settled, nil
+}
+
 // csv records what a report says of one CSV. settled: nothing more can come of the same report later.
-func (r *Recorder) csv(ctx context.Context, tx pgx.Tx, report protocol.ScopeReport, c protocol.CSVReport) (settled bool, err error) {
+func (r *Recorder) csv(ctx context.Context, tx *ledger, report protocol.ScopeReport, c protocol.CSVReport) (settled bool, err error) {
 	scope := report.Scope
 	lives, err := livesOf(ctx, tx, scope, c.Name)
 	if err != nil {
@@ -38,23 +58,22 @@ func (r *Recorder) csv(ctx context.Context, tx pgx.Tx, report protocol.ScopeRepo
 		}
 		return true, r.vanish(ctx, tx, scope, c.Name, lives, c.RemovedReason, c.Removal)
 	}
-	mine, others := pick(lives, c.UID)
-	if mine.state.Removed {
-		return true, nil // said again
-	}
-	if mine.uid == "" {
-		mine, others, err = r.adopt(ctx, tx, scope, c, others)
-		if err != nil {
-			return false, err
-		}
-		if err := ownedAgain(ctx, tx, scope, c.Package); err != nil {
-			return false, err
-		}
+	mine, others, anew, err := r.lifeOf(ctx, tx, scope, c, lives)
+	if err != nil || mine.state.Removed {
+		return true, err // said again
 	}
 	if err := r.vanish(ctx, tx, scope, c.Name, others, "", ""); err != nil {
 		return false, err
 	}
 	payloads, next := record.DecideCSV(mine.state, scope, c, report.Reported)
+	switch {
+	case anew && len(payloads) == 0 && !next.Exists:
+		return true, nil // of what adds nothing to the log nothing is kept
+	case anew:
+		if err := ownedAgain(ctx, tx, scope, c.Package); err != nil {
+			return false, err
+		}
+	}
 	more, next, err := r.notes(ctx, tx, report, c, next)
 	if err != nil {
 		return false, err
@@ -100,6 +119,24 @@ func pick(lives []life, uid string) (mine life, others []life) {
 		}
 	}
 	return mine, others
+}
+
+// lifeOf is the life that a report speaks of, and those of the same name that it ends. anew: it is seen for the first
+// time, or for the first time since its cluster went back; what was removed may be there again then.
+func (r *Recorder) lifeOf(ctx context.Context, tx pgx.Tx, scope protocol.Scope, c protocol.CSVReport, lives []life) (mine life, others []life, anew bool, err error) {
+	mine, others = pick(lives, c.UID)
+	back := mine.state.Restored && (!mine.state.Removed || !c.Removed)
+	if mine.uid != "" && !back {
+		return mine, others, false, nil
+	}
+	notes := mine.state.Notes
+	if mine, others, err = r.adopt(ctx, tx, scope, c, others); err != nil {
+		return mine, nil, true, err
+	}
+	if mine.state.Exists {
+		mine.state.Notes = notes
+	}
+	return mine, others, true, nil
 }
 
 // adopt begins a life that is seen for the first time. Where no life of this name is known although the log
@@ -158,7 +195,7 @@ func (r *Recorder) lastPhase(ctx context.Context, tx pgx.Tx, scope protocol.Scop
 }
 
 // vanish ends lives whose objects are gone.
-func (r *Recorder) vanish(ctx context.Context, tx pgx.Tx, scope protocol.Scope, name string, lives []life, reason, removal string) error {
+func (r *Recorder) vanish(ctx context.Context, tx *ledger, scope protocol.Scope, name string, lives []life, reason, removal string) error {
 	for _, l := range lives {
 		payloads, next := record.Vanish(l.state, reason, removal)
 		if err := r.appendCSV(ctx, tx, scope, name, "", "", l.state.Exists, payloads); err != nil {
@@ -189,7 +226,7 @@ func saveLife(ctx context.Context, tx pgx.Tx, s protocol.Scope, name string, l l
 }
 
 // appendCSV appends to the stream of the present life, or begins the stream of a new one.
-func (r *Recorder) appendCSV(ctx context.Context, tx pgx.Tx, scope protocol.Scope, name, plan, trace string, exists bool, payloads []events.Payload) error {
+func (r *Recorder) appendCSV(ctx context.Context, tx *ledger, scope protocol.Scope, name, plan, trace string, exists bool, payloads []events.Payload) error {
 	if len(payloads) == 0 {
 		return nil
 	}

@@ -68,14 +68,18 @@ func keepDetails(ctx context.Context, tx pgx.Tx, s protocol.Scope, c protocol.CS
 	if err != nil {
 		return err
 	}
+	cut, err := leftOut(c.Cut)
+	if err != nil {
+		return err
+	}
 	_, err = tx.Exec(ctx, `insert into installer.operator_details as d
-			(tenant, cluster_id, namespace, name, requirements, condition, drift, components, updated)
-		values ($1, $2, $3, $4, $5::text::json, $6::text::json, $7::text::json, $8::text::json, $9)
+			(tenant, cluster_id, namespace, name, requirements, condition, drift, components, cut, updated)
+		values ($1, $2, $3, $4, $5::text::json, $6::text::json, $7::text::json, $8::text::json, $9::text::json, $10)
 		on conflict (tenant, cluster_id, namespace, name) do update set requirements = excluded.requirements, condition = excluded.condition,
-			drift = excluded.drift, components = excluded.components, updated = excluded.updated
-		where (d.requirements::text, d.condition::text, d.drift::text, d.components::text)
-			is distinct from (excluded.requirements::text, excluded.condition::text, excluded.drift::text, excluded.components::text)`,
-		s.Tenant, s.ClusterID, s.Namespace, c.Name, requirements(c.Requirements), condition, drift, components, now)
+			drift = excluded.drift, components = excluded.components, cut = excluded.cut, updated = excluded.updated
+		where (d.requirements::text, d.condition::text, d.drift::text, d.components::text, d.cut::text)
+			is distinct from (excluded.requirements::text, excluded.condition::text, excluded.drift::text, excluded.components::text, excluded.cut::text)`,
+		s.Tenant, s.ClusterID, s.Namespace, c.Name, requirements(c.Requirements), condition, drift, components, cut, now)
 	return err
 }
 
@@ -104,6 +108,15 @@ func orNull(c *protocol.OperatorCondition) (any, error) {
 	}
 	raw, err := json.Marshal(c)
 	return string(raw), errs.Wrap(errs.Internal, err, "encode a condition")
+}
+
+// leftOut is null where a report is whole.
+func leftOut(c protocol.Cut) (any, error) {
+	if c == (protocol.Cut{}) {
+		return nil, nil
+	}
+	raw, err := json.Marshal(c)
+	return string(raw), errs.Wrap(errs.Internal, err, "encode what is left out")
 }
 
 // list is the JSON of a list, [] for none.

@@ -15,11 +15,11 @@ import (
 const kindGroup = "operatorgroup"
 
 // conditionTypes are those that an executor tells; each has at most one message.
-var conditionTypes = []string{protocol.GroupServiceAccount, protocol.GroupTargetsMissing}
+var conditionTypes = []string{protocol.GroupServiceAccount, protocol.GroupTargetsMissing, protocol.GroupForbidden, protocol.GroupUnattended}
 
 // group records what a report says of the operator group. Of one that is deleted by now nothing is said any more, nor of
 // an earlier one of the same name.
-func (r *Recorder) group(ctx context.Context, tx pgx.Tx, report protocol.ScopeReport) (settled bool, err error) {
+func (r *Recorder) group(ctx context.Context, tx *ledger, report protocol.ScopeReport) (settled bool, err error) {
 	g, s := report.Group, report.Scope
 	if g == nil {
 		return true, nil

@@ -2,34 +2,60 @@ package recorder
 
 import (
 	"context"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/services/installer/record"
 )
 
-// holderSpeaks is for how long after a holder was heard nobody else is believed. Executors repeat their
-// reports every 15 seconds; one repetition may be lost.
-const holderSpeaks = 30 * time.Second
+// stateHeld is the state of a cluster that its holder can reach.
+const stateHeld = "Connected"
 
-// ofHolder notes a holder's epoch and reports whether none higher was seen: a holder that was paused and
-// replaced may repeat its last report. Epoch 0 is of somebody who could not reach the cluster, which says
-// nothing while its holder is heard: that one may be cut off alone. final: it stays so.
-func ofHolder(ctx context.Context, tx pgx.Tx, tenant, cluster string, epoch int64) (fresh, final bool, err error) {
-	if epoch == 0 {
-		err = tx.QueryRow(ctx, `select not exists (select from installer.holders
-			where tenant = $1 and cluster_id = $2 and heard > now() - $3::interval)`, tenant, cluster, holderSpeaks).Scan(&fresh)
-		return fresh, false, err
+// ofHolder locks what is known of the holder of a cluster, notes the epoch of a report, and says what becomes of it
+// (record.Holder): a holder that was paused and replaced may repeat its last report. Epoch 0 is of somebody who could not
+// reach the cluster, which says nothing while its holder is heard: that one may be cut off alone.
+func ofHolder(ctx context.Context, tx pgx.Tx, from sender) (heard record.Heard, budget record.Budget, err error) {
+	if _, err := tx.Exec(ctx, `insert into installer.holders (tenant, cluster_id, epoch) values ($1, $2, 0) on conflict do nothing`,
+		from.tenant, from.id); err != nil {
+		return heard, budget, err
 	}
-	var highest int64
-	err = tx.QueryRow(ctx, `insert into installer.holders as h (tenant, cluster_id, epoch, heard) values ($1, $2, $3, now())
-		on conflict (tenant, cluster_id) do update set epoch = greatest(h.epoch, excluded.epoch),
-		  heard = case when excluded.epoch >= h.epoch then excluded.heard else h.heard end
-		returning epoch`,
-		tenant, cluster, epoch).Scan(&highest)
-	return epoch >= highest, true, err
+	var h record.Holder
+	var speaks bool
+	if err := tx.QueryRow(ctx, `select epoch, back, budget, heard > now() - $3::interval from installer.holders
+		where tenant = $1 and cluster_id = $2 for update`, from.tenant, from.id, record.HolderSpeaks).
+		Scan(&h.Epoch, &h.Back, &budget, &speaks); err != nil {
+		return heard, budget, err
+	}
+	if from.epoch == 0 {
+		if speaks {
+			heard = record.HeardOther
+		}
+		return heard, budget, nil
+	}
+	next, heard := h.Hear(from.epoch, from.reported, from.held, speaks)
+	believed := heard == record.HeardHolder || heard == record.HeardRestored
+	if !believed && next == h {
+		return heard, budget, nil
+	}
+	_, err = tx.Exec(ctx, `update installer.holders set epoch = $3, back = $4, heard = case when $5 then now() else heard end
+		where tenant = $1 and cluster_id = $2`, from.tenant, from.id, next.Epoch, next.Back, believed)
+	return heard, budget, err
+}
+
+// restored forgets how far the reports of a cluster were taken: its epochs went back, and with them, from a backup, what
+// its executor remembers. Each operator is looked at anew: it goes on where its history holds what the log says, and is
+// another life where it does not (adopt).
+func (r *Recorder) restored(ctx context.Context, tx pgx.Tx, from sender) error {
+	r.c.Log.WarnContext(ctx, "the epochs of a cluster went back, as after a restore from a backup: it is believed from here on",
+		"cluster", from.cluster, "epoch", from.epoch)
+	if _, err := tx.Exec(ctx, `update installer.reports set epoch = 0, reported = '-infinity', digest = '' where tenant = $1 and cluster_id = $2`,
+		from.tenant, from.id); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, `update installer.csv_lives set state = state || '{"restored": true}' where tenant = $1 and cluster_id = $2`, from.tenant, from.id)
+	return err
 }
 
 // heard notes that a holder repeated what is recorded already. It need not survive a crash of Postgres.

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
@@ -24,7 +23,7 @@ const (
 
 // plan records what a report says of one plan. What cannot be is told and left out: the rest of the
 // report is still true.
-func (r *Recorder) plan(ctx context.Context, tx pgx.Tx, scope protocol.Scope, p protocol.PlanReport) error {
+func (r *Recorder) plan(ctx context.Context, tx *ledger, scope protocol.Scope, p protocol.PlanReport) error {
 	id, err := uuid.Parse(p.ID)
 	if err != nil {
 		r.refuse(scope, p.ID, errs.Wrap(errs.Invalid, err, "plan id"))
@@ -50,11 +49,10 @@ func (r *Recorder) plan(ctx context.Context, tx pgx.Tx, scope protocol.Scope, p 
 	return r.decidePlan(ctx, tx, scope, p, recs[len(recs)-1], state)
 }
 
-func (r *Recorder) decidePlan(ctx context.Context, tx pgx.Tx, scope protocol.Scope, p protocol.PlanReport, last eventlog.Recorded, state installplan.State) error {
+func (r *Recorder) decidePlan(ctx context.Context, tx *ledger, scope protocol.Scope, p protocol.PlanReport, last eventlog.Recorded, state installplan.State) error {
 	sum, body, err := record.StepLog(p)
-	if err != nil {
+	if err != nil { // how the plan ended is true all the same
 		r.refuse(scope, p.ID, errs.Wrap(errs.Invalid, err, "step log"))
-		return nil
 	}
 	payloads, refusal := record.DecidePlan(state, p, sum)
 	if refusal != nil {
@@ -66,7 +64,7 @@ func (r *Recorder) decidePlan(ctx context.Context, tx pgx.Tx, scope protocol.Sco
 			return err
 		}
 	}
-	if len(payloads) == 0 {
+	if payloads = tx.bounded(payloads); len(payloads) == 0 {
 		return nil
 	}
 	if len(body) > 0 {
@@ -103,7 +101,7 @@ func (r *Recorder) refuse(scope protocol.Scope, what string, err error) {
 	key := strings.Join([]string{scope.ClusterID, scope.Namespace, what}, "/")
 	r.mu.Lock()
 	same := r.told[key] == err.Error()
-	r.told[key] = err.Error()
+	r.remember(key, err.Error())
 	r.mu.Unlock()
 	if !same {
 		r.c.Log.Error("a report says what cannot be; this part of it is not recorded",

@@ -28,12 +28,20 @@ func newQueue() *queue {
 	return &queue{waiting: map[string]item{}, busy: map[string]bool{}, wake: make(chan struct{}, workers)}
 }
 
+// maxWaiting bounds the subjects of which a report waits, whoever wrote there: a thousand clusters with a hundred
+// namespaces each.
+const maxWaiting = 100_000
+
 // put takes a new report; an older one of the subject that still waits is replaced.
 func (q *queue) put(subject string, data []byte) { q.add(item{subject: subject, data: data}, true) }
 
 func (q *queue) add(it item, newest bool) {
 	q.mu.Lock()
 	_, there := q.waiting[it.subject]
+	if !there && len(q.waiting) >= maxWaiting {
+		q.mu.Unlock()
+		return // the next sweep finds it
+	}
 	if !there {
 		q.order = append(q.order, it.subject)
 	}

@@ -1,7 +1,7 @@
 package recorder
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"encoding/json"
@@ -21,6 +21,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/services/installer/record"
 )
 
 const (
@@ -40,6 +41,8 @@ const (
 	unknownTries = 8
 	// group is the NATS queue group, so that of several replicas one takes a message.
 	group = "chandler-recorder"
+	// maxTold bounds what is remembered so that it is told once: parts of it are what clusters call their plans.
+	maxTold = 4096
 )
 
 // Config is what a recorder needs; Now and Log may be left out.
@@ -51,6 +54,8 @@ type Config struct {
 	Log      *slog.Logger
 	// Key is that of the hub: it tells what a cluster was told from what it claims.
 	Key ed25519.PublicKey
+	// Scope and Cluster bound the facts that reports of a namespace and of a cluster begin; record's where they are left out.
+	Scope, Cluster record.Allowance
 }
 
 // Recorder appends the installer's facts.
@@ -72,6 +77,7 @@ func New(c Config) *Recorder {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
+	c.Scope, c.Cluster = cmp.Or(c.Scope, record.ScopeAllowance), cmp.Or(c.Cluster, record.ClusterAllowance)
 	return &Recorder{c: c, queue: newQueue(), done: map[string]digest.Digest{}, told: map[string]string{}}
 }
 
@@ -147,7 +153,7 @@ func (r *Recorder) work(ctx context.Context) {
 		switch {
 		case err == nil:
 			r.queue.done(it)
-		case errs.Is(err, errs.NotFound) && it.tries >= unknownTries, errs.Is(err, errs.Invalid), errs.Is(err, errs.Forbidden):
+		case errs.Is(err, errs.NotFound) && it.tries >= unknownTries, errs.Is(err, errs.Invalid), errs.Is(err, errs.Forbidden), errs.Is(err, errs.TooLarge):
 			r.queue.done(it)
 		default:
 			r.queue.again(it)
@@ -166,7 +172,7 @@ func (r *Recorder) tell(subject string, err error) {
 	if text == "" {
 		delete(r.told, subject)
 	} else {
-		r.told[subject] = text
+		r.remember(subject, text)
 	}
 	r.mu.Unlock()
 	if !same && text != "" {
@@ -174,11 +180,22 @@ func (r *Recorder) tell(subject string, err error) {
 	}
 }
 
+// remember notes what was told; the lock is held. When there is too much of it, it is told once more.
+func (r *Recorder) remember(key, text string) {
+	if _, there := r.told[key]; !there && len(r.told) >= maxTold {
+		clear(r.told)
+	}
+	r.told[key] = text
+}
+
 // Record records one report. It may be called with the same report any number of times. A report that
 // cannot be read, or that speaks of what its subject does not name, is errs.Invalid; one of a cluster
 // that is not (yet) known is errs.NotFound; one that claims to have seen what the hub never told is errs.Forbidden.
 func (r *Recorder) Record(ctx context.Context, subject string, data []byte) error {
-	data = bytes.ToValidUTF8(data, []byte("\uFFFD")) // Postgres refuses anything else, and with it the whole report
+	data, err := record.Readable(data)
+	if err != nil {
+		return err
+	}
 	if strings.HasSuffix(subject, "."+protocol.ClusterToken) {
 		var report protocol.ClusterReport
 		if err := json.Unmarshal(data, &report); err != nil {
@@ -189,6 +206,7 @@ func (r *Recorder) Record(ctx context.Context, subject string, data []byte) erro
 		}
 		same := report
 		same.Reported = time.Time{}
+		report = record.TameCluster(report, r.c.Now())
 		return r.once(subject, same,
 			func() error { return r.heard(ctx, report) },
 			func(sum digest.Digest) (bool, error) { return r.cluster(ctx, report, sum) })
@@ -200,8 +218,15 @@ func (r *Recorder) Record(ctx context.Context, subject string, data []byte) erro
 	if protocol.ScopeReportSubject(report.Scope) != subject {
 		return errs.New(errs.Invalid, "the report %s speaks of %s/%s", subject, report.Scope.ClusterID, report.Scope.Namespace)
 	}
+	if !record.IsName(report.Scope.Namespace) {
+		return errs.New(errs.Invalid, "the report %s speaks of namespace %.60q, and no namespace is called so", subject, report.Scope.Namespace)
+	}
 	same := report
 	same.Reported = time.Time{}
+	report, refused := record.Tame(report, r.c.Now())
+	if refused != nil {
+		r.refuse(report.Scope, "names", refused)
+	}
 	return r.once(subject, same,
 		func() error { return nil }, // that it was heard, the report of its cluster tells
 		func(sum digest.Digest) (bool, error) { return r.scope(ctx, report, sum) })

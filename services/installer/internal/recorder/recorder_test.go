@@ -261,7 +261,7 @@ func TestDetailsAreKept(t *testing.T) {
 	e.csvs(1, r)
 	e.facts(events.KindCSV, "east/ns/etcd.v1", "csv.phase-changed.v1", "operatorcondition.changed.v1", "csv.drifted.v1")
 	kept := e.text(`select requirements::text || condition::text || drift::text || components::text from installer.operator_details`)
-	for _, want := range []string{`a\u0000b`, "Reindexing", `"missing":true`, "InProgress"} {
+	for _, want := range []string{"a\uFFFDb", "Reindexing", `"missing":true`, "InProgress"} {
 		if !strings.Contains(kept, want) {
 			t.Errorf("kept %s, without %s", kept, want)
 		}

@@ -17,7 +17,7 @@ const kindRemoval = "removal"
 
 // removals records what a report says of requests to uninstall. It comes before the ends of operators, which end their
 // requests, too.
-func (r *Recorder) removals(ctx context.Context, tx pgx.Tx, report protocol.ScopeReport) error {
+func (r *Recorder) removals(ctx context.Context, tx *ledger, report protocol.ScopeReport) error {
 	for _, x := range report.Removals {
 		if err := r.removal(ctx, tx, report, x); err != nil {
 			return err
@@ -28,7 +28,7 @@ func (r *Recorder) removals(ctx context.Context, tx pgx.Tx, report protocol.Scop
 
 // removal records what a report says of one request to uninstall. One that the record does not hold, or holds as
 // ended, adds nothing.
-func (r *Recorder) removal(ctx context.Context, tx pgx.Tx, report protocol.ScopeReport, x protocol.RemovalReport) error {
+func (r *Recorder) removal(ctx context.Context, tx *ledger, report protocol.ScopeReport, x protocol.RemovalReport) error {
 	scope, subject := report.Scope, natural(report.Scope, x.CSV)
 	head, err := r.c.EventLog.Latest(ctx, tx, scope.Tenant, events.KindCSV, subject)
 	if err != nil || !head.Exists() {
@@ -53,7 +53,7 @@ func (r *Recorder) removal(ctx context.Context, tx pgx.Tx, report protocol.Scope
 	if state.ID == "" || state.ID != x.ID {
 		return nil
 	}
-	if err := r.append(ctx, tx, scope.Tenant, head.ID, subject, head.Version, behind(asked), record.DecideRemoval(state, x)); err != nil {
+	if err := r.append(ctx, tx, scope.Tenant, head.ID, subject, head.Version, behind(asked), tx.bounded(record.DecideRemoval(state, x))); err != nil {
 		return err
 	}
 	if x.Phase == protocol.PlanFinished {
@@ -78,11 +78,11 @@ func keepLeftovers(ctx context.Context, tx pgx.Tx, report protocol.ScopeReport, 
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(ctx, `insert into installer.leftovers (tenant, cluster_id, namespace, csv, package, removal, objects, removed)
-		values ($1, $2, $3, $4, $5, $6, $7, $8)
+	_, err = tx.Exec(ctx, `insert into installer.leftovers (tenant, cluster_id, namespace, csv, package, removal, objects, more, removed)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 		on conflict (tenant, cluster_id, namespace, csv) do update set package = excluded.package, removal = excluded.removal,
-		  objects = excluded.objects, removed = excluded.removed`,
-		report.Scope.Tenant, report.Scope.ClusterID, report.Scope.Namespace, x.CSV, packageName, x.ID, body, report.Reported)
+		  objects = excluded.objects, more = excluded.more, removed = excluded.removed`,
+		report.Scope.Tenant, report.Scope.ClusterID, report.Scope.Namespace, x.CSV, packageName, x.ID, body, x.Cut, report.Reported)
 	return err
 }
 

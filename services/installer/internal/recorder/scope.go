@@ -18,6 +18,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
+	"github.com/chandler-fleet/chandler/services/installer/record"
 )
 
 // namespaceCommand is the UUIDv5 namespace of the recorder's command ids. It is arbitrary and must never change.
@@ -29,61 +30,85 @@ func (r *Recorder) scope(ctx context.Context, report protocol.ScopeReport, sum d
 		return false, err
 	}
 	err = r.c.Pool.Tx(ctx, func(tx pgx.Tx) error {
-		settled = true
-		fresh, final, err := admit(ctx, tx, report)
-		if err != nil || !fresh {
+		l, final, err := r.admit(ctx, tx, report)
+		if err != nil || l == nil {
 			settled = final
 			return err
 		}
-		for _, p := range report.Plans {
-			if err := r.plan(ctx, tx, report.Scope, p); err != nil {
-				return err
-			}
-		}
-		if err := r.removals(ctx, tx, report); err != nil {
+		if settled, err = r.parts(ctx, l, report); err != nil {
 			return err
 		}
-		for _, c := range report.CSVs {
-			ok, err := r.csv(ctx, tx, report, c)
-			if err != nil {
-				return err
-			}
-			settled = settled && ok
+		if l.withheld {
+			settled = false
+			r.tellWithheld(report.Scope)
 		}
-		ok, err := r.group(ctx, tx, report)
-		if err != nil {
+		if err := l.settle(ctx, report.Scope); err != nil {
 			return err
 		}
-		settled = settled && ok
 		return keep(ctx, tx, report.Scope, report.Epoch, report.Reported, sum)
 	})
 	return settled, pg.Err(err)
 }
 
-func senderOf(report protocol.ScopeReport) sender {
-	s := report.Scope
-	return sender{tenant: s.Tenant, cluster: s.Cluster, id: s.ClusterID, epoch: report.Epoch, seen: report.Seen, proof: report.Proof}
+// parts records what a report says, what people wait for before all.
+func (r *Recorder) parts(ctx context.Context, tx *ledger, report protocol.ScopeReport) (settled bool, err error) {
+	for _, p := range report.Plans {
+		if err := r.plan(ctx, tx, report.Scope, p); err != nil {
+			return false, err
+		}
+	}
+	if err := r.removals(ctx, tx, report); err != nil {
+		return false, err
+	}
+	csvs, err := r.csvs(ctx, tx, report)
+	if err != nil {
+		return false, err
+	}
+	group, err := r.group(ctx, tx, report)
+	return csvs && group, err
 }
 
+func senderOf(report protocol.ScopeReport) sender {
+	s := report.Scope
+	return sender{tenant: s.Tenant, cluster: s.Cluster, id: s.ClusterID, epoch: report.Epoch, reported: report.Reported, seen: report.Seen, proof: report.Proof}
+}
+
+// maxScopes bounds the namespaces of one cluster of which reports are taken: Kubernetes is tested with ten thousand.
+const maxScopes = 10_000
+
 // admit locks the scope's row and reports whether a report is newer than what was taken: of the present
-// holder, and not an older one of its reports. final: the same report will not be admitted later either.
-func admit(ctx context.Context, tx pgx.Tx, report protocol.ScopeReport) (fresh, final bool, err error) {
+// holder, and not an older one of its reports; else the ledger is nil. final: the same report will not be admitted later
+// either.
+func (r *Recorder) admit(ctx context.Context, tx pgx.Tx, report protocol.ScopeReport) (l *ledger, final bool, err error) {
 	s := report.Scope
 	if err := known(ctx, tx, s.Tenant, s.ClusterID, s.Cluster); err != nil {
-		return false, false, err
+		return nil, false, err
 	}
-	if fresh, final, err = ofHolder(ctx, tx, s.Tenant, s.ClusterID, report.Epoch); err != nil || !fresh {
-		return false, final, err
+	heard, cluster, err := ofHolder(ctx, tx, senderOf(report))
+	if err != nil || heard != record.HeardHolder {
+		return nil, heard == record.HeardFormer, err
 	}
-	if _, err := tx.Exec(ctx, `insert into installer.reports (tenant, cluster_id, namespace, epoch, reported, digest) values ($1, $2, $3, 0, '-infinity', '')
-		on conflict do nothing`, s.Tenant, s.ClusterID, s.Namespace); err != nil {
-		return false, false, err
+	if _, err := tx.Exec(ctx, `insert into installer.reports (tenant, cluster_id, namespace, epoch, reported, digest) select $1, $2, $3, 0, '-infinity', ''
+		where not exists (select from installer.reports where tenant = $1 and cluster_id = $2 and namespace = $3)
+		  and (select count(*) from installer.reports where tenant = $1 and cluster_id = $2) < $4
+		on conflict do nothing`, s.Tenant, s.ClusterID, s.Namespace, maxScopes); err != nil {
+		return nil, false, err
 	}
 	var older bool
-	err = tx.QueryRow(ctx, `select epoch = $4 and reported > $5 from installer.reports
+	var scope record.Budget
+	err = tx.QueryRow(ctx, `select epoch = $4 and reported > $5, budget from installer.reports
 		where tenant = $1 and cluster_id = $2 and namespace = $3 for update`,
-		s.Tenant, s.ClusterID, s.Namespace, report.Epoch, report.Reported).Scan(&older)
-	return !older, true, err
+		s.Tenant, s.ClusterID, s.Namespace, report.Epoch, report.Reported).Scan(&older, &scope)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, false, errs.New(errs.TooLarge, "cluster %s reports of more than %d namespaces; of %q nothing is recorded", s.Cluster, maxScopes, s.Namespace)
+	}
+	if err != nil || older {
+		return nil, true, err
+	}
+	now := r.c.Now()
+	l = &ledger{Tx: tx, scope: scope.At(r.c.Scope, now), cluster: cluster.At(r.c.Cluster, now)}
+	l.left = min(l.scope.Left(r.c.Scope), l.cluster.Left(r.c.Cluster))
+	return l, false, nil
 }
 
 // keep notes the report that was taken last. One of epoch 0 does not stand in the place of a holder's.
@@ -125,11 +150,12 @@ func behind(e eventlog.Recorded) origin {
 
 // append appends facts, as a span of the trace that they belong to. Their ids derive from the stream and
 // the version behind which they stand.
-func (r *Recorder) append(ctx context.Context, tx pgx.Tx, tenant string, s events.StreamID, subject string, version int64, o origin, payloads []events.Payload) error {
+func (r *Recorder) append(ctx context.Context, tx *ledger, tenant string, s events.StreamID, subject string, version int64, o origin, payloads []events.Payload) error {
 	if len(payloads) == 0 {
 		return nil
 	}
 	ctx, end := telemetry.Span(telemetry.WithTraceParent(ctx, o.trace), "record "+string(s.Kind), attribute.String("subject", subject))
+	tx.spent += len(payloads)
 	_, err := r.c.EventLog.Append(ctx, tx, events.Meta{
 		Tenant: tenant, Source: events.Installer, Time: r.c.Now().UTC(),
 		Command:     uuid.NewSHA1(namespaceCommand, fmt.Appendf(nil, "%s\x00%s\x00%d", tenant, s, version)),

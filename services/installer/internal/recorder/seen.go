@@ -2,6 +2,7 @@ package recorder
 
 import (
 	"context"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -9,12 +10,15 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/services/installer/record"
 )
 
 // sender is who a report comes from, and what it has acted on.
 type sender struct {
 	tenant, cluster, id string
 	epoch               int64 // of the holder
+	reported            time.Time
+	held                bool // it can reach the cluster
 	seen                events.Position
 	proof               []byte
 }
@@ -33,10 +37,13 @@ func (r *Recorder) checkEpoch(ctx context.Context, s sender) error {
 		return err
 	}
 	holds := false
-	err := r.c.Pool.Tx(ctx, func(tx pgx.Tx) (err error) {
-		if err = known(ctx, tx, s.tenant, s.id, s.cluster); err == nil {
-			holds, _, err = ofHolder(ctx, tx, s.tenant, s.id, s.epoch)
+	err := r.c.Pool.Tx(ctx, func(tx pgx.Tx) error {
+		if err := known(ctx, tx, s.tenant, s.id, s.cluster); err != nil {
+			return err
 		}
+		s.held = false // whether epochs went back is decided where the report is recorded
+		heard, _, err := ofHolder(ctx, tx, s)
+		holds = heard == record.HeardHolder
 		return err
 	})
 	if err != nil || !holds {

@@ -19,9 +19,9 @@ import (
 
 // Question is what Collect needs to know of an operator.
 type Question struct {
-	Namespace string
-	Spec      bundle.CSVSpec
-	Targets   []string // [""] is all namespaces
+	Operator Operator
+	Spec     bundle.CSVSpec
+	Targets  []string // [""] is all namespaces
 	// CameFirst reports whether somebody who came with a CRD (namespace/name) keeps the operator from owning it.
 	CameFirst func(owner string) bool
 	// Foreign names an owner of a service account that keeps the operator from using it, "" where none does.
@@ -83,17 +83,18 @@ func (c *Cache) findAccounts(ctx context.Context, q Question, f *csv.Facts) erro
 	if len(names) == 0 {
 		return nil
 	}
-	accounts, err := c.client.List(ctx, gvkAccount, q.Namespace, "")
+	accounts, err := c.client.List(ctx, gvkAccount, q.Operator.Namespace, "")
 	if err != nil {
 		return err
 	}
+	satisfied := c.satisfied(q.Operator)
 	for _, a := range accounts {
 		if !slices.Contains(names, a.GetName()) {
 			continue
 		}
 		fact := csv.AccountFact{UID: string(a.GetUID()), ForeignOwner: q.Foreign(a.GetOwnerReferences())}
-		scopes := csv.Scopes(q.Spec, a.GetName(), q.Targets)
-		if fact.Held, err = c.held(ctx, cluster.Account{Namespace: q.Namespace, Name: a.GetName()}, scopes); err != nil {
+		scopes, held := added(q.Spec, a.GetName(), csv.Scopes(q.Spec, a.GetName(), q.Targets), satisfied)
+		if fact.Held, err = c.held(ctx, cluster.Account{Namespace: q.Operator.Namespace, Name: a.GetName()}, scopes, held); err != nil {
 			return err
 		}
 		f.Accounts[a.GetName()] = fact
@@ -144,9 +145,31 @@ func available(o *unstructured.Unstructured) bool {
 	})
 }
 
-// held returns what an account may do in the scopes, as csv.Scopes names them.
-func (c *Cache) held(ctx context.Context, account cluster.Account, scopes []string) (rights.Held, error) {
-	var held rights.Held
+// added parts scopes into those of which the cluster is to be asked, and what an account holds in the others: there the
+// operator lacked nothing a short while ago, so that it holds what is required of it. A namespace more costs one question
+// for each account, not one for each namespace. What holds in the whole cluster is asked in any case.
+func added(spec bundle.CSVSpec, account string, scopes, satisfied []string) (ask []string, held rights.Held) {
+	var required []rbacv1.PolicyRule
+	for _, p := range spec.Install.Spec.Permissions {
+		if p.ServiceAccountName == account {
+			required = append(required, p.Rules...)
+		}
+	}
+	for _, s := range scopes {
+		if s == "" || !slices.Contains(satisfied, s) {
+			ask = append(ask, s)
+			continue
+		}
+		if held.Namespaces == nil {
+			held.Namespaces = map[string][]rbacv1.PolicyRule{}
+		}
+		held.Namespaces[s] = required
+	}
+	return ask, held
+}
+
+// held adds what an account may do in the scopes, as csv.Scopes names them.
+func (c *Cache) held(ctx context.Context, account cluster.Account, scopes []string, held rights.Held) (rights.Held, error) {
 	for _, scope := range scopes {
 		rules, err := c.client.Rules(ctx, account, scope)
 		if err != nil {

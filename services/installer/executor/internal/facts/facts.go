@@ -6,6 +6,7 @@ package facts
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -25,6 +26,9 @@ const (
 	// how long operator conditions are not read again: most of what changes, a watch tells. It is longer than the time
 	// between two looks that nothing calls for (Timing.Resync), or each of them would ask again.
 	metFor = 10 * time.Minute
+	// maxNews bounds what is remembered of news: its keys are names of the cluster's definitions and namespaces, and both
+	// come and go. When there are more, whatever was asked before is not kept.
+	maxNews = 10_000
 )
 
 // Kinds that requirements are about.
@@ -46,6 +50,7 @@ type Cache struct {
 	// news of one matter says nothing of another: while many operators are installed there is always some.
 	turn       int
 	news       map[matter]int           // the turn of the last news
+	since      int                      // news of before this turn is forgotten
 	crds       map[string]crdNote       // by name
 	met        map[string]metNote       // by UID of the InstalledOperator
 	conditions map[string]conditionNote // by namespace
@@ -76,8 +81,13 @@ type Operator struct {
 	Namespace  string
 	UID        string
 	Generation int64
-	Targets    string // joined
+	Targets    string // JoinTargets
 }
+
+const targetsComma = ","
+
+// JoinTargets is how Operator.Targets names them.
+func JoinTargets(targets []string) string { return strings.Join(targets, targetsComma) }
 
 // New returns a cache that holds nothing.
 func New(client *cluster.Epoch, now func() time.Time) *Cache {
@@ -106,7 +116,7 @@ func (c *Cache) Turn() int {
 func (c *Cache) SetMet(turn int, o Operator, rows []csv.Requirement) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.news[matter{namespace: o.Namespace}] > turn {
+	if turn < c.since || c.news[matter{namespace: o.Namespace}] > turn {
 		return
 	}
 	for _, r := range rows {
@@ -120,7 +130,38 @@ func (c *Cache) SetMet(turn int, o Operator, rows []csv.Requirement) {
 			delete(c.met, uid)
 		}
 	}
-	c.met[o.UID] = metNote{Operator: o, rows: rows, until: now.Add(metFor)}
+	until := now.Add(metFor)
+	if former, ok := c.met[o.UID]; ok && former.Targets != o.Targets && former.alike(o) {
+		until = former.until // of its targets nothing was asked anew
+	}
+	c.met[o.UID] = metNote{Operator: o, rows: rows, until: until}
+}
+
+// alike reports the same operator, whatever its targets.
+func (o Operator) alike(other Operator) bool {
+	o.Targets = other.Targets
+	return o == other
+}
+
+// satisfied are the targets in which the operator, as it is, had all its rights a short while ago.
+func (c *Cache) satisfied(o Operator) []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	note, ok := c.met[o.UID]
+	if !ok || !note.alike(o) || !c.now().Before(note.until) {
+		return nil
+	}
+	return strings.Split(note.Targets, targetsComma)
+}
+
+// tell notes news; the lock is held.
+func (c *Cache) tell(of matter) {
+	c.turn++
+	if len(c.news) >= maxNews {
+		clear(c.news)
+		c.since = c.turn
+	}
+	c.news[of] = c.turn
 }
 
 // NoteCRD keeps what was just read of a CRD.
@@ -166,8 +207,7 @@ func newer(version, than string) bool {
 func (c *Cache) ForgetCRD(name string) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.turn++
-	c.news[matter{crd: name}] = c.turn
+	c.tell(matter{crd: name})
 	delete(c.crds, name)
 	return c.forgetMet(func(note metNote) bool {
 		return slices.ContainsFunc(note.rows, func(r csv.Requirement) bool { return r.Kind == gvkCRD.Kind && r.Name == name })
@@ -178,8 +218,7 @@ func (c *Cache) ForgetCRD(name string) []string {
 func (c *Cache) ForgetNamespace(namespace string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.turn++
-	c.news[matter{namespace: namespace}] = c.turn
+	c.tell(matter{namespace: namespace})
 	delete(c.conditions, namespace)
 	c.forgetMet(func(note metNote) bool { return note.Namespace == namespace })
 }
@@ -200,7 +239,7 @@ func (c *Cache) forgetMet(which func(metNote) bool) []string {
 func (c *Cache) keep(turn int, of matter, note func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.news[of] <= turn {
+	if turn >= c.since && c.news[of] <= turn {
 		note()
 	}
 }

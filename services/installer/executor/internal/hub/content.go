@@ -58,6 +58,14 @@ func (c *Contents) Get(ctx context.Context, d digest.Digest) (bundle.Content, er
 	return content, nil
 }
 
+// Forget drops every bundle: it is fetched again when it is asked for.
+func (c *Contents) Forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.order = nil
+	clear(c.have)
+}
+
 func (c *Contents) keep(d digest.Digest, content bundle.Content) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

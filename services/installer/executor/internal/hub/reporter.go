@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/chandler-fleet/chandler/libs/digest"
+	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 )
 
@@ -17,6 +19,8 @@ const (
 	reportTimeout = 5 * time.Second
 	// reportRetry is the wait after a write that failed.
 	reportRetry = time.Second
+	// messageSlack is left in a message for what stands around a report, and for its time.
+	messageSlack = 4 << 10
 )
 
 // Reporter writes reports beside the work: on each change, again every so often, and until they are
@@ -28,10 +32,18 @@ type Reporter struct {
 	now    func() time.Time
 
 	mu      sync.Mutex
-	scopes  map[string]protocol.ScopeReport // by namespace
+	scopes  map[string]protocol.ScopeReport // by namespace, of which the hub has told
+	fits    map[string]fitting              // by namespace: what is sent of those that did not change since
 	whole   *protocol.ClusterReport
-	said    map[string]string // what was last accepted, by key, without its time
+	said    map[string]string // what was last accepted, or is not sent again before it changes, by key, without its time
 	changed chan struct{}
+}
+
+// fitting is a report as it is sent, without its time.
+type fitting struct {
+	report protocol.ScopeReport
+	text   string // its digest
+	err    error
 }
 
 // clusterKey is the key of the cluster's own report; no namespace has a slash.
@@ -41,20 +53,27 @@ const clusterKey = "/cluster"
 func NewReporter(h *Hub, log *slog.Logger, resend time.Duration, now func() time.Time) *Reporter {
 	return &Reporter{
 		hub: h, log: log, resend: resend, now: now,
-		scopes: map[string]protocol.ScopeReport{}, said: map[string]string{}, changed: make(chan struct{}, 1),
+		scopes: map[string]protocol.ScopeReport{}, fits: map[string]fitting{}, said: map[string]string{}, changed: make(chan struct{}, 1),
 	}
+}
+
+// set replaces the report of a scope; the lock is held.
+func (r *Reporter) set(report protocol.ScopeReport) {
+	r.scopes[report.Scope.Namespace] = report
+	delete(r.fits, report.Scope.Namespace)
 }
 
 // Scope takes the newest report of a scope.
 func (r *Reporter) Scope(report protocol.ScopeReport) {
 	r.mu.Lock()
-	r.scopes[report.Scope.Namespace] = report
+	r.set(report)
 	r.mu.Unlock()
 	r.wake()
 }
 
 // Cluster takes the newest report of the cluster.
 func (r *Reporter) Cluster(report protocol.ClusterReport) {
+	shorten(&report.Message, maxText)
 	r.mu.Lock()
 	r.whole = &report
 	r.mu.Unlock()
@@ -72,7 +91,7 @@ func (r *Reporter) Begun(fresh protocol.ScopeReport) {
 		}
 	}
 	fresh.CSVs = last.CSVs
-	r.scopes[fresh.Scope.Namespace] = fresh
+	r.set(fresh)
 	r.mu.Unlock()
 	r.wake()
 }
@@ -110,7 +129,7 @@ func (r *Reporter) Blocked(p protocol.ScopePlans, epoch int64, b Block) {
 			report.Plans = append(report.Plans, one)
 		}
 	}
-	r.scopes[p.Scope.Namespace] = report
+	r.set(report)
 	r.mu.Unlock()
 	r.wake()
 }
@@ -155,60 +174,94 @@ func (r *Reporter) Silence() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	clear(r.scopes)
+	clear(r.fits)
 	clear(r.said)
 	r.whole = nil
 }
 
 // flush writes what changed, or all; false when something was not accepted.
 func (r *Reporter) flush(ctx context.Context, all bool) bool {
+	limit := r.limit()
 	r.mu.Lock()
-	scopes := make([]protocol.ScopeReport, 0, len(r.scopes))
+	scopes := make([]fitting, 0, len(r.scopes))
 	for _, ns := range slices.Sorted(maps.Keys(r.scopes)) {
-		scopes = append(scopes, r.scopes[ns])
+		scopes = append(scopes, r.fitting(ns, limit))
 	}
 	whole := r.whole
 	r.mu.Unlock()
 	ok := true
 	if whole != nil {
 		report := *whole
-		ok = r.say(ctx, all, clusterKey, report, func(ctx context.Context) error {
+		text, err := json.Marshal(report)
+		ok = r.say(ctx, all, clusterKey, string(text), err, func(ctx context.Context) error {
 			report.Reported = r.now().UTC()
 			return r.hub.ReportCluster(ctx, report)
 		})
 	}
-	for _, report := range scopes {
-		ok = r.say(ctx, all, report.Scope.Namespace, report, func(ctx context.Context) error {
-			report.Reported = r.now().UTC()
-			return r.hub.ReportScope(ctx, report)
+	for _, f := range scopes {
+		ok = r.say(ctx, all, f.report.Scope.Namespace, f.text, f.err, func(ctx context.Context) error {
+			f.report.Reported = r.now().UTC()
+			return r.hub.ReportScope(ctx, f.report)
 		}) && ok
 	}
 	return ok
 }
 
-func (r *Reporter) say(ctx context.Context, all bool, key string, report any, send func(context.Context) error) bool {
-	text, err := json.Marshal(report)
-	if err != nil {
-		r.log.ErrorContext(ctx, "report cannot be encoded", "of", key, "error", err)
+// limit is how many bytes a report may have.
+func (r *Reporter) limit() int {
+	most := maxPlansBytes
+	if r.hub != nil {
+		most = r.hub.maxMessage()
+	}
+	return most - messageSlack
+}
+
+// fitting is what is sent of a scope, made once for each report; the lock is held.
+func (r *Reporter) fitting(namespace string, limit int) fitting {
+	f, ok := r.fits[namespace]
+	if ok {
+		return f
+	}
+	report, text, err := fit(r.scopes[namespace], limit)
+	f = fitting{report: report, text: string(digest.Bytes(text)), err: err}
+	if report.Cut != (protocol.Cut{}) && err == nil {
+		r.log.Warn("a report is too large, or says something too long, and goes without a part", "namespace", namespace, "bytes", len(text), "without", report.Cut)
+	}
+	r.fits[namespace] = f
+	return f
+}
+
+// say sends what was not said already, or all. What cannot be sent as it is, is told and waits until it changes.
+func (r *Reporter) say(ctx context.Context, all bool, key, text string, broken error, send func(context.Context) error) bool {
+	r.mu.Lock()
+	same := r.said[key] == text
+	r.mu.Unlock()
+	if same && (!all || broken != nil) || ctx.Err() != nil {
 		return true
+	}
+	err := broken
+	if err == nil {
+		ctx, cancel := context.WithTimeout(ctx, reportTimeout)
+		defer cancel()
+		err = send(ctx)
 	}
 	r.mu.Lock()
-	same := r.said[key] == string(text)
-	r.mu.Unlock()
-	if same && !all || ctx.Err() != nil {
-		return true
-	}
-	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
-	defer cancel()
-	if err := send(ctx); err != nil {
-		r.log.DebugContext(ctx, "report was not accepted", "of", key, "error", err)
-		r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case err == nil:
+		r.said[key] = text
+	case broken == nil && errs.Is(err, errs.TooLarge): // the server takes less than it did
+		delete(r.fits, key)
 		delete(r.said, key)
-		r.mu.Unlock()
+		return false
+	case broken != nil:
+		r.said[key] = text
+		r.log.ErrorContext(ctx, "a report cannot be sent; the hub does not learn of this before it changes", "of", key, "error", err)
+	default:
+		r.log.DebugContext(ctx, "report was not accepted", "of", key, "error", err)
+		delete(r.said, key)
 		return false
 	}
-	r.mu.Lock()
-	r.said[key] = string(text)
-	r.mu.Unlock()
 	return true
 }
 

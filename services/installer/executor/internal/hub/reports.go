@@ -3,6 +3,9 @@ package hub
 import (
 	"context"
 	"encoding/json"
+	"errors"
+
+	"github.com/nats-io/nats.go"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/protocol"
@@ -24,5 +27,16 @@ func (h *Hub) publish(ctx context.Context, subject string, v any) error {
 		return errs.Wrap(errs.Internal, err, "encode report")
 	}
 	_, err = h.js.Publish(ctx, subject, data)
+	if errors.Is(err, nats.ErrMaxPayload) {
+		return errs.New(errs.TooLarge, "the report has %d bytes, a message takes %d", len(data), h.maxMessage())
+	}
 	return away(err, protocol.StreamReports)
+}
+
+// maxMessage is how many bytes the server takes in one message, NATS' default before it was ever reached.
+func (h *Hub) maxMessage() int {
+	if n := h.js.Conn().MaxPayload(); n > 0 {
+		return int(n)
+	}
+	return maxPlansBytes
 }

@@ -1,0 +1,52 @@
+package hub
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/chandler-fleet/chandler/libs/bus"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/protocol"
+)
+
+// TestInstalledAsPlanned: what a cluster is told of its operators is what their plans brought, whatever it reported: who
+// edits an object there does not have it signed by the hub (DESIGN D6). The grant says it, too.
+func TestInstalledAsPlanned(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, time.Now())
+	p := windowed("Automatic")
+	p.Bundles = []events.PlannedBundle{{CSV: "tidegauge.v1", Package: "tidegauge", Content: "sha256:planned", Replaces: "tidegauge.v0", Reason: "Subscribed"}}
+	d.aboutPlan(p)
+	read := func() wanted {
+		t.Helper()
+		w, ok, err := d.h.read(t.Context(), bus.Scope{Tenant: events.DefaultTenant, Cluster: "east", Namespace: "ns"})
+		if err != nil || !ok {
+			t.Fatal(ok, err)
+		}
+		return w
+	}
+	for _, name := range []string{"tidegauge.v1", "forged.v1"} {
+		d.aboutCSV(name, events.CSVPhaseChanged{
+			Cluster: "east", Namespace: "ns", Name: name, Package: "tidegauge", Phase: "Succeeded", Plan: windowedPlan, Content: "sha256:reported",
+		})
+	}
+	w := read()
+	got := map[string]string{}
+	for _, i := range w.message.Installed {
+		got[i.CSV] = i.Content
+	}
+	if want := map[string]string{"tidegauge.v1": "sha256:planned", "forged.v1": ""}; !cmp.Equal(got, want) {
+		t.Errorf("told of %v, want %v", got, want)
+	}
+	for _, c := range w.contents {
+		if c == "" || c == "sha256:reported" {
+			t.Errorf("content %q is to be published", c)
+		}
+	}
+	want := []protocol.GrantedOperator{{CSV: "tidegauge.v1", Package: "tidegauge", Content: "sha256:planned", Replaces: "tidegauge.v0", Reason: "Subscribed"}}
+	if len(w.message.Plans) != 1 || !cmp.Equal(w.message.Plans[0].Grant.Operators, want) {
+		t.Errorf("granted %+v", w.message.Plans)
+	}
+}
