@@ -22,6 +22,8 @@ const (
 	Validity = 730 * 24 * time.Hour
 	// RenewBefore is how long before its end it is renewed.
 	RenewBefore = 24 * time.Hour
+	// pressBefore is how long before its end it is renewed even in the middle of an upgrade, which may be stuck.
+	pressBefore = RenewBefore / 2
 
 	// skew is how far the clock of an API server may be behind ours.
 	skew = 5 * time.Minute
@@ -146,6 +148,11 @@ func (c Certificate) Times() (updated, rotateAt time.Time) {
 func (c Certificate) Due(now time.Time) bool {
 	_, rotateAt := c.Times()
 	return !now.Before(rotateAt)
+}
+
+// Presses reports whether the renewal of a certificate does not wait any longer.
+func (c Certificate) Presses(now time.Time) bool {
+	return c.Due(now.Add(pressBefore - RenewBefore))
 }
 
 // Fault says why a certificate cannot be used, "" for a good one.

@@ -157,6 +157,17 @@ func TestFault(t *testing.T) {
 	}
 }
 
+// TestPresses: R-CSV-50: a certificate that is due waits for the end of an upgrade for half a day, and no longer.
+func TestPresses(t *testing.T) {
+	t.Parallel()
+	c, due := issue(t, start, nil), start.Add(729*24*time.Hour)
+	for after, want := range map[time.Duration]bool{0: false, 12*time.Hour - time.Second: false, 12 * time.Hour: true, 25 * time.Hour: true} {
+		if got := c.Presses(due.Add(after)); got != want {
+			t.Errorf("%s after it was due: %v", after, got)
+		}
+	}
+}
+
 // TestJudge: the rows of R-CSV §6.3 about owned API services, as Judge lists them.
 func TestJudge(t *testing.T) {
 	t.Parallel()

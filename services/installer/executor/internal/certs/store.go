@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"maps"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -91,6 +92,20 @@ func (s *Store) Get(ctx context.Context, client *cluster.Epoch, name string) (ma
 		s.known[name] = next
 	}
 	return maps.Clone(next.secrets), nil
+}
+
+// Times are when the newest of some certificates was made, and when the first is to be renewed.
+func Times(list []Kept) (updated, rotateAt time.Time) {
+	for _, k := range list {
+		made, rotate := k.Times()
+		if made.After(updated) {
+			updated = made
+		}
+		if rotateAt.IsZero() || rotate.Before(rotateAt) {
+			rotateAt = rotate
+		}
+	}
+	return updated, rotateAt
 }
 
 func read(o *unstructured.Unstructured) (Kept, error) {

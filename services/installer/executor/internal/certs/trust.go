@@ -3,21 +3,13 @@ package certs
 import (
 	"encoding/base64"
 	"fmt"
-	"net"
-	"strconv"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/render"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
-	"github.com/chandler-fleet/chandler/services/installer/serving"
 )
-
-// LabelConverted is on a CRD whose objects an operator of the namespace that is its value converts.
-const LabelConverted = "chandler-fleet.io/converted-by"
 
 // Trust puts into an object that has the API server call an operator the CA by which it knows the operator. A webhook
 // is told, too, in which namespaces to be asked: an empty selector is all of them.
@@ -44,10 +36,7 @@ func Trust(body *unstructured.Unstructured, certificates map[string]Kept, select
 		}
 		return unstructured.SetNestedSlice(body.Object, hooks, "webhooks")
 	}
-	labels := body.GetLabels()
-	labels[LabelConverted], _, _ = unstructured.NestedString(body.Object, "spec", "conversion", "webhook", "clientConfig", "service", "namespace")
-	body.SetLabels(labels)
-	return trustAt(body.Object, certificates, "spec", "conversion", "webhook", "clientConfig")
+	return trustConversion(body, certificates)
 }
 
 // trustAt sets caBundle beside the service at a path. Without a certificate it stays away.
@@ -113,49 +102,4 @@ func Namespaces(label string, spec events.OperatorGroupSpec) map[string]any {
 		out["matchExpressions"] = rows
 	}
 	return out
-}
-
-// API reads an APIService; nil is one that is not there.
-func API(name string, o *unstructured.Unstructured) (serving.API, error) {
-	a := serving.API{Name: name}
-	if o == nil || o.GetDeletionTimestamp() != nil {
-		return a, nil
-	}
-	a.Found = true
-	var body struct {
-		Spec struct {
-			CABundle []byte `json:"caBundle"`
-			Service  *struct {
-				Namespace string `json:"namespace"`
-				Name      string `json:"name"`
-				Port      int32  `json:"port"`
-			} `json:"service"`
-		} `json:"spec"`
-		Status struct {
-			Conditions []struct {
-				Type    string    `json:"type"`
-				Status  string    `json:"status"`
-				Message string    `json:"message"`
-				Since   time.Time `json:"lastTransitionTime"`
-			} `json:"conditions"`
-		} `json:"status"`
-	}
-	if err := cluster.Decode(o, &body); err != nil {
-		return a, errs.Wrap(errs.Invalid, err, "APIService %s", name)
-	}
-	a.CA = body.Spec.CABundle
-	if s := body.Spec.Service; s != nil {
-		a.Target = Target(s.Namespace, s.Name, s.Port)
-	}
-	for _, c := range body.Status.Conditions {
-		if c.Type == "Available" {
-			a.Available, a.Message, a.Since = c.Status == "True", c.Message, c.Since
-		}
-	}
-	return a, nil
-}
-
-// Target names the Service and port that an API service leads to.
-func Target(ns, service string, port int32) string {
-	return net.JoinHostPort(ns+"/"+service, strconv.Itoa(int(port)))
 }
