@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -416,7 +417,8 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-func TestOLMRunning(t *testing.T) {
+// TestOLMCandidates: OLM is known by its names, or under other names by what runs in it.
+func TestOLMCandidates(t *testing.T) {
 	t.Parallel()
 	zero, two := int32(0), int32(2)
 	deployment := func(name string, change func(*appsv1.Deployment)) appsv1.Deployment {
@@ -424,19 +426,28 @@ func TestOLMRunning(t *testing.T) {
 		change(&d)
 		return d
 	}
+	runs := func(c corev1.Container) func(*appsv1.Deployment) {
+		return func(d *appsv1.Deployment) {
+			d.Labels, d.Spec.Template.Spec.Containers = nil, []corev1.Container{{Command: []string{"proxy"}}, c}
+		}
+	}
 	for name, c := range map[string]struct {
 		d    appsv1.Deployment
 		want bool
 	}{
-		"running":       {deployment("olm-operator", func(d *appsv1.Deployment) { d.Spec.Replicas = &two }), true},
-		"by default":    {deployment("catalog-operator", func(*appsv1.Deployment) {}), true},
-		"scaled down":   {deployment("olm-operator", func(d *appsv1.Deployment) { d.Spec.Replicas = &zero }), false},
-		"going":         {deployment("olm-operator", func(d *appsv1.Deployment) { d.DeletionTimestamp = &metav1.Time{Time: now} }), false},
-		"a namesake":    {deployment("olm-operator", func(d *appsv1.Deployment) { d.Labels = nil }), false},
-		"another thing": {deployment("packageserver", func(*appsv1.Deployment) {}), false},
+		"running":          {deployment("olm-operator", func(d *appsv1.Deployment) { d.Spec.Replicas = &two }), true},
+		"by default":       {deployment("catalog-operator", func(*appsv1.Deployment) {}), true},
+		"scaled down":      {deployment("olm-operator", func(d *appsv1.Deployment) { d.Spec.Replicas = &zero }), false},
+		"going":            {deployment("olm-operator", func(d *appsv1.Deployment) { d.DeletionTimestamp = &metav1.Time{Time: now} }), false},
+		"a namesake":       {deployment("olm-operator", func(d *appsv1.Deployment) { d.Labels = nil }), false},
+		"another thing":    {deployment("packageserver", func(*appsv1.Deployment) {}), false},
+		"by its program":   {deployment("lifecycle", runs(corev1.Container{Command: []string{"/bin/olm"}, Args: []string{"--namespace", "x"}})), true},
+		"by its arguments": {deployment("catalogs", runs(corev1.Container{Args: []string{"/bin/catalog"}})), true},
+		"names it only":    {deployment("backup", runs(corev1.Container{Command: []string{"cp", "/bin/olm"}})), false},
 	} {
-		got := mirror.OLMRunning([]appsv1.Deployment{c.d})
-		if want := []string{"olm/" + c.d.Name}; c.want && !cmp.Equal(got, want) || !c.want && got != nil {
+		got := mirror.OLMCandidates([]appsv1.Deployment{c.d, c.d})
+		want := []mirror.OLMCandidate{{Namespace: "olm", Name: c.d.Name, Account: "default"}}
+		if c.want && !cmp.Equal(got, want) || !c.want && got != nil {
 			t.Errorf("%s: got %v", name, got)
 		}
 	}

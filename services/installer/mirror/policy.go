@@ -12,17 +12,20 @@ import (
 // PolicyName names the admission policy and its binding.
 const PolicyName = "chandler-mirror.chandler-fleet.io"
 
+// labelOwn is on every object of Chandler's own: a watch selects by it, and who lets go of Chandler.
+const labelOwn = "chandler-fleet.io/managed"
+
 // resources of the mirrored kinds.
 func resources() []string {
 	return []string{"clusterserviceversions", "subscriptions", "installplans", "operatorgroups", "operators"}
 }
 
-// Policy refuses edits of mirrors by anybody but a user, with a sentence that says where to make them. Deleting is
-// let in: it comes back, and the garbage collector must be able to. So are finalizers and owner references, which are
-// the cluster's own business.
+// Policy refuses edits of mirrors by anybody but a user, with a sentence that says where to make them, and objects that
+// others give the label of a mirror: Chandler overwrites and removes what bears it. Deleting is let in: it comes back, and
+// the garbage collector must be able to. So are finalizers and owner references, which are the cluster's own business.
 func Policy(user string) (*admissionv1.ValidatingAdmissionPolicy, *admissionv1.ValidatingAdmissionPolicyBinding) {
 	fail, exact := admissionv1.Fail, admissionv1.Exact
-	meta := metav1.ObjectMeta{Name: PolicyName, Labels: map[string]string{render.LabelManaged: "true"}}
+	meta := metav1.ObjectMeta{Name: PolicyName, Labels: map[string]string{render.LabelManaged: "true", labelOwn: "true"}}
 	var rules []string
 	for _, r := range resources() {
 		rules = append(rules, r, r+"/status")
@@ -34,19 +37,20 @@ func Policy(user string) (*admissionv1.ValidatingAdmissionPolicy, *admissionv1.V
 			MatchConstraints: &admissionv1.MatchResources{
 				MatchPolicy: &exact,
 				ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
-					Operations: []admissionv1.OperationType{admissionv1.Update},
+					Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
 					Rule:       admissionv1.Rule{APIGroups: []string{groupOLM}, APIVersions: []string{"*"}, Resources: rules},
 				}}},
 			},
 			MatchConditions: []admissionv1.MatchCondition{
 				{Name: "not-chandler", Expression: "request.userInfo.username != '" + user + "'"},
-				{Name: "mirror", Expression: "has(oldObject.metadata.labels) && '" + LabelMirror + "' in oldObject.metadata.labels"},
+				{Name: "mirror", Expression: labelled("object") + " || request.operation == 'UPDATE' && " + labelled("oldObject")},
 			},
 			Variables: []admissionv1.Variable{{Name: "where", Expression: whereToEdit()}},
 			Validations: []admissionv1.Validation{{
 				Expression: unchanged(),
-				MessageExpression: "object.kind + ' ' + object.metadata.name + ' is kept by Chandler to show what it does; edits here change nothing. ' + " +
-					"variables.where",
+				MessageExpression: "request.operation == 'CREATE' || !(" + labelled("oldObject") + ") ? " +
+					"'Label " + LabelMirror + " marks what Chandler itself shows, and Chandler removes what bears it: leave it out' : " +
+					"object.kind + ' ' + object.metadata.name + ' is kept by Chandler to show what it does; edits here change nothing. ' + variables.where",
 			}},
 		},
 	}
@@ -58,6 +62,11 @@ func Policy(user string) (*admissionv1.ValidatingAdmissionPolicy, *admissionv1.V
 	}
 }
 
+// labelled holds for an object that bears the label of a mirror.
+func labelled(object string) string {
+	return "has(" + object + ".metadata.labels) && '" + LabelMirror + "' in " + object + ".metadata.labels"
+}
+
 // unchanged holds for an update that leaves spec, labels and annotations. The generation stands for the spec: to
 // compare that would cost more than a policy may on the largest ones.
 func unchanged() string {
@@ -66,7 +75,7 @@ func unchanged() string {
 			"(has(oldObject.metadata." + field + ") ? oldObject.metadata." + field + " : {})"
 	}
 	return strings.Join([]string{
-		"(!has(request.subResource) || request.subResource == '')", "object.metadata.generation == oldObject.metadata.generation", same("labels"), same("annotations"),
+		"request.operation == 'UPDATE'", "(!has(request.subResource) || request.subResource == '')", "object.metadata.generation == oldObject.metadata.generation", same("labels"), same("annotations"),
 	}, " && ")
 }
 

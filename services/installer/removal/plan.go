@@ -39,6 +39,8 @@ type Input struct {
 	Operator Operator
 	// Object is what stands for the operator in the cluster; it goes last. Its Kind is "" where it is gone already.
 	Object protocol.ObjectRef
+	// UID is that of Object.
+	UID string
 	// CRDs are the names of the definitions that are to go, or All.
 	CRDs []string
 	// Objects name the operator as their owner, in any order.
@@ -56,7 +58,7 @@ func Plan(in Input) (protocol.RemovalPlan, error) {
 		return protocol.RemovalPlan{}, err
 	}
 	p := protocol.RemovalPlan{
-		CSV: in.Operator.Name, Steps: []protocol.RemovalStep{}, Stays: []protocol.Leftover{}, Needed: needed(in.Operator, in.Others),
+		CSV: in.Operator.Name, UID: in.UID, Steps: []protocol.RemovalStep{}, Stays: []protocol.Leftover{}, Needed: needed(in.Operator, in.Others),
 	}
 	var doomed, converted []protocol.ObjectRef
 	definitions := slices.SortedFunc(slices.Values(in.Definitions), func(a, b Definition) int { return strings.Compare(a.Name, b.Name) })
@@ -213,7 +215,15 @@ func Digest(p protocol.RemovalPlan) (digest.Digest, error) {
 const (
 	RefusedChanged = "RemovalPlanChanged"
 	RefusedNeeded  = "NeededByOthers"
+	// RefusedAnother ends one that has begun: its operator is gone, and another one bears the name.
+	RefusedAnother = "AnotherInstalled"
 )
+
+// Another says, for people, why such a removal ends.
+func Another(csv string) string {
+	return csv + " is another one by now than this removal began with: it was removed by somebody and installed again; " +
+		"what is there stays as it is: look at the removal plan again, and ask anew if it is to go, too"
+}
 
 // Refuse says why a request is not carried out; reason is "" where it is. shown is the digest of the plan that
 // somebody looked at, "" where nobody did:

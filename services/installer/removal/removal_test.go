@@ -253,6 +253,8 @@ func TestRefuse(t *testing.T) {
 		}
 		return string(d)
 	}
+	again := free
+	again.UID = "of another life"
 	counted := free
 	counted.Losses = []protocol.Loss{{CRD: "x", Objects: 7}}
 	for name, row := range map[string]struct {
@@ -263,6 +265,7 @@ func TestRefuse(t *testing.T) {
 		"shown, and the plan is another one now":                 {wanted, digestOf(free), removal.RefusedChanged},
 		"not shown, and other operators need its APIs":           {wanted, "", removal.RefusedNeeded},
 		"shown, and the plan is the same":                        {wanted, digestOf(wanted), ""},
+		"shown, and the operator was installed anew since":       {again, digestOf(free), removal.RefusedChanged},
 		"shown, and only what would be lost is another number":   {counted, digestOf(free), ""},
 		"not shown, and nobody needs it":                         {free, "", ""},
 		"shown, and the definitions that go are other ones":      {withCRDs(t), digestOf(free), removal.RefusedChanged},

@@ -104,11 +104,7 @@ func Missing(p Plan, user string, held Held, allowed map[Access]bool) (Result, e
 			return Result{}, err
 		}
 	}
-	slices.SortFunc(c.out.Missing, compareMissing)
-	if n := len(c.out.Missing) - MaxMissing; n > 0 {
-		c.out.Missing, c.out.More = c.out.Missing[:MaxMissing], n
-	}
-	return c.out, nil
+	return c.out.listed(), nil
 }
 
 func compareMissing(a, b protocol.MissingPermission) int {

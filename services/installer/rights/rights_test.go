@@ -271,3 +271,47 @@ func TestForbidden(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 }
+
+// TestGiven: what is copied to a target on behalf of an account is what the account holds there (R-OG-44, R-OG-60). Nothing
+// else is asked of it, and everything that it lacks is said.
+func TestGiven(t *testing.T) {
+	t.Parallel()
+	in := func(namespace string) render.Object { return rbac("Role", namespace, "tide", gives("secrets", true)) }
+	lifted := rbac("ClusterRole", "", "tide", gives("secrets", true))
+	reads := rule("g", "", "secrets")
+	for name, c := range map[string]struct {
+		roles []render.Object
+		held  rights.Held
+		want  string
+	}{
+		"held there":                     {[]render.Object{in("b"), rbac("RoleBinding", "b", "tide", binds("Role", "tide"))}, rights.Held{Namespaces: map[string][]rbacv1.PolicyRule{"b": {reads}}}, ""},
+		"held in another namespace":      {[]render.Object{in("b")}, rights.Held{Namespaces: map[string][]rbacv1.PolicyRule{"a": {reads}}}, "in b: secrets get"},
+		"held in the whole cluster":      {[]render.Object{in("b"), lifted}, rights.Held{Cluster: []rbacv1.PolicyRule{reads}}, ""},
+		"lifted, and held in one":        {[]render.Object{lifted}, rights.Held{Namespaces: map[string][]rbacv1.PolicyRule{"b": {reads}}}, "in the whole cluster: secrets get"},
+		"escalating is no right to give": {[]render.Object{in("b")}, rights.Held{Cluster: []rbacv1.PolicyRule{rule("e", rbacv1.GroupName, "roles")}}, "in b: secrets get"},
+		"of two, all":                    {[]render.Object{in("b"), in("c")}, rights.Held{}, "in b: secrets get; in c: secrets get"},
+	} {
+		got, err := rights.Given(c.roles, user, c.held)
+		if text := rights.Brief(got.Missing); err != nil || text != c.want {
+			t.Errorf("%s: lacks %q, %v, want %q", name, text, err, c.want)
+		}
+	}
+}
+
+func TestBrief(t *testing.T) {
+	t.Parallel()
+	m := func(namespace, group, resource, name, verb string) protocol.MissingPermission {
+		return protocol.MissingPermission{Namespace: namespace, Group: group, Resource: resource, Name: name, Verb: verb, For: "x"}
+	}
+	got := rights.Brief([]protocol.MissingPermission{
+		m("b", "apps", "deployments", "", "list"), m("b", "", "pods", "", "get"), m("b", "apps", "deployments", "", "get"),
+		m("b", "", "pods", "one", "get"),
+		{URL: "/metrics", Verb: "get"},
+	})
+	if want := "in the whole cluster: /metrics get; in b: deployments.apps get,list; pods get; pods/one get"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := rights.Brief(nil); got != "" {
+		t.Errorf("nothing is %q", got)
+	}
+}

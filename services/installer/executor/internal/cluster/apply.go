@@ -35,21 +35,40 @@ const (
 // Published bundles hold fields that Kubernetes does not know. It drops them from what is created or
 // updated, but refuses to apply them; so they are dropped here as it would have done.
 func (e *Epoch) Apply(ctx context.Context, body *unstructured.Unstructured, manager string) (*unstructured.Unstructured, error) {
-	applied, err := e.apply(ctx, body, manager)
+	return e.known(ctx, body, func(body *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+		return e.apply(ctx, body, manager)
+	})
+}
+
+// Make is Apply for an object that is believed not to be there: it takes over nothing from anybody (IsTaken). One that is
+// there all the same, and exactly so, is what it returns (CameFirst).
+func (e *Epoch) Make(ctx context.Context, body *unstructured.Unstructured, manager string) (*unstructured.Unstructured, error) {
+	return e.known(ctx, body, func(body *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+		return e.applyOwn(ctx, body, manager)
+	})
+}
+
+// known writes an object, and once more without the fields that the API server does not know.
+func (e *Epoch) known(ctx context.Context, body *unstructured.Unstructured, write func(*unstructured.Unstructured) (*unstructured.Unstructured, error)) (*unstructured.Unstructured, error) {
+	applied, err := write(body)
 	if !isUnknownField(err) {
 		return applied, err
 	}
 	known, pruneErr := e.prune(ctx, body)
 	if pruneErr != nil {
-		return nil, fmt.Errorf("%w (and what the API server would keep of it cannot be known: %w)", err, pruneErr)
+		return nil, untried(pruneErr, err)
 	}
-	return e.apply(ctx, known, manager)
+	return write(known)
+}
+
+// applyOwn applies what nobody else has.
+func (e *Epoch) applyOwn(ctx context.Context, body *unstructured.Unstructured, manager string) (*unstructured.Unstructured, error) {
+	return e.writer(body.GroupVersionKind(), body.GetNamespace()).Apply(ctx, body.GetName(), body, metav1.ApplyOptions{FieldManager: manager})
 }
 
 func (e *Epoch) apply(ctx context.Context, body *unstructured.Unstructured, manager string) (*unstructured.Unstructured, error) {
-	writer := e.writer(body.GroupVersionKind(), body.GetNamespace())
-	applied, err := writer.Apply(ctx, body.GetName(), body, metav1.ApplyOptions{FieldManager: manager})
-	if !isManagerConflict(err) {
+	applied, err := e.applyOwn(ctx, body, manager)
+	if !IsTaken(err) {
 		return applied, err
 	}
 	live, getErr := e.objects(body.GroupVersionKind(), body.GetNamespace()).Get(ctx, body.GetName(), metav1.GetOptions{})
@@ -62,6 +81,7 @@ func (e *Epoch) apply(ctx context.Context, body *unstructured.Unstructured, mana
 	if err := e.MayTake(ctx, live, body, manager); err != nil {
 		return nil, err
 	}
+	writer := e.writer(body.GroupVersionKind(), body.GetNamespace())
 	return writer.Apply(ctx, body.GetName(), body, metav1.ApplyOptions{FieldManager: manager, Force: true})
 }
 
@@ -73,14 +93,15 @@ func (e *Epoch) WouldApply(ctx context.Context, body *unstructured.Unstructured,
 	if !isUnknownField(err) {
 		return would, err
 	}
-	known, err := e.prune(ctx, body)
-	if err != nil {
-		return nil, err
+	known, pruneErr := e.prune(ctx, body)
+	if pruneErr != nil {
+		return nil, untried(pruneErr, err)
 	}
 	return client.Apply(ctx, body.GetName(), known, trial)
 }
 
-func isManagerConflict(err error) bool {
+// IsTaken reports fields that another manager has.
+func IsTaken(err error) bool {
 	return apierrors.IsConflict(err) && apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict)
 }
 

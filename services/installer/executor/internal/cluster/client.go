@@ -190,6 +190,7 @@ type Epoch struct {
 	Number    int64
 	Dynamic   dynamic.Interface
 	Metadata  metadata.Interface
+	Watching  *rest.Config // for requests that go on without an end
 	discovery discovery.DiscoveryInterface
 	config    *rest.Config      // without impersonation
 	writes    dynamic.Interface // what objects are applied with, where it is not Dynamic
@@ -213,7 +214,15 @@ func (b *Base) InEpoch(number int64) (*Epoch, error) {
 	if err != nil {
 		return nil, errs.Wrap(errs.Invalid, err, "kubeconfig")
 	}
-	return &Epoch{Number: number, Dynamic: dyn, Metadata: md, discovery: disco, config: b.config}, nil
+	return &Epoch{Number: number, Dynamic: dyn, Metadata: md, Watching: watching, discovery: disco, config: b.config}, nil
+}
+
+// Limit bounds one request of Metadata, which has no bound of its own, since it watches, too.
+func (e *Epoch) Limit(ctx context.Context) (context.Context, context.CancelFunc) {
+	if e.config == nil { // a test's
+		return context.WithTimeout(ctx, requestTimeout)
+	}
+	return context.WithTimeout(ctx, e.config.Timeout)
 }
 
 // Resource returns the resource of a kind. The kinds that a bundle may bring form their plurals by

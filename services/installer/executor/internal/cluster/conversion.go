@@ -32,5 +32,25 @@ func (e *Epoch) ResetConversion(ctx context.Context, crd *unstructured.Unstructu
 	return err
 }
 
+// Convert has the objects of a CRD converted in another way and leaves the rest of exactly the object that was looked at.
+// It is applied as the operator's manager: fields of another manager would outlive a later form that does not have them.
+func (e *Epoch) Convert(ctx context.Context, crd *unstructured.Unstructured, conversion map[string]any, manager string) error {
+	body := &unstructured.Unstructured{Object: map[string]any{}}
+	spec, _, err := unstructured.NestedMap(crd.Object, "spec")
+	if err != nil {
+		return errs.Wrap(errs.Invalid, err, "CustomResourceDefinition %s", crd.GetName())
+	}
+	spec["conversion"] = conversion
+	body.Object["spec"] = spec
+	body.SetGroupVersionKind(gvkCRD)
+	body.SetName(crd.GetName())
+	body.SetUID(crd.GetUID())
+	body.SetResourceVersion(crd.GetResourceVersion())
+	body.SetLabels(crd.GetLabels())
+	body.SetAnnotations(crd.GetAnnotations())
+	_, err = e.objects(gvkCRD, "").Apply(ctx, crd.GetName(), body, metav1.ApplyOptions{FieldManager: manager, Force: true})
+	return err
+}
+
 // Decode reads an object into a Go value.
 func Decode(o *unstructured.Unstructured, into any) error { return fromMap(o.Object, into) }

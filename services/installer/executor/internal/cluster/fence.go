@@ -124,12 +124,17 @@ func (b *Base) raiseFence(ctx context.Context, found *admissionv1.ValidatingAdmi
 	return nil
 }
 
-// fencePolicy looks at nothing but who writes: the match condition ends the work for everybody else. Who writes in an
-// epoch is Chandler's executor, whichever account it writes through (R-OG-60): nobody else's requests bear one.
+// fencePolicy looks at nothing but who writes. Who writes in an epoch is Chandler's executor, whichever account it writes
+// through (R-OG-60): nobody else's requests bear one.
+//
+// The API server turns the object, and the one before, into values of its language for each part of a policy that it comes
+// to, and definitions are large. So the match condition alone decides, and the validation is come to by what is refused
+// only; and the status of a definition, which the API server itself writes several times, is left out: Chandler writes none.
 func fencePolicy(epoch int64) *admissionv1.ValidatingAdmissionPolicy {
 	fail, exact := admissionv1.Fail, admissionv1.Exact
 	all := []string{"*"}
 	number := strconv.FormatInt(epoch, 10)
+	inEpoch := "has(request.userInfo.extra) && '" + EpochExtra + "' in request.userInfo.extra"
 	return &admissionv1.ValidatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: fenceName, Labels: ownLabels(), Annotations: map[string]string{annotationEpoch: number}},
 		Spec: admissionv1.ValidatingAdmissionPolicySpec{
@@ -140,17 +145,17 @@ func fencePolicy(epoch int64) *admissionv1.ValidatingAdmissionPolicy {
 					Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update, admissionv1.Delete},
 					Rule:       admissionv1.Rule{APIGroups: all, APIVersions: all, Resources: []string{"*/*"}},
 				}}},
+				ExcludeResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
+					Operations: []admissionv1.OperationType{admissionv1.Update},
+					Rule:       admissionv1.Rule{APIGroups: []string{gvkCRD.Group}, APIVersions: all, Resources: []string{Resource(gvkCRD).Resource + "/status"}},
+				}}},
 			},
 			MatchConditions: []admissionv1.MatchCondition{{
-				Name: "chandler-executor",
-				Expression: "request.userInfo.username == '" + ExecutorUser + "' || " +
-					"has(request.userInfo.extra) && '" + EpochExtra + "' in request.userInfo.extra",
+				Name: "earlier-executor",
+				Expression: "(" + inEpoch + ") ? !request.userInfo.extra['" + EpochExtra + "'].all(e, int(e) >= " + number + ") : " +
+					"request.userInfo.username == '" + ExecutorUser + "'",
 			}},
-			Validations: []admissionv1.Validation{{
-				Expression: "has(request.userInfo.extra) && '" + EpochExtra + "' in request.userInfo.extra && " +
-					"request.userInfo.extra['" + EpochExtra + "'].all(e, int(e) >= " + number + ")",
-				Message: fencedMessage,
-			}},
+			Validations: []admissionv1.Validation{{Expression: "false", Message: fencedMessage}},
 		},
 	}
 }

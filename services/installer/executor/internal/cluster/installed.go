@@ -50,3 +50,16 @@ func InstalledOperator(body *unstructured.Unstructured) {
 func keep(m map[string]any, fields []string) {
 	maps.DeleteFunc(m, func(field string, _ any) bool { return !slices.Contains(fields, field) })
 }
+
+// SetOwner makes the InstalledOperator the owner of what lies in its namespace, so that the cluster removes it
+// with it, even without Chandler (R-IP-23, R-CSV-52).
+func SetOwner(body *unstructured.Unstructured, name, uid string) {
+	meta, ok := body.Object["metadata"].(map[string]any)
+	if !ok {
+		return
+	}
+	meta["ownerReferences"] = []any{map[string]any{
+		"apiVersion": GVKInstalledOperator.GroupVersion().String(), "kind": GVKInstalledOperator.Kind, "name": name, "uid": uid,
+		"blockOwnerDeletion": false, "controller": false,
+	}}
+}

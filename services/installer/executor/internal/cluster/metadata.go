@@ -29,7 +29,7 @@ func Adopted(o metav1.Object) bool { return o.GetAnnotations()[annotationAdopted
 
 // Foreign returns the metadata of an object that Chandler has never written, nil where there is none.
 func (e *Epoch) Foreign(ctx context.Context, gvk schema.GroupVersionKind, namespace, name string) (*metav1.PartialObjectMetadata, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	ctx, cancel := e.Limit(ctx)
 	defer cancel()
 	o, err := e.Metadata.Resource(Resource(gvk)).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -39,6 +39,25 @@ func (e *Epoch) Foreign(ctx context.Context, gvk schema.GroupVersionKind, namesp
 		return nil, err
 	}
 	return o, nil
+}
+
+// controllers are the field managers of Kubernetes' own controllers that write into what is being installed.
+var controllers = []string{"kube-controller-manager", "clusterrole-aggregation-controller"}
+
+// CameFirst reports of an object that a manager has just made that it had been there, and that Chandler had not written it:
+// somebody else's fields are in it. The status is the cluster's own business.
+func CameFirst(o metav1.Object, manager string) bool {
+	others := false
+	for _, f := range o.GetManagedFields() {
+		switch {
+		case f.Subresource != "" || f.Manager == manager || slices.Contains(controllers, f.Manager):
+		case strings.HasPrefix(f.Manager, managerPrefix):
+			return false
+		default:
+			others = true
+		}
+	}
+	return others
 }
 
 // written reports an object that Chandler has written before, even if somebody took the label off since.

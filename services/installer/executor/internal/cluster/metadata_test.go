@@ -51,3 +51,29 @@ func TestLetGo(t *testing.T) {
 		t.Error("owner references of others are written")
 	}
 }
+
+// TestCameFirst: an object that a step made has nobody else's fields; in one that somebody else made in that moment they
+// are, and it is left behind on removal (R-UNI-3). What Kubernetes itself, or Chandler for another operator, writes does not count.
+func TestCameFirst(t *testing.T) {
+	t.Parallel()
+	const ours = "chandler/coast/tide"
+	field := func(manager, subresource string) metav1.ManagedFieldsEntry {
+		return metav1.ManagedFieldsEntry{Manager: manager, Subresource: subresource}
+	}
+	for name, c := range map[string]struct {
+		fields []metav1.ManagedFieldsEntry
+		want   bool
+	}{
+		"made by the step":          {[]metav1.ManagedFieldsEntry{field(ours, "")}, false},
+		"its status was written":    {[]metav1.ManagedFieldsEntry{field(ours, ""), field("kube-apiserver", "status")}, false},
+		"a controller wrote":        {[]metav1.ManagedFieldsEntry{field(ours, ""), field("kube-controller-manager", "")}, false},
+		"somebody made it":          {[]metav1.ManagedFieldsEntry{field("kubectl-create", ""), field(ours, "")}, true},
+		"its owners are not known":  {[]metav1.ManagedFieldsEntry{field("before-first-apply", ""), field(ours, "")}, true},
+		"another operator made it":  {[]metav1.ManagedFieldsEntry{field("chandler/north/tide", ""), field(ours, "")}, false},
+		"both, and somebody edited": {[]metav1.ManagedFieldsEntry{field("kubectl-edit", ""), field("chandler/north/tide", ""), field(ours, "")}, false},
+	} {
+		if got := CameFirst(&metav1.ObjectMeta{ManagedFields: c.fields}, ours); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}

@@ -165,3 +165,22 @@ func (e *Epoch) try(ctx context.Context, gvk schema.GroupVersionKind, name strin
 	_, err := e.objects(gvk, SystemNamespace).Create(ctx, body, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	return err
 }
+
+// LetGo takes away the admission policies that keep others from writing what Chandler writes: its memory, and those that
+// also names. The fence stays: it is about nobody but Chandler's executor, and keeps a late one out.
+func (b *Base) LetGo(ctx context.Context, also ...string) error {
+	admission := b.Kube.AdmissionregistrationV1()
+	var failed []error
+	for _, name := range append([]string{memoryName}, also...) {
+		// Without its binding a policy says nothing.
+		for _, gone := range []error{
+			admission.ValidatingAdmissionPolicyBindings().Delete(ctx, name, metav1.DeleteOptions{}),
+			admission.ValidatingAdmissionPolicies().Delete(ctx, name, metav1.DeleteOptions{}),
+		} {
+			if gone != nil && !apierrors.IsNotFound(gone) {
+				failed = append(failed, fmt.Errorf("admission policy %s: %w", name, gone))
+			}
+		}
+	}
+	return errors.Join(failed...)
+}

@@ -2,6 +2,8 @@ package cluster
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -18,7 +20,20 @@ const untypable = "failed to create typed patch object"
 
 // IsUntypable reports an object that cannot be applied whatever is retried.
 func IsUntypable(err error) bool {
+	if _, is := errors.AsType[untriedError](err); is {
+		return false
+	}
 	return err != nil && strings.Contains(err.Error(), untypable)
+}
+
+// untriedError is why the trial ended that was to tell what the API server keeps of an object: what becomes of the write
+// hangs on that, not on the fields that are unknown.
+type untriedError struct{ error }
+
+func (u untriedError) Unwrap() error { return u.error }
+
+func untried(why, unknown error) error {
+	return untriedError{fmt.Errorf("%w; that was the trial of what the API server keeps, since %w", why, unknown)}
 }
 
 func isUnknownField(err error) bool {

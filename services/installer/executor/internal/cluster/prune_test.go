@@ -2,9 +2,12 @@ package cluster
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // TestIntersect: what the server dropped goes, at any depth; what it added does not come.
@@ -44,5 +47,22 @@ func TestUntypable(t *testing.T) {
 	}
 	if !IsUntypable(unknown) || !IsUntypable(twice) || IsUntypable(errors.New("etcd is slow")) {
 		t.Error("untypable objects are not told apart")
+	}
+}
+
+// TestUntried: where the trial ended that was to tell what the API server keeps, its own reason decides what becomes of the
+// write, and both are told.
+func TestUntried(t *testing.T) {
+	t.Parallel()
+	unknown := errors.New("failed to create typed patch object (a/b; apps/v1, Kind=Deployment): .spec.slip: field not declared in schema")
+	passing := untried(apierrors.NewTooManyRequests("slow down", 1), unknown)
+	wrong := untried(apierrors.NewInvalid(schema.GroupKind{Kind: "Service"}, "tide", nil), unknown)
+	if IsUntypable(passing) || !apierrors.IsTooManyRequests(passing) || IsUntypable(wrong) || !apierrors.IsInvalid(wrong) {
+		t.Errorf("%v is taken for untypable: %t, of a wrong object: %t", passing, IsUntypable(passing), IsUntypable(wrong))
+	}
+	for _, part := range []string{"slow down", ".spec.slip"} {
+		if !strings.Contains(passing.Error(), part) {
+			t.Errorf("%v says nothing of %s", passing, part)
+		}
 	}
 }

@@ -16,8 +16,10 @@ import (
 
 // Groups is what a session knows of the operator groups of its cluster.
 type Groups struct {
-	Claims *Claims
-	Keeper *Keeper
+	Claims   *Claims
+	Keeper   *Keeper
+	Accounts *Accounts
+	Rest     *Rest
 	// Roles is read-locked while roles of an API are made for an operator that has claimed it, and locked while they
 	// are removed because nobody has: so that no look removes what another one has just made.
 	Roles sync.RWMutex
@@ -26,7 +28,7 @@ type Groups struct {
 
 // New returns what a new session knows: nothing.
 func New() *Groups {
-	return &Groups{Claims: NewClaims(), Keeper: NewKeeper()}
+	return &Groups{Claims: NewClaims(), Keeper: NewKeeper(), Accounts: NewAccounts(), Rest: NewRest()}
 }
 
 func rbac(kind string) schema.GroupVersionKind {

@@ -61,6 +61,7 @@ type Set struct {
 	Selector  string // chooses, in all namespaces, what belongs to the set or did
 	Want      []render.Object
 	Leave     []string // values of olm.owner: objects of these are somebody else's to remove
+	Hold      []string // single objects, as their Kind namespace/name: they stay as they are
 	// Open sets share what they choose with others: they leave what they do not want, and what is there is read once.
 	Open bool
 }
@@ -71,7 +72,7 @@ func (s Set) digest() (string, error) {
 	for i, o := range s.Want {
 		bodies[i] = o.Body
 	}
-	d, err := digest.JSON(setType, map[string]any{"want": bodies, "leave": s.Leave})
+	d, err := digest.JSON(setType, map[string]any{"want": bodies, "leave": s.Leave, "hold": s.Hold})
 	return string(d), err
 }
 
@@ -92,6 +93,8 @@ type object struct {
 	gvk             schema.GroupVersionKind
 	namespace, name string
 }
+
+func (o object) String() string { return o.gvk.Kind + " " + o.namespace + "/" + o.name }
 
 // note is which sets an object belongs to, whose looks keep them, and how it was left: its mark, and what was wanted of it.
 type note struct {
@@ -198,8 +201,8 @@ func (k *Keeper) asLeft(s Set, key object, want string) bool {
 func (k *Keeper) found(ctx context.Context, c Cluster, s Set) (find func(object) *unstructured.Unstructured, surplus map[object]*unstructured.Unstructured, err error) {
 	if !s.Open {
 		live, err := list(ctx, c, s)
-		maps.DeleteFunc(live, func(_ object, o *unstructured.Unstructured) bool {
-			return slices.Contains(s.Leave, o.GetLabels()[render.LabelOwner])
+		maps.DeleteFunc(live, func(key object, o *unstructured.Unstructured) bool {
+			return slices.Contains(s.Leave, o.GetLabels()[render.LabelOwner]) || slices.Contains(s.Hold, key.String())
 		})
 		return func(key object) *unstructured.Unstructured { return live[key] }, live, err
 	}

@@ -112,7 +112,7 @@ func (k *Keeper) TellCopies(ctx context.Context, i Installed, copies mirror.Copi
 	case copies == mirror.CopiesDisabled && live == nil:
 		i.own(o.Body)
 		_, err = k.Client.Apply(ctx, &unstructured.Unstructured{Object: o.Body}, manager)
-	case copies != mirror.CopiesDisabled && live != nil:
+	case copies != mirror.CopiesDisabled && live != nil && Made(live):
 		err = k.Client.Delete(ctx, live)
 	}
 	if err != nil {

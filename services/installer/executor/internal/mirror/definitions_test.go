@@ -26,3 +26,15 @@ func TestDefinitionGone(t *testing.T) {
 		t.Error("after it went, mirrors and conditions are believed to be there")
 	}
 }
+
+// TestPolicyGone: the policy over the mirrors comes back, whoever removed it.
+func TestPolicyGone(t *testing.T) {
+	t.Parallel()
+	k := New(Config{})
+	if k.PolicyGone("others") || k.made != k.lost.Load() {
+		t.Error("a policy of somebody else is none of the mirrors'")
+	}
+	if !k.PolicyGone(mirror.PolicyName) || k.made == k.lost.Load() {
+		t.Error("after the policy went it is believed to be there")
+	}
+}

@@ -23,6 +23,7 @@ var (
 	gvkCRD     = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
 	gvkPolicy  = schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingAdmissionPolicy"}
 	gvkBinding = schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingAdmissionPolicyBinding"}
+	gvkRole    = schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"}
 )
 
 // Ensure makes what a setting of mirror needs: definitions, none over an existing one, and the admission policy. It
@@ -73,6 +74,16 @@ func (k *Keeper) DefinitionGone(name string) bool {
 	return true
 }
 
+// PolicyGone takes the news that an admission policy or a binding was deleted, and reports whether it was that of the
+// mirrors: then it is made again.
+func (k *Keeper) PolicyGone(name string) bool {
+	if name != mirror.PolicyName {
+		return false
+	}
+	k.lost.Add(1)
+	return true
+}
+
 func (k *Keeper) ensureCRD(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (*unstructured.Unstructured, error) {
 	found, err := k.Client.Get(ctx, gvkCRD, "", crd.Name)
 	if err != nil || found != nil {
@@ -93,13 +104,14 @@ func (k *Keeper) ensureCRD(ctx context.Context, crd *apiextensionsv1.CustomResou
 	return made, k.at("mirrored")
 }
 
-// ensurePolicy makes the admission policy and its binding, or takes them away where nothing is mirrored.
+// ensurePolicy makes the admission policy, its binding and the role of those who may read, or takes them away where
+// nothing is mirrored.
 func (k *Keeper) ensurePolicy(ctx context.Context, setting string) error {
 	policy, binding := mirror.Policy(cluster.ExecutorUser)
 	for _, p := range []struct {
 		gvk  schema.GroupVersionKind
 		body any
-	}{{gvkPolicy, policy}, {gvkBinding, binding}} {
+	}{{gvkPolicy, policy}, {gvkBinding, binding}, {gvkRole, mirror.ViewRole()}} {
 		if setting == events.MirrorNone {
 			found, err := k.Client.Get(ctx, p.gvk, "", mirror.PolicyName)
 			if err != nil {
@@ -117,7 +129,9 @@ func (k *Keeper) ensurePolicy(ctx context.Context, setting string) error {
 			return err
 		}
 		body.SetGroupVersionKind(p.gvk)
-		if _, err := k.write(ctx, Key{GVK: p.gvk, Name: mirror.PolicyName}, applyPatch, body.Object); err != nil {
+		force := true // the name is Chandler's
+		how := metav1.PatchOptions{FieldManager: manager, Force: &force}
+		if _, err := k.write(ctx, Key{GVK: p.gvk, Name: mirror.PolicyName}, applyPatch, body.Object, how); err != nil {
 			return err
 		}
 	}
@@ -150,15 +164,14 @@ func (k *Keeper) Copies(ctx context.Context, offer bool, now time.Time) (mirror.
 		return "", err
 	}
 	if found == nil && offer {
-		_, err := k.write(ctx, key, applyPatch, mirror.Config().Body)
+		_, _, err := k.apply(ctx, key, "", mirror.Config().Body)
 		return mirror.CopiesUnsaid, err // the watch tells of it
 	}
 	copies := mirror.CopiesUnsaid
 	if found != nil {
 		copies = mirror.CopiesIn(found.Object)
 		if status, ok := mirror.ConfigStatus(found.Object, copies, now); ok {
-			patch := []any{map[string]any{"op": "add", "path": "/status", "value": status}}
-			if _, err := k.write(ctx, key, jsonPatch, patch, "status"); err != nil {
+			if err := k.setStatus(ctx, key, found.GetUID(), status); err != nil {
 				return "", err
 			}
 		}

@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,9 +27,6 @@ import (
 
 // manager is the field manager of all mirrors.
 const manager = "chandler/mirror"
-
-// requestTimeout bounds each request of the client of metadata, which has no bound of its own.
-const requestTimeout = 20 * time.Second
 
 // Key names one object.
 type Key struct {
@@ -76,7 +73,6 @@ type Keeper struct {
 	copies *mirror.Copies // what the cluster's OLMConfig says; nil while that is not read
 	absent bool           // there is no OLMConfig
 	turn   int            // counts the changes of OLMConfig
-	told   map[Key]bool   // of somebody else's objects
 	// conditions are noted under the keys of the OperatorConditions; events is what was told of copies, by UID.
 	conditions map[Key]*conditionNote
 	events     map[string]mirror.Copies
@@ -86,6 +82,7 @@ type Keeper struct {
 type note struct {
 	body, status string
 	mark         uint64 // of the version that came of the last write of the body, or was read
+	uid          types.UID
 }
 
 // entry is a mirror that the watch told of.
@@ -97,7 +94,7 @@ type entry struct {
 // New returns a keeper that does nothing yet.
 func New(c Config) *Keeper {
 	return &Keeper{
-		Config: c, notes: map[Key]note{}, there: map[Key]entry{}, told: map[Key]bool{},
+		Config: c, notes: map[Key]note{}, there: map[Key]entry{},
 		conditions: map[Key]*conditionNote{}, events: map[string]mirror.Copies{},
 	}
 }
@@ -149,7 +146,10 @@ func (k *Keeper) Keep(ctx context.Context, home string, list []Wanted) (more boo
 		}
 		left--
 		if failed := k.remove(ctx, key); failed != nil {
-			return more, errors.Join(err, fmt.Errorf("remove mirror %s: %w", key, failed))
+			err = errors.Join(err, fmt.Errorf("remove mirror %s: %w", key, failed))
+			if !isForeign(failed) {
+				return more, err
+			}
 		}
 	}
 	return more, err
@@ -169,32 +169,25 @@ func (k *Keeper) keep(ctx context.Context, w Wanted) (wrote int, err error) {
 	}
 	var live map[string]any
 	if !bodyHolds {
-		o, err := k.read(ctx, w.Key)
+		o, err := k.own(ctx, w.Key)
 		if err != nil {
 			return 0, err
 		}
-		if o != nil {
-			if o.GetLabels()[mirror.LabelMirror] == "" {
-				k.tellForeign(ctx, w.Key)
-				return 0, nil
-			}
-			live, n.mark = o.Object, watch.Mark(o)
-		}
+		live, n.mark, n.uid = o.Object, watch.Mark(o), o.GetUID()
 	}
 	o, err := w.Build(ctx)
 	if err != nil {
 		return 0, err
 	}
 	if !bodyHolds && !mirror.Holds(live, o) {
-		if n.mark, err = k.write(ctx, w.Key, applyPatch, o.Body); err != nil {
+		if n.mark, n.uid, err = k.apply(ctx, w.Key, n.uid, o.Body); err != nil {
 			return wrote, err
 		}
 		wrote++
 	}
 	n.body = w.Body
 	if w.Status != "" && o.Status != nil && !sameStatus(live, o) {
-		patch := []any{map[string]any{"op": "add", "path": "/status", "value": o.Status}}
-		if _, err = k.write(ctx, w.Key, jsonPatch, patch, "status"); err != nil {
+		if err := k.setStatus(ctx, w.Key, n.uid, o.Status); err != nil {
 			return wrote, err
 		}
 		wrote++
@@ -208,31 +201,68 @@ func (k *Keeper) keep(ctx context.Context, w Wanted) (wrote int, err error) {
 	return wrote, nil
 }
 
+// own reads a mirror, an empty object where none is there. One that somebody else made is an error.
+func (k *Keeper) own(ctx context.Context, key Key) (*unstructured.Unstructured, error) {
+	o, err := k.read(ctx, key)
+	switch {
+	case err != nil:
+		return nil, err
+	case o == nil:
+		return &unstructured.Unstructured{}, nil
+	case o.GetLabels()[mirror.LabelMirror] == "" || !Made(o):
+		return nil, foreignError{key}
+	}
+	return o, nil
+}
+
 func sameStatus(live map[string]any, want mirror.Object) bool {
 	status, ok := live["status"].(map[string]any)
 	return ok && mirror.SameStatus(status, want.Status)
 }
 
-// write sends one patch and returns the mark of what came of it. The answer is metadata only: some mirrors are large.
-func (k *Keeper) write(ctx context.Context, key Key, kind types.PatchType, body any, subresources ...string) (uint64, error) {
+// apply writes the body of an object. One that was there is taken back from whoever edited it; it must be the one that was
+// looked at. Where none was there, uid is "", and nothing is taken from whoever made one meanwhile.
+func (k *Keeper) apply(ctx context.Context, key Key, uid types.UID, body map[string]any) (mark uint64, now types.UID, err error) {
+	force := uid != ""
+	if meta, ok := body["metadata"].(map[string]any); force && ok {
+		body, meta = maps.Clone(body), maps.Clone(meta)
+		meta["uid"], body["metadata"] = string(uid), meta
+	}
+	written, err := k.write(ctx, key, applyPatch, body, metav1.PatchOptions{FieldManager: manager, Force: &force})
+	switch {
+	case apierrors.IsConflict(err) && !force:
+		return 0, "", foreignError{key}
+	case err != nil:
+		return 0, "", err
+	}
+	return watch.Mark(written), written.UID, nil
+}
+
+// setStatus replaces the status of exactly the object that was looked at.
+func (k *Keeper) setStatus(ctx context.Context, key Key, uid types.UID, status map[string]any) error {
+	patch := []any{
+		map[string]any{"op": "test", "path": "/metadata/uid", "value": uid}, map[string]any{"op": "add", "path": "/status", "value": status},
+	}
+	_, err := k.write(ctx, key, jsonPatch, patch, metav1.PatchOptions{FieldManager: manager}, "status")
+	return err
+}
+
+// write sends one patch. The answer is metadata only: some mirrors are large.
+func (k *Keeper) write(ctx context.Context, key Key, kind types.PatchType, body any, how metav1.PatchOptions, subresources ...string) (*metav1.PartialObjectMetadata, error) {
 	raw, err := json.Marshal(body)
 	if err != nil {
-		return 0, errs.Wrap(errs.Internal, err, "encode %s", key)
+		return nil, errs.Wrap(errs.Internal, err, "encode %s", key)
 	}
 	if err := k.at("before mirror"); err != nil {
-		return 0, err
+		return nil, err
 	}
-	options := metav1.PatchOptions{FieldManager: manager}
-	if force := true; kind == applyPatch {
-		options.Force = &force
-	}
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	ctx, cancel := k.Client.Limit(ctx)
 	defer cancel()
-	written, err := k.objects(key).Patch(ctx, key.Name, kind, raw, options, subresources...)
+	written, err := k.objects(key).Patch(ctx, key.Name, kind, raw, how, subresources...)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	return watch.Mark(written), k.at("mirrored")
+	return written, k.at("mirrored")
 }
 
 func (k *Keeper) objects(key Key) metadata.ResourceInterface {
@@ -247,7 +277,7 @@ func (k *Keeper) read(ctx context.Context, key Key) (*unstructured.Unstructured,
 	return k.Client.Get(ctx, key.GVK, key.Namespace, key.Name)
 }
 
-// remove deletes a mirror that is not wanted any more.
+// remove deletes a mirror that is not wanted any more. What only bears the label of one stays.
 func (k *Keeper) remove(ctx context.Context, key Key) error {
 	k.mu.Lock()
 	uid := k.there[key].uid
@@ -255,9 +285,15 @@ func (k *Keeper) remove(ctx context.Context, key Key) error {
 	if err := k.at("before mirror"); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	ctx, cancel := k.Client.Limit(ctx)
 	defer cancel()
-	err := k.objects(key).Delete(ctx, key.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+	live, err := k.objects(key).Get(ctx, key.Name, metav1.GetOptions{})
+	if err == nil && !Made(live) {
+		return foreignError{key}
+	}
+	if err == nil {
+		err = k.objects(key).Delete(ctx, key.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+	}
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) { // gone, or another one by now
 		return err
 	}
@@ -309,13 +345,33 @@ func (k *Keeper) Changed(c watch.Change) (home string, foreign bool) {
 	return c.Owner, true
 }
 
-// tellForeign says once that an object is somebody else's.
-func (k *Keeper) tellForeign(ctx context.Context, key Key) {
+// Listed takes the news that all objects of a kind were listed, and reports whether one that was written is not there: it
+// went while nobody watched, as it may before a kind's watch begins, and there is no other news of that.
+func (k *Keeper) Listed(gvk schema.GroupVersionKind, there func(namespace, name string) bool) (lost bool) {
 	k.mu.Lock()
-	told := k.told[key]
-	k.told[key] = true
-	k.mu.Unlock()
-	if !told {
-		k.Log.WarnContext(ctx, "an object of somebody else has the name of a mirror; it stays as it is", "object", key.String())
+	defer k.mu.Unlock()
+	for key := range k.notes {
+		if key.GVK == gvk && !there(key.Namespace, key.Name) {
+			delete(k.notes, key)
+			lost = true
+		}
 	}
+	for key, n := range k.conditions {
+		if key.GVK == gvk && n.kept && !there(key.Namespace, key.Name) {
+			n.kept, lost = false, true
+		}
+	}
+	return lost
+}
+
+// foreignError says that an object is somebody else's: nothing is done to it.
+type foreignError struct{ Key }
+
+func (f foreignError) Error() string {
+	return "an object of somebody else has this name, or the label of a mirror; it stays as it is: remove it, or have it named otherwise"
+}
+
+func isForeign(err error) bool {
+	_, ok := errors.AsType[foreignError](err)
+	return ok
 }

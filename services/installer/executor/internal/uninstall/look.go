@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,12 +19,8 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/removal"
 )
 
-const (
-	// requestTimeout bounds one request for metadata: their client has no bound, since it watches, too.
-	requestTimeout = 20 * time.Second
-	// sampled is how many custom resources of a definition are named.
-	sampled = 5
-)
+// sampled is how many custom resources of a definition are named.
+const sampled = 5
 
 const selectManaged = cluster.LabelManaged + "=true"
 
@@ -66,7 +61,8 @@ func Look(ctx context.Context, c *cluster.Epoch, q Question) (Found, error) {
 			continue
 		}
 		in.Operator, in.Object, f.Installed = o, refOf(cluster.GVKInstalledOperator, &operators[i]), true
-		f.UIDs[in.Object] = string(operators[i].GetUID())
+		in.UID = string(operators[i].GetUID())
+		f.UIDs[in.Object] = in.UID
 	}
 	objects, err := owned(ctx, c, q)
 	if err != nil {
@@ -147,7 +143,7 @@ func owned(ctx context.Context, c *cluster.Epoch, q Question) ([]object, error) 
 
 // metadata lists metadata of all namespaces; an API that is not served has none.
 func metadata(ctx context.Context, c *cluster.Epoch, of schema.GroupVersionResource, o metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	ctx, cancel := c.Limit(ctx)
 	defer cancel()
 	list, err := c.Metadata.Resource(of).List(ctx, o)
 	if apierrors.IsNotFound(err) {
