@@ -66,6 +66,8 @@ type ClusterObserved struct {
 	Reason            string `json:"reason,omitempty"` // a code, such as ConnectionRefused
 	KubernetesVersion string `json:"kubernetesVersion,omitempty"`
 	HolderEpoch       int64  `json:"holderEpoch,omitempty"`
+	// TokenAuth is the cloud whose short-lived tokens operators get: AWS, Azure, GCP; "" for none (R-TOK-1).
+	TokenAuth string `json:"tokenAuth,omitempty"`
 }
 
 // EventType implements Payload.

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -111,7 +112,8 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
-// TestInstallModes is the table of R-CSV-31, with R-CSV-30.
+// TestInstallModes is the table of R-CSV-31, with R-CSV-30 and, of R-OG-10, that the modes of a member support the targets
+// of its group; MultiNamespace is there for those who support it (R-MT-5).
 func TestInstallModes(t *testing.T) {
 	t.Parallel()
 	own, single, multi, all := render.ModeOwn, render.ModeSingle, render.ModeMulti, render.ModeAll
@@ -130,22 +132,24 @@ func TestInstallModes(t *testing.T) {
 		"several":               {[]string{"a", "b"}, []string{multi}, ""},
 		"several unsupported":   {[]string{"a", "b", "c"}, []string{own, single, all}, "MultiNamespace InstallModeType not supported, cannot configure to watch 3 namespaces"},
 		"own and others":        {[]string{"own", "b"}, []string{multi, own}, ""},
+		"own and others, own":   {[]string{"own", "b"}, []string{own, single, all}, "MultiNamespace InstallModeType not supported, cannot configure to watch 2 namespaces"},
 		"own and others, multi": {[]string{"own", "b"}, []string{multi}, "OwnNamespace InstallModeType not supported, cannot configure to watch own namespace"},
 		"all and others":        {[]string{"", "b"}, []string{multi, all}, "operatorgroup has invalid selected namespaces, NamespaceAll found when |selected namespaces| > 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var modes []bundle.InstallMode
+			var said []bundle.InstallMode // what is not supported may be listed as such, or not at all (R-CSV-30)
 			for _, m := range []string{own, single, multi, all} {
-				for _, s := range c.supported {
-					if m == s {
-						modes = append(modes, bundle.InstallMode{Type: m, Supported: true})
-					}
+				supported := slices.Contains(c.supported, m)
+				said = append(said, bundle.InstallMode{Type: m, Supported: supported})
+				if supported {
+					modes = append(modes, bundle.InstallMode{Type: m, Supported: true})
 				}
 			}
 			err := render.CheckInstallModes(modes, "own", c.targets)
-			if got := text(err); got != c.want {
-				t.Errorf("got %q, want %q", got, c.want)
+			if got, listed := text(err), text(render.CheckInstallModes(said, "own", c.targets)); got != c.want || listed != c.want {
+				t.Errorf("got %q, and %q where all are listed, want %q", got, listed, c.want)
 			}
 			if err != nil && !errs.Is(err, errs.Unprocessable) {
 				t.Errorf("kind %s", errs.KindOf(err))
@@ -180,6 +184,7 @@ func TestRefusals(t *testing.T) {
 		"deployment twice":  {[]string{csv("deployment", `[{"name":"a","spec":{}},{"name":"a","spec":{}}]`)}, "", "R-CSV-20"},
 		"deployment type":   {[]string{csv("deployment", `[{"name":"a","spec":{"replicas":"many"}}]`)}, "", "R-CSV-20"},
 		"kind":              {[]string{csv("deployment", "[]"), `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"}}`}, "", "R-CAT-53"},
+		"of the platform":   {[]string{csv("deployment", "[]"), `{"apiVersion":"cloudcredential.openshift.io/v1","kind":"CredentialsRequest","metadata":{"name":"p"}}`}, "", "R-CAT-53"}, // R-TOK-5
 		"pod monitor":       {[]string{csv("deployment", "[]"), `{"apiVersion":"monitoring.coreos.com/v1","kind":"PodMonitor","metadata":{"name":"p"}}`}, "", "R-CAT-53"},
 		"crd v1beta1":       {[]string{csv("deployment", "[]"), `{"apiVersion":"apiextensions.k8s.io/v1beta1","kind":"CustomResourceDefinition","metadata":{"name":"tides.sea.test"}}`}, "", "R-CAT-59"},
 		"crd of Kubernetes": {[]string{csv("deployment", "[]"), `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"roles.rbac.authorization.k8s.io"}}`}, "", bundle.RuleReserved},

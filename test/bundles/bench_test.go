@@ -8,12 +8,15 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/executor"
+	"github.com/chandler-fleet/chandler/services/installer/group"
 	"github.com/chandler-fleet/chandler/test/hubtest"
 	"github.com/chandler-fleet/chandler/test/testcluster"
 )
@@ -33,6 +36,7 @@ type job struct {
 	ns, csv  string
 	replaced string // the operator that it replaces
 	plan     protocol.Plan
+	roles    []string // that users get for its APIs, by name
 }
 
 // jobs makes the plans that install bundles, each in the namespace of its package.
@@ -44,9 +48,46 @@ func (s *spoke) jobs(set []entry, which func(entry, testing.TB) bundle.Content) 
 		csv, err := c.CSV()
 		must(s.tb, err)
 		s.serve(e.Package, csv.Spec.InstallModes)
-		out = append(out, job{ns: e.Package, csv: csv.Name, plan: s.Plan(e.Package, e.Package, hubtest.Bundle{Content: c})})
+		out = append(out, job{ns: e.Package, csv: csv.Name, plan: s.Plan(e.Package, e.Package, hubtest.Bundle{Content: c}), roles: rolesOf(csv)})
 	}
 	return out
+}
+
+func rolesOf(csv bundle.CSV) (names []string) {
+	apis := group.APIs(csv)
+	for _, o := range group.RolesOf(apis, group.Names(apis)) {
+		names = append(names, o.Name)
+	}
+	return names
+}
+
+// awaitRoles returns when users have the roles of all APIs. They come after the operators are Succeeded, at the executor's
+// leisure, and are a part of what an install costs.
+func (s *spoke) awaitRoles(ctx context.Context, jobs []job) error {
+	ctx, cancel := context.WithTimeout(ctx, installLimit)
+	defer cancel()
+	missing := map[string]bool{}
+	for _, j := range jobs {
+		for _, name := range j.roles {
+			missing[name] = true
+		}
+	}
+	of := metav1.ListOptions{LabelSelector: group.LabelPart + "=" + group.PartAPI}
+	w, err := s.kube.RbacV1().ClusterRoles().Watch(ctx, of) // begins with those that are there
+	if err != nil {
+		return err
+	}
+	defer w.Stop()
+	for len(missing) > 0 {
+		e, ok := <-w.ResultChan()
+		if !ok {
+			return fmt.Errorf("%d roles were not made: %w", len(missing), ctx.Err())
+		}
+		if o, ok := e.Object.(*rbacv1.ClusterRole); ok {
+			delete(missing, o.Name)
+		}
+	}
+	return nil
 }
 
 // approve publishes the plans at once and waits until every operator is Succeeded, and what they replace is gone.
@@ -77,6 +118,7 @@ func (s *spoke) measured(jobs []job) result {
 	before, requests := settled(s.tb, s.kube), s.traffic.count()
 	took, err := s.approve(s.tb.Context(), jobs)
 	must(s.tb, err)
+	must(s.tb, s.awaitRoles(s.tb.Context(), jobs))
 	spent := s.traffic.count() - requests
 	return result{took: took, server: settled(s.tb, s.kube).minus(before), requests: spent}
 }
@@ -87,7 +129,8 @@ func measureChandler(b *testing.B, set []entry) result {
 	s := newSpoke(b, hubtest.New(b))
 	s.start(executor.Timing{})
 	r := s.measured(s.jobs(set, entry.head))
-	b.Logf("%d operators: %s; %d requests: %s", len(set), r.took.Round(time.Millisecond), r.requests, s.traffic)
+	b.Logf("%d operators: %s; %d requests of the executor: %s", len(set), r.took.Round(time.Millisecond), r.requests, s.traffic.tally())
+	b.Logf("of all clients: %s", r.server.requests)
 	s.end()
 	return r
 }
@@ -108,6 +151,7 @@ func measureFloor(b *testing.B, set []entry) result {
 	must(b, f.install(b.Context(), objects))
 	r := result{took: time.Since(began), server: settled(b, kube).minus(before)}
 	b.Logf("floor of %d operators, %d objects: %s", len(set), len(objects), r.took.Round(time.Millisecond))
+	b.Logf("of all clients: %s", r.server.requests)
 	must(b, c.Stop())
 	return r
 }
@@ -180,7 +224,11 @@ func measureSpread(b *testing.B, parts [][]entry) result {
 		})
 	}
 	must(b, g.Wait())
-	r := result{took: time.Since(began), server: totals(b, spokes).minus(before), requests: requestsOf(spokes) - requests}
+	took := time.Since(began)
+	for i, s := range spokes {
+		must(b, s.awaitRoles(b.Context(), all[i]))
+	}
+	r := result{took: took, server: totals(b, spokes).minus(before), requests: requestsOf(spokes) - requests}
 	for _, s := range spokes {
 		s.end()
 	}
@@ -197,8 +245,7 @@ func requestsOf(spokes []*spoke) (n int) {
 func totals(tb testing.TB, spokes []*spoke) (sum usage) {
 	tb.Helper()
 	for _, s := range spokes {
-		u := settled(tb, s.kube)
-		sum.cpu, sum.resident, sum.requests = sum.cpu+u.cpu, sum.resident+u.resident, sum.requests+u.requests
+		sum = sum.plus(settled(tb, s.kube))
 	}
 	return sum
 }
@@ -255,7 +302,7 @@ func measureUpgrade(b *testing.B, set []entry) result {
 		csv, err := c.CSV()
 		must(b, err)
 		p := s.Plan(e.Package, e.Package, hubtest.Bundle{Content: c, Replaces: old[i].csv})
-		next = append(next, job{ns: e.Package, csv: csv.Name, replaced: old[i].csv, plan: p})
+		next = append(next, job{ns: e.Package, csv: csv.Name, replaced: old[i].csv, plan: p, roles: rolesOf(csv)})
 	}
 	r := s.measured(next)
 	b.Logf("upgrade of %d operators: %s; %d requests", len(set), r.took.Round(time.Millisecond), r.requests)

@@ -3,8 +3,10 @@ package bundles_test
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -21,15 +23,45 @@ import (
 type usage struct {
 	cpu      float64 // seconds
 	resident float64 // bytes, now
-	requests float64
+	requests tally   // of all clients
 }
 
 func (u usage) minus(v usage) usage {
-	return usage{cpu: u.cpu - v.cpu, resident: u.resident, requests: u.requests - v.requests}
+	requests := tally{}
+	for what, n := range u.requests {
+		requests[what] = n - v.requests[what]
+	}
+	return usage{cpu: u.cpu - v.cpu, resident: u.resident, requests: requests}
+}
+
+func (u usage) plus(v usage) usage {
+	requests := tally{}
+	for _, one := range []tally{u.requests, v.requests} {
+		for what, n := range one {
+			requests[what] += n
+		}
+	}
+	return usage{cpu: u.cpu + v.cpu, resident: u.resident + v.resident, requests: requests}
+}
+
+// tally counts requests by verb and resource.
+type tally map[string]float64
+
+// String lists the most frequent ones first.
+func (t tally) String() string {
+	keys := slices.SortedFunc(maps.Keys(t), func(a, b string) int { return cmp.Or(cmp.Compare(t[b], t[a]), strings.Compare(a, b)) })
+	var out []string
+	for _, what := range keys {
+		if t[what] > 0 {
+			out = append(out, fmt.Sprintf("%s %.0f", what, t[what]))
+		}
+	}
+	return strings.Join(out, ", ")
 }
 
 // usageOf reads the API server's own metrics.
 func usageOf(ctx context.Context, kube kubernetes.Interface) (u usage, err error) {
+	u.requests = tally{}
 	raw, err := kube.Discovery().RESTClient().Get().AbsPath("/metrics").Do(ctx).Raw()
 	if err != nil {
 		return u, err
@@ -38,27 +70,37 @@ func usageOf(ctx context.Context, kube kubernetes.Interface) (u usage, err error
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		name, value, ok := strings.Cut(lines.Text(), " ")
-		if !ok || strings.HasPrefix(name, "#") {
-			continue
-		}
-		var into *float64
-		switch {
-		case name == "process_cpu_seconds_total":
-			into = &u.cpu
-		case name == "process_resident_memory_bytes":
-			into = &u.resident
-		case strings.HasPrefix(name, "apiserver_request_total{"):
-			into = &u.requests
-		default:
+		if !ok || !slices.ContainsFunc([]string{"process_cpu", "process_resident", requestTotal}, func(of string) bool { return strings.HasPrefix(name, of) }) {
 			continue
 		}
 		n, err := strconv.ParseFloat(value, 64)
 		if err != nil {
 			return u, fmt.Errorf("metric %s: %w", name, err)
 		}
-		*into += n
+		switch {
+		case name == "process_cpu_seconds_total":
+			u.cpu = n
+		case name == "process_resident_memory_bytes":
+			u.resident = n
+		case strings.HasPrefix(name, requestTotal):
+			what := label(name, "verb") + " " + label(name, "resource")
+			if sub := label(name, "subresource"); sub != "" {
+				what += "/" + sub
+			}
+			u.requests[what] += n
+		}
 	}
 	return u, lines.Err()
+}
+
+// requestTotal begins the lines that count the API server's requests.
+const requestTotal = "apiserver_request_total{"
+
+// label returns the value of a label, but for the first one, of a metric.
+func label(metric, name string) string {
+	_, rest, _ := strings.Cut(metric, ","+name+`="`)
+	value, _, _ := strings.Cut(rest, `"`)
+	return value
 }
 
 const (
@@ -91,7 +133,7 @@ func settled(tb testing.TB, kube kubernetes.Interface) usage {
 // traffic counts the requests of one client by verb and resource.
 type traffic struct {
 	mu sync.Mutex
-	by map[string]int
+	by tally
 	n  int
 }
 
@@ -119,7 +161,7 @@ func (t *traffic) note(r *http.Request) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.by == nil {
-		t.by = map[string]int{}
+		t.by = tally{}
 	}
 	t.by[verb+" "+resourceIn(r.URL.Path)]++
 	t.n++
@@ -151,23 +193,9 @@ func (t *traffic) count() int {
 	return t.n
 }
 
-// String lists the most frequent requests.
-func (t *traffic) String() string {
+// tally is what was counted so far.
+func (t *traffic) tally() tally {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var keys []string
-	for k := range t.by {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, func(a, b string) int {
-		if t.by[a] != t.by[b] {
-			return t.by[b] - t.by[a]
-		}
-		return strings.Compare(a, b)
-	})
-	var b strings.Builder
-	for _, k := range keys {
-		fmt.Fprintf(&b, "%s %d, ", k, t.by[k])
-	}
-	return strings.TrimSuffix(b.String(), ", ")
+	return maps.Clone(t.by)
 }

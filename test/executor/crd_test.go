@@ -134,7 +134,7 @@ func testInvalidObjects(t *testing.T, d *defined) {
 	d.finishes(t, d.ns, p, two.csv())
 }
 
-// testStoredVersion: R-CRD-3. A version that is stored does not go; after a migration of what is stored it does, and the change
+// testStoredVersion: R-CRD-3, R-MT-3. A version that is stored does not go; after a migration of what is stored it does, and the change
 // of the definition is what has the plan looked at again.
 func testStoredVersion(t *testing.T, d *defined) {
 	one, content := d.bundle("1.0.0", "", served{"v1", anySize, true}, served{"v2", anySize, false})
@@ -154,7 +154,7 @@ func testStoredVersion(t *testing.T, d *defined) {
 	d.finishes(t, d.ns, p, two.csv())
 }
 
-// testSeveralOwners: R-CRD-2a. What another operator's users use is not taken away, and that operator is named.
+// testSeveralOwners: R-CRD-2a, R-MT-3. What another operator's users use is not taken away, and that operator is named.
 func testSeveralOwners(t *testing.T, d *defined) {
 	both := []served{{"v1", anySize, true}, {"v2", anySize, false}}
 	one, content := d.bundle("1.0.0", "", both...)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,9 +13,11 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/services/installer/executor"
 )
 
 // process is an executor in a process of its own.
@@ -176,4 +179,52 @@ func (b *bed) state(ctx context.Context, state, reason string) error {
 		return fmt.Errorf("report %+v: %w", r, err)
 	}
 	return nil
+}
+
+// TestLetGo: in a cluster that is Chandler's no more nobody is kept from writing; what is installed stays. One that comes
+// back keeps others out again.
+func TestLetGo(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	stop := b.start(b.config("one"))
+	o := operator{name: "tide", version: "1.0.0"}
+	p := b.plan("ops", "tide", planned{content: o.content(t)})
+	b.want("ops", p)
+	b.finishes(t, "ops", p, o.csv())
+	admin, err := dynamic.NewForConfig(b.cluster.RESTConfig())
+	must(t, err)
+	mirrors, operators := admin.Resource(csvs).Namespace("ops"), admin.Resource(installedOperators()).Namespace("ops")
+	edits := 0
+	edit := func(ctx context.Context, of dynamic.ResourceInterface) error {
+		edits++ // one that changes nothing would be let in
+		_, err := of.Patch(ctx, o.csv(), types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"labels":{"edit":"%d"}}}`, edits), metav1.PatchOptions{})
+		return err
+	}
+	kept := func(ctx context.Context) error {
+		for _, of := range []dynamic.ResourceInterface{mirrors, operators} {
+			if err := edit(ctx, of); err == nil || !strings.Contains(err.Error(), "denied request") {
+				return fmt.Errorf("an edit is not refused: %w", errors.Join(errors.New("answer"), err))
+			}
+		}
+		return nil
+	}
+	shows(t, mirrors, o.csv(), there)
+	await(t, "others to be kept out", kept)
+	stop()
+	for range 2 { // each that served the cluster does it
+		must(t, executor.LetGo(t.Context(), b.cluster.RESTConfig()))
+	}
+	await(t, "others to be let in", func(ctx context.Context) error { return errors.Join(edit(ctx, mirrors), edit(ctx, operators)) })
+	for name, there := range map[string]bool{memoryPolicy: false, "chandler-mirror.chandler-fleet.io": false, "chandler-fence.chandler-fleet.io": true} {
+		if _, err := admin.Resource(policies).Get(t.Context(), name, metav1.GetOptions{}); (err == nil) != there {
+			t.Errorf("policy %s: %v", name, err)
+		}
+	}
+	_, err = b.kube.AppsV1().Deployments("ops").Get(t.Context(), "tide-controller", metav1.GetOptions{})
+	must(t, err)
+	b.start(b.config("one"))
+	await(t, "others to be kept out again", kept)
+	must(t, admin.Resource(policies).Delete(t.Context(), "chandler-mirror.chandler-fleet.io", metav1.DeleteOptions{}))
+	shows(t, admin.Resource(policies), "chandler-mirror.chandler-fleet.io", there)
+	await(t, "others to be kept out once more", kept)
 }

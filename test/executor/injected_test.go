@@ -32,6 +32,7 @@ func TestFaultsAtEveryStep(t *testing.T) {
 	cfg := b.config("one")
 	cfg.REST = l.config(p.config())
 	cfg.REST.Timeout = 1500 * time.Millisecond
+	cfg.Timing.Pause = 300 * time.Millisecond // what is tried again comes often, and its waits add up
 	b.start(cfg)
 	names := []string{"undisturbed"}
 	for _, f := range faults {

@@ -10,6 +10,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -138,6 +139,7 @@ func (m mirrored) testCSV(t *testing.T) {
 		t.Errorf("owned by %v", r)
 	}
 	m.refusesEdits(t, m.csvs(), first)
+	m.refusesLabel(t)
 	first = shows(t, m.csvs(), name, there)
 
 	// A look in which nothing changed writes nothing; a delete uninstalls nothing.
@@ -209,6 +211,27 @@ func (m mirrored) refusesEdits(t *testing.T, shown dynamic.ResourceInterface, o 
 	shows(t, shown, o.GetName(), func(live *unstructured.Unstructured) bool {
 		return seen(live, "spec", "replaces") == "" && seen(live, "status", "phase") == "Succeeded" && live.GetAnnotations()["olm.targetNamespaces"] == "ops"
 	})
+}
+
+// refusesLabel: what Chandler overwrites and removes is told by a label, which nobody else gives.
+func (m mirrored) refusesLabel(t *testing.T) {
+	t.Helper()
+	own := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion", "metadata": map[string]any{"name": "mine.v1"}, "spec": map[string]any{"displayName": "mine"},
+	}}
+	_, err := m.csvs().Create(t.Context(), own, metav1.CreateOptions{})
+	must(t, err)
+	_, err = m.csvs().Patch(t.Context(), "mine.v1", types.MergePatchType, []byte(`{"metadata":{"labels":{"chandler-fleet.io/mirror":"ops"}}}`), metav1.PatchOptions{})
+	other := own.DeepCopy()
+	other.SetName("other.v1")
+	other.SetLabels(map[string]string{"chandler-fleet.io/mirror": "ops"})
+	_, made := m.csvs().Create(t.Context(), other, metav1.CreateOptions{})
+	for what, err := range map[string]error{"put on": err, "brought": made} {
+		if err == nil || !strings.Contains(err.Error(), "leave it out") {
+			t.Errorf("a label that is %s: %v", what, err)
+		}
+	}
+	must(t, m.csvs().Delete(t.Context(), "mine.v1", metav1.DeleteOptions{}))
 }
 
 // testCondition: R-COND-1, R-COND-2: each operator has one, which its service account may write and nobody's writing is
@@ -335,14 +358,24 @@ func (m mirrored) copiesEvent(ctx context.Context) error {
 
 // testOLM: where OLM runs, nothing is done and the cluster says why; it goes on by itself when OLM is gone.
 func (m mirrored) testOLM(t *testing.T) {
+	m.namespace(t, "tenant")
+	m.olm(t, "tenant", 1) // anybody may call a Deployment so
 	m.namespace(t, "olm")
-	m.olm(t, 1)
+	m.looked(t, m.scope("ops"))
+	must(t, m.state(t.Context(), "Connected", ""))
+	role := metav1.ObjectMeta{Name: "operator-lifecycle-manager"}
+	_, err := m.kube.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
+		ObjectMeta: role, Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Name: "olm-operator", Namespace: "olm"}},
+		RoleRef: rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: "cluster-admin"},
+	}, metav1.CreateOptions{})
+	must(t, err)
+	m.olm(t, "olm", 1)
 	await(t, "the cluster's reason", func(ctx context.Context) error { return m.state(ctx, "Connected", "OLMRunning") })
 	two := operator{name: "tide", version: "2.0.0", replaces: m.operator.csv(), group: "tide.sea.test"}
 	p := m.plan("ops", "tide", planned{content: two.content(t), replaces: m.operator.csv()})
 	m.want("ops", p)
 	r := m.awaitPlan("ops", p.ID, blocked("OLMRunning"))
-	if r.Class != "stopped" || !strings.Contains(r.Message, "olm/olm-operator") {
+	if r.Class != "stopped" || !strings.Contains(r.Message, "olm/olm-operator, whose service account olm-operator may write") || strings.Contains(r.Message, "tenant/") {
 		t.Errorf("told: %+v", r)
 	}
 	must(t, m.csvs().Delete(t.Context(), m.operator.csv(), metav1.DeleteOptions{}))
@@ -361,15 +394,15 @@ func (m mirrored) testOLM(t *testing.T) {
 	await(t, "the cluster without a reason again", func(ctx context.Context) error { return m.state(ctx, "Connected", "") })
 }
 
-func (m mirrored) olm(t *testing.T, replicas int32) {
+func (m mirrored) olm(t *testing.T, namespace string, replicas int32) {
 	t.Helper()
 	labels := map[string]string{"app": "olm-operator"}
-	_, err := m.kube.AppsV1().Deployments("olm").Create(t.Context(), &appsv1.Deployment{
+	_, err := m.kube.AppsV1().Deployments(namespace).Create(t.Context(), &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: "olm-operator", Labels: labels},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "olm", Image: "registry.example.com/olm:1"}}},
+				ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{ServiceAccountName: "olm-operator", Containers: []corev1.Container{{Name: "olm", Image: "registry.example.com/olm:1"}}},
 			},
 		},
 	}, metav1.CreateOptions{})

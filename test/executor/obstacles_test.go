@@ -60,7 +60,7 @@ func (b *bed) finishes(t *testing.T, ns string, p protocol.Plan, csv string) pro
 	return b.awaitCSV(ns, csv, reached("Succeeded"))
 }
 
-// testGroups: R-IP-42.
+// testGroups: R-IP-42, R-OG-11.
 func testGroups(t *testing.T, b *bed, ns string) {
 	t.Helper()
 	o, content := simple(t, ns)

@@ -33,7 +33,7 @@ func TestRemoval(t *testing.T) {
 	dyn, err := dynamic.NewForConfig(b.cluster.RESTConfig())
 	must(t, err)
 	for name, test := range map[string]func(*testing.T, *removed){
-		"un-default": testRemovalLeavesData, "un-crds": testRemovalWithData, "un-needed": testRemovalOfWhatIsNeeded, "un-changed": testRemovalChanged,
+		"un-default": testRemovalLeavesData, "un-crds": testRemovalWithData, "un-needed": testRemovalOfWhatIsNeeded, "un-changed": testRemovalChanged, "un-anew": testRemovalOfAnother,
 		"un-shared": testRemovalSpares, "un-unknown": testRemovalOfUnknown, "un-stop": testRemovalStops, "un-hand": testRemovalByHand, "un-before": testRemovalSparesBefore, "un-terminating": testRemovalTerminating,
 	} {
 		t.Run(name, func(t *testing.T) { //nolint:paralleltest // see above
@@ -113,6 +113,25 @@ func (r *removed) refused(x protocol.Removal, reason string) protocol.RemovalRep
 		r.t.Errorf("refused for %s (%s), want %s", m.Reason, m.Message, reason)
 	}
 	return m
+}
+
+// testRemovalOfAnother: what was shown was to go; its namesake that was installed since is not (R-UNI-1).
+func testRemovalOfAnother(t *testing.T, r *removed) {
+	r.install()
+	before := r.show()
+	shown, err := removal.Digest(before)
+	must(t, err)
+	must(t, r.dyn.Resource(installedOperators()).Namespace(r.ns).Delete(t.Context(), r.csv(), metav1.DeleteOptions{}))
+	s := r.scope(r.ns)
+	s.Plans, s.Installed = nil, []protocol.Installed{{CSV: r.csv(), Plan: r.plan.ID}}
+	r.publish(s)
+	r.awaitCSV(r.ns, r.csv(), func(c protocol.CSVReport) bool { return c.Removed })
+	again := r.install()
+	if now := r.show(); now.UID == before.UID || now.UID != again.UID {
+		t.Errorf("shown of %s, then of %s; the one that is there is %s", before.UID, now.UID, again.UID)
+	}
+	r.refused(r.ask(string(shown)), removal.RefusedChanged)
+	r.awaitCSV(r.ns, r.csv(), reached("Succeeded"))
 }
 
 func (r *removed) gauges() dynamic.ResourceInterface {

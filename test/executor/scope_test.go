@@ -38,7 +38,7 @@ func TestScopes(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, *scoped){
 		"scope-1": testScopedInstall, "scope-2-3": testUnscoped, "scope-4": testAccountAdded, "scope-5-rights": testRightsTaken,
 		"scope-5-other": testAnotherAccount, "scope-6": testAccountRemoved, "scope-missing": testAccountMissing, "scope-fence": testAccountFenced,
-		"scope-check": testPlanCheck, "scope-targets": testTargetsCovered,
+		"scope-check": testPlanCheck, "scope-targets": testTargetsCovered, "scope-later": testLaterTargets,
 	} {
 		t.Run(name, func(t *testing.T) { //nolint:paralleltest // see above
 			s := &scoped{bed: b.on(t), t: t, ns: name}
@@ -211,7 +211,7 @@ func (s *scoped) onlyThrough(account string) {
 }
 
 // 1: every install of a new group with an account is limited to it; granting what is missing lets it go on (R-IP-40), and
-// what is written is written through the account, but for what must not be (R-OG-61, R-OG-63).
+// what is written is written through the account, but for what must not be (R-OG-61, R-IP-21, R-OG-63).
 func testScopedInstall(t *testing.T, s *scoped) {
 	s.account("installer")
 	s.name("installer")
@@ -421,4 +421,81 @@ func testTargetsCovered(t *testing.T, s *scoped) {
 	if !strings.Contains(r.Message, `cannot get resource "configmaps" in API group "" in the namespace "default"`) || strings.Contains(r.Message, "deployments") {
 		t.Errorf("got %s, want the operator's rights in default alone", r.Message)
 	}
+}
+
+// testLaterTargets: a target that the group gets later is given to an operator when its account has there what is given, and
+// not before; the operator runs for the others meanwhile (R-OG-60), and keeps what it was given (R-OG-64).
+func testLaterTargets(t *testing.T, s *scoped) {
+	s.account("installer")
+	s.name("installer")
+	revoke := s.grant("installer")
+	o, _ := s.install()
+	other := s.ns + "-other"
+	s.namespace(t, other)
+	p := s.scope(s.ns)
+	p.OperatorGroup.Spec.TargetNamespaces = []string{s.ns, other}
+	s.publish(p)
+	forbidden := func(r protocol.ScopeReport) bool {
+		return r.Group != nil && slices.ContainsFunc(r.Group.Conditions, func(c protocol.GroupCondition) bool {
+			return c.Type == protocol.GroupForbidden && strings.Contains(c.Message, o.csv()+" ("+other+")") && strings.Contains(c.Message, "in "+other+": configmaps get,list")
+		})
+	}
+	s.told("the target that its account has nothing in", forbidden)
+	roles := func(ctx context.Context) int {
+		list, err := s.kube.RbacV1().Roles(other).List(ctx, metav1.ListOptions{LabelSelector: "olm.owner=" + o.csv()})
+		must(t, err)
+		return len(list.Items)
+	}
+	if n := roles(t.Context()); n != 0 {
+		t.Errorf("%d roles were written there", n)
+	}
+	s.serves(o, s.ns)
+	s.awaitCSV(s.ns, o.csv(), reached("Succeeded"))
+
+	rbac, meta := s.kube.RbacV1(), metav1.ObjectMeta{Name: "installer"}
+	reads := []rbacv1.PolicyRule{{Verbs: []string{"get", "list"}, APIGroups: []string{""}, Resources: []string{"configmaps"}}}
+	_, err := rbac.Roles(other).Create(t.Context(), &rbacv1.Role{ObjectMeta: meta, Rules: reads}, metav1.CreateOptions{})
+	must(t, err)
+	_, err = rbac.RoleBindings(other).Create(t.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: meta, Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Name: "installer", Namespace: s.ns}},
+		RoleRef: rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "Role", Name: "installer"},
+	}, metav1.CreateOptions{})
+	must(t, err)
+	s.told("nothing in the way", func(r protocol.ScopeReport) bool {
+		return r.Group != nil && !forbidden(r) && len(r.Group.Conditions) == 0
+	})
+	s.serves(o, s.ns+","+other)
+	if n := roles(t.Context()); n != 1 {
+		t.Errorf("%d roles are there", n)
+	}
+	revoke()
+	must(t, rbac.RoleBindings(other).Delete(t.Context(), "installer", metav1.DeleteOptions{}))
+	s.stillRuns(o)
+	if n := roles(t.Context()); n != 1 {
+		t.Errorf("%d roles are there after its account lost them", n)
+	}
+}
+
+// told waits for a report of the namespace.
+func (s *scoped) told(what string, ok func(protocol.ScopeReport) bool) {
+	s.t.Helper()
+	await(s.t, what, func(ctx context.Context) error {
+		r, found, err := s.report(ctx, s.ns)
+		if err != nil || !found || !ok(r) {
+			return fmt.Errorf("the report is %+v, %w", r.Group, err)
+		}
+		return nil
+	})
+}
+
+// serves waits until the pods of an operator are told of its targets.
+func (s *scoped) serves(o operator, targets string) {
+	s.t.Helper()
+	await(s.t, "the targets of "+o.csv(), func(ctx context.Context) error {
+		d, err := s.kube.AppsV1().Deployments(s.ns).Get(ctx, s.ns+"-controller", metav1.GetOptions{})
+		if err == nil && d.Spec.Template.Annotations["olm.targetNamespaces"] != targets {
+			err = fmt.Errorf("they are %s", d.Spec.Template.Annotations["olm.targetNamespaces"])
+		}
+		return err
+	})
 }

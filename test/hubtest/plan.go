@@ -56,8 +56,10 @@ func (h *Hub) Plan(ns, component string, bundles ...Bundle) protocol.Plan {
 	p.Digest = string(d)
 	p.Document, err = digest.Canonical(doc)
 	must(h.tb, err)
+	operators, err := protocol.Granted(doc.Bundles, p.Configs)
+	must(h.tb, err)
 	p.Grant, err = protocol.Grant{
-		Plan: p.ID, Digest: p.Digest, Cluster: h.ClusterID, Namespace: ns, Account: s.OperatorGroup.Spec.ServiceAccountName, Expires: time.Now().Add(grantedFor),
+		Plan: p.ID, Digest: p.Digest, Operators: operators, Cluster: h.ClusterID, Namespace: ns, Account: s.OperatorGroup.Spec.ServiceAccountName, Expires: time.Now().Add(grantedFor),
 	}.Sign(h.Key)
 	must(h.tb, err)
 	return p

@@ -238,8 +238,8 @@ func applyDocument(ctx context.Context, c *client.Client, cluster string, d olm.
 func applySubscription(ctx context.Context, c *client.Client, r client.Ref, want model.SubscriptionSpec) (string, error) {
 	have, err := c.Subscription(ctx, r)
 	if client.IsStatus(err, http.StatusNotFound) {
-		_, err = c.CreateSubscription(ctx, r, want)
-		return created, err
+		made, err := c.CreateSubscription(ctx, r, want)
+		return warned(created, made.Warnings), err
 	}
 	if err != nil {
 		return "", err
@@ -247,8 +247,22 @@ func applySubscription(ctx context.Context, c *client.Client, r client.Ref, want
 	if sameSubscription(have.Spec, want) {
 		return unchanged, nil
 	}
-	_, err = c.ChangeSubscription(ctx, r, want)
-	return configured, err
+	changed, err := c.ChangeSubscription(ctx, r, want)
+	return warned(configured, changed.Warnings), err
+}
+
+// warned is what was done, with what it may lack.
+func warned(did string, texts []string) string {
+	return strings.Join(append([]string{did}, warnings(texts)...), "\n  ")
+}
+
+// warnings are sentences as the command line warns with them.
+func warnings(texts []string) []string {
+	out := make([]string, len(texts))
+	for i, t := range texts {
+		out[i] = "warning: " + t
+	}
+	return out
 }
 
 // sameSubscription compares what two specs mean: approval has a default, config is JSON.

@@ -55,6 +55,13 @@ warned.sea.test: it may be changed and changed back
   - no longer served in v0`,
 			"bad.sea.test may not be changed; oneway.sea.test cannot be changed back without loss (chandler plan check)",
 		},
+		"APIs that go (R-CSV-61)": {
+			model.PlanCheck{Ready: true, RemovedAPIs: []model.RemovedAPI{
+				{Group: "policy", Version: "v1beta1", Kind: "PodDisruptionBudget", Removed: "1.25", For: "PodDisruptionBudget ports/web"},
+			}},
+			"Nothing stands in the way.\n\nNot served any more after the next upgrade of Kubernetes:\n  - policy/v1beta1 PodDisruptionBudget, gone in 1.25, for PodDisruptionBudget ports/web",
+			"nothing stands in the way; 1 use of APIs that the next version of Kubernetes drops",
+		},
 		"one way, and ready": {
 			model.PlanCheck{Ready: true, CRDs: []model.CRDVerdict{{CRD: "oneway.sea.test", Safe: true, Irreversible: []string{"x"}}}},
 			"Nothing stands in the way.\n\noneway.sea.test: it may be changed but not changed back without loss\n  - cannot be undone: x",

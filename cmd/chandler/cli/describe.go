@@ -105,6 +105,7 @@ func (p *page) cluster(c model.Cluster) {
 	if c.HolderEpoch > 0 {
 		p.line("Holder epoch", strconv.FormatInt(c.HolderEpoch, 10))
 	}
+	p.line("Cloud tokens", c.TokenAuth)
 	p.line("Mirror", c.Settings.Mirror)
 	p.line("Drift", c.Settings.Drift)
 	p.when("Registered", c.RegisteredAt)
@@ -113,6 +114,9 @@ func (p *page) cluster(c model.Cluster) {
 		p.row(u.Reason, u.Message)
 		for _, o := range u.Operators {
 			p.row(o.Namespace+"/"+o.Name, "up to "+o.MaxVersion)
+		}
+		for _, r := range u.RemovedAPIs {
+			p.row(r.For, removedKind(r)+" is gone in Kubernetes "+r.Removed)
 		}
 	}
 }
@@ -241,6 +245,7 @@ func (p *page) installPlan(v model.InstallPlan) {
 		p.row(b.CSV, b.Version, or(b.Channel, none), b.Catalog, or(b.Replaces, none), story.Why(b))
 	}
 	p.changes(v.Changes)
+	p.removedAPIs(v.RemovedAPIs)
 	p.steps(v.Document)
 	p.line("Steps", strconv.Itoa(v.Steps))
 }

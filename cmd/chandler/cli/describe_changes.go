@@ -289,6 +289,7 @@ func (p *page) operatorDetails(d model.OperatorDetails) {
 			p.drift(x)
 		}
 	}
+	p.removedAPIs(d.RemovedAPIs)
 	if len(d.Components) > 0 {
 		p.section("Components")
 		p.row("KIND", "NAMESPACE", "NAME", "STATUS", "MESSAGE")
@@ -296,6 +297,31 @@ func (p *page) operatorDetails(d model.OperatorDetails) {
 			p.row(c.Kind, or(c.Namespace, none), c.Name, or(c.Status, none), c.Message)
 		}
 	}
+	if d.LeftOut != nil {
+		p.section("Not listed, since the cluster's report would not fit into a message")
+		p.row(leftOutText(*d.LeftOut))
+	}
+}
+
+// leftOutText counts what a report went without.
+func leftOutText(c protocol.Cut) string {
+	var parts []string
+	for _, part := range []struct {
+		n    int
+		word string
+	}{
+		{c.Components, "component"},
+		{c.Drifts, "drifted object"},
+		{c.Fields, "difference"},
+		{c.Requirements, "requirement"},
+		{c.Messages, "text"},
+		{c.History, "transition"},
+	} {
+		if part.n > 0 {
+			parts = append(parts, plural(part.n, part.word))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 func (p *page) drift(x protocol.Drift) {
@@ -310,7 +336,40 @@ func (p *page) drift(x protocol.Drift) {
 		what += ", written by " + x.Manager
 	}
 	p.row(x.String(), what)
+	if x.Reason != "" {
+		p.row("", "", x.Reason)
+	}
 	for _, f := range x.Fields {
 		p.row("", f.Path, "want "+or(string(f.Want), none)+", have "+or(string(f.Have), none))
+	}
+}
+
+// removedHeading stands above APIs that the next version drops.
+const removedHeading = "Not served any more after the next upgrade of Kubernetes:"
+
+// removedKind is a kind as kubectl explain's --api-version has it.
+func removedKind(r model.RemovedAPI) string {
+	return strings.TrimPrefix(r.Group+"/"+r.Version, "/") + " " + r.Kind
+}
+
+// removedAPIs warns of APIs that the next version drops (R-CSV-61).
+func (p *page) removedAPIs(list []model.RemovedAPI) {
+	if len(list) == 0 {
+		return
+	}
+	p.section(strings.TrimSuffix(removedHeading, ":"))
+	for _, r := range list {
+		p.row(removedKind(r), "gone in "+r.Removed, r.For)
+	}
+}
+
+// removed warns of APIs that the next version drops (R-CSV-61).
+func (t *prose) removed(list []model.RemovedAPI) {
+	if len(list) == 0 {
+		return
+	}
+	t.heading(removedHeading)
+	for _, r := range list {
+		t.put("  - ", fmt.Sprintf("%s, gone in %s, for %s", removedKind(r), r.Removed, r.For))
 	}
 }

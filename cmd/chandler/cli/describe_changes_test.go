@@ -8,10 +8,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/chandler-fleet/chandler/libs/catalog/compare"
+	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
-// TestChangesAreSentences: an approver reads what an upgrade changes, in words.
+// TestChangesAreSentences: an approver reads what an upgrade changes, in words, and an auditor which rights it gains (R-NAD-7).
 func TestChangesAreSentences(t *testing.T) {
 	t.Parallel()
 	d := compare.Difference{
@@ -100,5 +101,18 @@ func TestRevisionsAreSentences(t *testing.T) {
 	a := &app{Streams: Streams{Out: &out}}
 	if err := a.rawBlobs([]model.Blob{{Body: []byte("{\"a\":  1}")}, {Body: []byte("b: 2")}}); err != nil || out.String() != "{\"a\":  1}\nb: 2\n" {
 		t.Errorf("got %q %v", out.String(), err)
+	}
+}
+
+// TestLeftOut: what is not listed is counted, in words.
+func TestLeftOut(t *testing.T) {
+	t.Parallel()
+	for want, c := range map[string]protocol.Cut{
+		"1 component": {Components: 1},
+		"2 components, 3 drifted objects, 1 difference, 4 requirements, 5 texts, 6 transitions": {Components: 2, Drifts: 3, Fields: 1, Requirements: 4, Messages: 5, History: 6},
+	} {
+		if got := leftOutText(c); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }

@@ -338,6 +338,7 @@ func (t *prose) check(c model.PlanCheck) {
 	for _, v := range c.CRDs {
 		t.verdict(v)
 	}
+	t.removed(c.RemovedAPIs)
 }
 
 func (t *prose) rights(c model.PlanCheck) {

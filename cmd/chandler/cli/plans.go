@@ -39,11 +39,7 @@ PLAN is a name within --cluster and --namespace, cluster/namespace/name, or an i
 }
 
 func (a *app) approve(ctx context.Context, s scope, name, digest string, valid time.Duration) error {
-	c, err := a.client()
-	if err != nil {
-		return err
-	}
-	p, err := a.plan(ctx, c, s, name)
+	c, p, err := a.planNamed(ctx, s, name)
 	if err != nil {
 		return err
 	}
@@ -81,11 +77,7 @@ func (a *app) rejectCommand() *cobra.Command {
 }
 
 func (a *app) reject(ctx context.Context, s scope, name, digest string) error {
-	c, err := a.client()
-	if err != nil {
-		return err
-	}
-	p, err := a.plan(ctx, c, s, name)
+	c, p, err := a.planNamed(ctx, s, name)
 	if err != nil {
 		return err
 	}
@@ -153,11 +145,7 @@ func (a *app) check(ctx context.Context, s scope, o output, name string) error {
 	if err := checkDocument(o); err != nil {
 		return err
 	}
-	c, err := a.client()
-	if err != nil {
-		return err
-	}
-	p, err := a.plan(ctx, c, s, name)
+	c, p, err := a.planNamed(ctx, s, name)
 	if err != nil {
 		return err
 	}
@@ -214,6 +202,9 @@ func summary(c model.PlanCheck) string {
 			parts = append(parts, v.CRD+" cannot be changed back without loss")
 		}
 	}
+	if n := len(c.RemovedAPIs); n > 0 {
+		parts = append(parts, plural(n, "use")+" of APIs that the next version of Kubernetes drops")
+	}
 	switch {
 	case len(parts) == 0:
 		return "nothing stands in the way"
@@ -226,15 +217,22 @@ func summary(c model.PlanCheck) string {
 // uuidLength tells an id from a name: names of plans are shorter.
 const uuidLength = 36
 
-func (a *app) plan(ctx context.Context, c *client.Client, s scope, name string) (model.InstallPlan, error) {
+// planNamed finds the plan that a person names, and returns it with a client to go on with.
+func (a *app) planNamed(ctx context.Context, s scope, name string) (*client.Client, model.InstallPlan, error) {
+	c, err := a.client()
+	if err != nil {
+		return nil, model.InstallPlan{}, err
+	}
 	if len(name) == uuidLength {
-		return c.InstallPlan(ctx, name)
+		p, err := c.InstallPlan(ctx, name)
+		return c, p, err
 	}
 	ref, err := a.installPlans().ref(s, name)
 	if err != nil {
-		return model.InstallPlan{}, err
+		return nil, model.InstallPlan{}, err
 	}
-	return findPlan(ctx, c, ref)
+	p, err := findPlan(ctx, c, ref)
+	return c, p, err
 }
 
 func (a *app) effectsCommand() *cobra.Command {

@@ -277,7 +277,7 @@ func (a *app) showPreview(o output, p model.Preview) error {
 		return o.write(a.Out, nil, []item{{name: "preview/" + p.ID, value: p}}, true)
 	}
 	var rows [][]any
-	var lines []string
+	lines := warnings(p.Warnings)
 	for _, s := range p.Items {
 		more, sentences := foreseen.Rows(s)
 		rows, lines = append(rows, more...), append(lines, sentences...)

@@ -272,4 +272,7 @@ func (p *page) leftovers(l model.Leftovers) {
 	for _, o := range l.Objects {
 		p.row(objectText(o.Object), leftText(o))
 	}
+	if l.More > 0 {
+		p.row("and "+plural(l.More, "other object"), "not listed, since the cluster's report would not fit into a message")
+	}
 }

@@ -85,7 +85,7 @@ func TestReadList(t *testing.T) {
 	}
 }
 
-// OLM's annotation hides the global catalogs where its value is the word true, and no other (R-RES-5).
+// OLM's annotation hides the global catalogs where its value is the word true, and no other (R-RES-5, R-NAD-4).
 func TestReadExcludesGlobalCatalogs(t *testing.T) {
 	t.Parallel()
 	for value, want := range map[string]bool{"true": true, "false": false, "True": false, "": false} {

@@ -117,6 +117,9 @@ func clusterObserved(v events.ClusterObserved) string {
 	if v.KubernetesVersion != "" {
 		s += ", Kubernetes " + v.KubernetesVersion
 	}
+	if v.TokenAuth != "" {
+		s += ", tokens of " + v.TokenAuth
+	}
 	return s
 }
 

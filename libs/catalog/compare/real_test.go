@@ -1,56 +1,19 @@
 package compare_test
 
 import (
-	"encoding/json"
-	"os"
-	"path"
-	"path/filepath"
 	"slices"
-	"strings"
-	"sync"
 	"testing"
 
 	"github.com/chandler-fleet/chandler/libs/bundle"
-	"github.com/chandler-fleet/chandler/libs/catalog"
-	"github.com/chandler-fleet/chandler/libs/catalog/catalogtest"
+	"github.com/chandler-fleet/chandler/libs/catalog/catalogtest/installset"
 	"github.com/chandler-fleet/chandler/libs/catalog/compare"
 )
 
-// pair is an entry of the install set: the head of a channel and the bundle that it replaces.
-type pair struct{ Package, Head, Previous string }
-
-// installSet loads the bundles of the install set by name.
-func installSet(tb testing.TB) ([]pair, map[string]bundle.Content) {
+// upgrades are the pairs of the install set, but for the first ones of their channels.
+func upgrades(tb testing.TB) ([]installset.Pair, map[string]bundle.Content) {
 	tb.Helper()
-	few := func(name string) bool {
-		return all || path.Base(name) == "set.json" || strings.Contains(name, "/anzo-operator/") || strings.Contains(name, "/druid-operator/")
-	}
-	dir := filepath.Join(catalogtest.Unpack(tb, catalogtest.InstallSet, few), "install-set")
-	raw, err := os.ReadFile(filepath.Join(dir, "set.json"))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	var pairs []pair
-	if err := json.Unmarshal(raw, &pairs); err != nil {
-		tb.Fatal(err)
-	}
-	pairs = slices.DeleteFunc(pairs, func(p pair) bool { return p.Previous == "" }) // the first of its channel
-	var mu sync.Mutex
-	contents := map[string]bundle.Content{}
-	_, err = catalog.Load(os.DirFS(dir), catalog.Options{Keep: func(c catalog.Content) error {
-		var b bundle.Content
-		if err := json.Unmarshal(c.Canonical, &b); err != nil {
-			return err
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		contents[c.Bundle] = b
-		return nil
-	}})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return pairs, contents
+	pairs, contents := installset.Load(tb, all)
+	return slices.DeleteFunc(pairs, func(p installset.Pair) bool { return p.Previous == "" }), contents
 }
 
 // TestRealUpgrades compares fifty real operators with their predecessors. A bundle does not differ from
@@ -58,7 +21,7 @@ func installSet(tb testing.TB) ([]pair, map[string]bundle.Content) {
 // comparison would see nothing.
 func TestRealUpgrades(t *testing.T) {
 	t.Parallel()
-	pairs, contents := installSet(t)
+	pairs, contents := upgrades(t)
 	breaking, more := 0, 0
 	for _, p := range pairs {
 		from, to := contents[p.Previous], contents[p.Head]
@@ -91,7 +54,7 @@ func TestRealUpgrades(t *testing.T) {
 }
 
 func BenchmarkUpgrades(b *testing.B) {
-	pairs, contents := installSet(b)
+	pairs, contents := upgrades(b)
 	n := 0
 	for b.Loop() {
 		for _, p := range pairs {

@@ -14,6 +14,7 @@ type Cluster struct {
 	Message           string            `json:"message,omitempty" doc:"Sentence for people"`
 	KubernetesVersion string            `json:"kubernetesVersion,omitempty"`
 	HolderEpoch       int64             `json:"holderEpoch,omitempty" doc:"Of the executor that holds the cluster"`
+	TokenAuth         string            `json:"tokenAuth,omitempty" enum:"AWS,Azure,GCP" doc:"The cloud whose short-lived tokens operators get here: subscriptions of operators that can use them name an identity in config.env (R-TOK-1); absent where there is none"`
 	Settings          ClusterSettings   `json:"settings"`
 	PlatformUpgrade   *PlatformUpgrade  `json:"platformUpgrade,omitempty" doc:"What installed operators say of an upgrade of the platform, in answers about one cluster"`
 	RegisteredAt      time.Time         `json:"registeredAt"`
@@ -23,12 +24,14 @@ type Cluster struct {
 	Position          string            `json:"position,omitempty" doc:"Of the write, in answers to writes"`
 }
 
-// PlatformUpgrade is up to which version of the platform the installed operators let themselves be carried (R-CSV-60).
+// PlatformUpgrade is up to which version of the platform the installed operators let themselves be carried (R-CSV-60), and
+// what they use that the next one no longer serves (R-CSV-61).
 type PlatformUpgrade struct {
-	MaxVersion string          `json:"maxVersion,omitempty" example:"4.15" doc:"Lowest of the limits"`
-	Reason     string          `json:"reason" enum:"IncompatibleOperatorsInstalled,ErrorCheckingOperatorCompatibility"`
-	Message    string          `json:"message"`
-	Operators  []PlatformLimit `json:"operators" nullable:"false"`
+	MaxVersion  string          `json:"maxVersion,omitempty" example:"4.15" doc:"Lowest of the limits"`
+	Reason      string          `json:"reason" enum:"IncompatibleOperatorsInstalled,ErrorCheckingOperatorCompatibility,RemovedAPIsInUse" doc:"RemovedAPIsInUse is a warning; the others are limits"`
+	Message     string          `json:"message"`
+	Operators   []PlatformLimit `json:"operators" nullable:"false"`
+	RemovedAPIs []RemovedAPI    `json:"removedAPIs,omitempty" nullable:"false" doc:"What installed operators use and the next minor version of Kubernetes no longer serves: replace them before (R-CSV-61)"`
 }
 
 // PlatformLimit is what one installed operator says: its property olm.maxOpenShiftVersion.

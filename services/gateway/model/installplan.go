@@ -54,14 +54,15 @@ type InstallPlan struct {
 	Approved   *PlanApproval   `json:"approved,omitempty" doc:"The consent that completed the approval"`
 	PlanTerms
 	// SupersededBy is the id of the plan that took its place.
-	SupersededBy string     `json:"supersededBy,omitempty"`
-	ProposedAt   time.Time  `json:"proposedAt"`
-	StartedAt    *time.Time `json:"startedAt,omitempty"`
-	EndedAt      *time.Time `json:"endedAt,omitempty"`
-	UpdatedAt    time.Time  `json:"updatedAt"`
-	Stream       string     `json:"stream,omitempty" doc:"Id of its stream of events"`
-	Version      int64      `json:"version,omitempty" doc:"Of its stream"`
-	Position     string     `json:"position,omitempty" doc:"Of the write, in answers to writes"`
+	SupersededBy string       `json:"supersededBy,omitempty"`
+	ProposedAt   time.Time    `json:"proposedAt"`
+	StartedAt    *time.Time   `json:"startedAt,omitempty"`
+	EndedAt      *time.Time   `json:"endedAt,omitempty"`
+	UpdatedAt    time.Time    `json:"updatedAt"`
+	Stream       string       `json:"stream,omitempty" doc:"Id of its stream of events"`
+	Version      int64        `json:"version,omitempty" doc:"Of its stream"`
+	Position     string       `json:"position,omitempty" doc:"Of the write, in answers to writes"`
+	RemovedAPIs  []RemovedAPI `json:"removedAPIs,omitempty" nullable:"false" doc:"What it writes and the next minor version of Kubernetes no longer serves, in answers about one plan (R-CSV-61)"`
 	// Document and StepLog are given in answers about one plan.
 	Document json.RawMessage `json:"document,omitempty" doc:"The whole decision: bundles with reasons, and every step with its digest"`
 	StepLog  json.RawMessage `json:"stepLog,omitempty" doc:"What was done, step by step"`
@@ -168,6 +169,17 @@ type PlanCheck struct {
 	Permissions []MissingPermission `json:"permissions" nullable:"false" doc:"Rights that the account lacks"`
 	CRDs        []CRDVerdict        `json:"crds" nullable:"false" doc:"Every custom resource definition of the plan, with whether it may be changed and whether that can be undone"`
 	Obstacles   []Obstacle          `json:"obstacles" nullable:"false" doc:"What else is in the way"`
+	RemovedAPIs []RemovedAPI        `json:"removedAPIs,omitempty" nullable:"false" doc:"What the plan uses and the next minor version of Kubernetes no longer serves: a warning, in the way of nothing"`
+}
+
+// RemovedAPI is a kind of Kubernetes' own API that a cluster no longer serves once it is upgraded by one minor version, or
+// already does not (R-CSV-61).
+type RemovedAPI struct {
+	Group   string `json:"group,omitempty"`
+	Version string `json:"version"`
+	Kind    string `json:"kind"`
+	Removed string `json:"removed" example:"1.38" doc:"The first version of Kubernetes without it"`
+	For     string `json:"for,omitempty" doc:"What uses it: an object of the plan, or an installed operator as namespace/csv"`
 }
 
 // MissingPermission is one right that an account lacks.
@@ -217,6 +229,9 @@ func CheckOf(c protocol.PlanCheck) PlanCheck {
 	}
 	for _, o := range c.Obstacles {
 		out.Obstacles = append(out.Obstacles, Obstacle(o))
+	}
+	for _, r := range c.RemovedAPIs {
+		out.RemovedAPIs = append(out.RemovedAPIs, RemovedAPI(r))
 	}
 	out.Ready = safe && len(out.Permissions) == 0 && len(out.Obstacles) == 0
 	return out

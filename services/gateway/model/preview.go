@@ -82,6 +82,7 @@ type Preview struct {
 	ExpiresAt     time.Time      `json:"expiresAt" doc:"Until then it is kept and can be applied"`
 	Applicable    bool           `json:"applicable" doc:"POST /previews/{id}/apply can carry it out, once it is read to its end and while it holds"`
 	NotApplicable string         `json:"notApplicable,omitempty" doc:"Why not"`
+	Warnings      []string       `json:"warnings,omitempty" nullable:"false" doc:"What the writes would be warned of, in the answer to the question"`
 	Totals        whatif.Totals  `json:"totals" doc:"Of all pages read so far"`
 	Items         []PreviewScope `json:"items" nullable:"false" doc:"Namespaces with news, and the one that was asked about"`
 	Next          string         `json:"next,omitempty" doc:"Cursor of the next page; absent on the last"`

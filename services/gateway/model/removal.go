@@ -97,6 +97,7 @@ type Leftovers struct {
 	Removal   string     `json:"removal" doc:"Id of the request that it went with"`
 	RemovedAt time.Time  `json:"removedAt"`
 	Objects   []Leftover `json:"objects" nullable:"false" doc:"Empty where nothing was left"`
+	More      int        `json:"more,omitempty" doc:"Objects that were left and are not listed, since the cluster's report would not have fitted into a message"`
 }
 
 // LeftoverFilter chooses leftovers; empty fields choose all.

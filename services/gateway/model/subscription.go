@@ -24,6 +24,7 @@ type Subscription struct {
 	Spec      SubscriptionSpec   `json:"spec"`
 	Generated bool               `json:"generated,omitempty" doc:"Made by the resolver for a dependency"`
 	Status    SubscriptionStatus `json:"status"`
+	Warnings  []string           `json:"warnings,omitempty" nullable:"false" doc:"What it may lack, in answers to writes"`
 	CreatedAt time.Time          `json:"createdAt"`
 	UpdatedAt time.Time          `json:"updatedAt"`
 	Stream    string             `json:"stream,omitempty" doc:"Id of its stream of events"`

@@ -30,6 +30,8 @@ type Kept struct {
 	Writes   []Write
 	// NotApplicable is why it cannot be carried out; "" where it can.
 	NotApplicable string
+	// Warnings are what was warned of when it was asked; they are told once and not kept.
+	Warnings []string
 	// Bodies are commitments that nothing else has, until it is carried out.
 	Bodies []string
 

@@ -2,63 +2,22 @@ package crd_test
 
 import (
 	"encoding/json"
-	"os"
-	"path"
-	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/chandler-fleet/chandler/libs/bundle"
-	"github.com/chandler-fleet/chandler/libs/catalog"
-	"github.com/chandler-fleet/chandler/libs/catalog/catalogtest"
+	"github.com/chandler-fleet/chandler/libs/catalog/catalogtest/installset"
 	"github.com/chandler-fleet/chandler/services/installer/crd"
 )
-
-// pair is an entry of the install set: the head of a channel and the bundle that it replaces.
-type pair struct{ Package, Head, Previous string }
-
-// upgrades loads the bundles of the install set by name.
-func upgrades(t *testing.T) ([]pair, map[string]bundle.Content) {
-	t.Helper()
-	few := func(name string) bool {
-		return all || path.Base(name) == "set.json" || strings.Contains(name, "/anzo-operator/") || strings.Contains(name, "/druid-operator/")
-	}
-	dir := filepath.Join(catalogtest.Unpack(t, catalogtest.InstallSet, few), "install-set")
-	raw, err := os.ReadFile(filepath.Join(dir, "set.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var pairs []pair
-	if err := json.Unmarshal(raw, &pairs); err != nil {
-		t.Fatal(err)
-	}
-	var mu sync.Mutex
-	contents := map[string]bundle.Content{}
-	_, err = catalog.Load(os.DirFS(dir), catalog.Options{Keep: func(c catalog.Content) error {
-		var b bundle.Content
-		if err := json.Unmarshal(c.Canonical, &b); err != nil {
-			return err
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		contents[c.Bundle] = b
-		return nil
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pairs, contents
-}
 
 // TestRealDefinitions: over the definitions of fifty real operators a verdict can always be made; one that did not change
 // is safe and says nothing, however a cluster spells it (P13); and what real upgrades do is told apart.
 func TestRealDefinitions(t *testing.T) {
 	t.Parallel()
-	pairs, contents := upgrades(t)
+	pairs, contents := installset.Load(t, all)
 	judged, listed, oneWay, refused := 0, 0, 0, 0
 	for _, p := range pairs {
 		before := definitions(t, contents[p.Previous])

@@ -51,7 +51,9 @@
 // is Chandler's, so that a running operator keeps what it was given (R-OG-64). All rights that the account lacks are
 // found before the first step, the API server's check against escalation included (package rights), and so is every
 // definition whose change would hurt owners or objects (package crd). Both are a block that ends when the cause is
-// mended. Anybody may ask for the same before a plan is approved, over NATS (protocol.AskCheckPlan): nothing is written.
+// mended. Anybody may ask for the same before a plan is approved, over NATS (protocol.AskCheckPlan): nothing is written. What is not there when a plan is looked at is made, and
+// nothing of it is taken over: where somebody made it meanwhile, it is met as if it had been there, so that one question is
+// enough for an object, and none for a definition that the watch of all of them does not show.
 //
 // # What decides a phase
 //
@@ -70,6 +72,13 @@
 // the steps that it left are done when they have recovered. A renewal is the phase NeedsCertRotation: the
 // Secret, then the new CA beside the former one wherever the API server looks, then the pods. Where an operator goes
 // without a successor its CRDs are converted by name again (R-CSV-46).
+//
+// A CRD in the form of a new version keeps the conversion and the stored version that it had (serving.Keep has the table)
+// until the Deployments that are to convert answer. Only then is it written whole; only after that is the new version
+// Succeeded, and only after that the former one, with its Service, goes: at each point between somebody converts.
+// Who converts is read from the CRD as it is, so a crash at any of these points changes nothing. An operator that waits
+// behind a successor, which may be Failed for weeks, is kept up as long as it is there: its certificates are renewed,
+// and what is not its successor's by now follows the overlays, Deployments included (R-CSV-50).
 //
 // # Operator groups
 //

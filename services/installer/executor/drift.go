@@ -54,28 +54,26 @@ func watchedKinds() []watch.Kind {
 		conditions,
 		{GVK: surroundings.GVKConfigMap, Resource: "configmaps", Namespace: cluster.SystemNamespace},
 		{GVK: surroundings.GVKSecret, Resource: "secrets", Namespace: cluster.SystemNamespace, Selector: surroundings.LabelPullSecret + "=true"},
-		{GVK: surroundings.GVKProxy, Resource: "proxies", CRD: "proxies.config.openshift.io"},
+		{GVK: surroundings.GVKProxy, Resource: "proxies", CRD: "proxies.config.openshift.io", Status: true}, // the values in force stand there
 	}
 	for _, gvk := range ownedKinds() {
 		if gvk != gvkDeployment {
 			out = append(out, managed(gvk))
 		}
 	}
-	return append(out, mirrorKinds()...)
+	return slices.Concat(out, mirrorKinds(), surroundings.TokenKinds())
 }
 
 // changed wakes the namespaces that a change concerns.
 func (s *session) changed(c watch.Change) {
-	if s.mirrorChanged(c) {
+	if s.mirrorChanged(c) || s.tokensChanged(c) {
 		return
 	}
 	switch c.GVK {
 	case gvkCRD:
 		s.definitionChanged(c)
 	case cluster.GVKPolicy, cluster.GVKPolicyBinding:
-		if slices.Contains(cluster.Policies(), c.Name) {
-			s.policyTouched()
-		}
+		s.policyChanged(c)
 	case gvkNamespace:
 		s.wake(c.Name)
 		s.namespaceChanged(c.Name)
@@ -85,31 +83,32 @@ func (s *session) changed(c watch.Change) {
 	case surroundings.GVKProxy:
 		s.surroundingsChanged()
 	default:
-		if c.Namespace == cluster.SystemNamespace && (c.GVK == surroundings.GVKSecret || c.Name == surroundings.ProxyConfigMap) {
-			s.surroundingsChanged()
-			return
-		}
-		namespace := c.Owner
-		if namespace == "" {
-			namespace = c.Namespace
-		}
-		foreign := c.Moved && s.trail.Seen(namespace, c)
-		if foreign && (c.GVK == gvkAccount || c.GVK == surroundings.GVKSecret) {
-			s.around.ForgetNamespace(c.Namespace)
-		}
-		s.mirrors.ConditionTouched(c)
-		if !foreign && c.Moved && c.GVK != gvkDeployment && c.GVK != facts.GVKCondition {
-			return // our own write
-		}
-		switch c.GVK {
-		case facts.GVKCondition, gvkAccount:
-			s.facts.ForgetNamespace(namespace)
-		case certs.GVKSecret:
-			s.certificates.Forget(namespace)
-		}
-		s.wakeOnes(s.groups.Keeper.Touched(c.GVK, c.Namespace, c.Name, c.Mark))
-		s.wake(namespace)
+		s.objectChanged(c)
 	}
+}
+
+func (s *session) objectChanged(c watch.Change) {
+	if c.Namespace == cluster.SystemNamespace && (c.GVK == surroundings.GVKSecret || c.Name == surroundings.ProxyConfigMap) {
+		s.surroundingsChanged()
+		return
+	}
+	namespace := cmp.Or(c.Owner, c.Namespace)
+	foreign := c.Moved && s.trail.Seen(namespace, c)
+	if foreign && (c.GVK == gvkAccount || c.GVK == surroundings.GVKSecret) {
+		s.around.ForgetNamespace(c.Namespace)
+	}
+	s.mirrors.ConditionTouched(c)
+	if !foreign && c.Moved && c.GVK != gvkDeployment && c.GVK != facts.GVKCondition {
+		return // our own write
+	}
+	switch c.GVK {
+	case facts.GVKCondition, gvkAccount:
+		s.facts.ForgetNamespace(namespace)
+	case certs.GVKSecret:
+		s.certificates.Forget(namespace)
+	}
+	s.wakeOnes(s.groups.Keeper.Touched(c.GVK, c.Namespace, c.Name, c.Mark))
+	s.wake(namespace)
 }
 
 // surroundingsChanged has every operator look at what the cluster tells all of them.
@@ -289,6 +288,9 @@ func (w *work) corrects() bool {
 
 // compare looks at one object of an operator at rest.
 func (w *work) compare(ctx context.Context, m *member, s subject, o render.Object) error {
+	if err := w.hold(ctx, s); err != nil {
+		return err
+	}
 	want, err := w.dress(s, o)
 	if err != nil {
 		return err
@@ -308,6 +310,7 @@ func (w *work) compare(ctx context.Context, m *member, s subject, o render.Objec
 		}
 		would, err := w.client.WouldApply(ctx, want, w.manager(s.bundle.Package))
 		if err != nil { // it differs, and what would come of a write is not known
+			found.Reason = drift.Because(found.Kind, err)
 			w.noteDrift(m, found)
 			return err
 		}
@@ -320,11 +323,12 @@ func (w *work) compare(ctx context.Context, m *member, s subject, o render.Objec
 	if w.corrects() {
 		written, err := w.reapply(ctx, s, o)
 		if err != nil {
+			found.Reason = drift.Because(found.Kind, err)
 			w.noteDrift(m, found)
 			return err
 		}
 		if o.GVK == cluster.GVKCSV {
-			m.object = written
+			m.take(written)
 		}
 		found.Corrected = true
 		w.corrected(m, found)
@@ -363,29 +367,6 @@ func (w *work) steady(live *unstructured.Unstructured) error {
 	return nil
 }
 
-// drifted is one drift with the operator that it concerns.
-type drifted struct {
-	protocol.Drift
-	operator string
-}
-
-func (w *work) noteDrift(m *member, d protocol.Drift) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.drifts[w.ns] == nil {
-		w.drifts[w.ns] = map[protocol.ObjectRef]drifted{}
-	}
-	w.drifts[w.ns][d.ObjectRef] = drifted{Drift: d, operator: m.name()}
-}
-
-// forgetDrifts forgets what was told of operators that are gone.
-func (w *work) forgetDrifts() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	maps.DeleteFunc(w.drifts[w.ns], func(_ protocol.ObjectRef, d drifted) bool { return !w.lives(d.operator) })
-	w.pace.Keep(w.ns, w.lives)
-}
-
 // uncorrected are the drifts of the namespace that were only told.
 func (w *work) uncorrected() []protocol.ObjectRef {
 	w.mu.Lock()
@@ -397,4 +378,18 @@ func (w *work) uncorrected() []protocol.ObjectRef {
 		}
 	}
 	return out
+}
+
+// carryOn writes the Deployments of an operator again that is waiting for them while they are gone, or to look otherwise by
+// now: it would wait five minutes in vain. Otherwise the API server calls it once it answers.
+func (w *work) carryOn(ctx context.Context, m *member) (bool, error) {
+	deployments, err := w.deployments(ctx)
+	if err != nil {
+		return false, err
+	}
+	there := csv.Observe(m.csv.Spec.Install.Spec.Deployments, w.ownDeployments(m, deployments)).Applied
+	if !there && m.status.Phase == csv.PhaseInstalling && !w.planned(m.name()) {
+		return w.repair(ctx, m)
+	}
+	return w.takeOver(ctx, m)
 }

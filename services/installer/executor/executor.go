@@ -18,6 +18,8 @@ import (
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/hub"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/watch"
+	"github.com/chandler-fleet/chandler/services/installer/mirror"
 )
 
 // reconnectMax is the longest wait between two tries to reach a cluster.
@@ -52,6 +54,7 @@ type Timing struct {
 	Resync  time.Duration // how often a scope is looked at although no watch tells of a change; default 5 min
 	Grace   time.Duration // how long a transient failure lasts before it is reported; default 5 s
 	Backoff time.Duration // first wait after a transient failure, doubled up to a minute; default 1 s
+	Pause   time.Duration // how soon what waits, or failed, and has no back-off of its own is looked at again if no hint comes; default 5 s
 }
 
 func (t Timing) withDefaults() Timing {
@@ -67,6 +70,7 @@ func (t Timing) withDefaults() Timing {
 	def(&t.Resync, 5*time.Minute)
 	def(&t.Grace, 5*time.Second)
 	def(&t.Backoff, time.Second)
+	def(&t.Pause, 5*time.Second)
 	return t
 }
 
@@ -186,8 +190,25 @@ func (e *Executor) serve(ctx context.Context, base *cluster.Base, lease *cluster
 		return false, err
 	}
 	e.cfg.Log.InfoContext(ctx, "executor holds the cluster", "epoch", epoch, "kubernetes", version)
+	source, err := watch.NewSource(client.Watching)
+	if err != nil {
+		return false, err
+	}
 	s := newSession(e, base, client, lease, version, seen)
+	s.watcher = watch.New(source, watchedKinds(), s.changed)
+	s.watcher.Listed = s.mirrorsListed
 	return true, s.run(ctx)
+}
+
+// LetGo gives a cluster back that is Chandler's no more: nobody is kept from writing there any longer. Everything that is
+// installed stays and runs. It is asked of a cluster that no executor holds any more; one that comes back makes its
+// policies anew.
+func LetGo(ctx context.Context, config *rest.Config) error {
+	base, err := cluster.NewBase(config)
+	if err != nil {
+		return err
+	}
+	return base.LetGo(ctx, mirror.PolicyName)
 }
 
 // hold has the API server keep everybody else out of what the executor writes, and returns when it does: those of lower
@@ -289,6 +310,18 @@ func guard(ctx context.Context, log *slog.Logger, where string, do func() error)
 		}
 	}()
 	return do()
+}
+
+// backoff is the wait after the n-th failure in a row.
+func (s *session) backoff(n int) time.Duration {
+	const longest = time.Minute
+	d := s.cfg.Timing.Backoff
+	for range n - 1 {
+		if d *= 2; d >= longest {
+			return longest
+		}
+	}
+	return d
 }
 
 // keep runs what is to run until ctx ends, again after a panic.

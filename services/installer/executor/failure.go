@@ -217,3 +217,13 @@ func (w *work) waits(operator, what string) bool {
 	w.soon(wait)
 	return wait > 0
 }
+
+// later notes what could not be done now and has it tried again; what ends the session stays an error.
+func (w *work) later(ctx context.Context, what string, err error) error {
+	if err == nil || final(ctx, err) {
+		return err
+	}
+	w.cfg.Log.WarnContext(ctx, "what an operator group comes to is not as it should be", "part", what, "namespace", w.ns, "error", err)
+	w.soon(w.cfg.Timing.Pause)
+	return nil
+}

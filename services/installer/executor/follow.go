@@ -25,6 +25,7 @@ const maxTransitions = 50
 
 // Parts of the care for an operator of which each may fail for itself (work.alone).
 const (
+	partOrigin      = "where it comes from"
 	partPhase       = "phase"
 	partObjects     = "objects"
 	partLook        = "appearance" // what overlays say of its objects
@@ -49,6 +50,9 @@ type member struct {
 	csv    bundle.CSV
 	status csv.Status
 	plan   string
+	// doubted is one of which nobody knows whether the hub granted what it says (vouched): nothing is done for it.
+	doubted bool
+	granted map[string]string // annotations as they are to be
 }
 
 func parseMember(o *unstructured.Unstructured) (*member, error) {
@@ -85,6 +89,14 @@ func (m *member) report() protocol.CSVReport {
 		})
 	}
 	return r
+}
+
+// resting reports a look at a namespace in which nothing is under way: it can wait for others.
+func (w *work) resting() bool {
+	return len(w.plans.Removals) == 0 && !slices.ContainsFunc(w.plans.Plans, func(p protocol.Plan) bool {
+		x := w.execution(p.ID)
+		return x == nil || !ended(x)
+	})
 }
 
 // follow moves every ClusterServiceVersion of the namespace as far as it goes now, one written transition at a
@@ -183,6 +195,9 @@ func (w *work) load(ctx context.Context) error {
 			w.cfg.Log.WarnContext(ctx, "ClusterServiceVersion is not followed", "name", list[i].GetName(), "namespace", w.ns, "error", err)
 			continue
 		}
+		if err := w.alone(ctx, m.name(), partOrigin, w.vouched(ctx, m)); err != nil {
+			return err
+		}
 		w.members = append(w.members, m)
 	}
 	slices.SortFunc(w.members, func(a, b *member) int { return strings.Compare(a.name(), b.name()) })
@@ -233,7 +248,7 @@ func (w *work) advance(ctx context.Context) (moved bool, err error) {
 		if err := w.alone(ctx, m.name(), partPhase, err); err != nil {
 			return moved, err
 		}
-		moved = moved || went
+		moved = moved || went && err == nil // after a write that failed the others see what it left
 	}
 	return moved, nil
 }
@@ -286,7 +301,8 @@ func (w *work) saveStatus(ctx context.Context, m *member, next csv.Status) error
 	if err != nil {
 		return err
 	}
-	m.object, m.status, w.live.group.moved = written, next, true
+	m.status, w.live.group.moved = next, true
+	m.take(written)
 	return nil
 }
 
@@ -318,7 +334,7 @@ func (w *work) act(ctx context.Context) (acted bool, err error) {
 		return false, nil
 	}
 	for _, m := range w.members {
-		if w.waits(m.name(), partObjects) {
+		if m.doubted || w.waits(m.name(), partObjects) {
 			continue
 		}
 		done, err := w.actOne(ctx, m)
@@ -338,13 +354,13 @@ func (w *work) actOne(ctx context.Context, m *member) (acted bool, err error) {
 		}
 		return w.repair(ctx, m)
 	case csv.PhaseInstalling, csv.PhaseFailed:
-		return w.summon(ctx, m)
+		return w.carryOn(ctx, m)
 	case csv.PhaseDeleting:
 		err = w.remove(ctx, m)
 		return err == nil, err
 	default:
-		return false, nil
 	}
+	return false, nil
 }
 
 // repair writes again, as its plan had them and under the overlays of now, the objects of an operator that are not as
@@ -363,7 +379,7 @@ func (w *work) repair(ctx context.Context, m *member) (bool, error) {
 	}
 	if f != nil {
 		w.cfg.Log.WarnContext(ctx, "operator cannot be repaired", "csv", m.name(), "namespace", w.ns, "reason", f.reason, "message", f.message)
-		w.soon(gatePause)
+		w.soon(w.cfg.Timing.Pause)
 		return false, nil
 	}
 	for _, o := range objects {
@@ -373,7 +389,7 @@ func (w *work) repair(ctx context.Context, m *member) (bool, error) {
 		_, err := w.reapply(ctx, s, o)
 		if apierrors.IsConflict(err) {
 			w.cfg.Log.WarnContext(ctx, "operator cannot be repaired", "csv", m.name(), "namespace", w.ns, "error", err)
-			w.soon(gatePause)
+			w.soon(w.cfg.Timing.Pause)
 			return false, nil
 		}
 		if err != nil {

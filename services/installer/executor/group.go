@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,8 +16,10 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/csv"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/groups"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/preflight"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/uninstall"
 	"github.com/chandler-fleet/chandler/services/installer/group"
+	"github.com/chandler-fleet/chandler/services/installer/rights"
 )
 
 // namespacesFor is how long a look waits for the namespaces of the cluster, and the claims, at the start of a session.
@@ -29,6 +30,7 @@ type liveGroup struct {
 	group.Standing
 	one        bool     // there is exactly one group; else nothing is known of it
 	served     []string // targets beside its own namespace that exist
+	limits     groups.Limits
 	conditions []protocol.GroupCondition
 	// verdicts are what becomes of the APIs of the operators, by ClusterServiceVersion.
 	verdicts map[string]group.Verdict
@@ -56,7 +58,50 @@ func (w *work) lookAtGroup(ctx context.Context) error {
 	if len(missing) > 0 {
 		g.conditions = append(g.conditions, group.TargetsMissing(missing))
 	}
-	return w.lookAtAccount(ctx, g)
+	if err := w.lookAtAccount(ctx, g); err != nil {
+		return err
+	}
+	return w.limit(ctx, g)
+}
+
+// limit finds the targets that operators may not be given, since the accounts that they were installed through have not what
+// is to be given there (R-OG-60): a namespace that is added, or gets a label, is no grant. Of an operator of which the log is
+// gone the group's account of now is asked.
+func (w *work) limit(ctx context.Context, g *liveGroup) error {
+	scoped := func(x *cluster.Execution) bool { return x.Spec.Account != "" }
+	if w.groupAccount() == (cluster.Account{}) && !slices.ContainsFunc(w.executions, scoped) {
+		return nil
+	}
+	if err := w.load(ctx); err != nil {
+		return err
+	}
+	var list []groups.Scoped
+	for _, m := range w.members {
+		o := groups.Scoped{Name: m.name(), UID: string(m.object.GetUID()), Account: w.groupAccount()}
+		if x := w.execution(m.plan); x != nil {
+			o.Account, _ = cluster.ParseAccount(x.Spec.Account) // it is what the hub granted
+		}
+		var err error
+		if o.Own, err = render.Permissions(m.csv, w.ns); o.Account == (cluster.Account{}) || m.doubted || err != nil {
+			continue // an error is met again where its rights are kept
+		}
+		list = append(list, o)
+	}
+	targets, lacks := g.served, func(ctx context.Context, a cluster.Account, given []render.Object) (rights.Result, error) {
+		return preflight.Given(ctx, w.client, a, given)
+	}
+	if group.Global(g.Targets) {
+		targets = g.Targets
+	}
+	var err error
+	if g.limits, err = w.groups.Accounts.Limit(ctx, w.kept(), w.ns, list, targets, lacks, w.cfg.Now()); err != nil {
+		return err
+	}
+	if len(g.limits.Denied) > 0 {
+		g.conditions = append(g.conditions, group.TargetsForbidden(g.limits.Denied, rights.Brief(g.limits.Missing), g.limits.More))
+		w.soon(g.limits.Again)
+	}
+	return nil
 }
 
 // lookAtAccount tells of an account that the group names and that is not there (R-OG §7.1).
@@ -92,17 +137,6 @@ func (s *session) standing(ctx context.Context, p protocol.ScopePlans) (group.St
 	return out, namespaces, err
 }
 
-// namespaces are those of the cluster by name. At the start of a session they are waited for.
-func (s *session) namespaces(ctx context.Context) ([]group.Namespace, error) {
-	within, cancel := context.WithTimeout(ctx, namespacesFor)
-	defer cancel()
-	s.watcher.Await(within, gvkNamespace)
-	if labels, ok := s.watcher.Labels(gvkNamespace); ok {
-		return groups.Namespaces(labels), nil
-	}
-	return nil, errs.New(errs.Unavailable, "the namespaces of the cluster could not be listed yet: see that Chandler may list and watch them")
-}
-
 // standings are the groups of all namespaces, and the APIs that their operators have claimed before.
 func (w *work) standings(ctx context.Context) (out []group.Standing, claims []groups.Claim, err error) {
 	for _, p := range w.inbox.All() {
@@ -134,24 +168,12 @@ func (w *work) standings(ctx context.Context) (out []group.Standing, claims []gr
 	return out, claims, nil
 }
 
-// namespaceChanged wakes the groups whose targets a namespace may be (R-OG §7.1).
-func (s *session) namespaceChanged(name string) {
-	for _, p := range s.inbox.All() {
-		if p.OperatorGroups == 1 && group.Follows(p.OperatorGroup.Spec, name) {
-			s.wake(p.Scope.Namespace)
-		}
-	}
-}
-
 // targets are the namespaces that the operators of the namespace serve.
 func (w *work) targets() []string { return w.live.group.Targets }
 
-func (g liveGroup) annotations() map[string]string {
-	return map[string]string{
-		render.AnnotationOperatorGroup:     g.Name,
-		render.AnnotationOperatorNamespace: g.Namespace,
-		render.AnnotationTargetNamespaces:  strings.Join(g.Targets, ","),
-	}
+// annotations tell an operator of its group.
+func (g liveGroup) annotations(operator string) map[string]string {
+	return groups.Annotations(g.Group, g.limits.Told(operator, g.Targets))
 }
 
 // targetsOverlay tells an operator and its pods which namespaces it serves (R-OG §7.3, R-OG-15), and keeps with the
@@ -163,23 +185,15 @@ func (w *work) targetsOverlay() overlay {
 		about: func(_ subject, kind, _ string) bool {
 			return kind == cluster.GVKInstalledOperator.Kind || kind == gvkDeployment.Kind
 		},
-		input: func(s subject) any { return []any{g.annotations(), claimed(s)} },
+		input: func(s subject) any { return []any{g.annotations(s.bundle.CSV), claimed(s)} },
 		lay: func(s subject, body *unstructured.Unstructured) error {
-			if body.GetKind() != gvkDeployment.Kind {
-				annotations := g.annotations()
-				annotations[render.AnnotationProvidedAPIs] = claimed(s)
-				body.SetAnnotations(annotations)
-				return nil
+			annotations := g.annotations(s.bundle.CSV)
+			if body.GetKind() == gvkDeployment.Kind {
+				return groups.TellPods(body, annotations)
 			}
-			have, _, err := unstructured.NestedStringMap(body.Object, "spec", "template", "metadata", "annotations")
-			if err != nil {
-				return err
-			}
-			if have == nil {
-				have = map[string]string{}
-			}
-			maps.Copy(have, g.annotations())
-			return unstructured.SetNestedStringMap(body.Object, have, "spec", "template", "metadata", "annotations")
+			annotations[render.AnnotationProvidedAPIs] = claimed(s)
+			body.SetAnnotations(annotations)
+			return nil
 		},
 	}
 }
@@ -233,16 +247,20 @@ func (w *work) arrangeGroup(ctx context.Context) error {
 			continue
 		}
 		own, err := render.Permissions(m.csv, w.ns)
-		if err != nil {
+		if err != nil || m.doubted {
 			aside = append(aside, m.name()) // what it has stays
 			if err := w.alone(ctx, m.name(), partRights, err); err != nil {
 				return err
 			}
 			continue
 		}
-		want = append(want, group.Carried(own, g.served, group.Global(g.Targets))...)
+		if !g.limits.Of(m.name(), metav1.NamespaceAll) {
+			want = append(want, group.Carried(own, g.limits.Told(m.name(), g.served), group.Global(g.Targets))...)
+		}
 	}
-	return w.keep(ctx, groups.Targets(w.ns, want, append(aside, slices.Sorted(maps.Keys(w.unread))...)...))
+	set := groups.Targets(w.ns, want, append(aside, slices.Sorted(maps.Keys(w.unread))...)...)
+	set.Hold = g.limits.Hold
+	return w.keep(ctx, set)
 }
 
 // stand makes the group known to those of other namespaces. While there are several, what it was stands: what runs keeps
@@ -262,7 +280,7 @@ func (w *work) stand() {
 func (w *work) judge(ctx context.Context) error {
 	refused := false
 	for _, m := range w.members {
-		if m.status.Phase == csv.PhaseReplacing || m.status.Phase == csv.PhaseDeleting {
+		if m.status.Phase == csv.PhaseReplacing || m.status.Phase == csv.PhaseDeleting || m.doubted {
 			continue
 		}
 		v := w.settle(m.name(), m.csv)
@@ -303,16 +321,6 @@ func (w *work) keep(ctx context.Context, s groups.Set) error {
 	return w.later(ctx, "roles", w.groups.Keeper.Keep(ctx, w.kept(), s, w.at))
 }
 
-// later notes what could not be done now and has it tried again; what ends the session stays an error.
-func (w *work) later(ctx context.Context, what string, err error) error {
-	if err == nil || final(ctx, err) {
-		return err
-	}
-	w.cfg.Log.WarnContext(ctx, "what an operator group comes to is not as it should be", "part", what, "namespace", w.ns, "error", err)
-	w.soon(gatePause)
-	return nil
-}
-
 // kept is the cluster with a note of everything that is left in it: that wakes nobody but the operators that may have
 // waited for it.
 func (s *session) kept() groups.Cluster {
@@ -329,22 +337,23 @@ func (w *work) groupRoles(ctx context.Context) error {
 	if w.refused || w.stopped() != nil || w.plans.OperatorGroups > 1 {
 		return nil
 	}
-	if g.moved {
-		w.soon(time.Millisecond) // people wait to be told of a phase, and nobody for a role
-		return nil
+	wait, wake := w.groups.Rest.Wait(w.ns, w.moving(), w.cfg.Now(), 2*w.cfg.Timing.Pause)
+	w.wakeOnes(wake)
+	if g.moved || wait > 0 { // people wait to be told of a phase, and nobody for a role
+		w.soon(max(wait, time.Millisecond))
+		return w.labelNamespaces(ctx)
 	}
 	if err := w.later(ctx, "roles of APIs", w.groups.Sweep(ctx, w.kept(), w.at)); err != nil {
 		return err
 	}
-	provided := w.groups.Claims.Provided(w.ns)
-	var roles []render.Object
-	if g.one {
-		roles = group.Roles(g.Group, provided)
-	}
-	if err := w.keep(ctx, groups.Roles(w.ns, roles)); err != nil {
+	if err := w.apiRoles(ctx); err != nil { // first: the cluster then gathers those of a group once
 		return err
 	}
-	if err := w.apiRoles(ctx); err != nil {
+	var roles []render.Object
+	if g.one {
+		roles = group.Roles(g.Group, w.groups.Claims.Provided(w.ns))
+	}
+	if err := w.keep(ctx, groups.Roles(w.ns, roles)); err != nil {
 		return err
 	}
 	return w.labelNamespaces(ctx)
@@ -355,7 +364,7 @@ func (w *work) apiRoles(ctx context.Context) error {
 	defer w.groups.Roles.RUnlock()
 	var want []render.Object
 	for _, m := range w.members {
-		if m.status.Phase == csv.PhaseSucceeded {
+		if m.status.Phase == csv.PhaseSucceeded && !m.doubted {
 			want = append(want, group.RolesOf(group.APIs(m.csv), w.groups.Claims.Of(w.ns, m.name()))...)
 		}
 	}
@@ -382,18 +391,4 @@ func (w *work) labelNamespaces(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// tellGroup says what the group comes to.
-func (w *work) tellGroup(r *protocol.ScopeReport) {
-	g := w.live.group
-	if !g.one {
-		return
-	}
-	out := &protocol.GroupReport{ID: g.ID, Name: g.Name, Targets: g.Targets, ProvidedAPIs: w.groups.Claims.Provided(w.ns), Conditions: g.conditions}
-	if texts := w.pace.Told(w.ns, w.cfg.Now()); len(texts) > 0 {
-		out.Conditions = append(slices.Clone(g.conditions), group.Unattended(texts))
-	}
-	out.Roles = group.RoleNames(g.Group)
-	r.Group = out
 }

@@ -16,13 +16,12 @@ import (
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/services/installer/csv"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/groups"
 	mirrors "github.com/chandler-fleet/chandler/services/installer/executor/internal/mirror"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/watch"
+	"github.com/chandler-fleet/chandler/services/installer/group"
 	"github.com/chandler-fleet/chandler/services/installer/mirror"
 )
-
-// mirrorPause is how soon mirrors are tried again where something kept them from being written.
-const mirrorPause = 5 * time.Second
 
 // mirrorKinds are watched beside what Chandler manages: the mirrors, the OLMConfig, and OLM itself.
 func mirrorKinds() []watch.Kind {
@@ -59,6 +58,27 @@ func (s *session) mirrorChanged(c watch.Change) bool {
 	return true
 }
 
+// mirrorsListed has mirrors written again that are not there though they were written.
+func (s *session) mirrorsListed(gvk schema.GroupVersionKind) {
+	there := func(namespace, name string) bool {
+		found, _ := s.watcher.There(gvk, namespace, name)
+		return found
+	}
+	if s.mirrors.Listed(gvk, there) {
+		s.wakeKnown()
+	}
+}
+
+// policyChanged has an admission policy of ours put right.
+func (s *session) policyChanged(c watch.Change) {
+	if slices.Contains(cluster.Policies(), c.Name) {
+		s.policyTouched()
+	}
+	if c.Gone && s.mirrors.PolicyGone(c.Name) {
+		s.wakeKnown()
+	}
+}
+
 // wake has a namespace looked at, if there is anything to do in it.
 func (s *session) wake(namespace string) {
 	if _, _, known := s.inbox.Get(namespace); known {
@@ -72,11 +92,31 @@ func (s *session) wakeOnes(namespaces []string) {
 	}
 }
 
+// namespaceChanged wakes the groups whose targets a namespace may be (R-OG §7.1).
+func (s *session) namespaceChanged(name string) {
+	for _, p := range s.inbox.All() {
+		if p.OperatorGroups == 1 && group.Follows(p.OperatorGroup.Spec, name) {
+			s.wake(p.Scope.Namespace)
+		}
+	}
+}
+
 // wakeKnown has every namespace looked at in which there is anything to do.
 func (s *session) wakeKnown() {
 	for _, p := range s.inbox.All() {
 		s.queue.Add(p.Scope.Namespace)
 	}
+}
+
+// namespaces are those of the cluster by name. At the start of a session they are waited for.
+func (s *session) namespaces(ctx context.Context) ([]group.Namespace, error) {
+	within, cancel := context.WithTimeout(ctx, namespacesFor)
+	defer cancel()
+	s.watcher.Await(within, gvkNamespace)
+	if labels, ok := s.watcher.Labels(gvkNamespace); ok {
+		return groups.Namespaces(labels), nil
+	}
+	return nil, errs.New(errs.Unavailable, "the namespaces of the cluster could not be listed yet: see that Chandler may list and watch them")
 }
 
 // lookForOLM is asked before anything is done in a look: where OLM is at work, nothing is.
@@ -115,12 +155,12 @@ func (s *session) olmMessage() string {
 	if running == "" {
 		return ""
 	}
-	return "OLM is at work in this cluster (Deployments " + running + "), and two masters would undo each other's work: " +
-		"scale them to 0 or remove them, and Chandler goes on by itself"
+	return "OLM is at work in this cluster, and two masters would undo each other's work. Found: " + running +
+		". Scale these Deployments to 0 or remove them, and Chandler goes on by itself"
 }
 
 // mirror keeps the objects that show people and tools what is installed (package mirror). It holds up nothing else:
-// what cannot be written is told in the log and tried again.
+// what cannot be written is told and tried again.
 func (w *work) mirror(ctx context.Context) error {
 	if w.refused || w.stopped() != nil {
 		return nil
@@ -133,7 +173,7 @@ func (w *work) mirror(ctx context.Context) error {
 		return err
 	}
 	w.cfg.Log.WarnContext(ctx, "mirrors are tried again", "namespace", w.ns, "error", err)
-	w.soon(mirrorPause)
+	w.soon(w.cfg.Timing.Pause)
 	return nil
 }
 
@@ -303,7 +343,7 @@ func (w *work) keepConditions(ctx context.Context) error {
 	}
 	w.pace.Succeeded(w.item("", partCondition))
 	for _, m := range w.members {
-		if m.status.Phase == csv.PhaseDeleting || m.object.GetDeletionTimestamp() != nil || w.waits(m.name(), partCondition) {
+		if m.status.Phase == csv.PhaseDeleting || m.object.GetDeletionTimestamp() != nil || m.doubted || w.waits(m.name(), partCondition) {
 			continue
 		}
 		if err := w.alone(ctx, m.name(), partCondition, w.mirrors.KeepCondition(ctx, w.installed(m), w.clean)); err != nil {

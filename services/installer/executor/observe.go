@@ -18,6 +18,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/condition"
 	"github.com/chandler-fleet/chandler/services/installer/csv"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/certs"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/facts"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/lineage"
@@ -90,9 +91,48 @@ func (w *work) observe(ctx context.Context, m *member, deployments []appsv1.Depl
 	o.Requirements = rows
 	w.setWaiting(w.ns, len(csv.Unmet(rows)) > 0)
 	if len(csv.Unmet(rows)) > 0 {
-		w.soon(gatePause) // what is missing may be nobody's whom we watch
+		w.soon(w.cfg.Timing.Pause) // what is missing may be nobody's whom we watch
 	}
 	return o, nil
+}
+
+// servingState is the part of an observation that is about webhooks and API services.
+func (w *work) servingState(ctx context.Context, m *member, deployments []appsv1.Deployment) (csv.Serving, error) {
+	var out csv.Serving
+	if m.status.Phase == csv.PhaseInstalling || m.status.Phase == csv.PhaseFailed {
+		_, left, known, err := w.unconverted(ctx, m, deployments)
+		if err != nil {
+			return out, err
+		}
+		if len(left) > 0 || !known { // whom it replaces converts until then, and must not go
+			out.Waiting = "its CRDs are not converted by it yet"
+		}
+	}
+	if !serves(m.csv) {
+		return out, nil
+	}
+	if err := render.CheckServing(m.csv); err != nil {
+		out.InvalidWebhook = err.Error()
+		return out, nil //nolint:nilerr // the error is what was asked for
+	}
+	for _, c := range w.called(m.csv) {
+		k := w.live.certificates[c.Secret]
+		out.RotationDue = out.RotationDue || k.Gone || k.Fault(w.cfg.Now(), c.Hosts) != "" || k.Due(w.cfg.Now())
+	}
+	if w.toCall(m) {
+		out.Waiting = "webhooks and API services are not in place yet"
+		return out, nil
+	}
+	if m.status.Phase == csv.PhaseInstalling || m.status.Phase == csv.PhaseSucceeded || m.status.Phase == csv.PhaseFailed {
+		q := certs.APIs{Client: w.client, Namespace: w.ns, Certificates: w.live.certificates, Now: w.cfg.Now(), Running: w.running(m, deployments).Healthy}
+		if err := q.Judge(ctx, m.csv, &out); err != nil {
+			return out, err
+		}
+		if out.Waiting != "" {
+			w.soon(w.cfg.Timing.Pause) // nothing tells when the API server has asked again
+		}
+	}
+	return out, nil
 }
 
 // needsRequirements reports the phases whose rows ask for them (R-CSV §6.3).
@@ -194,19 +234,19 @@ func ownedAPIs(m *member) []string {
 // again.
 func (w *work) requirements(ctx context.Context, m *member) ([]csv.Requirement, error) {
 	question := facts.Operator{
-		Namespace: w.ns, UID: string(m.object.GetUID()), Generation: m.object.GetGeneration(), Targets: strings.Join(w.served(), ","),
+		Namespace: w.ns, UID: string(m.object.GetUID()), Generation: m.object.GetGeneration(), Targets: facts.JoinTargets(w.served(m.name())),
 	}
 	if rows, ok := w.facts.Met(question); ok {
 		return rows, nil
 	}
 	turn := w.facts.Turn()
-	rows, err := w.checkRequirements(ctx, m)
+	rows, err := w.checkRequirements(ctx, m, question)
 	if err != nil {
 		return nil, err
 	}
 	for wait := grantFirst; wait <= grantLast && w.justGranted(m, rows); wait *= 2 {
 		pause(ctx, wait)
-		if rows, err = w.checkRequirements(ctx, m); err != nil {
+		if rows, err = w.checkRequirements(ctx, m, question); err != nil {
 			return nil, err
 		}
 	}
@@ -216,10 +256,10 @@ func (w *work) requirements(ctx context.Context, m *member) ([]csv.Requirement, 
 	return rows, nil
 }
 
-// served are the targets in which the operators are to have their rights: those that exist. A target that does not is a
-// condition of the operator group, and holds up no operator.
-func (w *work) served() []string {
-	return slices.DeleteFunc(slices.Clone(w.targets()), func(ns string) bool {
+// served are the targets in which an operator is to have its rights: those that exist and that it may be given. Others are
+// a condition of the operator group, and hold up no operator.
+func (w *work) served(operator string) []string {
+	return slices.DeleteFunc(w.live.group.limits.Told(operator, w.targets()), func(ns string) bool {
 		return ns != "" && ns != w.ns && !slices.Contains(w.live.group.served, ns)
 	})
 }
@@ -231,9 +271,9 @@ func (w *work) justGranted(m *member, rows []csv.Requirement) bool {
 		!slices.ContainsFunc(unmet, func(r csv.Requirement) bool { return len(r.Dependents) == 0 })
 }
 
-func (w *work) checkRequirements(ctx context.Context, m *member) ([]csv.Requirement, error) {
+func (w *work) checkRequirements(ctx context.Context, m *member, of facts.Operator) ([]csv.Requirement, error) {
 	f, err := w.facts.Collect(ctx, facts.Question{
-		Namespace: w.ns, Spec: m.csv.Spec, Targets: w.served(),
+		Operator: of, Spec: m.csv.Spec, Targets: w.served(m.name()),
 		CameFirst: func(owner string) bool { return w.cameFirst(m, owner) },
 		Foreign:   func(owners []metav1.OwnerReference) string { return w.foreignOwner(m, owners) },
 	})

@@ -72,7 +72,7 @@ func (r ready) subject(x *cluster.Execution, name string) (subject, error) {
 // subject is the view of an operator at rest, as its plan left it; false while that is under way or forgotten.
 func (w *work) subject(m *member) (subject, bool) {
 	x := w.execution(m.plan)
-	if x == nil || !ended(x) {
+	if x == nil || !ended(x) || m.doubted {
 		return subject{}, false
 	}
 	a := m.object.GetAnnotations()
@@ -138,7 +138,7 @@ func (w *work) dress(s subject, o render.Object) (*unstructured.Unstructured, er
 	if s.uid == "" {
 		return nil, fmt.Errorf("%s comes before its ClusterServiceVersion %s", o, o.Resolving)
 	}
-	setOwner(body, o.Resolving, s.uid)
+	cluster.SetOwner(body, o.Resolving, s.uid)
 	return body, nil
 }
 
@@ -170,19 +170,6 @@ func (w *work) lay(s subject, o render.Object) (body *unstructured.Unstructured,
 	return body, string(d), err
 }
 
-// setOwner makes the InstalledOperator the owner of what lies in its namespace, so that the cluster removes it
-// with it, even without Chandler (R-IP-23, R-CSV-52).
-func setOwner(body *unstructured.Unstructured, name, uid string) {
-	meta, ok := body.Object["metadata"].(map[string]any)
-	if !ok {
-		return
-	}
-	meta["ownerReferences"] = []any{map[string]any{
-		"apiVersion": cluster.GVKInstalledOperator.GroupVersion().String(), "kind": cluster.GVKInstalledOperator.Kind, "name": name, "uid": uid,
-		"blockOwnerDeletion": false, "controller": false,
-	}}
-}
-
 // attire is what the objects of an operator at rest look like under the overlays of now.
 type attire struct {
 	inputs string // digest of all that the overlays depend on
@@ -204,6 +191,9 @@ func (w *work) inputs(s subject) (string, error) {
 
 // fit finds for each operator at rest how its objects are to look now. What is no Deployment and does not look so is
 // written at once; Deployments wait for the phases that write them (R-CSV-10). Rendering is done once for each input.
+//
+// One that waits behind its successor has no such phases, and may serve for weeks if that one fails: what is still its
+// own is written at once, Deployments last (R-CSV-50).
 func (w *work) fit(ctx context.Context) error {
 	if w.stopped() != nil || !w.live.group.one { // whom it serves is not known without a group
 		return nil
@@ -212,7 +202,11 @@ func (w *work) fit(ctx context.Context) error {
 		if w.waits(m.name(), partLook) {
 			continue
 		}
-		if err := w.alone(ctx, m.name(), partLook, w.fitOne(ctx, m)); err != nil {
+		err := w.serveOn(ctx, m)
+		if err == nil {
+			err = w.fitOne(ctx, m)
+		}
+		if err := w.alone(ctx, m.name(), partLook, err); err != nil {
 			return err
 		}
 	}
@@ -222,7 +216,7 @@ func (w *work) fit(ctx context.Context) error {
 // fitOne is fit for one operator, with its error.
 func (w *work) fitOne(ctx context.Context, m *member) error {
 	s, ok := w.subject(m)
-	if !ok || !w.atRest(m) || !w.live.group.one {
+	if !ok || !w.atRest(m) && !w.servesOn(m) || !w.live.group.one {
 		return nil
 	}
 	inputs, err := w.inputs(s)
@@ -286,9 +280,13 @@ func (w *work) tailor(ctx context.Context, m *member, s subject, inputs string) 
 	objects, f := w.objectsOf(ctx, s)
 	if f != nil {
 		w.cfg.Log.WarnContext(ctx, "what an operator should look like is not known", "csv", s.bundle.CSV, "namespace", w.ns, "reason", f.reason, "message", f.message)
-		w.soon(gatePause)
+		w.soon(w.cfg.Timing.Pause)
 		return nil, nil //nolint:nilnil // not known now is an answer here
 	}
+	if err := w.hold(ctx, s); err != nil {
+		return nil, err
+	}
+	var last []render.Object
 	out := &attire{inputs: inputs, dressed: map[string]string{}}
 	for _, o := range objects {
 		body, dressed, err := w.lay(s, o)
@@ -300,16 +298,25 @@ func (w *work) tailor(ctx context.Context, m *member, s subject, inputs string) 
 		}
 		out.dressed[attireKey(body.GetKind(), o.Name)] = dressed
 		if o.GVK == gvkDeployment {
+			last = append(last, o)
 			continue
 		}
 		if err := w.refit(ctx, m, s, o, dressed); err != nil {
 			return nil, err
 		}
 	}
+	for _, o := range last {
+		if !w.servesOn(m) {
+			break
+		}
+		if err := w.refit(ctx, m, s, o, out.dressed[attireKey(o.GVK.Kind, o.Name)]); err != nil {
+			return nil, err
+		}
+	}
 	return out, nil
 }
 
-// refit writes an object that is no Deployment where it does not look as it is to look.
+// refit writes an object where it does not look as it is to look, and where it is not a successor's by now.
 func (w *work) refit(ctx context.Context, m *member, s subject, o render.Object, dressed string) error {
 	if o.GVK == cluster.GVKCSV {
 		if m.object.GetAnnotations()[annotationDressed] == dressed {
@@ -317,12 +324,16 @@ func (w *work) refit(ctx context.Context, m *member, s subject, o render.Object,
 		}
 		written, err := w.reapply(ctx, s, o)
 		if err == nil {
-			m.object = written
+			m.take(written)
 		}
 		return err
 	}
+	if o.GVK == gvkCRD && w.servesOn(m) {
+		return w.trust(ctx, s, o.Name)
+	}
 	live, err := w.client.Get(ctx, o.GVK, o.Namespace, o.Name)
-	if err != nil || live != nil && live.GetAnnotations()[annotationDressed] == dressed {
+	own := cluster.Operator{Namespace: w.ns, Name: m.name()}.Label()
+	if err != nil || live != nil && live.GetAnnotations()[annotationDressed] == dressed || w.servesOn(m) && (live == nil || cluster.OwnerOf(live) != own) {
 		return err
 	}
 	_, err = w.reapply(ctx, s, o)
@@ -382,13 +393,6 @@ func (w *work) pullOverlay() overlay {
 	return overlay{
 		about: func(_ subject, kind, _ string) bool { return kind == gvkAccount.Kind && len(secrets) > 0 },
 		input: func(subject) any { return surroundings.Names(secrets) },
-		lay: func(_ subject, body *unstructured.Unstructured) error {
-			have, found, err := unstructured.NestedSlice(body.Object, "imagePullSecrets")
-			if err != nil || !found {
-				return err
-			}
-			next, _ := surroundings.Attach(have, secrets)
-			return unstructured.SetNestedSlice(body.Object, next, "imagePullSecrets")
-		},
+		lay:   func(_ subject, body *unstructured.Unstructured) error { return surroundings.Leave(body, secrets) },
 	}
 }

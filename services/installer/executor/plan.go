@@ -62,6 +62,7 @@ func (w *work) carry(ctx context.Context, p protocol.Plan) (err error) {
 		return w.fail(ctx, p, x, f)
 	}
 	w.want(r)
+	w.groups.Rest.Busy(w.ns, w.cfg.Now())
 	f, err = w.steps(ctx, r, x)
 	switch {
 	case err != nil:
@@ -285,7 +286,7 @@ func (w *work) blocked(ctx context.Context, p protocol.Plan, x *cluster.Executio
 	w.cfg.Log.InfoContext(ctx, "plan waits", "plan", p.Name, "namespace", w.ns, "class", f.class, "reason", f.reason, "message", f.message)
 	defer func() { w.outcome(p, x, f) }()
 	if f.quick {
-		w.soon(gatePause)
+		w.soon(w.cfg.Timing.Pause)
 	}
 	if x == nil {
 		if !f.quick {
@@ -371,7 +372,7 @@ func (w *work) summon(ctx context.Context, m *member) (bool, error) {
 	objects, f := w.render(ctx, s.bundle, s.config)
 	if f != nil {
 		w.cfg.Log.WarnContext(ctx, "webhooks and API services cannot be written", "csv", m.name(), "namespace", w.ns, "reason", f.reason, "message", f.message)
-		w.soon(gatePause)
+		w.soon(w.cfg.Timing.Pause)
 		return false, nil
 	}
 	for _, step := range owed {

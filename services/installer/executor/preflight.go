@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/certs"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/preflight"
 	"github.com/chandler-fleet/chandler/services/installer/rights"
@@ -87,6 +89,7 @@ func (w *work) checkAccount(ctx context.Context, r ready) (*failure, error) {
 func (w *work) question(r ready) (preflight.Question, error) {
 	q := preflight.Question{
 		Namespace: w.ns, Objects: slices.Concat(r.objects, w.secrets(r)), Targets: w.targets(), Managers: map[string]string{},
+		KubernetesVersion: w.version,
 	}
 	for _, b := range r.document.Bundles {
 		q.Managers[b.CSV] = w.manager(b.Package)
@@ -100,6 +103,17 @@ func (w *work) question(r ready) (preflight.Question, error) {
 	return q, err
 }
 
+// secrets are the Secrets that a plan brings about beside its steps, so that the right to write them can be asked for.
+func (w *work) secrets(r ready) []render.Object {
+	var out []render.Object
+	for _, name := range slices.Sorted(maps.Keys(r.csvs)) {
+		for _, c := range w.called(r.csvs[name]) {
+			out = append(out, render.Object{GVK: certs.GVKSecret, Namespace: w.ns, Name: c.Secret, Resolving: name, Body: map[string]any{}})
+		}
+	}
+	return out
+}
+
 // checkOwners wants no object of the plan to be another operator's, or Chandler's own: it would be taken over, and go with
 // whichever of the two goes first.
 func (w *work) checkOwners(ctx context.Context, r ready) (*failure, error) {
@@ -107,9 +121,12 @@ func (w *work) checkOwners(ctx context.Context, r ready) (*failure, error) {
 	if err != nil {
 		return nil, err
 	}
-	taken, err := preflight.Taken(ctx, w.client, q)
+	taken, vacant, err := preflight.Taken(ctx, w.client, q)
 	if err != nil {
 		return stuck(ctx, err)
+	}
+	for _, o := range vacant {
+		w.vacant.Note(refIn(o))
 	}
 	if len(taken) == 0 {
 		return nil, nil //nolint:nilnil // nothing is in the way
@@ -151,6 +168,22 @@ func (w *work) checkCRDs(ctx context.Context, r ready) (*failure, error) {
 	if err != nil {
 		return nil, err
 	}
+	q.Vacant = func(o render.Object) bool {
+		absent := w.watcher.Absent(o.GVK, "", o.Name)
+		if absent {
+			w.vacant.Note(refIn(o))
+		}
+		return absent
+	}
+	f, err := w.judgeCRDs(ctx, q)
+	if f == nil && err == nil || f != nil && f.reason == reasonUnsafeCRD {
+		w.holdForCRDs(r.ID, f != nil)
+	}
+	return f, err
+}
+
+// judgeCRDs says what keeps the definitions of a question from being changed.
+func (w *work) judgeCRDs(ctx context.Context, q preflight.Question) (*failure, error) {
 	verdicts, err := w.definitions(ctx, q)
 	if err != nil {
 		return stuck(ctx, err)
@@ -159,11 +192,23 @@ func (w *work) checkCRDs(ctx context.Context, r ready) (*failure, error) {
 	for _, v := range verdicts {
 		problems = append(problems, v.Problems...)
 	}
-	w.holdForCRDs(r.ID, len(problems) > 0)
 	if len(problems) == 0 {
 		return nil, nil //nolint:nilnil // nothing is in the way
 	}
 	return &failure{class: classConflict, reason: reasonUnsafeCRD, message: spoken(problems)}, nil
+}
+
+// recheck judges a definition that came since the plan was looked at.
+func (w *work) recheck(ctx context.Context, r ready, o render.Object) (*failure, error) {
+	if o.GVK != gvkCRD {
+		return nil, nil //nolint:nilnil // who may write the others is said when they are applied
+	}
+	q, err := w.question(r)
+	if err != nil {
+		return nil, err
+	}
+	q.Objects = []render.Object{o}
+	return w.judgeCRDs(ctx, q)
 }
 
 // judges waits for its turn to judge the definitions of a plan, and returns what gives it to the next: one check may hold
@@ -264,7 +309,8 @@ func (s *session) answerCheck(ctx context.Context, raw json.RawMessage) (any, er
 		return nil, errs.Wrap(errs.Invalid, err, "read the question")
 	}
 	scope := protocol.Scope{Tenant: s.cfg.Tenant, Cluster: s.cfg.Cluster, ClusterID: s.cfg.ClusterID, Namespace: q.Namespace}
-	w := s.newWork(protocol.ScopePlans{Scope: scope, OperatorGroups: q.OperatorGroups, OperatorGroup: q.OperatorGroup})
+	known, _, _ := s.inbox.Get(q.Namespace)
+	w := s.newWork(protocol.ScopePlans{Scope: scope, OperatorGroups: q.OperatorGroups, OperatorGroup: q.OperatorGroup, Installed: known.Installed})
 	var err error
 	if w.executions, err = s.proven(ctx, q.Namespace); err != nil {
 		return nil, err

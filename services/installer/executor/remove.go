@@ -4,16 +4,22 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/csv"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/certs"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/uninstall"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/vouch"
+	"github.com/chandler-fleet/chandler/services/installer/removal"
 )
 
 // Why a ClusterServiceVersion is gone (csv.removed.v1).
@@ -98,6 +104,68 @@ func (w *work) removeOwned(ctx context.Context, name string) error {
 	return err
 }
 
+// resetConversion lets the API server convert by itself what an operator converted that is gone without a successor
+// (R-CSV-46): else no object of another version than the stored one could be read any more, and none be removed. What one
+// that stays converts, too, is handed back to that one.
+func (w *work) resetConversion(ctx context.Context, name string) error {
+	crds, err := w.client.List(ctx, gvkCRD, "", certs.LabelConverted+"="+w.ns)
+	if err != nil {
+		return err
+	}
+	for i := range crds {
+		converts := func(m *member) bool {
+			return m.name() != name && slices.Contains(certs.Converted(m.csv), crds[i].GetName())
+		}
+		heirs := slices.DeleteFunc(slices.Clone(w.members), func(m *member) bool { return !converts(m) })
+		switch {
+		case len(heirs) > 0:
+			err = w.handConversionBack(ctx, &crds[i], heirs)
+		case slices.ContainsFunc(w.aside, converts), len(w.unread) > 0 && !certs.InstalledBy(&crds[i], w.ns+"/"+name):
+			continue // they do so as long as they are there
+		default:
+			w.cfg.Log.InfoContext(ctx, "conversion of a CustomResourceDefinition is by name again", "crd", crds[i].GetName(), "csv", name, "namespace", w.ns)
+			err = w.between("conversion", func() error { return w.client.ResetConversion(ctx, &crds[i], certs.LabelConverted) })
+		}
+		if err != nil {
+			return err
+		}
+		w.facts.ForgetCRD(crds[i].GetName())
+	}
+	return nil
+}
+
+// handConversionBack has a CRD converted by one of the operators that stay, unless it is: one whose pods answer, else the
+// first.
+func (w *work) handConversionBack(ctx context.Context, crd *unstructured.Unstructured, heirs []*member) error {
+	deployments, err := w.deployments(ctx)
+	if err != nil {
+		return err
+	}
+	heir := heirs[0]
+	for _, m := range heirs {
+		if slices.ContainsFunc(w.called(m.csv), func(c render.Serving) bool { return c.Service == certs.ConvertedAt(crd, w.ns) }) {
+			return nil
+		}
+		if !w.running(heir, deployments).Healthy && w.running(m, deployments).Healthy {
+			heir = m
+		}
+	}
+	s, objects, _ := w.rendered(ctx, heir)
+	i := slices.IndexFunc(objects, func(o render.Object) bool { return o.GVK == gvkCRD && o.Name == crd.GetName() })
+	if i < 0 {
+		return errs.New(errs.Unavailable, "CustomResourceDefinition %s cannot be handed back to %s now: see why its bundle is not to be had", crd.GetName(), heir.name())
+	}
+	body := &unstructured.Unstructured{Object: objects[i].Clone().Body}
+	if err := certs.Trust(body, w.live.certificates, nil); err != nil {
+		return err
+	}
+	conversion, _, err := unstructured.NestedMap(body.Object, "spec", "conversion")
+	if err != nil {
+		return err
+	}
+	return w.between("conversion", func() error { return w.client.Convert(ctx, crd, conversion, w.manager(s.bundle.Package)) })
+}
+
 // findGone notes ClusterServiceVersions that the record holds as installed and that somebody deleted in the
 // cluster, and removes what the cluster's garbage collector does not reach.
 func (w *work) findGone(ctx context.Context) error {
@@ -151,6 +219,49 @@ func (w *work) underWay(name string) *cluster.Execution {
 
 // planned reports a ClusterServiceVersion whose plan is under way: it may be about to be made.
 func (w *work) planned(name string) bool { return w.underWay(name) != nil }
+
+// vouched makes of a member what the hub granted, whatever its object says: where that differs, drift puts it right or tells
+// of it. An error says why nothing can be known of it: then it is followed and told of, and nothing is done for it, nor to
+// what it says that it follows.
+func (w *work) vouched(ctx context.Context, m *member) error {
+	a := m.object.GetAnnotations()
+	said := vouch.Said{
+		Plan: m.plan, Execution: w.execution, Plans: w.plans.Plans, Installed: w.plans.Installed,
+		GrantedOperator: protocol.GrantedOperator{
+			CSV: m.name(), Package: a[annotationPackage], Content: a[annotationContent], Replaces: m.csv.Spec.Replaces, Reason: a[annotationReason],
+		},
+	}
+	plan, granted, err := said.Granted()
+	if err == nil {
+		err = said.Config(plan, granted)
+	}
+	var of *bundle.CSV
+	first := false
+	if err == nil {
+		of, first, err = w.specs.Compare(ctx, m.object, granted, w.contents)
+	}
+	if err != nil {
+		m.doubted, m.csv.Spec.Replaces = true, granted.Replaces
+		return err
+	}
+	if of != nil {
+		m.csv = *of
+	}
+	m.granted, m.plan = map[string]string{
+		annotationPlan: plan, annotationPackage: granted.Package, annotationContent: granted.Content, annotationReason: granted.Reason,
+	}, plan
+	other := m.take(m.object)
+	if first || len(other) > 0 {
+		w.cfg.Log.WarnContext(ctx, "an InstalledOperator does not say what was granted; what was granted counts", "name", m.name(), "namespace", w.ns, "annotations", other)
+	}
+	return nil
+}
+
+// take makes an object that the cluster holds the member's, and returns which of its annotations count for nothing.
+func (m *member) take(o *unstructured.Unstructured) (other []string) {
+	m.object = o
+	return vouch.Lay(o, m.granted)
+}
 
 // lost is what becomes of a plan whose operator is not followed any more: one that is gone was removed by somebody, and
 // what is left of the plan cannot bring it back; another plan can.
@@ -246,11 +357,29 @@ func (w *work) frozen(m *member) bool {
 	return !read
 }
 
+// another ends a removal of which the operator is gone while another one was installed under its name: what bears that name
+// now is not what was looked at.
+func (w *work) another(ctx context.Context, r protocol.Removal, x *cluster.Execution) error {
+	live, err := w.client.GetServed(ctx, cluster.GVKInstalledOperator, w.ns, r.CSV)
+	if err != nil || !uninstall.Another(live, x.Status.Steps) {
+		return err
+	}
+	s := &x.Status
+	s.Phase, s.Class, s.Reason, s.Message, s.Ended = protocol.RemovalRefused, "", removal.RefusedAnother, removal.Another(r.CSV), w.cfg.Now().UTC()
+	w.loaded = false
+	w.soon(time.Millisecond)
+	return w.save(ctx, x, "removal refused")
+}
+
 // adopt marks an object that was there before Chandler wrote it first, so that it outlives the operator. What a watch has
-// told of bears Chandler's label; of definitions it tells whose ever they are.
+// told of bears Chandler's label; of definitions it tells whose ever they are. What has the digest of its operator's rights
+// in its name is nobody else's.
 func (w *work) adopt(ctx context.Context, body *unstructured.Unstructured) error {
 	gvk := body.GroupVersionKind()
 	if there, _ := w.watcher.There(gvk, body.GetNamespace(), body.GetName()); there && gvk != gvkCRD || gvk == cluster.GVKInstalledOperator {
+		return nil
+	}
+	if h := body.GetLabels()[render.LabelPermissionsHash]; h != "" && strings.HasSuffix(body.GetName(), h) {
 		return nil
 	}
 	found, err := w.client.Foreign(ctx, gvk, body.GetNamespace(), body.GetName())

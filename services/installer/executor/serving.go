@@ -3,9 +3,7 @@ package executor
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -13,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/chandler-fleet/chandler/libs/bundle"
+	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/csv"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/certs"
@@ -24,10 +23,9 @@ import (
 // reasonNotServing is why a plan waits before the steps that have the API server call its operator.
 const reasonNotServing = "DeploymentNotReady"
 
-var gvkService = schema.GroupVersionKind{Version: "v1", Kind: "Service"}
-
 // lookAtCertificates finds the serving certificates of the namespace. Most looks ask the cluster nothing.
 func (w *work) lookAtCertificates(ctx context.Context) (err error) {
+	w.live.former = map[string]certs.Former{}
 	w.live.certificates, err = w.certificates.Get(ctx, w.client, w.ns)
 	return err
 }
@@ -58,13 +56,14 @@ func (w *work) servingOverlay() overlay {
 	secret := func(deployment string) string { return render.SecretName(render.ServiceName(deployment)) }
 	return overlay{
 		about: func(s subject, kind, name string) bool {
+			_, held := w.live.former[name]
 			switch {
+			case kind == gvkCRD.Kind:
+				return held || slices.Contains(certs.Converted(s.csv), name)
 			case !serves(s.csv):
 				return false
 			case kind == gvkDeployment.Kind:
 				return slices.ContainsFunc(w.called(s.csv), func(c render.Serving) bool { return c.Deployment == name })
-			case kind == gvkCRD.Kind:
-				return slices.Contains(converted(s.csv), name)
 			}
 			return slices.ContainsFunc([]schema.GroupVersionKind{render.GVKAPIService, render.GVKValidatingWebhook, render.GVKMutatingWebhook},
 				func(gvk schema.GroupVersionKind) bool { return gvk.Kind == kind })
@@ -80,42 +79,32 @@ func (w *work) servingOverlay() overlay {
 			return map[string]any{"certificates": hashes, "namespaces": selector}
 		},
 		lay: func(_ subject, body *unstructured.Unstructured) error {
-			if body.GetKind() != gvkDeployment.Kind {
-				return certs.Trust(body, certificates, selector)
+			switch former, held := w.live.former[body.GetName()]; {
+			case body.GetKind() == gvkDeployment.Kind:
+				return certs.Restart(body, certificates[secret(body.GetName())])
+			case body.GetKind() == gvkCRD.Kind && held:
+				if err := former.Keep(body); err != nil {
+					return err
+				}
 			}
-			return certs.Restart(body, certificates[secret(body.GetName())])
+			return certs.Trust(body, certificates, selector)
 		},
 	}
 }
 
-// converted are the CRDs whose objects an operator converts.
-func converted(c bundle.CSV) []string {
-	webhooks, err := c.WebhookDescriptions()
-	if err != nil {
-		return nil
-	}
-	var out []string
-	for _, h := range webhooks {
-		if h.Type == bundle.ConversionWebhook {
-			out = append(out, h.ConversionCRDs...)
-		}
-	}
-	return out
-}
-
 // certify makes sure of the certificates of an operator before anything needs them: its pods mount them, and the API
-// server trusts their CA. One that is due is renewed where the operator is at rest; in an upgrade it is good enough,
-// and is renewed after.
+// server trusts their CA. One that is due is renewed where its operator is at rest; in an upgrade it is good enough,
+// and is renewed after, unless that takes too long.
 func (w *work) certify(ctx context.Context, s subject) (*failure, error) {
 	renewed := false
 	for _, c := range w.called(s.csv) {
 		have := w.live.certificates[c.Secret]
-		now := w.cfg.Now()
-		bad := have.Gone || have.Fault(now, c.Hosts) != "" || have.Due(now) && !w.planned(s.bundle.CSV)
-		if !bad && have.Owner == s.uid {
+		now, owner := w.cfg.Now(), w.keeper(s, have)
+		bad := have.Gone || have.Fault(now, c.Hosts) != "" || have.Presses(now) || have.Due(now) && !w.planned(owner.bundle.CSV)
+		if !bad && have.Owner == owner.uid {
 			continue
 		}
-		next, err := w.certificate(ctx, s, c, have, bad)
+		next, err := w.certificate(ctx, owner, c, have, bad)
 		if err != nil {
 			if final(ctx, err) {
 				return nil, err
@@ -137,6 +126,20 @@ func (w *work) certify(ctx context.Context, s subject) (*failure, error) {
 	return nil, w.fitOne(ctx, w.members[i])
 }
 
+// keeper is whom the Secret of a certificate belongs to: the operator that needs it, or one of its successors that has taken
+// it over and shares it.
+func (w *work) keeper(s subject, have certs.Kept) subject {
+	name := s.bundle.CSV
+	for range w.line {
+		name = w.line.Successor(name)
+		if slices.ContainsFunc(w.members, func(m *member) bool { return m.name() == name && string(m.object.GetUID()) == have.Owner }) {
+			s.bundle.CSV, s.uid = name, have.Owner
+			break
+		}
+	}
+	return s
+}
+
 // certificate writes the Secret of one Deployment: with a new certificate, or the same one for its new owner.
 func (w *work) certificate(ctx context.Context, s subject, c render.Serving, have certs.Kept, renew bool) (certs.Kept, error) {
 	next := certs.Kept{Certificate: have.Certificate, Owner: s.uid}
@@ -150,7 +153,7 @@ func (w *work) certificate(ctx context.Context, s subject, c render.Serving, hav
 		}
 	}
 	body := certs.Secret(w.ns, c.Secret, s.bundle.CSV, next.Certificate)
-	setOwner(body, s.bundle.CSV, s.uid)
+	cluster.SetOwner(body, s.bundle.CSV, s.uid)
 	as := w.client // what a plan has brought is kept up by Chandler, whatever the plan's account may do today (R-OG-64)
 	if x := w.underWay(s.bundle.CSV); x != nil {
 		var err error
@@ -169,39 +172,28 @@ func (w *work) certificate(ctx context.Context, s subject, c render.Serving, hav
 	return next, w.at("certificate")
 }
 
-// secrets are the Secrets that a plan brings about beside its steps, so that the right to write them can be asked for.
-func (w *work) secrets(r ready) []render.Object {
-	var out []render.Object
-	for _, name := range slices.Sorted(maps.Keys(r.csvs)) {
-		for _, c := range w.called(r.csvs[name]) {
-			out = append(out, render.Object{GVK: certs.GVKSecret, Namespace: w.ns, Name: c.Secret, Resolving: name, Body: map[string]any{}})
-		}
-	}
-	return out
-}
-
 // certTimes are when the certificates of an operator were made, and when the first is to be renewed (R-CSV-5).
 func (w *work) certTimes(m *member) (updated, rotateAt time.Time) {
+	var list []certs.Kept
 	for _, c := range w.called(m.csv) {
-		made, rotate := w.live.certificates[c.Secret].Times()
-		if made.After(updated) {
-			updated = made
-		}
-		if rotateAt.IsZero() || rotate.Before(rotateAt) {
-			rotateAt = rotate
-		}
+		list = append(list, w.live.certificates[c.Secret])
 	}
-	return updated, rotateAt
+	return certs.Times(list)
 }
 
 // passCRDs makes the certificates before the first CRD of an operator that converts: the API server is never told to
-// call somebody whom it cannot trust.
+// call somebody whom it cannot trust. What the CRDs keep of their former form is found here, too.
 func (w *work) passCRDs(ctx context.Context, r ready, x *cluster.Execution, name string) (*failure, error) {
-	if len(converted(r.csvs[name])) == 0 {
-		return nil, nil //nolint:nilnil // nothing is in the way
-	}
 	s, err := r.subject(x, name)
 	if err != nil {
+		return nil, err
+	}
+	if s.bundle.Replaces != "" && !w.loaded {
+		if err := w.load(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if err := w.hold(ctx, s); err != nil || len(certs.Converted(s.csv)) == 0 {
 		return nil, err
 	}
 	return w.certify(ctx, s)
@@ -248,31 +240,6 @@ func (w *work) running(m *member, deployments []appsv1.Deployment) csv.Component
 	return csv.Observe(declared, w.ownDeployments(m, deployments))
 }
 
-// servingState is the part of an observation that is about webhooks and API services.
-func (w *work) servingState(ctx context.Context, m *member, deployments []appsv1.Deployment) (csv.Serving, error) {
-	var out csv.Serving
-	if !serves(m.csv) {
-		return out, nil
-	}
-	if err := render.CheckServing(m.csv); err != nil {
-		out.InvalidWebhook = err.Error()
-		return out, nil //nolint:nilerr // the error is what was asked for
-	}
-	for _, c := range w.called(m.csv) {
-		k := w.live.certificates[c.Secret]
-		out.RotationDue = out.RotationDue || k.Gone || k.Fault(w.cfg.Now(), c.Hosts) != "" || k.Due(w.cfg.Now())
-	}
-	if w.toCall(m) {
-		out.Waiting = "webhooks and API services are not in place yet"
-		return out, nil
-	}
-	if m.status.Phase == csv.PhaseInstalling || m.status.Phase == csv.PhaseSucceeded || m.status.Phase == csv.PhaseFailed {
-		err := w.apiState(ctx, m, w.running(m, deployments).Healthy, &out)
-		return out, err
-	}
-	return out, nil
-}
-
 // toCall reports an operator whose plan has yet to tell the API server of it.
 func (w *work) toCall(m *member) bool {
 	x := w.underWay(m.name())
@@ -287,80 +254,144 @@ func (w *work) toCall(m *member) bool {
 	return false
 }
 
-// apiState judges the API services that an operator owns. They are looked at anew each time: few operators have any.
-func (w *work) apiState(ctx context.Context, m *member, running bool, out *csv.Serving) error {
-	targets := map[string]bundle.APIDescription{}
-	for _, a := range m.csv.Spec.APIServices.Owned {
-		targets[a.Version+"."+a.Group] = a
-	}
-	texts := map[*string][]string{}
-	for _, name := range slices.Sorted(maps.Keys(targets)) {
-		a := targets[name]
-		service := render.ServiceName(a.DeploymentName)
-		found, err := w.client.Get(ctx, render.GVKAPIService, "", name)
-		if err != nil {
-			return err
-		}
-		have, err := certs.API(name, found)
-		if err != nil {
-			return err
-		}
-		behind, err := w.client.Get(ctx, gvkService, w.ns, service)
-		if err != nil {
-			return err
-		}
-		have.ServiceFound = behind != nil
-		v := serving.Judge(w.cfg.Now(), have, serving.Want{
-			CA: w.live.certificates[render.SecretName(service)].CA, Target: certs.Target(w.ns, service, a.Port()), Running: running,
-		})
-		for into, text := range map[*string]string{&out.ObjectsWrong: v.Wrong, &out.Waiting: v.Waiting, &out.Broken: v.Broken} {
-			if text != "" {
-				texts[into] = append(texts[into], text)
-			}
-		}
-		if v.Waiting != "" {
-			w.soon(gatePause) // nothing tells when the API server has asked again
+// passing are the CRDs whose conversion may pass to an operator that converts own, or away from those of its chain.
+func (w *work) passing(name string, own []string) []string {
+	out := slices.Clone(own)
+	for _, m := range w.members {
+		if m.name() != name && w.line.Related(m.name(), name) {
+			out = append(out, certs.Converted(m.csv)...)
 		}
 	}
-	for into, list := range texts {
-		*into = strings.Join(list, "; ")
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// hold finds what the CRDs of an operator keep of their former form until it answers (R-CSV-46). One that has been
+// Succeeded has taken over.
+func (w *work) hold(ctx context.Context, s subject) error {
+	own := certs.Converted(s.csv)
+	i := slices.IndexFunc(w.members, func(m *member) bool { return m.name() == s.bundle.CSV })
+	for _, name := range w.passing(s.bundle.CSV, own) {
+		delete(w.live.former, name)
+		if i >= 0 && (w.members[i].status.Phase == csv.PhaseSucceeded || w.servesOn(w.members[i])) {
+			continue
+		}
+		live, err := w.client.Get(ctx, gvkCRD, "", name)
+		if err != nil {
+			return err
+		}
+		f, ok, err := certs.FormerOf(live, w.ns)
+		if err != nil {
+			return err
+		}
+		if ok && (f.ByWebhook() || slices.Contains(own, name)) {
+			w.live.former[name] = f
+		}
 	}
 	return nil
 }
 
-// resetConversion lets the API server convert by itself what an operator converted that is gone without a successor
-// (R-CSV-46): else no object of another version than the stored one could be read any more, and none be removed.
-func (w *work) resetConversion(ctx context.Context, name string) error {
-	crds, err := w.client.List(ctx, gvkCRD, "", certs.LabelConverted+"="+w.ns)
+// unconverted are the CRDs of an operator that answers whose new form is not whole: they are converted as before it. known
+// is false where that cannot be told now.
+func (w *work) unconverted(ctx context.Context, m *member, deployments []appsv1.Deployment) (s subject, out []render.Object, known bool, err error) {
+	own := certs.Converted(m.csv)
+	names := w.passing(m.name(), own)
+	answers := w.running(m, deployments)
+	if len(own) == 0 { // nobody is called any more: it takes over when all of it runs
+		answers = csv.Observe(m.csv.Spec.Install.Spec.Deployments, w.ownDeployments(m, deployments))
+	}
+	if len(names) == 0 || !answers.Healthy {
+		return s, nil, true, nil
+	}
+	s, objects, known := w.rendered(ctx, m)
+	for _, o := range objects {
+		if o.GVK != gvkCRD || !slices.Contains(names, o.Name) {
+			continue
+		}
+		delete(w.live.former, o.Name)
+		_, dressed, err := w.lay(s, o)
+		if err != nil {
+			return s, nil, known, err
+		}
+		live, err := w.client.Get(ctx, gvkCRD, "", o.Name)
+		if err != nil {
+			return s, nil, known, err
+		}
+		if live != nil && live.GetAnnotations()[annotationDressed] != dressed {
+			out = append(out, o)
+		}
+	}
+	return s, out, known, nil
+}
+
+// takeOver has the API server call an operator that answers: to convert its CRDs, then for the steps that its plan left.
+func (w *work) takeOver(ctx context.Context, m *member) (bool, error) {
+	if !w.live.group.one || halted(m) {
+		return false, nil
+	}
+	deployments, err := w.deployments(ctx)
+	if err != nil {
+		return false, err
+	}
+	s, left, _, err := w.unconverted(ctx, m, deployments)
+	if err != nil {
+		return false, err
+	}
+	for _, o := range left {
+		if _, err := w.reapply(ctx, s, o); err != nil {
+			return false, err
+		}
+		w.facts.ForgetCRD(o.Name)
+		w.cfg.Log.InfoContext(ctx, "the new version of an operator converts a CustomResourceDefinition", "crd", o.Name, "csv", m.name(), "namespace", w.ns)
+	}
+	if len(left) > 0 {
+		return true, nil
+	}
+	return w.summon(ctx, m)
+}
+
+// servesOn reports an operator that goes on serving while the one that is to replace it does not yet, or not at all. How
+// one that the record does not name any more is configured is not known.
+func (w *work) servesOn(m *member) bool {
+	named := slices.ContainsFunc(w.plans.Installed, func(i protocol.Installed) bool { return i.CSV == m.name() })
+	return m.status.Phase == csv.PhaseReplacing && named && !w.planned(m.name())
+}
+
+// serveOn keeps the certificates of such an operator, and says when they are to be renewed next (R-CSV-5, R-CSV-50).
+func (w *work) serveOn(ctx context.Context, m *member) error {
+	s, ok := w.subject(m)
+	if !ok || !w.servesOn(m) || !w.live.group.one {
+		return nil
+	}
+	if _, err := w.deployments(ctx); err != nil { // for their replicas, where they are written
+		return err
+	}
+	f, err := w.certify(ctx, s)
 	if err != nil {
 		return err
 	}
-	for i := range crds {
-		another := slices.ContainsFunc(w.members, func(m *member) bool { return m.name() != name && slices.Contains(converted(m.csv), crds[i].GetName()) })
-		if another || !installedBy(&crds[i], w.ns+"/"+name) {
-			continue // one that follows it, or to which it hands back, converts them
-		}
-		if err := w.at("before conversion"); err != nil {
-			return err
-		}
-		if err := w.client.ResetConversion(ctx, &crds[i], certs.LabelConverted); err != nil {
-			return err
-		}
-		w.facts.ForgetCRD(crds[i].GetName())
-		w.cfg.Log.InfoContext(ctx, "conversion of a CustomResourceDefinition is by name again", "crd", crds[i].GetName(), "csv", name, "namespace", w.ns)
-		if err := w.at("conversion"); err != nil {
-			return err
-		}
+	if f != nil {
+		w.cfg.Log.WarnContext(ctx, "certificates cannot be renewed", "csv", m.name(), "namespace", w.ns, "reason", f.reason, "message", f.message)
+		w.soon(w.cfg.Timing.Pause)
+		return nil
 	}
-	return nil
+	next := m.status
+	next.CertsLastUpdated, next.CertsRotateAt = w.certTimes(m)
+	if next.CertsRotateAt.Equal(m.status.CertsRotateAt) {
+		return nil
+	}
+	return w.saveStatus(ctx, m, next)
 }
 
-// installedBy reports a CRD that an operator, as namespace/csv, is noted on.
-func installedBy(crd *unstructured.Unstructured, owner string) bool {
-	for key, value := range crd.GetAnnotations() {
-		if strings.HasPrefix(key, render.AnnotationInstalledAlongside) && value == owner {
-			return true
-		}
+// trust puts the CA of now into a CRD that is converted here, whichever version of the operator wrote it last.
+func (w *work) trust(ctx context.Context, s subject, name string) error {
+	live, err := w.client.Get(ctx, gvkCRD, "", name)
+	if err != nil || live == nil {
+		return err
 	}
-	return false
+	conversion, distrusts, err := certs.Distrusts(live, w.ns, w.live.certificates)
+	if err != nil || !distrusts {
+		return err
+	}
+	return w.between("trust", func() error { return w.client.Convert(ctx, live, conversion, w.manager(s.bundle.Package)) })
 }

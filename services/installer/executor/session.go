@@ -14,11 +14,14 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/csv"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/certs"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/desk"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/drift"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/facts"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/groups"
 	mirrors "github.com/chandler-fleet/chandler/services/installer/executor/internal/mirror"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/rest"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/surroundings"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/vouch"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/watch"
 )
 
@@ -26,6 +29,11 @@ const (
 	// workers is how many namespaces are worked on at a time. Work mostly waits, for the API server or for a CRD to be
 	// established; writes are bounded by themselves.
 	workers = 32
+	// desks is how many of them may have the rendered objects of operators at rest at a time: these are large, and it is the
+	// processor that they wait for.
+	desks = 8
+	// restAfter is how long nothing is worked on before bundles that may be asked for again are forgotten.
+	restAfter = time.Minute
 	// releaseTimeout bounds the hand-over of the lease at an orderly stop.
 	releaseTimeout = 5 * time.Second
 	// errorPause is the wait after work on a scope ended in an error that has no place in a step log.
@@ -46,9 +54,12 @@ type session struct {
 	trail   *watch.Trail
 	signals *watch.Signals
 	edited  chan struct{} // somebody touched an admission policy of ours
+	tokens  chan struct{} // something changed that the mode of cloud tokens hangs on
 	turns   chan struct{} // one for each write of a step that may be under way
 	judging chan struct{} // one for each plan whose definitions may be judged at a time
 	around  *surroundings.Cache
+	room    *desk.Room
+	rest    *rest.Rest
 
 	mu      sync.Mutex
 	seen    map[string]cluster.Seen
@@ -65,8 +76,10 @@ type session struct {
 	pace         *drift.Pace
 	parts        map[string][]protocol.ObjectRef // rendered objects of operators that are shown, by uid of the InstalledOperator
 	groups       *groups.Groups
+	specs        *vouch.Specs
 	unsafe       map[string]string         // namespaces of plans that wait for definitions to change, by plan id
 	scoped       map[string]*cluster.Epoch // clients that write through service accounts, by user name
+	tokenAuth    string                    // the mode of cloud tokens, "" until it is known
 }
 
 // retryNote is the back-off of a plan that has no step log yet.
@@ -79,7 +92,7 @@ type retryNote struct {
 
 func newSession(e *Executor, base *cluster.Base, client *cluster.Epoch, lease *cluster.Lease, version string, seen map[string]cluster.Seen) *session {
 	s := &session{
-		Executor: e, base: base, edited: make(chan struct{}, 1), client: client, lease: lease, version: version,
+		Executor: e, base: base, edited: make(chan struct{}, 1), tokens: make(chan struct{}, 1), client: client, lease: lease, version: version,
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]()),
 		facts: facts.New(client, e.cfg.Now), around: surroundings.New(client), certificates: certs.NewStore(), groups: groups.New(),
 		trail: watch.NewTrail(), signals: watch.NewSignals(), turns: make(chan struct{}, parallelWrites), judging: make(chan struct{}, 1),
@@ -87,10 +100,10 @@ func newSession(e *Executor, base *cluster.Base, client *cluster.Epoch, lease *c
 		attires: map[string]map[string]attire{}, drifts: map[string]map[protocol.ObjectRef]drifted{},
 		unsafe: map[string]string{}, scoped: map[string]*cluster.Epoch{},
 	}
-	s.pace = drift.NewPace()
+	s.pace, s.specs = drift.NewPace(e.cfg.Timing.Backoff), vouch.NewSpecs()
+	s.room, s.rest = desk.NewRoom(desks), rest.New(restAfter, e.contents.Forget)
 	s.mirrors = mirrors.New(mirrors.Config{Client: client, Log: e.cfg.Log, At: s.at})
-	s.olm, s.parts = mirrors.NewOLM(client, e.cfg.Log), map[string][]protocol.ObjectRef{}
-	s.watcher = watch.New(client.Metadata, watchedKinds(), s.changed)
+	s.olm, s.parts = mirrors.NewOLM(client, e.cfg.Log, e.cfg.Now), map[string][]protocol.ObjectRef{}
 	return s
 }
 
@@ -128,11 +141,7 @@ type aside struct {
 }
 
 func (s *session) asides() []aside {
-	out := []aside{{"renewal of the lease", s.renew}, {"watch", s.watcher.Run}, {"answers", s.answer}, {"definitions of mirrors", s.prepareMirrors}, {"admission policies", s.restore}}
-	for range workers {
-		out = append(out, aside{"worker", s.work})
-	}
-	return out
+	return []aside{{"renewal of the lease", s.renew}, {"watch", s.watcher.Run}, {"answers", s.answer}, {"definitions of mirrors", s.prepareMirrors}, {"admission policies", s.restore}, {"cloud tokens", s.tellTokens}, {"work", s.work}}
 }
 
 // ended makes of the cause what Run is to know, and hands the lease over at an orderly stop.
@@ -189,16 +198,30 @@ func (s *session) renew(ctx context.Context) {
 	}
 }
 
+// work hands out namespaces while the cluster is held. Who works on one is there for that time only, so that a cluster
+// in which nothing happens keeps none of them.
 func (s *session) work(ctx context.Context) {
+	var working sync.WaitGroup
+	defer working.Wait()
+	defer s.rest.Stop()
+	places := make(chan struct{}, workers)
 	for {
+		places <- struct{}{}
 		ns, shutdown := s.queue.Get()
 		if shutdown {
 			return
 		}
-		if ctx.Err() == nil {
-			s.one(ctx, ns)
-		}
-		s.queue.Done(ns)
+		working.Go(func() {
+			defer func() { <-places }()
+			defer s.queue.Done(ns)
+			if ctx.Err() != nil {
+				return
+			}
+			s.rest.Stir()
+			if err := guard(ctx, s.cfg.Log, "worker", func() error { s.one(ctx, ns); return nil }); err != nil {
+				s.end(err)
+			}
+		})
 	}
 }
 
@@ -223,7 +246,7 @@ func (s *session) one(ctx context.Context, namespace string) {
 		if plans, _, known := s.inbox.Get(namespace); known && s.lasting(namespace) {
 			s.reporter.Blocked(plans, s.client.Number, transient(err).block())
 		}
-		again = errorPause
+		again = min(errorPause, s.cfg.Timing.Pause)
 	default:
 		s.mu.Lock()
 		delete(s.errors, namespace)
@@ -362,30 +385,6 @@ func (s *session) waitingScopes() []string {
 		out = append(out, ns)
 	}
 	return out
-}
-
-func (s *session) reportCluster() {
-	seen := s.seenHighest()
-	r := protocol.ClusterReport{
-		Tenant: s.cfg.Tenant, Cluster: s.cfg.Cluster, ClusterID: s.cfg.ClusterID,
-		State: "Connected", KubernetesVersion: s.version, HolderEpoch: s.client.Number, Seen: seen.Position, Proof: seen.Proof,
-	}
-	if r.Message = s.olmMessage(); r.Message != "" {
-		r.Reason = reasonOLM
-	}
-	s.reporter.Cluster(r)
-}
-
-// backoff is the wait after the n-th failure in a row.
-func (s *session) backoff(n int) time.Duration {
-	const longest = time.Minute
-	d := s.cfg.Timing.Backoff
-	for range n - 1 {
-		if d *= 2; d >= longest {
-			return longest
-		}
-	}
-	return d
 }
 
 // settled reports phases in which a Deployment of the ClusterServiceVersion may be written (R-CSV-20).

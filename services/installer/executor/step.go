@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -33,6 +35,9 @@ const (
 	// parallelWrites is how many steps of all plans are written at a time. Most of a write is waiting for the API
 	// server's disk; the wait for a CRD to be established is not counted.
 	parallelWrites = 12
+	// lateFor is how long after an object was made it may be one that came between the look before a plan and its step: other
+	// managers of older ones have edited what was Chandler's.
+	lateFor = 10 * time.Minute
 )
 
 // steps carries out what is not Done, in order, batch by batch. It returns a failure that stands in the
@@ -215,6 +220,11 @@ func (w *work) step(ctx context.Context, r ready, x *cluster.Execution, i int, r
 	news, stop := w.signals.Listen(refOf(body))
 	defer stop()
 	applied, found, f, err := w.turn(ctx, as, body, w.manager(s.bundle.Package), resumed)
+	if cluster.IsTaken(err) && w.vacant.Fill(refOf(body)) { // it came meanwhile, and is one that was there from now on
+		if f, err = w.recheck(ctx, r, o); f == nil && err == nil {
+			applied, found, f, err = w.turn(ctx, as, body, w.manager(s.bundle.Package), resumed)
+		}
+	}
 	if f != nil {
 		return entry, f, nil
 	}
@@ -251,16 +261,25 @@ func (w *work) put(ctx context.Context, as *cluster.Epoch, body *unstructured.Un
 			return nil, false, err
 		}
 		if live != nil && sameOrigin(live.GetAnnotations(), body.GetAnnotations()) {
-			return live, true, nil
+			if w.cfg.Now().Sub(live.GetCreationTimestamp().Time) < lateFor {
+				err = w.adoptLate(ctx, live, manager)
+			}
+			return live, true, err
 		}
 	}
-	if err := w.adopt(ctx, body); err != nil {
+	write, vacant := as.Apply, !resumed && w.vacant.Has(refOf(body))
+	if vacant {
+		write = as.Make
+	} else if err := w.adopt(ctx, body); err != nil {
 		return nil, false, err
 	}
 	if err := w.at("before apply"); err != nil {
 		return nil, false, err
 	}
-	applied, err = as.Apply(ctx, body, manager)
+	applied, err = write(ctx, body, manager)
+	if err == nil && vacant {
+		err = w.adoptLate(ctx, applied, manager)
+	}
 	if err != nil {
 		return nil, false, err
 	}
@@ -269,6 +288,23 @@ func (w *work) put(ctx context.Context, as *cluster.Epoch, body *unstructured.Un
 		w.loaded = false // it goes alone, so nobody else reads this now
 	}
 	return applied, false, w.at("applied")
+}
+
+// adoptLate marks an object that somebody else made between the look before the plan and the step, just as the step would
+// have it. A crash before the mark leaves the step to be looked at again.
+func (w *work) adoptLate(ctx context.Context, o *unstructured.Unstructured, manager string) error {
+	if cluster.Adopted(o) || !cluster.CameFirst(o, manager) {
+		return nil
+	}
+	return w.between("adopt", func() error { return w.client.Adopt(ctx, o.GroupVersionKind(), o) })
+}
+
+// moving reports whether operators of the namespace are on their way, and not held up.
+func (w *work) moving() bool {
+	return slices.ContainsFunc(slices.Collect(maps.Values(w.outcomes)), func(r protocol.PlanReport) bool { return r.Phase == protocol.PlanStarted }) ||
+		slices.ContainsFunc(w.members, func(m *member) bool {
+			return m.status.Phase == csv.PhaseInstallReady || m.status.Phase == csv.PhaseInstalling
+		})
 }
 
 // sameOrigin reports an object that was written by the step that would write it, under the same overlays.

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -15,6 +17,9 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/csv"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/hub"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/surroundings"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/watch"
+	"github.com/chandler-fleet/chandler/services/installer/group"
 )
 
 // stepLogType is the type prefix of a step log's digest.
@@ -86,6 +91,29 @@ func (w *work) driftOf(name string) []protocol.Drift {
 	return out
 }
 
+// drifted is one drift with the operator that it concerns.
+type drifted struct {
+	protocol.Drift
+	operator string
+}
+
+func (w *work) noteDrift(m *member, d protocol.Drift) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.drifts[w.ns] == nil {
+		w.drifts[w.ns] = map[protocol.ObjectRef]drifted{}
+	}
+	w.drifts[w.ns][d.ObjectRef] = drifted{Drift: d, operator: m.name()}
+}
+
+// forgetDrifts forgets what was told of operators that are gone.
+func (w *work) forgetDrifts() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	maps.DeleteFunc(w.drifts[w.ns], func(_ protocol.ObjectRef, d drifted) bool { return !w.lives(d.operator) })
+	w.pace.Keep(w.ns, w.lives)
+}
+
 // lookAtComponents finds the state of every object of the operators (R-CSV-62). What the watch knows is believed; what
 // it does not know may just have been made, and is asked for.
 func (w *work) lookAtComponents(ctx context.Context) error {
@@ -124,6 +152,9 @@ func (w *work) component(ctx context.Context, m *member, ref protocol.ObjectRef)
 	}
 	if there, leaving := w.watcher.There(gvk, ref.Namespace, ref.Name); there && gvk != gvkDeployment {
 		return csv.ComponentOfRow(ref, leaving, m.status.RequirementStatus), nil
+	}
+	if x := w.execution(m.plan); x != nil && !ended(x) && !x.Status.Wrote(gvk.Group, gvk.Kind, ref.Namespace, ref.Name) {
+		return csv.ComponentOf(ref, nil), nil // its step is still to come
 	}
 	o, err := w.client.Get(ctx, gvk, ref.Namespace, ref.Name)
 	if err != nil {
@@ -278,4 +309,72 @@ func (w *work) reportBegun(ctx context.Context) {
 	stored.plans = w.plans
 	r.Plans = append(r.Plans, stored.unlisted()...)
 	w.reporter.Begun(r)
+}
+
+func (s *session) reportCluster() {
+	seen := s.seenHighest()
+	s.mu.Lock()
+	tokenAuth := s.tokenAuth
+	s.mu.Unlock()
+	r := protocol.ClusterReport{
+		Tenant: s.cfg.Tenant, Cluster: s.cfg.Cluster, ClusterID: s.cfg.ClusterID,
+		State: "Connected", KubernetesVersion: s.version, HolderEpoch: s.client.Number, Seen: seen.Position, Proof: seen.Proof,
+		TokenAuth: tokenAuth,
+	}
+	if r.Message = s.olmMessage(); r.Message != "" {
+		r.Reason = reasonOLM
+	}
+	s.reporter.Cluster(r)
+}
+
+// tokensPause is the wait after the mode of cloud tokens could not be found out: it holds up nothing.
+const tokensPause = time.Minute
+
+// tellTokens finds out which mode of cloud tokens the cluster is in, and again after each hint (R-TOK-1).
+func (s *session) tellTokens(ctx context.Context) {
+	for ctx.Err() == nil {
+		found, err := surroundings.TokenAuth(ctx, s.client)
+		if err != nil {
+			s.cfg.Log.DebugContext(ctx, "the mode of cloud tokens is not known", "error", err)
+			pause(ctx, tokensPause)
+			continue
+		}
+		s.mu.Lock()
+		changed := s.tokenAuth != found
+		s.tokenAuth = found
+		s.mu.Unlock()
+		if changed {
+			s.reportCluster()
+		}
+		select {
+		case <-ctx.Done():
+		case <-s.tokens:
+		}
+	}
+}
+
+// tokensChanged takes a change of what surroundings.TokenKinds name; false where it concerns something else.
+func (s *session) tokensChanged(c watch.Change) bool {
+	if !surroundings.IsTokenKind(c.GVK) {
+		return false
+	}
+	select {
+	case s.tokens <- struct{}{}:
+	default: // somebody looks already
+	}
+	return true
+}
+
+// tellGroup says what the group comes to.
+func (w *work) tellGroup(r *protocol.ScopeReport) {
+	g := w.live.group
+	if !g.one {
+		return
+	}
+	out := &protocol.GroupReport{ID: g.ID, Name: g.Name, Targets: g.Targets, ProvidedAPIs: w.groups.Claims.Provided(w.ns), Conditions: g.conditions}
+	if texts := w.pace.Told(w.ns, w.cfg.Now()); len(texts) > 0 {
+		out.Conditions = append(slices.Clone(g.conditions), group.Unattended(texts))
+	}
+	out.Roles = group.RoleNames(g.Group)
+	r.Group = out
 }

@@ -147,6 +147,9 @@ func (w *work) carryRemoval(ctx context.Context, r protocol.Removal) error {
 		x, f, err = w.beginRemoval(ctx, r, x)
 	}
 	if f == nil && err == nil && !ended(x) {
+		err = w.another(ctx, r, x)
+	}
+	if f == nil && err == nil && !ended(x) {
 		f, err = w.takeApart(ctx, r, x)
 	}
 	switch {
@@ -340,14 +343,7 @@ func (w *work) lastWords(ctx context.Context, r protocol.Removal, x *cluster.Exe
 			return left, err
 		}
 	}
-	found, err := w.client.Get(ctx, cluster.GVKInstalledOperator, w.ns, r.CSV)
-	if err != nil || found == nil {
-		return left, err
-	}
-	last := []cluster.Step{{
-		Group: cluster.GVKInstalledOperator.Group, Version: cluster.GVKInstalledOperator.Version, Kind: cluster.GVKInstalledOperator.Kind,
-		Namespace: w.ns, Name: r.CSV, UID: string(found.GetUID()),
-	}}
+	last := uninstall.Last(x.Status.Steps)
 	if err := w.hands().Delete(ctx, last); err != nil {
 		return left, err
 	}

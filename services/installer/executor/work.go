@@ -21,15 +21,15 @@ import (
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/certs"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/desk"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/lineage"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/preflight"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/surroundings"
 )
 
 const (
 	// keptExecutions is how many ended executions stay beside those that are still referred to (R-IP-4).
 	keptExecutions = 5
-	// gatePause is how soon a plan that waits for requirements looks again if no hint comes.
-	gatePause = 5 * time.Second
 	// removedFor is how long the last words of a replaced ClusterServiceVersion are reported at least.
 	removedFor = time.Hour
 )
@@ -47,6 +47,8 @@ type work struct {
 	// wanted are the digests, with overlays, of the Deployments that begun plans are about to write, by
 	// ClusterServiceVersion.
 	wanted  map[string]map[string]string
+	desk    *desk.Desk       // what operators at rest render to
+	vacant  preflight.Vacant // objects of plans that were not there in this look
 	members []*member
 	line    lineage.Line // how the members follow each other
 	loaded  bool         // members are as the cluster has them
@@ -66,6 +68,8 @@ type live struct {
 	group  liveGroup
 	// certificates are those under which operators serve, by name of the Secret.
 	certificates map[string]certs.Kept
+	// former are CRDs of which a new form keeps something until its operator answers (hold).
+	former map[string]certs.Former
 	// conditions are what the operators say of upgrades, by ClusterServiceVersion.
 	conditions map[string]protocol.OperatorCondition
 	// deployments are those that were listed last, by name.
@@ -84,11 +88,17 @@ func (s *session) reconcile(ctx context.Context, namespace string) (again time.D
 		return 0, err
 	}
 	w := s.newWork(plans)
+	defer w.desk.Leave()
 	if w.refused, err = s.note(ctx, plans, behind); err != nil {
 		return 0, err
 	}
 	if w.executions, err = s.proven(ctx, namespace); err != nil {
 		return 0, err
+	}
+	if w.resting() {
+		if err := w.desk.Take(ctx); err != nil {
+			return 0, err
+		}
 	}
 	err = guard(ctx, s.cfg.Log, "namespace "+namespace, func() error { return w.all(ctx) })
 	switch {
@@ -124,7 +134,7 @@ func (s *session) proven(ctx context.Context, namespace string) ([]*cluster.Exec
 func (s *session) newWork(plans protocol.ScopePlans) *work {
 	return &work{
 		session: s, ns: plans.Scope.Namespace, plans: plans, wanted: map[string]map[string]string{}, opened: map[string]ready{},
-		outcomes: map[string]protocol.PlanReport{}, again: s.cfg.Timing.Resync,
+		outcomes: map[string]protocol.PlanReport{}, again: s.cfg.Timing.Resync, desk: s.room.Desk(),
 	}
 }
 
@@ -141,6 +151,9 @@ func (w *work) all(ctx context.Context) error {
 }
 
 func (w *work) carryPlans(ctx context.Context) error {
+	if !w.resting() {
+		w.desk.Leave() // a plan may take its time
+	}
 	for _, p := range w.plans.Plans {
 		if err := w.plan(ctx, p); err != nil {
 			return err
@@ -259,8 +272,41 @@ func (w *work) objectsOf(ctx context.Context, s subject) ([]render.Object, *fail
 	if r, ok := w.opened[s.plan]; ok && bytes.Equal(r.Configs[s.bundle.CSV], s.config) {
 		return slices.DeleteFunc(slices.Clone(r.objects), other), nil
 	}
-	objects, f := w.render(ctx, s.bundle, s.config)
-	return slices.DeleteFunc(objects, other), f
+	key := s.bundle.Content + string(s.config)
+	objects, ok := w.desk.Find(key)
+	if !ok {
+		if err := w.desk.Take(ctx); err != nil {
+			f := transient(err)
+			return nil, &f
+		}
+		var f *failure
+		if objects, f = w.render(ctx, s.bundle, s.config); f != nil {
+			return nil, f
+		}
+		w.desk.Keep(key, objects)
+	}
+	return slices.DeleteFunc(slices.Clone(objects), other), nil
+}
+
+// rendered are the objects of an operator that its plan has written, under way or ended; false while they are not known.
+func (w *work) rendered(ctx context.Context, m *member) (s subject, objects []render.Object, known bool) {
+	x := w.underWay(m.name())
+	if x == nil {
+		s, known = w.subject(m)
+		if !known {
+			return s, nil, false
+		}
+		objects, f := w.objectsOf(ctx, s)
+		return s, objects, f == nil
+	}
+	r, known := w.opened[x.Spec.Plan]
+	if !known {
+		return s, nil, false
+	}
+	s, err := r.subject(x, m.name())
+	return s, slices.DeleteFunc(slices.Clone(r.objects), func(o render.Object) bool {
+		return o.Resolving != m.name() || !x.Status.Wrote(o.GVK.Group, o.GVK.Kind, o.Namespace, o.Name)
+	}), err == nil
 }
 
 // compare refuses a plan whose steps are not what rendering gives here.

@@ -2,6 +2,8 @@ package group
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/chandler-fleet/chandler/libs/protocol"
@@ -23,6 +25,27 @@ func AccountMissing(g Group) protocol.GroupCondition {
 	return protocol.GroupCondition{
 		Type: protocol.GroupServiceAccount, Reason: "ServiceAccountNotFound",
 		Message: fmt.Sprintf("service account %s/%s does not exist; create it, or take it out of the operator group", g.Namespace, g.Spec.ServiceAccountName),
+	}
+}
+
+// TargetsForbidden says which targets operators are not given, since their accounts lack what is to be given there; lacks
+// says what, more is how much beside (R-OG-60).
+func TargetsForbidden(denied map[string][]string, lacks string, more int) protocol.GroupCondition {
+	var whom []string
+	for _, operator := range slices.Sorted(maps.Keys(denied)) {
+		targets := slices.Clone(denied[operator])
+		if i := slices.Index(targets, ""); i >= 0 {
+			targets[i] = "all namespaces"
+		}
+		whom = append(whom, operator+" ("+strings.Join(targets, ", ")+")")
+	}
+	if more > 0 {
+		lacks += fmt.Sprintf("; and %d more", more)
+	}
+	return protocol.GroupCondition{
+		Type: protocol.GroupForbidden, Reason: "Forbidden",
+		Message: cut("operators are not given target namespaces that their service account has no such rights in: " + strings.Join(whom, "; ") +
+			". It lacks: " + lacks + ". Grant that, or take the namespaces out of the operator group"),
 	}
 }
 

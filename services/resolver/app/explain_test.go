@@ -122,7 +122,7 @@ func TestExplainPlans(t *testing.T) {
 }
 
 // TestExplainPlanBesideAFailure: of two subscriptions to one package one fails, and its component comes first; the plan of the
-// other one is made again all the same (DESIGN D5).
+// other one is made again all the same (DESIGN D5, R-SUB-23).
 func TestExplainPlanBesideAFailure(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)

@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -9,6 +8,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
+	"github.com/chandler-fleet/chandler/libs/telemetry/telemetrytest"
 	"github.com/chandler-fleet/chandler/services/catalog-indexer/internal/store"
 )
 
@@ -25,18 +25,7 @@ func TestMetrics(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		labels := map[string]int{}
-		for _, m := range store.Metrics() {
-			labels[m.Name] = len(m.Labels)
-		}
-		var got []string
-		for _, one := range list {
-			if n, ok := labels[one.Metric]; !ok || n != len(one.Labels) {
-				t.Errorf("%s has %d labels, declared are %d", one.Metric, len(one.Labels), n)
-			}
-			got = append(got, fmt.Sprintf("%s%q%g", one.Metric, one.Labels, one.Value))
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
+		if diff := cmp.Diff(want, telemetrytest.Lines(t, store.Metrics(), list)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", when, diff)
 		}
 	}

@@ -114,7 +114,7 @@ func previewed(page whatif.Page, kept preview.Kept, err error) (*output[model.Pr
 		return nil, err
 	}
 	p := model.PreviewOf(page)
-	p.Applicable, p.NotApplicable = kept.NotApplicable == "", kept.NotApplicable
+	p.Applicable, p.NotApplicable, p.Warnings = kept.NotApplicable == "", kept.NotApplicable, kept.Warnings
 	if page.Next != nil {
 		if p.Next, err = cursor(page.Next.Cluster, page.Next.Namespace); err != nil {
 			return nil, err

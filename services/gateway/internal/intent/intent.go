@@ -87,6 +87,11 @@ type Catalogs interface {
 	Offer(ctx context.Context, q pg.Querier, tenant, subject, cluster, pkg string) (catalog.Offer, error)
 }
 
+// Clusters answers what was found last of a cluster; the zero value while nothing is known.
+type Clusters interface {
+	Observed(ctx context.Context, q pg.Querier, tenant, cluster string) (events.ClusterObserved, error)
+}
+
 // History answers what a subscription has installed, and what it had before.
 type History interface {
 	Past(ctx context.Context, q pg.Querier, tenant string, name subscription.Name) (model.Past, error)
@@ -108,6 +113,7 @@ type Service struct {
 	Tokens      Tokens
 	Previews    Previews
 	History     History
+	Clusters    Clusters
 	Asker       Asker
 	Subscribers Subscribers
 	Now         func() time.Time

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/whatif"
+	"github.com/chandler-fleet/chandler/services/gateway/cluster"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 	"github.com/chandler-fleet/chandler/services/gateway/preview"
 )
@@ -103,8 +105,34 @@ func (s *Service) Preview(ctx context.Context, who model.Caller, in model.AskPre
 		return page, kept, err
 	}
 	q := whatif.Question{Tenant: who.Tenant, ID: kept.ID, Hypotheses: list, Cluster: in.Cluster, Namespace: in.Namespace, Limit: limit}
-	err = s.ask(ctx, whatif.PreviewSubject, q, &page)
+	if err := s.ask(ctx, whatif.PreviewSubject, q, &page); err != nil {
+		return page, kept, err
+	}
+	removed, err := s.adviseRemoved(ctx, who, page)
+	kept.Warnings = append(kept.Warnings, removed...)
 	return page, kept, err
+}
+
+// adviseRemoved says what plans would write that the next version of their cluster no longer serves (R-CSV-61), as far as
+// their documents were answered.
+func (s *Service) adviseRemoved(ctx context.Context, who model.Caller, page whatif.Page) ([]string, error) {
+	var out []string
+	for _, o := range page.Scopes {
+		for _, p := range o.Plans {
+			if len(p.Document) == 0 {
+				continue
+			}
+			c, err := s.Clusters.Observed(ctx, s.Pool, who.Tenant, o.Cluster)
+			if err != nil {
+				return nil, err
+			}
+			for _, r := range cluster.RemovedByPlan(c.KubernetesVersion, p.Document) {
+				out = append(out, fmt.Sprintf("%s of the plan for %s is %s, which Kubernetes %s no longer serves; cluster %s has %s",
+					r.For, p.Component, strings.TrimPrefix(r.Group+"/"+r.Version, "/"), r.Removed, o.Cluster, c.KubernetesVersion))
+			}
+		}
+	}
+	return out, nil
 }
 
 // roomForPreview refuses another preview where as many are kept as may be. What is asked at the same moment may go
@@ -158,7 +186,7 @@ func (s *Service) try(ctx context.Context, tx pgx.Tx, who model.Caller, changes 
 	bodies = slices.DeleteFunc(bodies, func(b preview.Body) bool {
 		return slices.ContainsFunc(before, func(o preview.Body) bool { return o.Commitment == b.Commitment })
 	})
-	kept.Writes = u.writes
+	kept.Writes, kept.Warnings = u.writes, u.warnings
 	for _, b := range bodies {
 		kept.Bodies = append(kept.Bodies, b.Commitment)
 	}

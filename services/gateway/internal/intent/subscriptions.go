@@ -1,6 +1,7 @@
 package intent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	libcatalog "github.com/chandler-fleet/chandler/libs/catalog"
+	"github.com/chandler-fleet/chandler/libs/catalog/display"
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
@@ -39,6 +41,7 @@ var subscriptions = aggregate[subscription.State, subscription.Command]{
 
 // CreateSubscription subscribes.
 func (s *Service) CreateSubscription(ctx context.Context, who model.Caller, name subscription.Name, in model.SubscriptionSpec, how model.Validate) (model.Subscription, error) {
+	var warnings []string
 	out, err := s.onSubscription(ctx, who, name, func(ctx context.Context, tx pgx.Tx, now subscription.State) (subscription.Command, error) {
 		if err := s.clusterExists(ctx, tx, who.Tenant, name.Cluster); err != nil {
 			return nil, err
@@ -49,30 +52,35 @@ func (s *Service) CreateSubscription(ctx context.Context, who model.Caller, name
 			return nil, err
 		}
 		var err error
-		c.Spec.Config, err = s.checkedConfig(ctx, tx, who, name, in, how, "")
+		c.Spec.Config, warnings, err = s.checkedConfig(ctx, tx, who, name, in, how, "")
 		return c, err
 	})
 	if err != nil {
 		return model.Subscription{}, err
 	}
-	return subscriptionAnswer(out, in), nil
+	answer := subscriptionAnswer(out, in)
+	answer.Warnings = warned(ctx, warnings)
+	return answer, nil
 }
 
 // ChangeSubscription replaces the intent of a subscription.
 func (s *Service) ChangeSubscription(ctx context.Context, who model.Caller, name subscription.Name, in model.SubscriptionSpec, how model.Validate) (model.Subscription, error) {
+	var warnings []string
 	out, err := s.onSubscription(ctx, who, name, func(ctx context.Context, tx pgx.Tx, now subscription.State) (subscription.Command, error) {
 		c := subscription.Change{Spec: subscriptionSpec(in)}
 		if _, err := subscription.Decide(now, c); err != nil {
 			return nil, err
 		}
 		var err error
-		c.Spec.Config, err = s.checkedConfig(ctx, tx, who, name, in, how, now.Spec.Config)
+		c.Spec.Config, warnings, err = s.checkedConfig(ctx, tx, who, name, in, how, now.Spec.Config)
 		return c, err
 	})
 	if err != nil {
 		return model.Subscription{}, err
 	}
-	return subscriptionAnswer(out, in), nil
+	answer := subscriptionAnswer(out, in)
+	answer.Warnings = warned(ctx, warnings)
+	return answer, nil
 }
 
 // RollbackSubscription asks to go back to a version that was installed before.
@@ -136,21 +144,72 @@ func subscriptionSpec(in model.SubscriptionSpec) events.SubscriptionSpec {
 	}
 }
 
-// checkedConfig compares the subscription with its catalog and stores its configuration.
+// checkedConfig compares the subscription with its catalog and stores its configuration. What is only advised comes back
+// as warnings.
 func (s *Service) checkedConfig(ctx context.Context, tx pgx.Tx, who model.Caller, name subscription.Name,
 	in model.SubscriptionSpec, how model.Validate, previous string,
-) (string, error) {
-	if err := s.checkOffer(ctx, tx, who, name, in, how); err != nil {
-		return "", err
+) (commitment string, warnings []string, err error) {
+	offer, err := s.checkOffer(ctx, tx, who, name, in, how)
+	if err != nil {
+		return "", nil, err
 	}
 	body, err := canonicalConfig(in.Config)
-	if err != nil || body == nil {
-		return "", err
+	if err != nil {
+		return "", nil, err
+	}
+	if warnings, err = s.adviseTokens(ctx, tx, who, name, in, offer, body); err != nil || body == nil {
+		return "", warnings, err
 	}
 	if err := subscription.CheckTokens(body, in.Approval); err != nil && how != model.ValidateLenient {
-		return "", err
+		return "", nil, err
 	}
-	return s.Bodies.Commit(ctx, tx, who.Tenant, kindSubscriptionConfig, body, announced(ctx, previous))
+	commitment, err = s.Bodies.Commit(ctx, tx, who.Tenant, kindSubscriptionConfig, body, announced(ctx, previous))
+	return commitment, warnings, err
+}
+
+// adviseTokens names what config.env lacks for the operator to get short-lived tokens of the cluster's cloud (R-TOK-1).
+func (s *Service) adviseTokens(ctx context.Context, tx pgx.Tx, who model.Caller, name subscription.Name,
+	in model.SubscriptionSpec, offer catalog.Offer, config []byte,
+) ([]string, error) {
+	b, ok := firstBundle(in, offer.Package)
+	if !ok {
+		return nil, nil
+	}
+	c, err := s.Clusters.Observed(ctx, tx, who.Tenant, name.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	missing, err := subscription.MissingTokens(c.TokenAuth, display.Read(b).Annotations, config)
+	if err != nil || len(missing) == 0 {
+		return nil, err
+	}
+	return []string{fmt.Sprintf("cluster %s gives operators short-lived tokens of %s, which %s can use: config.env lacks %s",
+		name.Cluster, c.TokenAuth, b.Name, strings.Join(missing, ", "))}, nil
+}
+
+// firstBundle is what the subscription begins with, as far as its catalog says it alone: its startingCSV, else the head of
+// its channel, or of the default one.
+func firstBundle(in model.SubscriptionSpec, p *libcatalog.Package) (libcatalog.Bundle, bool) {
+	if p == nil {
+		return libcatalog.Bundle{}, false
+	}
+	if in.StartingCSV != "" {
+		return p.Bundle(in.StartingCSV)
+	}
+	for _, c := range p.Channels {
+		if c.Name == cmp.Or(in.Channel, p.DefaultChannel) {
+			return display.Head(p, c)
+		}
+	}
+	return libcatalog.Bundle{}, false
+}
+
+// warned returns the warnings of an intent, and gives them to its unit, which answers for it.
+func warned(ctx context.Context, warnings []string) []string {
+	if u := unitOf(ctx); u != nil {
+		u.warnings = append(u.warnings, warnings...)
+	}
+	return warnings
 }
 
 // canonicalConfig returns the configuration as canonical JSON, nil where there is none.
@@ -185,31 +244,30 @@ func canonicalConfig(raw json.RawMessage) ([]byte, error) {
 	return body, errs.Wrap(errs.Invalid, err, "config cannot be written as canonical JSON")
 }
 
-// checkOffer carries out "Gateway checks" of DESIGN: only a ready catalog is a reason to refuse,
+// checkOffer carries out "Gateway checks" of DESIGN and returns what was compared with: only a ready catalog is a reason to refuse,
 // unless the caller wants it stricter or not at all.
-func (s *Service) checkOffer(ctx context.Context, tx pgx.Tx, who model.Caller, name subscription.Name, in model.SubscriptionSpec, how model.Validate) error {
+func (s *Service) checkOffer(ctx context.Context, tx pgx.Tx, who model.Caller, name subscription.Name, in model.SubscriptionSpec, how model.Validate) (offer catalog.Offer, err error) {
 	if how == model.ValidateLenient {
-		return nil
+		return offer, nil
 	}
 	subject, known, err := s.findCatalog(ctx, tx, who.Tenant, name.Cluster, in)
 	if err != nil {
-		return err
+		return offer, err
 	}
-	var offer catalog.Offer
 	if known {
 		if offer, err = s.Catalogs.Offer(ctx, tx, who.Tenant, subject, name.Cluster, in.Package); err != nil {
-			return err
+			return offer, err
 		}
 	}
 	switch {
 	case offer.Ready:
-		return checkPackage(in, offer)
+		return offer, checkPackage(in, offer)
 	case how != model.ValidateStrict:
-		return nil
+		return offer, nil
 	case !known:
-		return errs.New(errs.Unprocessable, "no catalog %q is known, and validate=strict was asked for", subject).At("/catalog", "catalog-known")
+		return offer, errs.New(errs.Unprocessable, "no catalog %q is known, and validate=strict was asked for", subject).At("/catalog", "catalog-known")
 	default:
-		return errs.New(errs.Unprocessable, "catalog %q is not ready, and validate=strict was asked for", subject).At("/catalog", "catalog-ready")
+		return offer, errs.New(errs.Unprocessable, "catalog %q is not ready, and validate=strict was asked for", subject).At("/catalog", "catalog-ready")
 	}
 }
 

@@ -25,6 +25,7 @@ type unit struct {
 	// again, so that a plan that rests on it keeps its digest. An intent writes once, so that the number of writes so
 	// far is the place of the next one.
 	announced []string
+	warnings  []string
 }
 
 type unitKey struct{}

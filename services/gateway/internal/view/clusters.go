@@ -18,7 +18,7 @@ import (
 
 func clustersProjection() projection.Projection {
 	return projection.Projection{
-		Name: Clusters, Version: 2, Schema: schema, Tables: []string{"clusters"},
+		Name: Clusters, Version: 3, Schema: schema, Tables: []string{"clusters"},
 		Types: typesOf(events.ClusterRegistered{}, events.ClusterCredentialReplaced{}, events.ClusterConfigured{}, events.ClusterRemoved{},
 			events.ClusterObserved{}),
 		Apply: applyCluster,
@@ -36,7 +36,7 @@ func applyCluster(ctx context.Context, tx pgx.Tx, t projection.Tables, e eventlo
 		return exec(ctx, tx, `insert into `+table+` (tenant, name, labels, state, reason, kubernetes_version, holder_epoch, registered, updated, stream, version)
 			values ($1, $2, $3, $4, '', '', 0, $5, $5, $6, $7)
 			on conflict (tenant, name) do update set labels = excluded.labels, state = excluded.state, reason = '', kubernetes_version = '',
-				holder_epoch = 0, settings = '{}', registered = excluded.registered, updated = excluded.updated, stream = excluded.stream, version = excluded.version`,
+				holder_epoch = 0, token_auth = '', settings = '{}', registered = excluded.registered, updated = excluded.updated, stream = excluded.stream, version = excluded.version`,
 			e.Tenant, e.Subject, labels, model.ClusterRegistered, e.Time, e.Stream, e.Version)
 	case events.ClusterCredentialReplaced:
 		return exec(ctx, tx, `update `+table+` set updated = $3, version = $4 where tenant = $1 and name = $2`,
@@ -47,9 +47,9 @@ func applyCluster(ctx context.Context, tx pgx.Tx, t projection.Tables, e eventlo
 	case events.ClusterObserved:
 		return exec(ctx, tx, `update `+table+` set state = $3, reason = $4,
 				kubernetes_version = coalesce(nullif($5, ''), kubernetes_version), holder_epoch = greatest($6, holder_epoch),
-				updated = $7, version = $8
+				updated = $7, version = $8, token_auth = $9
 			where tenant = $1 and name = $2`,
-			e.Tenant, e.Subject, p.State, p.Reason, p.KubernetesVersion, p.HolderEpoch, e.Time, e.Version)
+			e.Tenant, e.Subject, p.State, p.Reason, p.KubernetesVersion, p.HolderEpoch, e.Time, e.Version, p.TokenAuth)
 	case events.ClusterRemoved:
 		return exec(ctx, tx, `delete from `+table+` where tenant = $1 and name = $2`, e.Tenant, e.Subject)
 	default:
@@ -58,13 +58,13 @@ func applyCluster(ctx context.Context, tx pgx.Tx, t projection.Tables, e eventlo
 }
 
 const clusterColumns = `select c.name, c.labels, c.state, c.reason, c.kubernetes_version, c.holder_epoch,
-	c.settings, c.registered, c.updated, c.stream, c.version from gateway.clusters c`
+	c.token_auth, c.settings, c.registered, c.updated, c.stream, c.version from gateway.clusters c`
 
 func scanCluster(row pgx.Row) (model.Cluster, error) {
 	var c model.Cluster
 	var settings events.ClusterSettings
 	err := row.Scan(&c.Name, &c.Labels, &c.State, &c.Reason, &c.KubernetesVersion, &c.HolderEpoch,
-		&settings, &c.RegisteredAt, &c.UpdatedAt, &c.Stream, &c.Version)
+		&c.TokenAuth, &settings, &c.RegisteredAt, &c.UpdatedAt, &c.Stream, &c.Version)
 	c.Settings = model.ClusterSettings(settings.WithDefaults())
 	return c, err
 }
@@ -145,8 +145,72 @@ func (r *Reader) Cluster(ctx context.Context, who model.Caller, name string) (c 
 			l.Value = json.RawMessage(value)
 			return l, err
 		})
-		c.PlatformUpgrade = cluster.PlatformUpgrade(limits)
-		return pg.Err(err)
+		if err != nil {
+			return pg.Err(err)
+		}
+		removed, err := removedAPIs(ctx, tx, who.Tenant, c)
+		c.PlatformUpgrade = cluster.PlatformUpgrade(limits, removed)
+		return err
 	})
 	return c, err
+}
+
+// Observed is what was found last of a cluster, as far as it is shown; the zero value while nothing is known.
+func (*Reader) Observed(ctx context.Context, q pg.Querier, tenant, name string) (events.ClusterObserved, error) {
+	return observed(ctx, q, tenant, name)
+}
+
+func observed(ctx context.Context, q pg.Querier, tenant, name string) (o events.ClusterObserved, err error) {
+	err = pg.Err(q.QueryRow(ctx, `select state, reason, kubernetes_version, holder_epoch, token_auth from gateway.clusters where tenant = $1 and name = $2`,
+		tenant, name).Scan(&o.State, &o.Reason, &o.KubernetesVersion, &o.HolderEpoch, &o.TokenAuth))
+	if errs.Is(err, errs.NotFound) { // just registered, or just gone
+		return events.ClusterObserved{}, nil
+	}
+	return o, err
+}
+
+// removedAPIs are what the operators of a cluster use and its next version no longer serves, as far as the executor told of
+// the operators.
+func removedAPIs(ctx context.Context, tx pgx.Tx, tenant string, c model.Cluster) ([]model.RemovedAPI, error) {
+	rows, err := tx.Query(ctx, `select namespace, name, requirements::text, components::text from installer_api.operator_details
+		where tenant = $1 and cluster = $2 order by namespace, name`, tenant, c.Name)
+	if err != nil {
+		return nil, pg.Err(err)
+	}
+	installed, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (i cluster.Installed, err error) {
+		var requirements *string
+		var components string
+		if err := r.Scan(&i.Namespace, &i.CSV, &requirements, &components); err != nil {
+			return i, err
+		}
+		return i, unpack("operator "+c.Name+"/"+i.Namespace+"/"+i.CSV, detail{requirements, &i.Requirements}, detail{&components, &i.Components})
+	})
+	return cluster.RemovedAPIs(c.KubernetesVersion, installed), pg.Err(err)
+}
+
+// removedOf is what one operator uses and the next version of its cluster no longer serves.
+func removedOf(ctx context.Context, q pg.Querier, tenant string, o model.Operator, d model.OperatorDetails) ([]model.RemovedAPI, error) {
+	c, err := observed(ctx, q, tenant, o.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	return cluster.RemovedAPIs(c.KubernetesVersion, []cluster.Installed{{Namespace: o.Namespace, CSV: o.Name, Components: d.Components, Requirements: d.Requirements}}), nil
+}
+
+// detail is a column of details, as text, and where it goes; nil where nothing was told.
+type detail struct {
+	text *string
+	into any
+}
+
+func unpack(of string, details ...detail) error {
+	for _, d := range details {
+		if d.text == nil {
+			continue
+		}
+		if err := json.Unmarshal([]byte(*d.text), d.into); err != nil {
+			return errs.Wrap(errs.Internal, err, "details of %s", of)
+		}
+	}
+	return nil
 }

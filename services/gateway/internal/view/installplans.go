@@ -14,6 +14,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/installplan"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/projection"
+	"github.com/chandler-fleet/chandler/services/gateway/cluster"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -242,6 +243,11 @@ func (r *Reader) InstallPlan(ctx context.Context, who model.Caller, id string) (
 		if err != nil {
 			return err
 		}
+		c, err := observed(ctx, tx, who.Tenant, p.Cluster)
+		if err != nil {
+			return err
+		}
+		p.RemovedAPIs = cluster.RemovedByPlan(c.KubernetesVersion, p.Document)
 		p.StepLog, err = document(ctx, tx, `select document::text from installer_api.step_logs where tenant = $1 and digest = $2`, who.Tenant, p.stepLog)
 		if err != nil {
 			return err

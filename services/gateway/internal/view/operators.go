@@ -2,7 +2,6 @@ package view
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -172,29 +171,24 @@ func (r *Reader) Operator(ctx context.Context, who model.Caller, cluster, namesp
 // operatorDetails are nil where the executor has told none.
 func operatorDetails(ctx context.Context, tx pgx.Tx, tenant string, o model.Operator) (*model.OperatorDetails, error) {
 	d := model.OperatorDetails{Requirements: []model.Requirement{}}
-	var requirements, condition *string
+	var requirements, condition, cut *string
 	var drift, components string
-	err := pg.Err(tx.QueryRow(ctx, `select requirements::text, condition::text, drift::text, components::text, updated from installer_api.operator_details
+	err := pg.Err(tx.QueryRow(ctx, `select requirements::text, condition::text, drift::text, components::text, cut::text, updated from installer_api.operator_details
 		where tenant = $1 and cluster = $2 and namespace = $3 and name = $4`, tenant, o.Cluster, o.Namespace, o.Name).
-		Scan(&requirements, &condition, &drift, &components, &d.UpdatedAt))
+		Scan(&requirements, &condition, &drift, &components, &cut, &d.UpdatedAt))
 	if errs.Is(err, errs.NotFound) {
 		return nil, nil //nolint:nilnil // nothing was told yet
 	}
 	if err != nil {
 		return nil, err
 	}
-	for _, part := range []struct {
-		text *string
-		into any
-	}{{requirements, &d.Requirements}, {condition, &d.Condition}, {&drift, &d.Drift}, {&components, &d.Components}} {
-		if part.text == nil {
-			continue
-		}
-		if err := json.Unmarshal([]byte(*part.text), part.into); err != nil {
-			return nil, errs.Wrap(errs.Internal, err, "details of operator %s/%s/%s", o.Cluster, o.Namespace, o.Name)
-		}
+	err = unpack("operator "+o.Cluster+"/"+o.Namespace+"/"+o.Name,
+		detail{requirements, &d.Requirements}, detail{condition, &d.Condition}, detail{&drift, &d.Drift}, detail{&components, &d.Components}, detail{cut, &d.LeftOut})
+	if err != nil {
+		return nil, err
 	}
-	return &d, nil
+	d.RemovedAPIs, err = removedOf(ctx, tx, tenant, o, d)
+	return &d, err
 }
 
 // Leftovers lists what uninstalled operators left (R-UNI-7), by cluster, namespace and name.
@@ -209,9 +203,9 @@ func (r *Reader) Leftovers(ctx context.Context, who model.Caller, f model.Leftov
 	}
 	err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
 		var more bool
-		items, more, err = page(ctx, tx, `select l.cluster, l.namespace, l.csv, l.package, l.removal, l.removed, l.objects from installer_api.leftovers l`+
+		items, more, err = page(ctx, tx, `select l.cluster, l.namespace, l.csv, l.package, l.removal, l.removed, l.objects, l.more from installer_api.leftovers l`+
 			w.String()+" order by l.cluster, l.namespace, l.csv", w.args, f.Limit, func(row pgx.Row) (l model.Leftovers, err error) {
-			return l, row.Scan(&l.Cluster, &l.Namespace, &l.Name, &l.Package, &l.Removal, &l.RemovedAt, &l.Objects)
+			return l, row.Scan(&l.Cluster, &l.Namespace, &l.Name, &l.Package, &l.Removal, &l.RemovedAt, &l.Objects, &l.More)
 		})
 		if more {
 			last := items[len(items)-1]
@@ -291,6 +285,7 @@ func declaredTargets(s events.OperatorGroupSpec) []string {
 var groupReasons = map[string]string{
 	protocol.GroupServiceAccount: "ServiceAccountNotFound",
 	protocol.GroupTargetsMissing: "NamespaceNotFound",
+	protocol.GroupForbidden:      "Forbidden",
 	protocol.GroupUnattended:     "TriedAgain",
 }
 

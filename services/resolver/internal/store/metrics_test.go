@@ -8,6 +8,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
+	"github.com/chandler-fleet/chandler/libs/telemetry/telemetrytest"
 	"github.com/chandler-fleet/chandler/services/resolver/internal/store"
 )
 
@@ -22,18 +23,7 @@ func TestMetrics(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		labels := map[string]int{}
-		for _, m := range store.Metrics() {
-			labels[m.Name] = len(m.Labels)
-		}
-		var got []string
-		for _, s := range list {
-			if n, ok := labels[s.Metric]; !ok || n != len(s.Labels) {
-				t.Errorf("%s has %d labels, declared are %d", s.Metric, len(s.Labels), n)
-			}
-			got = append(got, fmt.Sprintf("%s%q%g", s.Metric, s.Labels, s.Value))
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
+		if diff := cmp.Diff(want, telemetrytest.Lines(t, store.Metrics(), list)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", when, diff)
 		}
 	}

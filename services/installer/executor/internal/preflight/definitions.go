@@ -45,9 +45,12 @@ func Definitions(ctx context.Context, c *cluster.Epoch, q Question) ([]protocol.
 }
 
 func judge(ctx context.Context, c *cluster.Epoch, q Question, o render.Object, budget *crd.Budget) (protocol.CRDVerdict, error) {
-	live, err := c.Get(ctx, gvkCRD, "", o.Name)
-	if err != nil {
-		return protocol.CRDVerdict{}, err
+	var live *unstructured.Unstructured
+	var err error
+	if q.Vacant == nil || !q.Vacant(o) {
+		if live, err = c.Get(ctx, gvkCRD, "", o.Name); err != nil {
+			return protocol.CRDVerdict{}, err
+		}
 	}
 	in := crd.Input{Budget: budget}
 	if in.Next, err = json.Marshal(o.Body); err != nil {

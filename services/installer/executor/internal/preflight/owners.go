@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"sync"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,49 +14,51 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
 )
 
-// requestTimeout bounds one request for metadata: their client has no bound, since it watches, too.
-const requestTimeout = 20 * time.Second
-
-// Taken says of each object of the plan that belongs to somebody else in the cluster whose it is, in the plan's order. What
-// nobody else can have, since its name is made for its operator, is not asked for; of definitions there can be several
-// owners, and what they may do is said by Definitions.
-func Taken(ctx context.Context, c *cluster.Epoch, q Question) ([]string, error) {
+// Taken says of each object of the plan that belongs to somebody else in the cluster whose it is, in the plan's order, and
+// which ones are not there at all. What nobody else can have, since its name is made for its operator, is not asked for; of
+// definitions there can be several owners, and what they may do is said by Definitions.
+func Taken(ctx context.Context, c *cluster.Epoch, q Question) (taken []string, vacant []render.Object, err error) {
 	objects := slices.DeleteFunc(slices.Clone(q.Objects), own)
-	taken, failed := make([]string, len(objects)), make([]error, len(objects))
+	taken, failed, there := make([]string, len(objects)), make([]error, len(objects)), make([]bool, len(objects))
 	turns := make(chan struct{}, parallelReads)
 	var running sync.WaitGroup
 	for n, o := range objects {
 		running.Go(func() {
 			turns <- struct{}{}
 			defer func() { <-turns }()
-			taken[n], failed[n] = takenBy(ctx, c, q, o)
+			taken[n], there[n], failed[n] = takenBy(ctx, c, q, o)
 		})
 	}
 	running.Wait()
 	// All of them are asked, whatever one answers: trouble with each of them is then met once, not one a try.
 	if err := errors.Join(failed...); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return slices.DeleteFunc(taken, func(s string) bool { return s == "" }), nil
+	for n, o := range objects {
+		if !there[n] {
+			vacant = append(vacant, o)
+		}
+	}
+	return slices.DeleteFunc(taken, func(s string) bool { return s == "" }), vacant, nil
 }
 
 // parallelReads is how many objects are asked for at a time.
 const parallelReads = 8
 
 // takenBy says whose an object is that somebody else has, "" where it may be written.
-func takenBy(ctx context.Context, c *cluster.Epoch, q Question, o render.Object) (string, error) {
+func takenBy(ctx context.Context, c *cluster.Epoch, q Question, o render.Object) (who string, there bool, err error) {
 	live, err := metadata(ctx, c, o)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	if live == nil || live.Labels[cluster.LabelManaged] != "true" {
-		return "", nil // what the API server says of it when it is applied names the other manager
+		return "", live != nil, nil // what the API server says of it when it is applied names the other manager
 	}
 	err = c.MayTake(ctx, live, &unstructured.Unstructured{Object: o.Body}, q.Managers[o.Resolving])
 	if apierrors.IsConflict(err) {
-		return err.Error(), nil
+		return err.Error(), true, nil
 	}
-	return "", err
+	return "", true, err
 }
 
 // own reports an object whose name is made for its operator, and a definition.
@@ -71,7 +72,7 @@ func own(o render.Object) bool {
 }
 
 func metadata(ctx context.Context, c *cluster.Epoch, o render.Object) (*metav1.PartialObjectMetadata, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	ctx, cancel := c.Limit(ctx)
 	defer cancel()
 	of := c.Metadata.Resource(cluster.Resource(o.GVK))
 	live, err := of.Namespace(o.Namespace).Get(ctx, o.Name, metav1.GetOptions{})

@@ -25,6 +25,10 @@ type Question struct {
 	Leaving []string
 	// Managers are the field managers of the operators that the plan brings, by name.
 	Managers map[string]string
+	// Vacant reports a definition that is not in the cluster, as far as is known: it is not asked for. nil knows of none.
+	Vacant func(o render.Object) bool
+	// KubernetesVersion is that of the cluster.
+	KubernetesVersion string
 }
 
 // Direct reports kinds that Chandler writes itself, whatever account a plan has: what is the cluster's as a whole and
@@ -41,7 +45,7 @@ func Direct(gvk schema.GroupVersionKind) bool {
 
 // Check answers with everything at once.
 func Check(ctx context.Context, c *cluster.Epoch, q Question) (protocol.PlanCheck, error) {
-	out := protocol.PlanCheck{Account: q.Account.User()}
+	out := protocol.PlanCheck{Account: q.Account.User(), RemovedAPIs: RemovedAPIs(q.KubernetesVersion, q.Objects)}
 	missing, err := Permissions(ctx, c, q)
 	if err != nil {
 		return out, err
@@ -85,4 +89,17 @@ func Permissions(ctx context.Context, c *cluster.Epoch, q Question) (rights.Resu
 		return r, err
 	}
 	return rights.Missing(p, q.Account.User(), held, allowed)
+}
+
+// Given finds what an account lacks of what roles are to give on its behalf, where Chandler writes them itself.
+func Given(ctx context.Context, c *cluster.Epoch, a cluster.Account, given []render.Object) (rights.Result, error) {
+	namespaces := make([]string, 0, len(given))
+	for _, o := range given {
+		namespaces = append(namespaces, o.Namespace)
+	}
+	held, err := newRoles(c).held(ctx, a, namespaces)
+	if err != nil {
+		return rights.Result{}, err
+	}
+	return rights.Given(given, a.User(), held)
 }

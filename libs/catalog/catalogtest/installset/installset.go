@@ -1,0 +1,57 @@
+// Package installset gives tests the bundles of fifty real operators, each beside the one that it replaces.
+package installset
+
+import (
+	"encoding/json"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/chandler-fleet/chandler/libs/bundle"
+	"github.com/chandler-fleet/chandler/libs/catalog"
+	"github.com/chandler-fleet/chandler/libs/catalog/catalogtest"
+)
+
+// Pair is the head of a channel and the bundle that it replaces, "" where it is the first one.
+type Pair struct {
+	Package  string `json:"package"`
+	Head     string `json:"head"`
+	Previous string `json:"previous"`
+}
+
+// Load returns the pairs, and the bundles by name. Without all only those of two packages are read, which stand for the
+// others where reading all takes minutes; the pairs are the same.
+func Load(tb testing.TB, all bool) ([]Pair, map[string]bundle.Content) {
+	tb.Helper()
+	few := func(name string) bool {
+		return all || path.Base(name) == "set.json" || strings.Contains(name, "/anzo-operator/") || strings.Contains(name, "/druid-operator/")
+	}
+	dir := filepath.Join(catalogtest.Unpack(tb, catalogtest.InstallSet, few), "install-set")
+	raw, err := os.ReadFile(filepath.Join(dir, "set.json"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var pairs []Pair
+	if err := json.Unmarshal(raw, &pairs); err != nil {
+		tb.Fatal(err)
+	}
+	var mu sync.Mutex
+	contents := map[string]bundle.Content{}
+	_, err = catalog.Load(os.DirFS(dir), catalog.Options{Keep: func(c catalog.Content) error {
+		var b bundle.Content
+		if err := json.Unmarshal(c.Canonical, &b); err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		contents[c.Bundle] = b
+		return nil
+	}})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return pairs, contents
+}
