@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"sigs.k8s.io/yaml"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/errs"
@@ -48,10 +48,8 @@ func golden(t *testing.T, name string, objects []render.Object) {
 	for _, o := range objects {
 		d, err := o.Digest()
 		fatal(t, err)
-		body, err := yaml.Marshal(o.Body)
-		fatal(t, err)
 		out.WriteString("# " + o.String() + " " + string(d) + "\n---\n")
-		out.Write(body)
+		out.Write(ordered(t, o.Body))
 	}
 	path := filepath.Join("testdata", name+".golden.yaml")
 	if *update {
@@ -61,6 +59,31 @@ func golden(t *testing.T, name string, objects []render.Object) {
 	fatal(t, err)
 	if diff := cmp.Diff(string(want), out.String()); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", path, diff)
+	}
+}
+
+// ordered is an object as YAML with its keys in the order of JSON: the order of the YAML library, which takes runs of digits for
+// numbers, is no order for every three keys, and comes out one way or the other.
+func ordered(t *testing.T, body map[string]any) []byte {
+	t.Helper()
+	raw, err := json.Marshal(body)
+	fatal(t, err)
+	var n yaml.Node
+	fatal(t, yaml.Unmarshal(raw, &n))
+	plain(&n)
+	var out bytes.Buffer
+	e := yaml.NewEncoder(&out)
+	e.SetIndent(2)
+	e.CompactSeqIndent()
+	fatal(t, e.Encode(&n))
+	return out.Bytes()
+}
+
+// plain takes the style of JSON from a node.
+func plain(n *yaml.Node) {
+	n.Style = 0
+	for _, c := range n.Content {
+		plain(c)
 	}
 }
 

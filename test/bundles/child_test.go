@@ -33,6 +33,10 @@ type childConfig struct {
 	GrantKey []byte `json:"grantKey"`
 }
 
+// collections is after how many of them nothing gets smaller any more: each halves the stacks that are not needed. Go makes
+// one every two minutes of a process that rests.
+const collections = 5
+
 // childOrder is a line that the process reads: a cluster to serve, or else to say what the process uses.
 type childOrder struct {
 	Kubeconfig string `json:"kubeconfig,omitempty"`
@@ -90,7 +94,9 @@ func runChild(config string) error {
 			continue
 		}
 		if o.Collect {
-			debug.FreeOSMemory()
+			for range collections {
+				debug.FreeOSMemory()
+			}
 		}
 		use, err := measure()
 		if err != nil {
@@ -126,26 +132,49 @@ func (o childOrder) serve(js jetstream.JetStream, key []byte) error {
 	return nil
 }
 
-// leaseName is the name of the executor's lease.
-const leaseName = "chandler-executor"
+// own are the objects that an executor has for itself in a cluster: its lease, and the fence that holds for its epochs.
+func own() []string { return []string{"chandler-executor", "chandler-fence"} }
 
-// renamed gives the executor's lease another name of the same length, so that the message keeps its form.
+// renamed gives the executor's own objects other names of the same length, so that messages keep their form, and takes
+// them back out of the answers. What a watch tells stays as it is: of objects of other names nobody takes notice.
 func (o childOrder) renamed(next http.RoundTripper) http.RoundTripper {
-	name := fmt.Sprintf("%s%02d", leaseName[:len(leaseName)-2], o.Part)
+	other := func(name string) string { return fmt.Sprintf("%s%02d", name[:len(name)-2], o.Part) }
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
-		if !strings.Contains(r.URL.Path, "/leases") {
+		if r.URL.Query().Has("watch") || !strings.Contains(r.URL.Path, "/leases") && !strings.Contains(r.URL.Path, "/validatingadmissionpolic") && !strings.Contains(r.URL.RawQuery, "dryRun") {
 			return next.RoundTrip(r)
 		}
 		r = r.Clone(r.Context())
-		r.URL.Path = strings.Replace(r.URL.Path, "/leases/"+leaseName, "/leases/"+name, 1)
+		var body []byte
 		if r.Body != nil {
-			body, err := io.ReadAll(r.Body)
-			if err != nil {
+			var err error
+			if body, err = io.ReadAll(r.Body); err != nil {
 				return nil, err
 			}
-			r.GetBody, r.Body = nil, io.NopCloser(bytes.NewReader(bytes.ReplaceAll(body, []byte(leaseName), []byte(name))))
 		}
-		return next.RoundTrip(r)
+		for _, name := range own() {
+			if !strings.Contains(r.URL.Path, "/serviceaccounts") {
+				r.URL.Path = strings.Replace(r.URL.Path, "/"+name, "/"+other(name), 1)
+			}
+			if name != "chandler-executor" || strings.Contains(r.URL.Path, "/leases") { // it is the name of its account, too
+				body = bytes.ReplaceAll(body, []byte(name), []byte(other(name)))
+			}
+		}
+		if r.Body != nil {
+			r.GetBody, r.Body = nil, io.NopCloser(bytes.NewReader(body))
+		}
+		answer, err := next.RoundTrip(r)
+		if err != nil {
+			return nil, err
+		}
+		text, err := io.ReadAll(answer.Body)
+		if err := errors.Join(err, answer.Body.Close()); err != nil {
+			return nil, err
+		}
+		for _, name := range own() {
+			text = bytes.ReplaceAll(text, []byte(other(name)), []byte(name))
+		}
+		answer.Body = io.NopCloser(bytes.NewReader(text))
+		return answer, nil
 	})
 }
 
