@@ -34,7 +34,8 @@ const (
 
 var gvkNamespace = schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
 
-// watchedKinds are the kinds of which a change is a hint to look, the most urgent first.
+// watchedKinds are the kinds of which a change is a hint to look, the most urgent first. Most are watched only once something
+// is wanted of the cluster: one that merely stands by costs little.
 func watchedKinds() []watch.Kind {
 	managed := func(gvk schema.GroupVersionKind) watch.Kind {
 		k := watch.Kind{GVK: gvk, Resource: cluster.Resource(gvk).Resource, Selector: selectManaged, Owner: render.LabelOwnerNamespace}
@@ -61,7 +62,8 @@ func watchedKinds() []watch.Kind {
 			out = append(out, managed(gvk))
 		}
 	}
-	return slices.Concat(out, mirrorKinds(), surroundings.TokenKinds())
+	out = watch.Standby(append(out, mirrorKinds()...), cluster.GVKInstalledOperator, cluster.GVKPolicy, cluster.GVKPolicyBinding, gvkCRD, gvkNamespace)
+	return append(out, surroundings.TokenKinds()...)
 }
 
 // changed wakes the namespaces that a change concerns.

@@ -227,6 +227,7 @@ func (s *session) work(ctx context.Context) {
 
 // one works on a namespace and says when to look again.
 func (s *session) one(ctx context.Context, namespace string) {
+	s.watcher.Demand() // something is wanted of the cluster
 	var again time.Duration
 	err := guard(ctx, s.cfg.Log, "namespace "+namespace, func() (err error) {
 		again, err = s.reconcile(ctx, namespace)

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/binary"
 	"hash/fnv"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,6 +38,16 @@ type Kind struct {
 	Labels bool
 	// Status tells a change of status, too.
 	Status bool
+	// Later has the kind asked for from Watch.Demand on only.
+	Later bool
+}
+
+// Standby puts all kinds off until something is wanted of the cluster, but those that are always watched.
+func Standby(kinds []Kind, always ...schema.GroupVersionKind) []Kind {
+	for i := range kinds {
+		kinds[i].Later = !slices.Contains(always, kinds[i].GVK)
+	}
+	return kinds
 }
 
 // Change is one object that was made, changed or removed, as far as the watch sees it.
@@ -63,7 +75,9 @@ type Watch struct {
 	source Source
 	stores []*store
 	crds   *store        // nil where definitions are not watched
-	served chan struct{} // a definition came or went
+	served chan struct{} // a definition came or went, or Demand was called
+
+	demanded atomic.Bool
 }
 
 // New returns a watch of the kinds, which are asked for in this order. changed must not block.
@@ -73,10 +87,7 @@ func New(source Source, kinds []Kind, changed func(Change)) *Watch {
 		tell := changed
 		if k.GVK == definitions {
 			tell = func(c Change) {
-				select {
-				case w.served <- struct{}{}:
-				default: // somebody looks already
-				}
+				w.rethink()
 				changed(c)
 			}
 		}
@@ -87,6 +98,21 @@ func New(source Source, kinds []Kind, changed func(Change)) *Watch {
 		w.stores = append(w.stores, s)
 	}
 	return w
+}
+
+// Demand has the kinds watched, too, that are watched later. It may be called often.
+func (w *Watch) Demand() {
+	if !w.demanded.Swap(true) {
+		w.rethink()
+	}
+}
+
+// rethink has Run look again at which kinds are wanted.
+func (w *Watch) rethink() {
+	select {
+	case w.served <- struct{}{}:
+	default: // it is about to
+	}
 }
 
 // Labels returns the labels of the objects of a cluster-scoped kind by name; false while they are not known.
@@ -175,6 +201,9 @@ func (w *Watch) Run(ctx context.Context) {
 }
 
 func (w *Watch) wanted(s *store) bool {
+	if s.kind.Later && !w.demanded.Load() {
+		return false
+	}
 	return s.kind.CRD == "" || w.crds != nil && w.crds.has(s.kind.CRD)
 }
 

@@ -122,6 +122,32 @@ func TestOptionalKinds(t *testing.T) {
 	})
 }
 
+// TestStandby: a kind that is put off is asked for once something is wanted, and not before; each whole list is told, so that
+// what nobody told of is known not to be there.
+func TestStandby(t *testing.T) {
+	t.Parallel()
+	c := client(t, object(monitors, "ops", "m", nil))
+	r := newTold()
+	kinds := watch.Standby([]watch.Kind{
+		{GVK: monitors, Resource: "monitors"}, {GVK: definitions, Resource: "customresourcedefinitions"}, {GVK: namespaces, Resource: "namespaces"},
+	}, definitions, namespaces)
+	w := watch.New(listed{c}, kinds, r.change)
+	whole := make(chan schema.GroupVersionKind, 100)
+	w.Listed = func(gvk schema.GroupVersionKind) { whole <- gvk }
+	run(t, w)
+	w.Await(t.Context(), namespaces)
+	if asked(c, "list", "monitors") {
+		t.Error("a kind was asked for of which nothing is wanted")
+	}
+	w.Demand()
+	w.Demand()
+	w.Await(t.Context(), monitors)
+	r.await(t, "the object of the kind", func(c watch.Change) bool { return c.GVK == monitors && c.Name == "m" })
+	if first, second, third := <-whole, <-whole, <-whole; first != definitions || second != namespaces || third != monitors {
+		t.Errorf("listed %s, %s, %s", first, second, third)
+	}
+}
+
 func asked(c *fake.FakeMetadataClient, verb, resource string) bool {
 	for _, a := range c.Actions() {
 		if a.GetVerb() == verb && a.GetResource().Resource == resource {
