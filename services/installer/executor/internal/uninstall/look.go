@@ -50,6 +50,7 @@ type Question struct {
 func Look(ctx context.Context, c *cluster.Epoch, q Question) (Found, error) {
 	f := Found{UIDs: map[protocol.ObjectRef]string{}}
 	in := removal.Input{Operator: removal.Operator{Namespace: q.Namespace, Name: q.CSV}, CRDs: q.CRDs}
+	packageName := ""
 	operators, err := c.List(ctx, cluster.GVKInstalledOperator, "", selectManaged)
 	if err != nil {
 		return f, err
@@ -61,7 +62,7 @@ func Look(ctx context.Context, c *cluster.Epoch, q Question) (Found, error) {
 			continue
 		}
 		in.Operator, in.Object, f.Installed = o, refOf(cluster.GVKInstalledOperator, &operators[i]), true
-		in.UID = string(operators[i].GetUID())
+		in.UID, packageName = string(operators[i].GetUID()), operators[i].GetAnnotations()[cluster.AnnotationPackage]
 		f.UIDs[in.Object] = in.UID
 	}
 	objects, err := owned(ctx, c, q)
@@ -76,7 +77,7 @@ func Look(ctx context.Context, c *cluster.Epoch, q Question) (Found, error) {
 		in.Objects = append(in.Objects, removal.Owned{ObjectRef: o.ref, Alongside: cluster.Alongside(o.meta)})
 		f.UIDs[o.ref] = string(o.meta.UID)
 	}
-	if in.Definitions, err = definitions(ctx, c, in, q.Count, f.UIDs); err != nil {
+	if in.Definitions, err = definitions(ctx, c, search{in, packageName, q.Count}, f.UIDs); err != nil {
 		return f, err
 	}
 	f.Plan, err = removal.Plan(in)
@@ -152,8 +153,15 @@ func metadata(ctx context.Context, c *cluster.Epoch, of schema.GroupVersionResou
 	return list, err
 }
 
-// definitions are the custom resource definitions that an operator owns or has brought.
-func definitions(ctx context.Context, c *cluster.Epoch, in removal.Input, count bool, uids map[protocol.ObjectRef]string) ([]removal.Definition, error) {
+// search is what definitions are looked for with.
+type search struct {
+	removal.Input
+	packageName string
+	count       bool
+}
+
+// definitions are the custom resource definitions that an operator owns, or that it or a version before it has brought.
+func definitions(ctx context.Context, c *cluster.Epoch, in search, uids map[protocol.ObjectRef]string) ([]removal.Definition, error) {
 	list, err := metadata(ctx, c, cluster.Resource(GVKCRD), metav1.ListOptions{})
 	if err != nil {
 		return nil, err
@@ -165,14 +173,15 @@ func definitions(ctx context.Context, c *cluster.Epoch, in removal.Input, count 
 	var out []removal.Definition
 	for i := range list.Items {
 		o := &list.Items[i]
+		earlier := broughtEarlier(o, in.Operator.Namespace, in.packageName)
 		d := removal.Definition{ObjectRef: refOf(GVKCRD, o), Managed: o.Labels[cluster.LabelManaged] == "true" && !cluster.Adopted(o), Alongside: cluster.Alongside(o)}
 		brought := slices.Contains(d.Alongside, in.Operator.String())
-		if !brought && !owned[o.Name] {
+		if !brought && !owned[o.Name] && !earlier {
 			continue
 		}
 		d.Converts = brought && o.Labels[certs.LabelConverted] == in.Operator.Namespace
 		d.Loss.CRD = o.Name
-		if count && (slices.Contains(in.CRDs, o.Name) || slices.Contains(in.CRDs, removal.All)) {
+		if in.count && (slices.Contains(in.CRDs, o.Name) || slices.Contains(in.CRDs, removal.All)) {
 			if d.Loss, err = loss(ctx, c, o.Name); err != nil {
 				return nil, err
 			}
@@ -181,6 +190,14 @@ func definitions(ctx context.Context, c *cluster.Epoch, in removal.Input, count 
 		out = append(out, d)
 	}
 	return out, nil
+}
+
+// broughtEarlier reports a definition that a version of the package in the namespace wrote, and perhaps the one that is there
+// does not bring: definitions outlive the versions that drop them.
+func broughtEarlier(o *metav1.PartialObjectMetadata, namespace, packageName string) bool {
+	return packageName != "" && slices.ContainsFunc(o.ManagedFields, func(f metav1.ManagedFieldsEntry) bool {
+		return f.Manager == cluster.Manager(namespace, packageName)
+	})
 }
 
 // loss counts the objects of a definition.

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
@@ -46,6 +47,29 @@ func TestOf(t *testing.T) {
 		}
 		if got := f.of([]cluster.Step{c.step}, c.crds); !cmp.Equal(got, want) && len(got)+len(want) > 0 {
 			t.Errorf("%s: got %v, want %v", name, got, want)
+		}
+	}
+}
+
+// TestBroughtEarlier: a definition that a version before brought, and the one that is there does not, is announced, too (R-UNI-2):
+// nobody else would ever name it.
+func TestBroughtEarlier(t *testing.T) {
+	t.Parallel()
+	o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "gauges.sea.test", ManagedFields: []metav1.ManagedFieldsEntry{
+		{Manager: "kube-apiserver"}, {Manager: cluster.Manager("ops", "tide")},
+	}}}
+	for name, c := range map[string]struct {
+		namespace, packageName string
+		want                   bool
+	}{
+		"a version of the package":          {"ops", "tide", true},
+		"the package in another namespace":  {"coast", "tide", false},
+		"another package":                   {"ops", "buoy", false},
+		"one of which the package is gone":  {"ops", "", false},
+		"a package whose name begins alike": {"ops", "tid", false},
+	} {
+		if got := broughtEarlier(o, c.namespace, c.packageName); got != c.want {
+			t.Errorf("%s: %v", name, got)
 		}
 	}
 }
