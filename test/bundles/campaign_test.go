@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -243,12 +244,16 @@ func refOf(o render.Object) protocol.ObjectRef {
 // namespaces, which are the subscriptions' own, and what Chandler keeps for itself.
 func (c *campaign) checkLeft(before snapshot) {
 	c.Helper()
-	announced := snapshot{}
+	announced, shared := snapshot{}, snapshot{}
 	for _, l := range c.lives {
 		announced[protocol.ObjectRef{Kind: "Namespace", Name: l.Package}] = nil
 		for _, left := range l.left {
 			ref := left.ObjectRef
 			ref.Version = ""
+			if left.Reason == protocol.LeftOtherOwners { // it stays for them, and may go with the last of them
+				shared[ref] = nil
+				continue
+			}
 			announced[ref] = nil
 		}
 		if l.lacks != "" {
@@ -266,7 +271,9 @@ func (c *campaign) checkLeft(before snapshot) {
 				added[ref] = nil
 			}
 		}
-		unannounced, missing, gone := added.minus(announced), announced.minus(added), before.minus(after)
+		may := maps.Clone(announced)
+		maps.Copy(may, shared)
+		unannounced, missing, gone := added.minus(may), announced.minus(added), before.minus(after)
 		if len(unannounced)+len(missing)+len(gone) > 0 {
 			return fmt.Errorf("left without being announced: %v\nannounced, and not there: %v\nthere before, and gone: %v", unannounced, missing, gone)
 		}
