@@ -156,8 +156,9 @@ func short(digest string) string {
 // page is what describe writes: fields in aligned columns, then sections. Errors of the writer are
 // kept until flush.
 type page struct {
-	w   *tabwriter.Writer
-	age func(time.Time) string
+	w      *tabwriter.Writer
+	age    func(time.Time) string
+	inRows bool // what was written last is a row of a table
 }
 
 func (a *app) page(w io.Writer) *page {
@@ -168,14 +169,22 @@ func (p *page) flush() error { return p.w.Flush() }
 
 // line writes a field; an empty value writes nothing.
 func (p *page) line(name, value string) {
-	if value != "" {
-		p.printf("%s:\t%s\n", name, value)
+	if value == "" {
+		return
 	}
+	if p.inRows { // the fields behind a table are none of its columns
+		p.inRows = false
+		_ = p.w.Flush() // the last one returns what went wrong
+	}
+	p.printf("%s:\t%s\n", name, value)
 }
 
 func (p *page) section(name string) { p.printf("%s:\n", name) }
 
-func (p *page) row(cells ...string) { p.printf("  %s\n", strings.Join(cells, "\t")) }
+func (p *page) row(cells ...string) {
+	p.inRows = true
+	p.printf("  %s\n", strings.Join(cells, "\t"))
+}
 
 // printf writes into the tab writer, whose first error Flush returns.
 func (p *page) printf(format string, args ...any) { _, _ = fmt.Fprintf(p.w, format, args...) }
