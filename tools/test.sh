@@ -23,4 +23,4 @@ if [ "$left" -le 60 ]; then
   echo "the steps before the tests took $SECONDS of $budget seconds: nothing is left for the tests" >&2
   exit 1
 fi
-CGO_ENABLED=1 "$TESTRUN" -budget "${left}s" -- -race -shuffle=on -timeout "${TEST_TIMEOUT:-15m}" -p "${TEST_PACKAGES:-2}" work
+CGO_ENABLED=1 "$TESTRUN" -budget "${left}s" -- -race -shuffle=on -timeout "${TEST_TIMEOUT:-25m}" -p "${TEST_PACKAGES:-2}" work
