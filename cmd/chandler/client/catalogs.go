@@ -173,10 +173,3 @@ func (c *Client) Blobs(ctx context.Context, r Ref, schema, pkg, name string) ([]
 	maps.Copy(q, catalogQuery(r))
 	return list[model.Blob](ctx, c, catalogPath(r, "blobs"), q)
 }
-
-// Bundles lists the bundles of a catalog, of one package when pkg is given.
-func (c *Client) Bundles(ctx context.Context, r Ref, pkg string) ([]model.BundleSummary, error) {
-	q := url.Values{"package": {pkg}}
-	maps.Copy(q, catalogQuery(r))
-	return list[model.BundleSummary](ctx, c, catalogPath(r, "bundles"), q)
-}

@@ -40,9 +40,6 @@ func NewLease(base *Base, holder string, duration time.Duration, now func() time
 	return &Lease{base: base, holder: holder, Duration: duration, now: now}
 }
 
-// Epoch is the epoch that we hold, 0 for none.
-func (l *Lease) Epoch() int64 { return l.epoch }
-
 // Acquire tries once to become the holder. It returns the epoch, or 0 while somebody else holds.
 //
 // The holder's own lease is taken over at once by a process that has just started under the same
