@@ -146,8 +146,12 @@ func (m memory) foreign() {
 func (m memory) restored() {
 	m.t.Helper()
 	admission := m.kube.AdmissionregistrationV1()
-	held := func(context.Context) error {
-		return refusedByMemory(m.patch(installedOperators(), m.csv, `{"metadata":{"labels":{"a":"b"}}}`))
+	// A trial: an edit that was let in while the API server did not know the policy would make the same edit one that
+	// changes nothing, which no policy refuses.
+	held := func(ctx context.Context) error {
+		_, err := m.admin.Resource(installedOperators()).Namespace("ops").Patch(ctx, m.csv, types.MergePatchType,
+			[]byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+		return refusedByMemory(err)
 	}
 	must(m.t, admission.ValidatingAdmissionPolicies().Delete(m.t.Context(), memoryPolicy, metav1.DeleteOptions{}))
 	await(m.t, "the policy to be made again", func(ctx context.Context) error {

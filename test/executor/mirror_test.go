@@ -187,7 +187,19 @@ func (m mirrored) testNone(t *testing.T) {
 // refusesEdits: an edit of a mirror is refused with a sentence that says where to make it, whoever makes it.
 func (m mirrored) refusesEdits(t *testing.T, shown dynamic.ResourceInterface, o *unstructured.Unstructured) {
 	t.Helper()
-	for name, edit := range map[string]struct {
+	edit := func(ctx context.Context, patch string, how metav1.PatchOptions, subresource ...string) error {
+		_, err := shown.Patch(ctx, o.GetName(), types.MergePatchType, []byte(patch), how, subresource...)
+		if err == nil || !strings.Contains(err.Error(), "chandler uninstall "+o.GetName()) {
+			return fmt.Errorf("not refused with a way out: %w", err)
+		}
+		return nil
+	}
+	// The API server loads a policy within a second or so. Until then it is tried in a way that changes nothing: an edit
+	// that was let in would be none any more when it is made again.
+	await(t, "the policy over the mirrors in force", func(ctx context.Context) error {
+		return edit(ctx, `{"spec":{"replaces":"nothing"}}`, metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+	})
+	for name, e := range map[string]struct {
 		patch       string
 		subresource []string
 	}{
@@ -196,14 +208,9 @@ func (m mirrored) refusesEdits(t *testing.T, shown dynamic.ResourceInterface, o 
 		"label":      {`{"metadata":{"labels":{"chandler-fleet.io/mirror":null}}}`, nil},
 		"annotation": {`{"metadata":{"annotations":{"olm.targetNamespaces":"elsewhere"}}}`, nil},
 	} {
-		// The API server loads a policy within a second or so.
-		await(t, "a refusal of an edited "+name, func(ctx context.Context) error {
-			_, err := shown.Patch(ctx, o.GetName(), types.MergePatchType, []byte(edit.patch), metav1.PatchOptions{}, edit.subresource...)
-			if err == nil || !strings.Contains(err.Error(), "chandler uninstall "+o.GetName()) {
-				return fmt.Errorf("not refused with a way out: %w", err)
-			}
-			return nil
-		})
+		if err := edit(t.Context(), e.patch, metav1.PatchOptions{}, e.subresource...); err != nil {
+			t.Errorf("an edited %s: %v", name, err)
+		}
 	}
 	if _, err := shown.Patch(t.Context(), o.GetName(), types.MergePatchType, []byte(`{"metadata":{"finalizers":[]}}`), metav1.PatchOptions{}); err != nil {
 		t.Errorf("what the cluster itself does is refused: %v", err)

@@ -56,8 +56,12 @@ func (a *App) fetch(ctx context.Context, s bus.Scope) (err error) {
 	if err != nil {
 		return err
 	}
+	began, err := a.store.Now(ctx)
+	if err != nil {
+		return err
+	}
 	for {
-		list, err := a.store.Unfetched(ctx, c, fetchBatch) // none where the catalog was removed or disabled meanwhile
+		list, err := a.store.Unfetched(ctx, c, began, fetchBatch) // none where the catalog was removed or disabled meanwhile
 		if err != nil || len(list) == 0 {
 			return err
 		}
@@ -139,7 +143,7 @@ func (a *App) fetchOne(ctx context.Context, c store.Catalog, settings source.Set
 		return f, own.error
 	}
 	f.Content, f.Reason, f.Message = "", fetchReason(err), err.Error()
-	f.NextTry = a.retry(f, image.Attempts)
+	f.Pause = pause(f, image.Attempts)
 	return f, nil
 }
 
@@ -185,14 +189,14 @@ func fetchReason(err error) string {
 	}
 }
 
-// retry says when to ask for an image again: never for what a digest makes final.
-func (a *App) retry(f store.Fetched, attempts int) time.Time {
-	if f.Final() {
-		return time.Time{}
+// pause is how long to leave an image alone that could not be had: for ever (0) what a digest makes final.
+func pause(f store.Fetched, attempts int) time.Duration {
+	switch {
+	case f.Final():
+		return 0
+	case attempts >= 16: // doubling more often would overflow
+		return retryMax
+	default:
+		return min(retryMax, retryFirst<<attempts)
 	}
-	pause := retryMax
-	if attempts < 16 { // doubling more often would overflow
-		pause = min(retryMax, retryFirst<<attempts)
-	}
-	return a.now().Add(pause)
 }

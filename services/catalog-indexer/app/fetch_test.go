@@ -16,6 +16,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/source"
 	"github.com/chandler-fleet/chandler/libs/source/oci"
+	"github.com/chandler-fleet/chandler/services/catalog-indexer/internal/store"
 )
 
 const (
@@ -57,6 +58,14 @@ func (b *bench) wants(catalog, image string) {
 		values ($1, $2, $3, 'lighthouse', 'lighthouse.v1.2.0') on conflict do nothing`, events.DefaultTenant, catalog, image)
 	b.must(err)
 	b.must(b.markDue(b.t.Context()))
+}
+
+// clock is the time by which pauses are measured.
+func (b *bench) clock() time.Time {
+	b.t.Helper()
+	now, err := b.store.Now(b.t.Context())
+	b.must(err)
+	return now
 }
 
 // fetchAll works on every catalog that has something to be fetched.
@@ -167,22 +176,20 @@ func TestTagIsPinned(t *testing.T) {
 func TestImageThatCannotBeHad(t *testing.T) {
 	t.Parallel()
 	b, shelf := shelved(t)
-	now := time.Now()
-	b.now = func() time.Time { return now }
 	shelf.put("registry.test/c:1", "p1", byImage(digested))
 	shelf.fail(digested, errAway)
 	stream := b.image("harbour", source.Settings{Image: "registry.test/c:1"})
 	b.must(b.lookAt(stream))
 	b.wants("harbour", digested)
-	var pauses []time.Duration
-	for range 3 {
+	for i, want := range []time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second} {
+		before := b.clock()
 		b.must(b.fetchAll())
+		after := b.clock()
 		row := b.imageOf(stream, digested)
-		pauses = append(pauses, row.NextTry.Sub(now).Round(time.Second))
+		if row.Attempts != i+1 || row.NextTry.Before(before.Add(want)) || row.NextTry.After(after.Add(want)) {
+			t.Errorf("attempt %d of %d between %v and %v is tried again at %v, want %s later", row.Attempts, i+1, before, after, row.NextTry, want)
+		}
 		b.again(stream)
-	}
-	if !slices.Equal(pauses, []time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second}) {
-		t.Errorf("pauses %v", pauses)
 	}
 	for _, c := range []struct {
 		err    error
@@ -212,6 +219,53 @@ func TestImageThatCannotBeHad(t *testing.T) {
 	}
 	if row := b.imageOf(stream, digested); row.Reason != "" || row.Message != "" || row.Content == "" {
 		t.Errorf("row %+v", row)
+	}
+}
+
+// TestPauseThatEndsMeanwhile proves that an image whose pause ends while its catalog is worked on is left to the next
+// round: a machine that is slower than the pauses would ask for nothing else, and for it without end.
+func TestPauseThatEndsMeanwhile(t *testing.T) {
+	t.Parallel()
+	b, shelf := shelved(t)
+	shelf.put("registry.test/c:1", "p1", byImage(digested))
+	shelf.fail(digested, errAway)
+	stream := b.image("harbour", source.Settings{Image: "registry.test/c:1"})
+	b.must(b.lookAt(stream))
+	b.wants("harbour", digested)
+	began := b.clock()
+	b.must(b.fetchAll())
+	b.again(stream) // the pause is over
+	c, err := b.store.Get(t.Context(), key(stream))
+	b.must(err)
+	due := func(since time.Time) []store.Image {
+		t.Helper()
+		list, err := b.store.Unfetched(t.Context(), c, since, fetchBatch)
+		b.must(err)
+		return list
+	}
+	if list := due(began); len(list) != 0 {
+		t.Errorf("the same round tries %+v again", list)
+	}
+	next := b.clock()
+	if list := due(next); len(list) != 1 || list[0].Attempts != 1 {
+		t.Errorf("the next round tries %+v", list)
+	}
+}
+
+// TestClockBehind proves that pauses hold whatever the clock of the indexer says.
+func TestClockBehind(t *testing.T) {
+	t.Parallel()
+	b, shelf := shelved(t)
+	b.now = func() time.Time { return time.Now().Add(-time.Hour) }
+	shelf.put("registry.test/c:1", "p1", byImage(digested))
+	shelf.fail(digested, errAway)
+	stream := b.image("harbour", source.Settings{Image: "registry.test/c:1"})
+	b.must(b.lookAt(stream))
+	b.wants("harbour", digested)
+	before := b.clock()
+	b.must(b.fetchAll())
+	if row := b.imageOf(stream, digested); row.Attempts != 1 || row.NextTry.Before(before.Add(retryFirst)) {
+		t.Errorf("after %d attempts it is tried again at %v, which is not %s after %v", row.Attempts, row.NextTry, retryFirst, before)
 	}
 }
 
@@ -256,7 +310,7 @@ func TestFetchEndedAnywhere(t *testing.T) {
 	// Ended behind the content: the outcome is not written.
 	c, err := b.store.Get(t.Context(), key(stream))
 	b.must(err)
-	list, err := b.store.Unfetched(t.Context(), c, fetchBatch)
+	list, err := b.store.Unfetched(t.Context(), c, b.clock(), fetchBatch)
 	b.must(err)
 	contents, err := b.store.Contents(t.Context(), c.Tenant)
 	b.must(err)
@@ -298,7 +352,7 @@ func TestPrefetch(t *testing.T) {
 	b.wants("harbour", "registry.test/z:9")
 	c, err := b.store.Get(t.Context(), key(stream))
 	b.must(err)
-	list, err := b.store.Unfetched(t.Context(), c, 1)
+	list, err := b.store.Unfetched(t.Context(), c, b.clock(), 1)
 	if err != nil || len(list) != 1 || list[0].Image != "registry.test/z:9" {
 		t.Errorf("first to be fetched: %+v (%v)", list, err)
 	}

@@ -103,7 +103,7 @@ func TestDisabledFetchesNothing(t *testing.T) {
 	b.must(b.fetch(t.Context(), bus.Scope{Tenant: events.DefaultTenant, Cluster: stream}))
 	c, err := b.store.Get(t.Context(), key(stream))
 	b.must(err)
-	list, err := b.store.Unfetched(t.Context(), c, fetchBatch)
+	list, err := b.store.Unfetched(t.Context(), c, b.clock(), fetchBatch)
 	if err != nil || len(list) != 0 || b.count("catalog.bundle_images") != 1 || shelf.count("bundle "+digested)+shelf.count("bundle "+tagged) != 0 {
 		t.Errorf("due %v (%v), %d rows, asked for %d and %d times", list, err, b.count("catalog.bundle_images"), shelf.count("bundle "+digested), shelf.count("bundle "+tagged))
 	}

@@ -86,13 +86,19 @@ func (s *Store) Prefetch(ctx context.Context, c Catalog, images []Image) error {
 	return pg.Err(err)
 }
 
+// Now is the time by the database's clock.
+func (s *Store) Now(ctx context.Context) (now time.Time, err error) {
+	return now, pg.Err(s.pool.QueryRow(ctx, `select now()`).Scan(&now))
+}
+
 // Unfetched returns up to limit images of a catalog that are to be fetched by now, those that somebody
-// waits for first.
-func (s *Store) Unfetched(ctx context.Context, c Catalog, limit int) ([]Image, error) {
+// waits for first. Of those that were tried before it returns what was due at a time since: what one call after the
+// other fails to get is left to the next round, however slowly this one goes.
+func (s *Store) Unfetched(ctx context.Context, c Catalog, since time.Time, limit int) ([]Image, error) {
 	rows, err := s.pool.Query(ctx, `select image, package, bundle, needed, attempts, reason from catalog.bundle_images b
-		where tenant = $1 and catalog = $2 and content = '' and next_try <= now()
+		where tenant = $1 and catalog = $2 and content = '' and next_try <= case when attempts = 0 then now() else $4 end
 		  and exists (select from catalog.catalogs c where c.tenant = b.tenant and c.stream = b.catalog and not c.removed and not c.disabled)
-		order by needed desc, next_try, image, package, bundle limit $3`, c.Tenant, c.Stream, limit)
+		order by needed desc, next_try, image, package, bundle limit $3`, c.Tenant, c.Stream, limit, since)
 	if err != nil {
 		return nil, pg.Err(err)
 	}
@@ -108,7 +114,8 @@ type Fetched struct {
 	Mutable  bool          // named by a tag
 	Reason   string
 	Message  string
-	NextTry  time.Time
+	// Pause is how long the image is left alone; 0 is for ever.
+	Pause time.Duration
 }
 
 // imageKeys are images as their rows name them.
@@ -223,13 +230,11 @@ func stored(ctx context.Context, tx pgx.Tx, c Catalog, list []Fetched) error {
 }
 
 func putFetched(ctx context.Context, tx pgx.Tx, c Catalog, f Fetched) error {
-	next := &f.NextTry
-	if f.NextTry.IsZero() {
-		next = nil
-	}
+	// One clock, the database's, says when a pause ends and whether it has ended: with that of this process, one that is
+	// behind would have its images asked for again at once.
 	_, err := tx.Exec(ctx, `update catalog.bundle_images set content = $4, resolved = $5, mutable = $6, reason = $7, message = $8,
-		attempts = attempts + 1, next_try = $9, fetched = case when $4 = '' then fetched else now() end
+		attempts = attempts + 1, next_try = now() + nullif($9, interval '0'), fetched = case when $4 = '' then fetched else now() end
 		where tenant = $1 and catalog = $2 and image = $3 and package = $10 and bundle = $11`,
-		c.Tenant, c.Stream, f.Image.Image, f.Content, Storable(f.Resolved), f.Mutable, f.Reason, Storable(f.Message), next, f.Image.Package, f.Image.Bundle)
+		c.Tenant, c.Stream, f.Image.Image, f.Content, Storable(f.Resolved), f.Mutable, f.Reason, Storable(f.Message), f.Pause, f.Image.Package, f.Image.Bundle)
 	return err
 }
