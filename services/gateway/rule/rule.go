@@ -31,6 +31,15 @@ const (
 	NotChangeable = "not-changeable"
 	Object        = "json-object"
 	Reserved      = "reserved-namespace"
+	// Of the form of a request.
+	Encoding          = "percent-encoding"
+	Text              = "text"
+	Once              = "given-once"
+	HasValue          = "has-value"
+	UnknownParameter  = "unknown-parameter"
+	UnsupportedHeader = "unsupported-header"
+	NoBody            = "no-body"
+	ContentType       = "content-type"
 )
 
 // Limits of names, as Kubernetes has them.

@@ -94,21 +94,24 @@ type Views struct {
 
 // API is the whole interface.
 type API struct {
-	d       Deps
-	huma    huma.API
-	router  *chi.Mux
-	streams chan struct{} // one place for each open stream
-	pushes  chan struct{} // one place for each notification that asks the database
-	bodies  readers       // of notifications
+	d      Deps
+	huma   huma.API
+	router *chi.Mux
+	// declared is what each operation takes, by method and pattern of its route.
+	declared map[string]declared
+	streams  chan struct{} // one place for each open stream
+	pushes   chan struct{} // one place for each notification that asks the database
+	bodies   readers       // of notifications
 }
 
 // New builds the interface. Deps may be empty where only the OpenAPI document is wanted.
 func New(d Deps) *API {
+	strictCasing()
 	router := httpserver.Router(httpserver.Options{Log: d.Log})
 	a := &API{d: d, router: router, streams: make(chan struct{}, maxStreams), pushes: make(chan struct{}, maxHookRequests)}
-	router.Post(prefix+pathHook, a.push)
+	router.With(a.form).Post(prefix+pathHook, a.push)
 	router.Route(prefix, func(r chi.Router) {
-		r.Use(a.authenticate)
+		r.Use(a.authenticate, a.form)
 		a.huma = humachi.New(r, config())
 		a.huma.UseMiddleware(a.answer)
 		a.clusters()
@@ -131,6 +134,7 @@ func New(d Deps) *API {
 		r.Get("/openapi.json", a.document(json.Marshal, "application/json"))
 		r.Get("/openapi.yaml", a.document(func(any) ([]byte, error) { return a.OpenAPI() }, "application/yaml"))
 	})
+	a.declare()
 	return a
 }
 
@@ -156,10 +160,9 @@ func config() huma.Config {
 			},
 			Security: []map[string][]string{{"bearer": {}}},
 		},
-		Formats:                      map[string]huma.Format{"application/json": huma.DefaultJSONFormat, "json": huma.DefaultJSONFormat},
-		DefaultFormat:                "application/json",
-		RejectUnknownQueryParameters: true,
-		Transformers:                 []huma.Transformer{problems},
+		Formats:       map[string]huma.Format{"application/json": strictJSON, "json": strictJSON},
+		DefaultFormat: "application/json",
+		Transformers:  []huma.Transformer{problems},
 	}
 	return c
 }
@@ -169,7 +172,9 @@ const description = `Chandler supplies fleets of Kubernetes clusters with operat
 Every request carries a bearer token. A write answers with the position of its event, in the header
 Chandler-Position and the field position; a read with minPosition waits until it shows that position.
 Lists are paged: next is the cursor of the page after. Errors are RFC 9457 problems; errors[] names
-each place in the input and the rule that it breaks.`
+each place in the input and the rule that it breaks. Nothing of a request is dropped: parameters that are
+unknown, empty, given twice or cannot be decoded, unknown fields, fields that stand twice, and headers for
+conditional requests where there are none, are errors.`
 
 // document serves the OpenAPI document.
 func (a *API) document(encode func(any) ([]byte, error), contentType string) http.HandlerFunc {

@@ -34,6 +34,9 @@ func (a *API) authenticate(next http.Handler) http.Handler {
 }
 
 func bearer(r *http.Request) (string, error) {
+	if len(r.Header.Values("Authorization")) > 1 {
+		return "", errs.New(errs.Unauthenticated, "the request has several Authorization headers: send one")
+	}
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	token = strings.TrimSpace(token)
 	if !strings.EqualFold(scheme, "Bearer") || token == "" || len(token) > maxTokenChars {

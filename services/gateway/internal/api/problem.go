@@ -126,7 +126,7 @@ func problems(ctx huma.Context, _ string, v any) (any, error) {
 	d := httpserver.ProblemDetails{Title: http.StatusText(status), Status: status, Kind: string(kind), Detail: e.Detail}
 	for _, x := range e.Errors {
 		if x != nil {
-			d.Errors = append(d.Errors, httpserver.ProblemItem{Location: x.Location, Message: x.Message, Rule: ruleOf(x.Message)})
+			d.Errors = append(d.Errors, problemItem(x))
 		}
 	}
 	if kind == errs.Internal {
@@ -140,6 +140,15 @@ func problems(ctx huma.Context, _ string, v any) (any, error) {
 		c.status = status
 	}
 	return newProblem(ctx.Context(), d), nil
+}
+
+// problemItem is one of huma's findings. Those of strictJSON begin with their place, which huma does not carry.
+func problemItem(x *huma.ErrorDetail) httpserver.ProblemItem {
+	place, message, ok := strings.Cut(x.Message, ": ")
+	if x.Location != "body" || !ok || !strings.HasPrefix(place, "body") {
+		place, message = x.Location, x.Message
+	}
+	return httpserver.ProblemItem{Location: place, Message: message, Rule: ruleOf(message)}
 }
 
 func kindOf(status int) errs.Kind {
@@ -157,7 +166,9 @@ func kindOf(status int) errs.Kind {
 // where one begins another.
 var humaRules = []struct{ prefix, rule string }{
 	{"unexpected property", "unknown-field"},
-	{"unknown query parameter", "unknown-parameter"},
+	{"the field stands twice", rule.Once},
+	{"the text holds", rule.Text},
+	{"the body is not valid UTF-8", rule.Text},
 	{"expected required property", rule.Required},
 	{"required ", rule.Required},
 	{"request body is required", rule.Required},
@@ -173,6 +184,7 @@ var humaRules = []struct{ prefix, rule string }{
 	{"expected array length <=", rule.MaxItems},
 	{"expected object with at most", rule.MaxItems},
 	{"expected ", "type"},
+	{"invalid character", "syntax"},
 	{"invalid ", "type"},
 }
 

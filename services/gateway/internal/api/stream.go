@@ -40,11 +40,11 @@ type streamInput struct {
 
 // follow checks the request while an error can still be an answer, then streams.
 func (a *API) follow(ctx context.Context, who model.Caller, in *streamInput) (*huma.StreamResponse, error) {
-	f := in.filter(streamBatch)
+	f, from := in.filter(streamBatch), "query.after"
 	if in.LastEventID != "" {
-		f.After = in.LastEventID
+		f.After, from = in.LastEventID, "header.Last-Event-ID"
 	}
-	if err := a.checkStart(ctx, &f); err != nil {
+	if err := a.checkStart(ctx, &f, from); err != nil {
 		return nil, err
 	}
 	probe := f
@@ -72,8 +72,8 @@ func (a *API) follow(ctx context.Context, who model.Caller, in *streamInput) (*h
 }
 
 // checkStart makes the stream begin now where nothing else is asked for, and refuses a position that
-// the record does not hold.
-func (a *API) checkStart(ctx context.Context, f *model.EventFilter) error {
+// the record does not hold; from is where it was given.
+func (a *API) checkStart(ctx context.Context, f *model.EventFilter, from string) error {
 	head, err := a.d.Events.Head(ctx)
 	if err != nil {
 		return err
@@ -84,10 +84,10 @@ func (a *API) checkStart(ctx context.Context, f *model.EventFilter) error {
 	}
 	after, err := events.ParsePosition(f.After)
 	if err != nil {
-		return errs.New(errs.Invalid, "%s", err).At("header.Last-Event-ID", "position")
+		return errs.New(errs.Invalid, "%s", err).At(from, "position")
 	}
 	if head.Less(after) {
-		return errs.New(errs.Conflict, "position %s is beyond the record, which ends at %s", after, head).At("header.Last-Event-ID", "position-in-record")
+		return errs.New(errs.Conflict, "position %s is beyond the record, which ends at %s", after, head).At(from, "position-in-record")
 	}
 	return nil
 }

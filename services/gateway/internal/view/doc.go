@@ -87,7 +87,7 @@ func (r *Reader) WaitFor(ctx context.Context, tenant, name, minPosition string) 
 	}
 	place, err := model.ParsePlace(minPosition)
 	if err != nil {
-		return err
+		return errs.New(errs.Invalid, "%s", err).At("query.minPosition", "position")
 	}
 	pos, err := r.position(ctx, tenant, place)
 	if err != nil {

@@ -42,7 +42,7 @@ func selectEvents(who model.Caller, f model.EventFilter) (selection, error) {
 	if f.Stream != "" {
 		id, err := events.ParseStreamID(f.Stream)
 		if err != nil {
-			return s, errs.Wrap(errs.Invalid, err, "query.stream")
+			return s, errs.New(errs.Invalid, "%s", err).At("query.stream", "stream")
 		}
 		s.log.Stream = &id
 	}
@@ -97,7 +97,7 @@ func (r *Reader) Events(ctx context.Context, who model.Caller, f model.EventFilt
 	next = events.Position{Epoch: 1}
 	if f.After != "" {
 		if next, err = events.ParsePosition(f.After); err != nil {
-			return nil, next, false, errs.Wrap(errs.Invalid, err, "query.after")
+			return nil, next, false, errs.New(errs.Invalid, "%s", err).At("query.after", "position")
 		}
 	}
 	items = []model.Event{}

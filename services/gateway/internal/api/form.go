@@ -1,0 +1,297 @@
+package api
+
+import (
+	"encoding/json"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/go-chi/chi/v5"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/httpserver"
+	"github.com/chandler-fleet/chandler/services/gateway/rule"
+)
+
+const (
+	// maxQueryParts bounds the parameters of one request: the largest search has some hundred.
+	maxQueryParts = 1000
+	// maxQuoted bounds what a message repeats of a request.
+	maxQuoted = 64
+	// maxIdleBody bounds what is read of a body that an operation does not take: an empty object and its spaces.
+	maxIdleBody = 64
+)
+
+// mayBeEmpty are the parameters whose empty value has a meaning: the beginning, or no text to look for.
+var mayBeEmpty = []string{"cursor", "minPosition", "after", "search"}
+
+// conditional are headers by which a client wants a request to be carried out once, or only in a certain state. An
+// operation that does not declare them would carry it out all the same.
+var conditional = []string{"If-Match", "If-None-Match", "If-Unmodified-Since", "Idempotency-Key"}
+
+// declared is what the OpenAPI document says that an operation takes.
+type declared struct {
+	query   map[string]*huma.Param
+	names   []string // of query, sorted
+	headers []string
+	body    []string // content types; nil: no body
+}
+
+// declare notes what every operation of the document takes. It runs when all of them are registered.
+func (a *API) declare() {
+	a.declared = map[string]declared{}
+	for path, item := range a.huma.OpenAPI().Paths {
+		for method, op := range map[string]*huma.Operation{
+			http.MethodGet: item.Get, http.MethodPut: item.Put, http.MethodPost: item.Post, http.MethodDelete: item.Delete,
+			http.MethodOptions: item.Options, http.MethodHead: item.Head, http.MethodPatch: item.Patch, http.MethodTrace: item.Trace,
+		} {
+			if op != nil {
+				a.declared[method+" "+prefix+path] = declaredBy(op)
+			}
+		}
+	}
+}
+
+func declaredBy(op *huma.Operation) declared {
+	d := declared{query: map[string]*huma.Param{}}
+	for _, p := range op.Parameters {
+		switch p.In {
+		case "query":
+			p.AllowEmptyValue = slices.Contains(mayBeEmpty, p.Name)
+			d.query[p.Name] = p
+			d.names = append(d.names, p.Name)
+		case "header":
+			d.headers = append(d.headers, http.CanonicalHeaderKey(p.Name))
+		}
+	}
+	slices.Sort(d.names)
+	if op.RequestBody != nil {
+		for contentType := range op.RequestBody.Content {
+			d.body = append(d.body, contentType)
+		}
+	}
+	return d
+}
+
+// form holds every request to what the document declares of its operation, before anything of it is read: what cannot
+// be decoded, is given twice or is not known would otherwise be dropped, and the rest be carried out. It asks the
+// router which operation is meant, so that no route can be forgotten; one that the document does not have takes
+// nothing.
+func (a *API) form(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		path, escaped := r.URL.RawPath, true
+		if path == "" {
+			path, escaped = r.URL.Path, false
+		}
+		route := chi.NewRouteContext()
+		pattern := a.router.Find(route, r.Method, path)
+		if pattern == "" {
+			next.ServeHTTP(w, r) // to the answer that nothing is there
+			return
+		}
+		d := a.declared[r.Method+" "+pattern]
+		var v rule.Violations
+		pathValues(&v, route.URLParams, escaped)
+		values := d.queryValues(&v, r.URL.RawQuery)
+		d.checkHeaders(&v, r)
+		if err := v.Err(); err != nil {
+			answerProblem(w, r, problemOf(r.Context(), err))
+			return
+		}
+		if p := d.checkBody(w, r); p != nil {
+			answerProblem(w, r, p)
+			return
+		}
+		// What was checked is what is read: the parts behind have readers of their own.
+		u := *r.URL
+		u.RawQuery = values.Encode()
+		r = r.WithContext(r.Context())
+		r.URL = &u
+		next.ServeHTTP(w, r)
+	})
+}
+
+// answerProblem writes a problem outside huma.
+func answerProblem(w http.ResponseWriter, _ *http.Request, p *Problem) {
+	w.Header().Set("Content-Type", httpserver.ProblemType)
+	w.WriteHeader(p.Status)
+	// The caller may have gone; the access log tells what was answered.
+	_ = json.NewEncoder(w).Encode(p)
+}
+
+// pathValues refuses parts of a path that are no text.
+func pathValues(v *rule.Violations, params chi.RouteParams, escaped bool) {
+	for i, name := range params.Keys {
+		if name == "*" {
+			continue
+		}
+		value := params.Values[i]
+		if escaped {
+			value, _ = url.PathUnescape(value) // the server has decoded the whole path
+		}
+		text(v, "path."+name, name, value)
+	}
+}
+
+// text refuses what no name or value holds, and a database cannot keep.
+func text(v *rule.Violations, field, name, value string) bool {
+	switch {
+	case !utf8.ValidString(value):
+		v.Addf(field, rule.Text, "%s is not valid UTF-8", name)
+	case strings.ContainsFunc(value, unicode.IsControl):
+		v.Addf(field, rule.Text, "%s holds a control character", name)
+	default:
+		return true
+	}
+	return false
+}
+
+// queryValues reads a query strictly. It splits by itself, since url.ParseQuery goes on behind what it cannot read.
+func (d declared) queryValues(v *rule.Violations, raw string) url.Values {
+	values := url.Values{}
+	parts := strings.Split(raw, "&")
+	if len(parts) > maxQueryParts {
+		v.Addf("query", rule.MaxItems, "the query has %d parameters, %d are allowed", len(parts), maxQueryParts)
+		return values
+	}
+	for _, part := range parts {
+		if part == "" {
+			continue // nothing is said between two separators
+		}
+		rawName, rawValue, given := strings.Cut(part, "=")
+		name, err := url.QueryUnescape(rawName)
+		if err != nil || !utf8.ValidString(name) {
+			v.Addf("query", rule.Encoding, "the name of a query parameter cannot be decoded: %s", quoted(rawName))
+			continue
+		}
+		field := "query." + shortened(name)
+		p, known := d.query[name]
+		if !known {
+			v.Addf(field, rule.UnknownParameter, "unknown query parameter: %s", d.takes())
+			continue
+		}
+		value, err := url.QueryUnescape(rawValue)
+		switch {
+		case err != nil:
+			v.Addf(field, rule.Encoding, "%s cannot be decoded, %s: want %% and two hexadecimal digits", name, quoted(rawValue))
+		case strings.Contains(part, ";"):
+			v.Addf(field, rule.Encoding, "%s holds ';', which some read as a separator: parameters are joined by &, and a ';' in a value is written %%3B", name)
+		case !text(v, field, name, value):
+		case !given:
+			v.Addf(field, rule.HasValue, "%s has no value: want %s=VALUE", name, name)
+		case !p.AllowEmptyValue && emptyIn(p, value):
+			v.Addf(field, rule.HasValue, "%s is empty: leave it out or give it a value", name)
+		case len(values[name]) > 0 && !repeatable(p):
+			v.Addf(field, rule.Once, "%s is given more than once: %s", name, onceOf(p))
+		default:
+			values.Add(name, value)
+		}
+	}
+	return values
+}
+
+func (d declared) takes() string {
+	if len(d.names) == 0 {
+		return "this operation takes none"
+	}
+	return "this operation takes " + strings.Join(d.names, ", ")
+}
+
+func isList(p *huma.Param) bool { return p.Schema != nil && p.Schema.Type == huma.TypeArray }
+
+// repeatable says whether a parameter is a list whose values are given one by one.
+func repeatable(p *huma.Param) bool { return isList(p) && p.Explode != nil && *p.Explode }
+
+func onceOf(p *huma.Param) string {
+	if isList(p) {
+		return "its values are joined by commas"
+	}
+	return "it has one value"
+}
+
+// emptyIn says whether a value, or one of a list that is joined by commas, is empty.
+func emptyIn(p *huma.Param, value string) bool {
+	if isList(p) && !repeatable(p) {
+		return slices.Contains(strings.Split(value, ","), "")
+	}
+	return value == ""
+}
+
+// quoted is a part of a request in a message, in characters that every terminal and log can show.
+func quoted(raw string) string { return strconv.QuoteToASCII(shortened(raw)) }
+
+func shortened(raw string) string {
+	if len(raw) <= maxQuoted {
+		return raw
+	}
+	return strings.ToValidUTF8(raw[:maxQuoted], "") + "…"
+}
+
+// checkHeaders refuses headers that would change what a request means, if they were read.
+func (d declared) checkHeaders(v *rule.Violations, r *http.Request) {
+	for _, name := range conditional {
+		if len(r.Header.Values(name)) == 0 || slices.Contains(d.headers, name) {
+			continue
+		}
+		if name == "If-None-Match" && r.Method == http.MethodGet {
+			continue // asks for nothing that a whole answer does not give
+		}
+		v.Addf("header."+name, rule.UnsupportedHeader, "%s is not offered by this operation, which would act as if it were not there: leave it out", name)
+	}
+	for _, name := range append([]string{"Content-Type"}, d.headers...) {
+		values := r.Header.Values(name)
+		if len(values) > 1 {
+			v.Addf("header."+name, rule.Once, "%s is given more than once: it has one value", name)
+			continue
+		}
+		if len(values) == 1 {
+			text(v, "header."+name, name, values[0])
+		}
+	}
+}
+
+// checkBody refuses a body that nobody would read, and one of another kind than is read.
+func (d declared) checkBody(w http.ResponseWriter, r *http.Request) *Problem {
+	if d.body != nil {
+		return d.checkContentType(r)
+	}
+	if r.ContentLength == 0 {
+		return nil
+	}
+	// A sender that dawdles is not waited for; not every writer has a deadline, and then the server's holds.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxIdleBody))
+	// Programs send an empty object where there is nothing to say: nothing of it can be missed.
+	if given := strings.TrimSpace(string(body)); err != nil || given != "" && given != "{}" {
+		w.Header().Set("Connection", "close") // or the server would wait for the rest of the body before it answers
+		return problemOf(r.Context(), errs.New(errs.Invalid, "this operation takes no body, and would not read it: parameters go into the query").At("body", rule.NoBody))
+	}
+	r.Body = http.NoBody
+	return nil
+}
+
+// checkContentType wants one of the content types of the operation, and for a merge patch takes JSON without more, too.
+func (d declared) checkContentType(r *http.Request) *Problem {
+	given := r.Header.Get("Content-Type")
+	if given == "" || slices.Contains(d.body, "*/*") {
+		return nil
+	}
+	kind, params, err := mime.ParseMediaType(given)
+	charset := params["charset"]
+	if err == nil && (slices.Contains(d.body, kind) || kind == "application/json") && (charset == "" || strings.EqualFold(charset, "utf-8")) {
+		return nil
+	}
+	slices.Sort(d.body)
+	e := errs.New(errs.Invalid, "the content type is %s: want %s, in UTF-8", quoted(given), strings.Join(d.body, " or ")).At("header.Content-Type", rule.ContentType)
+	p := problemOf(r.Context(), e)
+	p.Status, p.Title = http.StatusUnsupportedMediaType, http.StatusText(http.StatusUnsupportedMediaType)
+	return p
+}
