@@ -6,6 +6,7 @@ func All() []Definition {
 		define(KindCluster, Gateway, ClusterRegistered{}, "A cluster was given to Chandler with a kubeconfig."),
 		define(KindCluster, Gateway, ClusterCredentialReplaced{}, "Another kubeconfig is to be used for the cluster."),
 		define(KindCluster, Gateway, ClusterConfigured{}, "How the cluster is to be treated."),
+		define(KindCluster, Gateway, ClusterLabelsChanged{}, "The cluster has other labels from now on."),
 		define(KindCluster, Gateway, ClusterRemoved{}, "Chandler lets go of the cluster; what is installed stays."),
 		define(KindCluster, Installer, ClusterObserved{}, "The executor's view of the cluster changed."),
 		define(KindCatalog, Gateway, CatalogAdded{}, "A catalog is to be indexed and offered."),

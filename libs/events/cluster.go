@@ -52,6 +52,14 @@ func (s ClusterSettings) WithDefaults() ClusterSettings {
 	return ClusterSettings{Mirror: cmp.Or(s.Mirror, MirrorCSV), Drift: cmp.Or(s.Drift, DriftCorrect)}
 }
 
+// ClusterLabelsChanged carries the labels that the cluster has from now on, all of them.
+type ClusterLabelsChanged struct {
+	Labels map[string]string `json:"labels,omitempty"`
+}
+
+// EventType implements Payload.
+func (ClusterLabelsChanged) EventType() Type { return "cluster.labels-changed.v1" }
+
 // ClusterRemoved says that Chandler lets go of a cluster; what is installed there stays.
 type ClusterRemoved struct {
 	Name string `json:"name"`

@@ -149,6 +149,7 @@ unhealthy, as in OLM. For hub catalogs, or with --cluster and -n for those of a 
 func (a *app) packages() resource {
 	return resource{
 		names:   []string{"package", "packages", "packagemanifest", "packagemanifests"},
+		filters: []string{flagCluster, flagNamespace, flagCatalog},
 		columns: packageColumns(),
 		list: func(ctx context.Context, c *client.Client, s client.Selection) ([]item, error) {
 			f := model.PackageFilter{Cluster: s.Cluster, Namespace: s.Namespace}

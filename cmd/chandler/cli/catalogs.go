@@ -30,8 +30,9 @@ func (a *app) catalogs() resource {
 		}}
 	}
 	return resource{
-		names: []string{"catalog", "catalogs", "catalogsource", "catalogsources", "catsrc"},
-		mixed: true,
+		names:   []string{"catalog", "catalogs", "catalogsource", "catalogsources", "catsrc"},
+		mixed:   true,
+		filters: []string{flagCluster, flagState},
 		columns: []column{
 			{name: "Name"},
 			{name: "Display"},
@@ -73,7 +74,7 @@ func (a *app) catalogs() resource {
 
 func catalogState(c model.Catalog) string {
 	if c.Disabled {
-		return "Disabled"
+		return model.CatalogDisabled
 	}
 	return c.State
 }

@@ -80,9 +80,10 @@ func (a *app) clusterCredentialsCommand() *cobra.Command {
 
 func (a *app) clusterSetCommand() *cobra.Command {
 	var in model.ConfigureCluster
+	var changes []string
 	c := &cobra.Command{
-		Use:   "set NAME [--mirror none|csv|all] [--drift correct|report]",
-		Short: "Change how a cluster is treated",
+		Use:   "set NAME [--mirror none|csv|all] [--drift correct|report] [--label KEY=VALUE | --label KEY-]...",
+		Short: "Change how a cluster is treated, or its labels",
 		Long: `Changes how a cluster is treated; what is not named stays as it is.
 
 --mirror says which of OLM's kinds Chandler keeps in the cluster for people and tools that read them there:
@@ -90,12 +91,19 @@ none, ClusterServiceVersions (csv, the default), or all of them. Editing such an
 one uninstalls nothing.
 
 --drift says what becomes of edits to the objects that Chandler manages: they are put right (correct, the default),
-or only reported.`,
-		Example: "  chandler cluster set east-1 --mirror all --drift report",
-		Args:    needs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if in == (model.ConfigureCluster{}) {
-				return fmt.Errorf("say with --mirror or --drift what is to change")
+or only reported.
+
+--label KEY=VALUE sets a label and --label KEY- takes one away; others stay. Approval policies that choose clusters by
+labels follow at once.`,
+		Example: `  chandler cluster set east-1 --mirror all --drift report
+  chandler cluster set east-1 --label stage=production --label trial-`,
+		Args: needs(1),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if in.Labels, err = labelChanges(changes); err != nil {
+				return err
+			}
+			if in.Mirror == "" && in.Drift == "" && len(in.Labels) == 0 {
+				return fmt.Errorf("say with --mirror, --drift or --label what is to change")
 			}
 			c, err := a.client()
 			if err != nil {
@@ -105,12 +113,37 @@ or only reported.`,
 			if err != nil {
 				return err
 			}
-			return a.say("cluster/%s set: mirror %s, drift %s", args[0], out.Settings.Mirror, out.Settings.Drift)
+			return a.say("cluster/%s set: mirror %s, drift %s, labels %s", args[0], out.Settings.Mirror, out.Settings.Drift, labels(out.Labels))
 		},
 	}
 	c.Flags().StringVar(&in.Mirror, "mirror", "", "kinds of OLM that are kept in the cluster: none, csv, all")
 	c.Flags().StringVar(&in.Drift, "drift", "", "what becomes of edits to managed objects: correct, report")
+	c.Flags().StringArrayVar(&changes, "label", nil, "KEY=VALUE sets a label, KEY- takes it away; may be repeated")
 	return c
+}
+
+// labelChanges reads KEY=VALUE and KEY-, as kubectl label does.
+func labelChanges(changes []string) (map[string]*string, error) {
+	if len(changes) == 0 {
+		return nil, nil //nolint:nilnil // nothing is to change
+	}
+	out := map[string]*string{}
+	for _, c := range changes {
+		key, value, sets := strings.Cut(c, "=")
+		if !sets {
+			var ends bool
+			if key, ends = strings.CutSuffix(c, "-"); !ends {
+				return nil, fmt.Errorf("--label %q: want KEY=VALUE, or KEY- to take the label away", c)
+			}
+		}
+		if _, twice := out[key]; twice || key == "" {
+			return nil, fmt.Errorf("--label %q: want each label once, as KEY=VALUE or KEY-", c)
+		}
+		if out[key] = nil; sets {
+			out[key] = &value
+		}
+	}
+	return out, nil
 }
 
 func (a *app) clusterRemoveCommand() *cobra.Command {

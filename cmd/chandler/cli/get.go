@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -25,6 +27,8 @@ subscriptions (sub), installplans (ip), operators (csv), approvalpolicies (polic
 left in their clusters).`,
 		Example: `  chandler get subscriptions
   chandler get csv --cluster east-1 -n ports -o wide
+  chandler get clusters --state Unreachable
+  chandler get installplans --phase RequiresApproval --cluster east-1
   chandler get operators --cluster east-1 --serves harbor
   chandler get installplan east-1/ports/install-7x2kq -o yaml`,
 		Args: needs(many),
@@ -32,12 +36,53 @@ left in their clusters).`,
 	}
 	s.flags(c)
 	o.flags(c)
-	c.Flags().StringVar(&sel.Package, "package", "", "only of this package")
-	c.Flags().StringVar(&sel.Catalog, "catalog", "", "only of this catalog")
-	c.Flags().StringVar(&sel.Phase, "phase", "", "only in this phase")
-	c.Flags().StringVar(&sel.State, "state", "", "only in this state")
-	c.Flags().StringVar(&sel.Serves, "serves", "", "only operators that serve this namespace")
+	f := c.Flags()
+	f.StringVar(&sel.Package, flagPackage, "", "only subscriptions or operators of this package")
+	f.StringVar(&sel.Catalog, flagCatalog, "", "only subscriptions of this catalog")
+	f.StringVar(&sel.Phase, flagPhase, "", "only subscriptions, install plans or operators in this phase")
+	f.StringVar(&sel.State, flagState, "", "only clusters, catalogs or subscriptions in this state")
+	f.StringVarP(&sel.Label, flagLabel, "l", "", "only clusters with this label: KEY=VALUE, or KEY")
+	f.StringVar(&sel.Blocked, flagBlocked, "", "only install plans that are blocked, or with =false that are not")
+	f.Lookup(flagBlocked).NoOptDefVal = "true"
+	f.StringVar(&sel.Serves, flagServes, "", "only operators that serve this namespace")
 	return c
+}
+
+// Flags of get that choose among things of a kind; each kind names its own.
+const (
+	flagCluster   = "cluster"
+	flagNamespace = "namespace"
+	flagPackage   = "package"
+	flagCatalog   = "catalog"
+	flagPhase     = "phase"
+	flagState     = "state"
+	flagLabel     = "label"
+	flagBlocked   = "blocked"
+	flagServes    = "serves"
+)
+
+// chosen checks that a kind can be chosen by what was said: a flag that chose nothing would look as if it did.
+func (r resource) chosen(s client.Selection) error {
+	for _, f := range []struct{ flag, value string }{
+		{flagCluster, s.Cluster},
+		{flagNamespace, s.Namespace},
+		{flagPackage, s.Package},
+		{flagCatalog, s.Catalog},
+		{flagPhase, s.Phase},
+		{flagState, s.State},
+		{flagLabel, s.Label},
+		{flagBlocked, s.Blocked},
+		{flagServes, s.Serves},
+	} {
+		if f.value == "" || slices.Contains(r.filters, f.flag) {
+			continue
+		}
+		if len(r.filters) == 0 {
+			return fmt.Errorf("%s cannot be chosen by --%s: they are all listed", r.names[1], f.flag)
+		}
+		return fmt.Errorf("%s cannot be chosen by --%s: want --%s", r.names[1], f.flag, strings.Join(r.filters, ", --"))
+	}
+	return nil
 }
 
 func (a *app) get(ctx context.Context, s scope, sel client.Selection, o output, args []string) error {
@@ -54,11 +99,17 @@ func (a *app) get(ctx context.Context, s scope, sel client.Selection, o output, 
 	}
 	if len(t.refs) == 0 {
 		sel.Cluster, sel.Namespace = s.cluster, s.namespace
+		if err := t.resource.chosen(sel); err != nil {
+			return err
+		}
 		items, err := t.resource.list(ctx, c, sel)
 		if err != nil {
 			return err
 		}
 		return a.show(o, t.resource, items, false)
+	}
+	if sel != (client.Selection{}) {
+		return fmt.Errorf("either names or flags that choose among %s, not both", t.resource.names[1])
 	}
 	var items []item
 	for _, ref := range t.refs {

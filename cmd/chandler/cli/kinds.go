@@ -21,6 +21,7 @@ func (a *app) showCluster(c model.Cluster) item {
 func (a *app) clusters() resource {
 	return resource{
 		names:   []string{"cluster", "clusters"},
+		filters: []string{flagState, flagLabel},
 		columns: []column{{name: "Name"}, {name: "State"}, {name: "Kubernetes"}, {name: "Age"}, {name: "Reason", wide: true}, {name: "Labels", wide: true}},
 		list: func(ctx context.Context, c *client.Client, s client.Selection) ([]item, error) {
 			list, err := c.Clusters(ctx, s)
@@ -46,6 +47,7 @@ func (a *app) operatorGroups() resource {
 	return resource{
 		names:   []string{"operatorgroup", "operatorgroups", "og"},
 		scoped:  true,
+		filters: []string{flagCluster, flagNamespace},
 		columns: []column{{name: "Cluster"}, {name: "Namespace"}, {name: "Name"}, {name: "Targets"}, {name: "Age"}, {name: "Service Account", wide: true}},
 		list: func(ctx context.Context, c *client.Client, s client.Selection) ([]item, error) {
 			list, err := c.OperatorGroups(ctx, s)
@@ -70,12 +72,13 @@ func (a *app) subscriptions() resource {
 		}
 		return item{name: "subscription/" + key(s), value: s, subject: key(s), describe: func(p *page) { p.subscription(s) }, cells: []any{
 			s.Cluster, s.Namespace, s.Name, s.Spec.Package, or(s.Spec.Channel, none), or(s.Status.InstalledCSV, none), or(s.Status.Phase, none),
-			or(subscriptionState(s), none), a.age(s.CreatedAt), s.Spec.Catalog, or(s.Spec.Approval, "Automatic"), or(s.Status.CurrentCSV, none), plan,
+			or(s.ShownState(), none), a.age(s.CreatedAt), s.Spec.Catalog, or(s.Spec.Approval, "Automatic"), or(s.Status.CurrentCSV, none), plan,
 		}}
 	}
 	return resource{
-		names:  []string{"subscription", "subscriptions", "sub", "subs"},
-		scoped: true,
+		names:   []string{"subscription", "subscriptions", "sub", "subs"},
+		scoped:  true,
+		filters: []string{flagCluster, flagNamespace, flagPackage, flagCatalog, flagState, flagPhase},
 		columns: []column{
 			{name: "Cluster"},
 			{name: "Namespace"},
@@ -105,20 +108,6 @@ func (a *app) subscriptions() resource {
 	}
 }
 
-// subscriptionState is the state, or the first condition that holds while there is none: "not
-// resolved" says less than why.
-func subscriptionState(s model.Subscription) string {
-	if s.Status.State != "" {
-		return s.Status.State
-	}
-	for _, c := range s.Status.Conditions {
-		if c.Status == "True" {
-			return c.Type
-		}
-	}
-	return ""
-}
-
 func (a *app) installPlans() resource {
 	key := func(p model.InstallPlan) string { return p.Cluster + "/" + p.Namespace + "/" + p.Name }
 	show := func(p model.InstallPlan) item {
@@ -139,8 +128,9 @@ func (a *app) installPlans() resource {
 		}}
 	}
 	return resource{
-		names:  []string{"installplan", "installplans", "ip", "plan", "plans"},
-		scoped: true,
+		names:   []string{"installplan", "installplans", "ip", "plan", "plans"},
+		scoped:  true,
+		filters: []string{flagCluster, flagNamespace, flagPhase, flagBlocked},
 		columns: []column{
 			{name: "Cluster"},
 			{name: "Namespace"},
@@ -192,8 +182,9 @@ func (a *app) operators() resource {
 		}}
 	}
 	return resource{
-		names:  []string{"operator", "operators", "csv", "csvs", "clusterserviceversion", "clusterserviceversions"},
-		scoped: true,
+		names:   []string{"operator", "operators", "csv", "csvs", "clusterserviceversion", "clusterserviceversions"},
+		scoped:  true,
+		filters: []string{flagCluster, flagNamespace, flagPackage, flagPhase, flagServes},
 		columns: []column{
 			{name: "Cluster"},
 			{name: "Namespace"},
@@ -210,16 +201,8 @@ func (a *app) operators() resource {
 			return all(list, err, show)
 		},
 		get: func(ctx context.Context, c *client.Client, r client.Ref) (item, error) {
-			list, err := c.Operators(ctx, client.Selection{Cluster: r.Cluster, Namespace: r.Namespace})
-			if err != nil {
-				return item{}, err
-			}
-			for _, o := range list {
-				if o.Name == r.Name {
-					return show(o), nil
-				}
-			}
-			return item{}, notFound("installed operator", r)
+			o, err := c.Operator(ctx, r)
+			return one(o, err, show)
 		},
 	}
 }
@@ -231,6 +214,7 @@ type resource struct {
 	// mixed kinds are scoped or not: a catalog belongs to the hub or to a namespace of a cluster.
 	mixed   bool
 	columns []column
+	filters []string // flags of get that choose among them
 	list    func(ctx context.Context, c *client.Client, s client.Selection) ([]item, error)
 	get     func(ctx context.Context, c *client.Client, r client.Ref) (item, error)
 	remove  func(ctx context.Context, c *client.Client, r client.Ref) (model.Removed, error) // nil: cannot be deleted

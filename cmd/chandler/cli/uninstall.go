@@ -240,6 +240,7 @@ func (a *app) leftovers() resource {
 	return resource{
 		names:   []string{"leftover", "leftovers"},
 		scoped:  true,
+		filters: []string{flagCluster, flagNamespace, flagPackage},
 		columns: []column{{name: "Cluster"}, {name: "Namespace"}, {name: "Name"}, {name: "Package"}, {name: "Removed"}, {name: "Objects"}, {name: "Left", wide: true}},
 		list: func(ctx context.Context, c *client.Client, s client.Selection) ([]item, error) {
 			list, err := c.Leftovers(ctx, s)

@@ -17,7 +17,9 @@ type Selection struct {
 	Catalog   string
 	Phase     string
 	State     string
+	Label     string // of a cluster: key=value, or key
 	Serves    string // a namespace that an operator serves
+	Blocked   string // of an install plan: true or false
 	// MinPosition is a position that the answer must take into account.
 	MinPosition string
 }
@@ -25,7 +27,7 @@ type Selection struct {
 func (s Selection) query() url.Values {
 	return url.Values{
 		"cluster": {s.Cluster}, "namespace": {s.Namespace}, "package": {s.Package}, "catalog": {s.Catalog},
-		"phase": {s.Phase}, "state": {s.State}, "serves": {s.Serves}, "minPosition": {s.MinPosition},
+		"phase": {s.Phase}, "state": {s.State}, "serves": {s.Serves}, "blocked": {s.Blocked}, "minPosition": {s.MinPosition},
 	}
 }
 
@@ -54,7 +56,7 @@ func (r Ref) collection(plural string) string {
 
 // Clusters lists clusters.
 func (c *Client) Clusters(ctx context.Context, s Selection) ([]model.Cluster, error) {
-	return list[model.Cluster](ctx, c, "/clusters", url.Values{"state": {s.State}, "minPosition": {s.MinPosition}})
+	return list[model.Cluster](ctx, c, "/clusters", url.Values{"state": {s.State}, "label": {s.Label}, "minPosition": {s.MinPosition}})
 }
 
 // Cluster returns one cluster.
@@ -162,6 +164,11 @@ func (c *Client) Reject(ctx context.Context, id string, in model.RejectPlan) (mo
 // Operators lists installed operators.
 func (c *Client) Operators(ctx context.Context, s Selection) ([]model.Operator, error) {
 	return list[model.Operator](ctx, c, "/operators", s.query())
+}
+
+// Operator returns one installed operator with what its cluster says of it.
+func (c *Client) Operator(ctx context.Context, r Ref) (model.Operator, error) {
+	return ask[model.Operator](ctx, c, http.MethodGet, r.path("operators"), nil, nil)
 }
 
 // Effects says whether plans may take steps.

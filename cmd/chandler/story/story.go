@@ -4,6 +4,7 @@ package story
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,6 +60,8 @@ func sentence(p events.Payload) string {
 	case events.ClusterConfigured:
 		s := v.Settings.WithDefaults()
 		return fmt.Sprintf("cluster configured: mirror %s, drift %s", s.Mirror, s.Drift)
+	case events.ClusterLabelsChanged:
+		return clusterLabels(v)
 	case events.CatalogAdded, events.CatalogChanged, events.CatalogLoadFailed, events.CatalogRevisionPublished, events.CatalogBundlesFetched,
 		events.CatalogSecretSet, events.CatalogHealthSet:
 		return catalogSentence(v)
@@ -327,6 +330,17 @@ func groupObserved(g events.OperatorGroupObserved) string {
 		t += "; " + strings.Join(g.Conditions, ", ")
 	}
 	return t
+}
+
+func clusterLabels(v events.ClusterLabelsChanged) string {
+	if len(v.Labels) == 0 {
+		return "cluster has no labels any more"
+	}
+	pairs := make([]string, 0, len(v.Labels))
+	for _, key := range slices.Sorted(maps.Keys(v.Labels)) {
+		pairs = append(pairs, key+"="+v.Labels[key])
+	}
+	return "cluster has the labels " + strings.Join(pairs, ", ")
 }
 
 func csvSentence(p events.Payload) string {

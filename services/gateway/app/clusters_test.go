@@ -46,6 +46,22 @@ func TestClusterFromRegisterToRemove(t *testing.T) {
 	must[problem](b, 400, b.do("PATCH", "/api/v1/clusters/spoke", map[string]string{"mirror": "some"}))
 	must[problem](b, 404, b.do("PATCH", "/api/v1/clusters/reef", model.ConfigureCluster{Drift: "report"}))
 
+	// Labels: some are set, null takes one away, others stay; lists by label follow.
+	set = must[model.ConfiguredCluster](b, 200, b.do("PATCH", "/api/v1/clusters/spoke", map[string]any{"labels": map[string]any{"zone": nil, "stage": "test"}}))
+	b.position = set.Position
+	got = must[model.Cluster](b, 200, b.do("GET", b.seen("/api/v1/clusters/spoke"), nil))
+	if len(got.Labels) != 1 || got.Labels["stage"] != "test" || set.Labels["stage"] != "test" || got.Settings.Drift != "report" {
+		t.Errorf("got %+v, answered %+v", got, set)
+	}
+	for label, want := range map[string]int{"zone": 0, "stage%3Dtest": 1} {
+		if list := must[struct{ Items []model.Cluster }](b, 200, b.do("GET", "/api/v1/clusters?label="+label, nil)); len(list.Items) != want {
+			t.Errorf("with the label %s: %d clusters, want %d", label, len(list.Items), want)
+		}
+	}
+	if p := must[problem](b, 400, b.do("PATCH", "/api/v1/clusters/spoke", map[string]any{"labels": map[string]any{"a b": "c"}})); len(p.Errors) != 1 {
+		t.Errorf("got %+v", p)
+	}
+
 	must[model.Removed](b, 200, b.do("PUT", "/api/v1/clusters/spoke/credentials", model.ReplaceCredentials{Kubeconfig: kubeconfig}))
 	removed := must[model.Removed](b, 200, b.do("DELETE", "/api/v1/clusters/spoke", nil))
 	must[problem](b, 404, b.do("GET", "/api/v1/clusters/spoke?minPosition="+removed.Position, nil))

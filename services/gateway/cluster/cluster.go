@@ -1,5 +1,5 @@
 // Package cluster is the aggregate of one registered cluster, as far as people decide about it:
-// registered, given other credentials, configured, removed. What is seen of the cluster is the installer's to
+// registered, given other credentials, configured, labelled, removed. What is seen of the cluster is the installer's to
 // say; Evolve passes over it. The package is pure: secrets never come here, only their commitments.
 package cluster
 
@@ -36,7 +36,10 @@ type Register struct {
 type ReplaceCredential struct{ Credential string }
 
 // Configure changes how the cluster is treated. What is "" stays as it is.
-type Configure struct{ Settings events.ClusterSettings }
+type Configure struct {
+	Settings events.ClusterSettings
+	Labels   map[string]*string // value that a label gets, nil takes it away; others stay
+}
 
 // Remove lets go of the cluster; what is installed there stays.
 type Remove struct{}
@@ -100,10 +103,38 @@ func configure(s State, c Configure) ([]events.Payload, error) {
 	next := events.ClusterSettings{
 		Mirror: cmp.Or(c.Settings.Mirror, s.Settings.Mirror), Drift: cmp.Or(c.Settings.Drift, s.Settings.Drift),
 	}
-	if next == s.Settings {
-		return nil, nil
+	labels, err := relabel(s.Labels, c.Labels)
+	if err != nil {
+		return nil, err
 	}
-	return []events.Payload{events.ClusterConfigured{Settings: next}}, nil
+	var out []events.Payload
+	if next != s.Settings {
+		out = append(out, events.ClusterConfigured{Settings: next})
+	}
+	if !maps.Equal(labels, s.Labels) {
+		out = append(out, events.ClusterLabelsChanged{Labels: labels})
+	}
+	return out, nil
+}
+
+// relabel returns the labels after a change of some. To take away what is not there changes nothing.
+func relabel(now map[string]string, change map[string]*string) (map[string]string, error) {
+	next := map[string]string{}
+	maps.Copy(next, now)
+	given := map[string]string{}
+	for key, value := range change {
+		if value == nil {
+			delete(next, key)
+			continue
+		}
+		given[key], next[key] = *value, *value
+	}
+	var v rule.Violations
+	v.Labels("/labels", given)
+	if len(next) > rule.MaxLabels {
+		v.Addf("/labels", rule.MaxItems, "the cluster would have %d labels, %d are allowed", len(next), rule.MaxLabels)
+	}
+	return next, v.Err()
 }
 
 func notFound(name string) error {
@@ -121,6 +152,8 @@ func Evolve(s State, p events.Payload) (State, error) {
 		s.Credential = e.Credential
 	case events.ClusterConfigured:
 		s.Settings = e.Settings.WithDefaults()
+	case events.ClusterLabelsChanged:
+		s.Labels = e.Labels
 	case events.ClusterRemoved:
 		return State{Name: e.Name}, nil
 	case events.ClusterObserved:

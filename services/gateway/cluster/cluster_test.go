@@ -1,6 +1,7 @@
 package cluster_test
 
 import (
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -8,12 +9,41 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/gateway/cluster"
+	"github.com/chandler-fleet/chandler/services/gateway/rule"
 )
 
 type (
 	history  = []events.Payload
 	settings = events.ClusterSettings
 )
+
+// labels is a change of labels: keys and values, of which "" takes the label away.
+func labels(pairs ...string) map[string]*string {
+	out := map[string]*string{}
+	for i := 0; i < len(pairs); i += 2 {
+		if out[pairs[i]] = nil; pairs[i+1] != "" {
+			out[pairs[i]] = &pairs[i+1]
+		}
+	}
+	return out
+}
+
+func relabelled(pairs ...string) events.ClusterLabelsChanged {
+	e := events.ClusterLabelsChanged{Labels: map[string]string{}}
+	for i := 0; i < len(pairs); i += 2 {
+		e.Labels[pairs[i]] = pairs[i+1]
+	}
+	return e
+}
+
+// manyLabels sets n labels beside those that are there.
+func manyLabels(n int) map[string]*string {
+	out := map[string]*string{}
+	for i := range n {
+		out["k"+strconv.Itoa(i)] = new(string)
+	}
+	return out
+}
 
 func TestDecide(t *testing.T) {
 	t.Parallel()
@@ -51,6 +81,20 @@ func TestDecide(t *testing.T) {
 		{"configure nothing", history{registered, configured}, cluster.Configure{}, nil, ""},
 		{"configure a mirror that is not there", history{registered}, cluster.Configure{Settings: settings{Mirror: "some"}}, nil, errs.Invalid},
 		{"configure a policy that is not there", history{registered}, cluster.Configure{Settings: settings{Drift: "ignore"}}, nil, errs.Invalid},
+		{"set a label and take one away", history{registered}, cluster.Configure{Labels: labels("stage", "test", "zone", "")}, history{relabelled("stage", "test")}, ""},
+		{"take the last label away", history{registered}, cluster.Configure{Labels: labels("zone", "")}, history{relabelled()}, ""},
+		{"set the label that is there", history{registered}, cluster.Configure{Labels: labels("zone", "eu", "stage", "")}, nil, ""},
+		{"set one that changed before", history{registered, relabelled("zone", "us")}, cluster.Configure{Labels: labels("zone", "eu")}, history{relabelled("zone", "eu")}, ""},
+		{
+			"configure and label",
+			history{registered},
+			cluster.Configure{Settings: settings{Mirror: "none"}, Labels: labels("zone", "us")},
+			history{events.ClusterConfigured{Settings: settings{Mirror: "none", Drift: "correct"}}, relabelled("zone", "us")},
+			"",
+		},
+		{"set a bad label", history{registered}, cluster.Configure{Labels: labels("a b", "c")}, nil, errs.Invalid},
+		{"set too many labels", history{registered}, cluster.Configure{Labels: manyLabels(rule.MaxLabels)}, nil, errs.Invalid},
+		{"label one that is not registered", nil, cluster.Configure{Labels: labels("a", "b")}, nil, errs.NotFound},
 		{"configure one that is not registered", nil, cluster.Configure{Settings: settings{Mirror: "all"}}, nil, errs.NotFound},
 		{
 			"configure one that was registered again",

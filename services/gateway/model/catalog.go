@@ -16,6 +16,8 @@ const (
 	CatalogLoading = "Loading" // no revision is in service yet
 	CatalogReady   = "Ready"
 	CatalogFailed  = "Failed" // the last look at the source failed
+	// CatalogDisabled stands for each of them in lists of a catalog that is not offered.
+	CatalogDisabled = "Disabled"
 )
 
 // Catalog is a source of operators. A hub catalog has neither cluster nor namespace.

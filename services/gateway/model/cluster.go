@@ -47,18 +47,20 @@ type ClusterSettings struct {
 	Drift  string `json:"drift" enum:"correct,report" doc:"What becomes of edits to managed objects: they are put right, or only reported"`
 }
 
-// ConfigureCluster changes settings; those that are left out stay as they are.
+// ConfigureCluster changes settings and labels; those that are left out stay as they are.
 type ConfigureCluster struct {
-	Mirror string `json:"mirror,omitempty" enum:"none,csv,all" doc:"As in the cluster's settings"`
-	Drift  string `json:"drift,omitempty" enum:"correct,report" doc:"As in the cluster's settings"`
+	Mirror string             `json:"mirror,omitempty" enum:"none,csv,all" doc:"As in the cluster's settings"`
+	Drift  string             `json:"drift,omitempty" enum:"correct,report" doc:"As in the cluster's settings"`
+	Labels map[string]*string `json:"labels,omitempty" maxProperties:"128" doc:"Labels to set; null takes one away, others stay. Approval policies follow: what they choose by labels is resolved again"`
 }
 
 // ConfiguredCluster is the answer to a change of settings.
 type ConfiguredCluster struct {
-	Name     string          `json:"name"`
-	Settings ClusterSettings `json:"settings"`
-	Version  int64           `json:"version" doc:"Of the cluster's stream"`
-	Position string          `json:"position" doc:"Of the write"`
+	Name     string            `json:"name"`
+	Settings ClusterSettings   `json:"settings"`
+	Labels   map[string]string `json:"labels,omitempty"`
+	Version  int64             `json:"version" doc:"Of the cluster's stream"`
+	Position string            `json:"position" doc:"Of the write"`
 }
 
 // RegisterCluster gives a cluster to Chandler.

@@ -158,6 +158,7 @@ type PlanFilter struct {
 	Cluster   string
 	Namespace string
 	Phase     string
+	Blocked   string // true or false
 	Page
 }
 

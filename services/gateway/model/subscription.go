@@ -36,6 +36,7 @@ type Subscription struct {
 const (
 	StateUpgradePending = "UpgradePending"
 	StateAtLatestKnown  = "AtLatestKnown"
+	StateUpgradeFailed  = "UpgradeFailed"
 )
 
 // SubscriptionStatus is R-SUB §4.3.
@@ -118,13 +119,27 @@ type CreateSubscription struct {
 	SubscriptionSpec
 }
 
+// ShownState is the state, or the first condition that holds while there is none: "not resolved" says less than why.
+func (s Subscription) ShownState() string {
+	if s.Status.State != "" {
+		return s.Status.State
+	}
+	for _, c := range s.Status.Conditions {
+		if c.Status == "True" {
+			return c.Type
+		}
+	}
+	return ""
+}
+
 // SubscriptionFilter chooses subscriptions; empty fields choose all.
 type SubscriptionFilter struct {
 	Cluster   string
 	Namespace string
 	Package   string
 	Catalog   string
-	State     string
+	State     string // as shown: a state, or the condition that stands for it
+	Phase     string // of what is installed
 	Page
 }
 

@@ -18,12 +18,28 @@ type Policy struct {
 // Here says whether a policy may choose operators of a scope at all, by cluster, labels and namespace.
 func (p Policy) Here(scope resolve.Scope, labels map[string]string) bool {
 	sel := p.Spec.Selector
-	for key, value := range sel.ClusterLabels {
-		if have, ok := labels[key]; !ok || have != value {
+	return labelled(sel.ClusterLabels, labels) && fits(sel.Clusters, scope.Cluster) && fits(sel.Namespaces, scope.Namespace)
+}
+
+// Moved says whether a policy chooses otherwise in a cluster after its labels changed, and which of its scopes: as a
+// selector of this cluster whatever its labels.
+func (p Policy) Moved(cluster string, before, after map[string]string) (events.PolicySelector, bool) {
+	sel := p.Spec.Selector
+	if !fits(sel.Clusters, cluster) || labelled(sel.ClusterLabels, before) == labelled(sel.ClusterLabels, after) {
+		return events.PolicySelector{}, false
+	}
+	sel.Clusters, sel.ClusterLabels = []string{cluster}, nil
+	return sel, true
+}
+
+// labelled says whether labels hold all that are wanted.
+func labelled(want, have map[string]string) bool {
+	for key, value := range want {
+		if v, ok := have[key]; !ok || v != value {
 			return false
 		}
 	}
-	return fits(sel.Clusters, scope.Cluster) && fits(sel.Namespaces, scope.Namespace)
+	return true
 }
 
 // chooses says whether a policy of the scope chooses a bundle, by package and catalog.

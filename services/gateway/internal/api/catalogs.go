@@ -169,7 +169,7 @@ func (a *API) catalogReads() {
 	register(a, needRead, operation(http.MethodGet, "/catalogs", "list-catalogs", tagCatalogs, "List catalogs"),
 		func(ctx context.Context, who model.Caller, in *struct {
 			ListQuery
-			State   string `query:"state" enum:"Loading,Ready,Failed"`
+			State   string `query:"state" enum:"Loading,Ready,Failed,Disabled" doc:"Disabled are those that are not offered, whatever became of their source; the others are offered"`
 			Cluster string `query:"cluster" maxLength:"63" doc:"Only what this cluster can see"`
 		},
 		) (*listOutput[model.Catalog], error) {

@@ -62,7 +62,7 @@ func (a *API) clusters() {
 
 func (a *API) clusterChanges() {
 	register(a, needWrite, operation(http.MethodPatch, "/clusters/{cluster}", "configure-cluster", tagClusters,
-		"Change how a cluster is treated; settings that are left out stay"),
+		"Change how a cluster is treated, or its labels; what is left out stays"),
 		func(ctx context.Context, who model.Caller, in *struct {
 			ClusterPath
 			Body model.ConfigureCluster

@@ -33,13 +33,16 @@ func (a *API) installPlans() {
 			Cluster   string `query:"cluster" maxLength:"63"`
 			Namespace string `query:"namespace" maxLength:"63"`
 			Phase     string `query:"phase" enum:"RequiresApproval,Installing,Complete,Failed,Superseded,Rejected"`
+			Blocked   string `query:"blocked" enum:"true,false" doc:"Only those that something in their cluster keeps from going on, or only the others"`
 		},
 		) (*listOutput[model.InstallPlan], error) {
 			page, err := a.waitList(ctx, who, a.d.Views.InstallPlans, in.ListQuery)
 			if err != nil {
 				return nil, err
 			}
-			return listed(a.d.PlanReads.InstallPlans(ctx, who, model.PlanFilter{Cluster: in.Cluster, Namespace: in.Namespace, Phase: in.Phase, Page: page}))
+			return listed(a.d.PlanReads.InstallPlans(ctx, who, model.PlanFilter{
+				Cluster: in.Cluster, Namespace: in.Namespace, Phase: in.Phase, Blocked: in.Blocked, Page: page,
+			}))
 		})
 	register(a, needRead, operation(http.MethodGet, "/installplans/{id}", "get-installplan", tagPlans, "Get an install plan with its steps and reasons"),
 		func(ctx context.Context, who model.Caller, in *struct {

@@ -40,7 +40,8 @@ type ValidateQuery struct {
 type SubscriptionQuery struct {
 	Package string `query:"package" maxLength:"63"`
 	Catalog string `query:"catalog" maxLength:"253"`
-	State   string `query:"state" enum:"UpgradePending,AtLatestKnown,UpgradeFailed"`
+	State   string `query:"state" enum:"UpgradePending,AtLatestKnown,UpgradeFailed,ResolutionFailed,BundleUnpacking,BundleUnpackFailed,CatalogSourcesUnhealthy,InstallPlanMissing,InstallPlanPending,InstallPlanFailed" doc:"The state, or of those that have none the first condition that holds"`
+	Phase   string `query:"phase" enum:"Pending,InstallReady,Installing,Succeeded,Failed,Unknown,Replacing,Deleting" doc:"Of the installed operator"`
 }
 
 func (a *API) subscriptions() {
@@ -51,7 +52,7 @@ func (a *API) subscriptions() {
 			return nil, err
 		}
 		return listed(a.d.SubscriptionReads.Subscriptions(ctx, who, model.SubscriptionFilter{
-			Cluster: cluster, Namespace: namespace, Package: s.Package, Catalog: s.Catalog, State: s.State, Page: page,
+			Cluster: cluster, Namespace: namespace, Package: s.Package, Catalog: s.Catalog, State: s.State, Phase: s.Phase, Page: page,
 		}))
 	}
 	register(a, needRead, operation(http.MethodGet, "/subscriptions", "list-all-subscriptions", tagSubscriptions, "List subscriptions of the fleet"),

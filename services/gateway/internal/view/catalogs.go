@@ -115,7 +115,14 @@ const shownCatalogState = `coalesce((select v.state from catalog_api.catalog_sta
 func (r *Reader) Catalogs(ctx context.Context, who model.Caller, f model.CatalogFilter) (items []model.Catalog, next []string, err error) {
 	var w where
 	w.add("c.tenant = ?", who.Tenant)
-	w.equal(shownCatalogState, f.State)
+	switch f.State {
+	case "":
+	case model.CatalogDisabled:
+		w.add("c.disabled")
+	default:
+		w.equal(shownCatalogState, f.State)
+		w.add("not c.disabled")
+	}
 	if f.Cluster != "" {
 		w.add("c.visibility_cluster in ('', ?)", f.Cluster)
 	}

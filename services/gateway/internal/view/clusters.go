@@ -18,9 +18,9 @@ import (
 
 func clustersProjection() projection.Projection {
 	return projection.Projection{
-		Name: Clusters, Version: 3, Schema: schema, Tables: []string{"clusters"},
-		Types: typesOf(events.ClusterRegistered{}, events.ClusterCredentialReplaced{}, events.ClusterConfigured{}, events.ClusterRemoved{},
-			events.ClusterObserved{}),
+		Name: Clusters, Version: 4, Schema: schema, Tables: []string{"clusters"},
+		Types: typesOf(events.ClusterRegistered{}, events.ClusterCredentialReplaced{}, events.ClusterConfigured{}, events.ClusterLabelsChanged{},
+			events.ClusterRemoved{}, events.ClusterObserved{}),
 		Apply: applyCluster,
 	}
 }
@@ -44,6 +44,9 @@ func applyCluster(ctx context.Context, tx pgx.Tx, t projection.Tables, e eventlo
 	case events.ClusterConfigured:
 		return exec(ctx, tx, `update `+table+` set settings = $3, updated = $4, version = $5 where tenant = $1 and name = $2`,
 			e.Tenant, e.Subject, p.Settings, e.Time, e.Version)
+	case events.ClusterLabelsChanged:
+		return exec(ctx, tx, `update `+table+` set labels = coalesce($3, '{}'::jsonb), updated = $4, version = $5 where tenant = $1 and name = $2`,
+			e.Tenant, e.Subject, p.Labels, e.Time, e.Version)
 	case events.ClusterObserved:
 		return exec(ctx, tx, `update `+table+` set state = $3, reason = $4,
 				kubernetes_version = coalesce(nullif($5, ''), kubernetes_version), holder_epoch = greatest($6, holder_epoch),

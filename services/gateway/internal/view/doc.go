@@ -13,6 +13,7 @@ package view
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -128,6 +129,9 @@ type where struct {
 	conds []string
 	args  []any
 }
+
+// clone is where with room for more of its own.
+func (w *where) clone() where { return where{conds: slices.Clone(w.conds), args: slices.Clone(w.args)} }
 
 // add adds a condition; each ? stands for the next argument.
 func (w *where) add(cond string, args ...any) {

@@ -180,6 +180,9 @@ func (r *Reader) InstallPlans(ctx context.Context, who model.Caller, f model.Pla
 	w.equal("p.cluster", f.Cluster)
 	w.equal("p.namespace", f.Namespace)
 	w.phase(f.Phase)
+	if f.Blocked != "" {
+		w.add("(p.blocked_reason <> '') = ?", f.Blocked == "true")
+	}
 	if err := w.before(f.After); err != nil {
 		return nil, nil, err
 	}

@@ -112,34 +112,72 @@ func (r *Reader) Subscriptions(ctx context.Context, who model.Caller, f model.Su
 	w.equal("s.namespace", f.Namespace)
 	w.equal("s.package", f.Package)
 	w.equal("s.catalog", f.Catalog)
-	w.equal(shownState, f.State)
-	if f.State == "UpgradePending" || f.State == "UpgradeFailed" {
-		w.add("s.current_csv <> s.installed_csv") // what the state implies, in the words of an index
-	}
-	if err := w.after(f.After, "s.cluster", "s.namespace", "s.name"); err != nil {
-		return nil, nil, err
-	}
+	w.equal("coalesce(v.phase, '')", f.Phase)
+	byCondition := w.state(f.State)
 	var rows []subscriptionRow
 	err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
 		var more bool
-		rows, more, err = page(ctx, tx, subscriptionColumns+w.String()+" order by s.cluster, s.namespace, s.name", w.args, f.Limit, scanSubscription)
+		rows, more, err = subscriptionPage(ctx, tx, w, f, byCondition)
 		if more {
 			last := rows[len(rows)-1]
 			next = []string{last.Cluster, last.Namespace, last.Name}
 		}
-		if err != nil {
-			return err
-		}
-		for i := range rows {
-			rows[i].complete()
-		}
-		return nil
+		return err
 	})
 	items = make([]model.Subscription, len(rows))
 	for i, s := range rows {
 		items[i] = s.Subscription
 	}
 	return items, next, err
+}
+
+// state adds the state that is shown, as far as SQL can say it. byCondition is true where a condition stands for the
+// state: conditions are told from the whole row, and only subscriptions without a state are asked for them.
+func (w *where) state(state string) (byCondition bool) {
+	switch state {
+	case "":
+		return false
+	case model.StateAtLatestKnown:
+		w.equal(shownState, state)
+		return false
+	case model.StateUpgradePending, model.StateUpgradeFailed:
+		w.equal(shownState, state)
+		w.add("s.current_csv <> s.installed_csv") // what the state implies, in the words of an index
+		return false
+	default:
+		w.add(shownState + " = ''")
+		return true
+	}
+}
+
+// subscriptionPage reads one page in the order of the key. Where a condition chooses, it reads on until the page is full.
+func subscriptionPage(ctx context.Context, tx pgx.Tx, w where, f model.SubscriptionFilter, byCondition bool) (rows []subscriptionRow, more bool, err error) {
+	for after := f.After; ; {
+		from := w.clone()
+		if err := from.after(after, "s.cluster", "s.namespace", "s.name"); err != nil {
+			return nil, false, err
+		}
+		var read []subscriptionRow
+		read, more, err = page(ctx, tx, subscriptionColumns+from.String()+" order by s.cluster, s.namespace, s.name", from.args, f.Limit, scanSubscription)
+		if err != nil {
+			return nil, false, err
+		}
+		for i := range read {
+			read[i].complete()
+			if byCondition && read[i].ShownState() != f.State {
+				continue
+			}
+			if len(rows) == f.Limit {
+				return rows, true, nil
+			}
+			rows = append(rows, read[i])
+		}
+		if !byCondition || !more {
+			return rows, more, nil
+		}
+		last := read[len(read)-1]
+		after = []string{last.Cluster, last.Namespace, last.Name}
+	}
 }
 
 // Subscription returns one subscription with its configuration and, where it does not resolve, why.

@@ -25,6 +25,8 @@ func (s *Store) Apply(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error
 	switch p := e.Payload.(type) {
 	case events.ClusterRegistered:
 		return s.clusterRegistered(ctx, tx, e, p)
+	case events.ClusterLabelsChanged:
+		return s.clusterLabelled(ctx, tx, e, p.Labels)
 	case events.ClusterRemoved:
 		return s.clusterRemoved(ctx, tx, e, p.Name)
 	case events.ClusterObserved:

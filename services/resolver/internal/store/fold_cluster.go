@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -24,6 +25,42 @@ func (s *Store) clusterRegistered(ctx context.Context, tx pgx.Tx, e eventlog.Rec
 		return err
 	}
 	return s.markCluster(ctx, tx, e, p.Name)
+}
+
+// clusterLabelled follows other labels of a cluster: what a policy chose there by labels and no longer does, or does
+// now, is dirty.
+func (s *Store) clusterLabelled(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, labels map[string]string) error {
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	var before map[string]string
+	err := tx.QueryRow(ctx, `with former as (select labels from resolver.clusters where tenant = $1 and name = $2)
+		update resolver.clusters set labels = $3 where tenant = $1 and name = $2 returning (select labels from former)`,
+		e.Tenant, e.Subject, labels).Scan(&before)
+	if errors.Is(err, pgx.ErrNoRows) { // let go of meanwhile
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("note the labels of cluster %s: %w", e.Subject, pg.Err(err))
+	}
+	rows, err := tx.Query(ctx, `select name, spec from resolver.approval_policies where tenant = $1 order by name`, e.Tenant)
+	if err != nil {
+		return pg.Err(err)
+	}
+	policies, err := pgx.CollectRows(rows, scanPolicy)
+	if err != nil {
+		return fmt.Errorf("read the approval policies: %w", pg.Err(err))
+	}
+	var moved []events.PolicySelector
+	for _, p := range policies {
+		if sel, ok := p.Moved(e.Subject, before, labels); ok {
+			moved = append(moved, sel)
+		}
+	}
+	if len(moved) == 0 {
+		return nil
+	}
+	return s.markChosen(ctx, tx, e, moved)
 }
 
 func (s *Store) clusterRemoved(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, name string) error {

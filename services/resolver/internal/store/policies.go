@@ -163,6 +163,10 @@ func likes(patterns []string) []string {
 	return out
 }
 
+func scanPolicy(r pgx.CollectableRow) (p decide.Policy, err error) {
+	return p, r.Scan(&p.Name, &p.Spec)
+}
+
 // loadPolicies reads the tenant's policies and the labels of the scope's cluster.
 func loadPolicies(b *pgx.Batch, l *Loaded) {
 	b.Queue(`select labels from resolver.clusters where tenant = $1 and name = $2`, l.Tenant, l.Scope.Cluster).Query(func(rows pgx.Rows) error {
@@ -170,9 +174,7 @@ func loadPolicies(b *pgx.Batch, l *Loaded) {
 		return err
 	})
 	b.Queue(`select name, spec from resolver.approval_policies where tenant = $1 order by name`, l.Tenant).Query(func(rows pgx.Rows) (err error) {
-		l.Policies, err = pgx.CollectRows(rows, func(r pgx.CollectableRow) (p decide.Policy, err error) {
-			return p, r.Scan(&p.Name, &p.Spec)
-		})
+		l.Policies, err = pgx.CollectRows(rows, scanPolicy)
 		return err
 	})
 }

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"maps"
 	"slices"
 	"testing"
 
@@ -79,6 +80,44 @@ func TestPolicyMarksWhatItChooses(t *testing.T) {
 		if got := b.apply(t, "approval/p", 4, events.ApprovalPolicyDeleted{}); len(got) > 0 {
 			t.Errorf("%s, deleted again: %v", name, got)
 		}
+	}
+}
+
+// TestLabelsMoveWhatPoliciesChoose: with other labels of a cluster, exactly the scopes are dirty that a policy chose there
+// by labels and no longer does, or does now.
+func TestLabelsMoveWhatPoliciesChoose(t *testing.T) {
+	t.Parallel()
+	b := policed(t)
+	for name, sel := range map[string]events.PolicySelector{
+		"everywhere":   {},
+		"tested":       {ClusterLabels: map[string]string{"stage": "test"}, Namespaces: []string{"tides*"}},
+		"in the north": {ClusterLabels: map[string]string{"zone": "north"}, Packages: []string{"brine"}},
+		"elsewhere":    {ClusterLabels: map[string]string{"stage": "test"}, Clusters: []string{"quay"}},
+	} {
+		b.apply(t, "approval/"+name, 1, events.ApprovalPolicySet{Name: name, Spec: events.ApprovalPolicySpec{Selector: sel}})
+	}
+	for i, c := range []struct {
+		what   string
+		labels map[string]string
+		want   []string
+	}{
+		{"another label", map[string]string{"stage": "production", "zone": "north", "deck": "3"}, nil},
+		{"one policy chooses now", map[string]string{"stage": "test", "zone": "north"}, []string{"tides", "tides_2"}},
+		{"one still does, one no longer", map[string]string{"stage": "test"}, []string{"store"}},
+		{"none does", nil, []string{"tides", "tides_2"}},
+	} {
+		if diff := cmp.Diff(c.want, b.apply(t, "harbour", int64(i+2), events.ClusterLabelsChanged{Labels: c.labels})); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.what, diff)
+		}
+		if got := b.load(t, "tides").Labels; !maps.Equal(got, c.labels) {
+			t.Errorf("%s: the scope knows %v", c.what, got)
+		}
+	}
+	if got := b.apply(t, "harbour", 5, events.ClusterLabelsChanged{}); len(got) > 0 {
+		t.Errorf("told twice: %v", got)
+	}
+	if got := b.apply(t, "nowhere", 1, events.ClusterLabelsChanged{Labels: map[string]string{"stage": "test"}}); len(got) > 0 {
+		t.Errorf("of a cluster that is not there: %v", got)
 	}
 }
 

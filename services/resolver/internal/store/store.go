@@ -101,6 +101,7 @@ func scopeOf(e eventlog.Recorded, cluster, namespace string) bus.Scope {
 func Types() []events.Type {
 	payloads := []events.Payload{
 		events.ClusterRegistered{},
+		events.ClusterLabelsChanged{},
 		events.ClusterRemoved{},
 		events.ClusterObserved{},
 		events.CatalogAdded{},
