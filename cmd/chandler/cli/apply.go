@@ -77,6 +77,9 @@ func (a *app) apply(ctx context.Context, o applyOptions) error {
 	if err != nil {
 		return err
 	}
+	if err := isCluster(ctx, c, o.clusters...); err != nil {
+		return err
+	}
 	if err := a.note(documents); err != nil {
 		return err
 	}
@@ -122,7 +125,7 @@ func (a *app) note(documents []olm.Document) error {
 // documents reads all files and completes what a document leaves to the command line.
 func (a *app) documents(o applyOptions) ([]olm.Document, error) {
 	if len(o.files) == 0 {
-		return nil, errors.New("say what to read with -f")
+		return nil, usagef("say what to read with -f")
 	}
 	var all []olm.Document
 	for _, f := range o.files {
@@ -137,14 +140,14 @@ func (a *app) documents(o applyOptions) ([]olm.Document, error) {
 			continue
 		}
 		if len(o.clusters) == 0 {
-			return nil, errors.New("say with --cluster which cluster the documents are for")
+			return nil, usagef("say with --cluster which cluster the documents are for")
 		}
 		if err := place(&all[i], o.namespace); err != nil {
 			return nil, err
 		}
 	}
 	if len(all) == 0 {
-		return nil, errors.New("the files hold no documents")
+		return nil, refused(errors.New("the files hold no documents"))
 	}
 	return all, nil
 }
@@ -155,10 +158,10 @@ func place(d *olm.Document, namespace string) error {
 	case d.Namespace == "":
 		d.Namespace = namespace
 	case namespace != "" && namespace != d.Namespace:
-		return fmt.Errorf("%s: the namespace is %s, --namespace says %s", d.Where, d.Namespace, namespace)
+		return usagef("%s: the namespace is %s, --namespace says %s", d.Where, d.Namespace, namespace)
 	}
 	if d.Namespace == "" {
-		return fmt.Errorf("%s: %s %s names no namespace: say one with -n", d.Where, d.Kind, d.Name)
+		return usagef("%s: %s %s names no namespace: say one with -n", d.Where, d.Kind, d.Name)
 	}
 	// A config map lies where its CatalogSource does.
 	if c := d.Catalog; c != nil && c.Source.ConfigMap != nil {
@@ -169,7 +172,8 @@ func place(d *olm.Document, namespace string) error {
 
 func (a *app) read(path string) ([]olm.Document, error) {
 	if path == "-" {
-		return olm.Read(a.In, "standard input")
+		found, err := olm.Read(a.In, "standard input")
+		return found, refused(err)
 	}
 	files, err := expand(path)
 	if err != nil {
@@ -192,7 +196,8 @@ func readFile(path string) (_ []olm.Document, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	return olm.Read(f, path)
+	found, err := olm.Read(f, path)
+	return found, refused(err)
 }
 
 // expand returns the file itself, or the YAML and JSON files of a folder in order of name.

@@ -31,7 +31,7 @@ func (a *app) secretSetCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in, err := flags.Value(a.In)
 			if err != nil {
-				return err
+				return badFlags(err)
 			}
 			c, err := a.client()
 			if err != nil {

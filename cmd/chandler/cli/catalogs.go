@@ -120,7 +120,7 @@ func (a *app) catalogAddCommand() *cobra.Command {
 			in.Name, in.Display = args[0], flags.Display()
 			var err error
 			if in.Source, err = flags.Source(); err != nil {
-				return err
+				return badFlags(err)
 			}
 			c, err := a.client()
 			if err != nil {

@@ -4,7 +4,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/chandler-fleet/chandler/cmd/chandler/author"
 	"github.com/chandler-fleet/chandler/cmd/chandler/client"
 	"github.com/chandler-fleet/chandler/cmd/chandler/conformance"
 )
@@ -50,8 +48,7 @@ func Run() int {
 	return Main(ctx, System(), os.Args[1:])
 }
 
-// Main runs the command line and returns the exit status: 0, or after one sentence on s.Err what the error
-// says, 1 where it says nothing.
+// Main runs the command line and returns the exit status: 0, or after one sentence on s.Err one of exitCodes.
 func Main(ctx context.Context, s Streams, args []string) int {
 	root := newRoot(s)
 	root.SetArgs(args)
@@ -63,10 +60,7 @@ func Main(ctx context.Context, s Streams, args []string) int {
 		// A terminal that is gone cannot be told; the status still tells.
 		_, _ = fmt.Fprintln(s.Err, "error:", text)
 	}
-	if status, ok := errors.AsType[*author.ExitError](err); ok {
-		return status.Code
-	}
-	return 1
+	return exitStatus(err)
 }
 
 func newRoot(s Streams) *cobra.Command {
@@ -78,10 +72,11 @@ func newRoot(s Streams) *cobra.Command {
 approved, applies them, and can tell at any later time what was decided, why, by whom, and what it did.
 
 Commands that ask Chandler take its address and token from --url and --token, from CHANDLER_URL and
-CHANDLER_TOKEN, or from the keys url and token of ~/.config/chandler/config.yaml.`,
+CHANDLER_TOKEN, or from the keys url and token of ~/.config/chandler/config.yaml.
+
+chandler help exit-codes says what the exit statuses mean.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          cobra.NoArgs,
 	}
 	root.SetIn(s.In)
 	root.SetOut(s.Out)
@@ -103,6 +98,10 @@ CHANDLER_TOKEN, or from the keys url and token of ~/.config/chandler/config.yaml
 	add(groupFleet, a.clusterCommand(), a.catalogCommand(), a.packagesRootCommand())
 	add(groupOffline, conformance.Commands(conformance.Env{In: a.In, Out: a.Out})...)
 	add(groupRun, a.devCommand(), a.keysCommand(), a.tokenCommand(), a.migrateCommand(), a.busCommand(), a.effectsCommand(), a.logCommand(), a.versionCommand())
+	root.AddCommand(exitCodesTopic())
+	root.SetHelpCommand(helpCommand(root))
+	root.SetFlagErrorFunc(flagError)
+	strictly(root)
 	return root
 }
 
@@ -119,7 +118,11 @@ func (a *app) client() (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return client.New(s.URL, s.Token)
+	c, err := client.New(s.URL, s.Token)
+	if err != nil {
+		return nil, usagef("%w", err)
+	}
+	return c, nil
 }
 
 // say writes one line of a result.
@@ -136,9 +139,9 @@ func needs(most int) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		switch {
 		case len(args) == 0:
-			return fmt.Errorf("something is missing: %s", c.UseLine())
+			return usagef("something is missing: %s", c.UseLine())
 		case most != many && len(args) > most:
-			return fmt.Errorf("what is %q? usage: %s", args[most], c.UseLine())
+			return usagef("what is %q? usage: %s", args[most], c.UseLine())
 		}
 		return nil
 	}

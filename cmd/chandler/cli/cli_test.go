@@ -86,6 +86,6 @@ func TestScripts(t *testing.T) {
 			e.Setenv("HOME", e.WorkDir)
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"eventually": eventually},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"eventually": eventually, "status": status},
 	})
 }

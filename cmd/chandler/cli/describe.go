@@ -45,7 +45,7 @@ func (a *app) describe(ctx context.Context, s scope, args []string) error {
 		return err
 	}
 	if len(t.refs) == 0 {
-		return fmt.Errorf("which %s? say its name", t.resource.singular())
+		return usagef("which %s? say its name", t.resource.singular())
 	}
 	c, err := a.client()
 	if err != nil {
@@ -54,7 +54,7 @@ func (a *app) describe(ctx context.Context, s scope, args []string) error {
 	for i, ref := range t.refs {
 		it, err := t.resource.get(ctx, c, ref)
 		if err != nil {
-			return err
+			return orNoCluster(ctx, c, ref.Cluster, err)
 		}
 		p := a.page(a.Out)
 		if i > 0 {

@@ -50,7 +50,7 @@ on where it was.`,
 
 func (a *app) events(ctx context.Context, o eventOptions) error {
 	if o.format != formatTable && o.format != formatJSON {
-		return fmt.Errorf("output format %q: events are written as lines, or as json", o.format)
+		return usagef("output format %q: events are written as lines, or as json", o.format)
 	}
 	c, err := a.client()
 	if err != nil {
@@ -66,6 +66,9 @@ func (a *app) events(ctx context.Context, o eventOptions) error {
 	events, err := allEvents(ctx, c, o.EventSelection, o.most)
 	if err != nil {
 		return err
+	}
+	if len(events) == 0 && o.Cluster != "" { // of one that was removed there are events
+		return isCluster(ctx, c, o.Cluster)
 	}
 	for _, e := range events {
 		if err := a.writeEvent(o.format, e); err != nil {

@@ -64,7 +64,7 @@ func documentFlag(c *cobra.Command, o *output) {
 
 func checkDocument(o output) error {
 	if o.format != formatTable && o.format != formatJSON && o.format != formatYAML {
-		return fmt.Errorf("output format %q: want json or yaml", o.format)
+		return usagef("output format %q: want json or yaml", o.format)
 	}
 	return nil
 }
@@ -93,18 +93,19 @@ func (a *app) decision(ctx context.Context, s scope, args []string) (model.Decis
 	}
 	kind := t.resource.singular()
 	if len(t.refs) != 1 || kind != "subscription" && kind != "installplan" {
-		return model.Decision{}, fmt.Errorf("say what to explain: subscription/NAME or installplan/NAME")
+		return model.Decision{}, usagef("say what to explain: subscription/NAME or installplan/NAME")
 	}
 	c, err := a.client()
 	if err != nil {
 		return model.Decision{}, err
 	}
 	if kind == "subscription" {
-		return c.ExplainSubscription(ctx, t.refs[0])
+		d, err := c.ExplainSubscription(ctx, t.refs[0])
+		return d, orNoCluster(ctx, c, t.refs[0].Cluster, err)
 	}
 	p, err := findPlan(ctx, c, t.refs[0])
 	if err != nil {
-		return model.Decision{}, err
+		return model.Decision{}, orNoCluster(ctx, c, t.refs[0].Cluster, err)
 	}
 	return c.ExplainPlan(ctx, p.ID)
 }
@@ -123,7 +124,7 @@ func (a *app) why(ctx context.Context, s scope, o output, name string) error {
 	}
 	w, err := c.WhyOperator(ctx, ref)
 	if err != nil {
-		return err
+		return orNoCluster(ctx, c, ref.Cluster, err)
 	}
 	if o.format != formatTable {
 		return o.write(a.Out, nil, []item{{value: w}}, true)

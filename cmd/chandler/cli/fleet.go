@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -103,7 +104,7 @@ labels follow at once.`,
 				return err
 			}
 			if in.Mirror == "" && in.Drift == "" && len(in.Labels) == 0 {
-				return fmt.Errorf("say with --mirror, --drift or --label what is to change")
+				return usagef("say with --mirror, --drift or --label what is to change")
 			}
 			c, err := a.client()
 			if err != nil {
@@ -173,7 +174,7 @@ func (a *app) kubeconfig(path string) (string, error) {
 	var err error
 	switch path {
 	case "":
-		return "", fmt.Errorf("say with --kubeconfig which kubeconfig Chandler may use")
+		return "", usagef("say with --kubeconfig which kubeconfig Chandler may use")
 	case "-":
 		raw, err = io.ReadAll(io.LimitReader(a.In, maxKubeconfig+1))
 	default:
@@ -183,9 +184,9 @@ func (a *app) kubeconfig(path string) (string, error) {
 	case err != nil:
 		return "", err
 	case len(raw) > maxKubeconfig:
-		return "", fmt.Errorf("the kubeconfig is larger than %d bytes", maxKubeconfig)
+		return "", refused(fmt.Errorf("the kubeconfig is larger than %d bytes", maxKubeconfig))
 	case strings.TrimSpace(string(raw)) == "":
-		return "", fmt.Errorf("the kubeconfig is empty")
+		return "", refused(errors.New("the kubeconfig is empty"))
 	}
 	return string(raw), nil
 }

@@ -103,6 +103,9 @@ func (a *app) get(ctx context.Context, s scope, sel client.Selection, o output, 
 			return err
 		}
 		items, err := t.resource.list(ctx, c, sel)
+		if err == nil && len(items) == 0 && s.cluster != "" {
+			err = isCluster(ctx, c, s.cluster)
+		}
 		if err != nil {
 			return err
 		}
@@ -115,7 +118,7 @@ func (a *app) get(ctx context.Context, s scope, sel client.Selection, o output, 
 	for _, ref := range t.refs {
 		it, err := t.resource.get(ctx, c, ref)
 		if err != nil {
-			return err
+			return orNoCluster(ctx, c, ref.Cluster, err)
 		}
 		items = append(items, it)
 	}
@@ -163,6 +166,9 @@ func (a *app) delete(ctx context.Context, o deleteOptions, args []string) error 
 	if err != nil {
 		return err
 	}
+	if err := isCluster(ctx, c, o.clusters...); err != nil {
+		return err
+	}
 	var wrong []error
 	for _, t := range targets {
 		for _, ref := range t.refs {
@@ -175,15 +181,15 @@ func (a *app) delete(ctx context.Context, o deleteOptions, args []string) error 
 func (a *app) deleteTargets(o deleteOptions, args []string) ([]target, error) {
 	if len(o.files) > 0 {
 		if len(args) > 0 {
-			return nil, errors.New("either -f or names, not both")
+			return nil, usagef("either -f or names, not both")
 		}
 		return a.fileTargets(o.applyOptions)
 	}
 	if len(args) == 0 {
-		return nil, errors.New("say what to delete: a kind and names, or -f")
+		return nil, usagef("say what to delete: a kind and names, or -f")
 	}
 	if len(o.clusters) > 1 {
-		return nil, errors.New("names are deleted from one cluster at a time")
+		return nil, usagef("names are deleted from one cluster at a time")
 	}
 	s := scope{namespace: o.namespace}
 	if len(o.clusters) == 1 {
@@ -194,10 +200,10 @@ func (a *app) deleteTargets(o deleteOptions, args []string) ([]target, error) {
 		return nil, err
 	}
 	if t.resource.remove == nil {
-		return nil, fmt.Errorf("a %s cannot be deleted", t.resource.singular())
+		return nil, usagef("a %s cannot be deleted", t.resource.singular())
 	}
 	if len(t.refs) == 0 {
-		return nil, fmt.Errorf("which %s? say its name", t.resource.singular())
+		return nil, usagef("which %s? say its name", t.resource.singular())
 	}
 	return []target{t}, nil
 }
@@ -208,14 +214,23 @@ func (a *app) fileTargets(o applyOptions) ([]target, error) {
 		return nil, err
 	}
 	var targets []target
-	for _, cluster := range o.clusters {
-		for _, d := range documents {
-			r, err := a.resource(d.Kind)
-			if err != nil {
-				return nil, err
-			}
-			targets = append(targets, target{resource: r, refs: []client.Ref{{Cluster: cluster, Namespace: d.Namespace, Name: d.Name}}})
+	for _, d := range documents {
+		if d.Hub != nil {
+			return nil, usagef("%s: an OperatorHub cannot be deleted: apply one that switches nothing off", d.Where)
 		}
+		r, err := a.resource(d.Kind)
+		if err != nil {
+			return nil, err
+		}
+		t := target{resource: r}
+		if d.Fleet() {
+			t.refs = []client.Ref{{Name: d.Name}}
+		} else {
+			for _, cluster := range o.clusters {
+				t.refs = append(t.refs, client.Ref{Cluster: cluster, Namespace: d.Namespace, Name: d.Name})
+			}
+		}
+		targets = append(targets, t)
 	}
 	return targets, nil
 }

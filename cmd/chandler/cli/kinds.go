@@ -229,15 +229,15 @@ func (a *app) resources() []resource {
 // resource finds a kind by any of its names.
 func (a *app) resource(name string) (resource, error) {
 	all := a.resources()
-	known := make([]string, 0, len(all))
+	known, words := make([]string, 0, len(all)), []string{}
 	for _, r := range all {
 		if slices.Contains(r.names, strings.ToLower(name)) {
 			return r, nil
 		}
-		known = append(known, r.names[1])
+		known, words = append(known, r.names[1]), append(words, r.names...)
 	}
 	slices.Sort(known)
-	return resource{}, fmt.Errorf("there is no kind %q: want one of %s", name, strings.Join(known, ", "))
+	return resource{}, usagef("there is no kind %q%s: want one of %s", name, orWhich(closest(name, words)), strings.Join(known, ", "))
 }
 
 // target is what a command line names: a kind and perhaps things of it.
@@ -258,7 +258,7 @@ func (a *app) target(s scope, args []string) (target, error) {
 	names := args[1:]
 	if slash {
 		if len(names) > 0 {
-			return target{}, fmt.Errorf("%q names a thing already: what is %q?", args[0], names[0])
+			return target{}, usagef("%q names a thing already: what is %q?", args[0], names[0])
 		}
 		names = []string{first}
 	}
@@ -282,7 +282,7 @@ func (r resource) ref(s scope, name string) (client.Ref, error) {
 	parts := strings.Split(name, "/")
 	switch {
 	case slices.Contains(parts, ""):
-		return client.Ref{}, fmt.Errorf("%q is not a name", name)
+		return client.Ref{}, usagef("%q is not a name", name)
 	case !r.scoped && !r.mixed && len(parts) == 1:
 		return client.Ref{Name: name}, nil
 	case len(parts) == 3 && (r.scoped || r.mixed):
@@ -292,9 +292,9 @@ func (r resource) ref(s scope, name string) (client.Ref, error) {
 	case len(parts) == 1 && s.cluster != "" && s.namespace != "":
 		return client.Ref{Cluster: s.cluster, Namespace: s.namespace, Name: name}, nil
 	case len(parts) == 1:
-		return client.Ref{}, fmt.Errorf("%s %s: say where with --cluster and --namespace, or name it cluster/namespace/%s", r.singular(), name, name)
+		return client.Ref{}, usagef("%s %s: say where with --cluster and --namespace, or name it cluster/namespace/%s", r.singular(), name, name)
 	default:
-		return client.Ref{}, fmt.Errorf("%q is not a name of a %s", name, r.singular())
+		return client.Ref{}, usagef("%q is not a name of a %s", name, r.singular())
 	}
 }
 

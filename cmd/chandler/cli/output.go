@@ -45,7 +45,7 @@ func (o *output) check() error {
 	case formatTable, formatWide, formatJSON, formatYAML, formatName:
 		return nil
 	}
-	return fmt.Errorf("output format %q: want json, yaml, wide or name", o.format)
+	return usagef("output format %q: want json, yaml, wide or name", o.format)
 }
 
 // machine says whether the format is for programs, which read no sentences.

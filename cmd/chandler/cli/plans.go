@@ -115,7 +115,7 @@ func (a *app) rollback(ctx context.Context, s scope, name, to string) error {
 	}
 	sub, err := c.Rollback(ctx, ref, model.RollBack{To: to})
 	if err != nil {
-		return err
+		return orNoCluster(ctx, c, ref.Cluster, err)
 	}
 	return a.say("subscription/%s goes back from %s to %s once its plan is approved (chandler get installplans)", ref, sub.Status.Rollback.From, sub.Status.Rollback.To)
 }
@@ -161,7 +161,7 @@ func (a *app) check(ctx context.Context, s scope, o output, name string) error {
 		err = a.say("%s", t.String())
 	}
 	if err == nil && !check.Ready {
-		err = fmt.Errorf("install plan %s cannot begin as things are", p.Name)
+		err = refused(fmt.Errorf("install plan %s cannot begin as things are", p.Name))
 	}
 	return err
 }
@@ -232,7 +232,7 @@ func (a *app) planNamed(ctx context.Context, s scope, name string) (*client.Clie
 		return nil, model.InstallPlan{}, err
 	}
 	p, err := findPlan(ctx, c, ref)
-	return c, p, err
+	return c, p, orNoCluster(ctx, c, ref.Cluster, err)
 }
 
 func (a *app) effectsCommand() *cobra.Command {
@@ -282,7 +282,7 @@ func (a *app) setEffects(ctx context.Context, in model.EffectsRequest) error {
 		if err != nil {
 			return err
 		}
-		return errors.Join(a.sayEffects(e), fmt.Errorf("to go on, accept the epoch with --epoch %d", e.Epoch))
+		return errors.Join(a.sayEffects(e), usagef("to go on, accept the epoch with --epoch %d", e.Epoch))
 	}
 	e, err := c.SetEffects(ctx, in)
 	if err != nil {

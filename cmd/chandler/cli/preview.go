@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -114,7 +113,10 @@ func (a *app) planShowCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.showPreview(o, p)
+			if err := a.showPreview(o, p); err != nil {
+				return err
+			}
+			return notForeseen(p)
 		},
 	}
 	o.flags(c)
@@ -137,10 +139,23 @@ func (a *app) planWhatIf(ctx context.Context, w whatIf) error {
 	if err != nil {
 		return err
 	}
-	if err := a.showPreview(w.output, p); err != nil || !w.apply {
+	if err := a.showPreview(w.output, p); err != nil {
 		return err
 	}
-	return a.applyPreview(ctx, c, p.ID)
+	if w.apply {
+		if err := a.applyPreview(ctx, c, p.ID); err != nil {
+			return err
+		}
+	}
+	return notForeseen(p)
+}
+
+// notForeseen is the error of a preview in which something does not come out.
+func notForeseen(p model.Preview) error {
+	if p.Totals.Failures == 0 {
+		return nil
+	}
+	return refused(fmt.Errorf("%s: what was asked does not come out everywhere", plural(p.Totals.Failures, "failure")))
 }
 
 func (a *app) applyPreview(ctx context.Context, c *client.Client, id string) error {
@@ -174,7 +189,7 @@ func (a *app) suppose(w whatIf) (model.AskPreview, error) {
 	}
 	if w.spec.Package != "" {
 		if len(w.clusters) == 0 || w.namespace == "" || w.spec.Catalog == "" {
-			return in, errors.New("say with --catalog, --cluster and --namespace where --package comes from and where it goes")
+			return in, usagef("say with --catalog, --cluster and --namespace where --package comes from and where it goes")
 		}
 		for _, cluster := range w.clusters {
 			in.Changes = append(in.Changes, model.PreviewChange{Subscription: &model.PreviewSubscription{
@@ -196,7 +211,7 @@ func (a *app) suppose(w whatIf) (model.AskPreview, error) {
 		in.Changes = append(in.Changes, list...)
 	}
 	if len(in.Changes) == 0 {
-		return in, errors.New("say what to suppose: -f, --package, --catalog with what becomes of it, or --remove")
+		return in, usagef("say what to suppose: -f, --package, --catalog with what becomes of it, or --remove")
 	}
 	return narrow(in, w)
 }
@@ -205,10 +220,10 @@ func (a *app) suppose(w whatIf) (model.AskPreview, error) {
 func (w whatIf) check() error {
 	settings := w.catalog.Revision != "" || w.catalog.Priority != nil || w.disable || w.enable
 	if settings && (w.spec.Package != "" || w.spec.Catalog == "") {
-		return errors.New("--revision, --priority, --disable and --enable say what becomes of a --catalog: give one, and no --package")
+		return usagef("--revision, --priority, --disable and --enable say what becomes of a --catalog: give one, and no --package")
 	}
 	if s := w.spec; s.Package == "" && w.name+s.Channel+s.StartingCSV+s.Approval != "" {
-		return errors.New("--name, --channel, --starting-csv and --approval are about a subscription: give its --package")
+		return usagef("--name, --channel, --starting-csv and --approval are about a subscription: give its --package")
 	}
 	return nil
 }
@@ -219,7 +234,7 @@ func narrow(in model.AskPreview, w whatIf) (model.AskPreview, error) {
 		return in, nil
 	}
 	if len(w.clusters) > 1 {
-		return in, errors.New("the change of a catalog or a policy is about the whole fleet: --cluster narrows the answer to one cluster, and several are given")
+		return in, usagef("the change of a catalog or a policy is about the whole fleet: --cluster narrows the answer to one cluster, and several are given")
 	}
 	if len(w.clusters) == 1 {
 		in.Cluster = w.clusters[0]
@@ -230,7 +245,7 @@ func narrow(in model.AskPreview, w whatIf) (model.AskPreview, error) {
 
 func (a *app) supposeCatalog(w whatIf) (model.PreviewChange, error) {
 	if w.disable && w.enable {
-		return model.PreviewChange{}, errors.New("either --disable or --enable, not both")
+		return model.PreviewChange{}, usagef("either --disable or --enable, not both")
 	}
 	ref, err := a.catalogs().ref(scope{}, w.spec.Catalog)
 	if err != nil {
@@ -242,7 +257,7 @@ func (a *app) supposeCatalog(w whatIf) (model.PreviewChange, error) {
 		c.Disabled = &w.disable
 	}
 	if c.Revision == "" && c.Disabled == nil && c.Priority == nil {
-		return model.PreviewChange{}, errors.New("say what becomes of the catalog: --revision, --priority, --disable or --enable")
+		return model.PreviewChange{}, usagef("say what becomes of the catalog: --revision, --priority, --disable or --enable")
 	}
 	return model.PreviewChange{Catalog: &c}, nil
 }
@@ -266,7 +281,7 @@ func (a *app) supposeRemoved(w whatIf, name string) ([]model.PreviewChange, erro
 		out = append(out, c)
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("%q is not kind/name", name)
+		return nil, usagef("%q is not kind/name", name)
 	}
 	return out, nil
 }
@@ -357,7 +372,7 @@ func (a *app) shadow(ctx context.Context, o shadowOptions) error {
 		return err
 	}
 	if o.fail && len(total.Differences) > 0 {
-		return &author.ExitError{Code: 1}
+		return &author.ExitError{Code: exitFailed}
 	}
 	return nil
 }
@@ -368,7 +383,7 @@ func (a *app) shadowInput(o *shadowOptions) error {
 		return err
 	}
 	if len(o.clusters) > 1 {
-		return errors.New("decisions are made again on one cluster or on all")
+		return usagef("decisions are made again on one cluster or on all")
 	}
 	if len(o.clusters) == 1 {
 		o.in.Cluster = o.clusters[0]
@@ -385,7 +400,7 @@ func (a *app) shadowInput(o *shadowOptions) error {
 		return err
 	}
 	if len(documents) != 1 || documents[0].Policy == nil {
-		return errors.New("decisions are made again beside one ApprovalPolicy: the files hold something else")
+		return usagef("decisions are made again beside one ApprovalPolicy: the files hold something else")
 	}
 	o.in.Policy = &model.PreviewPolicy{Name: documents[0].Name, Spec: documents[0].Policy}
 	return nil

@@ -70,7 +70,7 @@ func (a *app) uninstall(ctx context.Context, o uninstallOptions, name string) er
 		return err
 	}
 	if costs := costs(p); costs != "" && !o.yes {
-		return fmt.Errorf("%s: say --yes to go on", costs)
+		return refused(fmt.Errorf("%s: say --yes to go on", costs))
 	}
 	if _, err := c.Uninstall(ctx, ref, model.Uninstall{CRDs: doomed(p), Plan: p.Digest, Subscriptions: true}); err != nil {
 		return err
@@ -104,7 +104,7 @@ func (a *app) installedAs(ctx context.Context, c *client.Client, s scope, name s
 		ref.Name = found[0]
 		return ref, nil
 	default:
-		return ref, fmt.Errorf("package %s is there as %s: which of them?", ref.Name, strings.Join(found, " and "))
+		return ref, usagef("package %s is there as %s: which of them?", ref.Name, strings.Join(found, " and "))
 	}
 }
 

@@ -192,10 +192,23 @@ func (c *Client) send(ctx context.Context, method, path string, query url.Values
 		if u, ok := errors.AsType[*url.Error](err); ok {
 			err = u.Err // it would repeat method and address
 		}
-		return nil, fmt.Errorf("cannot reach Chandler at %s: %w", c.base, err)
+		return nil, &UnreachableError{at: c.base, cause: err}
 	}
 	return res, nil
 }
+
+// UnreachableError is a request that got no answer.
+type UnreachableError struct {
+	at    string
+	cause error
+}
+
+func (e *UnreachableError) Error() string {
+	return fmt.Sprintf("cannot reach Chandler at %s: %v", e.at, e.cause)
+}
+
+// Unwrap returns the cause.
+func (e *UnreachableError) Unwrap() error { return e.cause }
 
 func problem(res *http.Response, raw []byte) error {
 	p := &Problem{Status: res.StatusCode, Title: http.StatusText(res.StatusCode)}
