@@ -134,11 +134,11 @@ func labelChanges(changes []string) (map[string]*string, error) {
 		if !sets {
 			var ends bool
 			if key, ends = strings.CutSuffix(c, "-"); !ends {
-				return nil, fmt.Errorf("--label %q: want KEY=VALUE, or KEY- to take the label away", c)
+				return nil, usagef("--label %q: want KEY=VALUE, or KEY- to take the label away", c)
 			}
 		}
 		if _, twice := out[key]; twice || key == "" {
-			return nil, fmt.Errorf("--label %q: want each label once, as KEY=VALUE or KEY-", c)
+			return nil, usagef("--label %q: want each label once, as KEY=VALUE or KEY-", c)
 		}
 		if out[key] = nil; sets {
 			out[key] = &value

@@ -78,9 +78,9 @@ func (r resource) chosen(s client.Selection) error {
 			continue
 		}
 		if len(r.filters) == 0 {
-			return fmt.Errorf("%s cannot be chosen by --%s: they are all listed", r.names[1], f.flag)
+			return usagef("%s cannot be chosen by --%s: they are all listed", r.names[1], f.flag)
 		}
-		return fmt.Errorf("%s cannot be chosen by --%s: want --%s", r.names[1], f.flag, strings.Join(r.filters, ", --"))
+		return usagef("%s cannot be chosen by --%s: want --%s", r.names[1], f.flag, strings.Join(r.filters, ", --"))
 	}
 	return nil
 }
@@ -112,7 +112,7 @@ func (a *app) get(ctx context.Context, s scope, sel client.Selection, o output, 
 		return a.show(o, t.resource, items, false)
 	}
 	if sel != (client.Selection{}) {
-		return fmt.Errorf("either names or flags that choose among %s, not both", t.resource.names[1])
+		return usagef("either names or flags that choose among %s, not both", t.resource.names[1])
 	}
 	var items []item
 	for _, ref := range t.refs {

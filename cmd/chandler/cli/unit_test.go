@@ -208,7 +208,7 @@ func TestMainSaysOneSentence(t *testing.T) {
 	t.Parallel()
 	var out, errOut strings.Builder
 	s := Streams{In: strings.NewReader(""), Out: &out, Err: &errOut, Env: func(string) (string, bool) { return "", false }, Now: time.Now}
-	if status := Main(context.Background(), s, []string{"get", "clusters", "--url", "nowhere"}); status != 1 {
+	if status := Main(context.Background(), s, []string{"get", "clusters", "--url", "nowhere"}); status != exitUsage {
 		t.Errorf("status %d", status)
 	}
 	if got := errOut.String(); !strings.HasPrefix(got, "error: ") || strings.Count(got, "\n") != 1 || out.Len() > 0 {
