@@ -2144,12 +2144,18 @@ CREATE TABLE resolver.clusters (
     name text NOT NULL,
     removed boolean DEFAULT false NOT NULL,
     minor text DEFAULT ''::text NOT NULL,
-    labels jsonb DEFAULT '{}'::jsonb NOT NULL
+    labels jsonb DEFAULT '{}'::jsonb NOT NULL,
+    kubernetes text DEFAULT ''::text NOT NULL,
+    changes bigint DEFAULT 0 NOT NULL
 );
 
 ALTER TABLE resolver.clusters OWNER TO chandler_owner;
 
 COMMENT ON TABLE resolver.clusters IS 'clusters as the log tells them; nothing is decided for a removed one';
+
+COMMENT ON COLUMN resolver.clusters.kubernetes IS 'version as the executor tells it, such as v1.34.4; empty while unknown';
+
+COMMENT ON COLUMN resolver.clusters.changes IS 'counts changes of the version and of operator groups: a decision that rests on them compares';
 
 CREATE TABLE resolver.content_references (
     tenant text NOT NULL,
@@ -2244,12 +2250,18 @@ CREATE TABLE resolver.operator_groups (
     namespace text NOT NULL,
     name text NOT NULL,
     version bigint NOT NULL,
-    spec jsonb NOT NULL
+    spec jsonb NOT NULL,
+    targets text[],
+    provided text[] DEFAULT '{}'::text[] NOT NULL
 );
 
 ALTER TABLE resolver.operator_groups OWNER TO chandler_owner;
 
 COMMENT ON TABLE resolver.operator_groups IS 'live operator groups';
+
+COMMENT ON COLUMN resolver.operator_groups.targets IS 'namespaces that the group serves, as the cluster tells; null while unknown';
+
+COMMENT ON COLUMN resolver.operator_groups.provided IS 'APIs of its operators, Kind.version.group, as the cluster tells';
 
 CREATE TABLE resolver.package_apis (
     tenant text NOT NULL,

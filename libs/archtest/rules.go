@@ -29,7 +29,7 @@ var kubernetesTypes = []string{
 
 // vocabulary is what pure packages share.
 var vocabulary = []string{
-	pureStd, "libs/errs", "libs/events", "libs/digest", "libs/protocol", "libs/catalog", "libs/catalog/display", "libs/source", "libs/installplan", "libs/installplan/window", "libs/bundle", "libs/render", "libs/removedapi", "libs/whatif",
+	pureStd, "libs/errs", "libs/events", "libs/digest", "libs/protocol", "libs/catalog", "libs/catalog/display", "libs/source", "libs/installplan", "libs/installplan/window", "libs/bundle", "libs/render", "libs/operatorgroup", "libs/removedapi", "libs/whatif",
 	"github.com/google/uuid", "github.com/blang/semver/v4",
 }
 
@@ -51,6 +51,7 @@ func Rules() []Rule {
 		{Packages: []string{"libs/catalog/fbc", "libs/catalog/lint"}, May: with(vocabulary, "libs/catalog/...", "go.yaml.in/yaml/v3", "sigs.k8s.io/yaml", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/apiextensions-apiserver"), Pure: true, Why: "tools for authors: documents in, documents out"},
 		{Packages: []string{"libs/catalog/display"}, May: with(vocabulary, "libs/catalog"), Pure: true, Why: "what people see of an operator; indexer and gateway mean the same"},
 		{Packages: []string{"libs/catalog/compare"}, May: with(with(vocabulary, kubernetesTypes...), "libs/catalog/..."), Pure: true, Why: "what differs between two bundles, without I/O"},
+		{Packages: []string{"libs/operatorgroup"}, May: []string{pureStd, "libs/errs", "libs/events", "libs/bundle", "libs/render"}, Pure: true, Why: "rules of operator groups; executor and resolver mean the same"},
 		{Packages: []string{"libs/removedapi"}, May: []string{pureStd}, Pure: true, Why: "a table about Kubernetes; executor and gateway mean the same"},
 		{Packages: []string{"libs/whatif"}, May: []string{pureStd, "libs/errs", "libs/events", "github.com/google/uuid"}, Pure: true, Why: "gateway and resolver speak of previews in it"},
 		{Packages: []string{"libs/content"}, May: with(vocabulary, "github.com/klauspost/compress"), Pure: true, Why: "bytes in, packs out"},

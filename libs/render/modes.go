@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/blang/semver/v4"
+
 	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/errs"
 )
@@ -40,6 +42,27 @@ func CheckInstallModes(modes []bundle.InstallMode, own string, targets []string)
 	}
 	if slices.Contains(targets, own) {
 		return need(modes, ModeOwn, "own namespace")
+	}
+	return nil
+}
+
+// CheckKubernetes is nil when a cluster's version is not below the least that an operator runs on, else an
+// errs.Unprocessable (R-CSV §6.4). It compares without the pre-release part, which distributions use for their own builds.
+func CheckKubernetes(minimum, have string) error {
+	if minimum == "" {
+		return nil
+	}
+	want, err := semver.ParseTolerant(minimum)
+	if err != nil {
+		return errs.New(errs.Unprocessable, "minKubeVersion %s is not a version", minimum)
+	}
+	is, err := semver.ParseTolerant(have)
+	if err != nil {
+		return errs.New(errs.Unprocessable, "the cluster's version %s is not a version", have)
+	}
+	is.Pre, is.Build = nil, nil
+	if is.LT(want) {
+		return errs.New(errs.Unprocessable, "minKubeVersion %s is above the cluster's %s", minimum, is)
 	}
 	return nil
 }

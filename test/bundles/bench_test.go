@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/chandler-fleet/chandler/libs/bundle"
+	"github.com/chandler-fleet/chandler/libs/operatorgroup"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/executor"
@@ -54,8 +55,8 @@ func (s *spoke) jobs(set []entry, which func(entry, testing.TB) bundle.Content) 
 }
 
 func rolesOf(csv bundle.CSV) (names []string) {
-	apis := group.APIs(csv)
-	for _, o := range group.RolesOf(apis, group.Names(apis)) {
+	apis := operatorgroup.APIs(csv)
+	for _, o := range group.RolesOf(apis, operatorgroup.Names(apis)) {
 		names = append(names, o.Name)
 	}
 	return names

@@ -28,7 +28,8 @@ func (a *app) explainCommand() *cobra.Command {
 		Short: "Say why a subscription resolves as it does or a plan is what it is, and what would help",
 		Long: `Explains the last decision about a subscription, or the decision that an install plan is. The decision is made
 again from its recorded input and compared with the record. What would help a subscription that does
-not resolve is found on what holds now: each change that is offered was tried by resolving with it.`,
+not resolve is found on what holds now: the namespace is resolved with each change that is offered, and what
+comes of it is compared with what is known of the bundles and of the cluster.`,
 		Example: `  chandler explain subscription/harbor-master --cluster east-1 -n ports
   chandler explain installplan/east-1/ports/install-7x2kq -o json`,
 		Args: needs(2),
@@ -231,20 +232,34 @@ func (t *prose) remedies(d model.Decision) {
 		return
 	}
 	if d.Resolves {
-		t.heading("The subscription resolves now as it is: what is said above is in the way elsewhere, or is gone.")
+		t.heading("The subscription resolves now as it is: what is said above is gone.")
+		for _, w := range d.Waits {
+			t.put("  - ", "it waits: "+w)
+		}
 		return
 	}
 	if len(d.Remedies) == 0 {
-		t.heading("No single change was found that helps.")
+		t.heading(noRemedy(d))
 		return
 	}
-	t.heading("What would help, nearest first (each was tried by resolving with it):")
+	t.heading("What would help, nearest first (with each the namespace was resolved again):")
 	for i, r := range d.Remedies {
 		t.put(fmt.Sprintf("  %d. ", i+1), r.Text)
 		for _, also := range r.Also {
 			t.put("     ", also)
 		}
+		if r.Manifest != "" {
+			t.put("     ", "chandler apply --cluster "+d.Cluster+" -f - with:")
+			t.WriteString("       " + strings.ReplaceAll(strings.TrimSpace(r.Manifest), "\n", "\n       ") + "\n")
+		}
 	}
+}
+
+func noRemedy(d model.Decision) string {
+	if d.Exhausted {
+		return "No single change was found that helps; there are more than were tried."
+	}
+	return "No single change was found that helps."
 }
 
 // record says whether the decision made again is what was recorded.

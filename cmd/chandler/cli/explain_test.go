@@ -36,7 +36,7 @@ Why:
   These cannot live together; without any one of them the others can: subscription/buoy,
   subscription/rival.
 
-What would help, nearest first (each was tried by resolving with it):
+What would help, nearest first (with each the namespace was resolved again):
   1. delete subscription rival
      subscription buoy then gets buoy.v2.0.0
 
@@ -69,7 +69,7 @@ Made again from its recorded input (0123456789ab, chandler.resolve.v3), the deci
 Why:
   - bundle image a cannot be had (NotFound)
 
-The subscription resolves now as it is: what is said above is in the way elsewhere, or is gone.
+The subscription resolves now as it is: what is said above is gone.
 
 Made again from its recorded input (ab, x), the decision is the same.`,
 		},

@@ -26,9 +26,10 @@ type Decision struct {
 	Conflict   []string            `json:"conflict,omitempty" nullable:"false" doc:"subscription/name or operator/name"`
 	Statements []Statement         `json:"statements,omitempty" nullable:"false" doc:"Why it fails: a minimal set of reasons"`
 	More       int                 `json:"more,omitempty" doc:"Statements that were left out"`
-	Remedies   []Remedy            `json:"remedies,omitempty" nullable:"false" doc:"Changes that would help now, nearest first; each was tried by resolving again"`
+	Remedies   []Remedy            `json:"remedies,omitempty" nullable:"false" doc:"Changes that would help now, nearest first; with each the namespace was resolved again, and nothing that is known of bundles and cluster is against what it came to"`
 	Exhausted  bool                `json:"exhausted,omitempty" doc:"There were more changes to try than the bound allows"`
-	Resolves   bool                `json:"resolves,omitempty" doc:"The subscription resolves now as it is: what is in the way is none of the resolution, or gone"`
+	Resolves   bool                `json:"resolves,omitempty" doc:"The subscription resolves now as it is, and nothing is known against what it comes to: what was in the way is gone"`
+	Waits      []string            `json:"waits,omitempty" nullable:"false" doc:"What a subscription that resolves now waits for"`
 	Bundles    []PlannedBundle     `json:"bundles,omitempty" nullable:"false" doc:"What the plan brings, and why"`
 	Why        []OperatorReasoning `json:"why,omitempty" nullable:"false" doc:"Of a plan that lives: why each bundle is this one and not a newer one"`
 	Again      json.RawMessage     `json:"again,omitempty" doc:"The decision made again, with its whole input and every question that was asked of catalogs"`
@@ -59,11 +60,13 @@ type Statement struct {
 
 // Remedy is a change that would help.
 type Remedy struct {
-	Kind   string         `json:"kind" enum:"starting-csv,channel,catalog,package,add-operator-group,keep-operator-group,show-global-catalogs,raise-policy-bound,lift-policy-bound,subscribe,remove-operator,leave-out,disable-catalog"`
+	Kind   string         `json:"kind" enum:"starting-csv,channel,catalog,package,add-operator-group,keep-operator-group,operator-group-targets,show-global-catalogs,raise-policy-bound,lift-policy-bound,subscribe,remove-operator,leave-out,disable-catalog"`
 	Target string         `json:"target" doc:"What is changed, as kind/name" example:"subscription/tidegauge"`
 	Change []RemedyChange `json:"change,omitempty" nullable:"false"`
 	Text   string         `json:"text" doc:"Sentence for people"`
 	Also   []string       `json:"also,omitempty" nullable:"false" doc:"What would come of it, and what else would come out differently"`
+	// Manifest is what a portal or kubectl-like tool applies.
+	Manifest string `json:"manifest,omitempty" doc:"The operator group that the change makes, in OLM's YAML, to be applied as it is"`
 }
 
 // RemedyChange is one field before and after.

@@ -5,9 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/blang/semver/v4"
-
 	"github.com/chandler-fleet/chandler/libs/bundle"
+	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/rights"
 )
 
@@ -107,25 +106,13 @@ func Check(spec bundle.CSVSpec, f Facts) []Requirement {
 	return append(rows, checkAccounts(spec, f)...)
 }
 
-// checkVersion compares without the pre-release part, which distributions use for their own builds.
 func checkVersion(minimum, have string) []Requirement {
 	if minimum == "" {
 		return nil
 	}
 	r := Requirement{Group: "operators.coreos.com", Version: "v1alpha1", Kind: "ClusterServiceVersion", Name: "minKubeVersion", Status: Present}
-	want, err := semver.ParseTolerant(minimum)
-	if err != nil {
-		r.Status, r.Message = PresentNotSatisfied, "minKubeVersion "+minimum+" is not a version"
-		return []Requirement{r}
-	}
-	is, err := semver.ParseTolerant(have)
-	if err != nil {
-		r.Status, r.Message = PresentNotSatisfied, "the cluster's version "+have+" is not a version"
-		return []Requirement{r}
-	}
-	is.Pre, is.Build = nil, nil
-	if is.LT(want) {
-		r.Status, r.Message = PresentNotSatisfied, "minKubeVersion "+minimum+" is above the cluster's "+is.String()
+	if err := render.CheckKubernetes(minimum, have); err != nil {
+		r.Status, r.Message = PresentNotSatisfied, err.Error()
 	}
 	return []Requirement{r}
 }

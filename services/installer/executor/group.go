@@ -11,6 +11,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/operatorgroup"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/csv"
@@ -27,25 +28,25 @@ const namespacesFor = 10 * time.Second
 
 // liveGroup is the operator group of a namespace as it is in the cluster now.
 type liveGroup struct {
-	group.Standing
+	operatorgroup.Standing
 	one        bool     // there is exactly one group; else nothing is known of it
 	served     []string // targets beside its own namespace that exist
 	limits     groups.Limits
 	conditions []protocol.GroupCondition
 	// verdicts are what becomes of the APIs of the operators, by ClusterServiceVersion.
-	verdicts map[string]group.Verdict
+	verdicts map[string]operatorgroup.Verdict
 	moved    bool // a phase changed in this look
 }
 
 // lookAtGroup finds what the operator group of the namespace comes to now (R-OG §7.1).
 func (w *work) lookAtGroup(ctx context.Context) error {
-	w.live.group = liveGroup{verdicts: map[string]group.Verdict{}}
+	w.live.group = liveGroup{verdicts: map[string]operatorgroup.Verdict{}}
 	g := &w.live.group
-	if err := w.groups.Claims.Load(func() ([]group.Standing, []groups.Claim, error) { return w.standings(ctx) }); err != nil {
+	if err := w.groups.Claims.Load(func() ([]operatorgroup.Standing, []groups.Claim, error) { return w.standings(ctx) }); err != nil {
 		return err
 	}
 	if w.plans.OperatorGroups != 1 {
-		g.Group = group.Group{Namespace: w.ns}
+		g.Group = operatorgroup.Group{Namespace: w.ns}
 		return nil
 	}
 	s, namespaces, err := w.standing(ctx, w.plans)
@@ -90,7 +91,7 @@ func (w *work) limit(ctx context.Context, g *liveGroup) error {
 	targets, lacks := g.served, func(ctx context.Context, a cluster.Account, given []render.Object) (rights.Result, error) {
 		return preflight.Given(ctx, w.client, a, given)
 	}
-	if group.Global(g.Targets) {
+	if operatorgroup.Global(g.Targets) {
 		targets = g.Targets
 	}
 	var err error
@@ -118,14 +119,14 @@ func (w *work) lookAtAccount(ctx context.Context, g *liveGroup) error {
 	return nil
 }
 
-func groupOf(p protocol.ScopePlans) group.Group {
-	return group.Group{ID: p.OperatorGroup.ID, Namespace: p.Scope.Namespace, Name: p.OperatorGroup.Name, Spec: p.OperatorGroup.Spec}
+func groupOf(p protocol.ScopePlans) operatorgroup.Group {
+	return operatorgroup.Group{ID: p.OperatorGroup.ID, Namespace: p.Scope.Namespace, Name: p.OperatorGroup.Name, Spec: p.OperatorGroup.Spec}
 }
 
 // standing is the group of a message with its targets, and the namespaces that it was asked of.
-func (s *session) standing(ctx context.Context, p protocol.ScopePlans) (group.Standing, []group.Namespace, error) {
+func (s *session) standing(ctx context.Context, p protocol.ScopePlans) (operatorgroup.Standing, []group.Namespace, error) {
 	g := groupOf(p)
-	out := group.Standing{Group: g, Provided: slices.Sorted(slices.Values(g.Spec.ProvidedAPIs))}
+	out := operatorgroup.Standing{Group: g, Provided: slices.Sorted(slices.Values(g.Spec.ProvidedAPIs))}
 	var namespaces []group.Namespace
 	var err error
 	if !g.Spec.Global() {
@@ -138,7 +139,7 @@ func (s *session) standing(ctx context.Context, p protocol.ScopePlans) (group.St
 }
 
 // standings are the groups of all namespaces, and the APIs that their operators have claimed before.
-func (w *work) standings(ctx context.Context) (out []group.Standing, claims []groups.Claim, err error) {
+func (w *work) standings(ctx context.Context) (out []operatorgroup.Standing, claims []groups.Claim, err error) {
 	for _, p := range w.inbox.All() {
 		if p.OperatorGroups != 1 {
 			continue
@@ -160,7 +161,7 @@ func (w *work) standings(ctx context.Context) (out []group.Standing, claims []gr
 		return nil, nil, err
 	}
 	for _, o := range list.Items {
-		claims = append(claims, groups.Claim{Namespace: o.Namespace, CSV: o.Name, APIs: group.Split(o.Annotations[render.AnnotationProvidedAPIs])})
+		claims = append(claims, groups.Claim{Namespace: o.Namespace, CSV: o.Name, APIs: operatorgroup.Split(o.Annotations[render.AnnotationProvidedAPIs])})
 		if p, _, known := w.inbox.Get(o.Namespace); known && p.OperatorGroups > 1 {
 			out = append(out, groups.StoodBefore(o.Namespace, o.Annotations))
 		}
@@ -180,7 +181,7 @@ func (g liveGroup) annotations(operator string) map[string]string {
 // operator which APIs it has claimed for its group (R-OG-20).
 func (w *work) targetsOverlay() overlay {
 	g := w.live.group
-	claimed := func(s subject) string { return group.Join(w.groups.Claims.Of(w.ns, s.bundle.CSV)) }
+	claimed := func(s subject) string { return operatorgroup.Join(w.groups.Claims.Of(w.ns, s.bundle.CSV)) }
 	return overlay{
 		about: func(_ subject, kind, _ string) bool {
 			return kind == cluster.GVKInstalledOperator.Kind || kind == gvkDeployment.Kind
@@ -209,11 +210,11 @@ func (w *work) claim(_ context.Context, r ready) (*failure, error) {
 }
 
 // settle judges the APIs of one operator; none of one that is no member of the group (R-OG-10).
-func (w *work) settle(name string, c bundle.CSV) group.Verdict {
+func (w *work) settle(name string, c bundle.CSV) operatorgroup.Verdict {
 	if !w.live.group.one || render.CheckInstallModes(c.Spec.InstallModes, w.ns, w.targets()) != nil {
-		return group.Verdict{}
+		return operatorgroup.Verdict{}
 	}
-	v, wake := w.groups.Claims.Settle(w.ns, name, group.Names(group.APIs(c)))
+	v, wake := w.groups.Claims.Settle(w.ns, name, operatorgroup.Names(operatorgroup.APIs(c)))
 	w.wakeOnes(wake)
 	return v
 }
@@ -255,7 +256,7 @@ func (w *work) arrangeGroup(ctx context.Context) error {
 			continue
 		}
 		if !g.limits.Of(m.name(), metav1.NamespaceAll) {
-			want = append(want, group.Carried(own, g.limits.Told(m.name(), g.served), group.Global(g.Targets))...)
+			want = append(want, group.Carried(own, g.limits.Told(m.name(), g.served), operatorgroup.Global(g.Targets))...)
 		}
 	}
 	set := groups.Targets(w.ns, want, append(aside, slices.Sorted(maps.Keys(w.unread))...)...)
@@ -269,7 +270,7 @@ func (w *work) stand() {
 	if w.plans.OperatorGroups > 1 {
 		return
 	}
-	var s *group.Standing
+	var s *operatorgroup.Standing
 	if w.live.group.one {
 		s = &w.live.group.Standing
 	}
@@ -285,7 +286,7 @@ func (w *work) judge(ctx context.Context) error {
 		}
 		v := w.settle(m.name(), m.csv)
 		w.live.group.verdicts[m.name()] = v
-		if v.Action != group.Refuse {
+		if v.Action != operatorgroup.Refuse {
 			continue
 		}
 		refused = true
@@ -301,7 +302,7 @@ func (w *work) judge(ctx context.Context) error {
 
 // halted reports an operator whose phase says that its APIs are another group's.
 func halted(m *member) bool {
-	return m.status.Phase == csv.PhaseFailed && (m.status.Reason == group.ReasonOwnerConflict || m.status.Reason == group.ReasonStatic)
+	return m.status.Phase == csv.PhaseFailed && (m.status.Reason == operatorgroup.ReasonOwnerConflict || m.status.Reason == operatorgroup.ReasonStatic)
 }
 
 // halt removes the Deployments of such an operator (R-OG §7.7), and before them what calls it.
@@ -365,7 +366,7 @@ func (w *work) apiRoles(ctx context.Context) error {
 	var want []render.Object
 	for _, m := range w.members {
 		if m.status.Phase == csv.PhaseSucceeded && !m.doubted {
-			want = append(want, group.RolesOf(group.APIs(m.csv), w.groups.Claims.Of(w.ns, m.name()))...)
+			want = append(want, group.RolesOf(operatorgroup.APIs(m.csv), w.groups.Claims.Of(w.ns, m.name()))...)
 		}
 	}
 	if len(want) == 0 {

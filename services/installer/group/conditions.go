@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/chandler-fleet/chandler/libs/operatorgroup"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 )
 
@@ -21,7 +22,7 @@ func TargetsMissing(namespaces []string) protocol.GroupCondition {
 }
 
 // AccountMissing says that the account that the group names does not exist (R-OG §7.1).
-func AccountMissing(g Group) protocol.GroupCondition {
+func AccountMissing(g operatorgroup.Group) protocol.GroupCondition {
 	return protocol.GroupCondition{
 		Type: protocol.GroupServiceAccount, Reason: "ServiceAccountNotFound",
 		Message: fmt.Sprintf("service account %s/%s does not exist; create it, or take it out of the operator group", g.Namespace, g.Spec.ServiceAccountName),

@@ -13,6 +13,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/operatorgroup"
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/group"
 )
@@ -73,7 +74,7 @@ func TestTargets(t *testing.T) {
 // TestServed: rights are carried only to where there is something; what is not there is named.
 func TestServed(t *testing.T) {
 	t.Parallel()
-	g := group.Group{Namespace: "ops", Name: "coast"}
+	g := operatorgroup.Group{Namespace: "ops", Name: "coast"}
 	served, missing := group.Served(g, []string{"baltic", "north", "nowhere", "old", "ops"}, namespaces())
 	if diff := cmp.Diff([][]string{{"baltic", "north", "old"}, {"nowhere"}}, [][]string{served, missing}); diff != "" {
 		t.Error(diff)
@@ -103,74 +104,6 @@ func TestFollows(t *testing.T) {
 	}
 }
 
-func standing(ns string, targets []string, provided ...string) group.Standing {
-	return group.Standing{Group: group.Group{Namespace: ns, Name: "og"}, Targets: targets, Provided: provided}
-}
-
-func static(s group.Standing) group.Standing {
-	s.Spec.StaticProvidedAPIs = true
-	return s
-}
-
-// TestIntersect: R-OG §7.7: a group's own namespace is one of its targets.
-func TestIntersect(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		a, b group.Standing
-		want bool
-	}{
-		"a target in common":             {standing("a", []string{"x", "y"}), standing("b", []string{"y"}), true},
-		"none in common":                 {standing("a", []string{"x"}), standing("b", []string{"y"}), false},
-		"the other's own namespace":      {standing("a", []string{"b"}), standing("b", []string{"y"}), true},
-		"global meets every other":       {standing("a", []string{""}), standing("b", []string{"y"}), true},
-		"two global ones":                {standing("a", []string{""}), standing("b", []string{""}), true},
-		"no targets: its own namespaces": {standing("a", nil), standing("b", nil), false},
-	} {
-		if group.Intersect(c.a, c.b) != c.want || group.Intersect(c.b, c.a) != c.want {
-			t.Errorf("%s: want %v", name, c.want)
-		}
-	}
-}
-
-// TestJudge is the table of R-OG-35, row by row; the words of R-OG §7.7 begin each message.
-func TestJudge(t *testing.T) {
-	t.Parallel()
-	const gauge, buoy = "Gauge.v1.sea.test", "Buoy.v1.sea.test"
-	own := func(provided ...string) group.Standing { return standing("a", []string{"x"}, provided...) }
-	other := standing("b", []string{"x"}, gauge)
-	apart := standing("c", []string{"y"}, gauge)
-	twin := standing("a", []string{"x"}, gauge) // another object of the same namespace is the group itself
-	for name, c := range map[string]struct {
-		own     group.Standing
-		apis    []string
-		others  []group.Standing
-		action  group.Action
-		reason  string
-		message string
-	}{
-		"I empty, S, not static":            {own(gauge), []string{gauge}, nil, group.Proceed, "", ""},
-		"I empty, S, static":                {static(own(gauge)), []string{gauge}, nil, group.Proceed, "", ""},
-		"I empty, not S, not static":        {own(), []string{gauge}, nil, group.Claim, "", ""},
-		"I empty, not S, static":            {static(own(buoy)), []string{gauge}, nil, group.Refuse, group.ReasonStatic, "static provided api operatorgroup cannot be modified by these apis: Gauge.v1.sea.test are not among"},
-		"I, not S, not static":              {own(), []string{gauge}, []group.Standing{other}, group.Refuse, group.ReasonOwnerConflict, "intersecting operatorgroups provide the same apis: Gauge.v1.sea.test of operator group b/og"},
-		"I, not S, static":                  {static(own(buoy)), []string{gauge}, []group.Standing{other}, group.Refuse, group.ReasonOwnerConflict, "intersecting operatorgroups provide the same apis"},
-		"I, S, not static":                  {own(gauge), []string{gauge}, []group.Standing{other}, group.Withdraw, "", ""},
-		"I, S, static":                      {static(own(gauge)), []string{gauge}, []group.Standing{other}, group.Refuse, group.ReasonStatic, "static provided api operatorgroup cannot be modified by these apis: Gauge.v1.sea.test of operator group b/og"},
-		"no APIs of its own":                {own(), nil, []group.Standing{other}, group.Proceed, "", ""},
-		"a group that does not intersect":   {own(), []string{gauge}, []group.Standing{apart}, group.Claim, "", ""},
-		"its own group is no other":         {own(gauge), []string{gauge}, []group.Standing{twin}, group.Proceed, "", ""},
-		"a static group reserves (R-OG-30)": {own(), []string{gauge}, []group.Standing{static(other)}, group.Refuse, group.ReasonOwnerConflict, "intersecting operatorgroups provide the same apis"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			v := group.Judge(c.own, c.apis, c.others)
-			if v.Action != c.action || v.Reason != c.reason || !strings.HasPrefix(v.Message, c.message) {
-				t.Errorf("got %+v", v)
-			}
-		})
-	}
-}
-
 func tide(tb testing.TB) bundle.CSV {
 	tb.Helper()
 	text, err := os.ReadFile("testdata/csv.json")
@@ -185,8 +118,8 @@ func tide(tb testing.TB) bundle.CSV {
 // TestProvided: R-OG-20: Kind.version.group of definitions and API services, sorted, each once.
 func TestProvided(t *testing.T) {
 	t.Parallel()
-	apis := group.APIs(tide(t))
-	want := []group.API{
+	apis := operatorgroup.APIs(tide(t))
+	want := []operatorgroup.API{
 		{Kind: "Fleet", Version: "v1", Group: "api.sea.test", Resource: "fleets"},
 		{Kind: "Gauge", Version: "v1", Group: "sea.test", Resource: "gauges", CRD: true},
 		{Kind: "Gauge", Version: "v1beta1", Group: "sea.test", Resource: "gauges", CRD: true},
@@ -194,11 +127,11 @@ func TestProvided(t *testing.T) {
 	if diff := cmp.Diff(want, apis); diff != "" {
 		t.Error(diff)
 	}
-	value := group.Join(append(group.Names(apis), "Gauge.v1.sea.test"))
+	value := operatorgroup.Join(append(operatorgroup.Names(apis), "Gauge.v1.sea.test"))
 	if value != "Fleet.v1.api.sea.test,Gauge.v1.sea.test,Gauge.v1beta1.sea.test" {
 		t.Errorf("annotation %s", value)
 	}
-	if diff := cmp.Diff(group.Names(apis), group.Split(" "+strings.ReplaceAll(value, ",", " , ")+",")); diff != "" {
+	if diff := cmp.Diff(operatorgroup.Names(apis), operatorgroup.Split(" "+strings.ReplaceAll(value, ",", " , ")+",")); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -216,14 +149,14 @@ func decoded[T any](tb testing.TB, o render.Object) T {
 // exactly its APIs by their labels.
 func TestRoles(t *testing.T) {
 	t.Parallel()
-	g := group.Group{Namespace: "ops", Name: "coast"}
+	g := operatorgroup.Group{Namespace: "ops", Name: "coast"}
 	for _, o := range group.Roles(g, nil) {
 		r := decoded[rbacv1.ClusterRole](t, o)
 		if r.AggregationRule != nil || len(r.Rules) != 0 || o.Body["rules"] == nil {
 			t.Errorf("%s grants something: %v", o.Name, o.Body)
 		}
 	}
-	gauge := group.API{Kind: "Gauge", Version: "v1", Group: "sea.test", Resource: "gauges", CRD: true}
+	gauge := operatorgroup.API{Kind: "Gauge", Version: "v1", Group: "sea.test", Resource: "gauges", CRD: true}
 	roles := group.Roles(g, []string{gauge.String()})
 	for i, level := range []string{"admin", "edit", "view"} {
 		r := decoded[rbacv1.ClusterRole](t, roles[i])
@@ -245,10 +178,10 @@ func TestRoles(t *testing.T) {
 			t.Errorf("%s aggregates:\n%s", level, diff)
 		}
 	}
-	if a, b := group.RoleName(g, "view"), group.RoleName(group.Group{Namespace: "other", Name: "coast"}, "view"); a == b {
+	if a, b := group.RoleName(g, "view"), group.RoleName(operatorgroup.Group{Namespace: "other", Name: "coast"}, "view"); a == b {
 		t.Errorf("groups of the same name in two namespaces have one role %s", a)
 	}
-	if got := group.RoleName(group.Group{Namespace: "ops", Name: strings.Repeat("x", 300)}, "view"); len(got) > 253 {
+	if got := group.RoleName(operatorgroup.Group{Namespace: "ops", Name: strings.Repeat("x", 300)}, "view"); len(got) > 253 {
 		t.Errorf("a name of %d characters", len(got))
 	}
 }
@@ -266,13 +199,13 @@ func pick(labels map[string]string, prefix string) map[string]string {
 // TestRolesOf: only what is claimed has roles, and nothing that is Kubernetes' own, OLM's or Chandler's, whoever claims it.
 func TestRolesOf(t *testing.T) {
 	t.Parallel()
-	var apis []group.API
+	var apis []operatorgroup.API
 	var claimed []string
 	for _, g := range []string{"sea.test", "rbac.authorization.k8s.io", "chandler-fleet.io", "operators.coreos.com", "apps", "metrics.k8s.io"} {
-		a := group.API{Kind: "Gauge", Version: "v1", Group: g, Resource: "gauges"}
+		a := operatorgroup.API{Kind: "Gauge", Version: "v1", Group: g, Resource: "gauges"}
 		apis, claimed = append(apis, a), append(claimed, a.String())
 	}
-	apis = append(apis, group.API{Kind: "Buoy", Version: "v1", Group: "sea.test", Resource: "buoys"})
+	apis = append(apis, operatorgroup.API{Kind: "Buoy", Version: "v1", Group: "sea.test", Resource: "buoys"})
 	var got []string
 	for _, o := range group.RolesOf(apis, claimed) {
 		got = append(got, o.Name)
@@ -293,7 +226,7 @@ func TestAPIRoles(t *testing.T) {
 		Name, Aggregates string
 		Rule             rbacv1.PolicyRule
 	}
-	rows := func(a group.API) (out []row) {
+	rows := func(a operatorgroup.API) (out []row) {
 		for _, o := range group.APIRoles(a) {
 			r := decoded[rbacv1.ClusterRole](t, o)
 			for k, v := range pick(r.Labels, "rbac.authorization.k8s.io/aggregate-to-") {
@@ -313,10 +246,10 @@ func TestAPIRoles(t *testing.T) {
 		{"gauges.sea.test-v1-view", "view=true", rule("gauges", "sea.test", "get", "list", "watch")},
 		{"gauges.sea.test-v1-crdview", "view=true", seen},
 	}
-	if diff := cmp.Diff(want, rows(group.API{Kind: "Gauge", Version: "v1", Group: "sea.test", Resource: "gauges", CRD: true})); diff != "" {
+	if diff := cmp.Diff(want, rows(operatorgroup.API{Kind: "Gauge", Version: "v1", Group: "sea.test", Resource: "gauges", CRD: true})); diff != "" {
 		t.Error(diff)
 	}
-	if got := rows(group.API{Kind: "Fleet", Version: "v1", Group: "api.sea.test", Resource: "fleets"}); len(got) != 3 {
+	if got := rows(operatorgroup.API{Kind: "Fleet", Version: "v1", Group: "api.sea.test", Resource: "fleets"}); len(got) != 3 {
 		t.Errorf("an aggregated API has %d roles, want 3", len(got))
 	}
 }
@@ -371,7 +304,7 @@ func TestCarried(t *testing.T) {
 func TestConditions(t *testing.T) {
 	t.Parallel()
 	missing := group.TargetsMissing([]string{"a", "b"})
-	account := group.AccountMissing(group.Group{Namespace: "ops", Spec: events.OperatorGroupSpec{ServiceAccountName: "installer"}})
+	account := group.AccountMissing(operatorgroup.Group{Namespace: "ops", Spec: events.OperatorGroupSpec{ServiceAccountName: "installer"}})
 	for _, want := range []struct{ got, text string }{{missing.Message, "a, b; create them"}, {account.Message, "ops/installer does not exist; create it"}} {
 		if !strings.Contains(want.got, want.text) {
 			t.Errorf("message %q", want.got)

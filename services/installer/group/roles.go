@@ -10,6 +10,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/digest"
+	"github.com/chandler-fleet/chandler/libs/operatorgroup"
 	"github.com/chandler-fleet/chandler/libs/render"
 )
 
@@ -56,7 +57,7 @@ var (
 
 // Roles are the three roles of a group (R-OG-40): each aggregates the roles of the APIs that the group provides
 // (R-OG-41). While it provides none they grant nothing.
-func Roles(g Group, provided []string) []render.Object {
+func Roles(g operatorgroup.Group, provided []string) []render.Object {
 	out := make([]render.Object, 0, len(levels))
 	for _, l := range levels {
 		body := map[string]any{"rules": []any{}}
@@ -78,12 +79,12 @@ func Roles(g Group, provided []string) []render.Object {
 
 // RoleName is olm.og.<group>.<level>-<hash>: users search it by the group's name, the hash tells apart groups of
 // the same name in two namespaces.
-func RoleName(g Group, level string) string {
+func RoleName(g operatorgroup.Group, level string) string {
 	return limited("olm.og."+g.Name+"."+level, digest.Bytes([]byte(g.Namespace+"/"+g.Name+"/"+level)).Short())
 }
 
 // RoleNames are the names of the roles of a group.
-func RoleNames(g Group) []string {
+func RoleNames(g operatorgroup.Group) []string {
 	out := make([]string, len(levels))
 	for i, l := range levels {
 		out[i] = RoleName(g, l.name)
@@ -93,7 +94,7 @@ func RoleNames(g Group) []string {
 
 // RolesOf are the roles of those APIs that are claimed. Of an API of Kubernetes, OLM or Chandler itself there are none,
 // whoever says that it provides it: they would give the users of every namespace rights to it.
-func RolesOf(apis []API, claimed []string) []render.Object {
+func RolesOf(apis []operatorgroup.API, claimed []string) []render.Object {
 	var out []render.Object
 	for _, a := range apis {
 		if slices.Contains(claimed, a.String()) && !bundle.Reserved(a.Group) {
@@ -105,7 +106,7 @@ func RolesOf(apis []API, claimed []string) []render.Object {
 
 // APIRoles are the roles of one API (R-OG-42): admin, edit and view, which also extend the cluster's roles of
 // these names (R-OG-43), and the right to read the definition itself.
-func APIRoles(a API) []render.Object {
+func APIRoles(a operatorgroup.API) []render.Object {
 	prefix := a.CRDName() + "-" + a.Version + "-"
 	out := make([]render.Object, 0, len(levels)+1)
 	for _, l := range levels {
@@ -121,7 +122,7 @@ func APIRoles(a API) []render.Object {
 	}))
 }
 
-func apiRole(a API, name, level string, rule map[string]any) render.Object {
+func apiRole(a operatorgroup.API, name, level string, rule map[string]any) render.Object {
 	short := digest.Bytes([]byte(name)).Short()
 	if len(name) > maxName {
 		name = limited(name, short)

@@ -8,18 +8,8 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/operatorgroup"
 )
-
-// Group is the one operator group of a namespace.
-type Group struct {
-	ID        string // UUID of its stream: it stands for the group in labels of the cluster
-	Namespace string
-	Name      string
-	Spec      events.OperatorGroupSpec
-}
-
-// String is namespace/name, for people.
-func (g Group) String() string { return g.Namespace + "/" + g.Name }
 
 // Namespace is one namespace of the cluster as it is now.
 type Namespace struct {
@@ -31,12 +21,8 @@ type Namespace struct {
 // selector are the namespaces that match it now, and may be none; those that are listed need not exist. Chandler's own
 // namespace is none of either: no operator is to have rights in it.
 func Targets(spec events.OperatorGroupSpec, namespaces []Namespace) ([]string, error) {
-	if len(spec.TargetNamespaces) > 0 {
-		listed := slices.Compact(slices.Sorted(slices.Values(spec.TargetNamespaces)))
-		return slices.DeleteFunc(listed, func(ns string) bool { return ns == events.SystemNamespace }), nil
-	}
-	if spec.Global() {
-		return []string{metav1.NamespaceAll}, nil
+	if named, ok := operatorgroup.Named(spec); ok {
+		return named, nil
 	}
 	chosen, err := Selector(spec.Selector)
 	if err != nil {
@@ -70,13 +56,10 @@ func Selector(s events.LabelSelector) (labels.Selector, error) {
 	return out, nil
 }
 
-// Global reports whether targets are all namespaces.
-func Global(targets []string) bool { return slices.Contains(targets, metav1.NamespaceAll) }
-
 // Served are the targets beside the group's own namespace that exist, sorted; none for a global group. Missing are
 // those that do not.
-func Served(g Group, targets []string, namespaces []Namespace) (served, missing []string) {
-	if Global(targets) {
+func Served(g operatorgroup.Group, targets []string, namespaces []Namespace) (served, missing []string) {
+	if operatorgroup.Global(targets) {
 		return nil, nil
 	}
 	for _, t := range targets {

@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/chandler-fleet/chandler/libs/bundle"
@@ -20,6 +21,8 @@ type version struct {
 	bare     bool     // its manifests are not in the catalog
 	image    string   // where they are, then
 	verbs    []string // on secrets of the whole cluster
+	owns     []string // kinds in group sea.test, by API services
+	minKube  string
 }
 
 // pkg makes a package with one channel "stable", head first, and stores the bundles' content.
@@ -77,10 +80,14 @@ func (f *fleet) content(csv string, v version) digest.Digest {
 	if len(v.verbs) > 0 {
 		permissions = []map[string]any{{"serviceAccountName": "main", "rules": []map[string]any{{"apiGroups": []string{""}, "resources": []string{"secrets"}, "verbs": v.verbs}}}}
 	}
+	var owned []map[string]any
+	for _, k := range v.owns {
+		owned = append(owned, map[string]any{"name": strings.ToLower(k) + "s", "group": "sea.test", "version": "v1", "kind": k, "deploymentName": "controller"})
+	}
 	raw, err := json.Marshal(map[string]any{
 		"apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion", "metadata": map[string]any{"name": csv},
 		"spec": map[string]any{
-			"version": v.v, "displayName": csv, "installModes": installModes,
+			"version": v.v, "displayName": csv, "installModes": installModes, "minKubeVersion": v.minKube, "apiservicedefinitions": map[string]any{"owned": owned},
 			"install": map[string]any{"strategy": "deployment", "spec": map[string]any{"clusterPermissions": permissions, "deployments": []map[string]any{{
 				"name": "controller", "spec": map[string]any{
 					"replicas": 1, "selector": map[string]any{"matchLabels": map[string]any{"app": csv}},

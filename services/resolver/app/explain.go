@@ -149,15 +149,3 @@ func (w *worker) again(ctx context.Context, tenant string, a *ExplainAnswer, min
 	}
 	return nil
 }
-
-// advise finds what would help a subscription now.
-func (w *worker) advise(ctx context.Context, tenant string, scope resolve.Scope, subscription string) (*remedy.Advice, error) {
-	l, err := w.store.Load(ctx, tenant, scope)
-	if err != nil {
-		return nil, err
-	}
-	view := w.views.View(ctx, tenant, visible(l.Catalogs))
-	in := l.Input(view)
-	advice := remedy.Suggest(in, resolve.Resolve(in), subscription, ended(ctx))
-	return &advice, view.Err()
-}

@@ -3,8 +3,6 @@ package app
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
-	"fmt"
 	"log/slog"
 	"math/big"
 	"slices"
@@ -12,11 +10,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/errs"
-	"github.com/chandler-fleet/chandler/libs/installplan"
-	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
 	"github.com/chandler-fleet/chandler/services/resolver/internal/catalogview"
@@ -127,12 +122,16 @@ func (w *worker) conclude(ctx context.Context, l store.Loaded) (conclusion, erro
 	if err != nil {
 		return conclusion{}, err
 	}
-	rendered, err := w.renderAll(ctx, l, verdicts)
+	rendered, asked, err := w.renderAll(ctx, l, verdicts)
 	if err != nil {
 		return conclusion{}, err
 	}
+	reads := result.Reads
+	if asked {
+		reads = append(slices.Clone(reads), resolve.Read{Kind: decide.ReadCluster})
+	}
 	d, err := decide.Decide(l.State, verdicts, rendered)
-	return conclusion{result, verdicts, d, result.Reads}, err
+	return conclusion{result, verdicts, d, reads}, err
 }
 
 func (w *worker) resolve(ctx context.Context, l store.Loaded) (resolve.Result, error) {
@@ -151,116 +150,31 @@ func visible(list []decide.Catalog) []catalogview.Catalog {
 	return out
 }
 
-// renderAll renders the proposals among the verdicts. One that cannot be rendered becomes a failure that
-// says why; trouble with the database is an error.
-func (w *worker) renderAll(ctx context.Context, l store.Loaded, verdicts []decide.Verdict) (map[string]decide.Rendered, error) {
-	out := map[string]decide.Rendered{}
+// renderAll renders the proposals among the verdicts. One that cannot be rendered, or could not run, becomes a failure
+// that says why; trouble with the database is an error. asked says that what is known of the cluster had a say in it.
+func (w *worker) renderAll(ctx context.Context, l store.Loaded, verdicts []decide.Verdict) (out map[string]decide.Rendered, asked bool, err error) {
+	out = map[string]decide.Rendered{}
+	r := w.renderer(l)
 	for i, v := range verdicts {
 		if v.Kind != decide.Proposed {
 			continue
 		}
-		steps, refused, err := w.render(ctx, l, v)
+		steps, refused, err := r.render(ctx, v.Component, l.Groups)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		if refused != nil {
+			asked = asked || refused.cluster
 			verdicts[i] = decide.NotInstallable(v, refused.bundle, refused.why)
 			continue
 		}
 		id, err := w.draw()
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		out[v.Component.Name] = decide.Rendered{Steps: steps, Identity: id}
 	}
-	return out, nil
-}
-
-// refusal is why a bundle cannot be rendered whatever is tried again.
-type refusal struct{ bundle, why string }
-
-func (w *worker) render(ctx context.Context, l store.Loaded, v decide.Verdict) ([]installplan.Step, *refusal, error) {
-	var steps []installplan.Step
-	for _, b := range v.Component.Bundles {
-		if b.Content == "" {
-			return nil, &refusal{b.CSV, fmt.Sprintf("bundle %s of catalog %s cannot be installed: its manifests are not in the catalog", b.CSV, b.Catalog)}, nil
-		}
-		more, err := w.bundleSteps(ctx, l, b, v.Facts.OperatorGroup)
-		switch errs.KindOf(err) {
-		case "":
-			steps = append(steps, more...)
-		case errs.Invalid, errs.Unprocessable, errs.TooLarge, errs.NotFound:
-			return nil, &refusal{b.CSV, fmt.Sprintf("bundle %s of catalog %s cannot be installed: %v", b.CSV, b.Catalog, err)}, nil
-		default:
-			return nil, nil, err
-		}
-	}
-	return steps, nil, nil
-}
-
-func (w *worker) bundleSteps(ctx context.Context, l store.Loaded, b resolve.Planned, group installplan.GroupFacts) ([]installplan.Step, error) {
-	content, err := w.views.Content(ctx, l.Tenant, string(b.Content))
-	if err != nil {
-		return nil, err
-	}
-	config, err := w.config(ctx, l, b)
-	if err != nil {
-		return nil, err
-	}
-	return stepsOf(content, l.Scope.Namespace, group, config)
-}
-
-// config is the configuration of the first of the bundle's subscriptions; dependencies have none.
-func (w *worker) config(ctx context.Context, l store.Loaded, b resolve.Planned) (json.RawMessage, error) {
-	for _, name := range b.Subscriptions {
-		for _, sub := range l.Subscriptions {
-			if sub.Name == name {
-				return w.store.Config(ctx, l.Tenant, sub.Spec.Config)
-			}
-		}
-	}
-	return nil, nil
-}
-
-func stepsOf(c bundle.Content, namespace string, group installplan.GroupFacts, config json.RawMessage) ([]installplan.Step, error) {
-	csv, err := c.CSV()
-	if err != nil {
-		return nil, err
-	}
-	if err := fits(csv, namespace, group); err != nil {
-		return nil, err
-	}
-	objects, err := render.Render(render.Input{Content: c, Namespace: namespace, Config: config})
-	if err != nil {
-		return nil, err
-	}
-	steps := make([]installplan.Step, 0, len(objects))
-	for _, o := range objects {
-		d, err := o.Digest()
-		if err != nil {
-			return nil, errs.Wrap(errs.Internal, err, "digest of %s", o)
-		}
-		steps = append(steps, installplan.Step{
-			Resolving: o.Resolving, Group: o.GVK.Group, Version: o.GVK.Version, Kind: o.GVK.Kind, Namespace: o.Namespace, Name: o.Name, Digest: d,
-		})
-	}
-	return steps, nil
-}
-
-// fits asks the install modes for the targets of the operator group (R-CSV-31). What a selector chooses is known in
-// the cluster alone: there the operator fails with the same words until it fits.
-func fits(csv bundle.CSV, namespace string, group installplan.GroupFacts) error {
-	targets := slices.Compact(slices.Sorted(slices.Values(group.Spec.TargetNamespaces)))
-	switch {
-	case group.Spec.Global():
-		targets = []string{""}
-	case len(targets) == 0:
-		return nil
-	}
-	if err := render.CheckInstallModes(csv.Spec.InstallModes, namespace, targets); err != nil {
-		return errs.Wrap(errs.KindOf(err), err, "%s cannot serve operator group %s/%s", csv.Name, namespace, group.Name)
-	}
-	return nil
+	return out, asked, nil
 }
 
 // tell logs what was decided, one line for each decision.

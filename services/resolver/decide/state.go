@@ -55,6 +55,7 @@ type State struct {
 	Labels   map[string]string // of the cluster
 	Policies []Policy          // of the tenant, also those that choose nothing here
 	Gains    Gains             // of Upgrades
+	Cluster  Cluster
 }
 
 // Subscription is a live one.
@@ -124,6 +125,8 @@ func (o Outcome) same(p Outcome) bool {
 type Group struct {
 	Name string
 	Spec events.OperatorGroupSpec
+	// Observed are the namespaces that the group serves, as the cluster told; nil while unknown.
+	Observed []string
 }
 
 // Installed is a ClusterServiceVersion of the scope.

@@ -91,6 +91,15 @@ func failure(v decide.Verdict, news bool) (whatif.ForeseenFailure, error) {
 	}, errs.Wrap(errs.Internal, err, "encode an explanation")
 }
 
+// Waits says what a component waits for that could go on otherwise; nothing where it does not wait.
+func Waits(v decide.Verdict) []string {
+	w, waits := standby(v, false)
+	if !waits {
+		return nil
+	}
+	return w.Sentences
+}
+
 // standby says what a component waits for; waits is false where it would do nothing anyhow.
 func standby(v decide.Verdict, news bool) (w whatif.ForeseenStandby, waits bool) {
 	c := v.Component
@@ -192,6 +201,12 @@ func Facts(s decide.State) (map[string]string, error) {
 	}
 	if s.Removed {
 		note("cluster", s.Removed)
+	}
+	if s.Cluster.Kubernetes != "" {
+		note("the cluster's version of Kubernetes", s.Cluster.Kubernetes)
+	}
+	for _, x := range s.Cluster.Groups {
+		note("operator group "+x.String(), []any{x.Targets, x.Provided})
 	}
 	return out, failed
 }

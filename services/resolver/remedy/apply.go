@@ -57,6 +57,7 @@ func (r Remedy) Apply(in resolve.Input) (out resolve.Input, ok bool) {
 
 func (r Remedy) changeGroups(in resolve.Input, name string) (resolve.Input, bool) {
 	switch r.Kind {
+	case GroupTargets: // what a group serves is no part of a resolution
 	case AddGroup:
 		in.OperatorGroups = []resolve.OperatorGroup{{Name: name}}
 	case KeepGroup:

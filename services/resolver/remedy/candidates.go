@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 
 	"github.com/chandler-fleet/chandler/services/resolver/resolve"
 )
@@ -23,26 +22,6 @@ func (s *search) candidates() iter.Seq[Remedy] {
 			}
 		}
 	}
-}
-
-func (s *search) groups() []Remedy {
-	var out []Remedy
-	switch list := s.in.OperatorGroups; len(list) {
-	case 0:
-		out = append(out, Remedy{Kind: AddGroup, Target: ofGroup + groupName, Text: "create an operator group in namespace " + s.in.Scope.Namespace})
-	case 1:
-	default:
-		names := make([]string, 0, len(list))
-		for _, g := range list {
-			names = append(names, g.Name)
-		}
-		slices.Sort(names)
-		for _, name := range names {
-			others := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == name })
-			out = append(out, Remedy{Kind: KeepGroup, Target: ofGroup + name, Text: fmt.Sprintf("keep operator group %s and delete %s", name, strings.Join(others, ", "))})
-		}
-	}
-	return out
 }
 
 func (s *search) globalCatalogs() []Remedy {

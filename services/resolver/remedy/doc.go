@@ -2,11 +2,12 @@
 // verified by resolving again with the change applied. It is pure: a resolution's input goes in, changes
 // with sentences for people come out.
 //
-// A change is offered where, with it, every blamed subscription that is left resolves, and nothing that
-// resolved before fails. What else would come out differently is said with it. Changes are tried by
+// A change is offered where, with it, every blamed subscription that is left resolves, what it comes to could run as far
+// as the hub knows (Outside), and nothing that resolved or ran before fails. What else would come out differently is said
+// with it. Changes are tried by
 // nearness, and equally near ones by name, so that equal inputs get equal advice:
 //
-//  1. an operator group where there is none, or one instead of several
+//  1. an operator group where there is none, one instead of several, or other targets of the one
 //  2. the subscription's own intent: startingCSV, channel, catalog, package
 //  3. catalogs of the hub that the operator group hides
 //  4. the same of another blamed subscription
@@ -24,6 +25,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/chandler-fleet/chandler/services/resolver/decide"
 	"github.com/chandler-fleet/chandler/services/resolver/resolve"
 )
 
@@ -51,12 +53,13 @@ type Kind string
 
 // The kinds.
 const (
-	StartingCSV    Kind = "starting-csv"         // another one, or none
-	Channel        Kind = "channel"              // another one of the package
-	Catalog        Kind = "catalog"              // another one that has the package
-	PackageName    Kind = "package"              // one of a similar name
-	AddGroup       Kind = "add-operator-group"   // the namespace has none
-	KeepGroup      Kind = "keep-operator-group"  // the namespace has several
+	StartingCSV    Kind = "starting-csv"        // another one, or none
+	Channel        Kind = "channel"             // another one of the package
+	Catalog        Kind = "catalog"             // another one that has the package
+	PackageName    Kind = "package"             // one of a similar name
+	AddGroup       Kind = "add-operator-group"  // the namespace has none
+	KeepGroup      Kind = "keep-operator-group" // the namespace has several
+	GroupTargets   Kind = "operator-group-targets"
 	GlobalCatalogs Kind = "show-global-catalogs" // the operator group hides them
 	RaiseBound     Kind = "raise-policy-bound"   // as far as needed
 	LiftBound      Kind = "lift-policy-bound"    // altogether
@@ -73,6 +76,10 @@ type Remedy struct {
 	Change []Change `json:"change,omitempty"`
 	Text   string   `json:"text"`           // one sentence for people
 	Also   []string `json:"also,omitempty"` // what would come of it, and what else comes out differently
+	// Manifest is the operator group that a change makes, in OLM's YAML, to be applied as it is.
+	Manifest string `json:"manifest,omitempty"`
+
+	Group *decide.Group `json:"-"` // of Manifest
 }
 
 // Change is one field before and after; an empty To takes it out.
@@ -94,6 +101,7 @@ const (
 	fieldPackage          = "package"
 	fieldSubscription     = "subscription"
 	fieldExclude          = "excludeGlobalCatalogs"
+	fieldTargets          = "targetNamespaces"
 	fieldPin              = "pin"
 	fieldRange            = "range"
 	fieldCeiling          = "ceiling"
@@ -106,32 +114,58 @@ type Advice struct {
 	// MaxTrials and MaxConflicts allow, or than anybody waited for.
 	Tried     int  `json:"tried"`
 	Exhausted bool `json:"exhausted,omitempty"`
-	// Resolves says that the subscription resolves as it is: it needs no change, or what is in the way is none of the
-	// resolution, such as a bundle image that cannot be fetched.
+	// Resolves says that the subscription resolves as it is, and that nothing is known against what it comes to: it needs
+	// no change.
 	Resolves bool `json:"resolves,omitempty"`
+	// Waits says what a subscription that resolves waits for, such as an operator that is not Succeeded.
+	Waits []string `json:"waits,omitempty"`
 }
 
-// Suggest finds what helps a subscription, given the resolution's input and what came of it. A subscription
-// that resolves gets an advice without remedies that says so. stop is asked in between whether nobody waits for the
-// advice any more; nil is never.
-func Suggest(in resolve.Input, before resolve.Result, subscription string, stop func() bool) Advice {
-	in.Effort = &resolve.Effort{Conflicts: MaxConflicts, Stop: stop}
-	s := &search{in: in, before: standing(before), advice: Advice{Remedies: []Remedy{}}}
-	for _, c := range before.Components {
-		if slices.Contains(c.Subscriptions, subscription) && (c.Failure != nil || c.Blocked != nil) {
-			s.component, s.own = c, subscription
+// Outside answers what is known beside catalogs and intents: the content of bundles, and the cluster.
+type Outside interface {
+	// Refused says why a component that resolves could not be installed under the operator groups; nil where nothing is
+	// known against it.
+	Refused(in resolve.Input, groups []decide.Group, c resolve.Component) *resolve.Explanation
+	// Unserved are the names of installed operators that could not go on under the operator groups.
+	Unserved(in resolve.Input, groups []decide.Group) []string
+}
+
+// Question is what an advice is about.
+type Question struct {
+	Input resolve.Input
+	// Before is what came of the input, with what Outside says against its components as their failures.
+	Before       resolve.Result
+	Subscription string
+	// Groups are the operator groups of the input with their whole intents.
+	Groups  []decide.Group
+	Outside Outside // nil knows nothing
+	// Stop is asked in between whether nobody waits for the advice any more; nil is never.
+	Stop func() bool
+}
+
+// Suggest finds what helps a subscription. One that resolves gets an advice without remedies that says so.
+func Suggest(q Question) Advice {
+	q.Input.Effort = &resolve.Effort{Conflicts: MaxConflicts, Stop: q.Stop}
+	s := &search{in: q.Input, have: q.Groups, outside: q.Outside, before: standing(q.Before), advice: Advice{Remedies: []Remedy{}}}
+	for _, c := range q.Before.Components {
+		if slices.Contains(c.Subscriptions, q.Subscription) && (c.Failure != nil || c.Blocked != nil) {
+			s.component, s.own = c, q.Subscription
 			s.run()
 			break
 		}
 	}
-	s.advice.Resolves = s.before.ok[subscription]
+	s.advice.Resolves = s.before.ok[q.Subscription]
 	return s.advice
 }
 
 // search is the work on one advice.
 type search struct {
 	in        resolve.Input
+	have      []decide.Group
+	outside   Outside
 	before    state
+	unserved  []string          // before any change
+	looked    bool              // for unserved
 	component resolve.Component // that fails
 	own       string            // the subscription that is asked about
 	advice    Advice

@@ -24,7 +24,7 @@ func told(a remedy.Advice) []string {
 }
 
 func suggest(in resolve.Input, sub string) remedy.Advice {
-	return remedy.Suggest(in, resolve.Resolve(in), sub, nil)
+	return remedy.Suggest(remedy.Question{Input: in, Before: resolve.Resolve(in), Subscription: sub})
 }
 
 // TestSuggest: the nearest change that helps comes first, in the user's terms, with what would come of it (P1).
@@ -47,7 +47,10 @@ func TestSuggest(t *testing.T) {
 			in := input(newShelf().Add("fleet", 0, gauge), []resolve.Subscription{sub("g", "gauge", "stable")})
 			in.OperatorGroups = nil
 			return in
-		}(), "g", []string{"add-operator-group operatorgroup/default: create an operator group in namespace ops | subscription g then gets gauge.v2.0.0"}},
+		}(), "g", []string{
+			"add-operator-group operatorgroup/default: create an operator group in namespace ops that targets namespace ops only | subscription g then gets gauge.v2.0.0",
+			"add-operator-group operatorgroup/default: create an operator group in namespace ops that targets all namespaces | subscription g then gets gauge.v2.0.0",
+		}},
 		{"two operator groups", func() resolve.Input {
 			in := input(newShelf().Add("fleet", 0, gauge), []resolve.Subscription{sub("g", "gauge", "stable")})
 			in.OperatorGroups = []resolve.OperatorGroup{{Name: "b"}, {Name: "a"}}
@@ -200,7 +203,7 @@ func TestEveryRemedyHelps(t *testing.T) {
 		if blamed == nil {
 			t.Fatalf("seed %d: %s is not blamed: %+v", seed, ask, before.Components)
 		}
-		advice := remedy.Suggest(in, before, ask, nil)
+		advice := remedy.Suggest(remedy.Question{Input: in, Before: before, Subscription: ask})
 		if len(advice.Remedies) == 0 {
 			t.Errorf("seed %d (case %d): nothing is offered", seed, seed%kinds)
 		}
@@ -225,7 +228,7 @@ func TestEveryRemedyHelps(t *testing.T) {
 				t.Errorf("seed %d: %q takes the subscription away that was asked about", seed, r.Text)
 			}
 		}
-		if again := remedy.Suggest(in, before, ask, nil); !cmp.Equal(advice, again) {
+		if again := remedy.Suggest(remedy.Question{Input: in, Before: before, Subscription: ask}); !cmp.Equal(advice, again) {
 			t.Errorf("seed %d: the same input gets other advice: %v, %v", seed, told(advice), told(again))
 		}
 	}
@@ -299,12 +302,12 @@ func TestSuggestIsBoundedWhereTheNamespaceIsHard(t *testing.T) {
 	}
 	ask := before.Components[i].Failure.Subscriptions[0]
 	in.Policy.MaxConflicts = 0
-	if a := remedy.Suggest(in, before, ask, nil); !a.Exhausted || a.Tried == 0 || a.Tried > 20 {
+	if a := remedy.Suggest(remedy.Question{Input: in, Before: before, Subscription: ask}); !a.Exhausted || a.Tried == 0 || a.Tried > 20 {
 		t.Errorf("%d trials of searches that are all hard, exhausted %v", a.Tried, a.Exhausted)
 	}
 	asked := 0
 	stop := func() bool { asked++; return asked > 100 } // in the middle of a search
-	if a := remedy.Suggest(in, before, ask, stop); !a.Exhausted || a.Tried != 1 || asked > 101 {
+	if a := remedy.Suggest(remedy.Question{Input: in, Before: before, Subscription: ask, Stop: stop}); !a.Exhausted || a.Tried != 1 || asked > 101 {
 		t.Errorf("%d trials though nobody waits, exhausted %v; asked %d times", a.Tried, a.Exhausted, asked)
 	}
 }

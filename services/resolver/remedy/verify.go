@@ -46,7 +46,10 @@ func (s *search) helps(r Remedy) (also []string, ok bool) {
 	if !ok {
 		return nil, false
 	}
-	after := standing(s.resolve(in))
+	if s.harms(in, r) {
+		return nil, false
+	}
+	after := standing(s.outcome(in, s.groupsWith(r)))
 	for _, sub := range in.Subscriptions {
 		asked := slices.Contains(s.blamed(), sub.Name) || s.before.ok[sub.Name]
 		if asked && !after.ok[sub.Name] {

@@ -62,6 +62,7 @@ type answer struct {
 		Remedies  []model.Remedy `json:"remedies"`
 		Exhausted bool           `json:"exhausted"`
 		Resolves  bool           `json:"resolves"`
+		Waits     []string       `json:"waits"`
 	} `json:"advice"`
 	Why []model.OperatorReasoning `json:"why"`
 }
@@ -115,7 +116,7 @@ func (a answer) decision() model.Decision {
 		}
 	}
 	if a.Advice != nil {
-		d.Remedies, d.Exhausted, d.Resolves = a.Advice.Remedies, a.Advice.Exhausted, a.Advice.Resolves
+		d.Remedies, d.Exhausted, d.Resolves, d.Waits = a.Advice.Remedies, a.Advice.Exhausted, a.Advice.Resolves, a.Advice.Waits
 	}
 	return d
 }

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -42,6 +41,8 @@ func (s *Store) Apply(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error
 		return s.applyCatalog(ctx, tx, e)
 	case events.OperatorGroupCreated, events.OperatorGroupChanged, events.OperatorGroupDeleted:
 		return s.applyGroup(ctx, tx, e)
+	case events.OperatorGroupObserved:
+		return s.groupObserved(ctx, tx, e, p)
 	case events.SubscriptionCreated, events.SubscriptionGenerated, events.SubscriptionChanged, events.SubscriptionDeleted,
 		events.SubscriptionRollbackRequested:
 		return s.applySubscription(ctx, tx, e)
@@ -80,36 +81,6 @@ func (s *Store) markAll(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, sql
 		return fmt.Errorf("find scopes made dirty by %s: %w", e.Type, pg.Err(err))
 	}
 	return s.marks.Mark(ctx, tx, bus.FanOut, scopes...)
-}
-
-func (s *Store) applyGroup(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
-	cluster, namespace, name, err := splitSubject(e.Subject)
-	if err != nil {
-		return err
-	}
-	var spec events.OperatorGroupSpec
-	switch p := e.Payload.(type) {
-	case events.OperatorGroupCreated:
-		spec = p.Spec
-	case events.OperatorGroupChanged:
-		spec = p.Spec
-	case events.OperatorGroupDeleted:
-		err = exec(ctx, tx, `delete from resolver.operator_groups where tenant = $1 and cluster = $2 and namespace = $3 and name = $4`,
-			e.Tenant, cluster, namespace, name)
-		return errors.Join(err, s.marks.Mark(ctx, tx, bus.Interactive, scopeOf(e, cluster, namespace)))
-	}
-	raw, err := encode(spec)
-	if err != nil {
-		return err
-	}
-	err = exec(ctx, tx, `insert into resolver.operator_groups (tenant, cluster, namespace, name, version, spec)
-		values ($1, $2, $3, $4, $5, $6)
-		on conflict (tenant, cluster, namespace, name) do update set version = excluded.version, spec = excluded.spec`,
-		e.Tenant, cluster, namespace, name, e.Version, raw)
-	if err != nil {
-		return err
-	}
-	return s.marks.Mark(ctx, tx, bus.Interactive, scopeOf(e, cluster, namespace))
 }
 
 func (s *Store) applySubscription(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {

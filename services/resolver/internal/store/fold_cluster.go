@@ -65,7 +65,7 @@ func (s *Store) clusterLabelled(ctx context.Context, tx pgx.Tx, e eventlog.Recor
 
 func (s *Store) clusterRemoved(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, name string) error {
 	if err := exec(ctx, tx, `insert into resolver.clusters (tenant, name, removed) values ($1, $2, true)
-		on conflict (tenant, name) do update set removed = true, minor = ''`, e.Tenant, name); err != nil {
+		on conflict (tenant, name) do update set removed = true, minor = '', kubernetes = ''`, e.Tenant, name); err != nil {
 		return err
 	}
 	return dropUnused(ctx, tx, e.Tenant)
@@ -77,6 +77,16 @@ func (s *Store) clusterObserved(ctx context.Context, tx pgx.Tx, e eventlog.Recor
 	minor, err := source.Variant(version)
 	if err != nil { // unknown or unreadable: what is known stays
 		return nil //nolint:nilerr // see above
+	}
+	moved, err := tx.Exec(ctx, `update resolver.clusters set kubernetes = $3 where tenant = $1 and name = $2 and not removed and kubernetes <> $3`,
+		e.Tenant, e.Subject, version)
+	if err != nil {
+		return fmt.Errorf("note the version of cluster %s: %w", e.Subject, pg.Err(err))
+	}
+	if moved.RowsAffected() > 0 {
+		if err := s.clusterChanged(ctx, tx, e, e.Subject); err != nil {
+			return err
+		}
 	}
 	tag, err := tx.Exec(ctx, `update resolver.clusters set minor = $3 where tenant = $1 and name = $2 and not removed and minor <> $3`, e.Tenant, e.Subject, minor)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/operatorgroup"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
 	"github.com/chandler-fleet/chandler/services/resolver/resolve"
@@ -23,7 +24,9 @@ type Loaded struct {
 	// Dirty says that the scope is to be resolved, or is being resolved.
 	Dirty bool
 	clock int64 // of the tenant's catalogs
-	reads map[resolve.Read]bool
+	// changes counts those of what is known of the cluster beside its catalogs.
+	changes int64
+	reads   map[resolve.Read]bool
 }
 
 // Load reads a scope in one snapshot and one round trip.
@@ -32,7 +35,7 @@ func (s *Store) Load(ctx context.Context, tenant string, scope resolve.Scope) (L
 	err := s.pool.Snapshot(ctx, func(tx pgx.Tx) error {
 		b := &pgx.Batch{}
 		for _, part := range []func(*pgx.Batch, *Loaded){
-			loadScope, loadCatalogs, loadSubscriptions, loadGroups, loadInstalled, loadPlans, loadReads, loadPolicies,
+			loadScope, loadCatalogs, loadSubscriptions, loadGroups, loadStandings, loadInstalled, loadPlans, loadReads, loadPolicies,
 		} {
 			part(b, &l)
 		}
@@ -58,12 +61,13 @@ func list[T any](b *pgx.Batch, l *Loaded, into *[]T, scan pgx.RowToFunc[T], sql 
 }
 
 func loadScope(b *pgx.Batch, l *Loaded) {
-	b.Queue(`select d.tenant is not null, coalesce(d.cause, ''), coalesce(d.traceparent, ''), coalesce(s.decisions, 0), coalesce(t.changes, $4), coalesce(c.removed, false)
+	b.Queue(`select d.tenant is not null, coalesce(d.cause, ''), coalesce(d.traceparent, ''), coalesce(s.decisions, 0), coalesce(t.changes, $4), coalesce(c.removed, false),
+		  coalesce(c.kubernetes, ''), coalesce(c.changes, 0)
 		from (values (1)) as one left join `+DirtyTable+` d on d.tenant = $1 and d.cluster = $2 and d.namespace = $3
 		left join resolver.scopes s on s.tenant = $1 and s.cluster = $2 and s.namespace = $3
 		left join resolver.catalog_clock t on t.tenant = $1 left join resolver.clusters c on c.tenant = $1 and c.name = $2`,
 		l.Tenant, l.Scope.Cluster, l.Scope.Namespace, noClock).QueryRow(func(row pgx.Row) error {
-		return row.Scan(&l.Dirty, &l.Marked.Event, &l.Marked.TraceParent, &l.Decisions, &l.clock, &l.Removed)
+		return row.Scan(&l.Dirty, &l.Marked.Event, &l.Marked.TraceParent, &l.Decisions, &l.clock, &l.Removed, &l.Cluster.Kubernetes, &l.changes)
 	})
 }
 
@@ -107,12 +111,32 @@ func loadSubscriptions(b *pgx.Batch, l *Loaded) {
 func loadGroups(b *pgx.Batch, l *Loaded) {
 	list(b, l, &l.Groups, func(r pgx.CollectableRow) (g decide.Group, err error) {
 		var spec json.RawMessage
-		if err := r.Scan(&g.Name, &spec); err != nil {
+		if err := r.Scan(&g.Name, &spec, &g.Observed); err != nil {
 			return g, err
 		}
 		err = json.Unmarshal(spec, &g.Spec)
 		return g, err
-	}, `select name, spec from resolver.operator_groups where tenant = $1 and cluster = $2 and namespace = $3 order by name`)
+	}, `select name, spec, targets from resolver.operator_groups where tenant = $1 and cluster = $2 and namespace = $3 order by name`)
+}
+
+// loadStandings reads the groups of other namespaces of the cluster that provide something: what they provide cannot be
+// provided by who intersects with them (R-OG §7.7). Most groups provide nothing or stand apart; there is one in a namespace.
+func loadStandings(b *pgx.Batch, l *Loaded) {
+	list(b, l, &l.Cluster.Groups, func(r pgx.CollectableRow) (g operatorgroup.Standing, err error) {
+		var spec json.RawMessage
+		if err := r.Scan(&g.Namespace, &g.Name, &spec, &g.Targets, &g.Provided); err != nil {
+			return g, err
+		}
+		err = json.Unmarshal(spec, &g.Spec)
+		if named, ok := operatorgroup.Named(g.Spec); ok {
+			g.Targets = named
+		}
+		if g.Spec.StaticProvidedAPIs {
+			g.Provided = g.Spec.ProvidedAPIs
+		}
+		return g, err
+	}, `select namespace, name, spec, targets, provided from resolver.operator_groups
+		where tenant = $1 and cluster = $2 and namespace <> $3 and (provided <> '{}' or (spec ->> 'staticProvidedAPIs')::boolean) order by namespace, name`)
 }
 
 func loadInstalled(b *pgx.Batch, l *Loaded) {
@@ -180,6 +204,8 @@ func storedReads(cluster string, reads []resolve.Read) map[resolve.Read]bool {
 			out[resolve.Read{Kind: r.Kind}] = true
 		case resolve.ReadCatalog:
 			out[resolve.Read{Kind: r.Kind, Name: storable(r.Catalog.Name)}] = true
+		case decide.ReadCluster:
+			out[resolve.Read{Kind: r.Kind}] = true
 		default:
 			out[resolve.Read{Kind: r.Kind, Catalog: resolve.CatalogKey{Name: catalogSubject(cluster, r.Catalog)}, Name: storable(r.Name)}] = true
 		}

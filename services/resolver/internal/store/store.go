@@ -116,6 +116,7 @@ func Types() []events.Type {
 		events.OperatorGroupCreated{},
 		events.OperatorGroupChanged{},
 		events.OperatorGroupDeleted{},
+		events.OperatorGroupObserved{},
 		events.SubscriptionCreated{},
 		events.SubscriptionGenerated{},
 		events.SubscriptionChanged{},

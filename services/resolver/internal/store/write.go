@@ -49,6 +49,9 @@ func (s *Store) Write(ctx context.Context, l Loaded, d decide.Decisions, reads [
 	}
 	w := s.writer(l, c)
 	w.guard()
+	if now[resolve.Read{Kind: decide.ReadCluster}] {
+		w.guardCluster()
+	}
 	w.reads(now)
 	if err := w.record(d); err != nil {
 		return err
@@ -105,6 +108,22 @@ func (w writer) guard() {
 		}
 		return nil
 	})
+}
+
+// guardCluster makes sure that what is known of the cluster stays as it was until the transaction ends.
+func (w writer) guardCluster() {
+	l := w.l
+	w.b.Queue(`select coalesce((select changes from resolver.clusters where tenant = $1 and name = $2 for share), 0)`, l.Tenant, l.Scope.Cluster).
+		QueryRow(func(row pgx.Row) error {
+			var changes int64
+			if err := row.Scan(&changes); err != nil {
+				return err
+			}
+			if changes != l.changes {
+				return errs.New(errs.Conflict, "what is known of cluster %s changed while %s was resolved", l.Scope.Cluster, l.Scope.Namespace)
+			}
+			return nil
+		})
 }
 
 // noClock is the clock of a tenant whose catalogs have none yet.

@@ -7,8 +7,8 @@ import (
 	"sync"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/operatorgroup"
 	"github.com/chandler-fleet/chandler/libs/render"
-	"github.com/chandler-fleet/chandler/services/installer/group"
 )
 
 // Claims say which operator provides which API for its group (R-OG-20, R-OG §7.7). The record of a claim is the
@@ -16,9 +16,9 @@ import (
 // same time cannot both have one.
 type Claims struct {
 	mu      sync.Mutex
-	groups  map[string]group.Standing      // by namespace; Provided only of static groups
-	claimed map[string]map[string][]string // by namespace and ClusterServiceVersion
-	refused map[string]bool                // namespaces with an operator that was refused
+	groups  map[string]operatorgroup.Standing // by namespace; Provided only of static groups
+	claimed map[string]map[string][]string    // by namespace and ClusterServiceVersion
+	refused map[string]bool                   // namespaces with an operator that was refused
 	loaded  bool
 	loading *loading // while somebody loads
 }
@@ -31,7 +31,7 @@ type loading struct {
 
 // NewClaims returns claims that Load fills.
 func NewClaims() *Claims {
-	return &Claims{groups: map[string]group.Standing{}, claimed: map[string]map[string][]string{}, refused: map[string]bool{}}
+	return &Claims{groups: map[string]operatorgroup.Standing{}, claimed: map[string]map[string][]string{}, refused: map[string]bool{}}
 }
 
 // Claim is one that the cluster holds.
@@ -42,7 +42,7 @@ type Claim struct {
 
 // Load takes the groups and claims of the whole cluster, once; read is not called again after it succeeded, nor by two at a
 // time: those who come meanwhile share its outcome.
-func (c *Claims) Load(read func() ([]group.Standing, []Claim, error)) error {
+func (c *Claims) Load(read func() ([]operatorgroup.Standing, []Claim, error)) error {
 	c.mu.Lock()
 	l, loaded := c.loading, c.loaded
 	first := !loaded && l == nil
@@ -61,7 +61,7 @@ func (c *Claims) Load(read func() ([]group.Standing, []Claim, error)) error {
 	return l.err
 }
 
-func (c *Claims) load(l *loading, read func() ([]group.Standing, []Claim, error)) {
+func (c *Claims) load(l *loading, read func() ([]operatorgroup.Standing, []Claim, error)) {
 	defer func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -85,9 +85,9 @@ func (c *Claims) load(l *loading, read func() ([]group.Standing, []Claim, error)
 
 // StoodBefore is the group of a namespace as the annotations of an operator tell it (R-OG §7.3): what holds while the
 // namespace has several.
-func StoodBefore(namespace string, annotations map[string]string) group.Standing {
-	return group.Standing{
-		Group:   group.Group{Namespace: namespace, Name: annotations[render.AnnotationOperatorGroup]},
+func StoodBefore(namespace string, annotations map[string]string) operatorgroup.Standing {
+	return operatorgroup.Standing{
+		Group:   operatorgroup.Group{Namespace: namespace, Name: annotations[render.AnnotationOperatorGroup]},
 		Targets: strings.Split(annotations[render.AnnotationTargetNamespaces], ","),
 	}
 }
@@ -105,7 +105,7 @@ func (c *Claims) claim(namespace, csv string, apis []string) {
 // Stand notes the group of a namespace as it is now; nil where there is none. While there are several it is not called:
 // what the group was goes on to stand against others. It returns the namespaces that
 // wait for what another gives up, where this may have been such a thing.
-func (c *Claims) Stand(namespace string, s *group.Standing) (wake []string) {
+func (c *Claims) Stand(namespace string, s *operatorgroup.Standing) (wake []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	have, known := c.groups[namespace]
@@ -120,7 +120,7 @@ func (c *Claims) Stand(namespace string, s *group.Standing) (wake []string) {
 	return c.waiting()
 }
 
-func same(a, b group.Standing) bool {
+func same(a, b operatorgroup.Standing) bool {
 	return a.Name == b.Name && a.ID == b.ID && slices.Equal(a.Targets, b.Targets) && slices.Equal(a.Provided, b.Provided) &&
 		a.Spec.StaticProvidedAPIs == b.Spec.StaticProvidedAPIs
 }
@@ -171,16 +171,16 @@ func (c *Claims) Provides(api string) bool {
 
 // Settle judges the APIs of one member of a namespace's group and does what the table of R-OG §7.7 asks for, until it
 // says that the member may go on or not. wake are the namespaces that wait for what was given up with it.
-func (c *Claims) Settle(namespace, csv string, apis []string) (v group.Verdict, wake []string) {
+func (c *Claims) Settle(namespace, csv string, apis []string) (v operatorgroup.Verdict, wake []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	v = group.Judge(c.standing(namespace), apis, c.rivals(namespace, apis))
-	withdrawn := v.Action == group.Withdraw
+	v = operatorgroup.Judge(c.standing(namespace), apis, c.rivals(namespace, apis))
+	withdrawn := v.Action == operatorgroup.Withdraw
 	if withdrawn {
 		c.withdraw(namespace, apis)
-		v = group.Judge(c.standing(namespace), apis, c.rivals(namespace, apis))
+		v = operatorgroup.Judge(c.standing(namespace), apis, c.rivals(namespace, apis))
 	}
-	if v.Action != group.Refuse {
+	if v.Action != operatorgroup.Refuse {
 		c.claim(namespace, csv, apis)
 		return v, nil
 	}
@@ -211,7 +211,7 @@ func (c *Claims) withdraw(namespace string, apis []string) {
 }
 
 // standing is a namespace's group with what it provides now.
-func (c *Claims) standing(namespace string) group.Standing {
+func (c *Claims) standing(namespace string) operatorgroup.Standing {
 	s := c.groups[namespace]
 	if s.Namespace == "" {
 		s.Namespace = namespace
@@ -229,8 +229,8 @@ func (c *Claims) standing(namespace string) group.Standing {
 }
 
 // rivals are the groups of other namespaces that provide any of the APIs, in the order of their namespaces.
-func (c *Claims) rivals(namespace string, apis []string) []group.Standing {
-	var out []group.Standing
+func (c *Claims) rivals(namespace string, apis []string) []operatorgroup.Standing {
+	var out []operatorgroup.Standing
 	for _, ns := range slices.Sorted(maps.Keys(c.groups)) {
 		if ns == namespace {
 			continue

@@ -9,14 +9,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/operatorgroup"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/groups"
 	"github.com/chandler-fleet/chandler/services/installer/group"
 )
 
 const gauge, buoy = "Gauge.v1.sea.test", "Buoy.v1.sea.test"
 
-func standing(ns string, targets ...string) group.Standing {
-	return group.Standing{Group: group.Group{ID: ns, Namespace: ns, Name: "og"}, Targets: targets}
+func standing(ns string, targets ...string) operatorgroup.Standing {
+	return operatorgroup.Standing{Group: operatorgroup.Group{ID: ns, Namespace: ns, Name: "og"}, Targets: targets}
 }
 
 func fatal(tb testing.TB, err error) {
@@ -30,7 +31,7 @@ func fatal(tb testing.TB, err error) {
 func loaded(t *testing.T, namespaces ...string) *groups.Claims {
 	t.Helper()
 	c := groups.NewClaims()
-	fatal(t, c.Load(func() (out []group.Standing, _ []groups.Claim, _ error) {
+	fatal(t, c.Load(func() (out []operatorgroup.Standing, _ []groups.Claim, _ error) {
 		for _, ns := range namespaces {
 			out = append(out, standing(ns, "x"))
 		}
@@ -46,13 +47,13 @@ func none(string) bool { return false }
 func TestClaims(t *testing.T) {
 	t.Parallel()
 	c := loaded(t, "a", "b")
-	if v, _ := c.Settle("a", "tide.v1", []string{gauge}); v.Action != group.Claim {
+	if v, _ := c.Settle("a", "tide.v1", []string{gauge}); v.Action != operatorgroup.Claim {
 		t.Fatalf("the first: %+v", v)
 	}
-	if v, _ := c.Settle("a", "tide.v2", []string{gauge}); v.Action != group.Proceed {
+	if v, _ := c.Settle("a", "tide.v2", []string{gauge}); v.Action != operatorgroup.Proceed {
 		t.Errorf("its successor: %+v", v)
 	}
-	if v, _ := c.Settle("b", "moon.v1", []string{gauge, buoy}); v.Reason != group.ReasonOwnerConflict {
+	if v, _ := c.Settle("b", "moon.v1", []string{gauge, buoy}); v.Reason != operatorgroup.ReasonOwnerConflict {
 		t.Errorf("the second: %+v", v)
 	}
 	if c.Provides(buoy) || len(c.Provided("b")) != 0 {
@@ -62,14 +63,14 @@ func TestClaims(t *testing.T) {
 	if !slices.Equal(wake, []string{"b"}) || len(free) != 0 {
 		t.Errorf("after an upgrade: wake %v, free %v", wake, free)
 	}
-	if v, _ := c.Settle("b", "moon.v1", []string{gauge, buoy}); v.Action != group.Refuse {
+	if v, _ := c.Settle("b", "moon.v1", []string{gauge, buoy}); v.Action != operatorgroup.Refuse {
 		t.Errorf("while the successor is there: %+v", v)
 	}
 	wake, free = c.Keep("a", none)
 	if !slices.Equal(wake, []string{"b"}) || !slices.Equal(free, []string{gauge}) {
 		t.Errorf("after the removal: wake %v, free %v", wake, free)
 	}
-	if v, _ := c.Settle("b", "moon.v1", []string{gauge, buoy}); v.Action != group.Claim || !slices.Equal(c.Provided("b"), []string{buoy, gauge}) {
+	if v, _ := c.Settle("b", "moon.v1", []string{gauge, buoy}); v.Action != operatorgroup.Claim || !slices.Equal(c.Provided("b"), []string{buoy, gauge}) {
 		t.Errorf("once it is free: %+v, %v", v, c.Provided("b"))
 	}
 	c.Content("b")
@@ -83,7 +84,7 @@ func TestClaimsLoad(t *testing.T) {
 	t.Parallel()
 	claims := groups.NewClaims()
 	reads, release := 0, make(chan struct{})
-	read := func() ([]group.Standing, []groups.Claim, error) {
+	read := func() ([]operatorgroup.Standing, []groups.Claim, error) {
 		reads++
 		<-release
 		return nil, nil, errors.New("namespaces are not known yet")
@@ -96,9 +97,9 @@ func TestClaimsLoad(t *testing.T) {
 	}
 	func() {
 		defer func() { _ = recover() }()
-		_ = claims.Load(func() ([]group.Standing, []groups.Claim, error) { panic("slip") })
+		_ = claims.Load(func() ([]operatorgroup.Standing, []groups.Claim, error) { panic("slip") })
 	}()
-	good := func() ([]group.Standing, []groups.Claim, error) {
+	good := func() ([]operatorgroup.Standing, []groups.Claim, error) {
 		reads++
 		if claims.Provides(gauge) { // nobody who reads keeps others from asking
 			t.Error("a claim from nowhere")
@@ -123,7 +124,7 @@ func TestClaimsWithdraw(t *testing.T) {
 	apart := standing("b", "y")
 	c.Stand("b", &apart)
 	c.Settle("a", "tide.v1", []string{gauge})
-	if v, _ := c.Settle("b", "moon.v1", []string{gauge}); v.Action != group.Claim {
+	if v, _ := c.Settle("b", "moon.v1", []string{gauge}); v.Action != operatorgroup.Claim {
 		t.Fatalf("apart: %+v", v)
 	}
 	if wake := c.Stand("b", &apart); wake != nil {
@@ -131,16 +132,16 @@ func TestClaimsWithdraw(t *testing.T) {
 	}
 	together := standing("b", "x")
 	c.Stand("b", &together)
-	if v, _ := c.Settle("a", "tide.v1", []string{gauge}); v.Reason != group.ReasonOwnerConflict || len(c.Of("a", "tide.v1")) != 0 {
+	if v, _ := c.Settle("a", "tide.v1", []string{gauge}); v.Reason != operatorgroup.ReasonOwnerConflict || len(c.Of("a", "tide.v1")) != 0 {
 		t.Errorf("the first look: %+v, %v", v, c.Of("a", "tide.v1"))
 	}
-	if v, _ := c.Settle("b", "moon.v1", []string{gauge}); v.Action != group.Proceed {
+	if v, _ := c.Settle("b", "moon.v1", []string{gauge}); v.Action != operatorgroup.Proceed {
 		t.Errorf("the other: %+v", v)
 	}
 	if wake := c.Stand("b", nil); !slices.Equal(wake, []string{"a"}) {
 		t.Errorf("the end of the other group wakes %v", wake)
 	}
-	if v, _ := c.Settle("a", "tide.v1", []string{gauge}); v.Action != group.Claim {
+	if v, _ := c.Settle("a", "tide.v1", []string{gauge}); v.Action != operatorgroup.Claim {
 		t.Errorf("without the other group: %+v", v)
 	}
 }
@@ -155,13 +156,13 @@ func TestClaimsOfSeveralGroups(t *testing.T) {
 	}{"that met": {"x,y", true}, "that was global": {"", true}, "that did not meet": {"z", false}} {
 		claims := groups.NewClaims()
 		before := groups.StoodBefore("a", map[string]string{"olm.operatorGroup": "g", "olm.targetNamespaces": c.targets})
-		err := claims.Load(func() ([]group.Standing, []groups.Claim, error) {
-			return []group.Standing{before, standing("b", "x")}, []groups.Claim{{Namespace: "a", CSV: "tide.v1", APIs: []string{gauge}}}, nil
+		err := claims.Load(func() ([]operatorgroup.Standing, []groups.Claim, error) {
+			return []operatorgroup.Standing{before, standing("b", "x")}, []groups.Claim{{Namespace: "a", CSV: "tide.v1", APIs: []string{gauge}}}, nil
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if v, _ := claims.Settle("b", "moon.v1", []string{gauge}); (v.Action == group.Refuse) != c.refused {
+		if v, _ := claims.Settle("b", "moon.v1", []string{gauge}); (v.Action == operatorgroup.Refuse) != c.refused {
 			t.Errorf("beside a group %s: %+v", name, v)
 		}
 	}
@@ -174,13 +175,13 @@ func TestClaimsOfStaticGroups(t *testing.T) {
 	reserved := standing("a", "x")
 	reserved.Spec.StaticProvidedAPIs, reserved.Provided = true, []string{gauge}
 	c.Stand("a", &reserved)
-	if v, _ := c.Settle("b", "moon.v1", []string{gauge}); v.Reason != group.ReasonOwnerConflict {
+	if v, _ := c.Settle("b", "moon.v1", []string{gauge}); v.Reason != operatorgroup.ReasonOwnerConflict {
 		t.Errorf("an API that is reserved: %+v", v)
 	}
-	if v, _ := c.Settle("a", "tide.v1", []string{gauge}); v.Action != group.Proceed || !c.Provides(gauge) {
+	if v, _ := c.Settle("a", "tide.v1", []string{gauge}); v.Action != operatorgroup.Proceed || !c.Provides(gauge) {
 		t.Errorf("its own: %+v", v)
 	}
-	if v, _ := c.Settle("a", "tide.v1", []string{gauge, buoy}); v.Reason != group.ReasonStatic || c.Provides(gauge) {
+	if v, _ := c.Settle("a", "tide.v1", []string{gauge, buoy}); v.Reason != operatorgroup.ReasonStatic || c.Provides(gauge) {
 		t.Errorf("more than is reserved: %+v", v)
 	}
 	if got := c.Provided("a"); !slices.Equal(got, []string{gauge}) {
@@ -193,17 +194,17 @@ func TestClaimsSurvive(t *testing.T) {
 	t.Parallel()
 	c := groups.NewClaims()
 	failed := errs.New(errs.Unavailable, "not now")
-	if err := c.Load(func() ([]group.Standing, []groups.Claim, error) { return nil, nil, failed }); !errs.Is(err, errs.Unavailable) {
+	if err := c.Load(func() ([]operatorgroup.Standing, []groups.Claim, error) { return nil, nil, failed }); !errs.Is(err, errs.Unavailable) {
 		t.Fatal(err)
 	}
 	reads := 0
-	read := func() ([]group.Standing, []groups.Claim, error) {
+	read := func() ([]operatorgroup.Standing, []groups.Claim, error) {
 		reads++
-		return []group.Standing{standing("a", "x"), standing("b", "x")}, []groups.Claim{{Namespace: "a", CSV: "tide.v1", APIs: []string{gauge}}, {Namespace: "b", CSV: "moon.v1"}}, nil
+		return []operatorgroup.Standing{standing("a", "x"), standing("b", "x")}, []groups.Claim{{Namespace: "a", CSV: "tide.v1", APIs: []string{gauge}}, {Namespace: "b", CSV: "moon.v1"}}, nil
 	}
 	fatal(t, c.Load(read))
 	fatal(t, c.Load(read))
-	if v, _ := c.Settle("b", "moon.v1", []string{gauge}); reads != 1 || v.Action != group.Refuse {
+	if v, _ := c.Settle("b", "moon.v1", []string{gauge}); reads != 1 || v.Action != operatorgroup.Refuse {
 		t.Errorf("%d reads, %+v", reads, v)
 	}
 }
@@ -213,7 +214,7 @@ func TestClaimsAtOnce(t *testing.T) {
 	t.Parallel()
 	names := []string{"a", "b", "c", "d", "e", "f"}
 	c := loaded(t, names...)
-	got := make([]group.Action, len(names))
+	got := make([]operatorgroup.Action, len(names))
 	var running sync.WaitGroup
 	for i, ns := range names {
 		running.Go(func() {
@@ -223,7 +224,7 @@ func TestClaimsAtOnce(t *testing.T) {
 	}
 	running.Wait()
 	slices.Sort(got)
-	if diff := cmp.Diff([]group.Action{group.Claim, group.Refuse, group.Refuse, group.Refuse, group.Refuse, group.Refuse}, got); diff != "" {
+	if diff := cmp.Diff([]operatorgroup.Action{operatorgroup.Claim, operatorgroup.Refuse, operatorgroup.Refuse, operatorgroup.Refuse, operatorgroup.Refuse, operatorgroup.Refuse}, got); diff != "" {
 		t.Error(diff)
 	}
 }

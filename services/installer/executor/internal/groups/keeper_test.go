@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/chandler-fleet/chandler/libs/operatorgroup"
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/groups"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/watch"
@@ -120,7 +121,7 @@ func names(o []render.Object) (out []string) {
 func TestKeeper(t *testing.T) {
 	t.Parallel()
 	c, k := newCluster(), groups.NewKeeper()
-	g := group.Group{Namespace: "ops", Name: "coast"}
+	g := operatorgroup.Group{Namespace: "ops", Name: "coast"}
 	keep := func(want []render.Object) ([]string, int) {
 		fatal(t, k.Keep(t.Context(), c, groups.Roles("ops", want), goOn))
 		return c.did()
@@ -191,7 +192,7 @@ func TestKeeperLeaves(t *testing.T) {
 func TestKeeperGoesOn(t *testing.T) {
 	t.Parallel()
 	c, k := newCluster(), groups.NewKeeper()
-	want := group.Roles(group.Group{Namespace: "ops", Name: "coast"}, nil)
+	want := group.Roles(operatorgroup.Group{Namespace: "ops", Name: "coast"}, nil)
 	set := groups.Roles("ops", want)
 	c.refuse[want[0].Name] = apierrors.NewForbidden(schema.GroupResource{Resource: "clusterroles"}, want[0].Name, errors.New("quota"))
 	if err := k.Keep(t.Context(), c, set, goOn); err == nil || !strings.Contains(err.Error(), want[0].Name) {
@@ -221,11 +222,11 @@ func TestKeeperGoesOn(t *testing.T) {
 func TestAPIRolesOfTwo(t *testing.T) {
 	t.Parallel()
 	c, g := newCluster(), groups.New()
-	roles := group.APIRoles(group.API{Kind: "Gauge", Version: "v1", Group: "sea.test", Resource: "gauges", CRD: true})
-	more := append(slices.Clone(roles), group.APIRoles(group.API{Kind: "Buoy", Version: "v1", Group: "sea.test", Resource: "buoys"})...)
+	roles := group.APIRoles(operatorgroup.API{Kind: "Gauge", Version: "v1", Group: "sea.test", Resource: "gauges", CRD: true})
+	more := append(slices.Clone(roles), group.APIRoles(operatorgroup.API{Kind: "Buoy", Version: "v1", Group: "sea.test", Resource: "buoys"})...)
 	far := standing("b", "y")
-	fatal(t, g.Claims.Load(func() ([]group.Standing, []groups.Claim, error) {
-		return []group.Standing{standing("a", "x"), far}, nil, nil
+	fatal(t, g.Claims.Load(func() ([]operatorgroup.Standing, []groups.Claim, error) {
+		return []operatorgroup.Standing{standing("a", "x"), far}, nil, nil
 	}))
 	g.Claims.Settle("a", "tide.v1", []string{gauge})
 	g.Claims.Settle("b", "moon.v1", []string{gauge, buoy})
@@ -261,11 +262,11 @@ func TestAPIRolesOfTwo(t *testing.T) {
 func TestSweep(t *testing.T) {
 	t.Parallel()
 	c, g := newCluster(), groups.New()
-	fatal(t, g.Claims.Load(func() ([]group.Standing, []groups.Claim, error) {
+	fatal(t, g.Claims.Load(func() ([]operatorgroup.Standing, []groups.Claim, error) {
 		return nil, []groups.Claim{{Namespace: "a", CSV: "tide.v1", APIs: []string{gauge}}}, nil
 	}))
-	kept := group.APIRoles(group.API{Kind: "Gauge", Version: "v1", Group: "sea.test", Resource: "gauges"})
-	left := group.APIRoles(group.API{Kind: "Buoy", Version: "v1", Group: "sea.test", Resource: "buoys"})
+	kept := group.APIRoles(operatorgroup.API{Kind: "Gauge", Version: "v1", Group: "sea.test", Resource: "gauges"})
+	left := group.APIRoles(operatorgroup.API{Kind: "Buoy", Version: "v1", Group: "sea.test", Resource: "buoys"})
 	fatal(t, groups.NewKeeper().Keep(t.Context(), c, groups.APIs("a", append(slices.Clone(kept), left...)), goOn))
 	c.did()
 	for range 2 {

@@ -7,8 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/chandler-fleet/chandler/libs/operatorgroup"
 	"github.com/chandler-fleet/chandler/libs/render"
-	"github.com/chandler-fleet/chandler/services/installer/group"
 )
 
 // Told are the targets that an operator is told of and has its rights in: those of its group without those that it may not
@@ -19,7 +19,7 @@ func (l *Limits) Told(operator string, targets []string) []string {
 }
 
 // Annotations tell an operator, and its pods, of its group and of targets (R-OG §7.3).
-func Annotations(g group.Group, targets []string) map[string]string {
+func Annotations(g operatorgroup.Group, targets []string) map[string]string {
 	return map[string]string{
 		render.AnnotationOperatorGroup:     g.Name,
 		render.AnnotationOperatorNamespace: g.Namespace,

@@ -1,0 +1,119 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/chandler-fleet/chandler/services/resolver/decide"
+	"github.com/chandler-fleet/chandler/services/resolver/foresee"
+	"github.com/chandler-fleet/chandler/services/resolver/remedy"
+	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+)
+
+// maxRendered bounds the bundles that are read and rendered for one advice: each takes some ten milliseconds, and who asks
+// waits for a few seconds.
+const maxRendered = 60
+
+// advise finds what would help a subscription now.
+func (w *worker) advise(ctx context.Context, tenant string, scope resolve.Scope, subscription string) (*remedy.Advice, error) {
+	l, err := w.store.Load(ctx, tenant, scope)
+	if err != nil {
+		return nil, err
+	}
+	c, err := w.conclude(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	view := w.views.View(ctx, tenant, visible(l.Catalogs))
+	k := &known{ctx: ctx, renderer: w.renderer(l)}
+	stop := func() bool { return ended(ctx)() || k.spent() }
+	in := l.Input(view)
+	advice := remedy.Suggest(remedy.Question{
+		Input: in, Before: k.judged(in, c), Subscription: subscription, Groups: l.Groups, Outside: k, Stop: stop,
+	})
+	if k.err != nil {
+		return nil, k.err
+	}
+	for _, v := range c.verdicts {
+		if advice.Resolves && slices.Contains(v.Component.Subscriptions, subscription) {
+			advice.Waits = append(advice.Waits, foresee.Waits(v)...)
+		}
+	}
+	return &advice, view.Err()
+}
+
+// judged is what a resolution came to, with what was found against its components afterwards as their failures.
+func (k *known) judged(in resolve.Input, c conclusion) resolve.Result {
+	r := c.result
+	r.Components = slices.Clone(r.Components)
+	for i, v := range c.verdicts {
+		failed := v.Kind == decide.Failed || v.Kind == decide.Fetching && v.Failure.Reason == resolve.ReasonUnpackFailed
+		switch {
+		case r.Components[i].Failure != nil:
+		case failed:
+			r.Components[i].Failure = v.Failure
+		default:
+			r.Components[i].Failure = k.Refused(in, k.l.Groups, r.Components[i])
+		}
+	}
+	return r
+}
+
+// known answers for remedies what is known of bundles and of the cluster. What it is asked is asked by a pure search: the
+// first trouble is kept in err, and everything after it is refused.
+type known struct {
+	*renderer
+
+	ctx context.Context //nolint:containedctx // of the one question that it lives for
+	err error
+}
+
+func (k *known) spent() bool { return k.err != nil || len(k.done)+len(k.csvs) > maxRendered }
+
+// Refused implements remedy.Outside.
+func (k *known) Refused(in resolve.Input, groups []decide.Group, c resolve.Component) *resolve.Explanation {
+	refuse := func(bundle, why string) *resolve.Explanation {
+		return decide.NotInstallable(decide.Verdict{Component: c}, bundle, why).Failure
+	}
+	var fetched resolve.Component
+	for _, b := range c.Bundles {
+		switch i := slices.IndexFunc(in.Installed, func(i resolve.Installed) bool { return i.CSV == b.CSV && i.Package != "" && i.Package != b.Package }); {
+		case i >= 0:
+			return refuse(b.CSV, fmt.Sprintf("a ClusterServiceVersion %s of package %s is installed", b.CSV, in.Installed[i].Package))
+		case b.Unfetched != "":
+			return refuse(b.CSV, fmt.Sprintf("bundle image %s of %s cannot be had (%s)", b.Image, b.CSV, b.Unfetched))
+		case b.Content != "" || b.Image == "": // of an image that nobody has fetched yet nothing is known
+			fetched.Bundles = append(fetched.Bundles, b)
+		}
+	}
+	_, refused, err := k.render(k.ctx, fetched, groups)
+	switch {
+	case err != nil:
+		k.err = err
+		return refuse(c.Name, err.Error())
+	case refused != nil:
+		return refuse(refused.bundle, refused.why)
+	}
+	return nil
+}
+
+// Unserved implements remedy.Outside.
+func (k *known) Unserved(in resolve.Input, groups []decide.Group) []string {
+	var out []string
+	for _, i := range in.Installed {
+		if len(groups) != 1 || i.Content == "" {
+			continue
+		}
+		c, err := k.csv(k.ctx, string(i.Content))
+		if err != nil { // not kept any more: nothing is known of it
+			continue
+		}
+		if k.l.Fit(c, groups[0]) != nil {
+			out = append(out, i.CSV)
+		}
+	}
+	return out
+}
+
+var _ remedy.Outside = (*known)(nil)
