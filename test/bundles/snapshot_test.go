@@ -100,13 +100,13 @@ func (s snapshot) ofKubernetes(ref protocol.ObjectRef) bool {
 }
 
 // ofChandler reports what Chandler keeps in a cluster for itself, whatever is installed: the logs of what was done, and,
-// from the first operator on, the definitions of the kinds that operators read, who may read them and the policy that guards them.
+// from the first operator on, the definitions of the kinds that operators read, who may read them and the policies that guard them.
 func ofChandler(ref protocol.ObjectRef) bool {
 	switch ref.Kind {
 	case "PlanExecution":
 		return true
 	case "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ClusterRole":
-		return ref.Name == "chandler-mirror.chandler-fleet.io"
+		return ref.Name == "chandler-mirror.chandler-fleet.io" || ref.Name == "chandler-intents.chandler-fleet.io"
 	case "CustomResourceDefinition":
 		return strings.HasSuffix(ref.Name, ".operators.coreos.com")
 	}

@@ -215,7 +215,7 @@ func TestLetGo(t *testing.T) {
 		must(t, executor.LetGo(t.Context(), b.cluster.RESTConfig()))
 	}
 	await(t, "others to be let in", func(ctx context.Context) error { return errors.Join(edit(ctx, mirrors), edit(ctx, operators)) })
-	for name, there := range map[string]bool{memoryPolicy: false, "chandler-mirror.chandler-fleet.io": false, "chandler-fence.chandler-fleet.io": true} {
+	for name, there := range map[string]bool{memoryPolicy: false, "chandler-mirror.chandler-fleet.io": false, "chandler-intents.chandler-fleet.io": false, "chandler-fence.chandler-fleet.io": true} {
 		if _, err := admin.Resource(policies).Get(t.Context(), name, metav1.GetOptions{}); (err == nil) != there {
 			t.Errorf("policy %s: %v", name, err)
 		}

@@ -23,6 +23,9 @@ import (
 	"github.com/chandler-fleet/chandler/libs/protocol"
 )
 
+// revision is the annotation in which Chandler notes which of its definitions one is.
+const revision = "chandler-fleet.io/definition-revision"
+
 // olmKind is a resource of OLM's group.
 func olmKind(version, resource string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "operators.coreos.com", Version: version, Resource: resource}
@@ -84,7 +87,7 @@ func there(*unstructured.Unstructured) bool { return true }
 func TestMirror(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
-	b.start(b.config("one"))
+	stop := b.start(b.config("one"))
 	o := operator{name: "tide", version: "1.0.0", group: "tide.sea.test", configMap: "settings"}
 	p := b.plan("ops", "tide", planned{content: o.content(t)})
 	b.want("ops", p)
@@ -92,13 +95,19 @@ func TestMirror(t *testing.T) {
 	s := b.scope("ops")
 	s.Plans, s.Installed = nil, []protocol.Installed{{CSV: o.csv(), Content: c.Content, Plan: p.ID}}
 	b.publish(s)
-	m := mirrored{bed: b, operator: o, dynamic: b.dynamic(t)}
+	again := func() {
+		stop()
+		stop = b.start(b.config("one"))
+	}
+	m := mirrored{bed: b, operator: o, dynamic: b.dynamic(t), again: again}
 	for _, part := range []struct {
 		name string
 		test func(*testing.T)
 	}{
 		{"ClusterServiceVersion", m.testCSV},
 		{"OperatorCondition", m.testCondition},
+		{"definitions", m.testDefinitions},
+		{"intents", m.testIntents},
 		{"none", m.testNone},
 		{"all", m.testAll},
 		{"copies", m.testCopies},
@@ -116,6 +125,7 @@ type mirrored struct {
 	*bed
 	operator operator
 	dynamic  dynamic.Interface
+	again    func() // ends the executor and starts it again
 }
 
 func (m mirrored) csvs() dynamic.ResourceInterface { return m.dynamic.Resource(csvs).Namespace("ops") }
@@ -139,7 +149,6 @@ func (m mirrored) testCSV(t *testing.T) {
 		t.Errorf("owned by %v", r)
 	}
 	m.refusesEdits(t, m.csvs(), first)
-	m.refusesLabel(t)
 	first = shows(t, m.csvs(), name, there)
 
 	// A look in which nothing changed writes nothing; a delete uninstalls nothing.
@@ -163,25 +172,50 @@ func (m mirrored) testCSV(t *testing.T) {
 // testNone: the setting decides at any time. What has the name of a mirror and is somebody else's stays as it is.
 func (m mirrored) testNone(t *testing.T) {
 	name := m.operator.csv()
-	none := func(s *protocol.ScopePlans) { s.Settings.Mirror = events.MirrorNone }
-	m.set(none)
-	vanishes(t, m.csvs(), name)
+	m.set(func(s *protocol.ScopePlans) { s.Settings.Mirror = events.MirrorNone })
+	definitions := m.dynamic.Resource(crds)
+	vanishes(t, definitions, "clusterserviceversions.operators.coreos.com")
 	vanishes(t, m.dynamic.Resource(policies), "chandler-mirror.chandler-fleet.io")
+	vanishes(t, m.dynamic.Resource(policies), "chandler-intents.chandler-fleet.io")
 	if _, err := m.dynamic.Resource(conditionsOLM).Namespace("ops").Get(t.Context(), name, metav1.GetOptions{}); err != nil {
 		t.Errorf("the operator condition is no mirror: %v", err)
 	}
-	_, err := m.csvs().Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion", "metadata": map[string]any{"name": name},
-		"spec": map[string]any{"displayName": "mine"},
-	}}, metav1.CreateOptions{})
-	must(t, err)
+
+	// Somebody brings a definition of his own, and an object in it.
+	must(t, m.defines(t, csvs, "ClusterServiceVersion"))
+	own := func(name string) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion", "metadata": map[string]any{"name": name},
+			"spec": map[string]any{"displayName": "mine"},
+		}}
+	}
+	for _, name := range []string{name, "mine.v1"} {
+		await(t, "an object of a definition of somebody else", func(ctx context.Context) error { // the API server serves it a moment later
+			_, err := m.csvs().Create(ctx, own(name), metav1.CreateOptions{})
+			return err
+		})
+	}
 	for _, setting := range []string{events.MirrorCSV, events.MirrorNone} {
 		m.looked(t, m.set(func(s *protocol.ScopePlans) { s.Settings.Mirror = setting }))
 		if o := shows(t, m.csvs(), name, there); seen(o, "spec", "displayName") != "mine" || len(o.GetLabels()) != 0 {
 			t.Errorf("it was changed: %v", o.Object)
 		}
 	}
-	must(t, m.csvs().Delete(t.Context(), name, metav1.DeleteOptions{}))
+	o := shows(t, definitions, "clusterserviceversions.operators.coreos.com", there)
+	if o.GetAnnotations()[revision] != "" || o.GetDeletionTimestamp() != nil {
+		t.Errorf("the definition of somebody else was touched: %v", o.Object["metadata"])
+	}
+	m.set(func(s *protocol.ScopePlans) { s.Settings.Mirror = events.MirrorCSV })
+	m.refusesLabel(t)
+	must(t, definitions.Delete(t.Context(), "clusterserviceversions.operators.coreos.com", metav1.DeleteOptions{}))
+	await(t, "a definition of ours in its place", func(ctx context.Context) error {
+		o, err := definitions.Get(ctx, "clusterserviceversions.operators.coreos.com", metav1.GetOptions{})
+		if err == nil && o.GetAnnotations()[revision] == "" {
+			err = errors.New("it is still the other one")
+		}
+		return err
+	})
+	shows(t, m.csvs(), name, inPhase("Succeeded"))
 }
 
 // refusesEdits: an edit of a mirror is refused with a sentence that says where to make it, whoever makes it.
@@ -223,22 +257,133 @@ func (m mirrored) refusesEdits(t *testing.T, shown dynamic.ResourceInterface, o 
 // refusesLabel: what Chandler overwrites and removes is told by a label, which nobody else gives.
 func (m mirrored) refusesLabel(t *testing.T) {
 	t.Helper()
-	own := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion", "metadata": map[string]any{"name": "mine.v1"}, "spec": map[string]any{"displayName": "mine"},
+	label := []byte(`{"metadata":{"labels":{"chandler-fleet.io/mirror":"ops"}}}`)
+	other := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion", "spec": map[string]any{"displayName": "mine"},
+		"metadata": map[string]any{"name": "other.v1", "labels": map[string]any{"chandler-fleet.io/mirror": "ops"}},
 	}}
-	_, err := m.csvs().Create(t.Context(), own, metav1.CreateOptions{})
+	await(t, "the policy over the mirrors in force", func(ctx context.Context) error {
+		trial := []string{metav1.DryRunAll}
+		_, put := m.csvs().Patch(ctx, "mine.v1", types.MergePatchType, label, metav1.PatchOptions{DryRun: trial})
+		_, made := m.csvs().Create(ctx, other, metav1.CreateOptions{DryRun: trial})
+		for what, err := range map[string]error{"put on": put, "brought": made} {
+			if err == nil || !strings.Contains(err.Error(), "leave it out") {
+				return fmt.Errorf("a label that is %s: %w", what, err)
+			}
+		}
+		return nil
+	})
+}
+
+// defines makes a definition as somebody else would.
+func (m mirrored) defines(t *testing.T, of schema.GroupVersionResource, kind string) error {
+	t.Helper()
+	_, err := m.dynamic.Resource(crds).Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": of.Resource + "." + of.Group},
+		"spec": map[string]any{
+			"group": of.Group, "scope": "Namespaced", "names": map[string]any{"plural": of.Resource, "kind": kind},
+			"versions": []any{map[string]any{
+				"name": of.Version, "served": true, "storage": true, "subresources": map[string]any{"status": map[string]any{}},
+				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+			}},
+		},
+	}}, metav1.CreateOptions{})
+	return err
+}
+
+// testDefinitions: a definition of ours that is older is written anew by the next holder, one that somebody changed is
+// his; and what is there can be explained.
+func (m mirrored) testDefinitions(t *testing.T) {
+	const conditions, shown = "operatorconditions.operators.coreos.com", "clusterserviceversions.operators.coreos.com"
+	definitions := m.dynamic.Resource(crds)
+	shipped := shows(t, definitions, conditions, there)
+	// As a Chandler before this one had them: one version, no revision.
+	old := shipped.DeepCopy()
+	versions, _, err := unstructured.NestedSlice(old.Object, "spec", "versions")
 	must(t, err)
-	_, err = m.csvs().Patch(t.Context(), "mine.v1", types.MergePatchType, []byte(`{"metadata":{"labels":{"chandler-fleet.io/mirror":"ops"}}}`), metav1.PatchOptions{})
-	other := own.DeepCopy()
-	other.SetName("other.v1")
-	other.SetLabels(map[string]string{"chandler-fleet.io/mirror": "ops"})
-	_, made := m.csvs().Create(t.Context(), other, metav1.CreateOptions{})
-	for what, err := range map[string]error{"put on": err, "brought": made} {
-		if err == nil || !strings.Contains(err.Error(), "leave it out") {
-			t.Errorf("a label that is %s: %v", what, err)
+	must(t, unstructured.SetNestedSlice(old.Object, versions[:1], "spec", "versions"))
+	unstructured.RemoveNestedField(old.Object, "metadata", "annotations")
+	_, err = definitions.Update(t.Context(), old, metav1.UpdateOptions{FieldManager: "chandler/mirror"})
+	must(t, err)
+	// And one that an administrator has changed.
+	edit := `{"metadata":{"annotations":{"` + revision + `":"0"}},"spec":{"names":{"shortNames":["csv","csvs","mine"]}}}`
+	_, err = definitions.Patch(t.Context(), shown, types.MergePatchType, []byte(edit), metav1.PatchOptions{FieldManager: "kubectl"})
+	must(t, err)
+
+	m.again()
+	shows(t, definitions, conditions, func(o *unstructured.Unstructured) bool {
+		versions, _, err := unstructured.NestedSlice(o.Object, "spec", "versions")
+		return err == nil && len(versions) == 2 && o.GetAnnotations()[revision] == shipped.GetAnnotations()[revision] && o.GetUID() == shipped.GetUID()
+	})
+	m.looked(t, m.scope("ops"))
+	if o := shows(t, definitions, shown, there); o.GetAnnotations()[revision] != "0" {
+		t.Errorf("a definition that somebody changed was written: %v", o.GetAnnotations())
+	}
+	_, err = definitions.Patch(t.Context(), shown, types.MergePatchType, []byte(`{"spec":{"names":{"shortNames":["csv","csvs"]}}}`), metav1.PatchOptions{FieldManager: "chandler/mirror"})
+	must(t, err)
+
+	// R-COND-8: an operator that knows version v1 writes the status, and takes nothing from what version v2 says.
+	spec := `{"spec":{"overrides":[{"type":"Upgradeable","status":"True","reason":"Forced","message":"by hand","lastTransitionTime":"2031-02-03T04:05:06Z"}]}}`
+	name, v1 := m.operator.csv(), m.dynamic.Resource(olmKind("v1", "operatorconditions")).Namespace("ops")
+	_, err = m.dynamic.Resource(conditionsOLM).Namespace("ops").Patch(t.Context(), name, types.MergePatchType, []byte(spec), metav1.PatchOptions{})
+	must(t, err)
+	says := `{"status":{"conditions":[{"type":"Upgradeable","status":"True","reason":"Ready","message":"go on","lastTransitionTime":"2031-02-03T04:05:06Z"}]}}`
+	operator := m.as(t, "system:serviceaccount:ops:tide")
+	await(t, "the status of version v1", func(ctx context.Context) error {
+		_, err := operator.Resource(olmKind("v1", "operatorconditions")).Namespace("ops").Patch(ctx, name, types.MergePatchType, []byte(says), metav1.PatchOptions{}, "status")
+		return err
+	})
+	o := shows(t, v1, name, there)
+	said, _, err := unstructured.NestedSlice(o.Object, "spec", "overrides")
+	if kept, _, e := unstructured.NestedSlice(o.Object, "spec", "conditions"); err != nil || e != nil || len(said) != 1 || len(kept) != 0 {
+		t.Errorf("version v1 shows %v", o.Object)
+	}
+
+	// kubectl explain reads this.
+	doc, err := m.kube.Discovery().RESTClient().Get().AbsPath("/openapi/v3/apis/operators.coreos.com/v1alpha1").DoRaw(t.Context())
+	must(t, err)
+	for _, sentence := range []string{"What the author of the bundle wrote.", "Where it is in its life.", "The lowest version of Kubernetes that it runs on."} {
+		if !strings.Contains(string(doc), sentence) {
+			t.Errorf("%q is not in what the API server explains", sentence)
 		}
 	}
-	must(t, m.csvs().Delete(t.Context(), "mine.v1", metav1.DeleteOptions{}))
+}
+
+// testIntents: what people create of OLM's kinds is refused with a way out, since nobody would act on it; what is read is
+// let in.
+func (m mirrored) testIntents(t *testing.T) {
+	m.looked(t, m.set(func(s *protocol.ScopePlans) { s.Settings.Mirror = events.MirrorAll }))
+	for kind, of := range map[string]schema.GroupVersionResource{
+		"Subscription": subscriptions, "CatalogSource": olmKind("v1alpha1", "catalogsources"), "OperatorGroup": groupsOfOLM,
+		"InstallPlan": installPlans, "ClusterServiceVersion": csvs,
+	} {
+		made := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": of.GroupVersion().String(), "kind": kind, "metadata": map[string]any{"name": "by-hand"}, "spec": map[string]any{},
+		}}
+		await(t, kind+" by hand", func(ctx context.Context) error { // definitions and policies are loaded a moment later
+			_, err := m.dynamic.Resource(of).Namespace("ops").Create(ctx, made, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+			if err == nil || !strings.Contains(err.Error(), "Nothing would act on this "+kind) || !strings.Contains(err.Error(), "chandler apply") {
+				return fmt.Errorf("not refused with a way out: %w", err)
+			}
+			return nil
+		})
+	}
+	must(t, m.dynamic.Resource(policies).Delete(t.Context(), "chandler-intents.chandler-fleet.io", metav1.DeleteOptions{}))
+	shows(t, m.dynamic.Resource(policies), "chandler-intents.chandler-fleet.io", there)
+	config := m.dynamic.Resource(olmConfigs)
+	shows(t, config, "cluster", there)
+	_, err := config.Patch(t.Context(), "cluster", types.MergePatchType, []byte(`{"metadata":{"annotations":{"a":"b"}}}`), metav1.PatchOptions{})
+	must(t, err)
+}
+
+// as is a client of a user.
+func (m mirrored) as(t *testing.T, user string) dynamic.Interface {
+	t.Helper()
+	c := rest.CopyConfig(m.cluster.RESTConfig())
+	c.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:serviceaccounts", "system:authenticated"}}
+	client, err := dynamic.NewForConfig(c)
+	must(t, err)
+	return client
 }
 
 // testCondition: R-COND-1, R-COND-2: each operator has one, which its service account may write and nobody's writing is
@@ -252,10 +397,7 @@ func (m mirrored) testCondition(t *testing.T) {
 		t.Errorf("it may be written by %v", accounts)
 	}
 
-	as := rest.CopyConfig(m.cluster.RESTConfig())
-	as.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:ops:tide", Groups: []string{"system:serviceaccounts", "system:authenticated"}}
-	operator, err := dynamic.NewForConfig(as)
-	must(t, err)
+	operator := m.as(t, "system:serviceaccount:ops:tide")
 	says := `{"spec":{"conditions":[{"type":"Upgradeable","status":"False","reason":"Reindexing","message":"archive reindex runs","lastTransitionTime":"2031-02-03T04:05:06Z"}]}}`
 	await(t, "the operator's right to write its condition", func(ctx context.Context) error { // RBAC is read a moment later
 		_, err := operator.Resource(conditionsOLM).Namespace("ops").Patch(ctx, name, types.MergePatchType, []byte(says), metav1.PatchOptions{})
@@ -335,6 +477,8 @@ func (m mirrored) testCopies(t *testing.T) {
 	vanishes(t, in("default"), name)
 	vanishes(t, in("later"), name)
 	shows(t, in("ops"), name, inPhase("Succeeded"))
+	m.namespace(t, "openshift") // where users look up what serves all namespaces (R-CFG-3)
+	shows(t, in("openshift"), name, copied)
 }
 
 // testLess: what another setting has shown is taken away.
@@ -378,6 +522,7 @@ func (m mirrored) testOLM(t *testing.T) {
 	must(t, err)
 	m.olm(t, "olm", 1)
 	await(t, "the cluster's reason", func(ctx context.Context) error { return m.state(ctx, "Connected", "OLMRunning") })
+	vanishes(t, m.dynamic.Resource(policies), "chandler-intents.chandler-fleet.io") // OLM and its users write again
 	two := operator{name: "tide", version: "2.0.0", replaces: m.operator.csv(), group: "tide.sea.test"}
 	p := m.plan("ops", "tide", planned{content: two.content(t), replaces: m.operator.csv()})
 	m.want("ops", p)
@@ -395,6 +540,7 @@ func (m mirrored) testOLM(t *testing.T) {
 	shows(t, m.csvs(), two.csv(), inPhase("Succeeded"))
 	vanishes(t, m.csvs(), m.operator.csv())
 	await(t, "the cluster without a reason", func(ctx context.Context) error { return m.state(ctx, "Connected", "") })
+	shows(t, m.dynamic.Resource(policies), "chandler-intents.chandler-fleet.io", there)
 	m.scaleOLM(t, 1)
 	await(t, "the cluster's reason once more", func(ctx context.Context) error { return m.state(ctx, "Connected", "OLMRunning") })
 	must(t, m.kube.AppsV1().Deployments("olm").Delete(t.Context(), "olm-operator", metav1.DeleteOptions{}))

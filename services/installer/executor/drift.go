@@ -21,6 +21,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/facts"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/surroundings"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/watch"
+	"github.com/chandler-fleet/chandler/services/installer/mirror"
 )
 
 const (
@@ -79,7 +80,7 @@ func (s *session) changed(c watch.Change) {
 	case gvkNamespace:
 		s.wake(c.Name)
 		s.namespaceChanged(c.Name)
-		if s.mirrors.Copying() {
+		if s.mirrors.Copying() || c.Name == mirror.GlobalCopies {
 			s.wakeKnown()
 		}
 	case surroundings.GVKProxy:

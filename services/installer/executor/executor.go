@@ -208,7 +208,7 @@ func LetGo(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	return base.LetGo(ctx, mirror.PolicyName)
+	return base.LetGo(ctx, mirror.PolicyNames()...)
 }
 
 // hold has the API server keep everybody else out of what the executor writes, and returns when it does: those of lower

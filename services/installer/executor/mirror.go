@@ -121,9 +121,12 @@ func (s *session) namespaces(ctx context.Context) ([]group.Namespace, error) {
 
 // lookForOLM is asked before anything is done in a look: where OLM is at work, nothing is.
 func (s *session) lookForOLM(ctx context.Context) error {
-	_, changed, err := s.olm.Running(ctx)
+	running, changed, err := s.olm.Running(ctx)
 	if changed {
 		s.reportCluster()
+	}
+	if err == nil && running != "" {
+		err = s.mirrors.StandBack(ctx)
 	}
 	return err
 }
@@ -165,9 +168,15 @@ func (w *work) mirror(ctx context.Context) error {
 	if w.refused || w.stopped() != nil {
 		return nil
 	}
-	more, err := w.keepMirrors(ctx, w.plans.Settings.WithDefaults().Mirror)
+	setting := w.plans.Settings.WithDefaults().Mirror
+	more, err := w.keepMirrors(ctx, setting)
 	if more {
 		w.soon(time.Second)
+	}
+	if err == nil {
+		var wait time.Duration
+		wait, err = w.mirrors.Retire(ctx, setting, w.cfg.Now())
+		w.soon(wait)
 	}
 	if err == nil || final(ctx, err) {
 		return err
@@ -220,7 +229,7 @@ func (w *work) shownOperators(ctx context.Context, setting string) ([]mirrors.Wa
 		showing.Group = mirror.Group{Name: w.plans.OperatorGroup.Name, Targets: w.targets()}
 	}
 	var known bool
-	if showing.Namespaces, known = w.watcher.Labels(gvkNamespace); !known && copies == mirror.CopiesEnabled {
+	if showing.Namespaces, known = w.watcher.Labels(gvkNamespace); !known && (copies == mirror.CopiesEnabled || showing.Group.Global()) {
 		return nil, errs.New(errs.Unavailable, "the namespaces of the cluster are not known yet")
 	}
 	var out []mirrors.Wanted

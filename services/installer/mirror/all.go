@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/protocol"
@@ -29,7 +29,7 @@ type Plan struct {
 // PlanStep is one step of a plan.
 type PlanStep struct {
 	Resolving string // ClusterServiceVersion
-	GVK       schema.GroupVersionKind
+	GVK       gvk
 	Name      string
 	Done      bool
 }
@@ -234,7 +234,7 @@ func OperatorOf(namespace, pkg string, parts []protocol.Component) Object {
 	refs := []any{}
 	for _, p := range parts {
 		ref := map[string]any{
-			"apiVersion": schema.GroupVersion{Group: p.Group, Version: p.Version}.String(), "kind": p.Kind, "name": p.Name,
+			"apiVersion": runtimeschema.GroupVersion{Group: p.Group, Version: p.Version}.String(), "kind": p.Kind, "name": p.Name,
 		}
 		setString(ref, "namespace", p.Namespace)
 		refs = append(refs, ref)

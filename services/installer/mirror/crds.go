@@ -5,43 +5,40 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/render"
+	"github.com/chandler-fleet/chandler/services/installer/definition"
 )
 
-// definition describes one of Chandler's own minimal definitions of OLM's kinds. They keep what they do not know:
-// the tools that read the objects know more of them than Chandler needs to.
-type definition struct {
-	kind       schema.GroupVersionKind
+// shape describes one of Chandler's own definitions of OLM's kinds.
+type shape struct {
+	kind gvk // and the version that is stored
+	// revision is raised with every change of what is below (definition.Stamp).
+	revision   int
 	plural     string
 	cluster    bool
 	shortNames []string
-	columns    []apiextensionsv1.CustomResourceColumnDefinition
-	spec       apiextensionsv1.JSONSchemaProps
-	status     apiextensionsv1.JSONSchemaProps
+	// also are further versions that are served, with the same schema: nothing is lost by reading or writing in one of them.
+	also    []string
+	columns []apiextensionsv1.CustomResourceColumnDefinition
+	spec    schema
+	status  schema
 }
 
 func column(name, path, description string) apiextensionsv1.CustomResourceColumnDefinition {
 	return apiextensionsv1.CustomResourceColumnDefinition{Name: name, Type: "string", JSONPath: path, Description: description}
 }
 
-// open is an object of any content that one writer owns whole.
-func open(doc string) apiextensionsv1.JSONSchemaProps {
-	keep, atomic := true, "atomic"
-	return apiextensionsv1.JSONSchemaProps{Type: "object", Description: doc, XPreserveUnknownFields: &keep, XMapType: &atomic}
-}
-
-// CRDs are the definitions that a cluster needs for a setting of mirror, none over an existing one (DESIGN §1).
-// OperatorCondition is always among them (R-COND-1). Printer columns are OLM's.
+// CRDs are the definitions that a cluster needs for a setting of mirror, none over one of somebody else's (DESIGN, settled
+// details). OperatorCondition is always among them (R-COND-1). Printer columns are OLM's.
 func CRDs(mirror string) []*apiextensionsv1.CustomResourceDefinition {
-	list := []definition{operatorCondition()}
+	list := []shape{operatorCondition()}
 	switch mirror {
 	case events.MirrorCSV:
 		list = append(list, clusterServiceVersion())
 	case events.MirrorAll:
-		list = append(list, clusterServiceVersion(), subscription(), installPlan(), operatorGroup(), operator(), olmConfig())
+		list = append(list, clusterServiceVersion(), subscription(), installPlan(), operatorGroup(), operator(), catalogSource(), olmConfig())
 	}
 	out := make([]*apiextensionsv1.CustomResourceDefinition, len(list))
 	for i, d := range list {
@@ -50,9 +47,9 @@ func CRDs(mirror string) []*apiextensionsv1.CustomResourceDefinition {
 	return out
 }
 
-func clusterServiceVersion() definition {
-	return definition{
-		kind: GVKCSV, plural: "clusterserviceversions", shortNames: []string{"csv", "csvs"},
+func clusterServiceVersion() shape {
+	return shape{
+		kind: GVKCSV, revision: 1, plural: "clusterserviceversions", shortNames: []string{"csv", "csvs"},
 		columns: []apiextensionsv1.CustomResourceColumnDefinition{
 			column("Display", ".spec.displayName", "The name to show"),
 			column("Version", ".spec.version", "The version of the operator"),
@@ -60,87 +57,117 @@ func clusterServiceVersion() definition {
 			column("Replaces", ".spec.replaces", "The ClusterServiceVersion that this one follows"),
 			column("Phase", ".status.phase", "Where it is in its life"),
 		},
-		spec: open("What the bundle's author wrote."), status: open("Phase, reason and the history of transitions."),
+		spec: csvSpec(), status: csvStatus(),
 	}
 }
 
-func subscription() definition {
-	return definition{
-		kind: GVKSubscription, plural: "subscriptions", shortNames: []string{"sub", "subs"},
+func subscription() shape {
+	return shape{
+		kind: GVKSubscription, revision: 1, plural: "subscriptions", shortNames: []string{"sub", "subs"},
 		columns: []apiextensionsv1.CustomResourceColumnDefinition{
 			column("Package", ".spec.name", "The package that is followed"),
 			column("Source", ".spec.source", "The catalog that it comes from"),
 			column("Channel", ".spec.channel", "The channel that is followed"),
 		},
-		spec: open("What is followed."), status: open("What is installed, and what is on its way."),
+		spec: whole(subscriptionSpec()), status: whole(subscriptionStatus()),
 	}
 }
 
-func installPlan() definition {
-	return definition{
-		kind: GVKInstallPlan, plural: "installplans", shortNames: []string{"ip"},
+func installPlan() shape {
+	return shape{
+		kind: GVKInstallPlan, revision: 1, plural: "installplans", shortNames: []string{"ip"},
 		columns: []apiextensionsv1.CustomResourceColumnDefinition{
 			column("CSV", ".spec.clusterServiceVersionNames[0]", "The first ClusterServiceVersion of the plan"),
 			column("Approval", ".spec.approval", "The approval mode"),
 			column("Approved", ".spec.approved", "Whether it was approved"),
 		},
-		spec: open("What is installed."), status: open("Phase and steps."),
+		spec: whole(installPlanSpec()), status: whole(installPlanStatus()),
 	}
 }
 
-func operatorGroup() definition {
-	return definition{
-		kind: GVKOperatorGroup, plural: "operatorgroups", shortNames: []string{"og"},
-		spec: open("Which namespaces are served."), status: open("Which namespaces that comes to."),
+func operatorGroup() shape {
+	return shape{
+		kind: GVKOperatorGroup, revision: 1, plural: "operatorgroups", shortNames: []string{"og"},
+		spec: whole(operatorGroupSpec()), status: whole(operatorGroupStatus()),
 	}
 }
 
-func operator() definition {
-	return definition{kind: GVKOperator, plural: "operators", cluster: true, spec: open("Nothing."), status: open("All parts of an operator.")}
+func operator() shape {
+	return shape{kind: GVKOperator, revision: 1, plural: "operators", cluster: true, spec: whole(operatorSpec()), status: whole(operatorStatus())}
 }
 
-func olmConfig() definition {
-	return definition{
-		kind: GVKOLMConfig, plural: "olmconfigs", cluster: true,
-		spec: open("Whether ClusterServiceVersions are copied."), status: open("What holds."),
+func catalogSource() shape {
+	return shape{
+		kind: GVKCatalogSource, revision: 1, plural: "catalogsources", shortNames: []string{"catsrc"},
+		columns: []apiextensionsv1.CustomResourceColumnDefinition{
+			column("Display", ".spec.displayName", "The name to show"),
+			column("Type", ".spec.sourceType", "How it is served"),
+			column("Publisher", ".spec.publisher", "Who publishes it"),
+			{Name: "Age", Type: "date", JSONPath: ".metadata.creationTimestamp"},
+		},
+		spec: whole(catalogSourceSpec()), status: whole(catalogSourceStatus()),
 	}
 }
 
-// operatorCondition has a schema: the operator, administrators and Chandler write into one object, each its own part.
-func operatorCondition() definition {
-	text := apiextensionsv1.JSONSchemaProps{Type: "string"}
-	condition := apiextensionsv1.JSONSchemaProps{
+func olmConfig() shape {
+	return shape{
+		kind: GVKOLMConfig, revision: 1, plural: "olmconfigs", cluster: true,
+		spec: whole(olmConfigSpec()), status: whole(olmConfigStatus()),
+	}
+}
+
+// operatorCondition keeps nothing that it does not name: the operator, administrators and Chandler write into one object,
+// each its own part. Operators that know version v1 write the status themselves, those that know v2 write the spec; both
+// are served, the newer one is stored, and nothing is converted but the name of the version (as OLM has it).
+func operatorCondition() shape {
+	said := schema{
 		Type: "object", Required: []string{"type", "status", "reason", "message"},
-		Properties: map[string]apiextensionsv1.JSONSchemaProps{
-			"type": text, "reason": text, "message": text,
-			"status":             {Type: "string", Enum: []apiextensionsv1.JSON{{Raw: []byte(`"True"`)}, {Raw: []byte(`"False"`)}, {Raw: []byte(`"Unknown"`)}}},
-			"observedGeneration": {Type: "integer", Format: "int64"},
-			"lastTransitionTime": {Type: "string", Format: "date-time"},
+		Properties: fields{
+			"type": text("Upgradeable; no other one has an effect."), "reason": text("Why, in one word."), "message": text("Why, in a sentence."),
+			"status": {
+				Type: "string", Description: "True, False or Unknown.",
+				Enum: []apiextensionsv1.JSON{{Raw: []byte(`"True"`)}, {Raw: []byte(`"False"`)}, {Raw: []byte(`"Unknown"`)}},
+			},
+			"observedGeneration": number("The generation of this object that it was said about; an older one does not count."),
+			"lastTransitionTime": moment("When the status came to be this one."),
 		},
 	}
-	list := func(doc string, of apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
-		return apiextensionsv1.JSONSchemaProps{Type: "array", Description: doc, Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &of}}
+	return shape{
+		kind: GVKOperatorCondition, revision: 1, plural: "operatorconditions", shortNames: []string{"condition"}, also: []string{"v1"},
+		spec: object("What is said of the operator, and who may say it.", fields{
+			"conditions":      list("What the operator says of itself; Upgradeable False holds its upgrade back.", said),
+			"overrides":       list("What an administrator says instead; it goes before the operator's own word.", said),
+			"deployments":     texts("The Deployments of the operator."),
+			"serviceAccounts": texts("Who may write the conditions."),
+		}),
+		status: object("What counts.", fields{
+			"conditions": list("The conditions of the spec, and what operators of version v1 write here.", said),
+		}),
 	}
-	return definition{
-		kind: GVKOperatorCondition, plural: "operatorconditions", shortNames: []string{"condition"},
-		spec: apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
-			"conditions":      list("What the operator says of itself.", condition),
-			"overrides":       list("What an administrator says instead.", condition),
-			"deployments":     list("The Deployments of the operator.", text),
-			"serviceAccounts": list("Who may write the conditions.", text),
-		}},
-		status: apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
-			"conditions": list("What the operator says of itself.", condition),
+}
+
+// version is one version of the definition.
+func (d shape) version(name string) apiextensionsv1.CustomResourceDefinitionVersion {
+	return apiextensionsv1.CustomResourceDefinitionVersion{
+		Name: name, Served: true, Storage: name == d.kind.Version,
+		Subresources:             &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},
+		AdditionalPrinterColumns: d.columns,
+		Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &schema{
+			Type: "object", Description: d.kind.Kind + " as Chandler keeps it in a cluster.",
+			Properties: fields{
+				"apiVersion": text("Group and version of the kind."), "kind": text("The kind."), "metadata": {Type: "object"},
+				"spec": d.spec, "status": d.status,
+			},
 		}},
 	}
 }
 
-func (d definition) object() *apiextensionsv1.CustomResourceDefinition {
+func (d shape) object() *apiextensionsv1.CustomResourceDefinition {
 	scope := apiextensionsv1.NamespaceScoped
 	if d.cluster {
 		scope = apiextensionsv1.ClusterScoped
 	}
-	return &apiextensionsv1.CustomResourceDefinition{
+	out := &apiextensionsv1.CustomResourceDefinition{
 		TypeMeta:   metav1.TypeMeta{APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition"},
 		ObjectMeta: metav1.ObjectMeta{Name: d.plural + "." + d.kind.Group, Labels: map[string]string{render.LabelManaged: "true"}},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
@@ -149,18 +176,11 @@ func (d definition) object() *apiextensionsv1.CustomResourceDefinition {
 				Plural: d.plural, Singular: strings.ToLower(d.kind.Kind), Kind: d.kind.Kind, ListKind: d.kind.Kind + "List",
 				ShortNames: d.shortNames, Categories: []string{"olm"},
 			},
-			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
-				Name: d.kind.Version, Served: true, Storage: true,
-				Subresources:             &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},
-				AdditionalPrinterColumns: d.columns,
-				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
-					Type: "object",
-					Properties: map[string]apiextensionsv1.JSONSchemaProps{
-						"apiVersion": {Type: "string"}, "kind": {Type: "string"}, "metadata": {Type: "object"},
-						"spec": d.spec, "status": d.status,
-					},
-				}},
-			}},
 		},
 	}
+	for _, name := range append([]string{d.kind.Version}, d.also...) {
+		out.Spec.Versions = append(out.Spec.Versions, d.version(name))
+	}
+	definition.Stamp(out, d.revision)
+	return out
 }

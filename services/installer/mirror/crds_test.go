@@ -6,8 +6,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/services/installer/definition"
 	"github.com/chandler-fleet/chandler/services/installer/mirror"
 )
 
@@ -25,6 +27,7 @@ func TestColumns(t *testing.T) {
 		}
 	}
 	want := map[string]string{
+		"CatalogSource":         "Display=.spec.displayName Type=.spec.sourceType Publisher=.spec.publisher Age=.metadata.creationTimestamp",
 		"ClusterServiceVersion": "Display=.spec.displayName Version=.spec.version Release=.spec.release Replaces=.spec.replaces Phase=.status.phase",
 		"Subscription":          "Package=.spec.name Source=.spec.source Channel=.spec.channel",
 		"InstallPlan":           "CSV=.spec.clusterServiceVersionNames[0] Approval=.spec.approval Approved=.spec.approved",
@@ -50,5 +53,88 @@ func TestViewRole(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"get", "list", "watch"}, rule.Verbs); diff != "" || !slices.Equal(rule.APIGroups, []string{"operators.coreos.com"}) {
 		t.Errorf("rule %+v", rule)
+	}
+}
+
+// TestRevisions: a definition that says something else than before has a higher revision: in clusters that have an older
+// one it is written anew, and only then.
+func TestRevisions(t *testing.T) {
+	t.Parallel()
+	for _, d := range mirror.CRDs(events.MirrorAll) {
+		got, err := definition.Digest(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := revisions[d.Spec.Names.Kind]
+		if r := definition.RevisionOf(d); r != want.revision || string(got) != want.digest {
+			t.Errorf("%s is revision %d with digest %s, known is revision %d with %s: raise the revision with every change, and note both here",
+				d.Spec.Names.Kind, r, got, want.revision, want.digest)
+		}
+	}
+}
+
+// revisions are the definitions as they are shipped.
+var revisions = map[string]struct {
+	revision int
+	digest   string
+}{
+	"OperatorCondition":     {1, "sha256:7ce304a75ee5c177586c2544f24d84c575cbadd2313cb594951c2a15756f41c8"},
+	"ClusterServiceVersion": {1, "sha256:87e69d21a4e7c3a3d150f1fa39b3f226d3ad5a020e6b248ef94c61bc74d27ee4"},
+	"Subscription":          {1, "sha256:dd1ac7a75c5023e805849cba0f0c254188fda24c592d7c36f8a5575adf4c41e3"},
+	"InstallPlan":           {1, "sha256:4ab64fbaffa23d73f80a618ba5cd1efea93fbad699fa5b9c841622dc50f944c4"},
+	"OperatorGroup":         {1, "sha256:7c9df961530af2578d073d067aa5d2f9e9b0822976159b7e9aa7725eb6c00c90"},
+	"Operator":              {1, "sha256:83d4472c4322854bcb53a0699b95e980e6cd862e92e53414779ec4bffe8a7093"},
+	"CatalogSource":         {1, "sha256:7197b40ea91dbe202f9c72efc43a5a0a342ef5fc0bbbbb41440b14526baa1a3d"},
+	"OLMConfig":             {1, "sha256:d489d50e5afe9c9d608a6e3f9d9e2e2111e81cadb45cadd5a0e0a821b57d9d4a"},
+}
+
+// TestOperatorConditionVersions: R-COND-1, R-COND-8: both versions are served, with the same fields, so that neither a
+// reader nor a writer of one loses what the other says; the newer one is stored.
+func TestOperatorConditionVersions(t *testing.T) {
+	t.Parallel()
+	d := mirror.CRDs(events.MirrorNone)[0]
+	got := map[string][2]bool{}
+	for _, v := range d.Spec.Versions {
+		got[v.Name] = [2]bool{v.Served, v.Storage}
+		if diff := cmp.Diff(d.Spec.Versions[0].Schema, v.Schema); diff != "" {
+			t.Errorf("%s: %s", v.Name, diff)
+		}
+	}
+	if diff := cmp.Diff(map[string][2]bool{"v2": {true, true}, "v1": {true, false}}, got); diff != "" || d.Spec.Conversion != nil {
+		t.Errorf("%s, conversion %+v", diff, d.Spec.Conversion)
+	}
+}
+
+// TestSchemasExplain: each field that is named has a type, and each one that people look for a sentence.
+func TestSchemasExplain(t *testing.T) {
+	t.Parallel()
+	var walk func(path string, s apiextensionsv1.JSONSchemaProps, depth int)
+	walk = func(path string, s apiextensionsv1.JSONSchemaProps, depth int) {
+		if s.Type == "" && s.XPreserveUnknownFields == nil {
+			t.Errorf("%s has no type", path)
+		}
+		if depth > 1 && s.Description == "" && !strings.HasSuffix(path, "[]") && !strings.HasSuffix(path, "{}") {
+			t.Errorf("%s has no description", path)
+		}
+		for name, p := range s.Properties {
+			walk(path+"."+name, p, depth+1)
+		}
+		if s.Items != nil {
+			walk(path+"[]", *s.Items.Schema, depth)
+		}
+		if s.AdditionalProperties != nil {
+			walk(path+"{}", *s.AdditionalProperties.Schema, depth)
+		}
+	}
+	for _, d := range mirror.CRDs(events.MirrorAll) {
+		for _, v := range d.Spec.Versions {
+			root := v.Schema.OpenAPIV3Schema
+			walk(d.Spec.Names.Kind, *root, 0)
+			for _, part := range []string{"spec", "status"} {
+				if p := root.Properties[part]; len(p.Properties) == 0 && d.Spec.Names.Kind+part != "Operatorspec" {
+					t.Errorf("%s.%s names no field", d.Spec.Names.Kind, part)
+				}
+			}
+		}
 	}
 }

@@ -141,15 +141,26 @@ func CopyStatus(source map[string]any, namespace string) map[string]any {
 	return s
 }
 
-// CopiesTo are the namespaces that get a copy, sorted, from those that the cluster has, by name: the targets but the
-// operator's own. A member that lost an intersection is copied nowhere (R-OG-26).
-func CopiesTo(op Operator, g Group, namespaces map[string]map[string]string) []string {
+// GlobalCopies is the namespace in which operators that serve all namespaces are shown to everybody while copies are
+// switched off (R-CFG-1, R-CFG-3), in clusters that have it.
+const GlobalCopies = "openshift"
+
+// CopiesTo are the namespaces that get a copy, sorted, from those that the cluster has, by name:
+//
+//	copies are switched on                                the targets but the operator's own
+//	they are not, and the operator serves all namespaces  GlobalCopies
+//	otherwise                                             none
+//
+// A member that lost an intersection is copied nowhere (R-OG-26).
+func CopiesTo(op Operator, g Group, copies Copies, namespaces map[string]map[string]string) []string {
 	if op.Status.Reason == reasonIntersects {
 		return nil
 	}
 	var out []string
 	for ns := range namespaces {
-		if ns != op.Namespace && (g.Global() || slices.Contains(g.Targets, ns)) {
+		switch {
+		case ns == op.Namespace:
+		case copies == CopiesEnabled && (g.Global() || slices.Contains(g.Targets, ns)), g.Global() && ns == GlobalCopies:
 			out = append(out, ns)
 		}
 	}

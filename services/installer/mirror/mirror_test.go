@@ -139,25 +139,32 @@ func TestCopy(t *testing.T) {
 	}
 }
 
-// R-OG-25, R-OG-26: which namespaces get a copy.
+// R-OG-25, R-OG-26, R-CFG-1, R-CFG-3: which namespaces get a copy.
 func TestCopiesTo(t *testing.T) {
 	t.Parallel()
-	all := map[string]map[string]string{"harbour": nil, "coast": nil, "quay": nil}
+	all := map[string]map[string]string{"harbour": nil, "coast": nil, "quay": nil, "openshift": nil}
 	conflict := tide()
 	conflict.Status.Reason = "InterOperatorGroupOwnerConflict"
+	global := mirror.Group{Name: "og", Targets: []string{""}}
 	for name, c := range map[string]struct {
-		op   mirror.Operator
-		g    mirror.Group
-		want []string
+		op     mirror.Operator
+		g      mirror.Group
+		copies mirror.Copies
+		want   []string
 	}{
-		"all namespaces":              {tide(), mirror.Group{Name: "og", Targets: []string{""}}, []string{"harbour", "quay"}},
-		"its own only":                {tide(), mirror.Group{Name: "og", Targets: []string{"coast"}}, nil},
-		"targets that are there":      {tide(), mirror.Group{Name: "og", Targets: []string{"gone", "quay"}}, []string{"quay"}},
-		"no group":                    {tide(), mirror.Group{}, nil},
-		"loser of an intersection":    {conflict, mirror.Group{Name: "og", Targets: []string{""}}, nil},
-		"targets, its own among them": {tide(), mirror.Group{Name: "og", Targets: []string{"coast", "quay"}}, []string{"quay"}},
+		"all namespaces":                            {tide(), global, mirror.CopiesEnabled, []string{"harbour", "openshift", "quay"}},
+		"its own only":                              {tide(), mirror.Group{Name: "og", Targets: []string{"coast"}}, mirror.CopiesEnabled, nil},
+		"targets that are there":                    {tide(), mirror.Group{Name: "og", Targets: []string{"gone", "quay"}}, mirror.CopiesEnabled, []string{"quay"}},
+		"no group":                                  {tide(), mirror.Group{}, mirror.CopiesEnabled, nil},
+		"loser of an intersection":                  {conflict, global, mirror.CopiesEnabled, nil},
+		"loser of an intersection, copies are off":  {conflict, global, mirror.CopiesDisabled, nil},
+		"targets, its own among them":               {tide(), mirror.Group{Name: "og", Targets: []string{"coast", "quay"}}, mirror.CopiesEnabled, []string{"quay"}},
+		"all namespaces, copies are off":            {tide(), global, mirror.CopiesDisabled, []string{"openshift"}},
+		"all namespaces, nothing is said of copies": {tide(), global, mirror.CopiesUnsaid, []string{"openshift"}},
+		"targets, copies are off":                   {tide(), mirror.Group{Name: "og", Targets: []string{"coast", "openshift"}}, mirror.CopiesDisabled, nil},
+		"it is in the namespace itself":             {mirror.Operator{Namespace: "openshift", Name: "tide.v1"}, global, mirror.CopiesDisabled, nil},
 	} {
-		if got := mirror.CopiesTo(c.op, c.g, all); !cmp.Equal(got, c.want) {
+		if got := mirror.CopiesTo(c.op, c.g, c.copies, all); !cmp.Equal(got, c.want) {
 			t.Errorf("%s: got %v, want %v", name, got, c.want)
 		}
 	}
@@ -205,7 +212,7 @@ func TestCondition(t *testing.T) {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff([]any{object{
-		"apiGroups": []any{"operators.coreos.com"}, "resources": []any{"operatorconditions"}, "resourceNames": []any{"tidegauge.v2.1.0"},
+		"apiGroups": []any{"operators.coreos.com"}, "resources": []any{"operatorconditions", "operatorconditions/status"}, "resourceNames": []any{"tidegauge.v2.1.0"},
 		"verbs": []any{"get", "update", "patch"},
 	}}, got[1].Body["rules"]); diff != "" {
 		t.Error(diff)
@@ -509,7 +516,7 @@ func TestCRDs(t *testing.T) {
 		events.MirrorNone: {"operatorconditions"},
 		events.MirrorCSV:  {"operatorconditions", "clusterserviceversions"},
 		events.MirrorAll: {
-			"operatorconditions", "clusterserviceversions", "subscriptions", "installplans", "operatorgroups", "operators", "olmconfigs",
+			"operatorconditions", "clusterserviceversions", "subscriptions", "installplans", "operatorgroups", "operators", "catalogsources", "olmconfigs",
 		},
 	} {
 		var got []string

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/render"
@@ -16,6 +16,9 @@ const LabelMirror = "chandler-fleet.io/mirror"
 // LabelCopiedFrom marks a copy of a ClusterServiceVersion with the namespace of its source (R-OG-25).
 const LabelCopiedFrom = "olm.copiedFrom"
 
+// gvk names a kind.
+type gvk = runtimeschema.GroupVersionKind
+
 // The kinds.
 var (
 	GVKCSV               = olm("v1alpha1", "ClusterServiceVersion")
@@ -23,27 +26,28 @@ var (
 	GVKInstallPlan       = olm("v1alpha1", "InstallPlan")
 	GVKOperatorGroup     = olm("v1", "OperatorGroup")
 	GVKOperator          = olm("v1", "Operator")
+	GVKCatalogSource     = olm("v1alpha1", "CatalogSource")
 	GVKOLMConfig         = olm("v1", "OLMConfig")
 	GVKOperatorCondition = olm("v2", "OperatorCondition")
-	gvkRole              = schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"}
-	gvkRoleBinding       = schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"}
-	gvkEvent             = schema.GroupVersionKind{Version: "v1", Kind: "Event"}
+	gvkRole              = gvk{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"}
+	gvkRoleBinding       = gvk{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"}
+	gvkEvent             = gvk{Version: "v1", Kind: "Event"}
 )
 
 const groupOLM = "operators.coreos.com"
 
-func olm(version, kind string) schema.GroupVersionKind {
-	return schema.GroupVersionKind{Group: groupOLM, Version: version, Kind: kind}
+func olm(version, kind string) gvk {
+	return gvk{Group: groupOLM, Version: version, Kind: kind}
 }
 
 // Kinds are those of which there can be mirrors. OLMConfig and OperatorCondition are not among them.
-func Kinds() []schema.GroupVersionKind {
-	return []schema.GroupVersionKind{GVKCSV, GVKSubscription, GVKInstallPlan, GVKOperatorGroup, GVKOperator}
+func Kinds() []gvk {
+	return []gvk{GVKCSV, GVKSubscription, GVKInstallPlan, GVKOperatorGroup, GVKOperator, GVKCatalogSource}
 }
 
 // Object is one object as it is to be.
 type Object struct {
-	GVK       schema.GroupVersionKind
+	GVK       gvk
 	Namespace string // "" for cluster-scoped objects
 	Name      string
 	Body      map[string]any // JSON values as apimachinery has them, without status
@@ -54,15 +58,15 @@ type Object struct {
 }
 
 // newObject has apiVersion, kind and metadata.
-func newObject(gvk schema.GroupVersionKind, namespace, name string, labels, annotations map[string]string) Object {
+func newObject(kind gvk, namespace, name string, labels, annotations map[string]string) Object {
 	meta := map[string]any{"name": name}
 	if namespace != "" {
 		meta["namespace"] = namespace
 	}
 	setStrings(meta, "labels", labels)
 	setStrings(meta, "annotations", annotations)
-	return Object{GVK: gvk, Namespace: namespace, Name: name, Body: map[string]any{
-		"apiVersion": gvk.GroupVersion().String(), "kind": gvk.Kind, "metadata": meta,
+	return Object{GVK: kind, Namespace: namespace, Name: name, Body: map[string]any{
+		"apiVersion": kind.GroupVersion().String(), "kind": kind.Kind, "metadata": meta,
 	}}
 }
 

@@ -11,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/version"
 
@@ -33,7 +32,7 @@ func parseVersion(raw []byte) (string, error) {
 }
 
 // Bootstrap makes what the executor needs, with the kubeconfig's own identity. Everything is created
-// where it is missing; a CRD that exists is never changed, whoever made it (DESIGN §1).
+// where it is missing; a CRD of ours that is older is written anew, one of somebody else's never (DESIGN, settled details).
 func (b *Base) Bootstrap(ctx context.Context) error {
 	steps := []struct {
 		what string
@@ -86,17 +85,9 @@ func (b *Base) ensureCRDs(ctx context.Context) error {
 
 func (b *Base) ensureCRD(ctx context.Context, crd crdSpec) error {
 	client := b.Dynamic.Resource(Resource(gvkCRD))
-	body, err := runtime.DefaultUnstructuredConverter.ToUnstructured(crd.object())
-	if err != nil {
-		return errs.Wrap(errs.Internal, err, "encode")
-	}
-	found, err := client.Get(ctx, crd.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		found, err = client.Create(ctx, &unstructured.Unstructured{Object: body}, metav1.CreateOptions{})
-		if apierrors.IsAlreadyExists(err) {
-			found, err = client.Get(ctx, crd.Name, metav1.GetOptions{})
-		}
-	}
+	// The group is Chandler's own: nobody else defines anything in it.
+	ours := func(o metav1.Object) bool { return o.GetLabels()[LabelManaged] == "true" }
+	found, err := Definition{CRD: crd.object(), Manager: userAgent, Ours: ours}.ensure(ctx, client)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/chandler-fleet/chandler/services/installer/definition"
 )
 
 // Kinds that the executor itself reads and writes.
@@ -20,7 +22,9 @@ var (
 
 // crdSpec describes one of the minimal CRDs that Chandler brings.
 type crdSpec struct {
-	Name      string
+	Name string
+	// revision is raised with every change of what is below (definition.Stamp).
+	revision  int
 	kind      schema.GroupVersionKind
 	plural    string
 	short     []string
@@ -39,7 +43,7 @@ func column(name, path, description string) apiextensionsv1.CustomResourceColumn
 func ownCRDs() []crdSpec {
 	return []crdSpec{
 		{
-			Name: "installedoperators.chandler-fleet.io", kind: GVKInstalledOperator, plural: "installedoperators",
+			Name: "installedoperators.chandler-fleet.io", revision: 1, kind: GVKInstalledOperator, plural: "installedoperators",
 			short: []string{"iop"}, category: []string{"chandler"},
 			columns: []apiextensionsv1.CustomResourceColumnDefinition{
 				column("Display", ".spec.displayName", "The name to show"),
@@ -52,7 +56,7 @@ func ownCRDs() []crdSpec {
 			statusDoc: "Phase, reason and the history of transitions.",
 		},
 		{
-			Name: "planexecutions.chandler-fleet.io", kind: gvkExecution, plural: "planexecutions",
+			Name: "planexecutions.chandler-fleet.io", revision: 1, kind: gvkExecution, plural: "planexecutions",
 			short: []string{"planexec"}, category: []string{"chandler"},
 			columns: []apiextensionsv1.CustomResourceColumnDefinition{
 				column("Plan", ".spec.name", "The install plan"),
@@ -70,7 +74,7 @@ func (c crdSpec) object() *apiextensionsv1.CustomResourceDefinition {
 	open := func(doc string) apiextensionsv1.JSONSchemaProps {
 		return apiextensionsv1.JSONSchemaProps{Type: "object", Description: doc, XPreserveUnknownFields: &keep, XMapType: &atomic}
 	}
-	return &apiextensionsv1.CustomResourceDefinition{
+	out := &apiextensionsv1.CustomResourceDefinition{
 		TypeMeta:   metav1.TypeMeta{APIVersion: gvkCRD.GroupVersion().String(), Kind: gvkCRD.Kind},
 		ObjectMeta: metav1.ObjectMeta{Name: c.Name, Labels: ownLabels()},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
@@ -93,4 +97,6 @@ func (c crdSpec) object() *apiextensionsv1.CustomResourceDefinition {
 			}},
 		},
 	}
+	definition.Stamp(out, c.revision)
+	return out
 }

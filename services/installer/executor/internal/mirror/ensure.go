@@ -15,6 +15,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/services/installer/definition"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
 	"github.com/chandler-fleet/chandler/services/installer/mirror"
 )
@@ -26,7 +27,7 @@ var (
 	gvkRole    = schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"}
 )
 
-// Ensure makes what a setting of mirror needs: definitions, none over an existing one, and the admission policy. It
+// Ensure makes what a setting of mirror needs: definitions, none over one of somebody else's, and the admission policies. It
 // does so once for a setting, and again after a definition went.
 func (k *Keeper) Ensure(ctx context.Context, setting string) error {
 	k.ensuring.Lock()
@@ -35,6 +36,11 @@ func (k *Keeper) Ensure(ctx context.Context, setting string) error {
 	if k.ensured == setting && k.made == lost {
 		return nil
 	}
+	k.mu.Lock()
+	for _, crd := range mirror.CRDs(setting) {
+		delete(k.retiring, crd.Name)
+	}
+	k.mu.Unlock()
 	var made []*unstructured.Unstructured // all before the first is waited for
 	for _, crd := range mirror.CRDs(setting) {
 		o, err := k.ensureCRD(ctx, crd)
@@ -51,7 +57,7 @@ func (k *Keeper) Ensure(ctx context.Context, setting string) error {
 	if err := k.ensurePolicy(ctx, setting); err != nil {
 		return fmt.Errorf("admission policy %s: %w", mirror.PolicyName, err)
 	}
-	k.ensured, k.made = setting, lost
+	k.ensured, k.made, k.aside = setting, lost, false
 	return nil
 }
 
@@ -61,23 +67,26 @@ func (k *Keeper) DefinitionGone(name string) bool {
 	if !slices.ContainsFunc(mirror.CRDs(events.MirrorAll), func(d *apiextensionsv1.CustomResourceDefinition) bool { return d.Name == name }) {
 		return false
 	}
-	k.lost.Add(1)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for _, n := range k.conditions {
-		n.kept = false
-	}
 	maps.DeleteFunc(k.notes, func(key Key, _ note) bool { // the watch of the kind ends, perhaps before it told of these
 		r := cluster.Resource(key.GVK)
 		return r.Resource+"."+r.Group == name
 	})
+	if k.retiring[name] {
+		return false // nothing needs it
+	}
+	k.lost.Add(1)
+	for _, n := range k.conditions {
+		n.kept = false
+	}
 	return true
 }
 
-// PolicyGone takes the news that an admission policy or a binding was deleted, and reports whether it was that of the
-// mirrors: then it is made again.
+// PolicyGone takes the news that an admission policy or a binding was deleted, and reports whether it was one of the
+// mirrors': then it is made again.
 func (k *Keeper) PolicyGone(name string) bool {
-	if name != mirror.PolicyName {
+	if !slices.Contains(mirror.PolicyNames(), name) {
 		return false
 	}
 	k.lost.Add(1)
@@ -85,42 +94,34 @@ func (k *Keeper) PolicyGone(name string) bool {
 }
 
 func (k *Keeper) ensureCRD(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (*unstructured.Unstructured, error) {
-	found, err := k.Client.Get(ctx, gvkCRD, "", crd.Name)
-	if err != nil || found != nil {
-		return found, err
-	}
-	body, err := toObject(crd)
-	if err != nil {
-		return nil, err
-	}
-	if err := k.at("before mirror"); err != nil {
-		return nil, err
-	}
-	// Where somebody else makes it in the same moment this is an error, and the next look finds that one.
-	made, err := k.Client.Dynamic.Resource(cluster.Resource(gvkCRD)).Create(ctx, body, metav1.CreateOptions{FieldManager: manager})
-	if err != nil {
-		return nil, err
-	}
-	return made, k.at("mirrored")
+	return k.Client.EnsureDefinition(ctx, cluster.Definition{CRD: crd, Manager: manager, Ours: ours, At: k.at})
 }
 
-// ensurePolicy makes the admission policy, its binding and the role of those who may read, or takes them away where
-// nothing is mirrored.
+// ours reports whether a definition is what Chandler wrote, and nobody has changed it.
+func ours(o metav1.Object) bool { return definition.MadeBy(o, manager) }
+
+// ensurePolicy makes the admission policies, their bindings and the role of those who may read, or takes them away where
+// nothing is mirrored. What people create stays refused until Retire is done with the definitions.
 func (k *Keeper) ensurePolicy(ctx context.Context, setting string) error {
 	policy, binding := mirror.Policy(cluster.ExecutorUser)
+	intents, intentsBinding := mirror.Intents(cluster.ExecutorUser)
 	for _, p := range []struct {
 		gvk  schema.GroupVersionKind
+		name string
 		body any
-	}{{gvkPolicy, policy}, {gvkBinding, binding}, {gvkRole, mirror.ViewRole()}} {
+	}{
+		{gvkPolicy, mirror.PolicyName, policy},
+		{gvkBinding, mirror.PolicyName, binding},
+		{gvkRole, mirror.PolicyName, mirror.ViewRole()},
+		{gvkPolicy, mirror.IntentsName, intents},
+		{gvkBinding, mirror.IntentsName, intentsBinding},
+	} {
 		if setting == events.MirrorNone {
-			found, err := k.Client.Get(ctx, p.gvk, "", mirror.PolicyName)
-			if err != nil {
-				return err
+			if p.name == mirror.IntentsName {
+				continue
 			}
-			if found != nil {
-				if err := k.Client.Delete(ctx, found); err != nil {
-					return err
-				}
+			if err := k.dismiss(ctx, p.gvk, p.name); err != nil {
+				return err
 			}
 			continue
 		}
@@ -131,10 +132,43 @@ func (k *Keeper) ensurePolicy(ctx context.Context, setting string) error {
 		body.SetGroupVersionKind(p.gvk)
 		force := true // the name is Chandler's
 		how := metav1.PatchOptions{FieldManager: manager, Force: &force}
-		if _, err := k.write(ctx, Key{GVK: p.gvk, Name: mirror.PolicyName}, applyPatch, body.Object, how); err != nil {
+		if _, err := k.write(ctx, Key{GVK: p.gvk, Name: p.name}, applyPatch, body.Object, how); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// dismiss takes away an object of Chandler's own name.
+func (k *Keeper) dismiss(ctx context.Context, gvk schema.GroupVersionKind, name string) error {
+	found, err := k.Client.Get(ctx, gvk, "", name)
+	if err != nil || found == nil {
+		return err
+	}
+	return k.Client.Delete(ctx, found)
+}
+
+// allowIntents lets people create what they like of OLM's kinds: Chandler is not, or not any more, in charge of them.
+func (k *Keeper) allowIntents(ctx context.Context) error {
+	for _, gvk := range []schema.GroupVersionKind{gvkBinding, gvkPolicy} {
+		if err := k.dismiss(ctx, gvk, mirror.IntentsName); err != nil {
+			return fmt.Errorf("admission policy %s: %w", mirror.IntentsName, err)
+		}
+	}
+	return nil
+}
+
+// StandBack lets OLM, which is at work, and those who use it write. Ensure takes that back.
+func (k *Keeper) StandBack(ctx context.Context) error {
+	k.ensuring.Lock()
+	defer k.ensuring.Unlock()
+	if k.aside {
+		return nil
+	}
+	if err := k.allowIntents(ctx); err != nil {
+		return err
+	}
+	k.aside, k.ensured = true, ""
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -66,6 +67,12 @@ type Keeper struct {
 	ensured  string       // setting for which definitions and policy were made
 	lost     atomic.Int64 // counts the definitions that went since
 	made     int64        // lost when they were made
+	aside    bool         // OLM is at work: what people create is let in
+	retired  string       // setting for which all other definitions are gone
+	// retireFor is the setting for which they were looked at, retireAt when to look at them again.
+	retireFor   string
+	retireAt    time.Time
+	retirePause time.Duration
 
 	mu     sync.Mutex
 	notes  map[Key]note
@@ -76,6 +83,8 @@ type Keeper struct {
 	// conditions are noted under the keys of the OperatorConditions; events is what was told of copies, by UID.
 	conditions map[Key]*conditionNote
 	events     map[string]mirror.Copies
+	// retiring are the names of definitions that were removed because nothing needs them.
+	retiring map[string]bool
 }
 
 // note is what is known of a mirror that is as it was wanted.
@@ -95,7 +104,7 @@ type entry struct {
 func New(c Config) *Keeper {
 	return &Keeper{
 		Config: c, notes: map[Key]note{}, there: map[Key]entry{},
-		conditions: map[Key]*conditionNote{}, events: map[string]mirror.Copies{},
+		conditions: map[Key]*conditionNote{}, events: map[string]mirror.Copies{}, retiring: map[string]bool{},
 	}
 }
 

@@ -42,7 +42,7 @@ func (i Installed) own(body map[string]any) {
 type Showing struct {
 	Group  mirror.Group
 	Copies mirror.Copies
-	// Namespaces are those of the cluster by name; needed where copies are made.
+	// Namespaces are those of the cluster by name; needed where copies may be made.
 	Namespaces map[string]map[string]string
 	Now        time.Time
 	// Manifest fetches a ClusterServiceVersion as its author wrote it.
@@ -76,10 +76,7 @@ func (s Showing) Operator(i Installed, content digest.Digest) (list []Wanted, wa
 		list = append(list, Wanted{Key: Key{GVK: mirror.GVKCSV, Namespace: namespace, Name: i.Name}, Body: string(body), Status: says, Build: build})
 	}
 	want(i.Namespace, build)
-	if s.Copies != mirror.CopiesEnabled {
-		return list, wait, nil
-	}
-	for _, ns := range mirror.CopiesTo(i.Operator, s.Group, s.Namespaces) {
+	for _, ns := range mirror.CopiesTo(i.Operator, s.Group, s.Copies, s.Namespaces) {
 		want(ns, func(ctx context.Context) (mirror.Object, error) {
 			o, err := build(ctx)
 			if err != nil {

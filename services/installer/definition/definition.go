@@ -1,0 +1,82 @@
+// Package definition decides about the CustomResourceDefinitions that Chandler brings into a cluster: whether one that is
+// there is Chandler's, whether it is to be written anew, and as what.
+package definition
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/chandler-fleet/chandler/libs/digest"
+)
+
+// Annotation holds the revision in which Chandler wrote a definition. One without it is of revision 0.
+const Annotation = "chandler-fleet.io/definition-revision"
+
+// Stamp notes the revision of a definition in it. A revision is raised with every change of the definition: an older
+// Chandler must not take a newer one's definition back.
+func Stamp(d *apiextensionsv1.CustomResourceDefinition, revision int) {
+	metav1.SetMetaDataAnnotation(&d.ObjectMeta, Annotation, strconv.Itoa(revision))
+}
+
+// RevisionOf reads what Stamp noted; 0 is what nobody noted or somebody else did.
+func RevisionOf(o metav1.Object) int {
+	n, err := strconv.Atoi(o.GetAnnotations()[Annotation])
+	if err != nil {
+		return 0
+	}
+	return max(n, 0)
+}
+
+// MadeBy reports whether a field manager wrote what a definition says, and nobody else: one that somebody changed, or
+// put his own in the place of, is his.
+func MadeBy(o metav1.Object, manager string) bool {
+	made := false
+	for _, f := range o.GetManagedFields() {
+		if f.Subresource != "" || f.FieldsV1 == nil || !bytes.Contains(f.FieldsV1.Raw, []byte(`"f:spec"`)) {
+			continue
+		}
+		if f.Manager != manager {
+			return false
+		}
+		made = true
+	}
+	return made
+}
+
+// Upgrade returns what a definition of ours in the cluster is to become where it is older than the one that is shipped;
+// nil where it stays. The cluster's own entries stay: identity, status, the versions in which objects may be stored, and
+// what others noted in labels and annotations.
+func Upgrade(live, shipped *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
+	if RevisionOf(live) >= RevisionOf(shipped) || live.DeletionTimestamp != nil {
+		return nil
+	}
+	next := live.DeepCopy()
+	next.Spec.Versions = slices.Clone(shipped.Spec.Versions)
+	for _, v := range live.Spec.Versions {
+		stored := slices.Contains(live.Status.StoredVersions, v.Name)
+		if stored && !slices.ContainsFunc(shipped.Spec.Versions, func(s apiextensionsv1.CustomResourceDefinitionVersion) bool { return s.Name == v.Name }) {
+			v.Served, v.Storage = false, false
+			next.Spec.Versions = append(next.Spec.Versions, v)
+		}
+	}
+	next.Spec.Names.ShortNames, next.Spec.Names.Categories = shipped.Spec.Names.ShortNames, shipped.Spec.Names.Categories
+	for k, v := range shipped.Labels {
+		metav1.SetMetaDataLabel(&next.ObjectMeta, k, v)
+	}
+	for k, v := range shipped.Annotations {
+		metav1.SetMetaDataAnnotation(&next.ObjectMeta, k, v)
+	}
+	return next
+}
+
+// digestType is the type prefix of Digest.
+const digestType = "chandler.definition.v1"
+
+// Digest stands for what a definition says, without its revision: a test compares the two.
+func Digest(d *apiextensionsv1.CustomResourceDefinition) (digest.Digest, error) {
+	return digest.JSON(digestType, d.Spec)
+}
