@@ -186,16 +186,18 @@ func FuzzFromManifests(f *testing.F) {
 	})
 }
 
-// TestReserved: APIs of Kubernetes, OLM and Chandler are not a bundle's to bring or own, those of the families that
-// published bundles bring are; as a definition in the bundle, as an owned one, and as an aggregated API.
+// TestReserved: APIs that the API server itself, OLM or Chandler serves are not a bundle's to bring or own. Those of other
+// groups of the Kubernetes community are, as far as the API server takes them; as a definition in the bundle, as an owned one,
+// and as an aggregated API.
 func TestReserved(t *testing.T) {
 	t.Parallel()
 	for group, reserved := range map[string]bool{
 		"": true, "apps": true, "batch": true, "policy": true, "extensions": true,
 		"chandler-fleet.io": true, "x.chandler-fleet.io": true, "operators.coreos.com": true, "packages.operators.coreos.com": true,
-		"rbac.authorization.k8s.io": true, "apiextensions.k8s.io": true, "networking.k8s.io": true, "storage.k8s.io": true, "k8s.io": true, "new.kubernetes.io": true,
+		"rbac.authorization.k8s.io": true, "apiextensions.k8s.io": true, "networking.k8s.io": true, "storage.k8s.io": true, "resource.k8s.io": true, "internal.apiserver.k8s.io": true,
 		"sea.test": false, "monitoring.coreos.com": false, "notk8s.io": false, "cluster.x-k8s.io": false,
-		"metrics.k8s.io": false, "custom.metrics.k8s.io": false, "snapshot.storage.k8s.io": false, "gateway.networking.k8s.io": false, "evilmetrics.k8s.io": true,
+		"metrics.k8s.io": false, "custom.metrics.k8s.io": false, "snapshot.storage.k8s.io": false, "gateway.networking.k8s.io": false,
+		"charts.helm.k8s.io": false, "k8s.io": false, "new.kubernetes.io": false, "new.rbac.authorization.k8s.io": false,
 	} {
 		if bundle.Reserved(group) != reserved {
 			t.Errorf("group %q: reserved %v, want %v", group, !reserved, reserved)

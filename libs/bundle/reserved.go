@@ -11,32 +11,30 @@ import (
 // RuleReserved is the rule that a bundle breaks that brings or owns an API of a reserved group.
 const RuleReserved = "reserved-api-group"
 
-// reservedGroups, and all groups below them, are Kubernetes' own, OLM's and Chandler's. Who may define their APIs, or
-// say that it provides them, could change what every other operator and every right of a cluster rests on.
-var reservedGroups = []string{"k8s.io", "kubernetes.io", "operators.coreos.com", "chandler-fleet.io"}
-
-// openGroups, and all groups below them, lie below reserved ones but are no API server's own: the projects that define
-// them leave it to others to bring them, and published bundles do.
-var openGroups = []string{
-	"metrics.k8s.io",                                   // as well as custom.metrics.k8s.io and external.metrics.k8s.io
-	"snapshot.storage.k8s.io",                          // volume snapshots
-	"groupsnapshot.storage.k8s.io",                     // of several volumes
-	"populator.storage.k8s.io", "objectstorage.k8s.io", // volume populators, buckets
-	"gateway.networking.k8s.io", "policy.networking.k8s.io", // gateways, network policies of a whole cluster
-	"autoscaling.k8s.io",   // vertical pod autoscalers
-	"topology.node.k8s.io", // what a scheduler knows of the NUMA nodes
-	"migration.k8s.io",     // of stored versions
-	"app.k8s.io",           // applications
-	"nfd.kubernetes.io",    // node feature discovery
-	"sparkoperator.k8s.io",
+// served are the API groups that an API server serves itself, as k8s.io/api, apiextensions and apiregistration have them; a
+// test of the executor compares the table with their types, and another one with what a real API server says of itself. Who
+// may define their APIs, or say that it provides them, could change what every other operator and every right of a cluster
+// rests on. For other groups below k8s.io and kubernetes.io the API server has a rule of its own, the annotation
+// api-approved.kubernetes.io, and decides.
+var served = []string{
+	"", "admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "apps", "authentication.k8s.io",
+	"authorization.k8s.io", "autoscaling", "batch", "certificates.k8s.io", "coordination.k8s.io", "discovery.k8s.io",
+	"events.k8s.io", "extensions", "flowcontrol.apiserver.k8s.io", "internal.apiserver.k8s.io", "lifecycle.k8s.io",
+	"networking.k8s.io", "node.k8s.io", "policy", "rbac.authorization.k8s.io", "resource.k8s.io", "scheduling.k8s.io",
+	"storage.k8s.io", "storagemigration.k8s.io",
 }
 
-// Reserved reports whether no bundle may bring or own APIs of a group. A group without a dot is one that Kubernetes
-// itself serves, or no group at all.
+// owned, and all groups below them, are OLM's and Chandler's.
+var owned = []string{"operators.coreos.com", "chandler-fleet.io"}
+
+// Reserved reports whether no bundle may bring or own APIs of a group.
 func Reserved(group string) bool {
 	below := func(parent string) bool { return group == parent || strings.HasSuffix(group, "."+parent) }
-	return !strings.Contains(group, ".") || slices.ContainsFunc(reservedGroups, below) && !slices.ContainsFunc(openGroups, below)
+	return slices.Contains(served, group) || slices.ContainsFunc(owned, below)
 }
+
+// ReservedGroups are the groups that an API server serves itself.
+func ReservedGroups() []string { return slices.Clone(served) }
 
 // GroupOf is the API group in the name of a definition, plural.group.
 func GroupOf(crd string) string {
@@ -48,7 +46,7 @@ func GroupOf(crd string) string {
 // with RuleReserved.
 func (c Content) CheckGroups(csv CSV) error {
 	refuse := func(what, group, field string) error {
-		return errs.New(errs.Invalid, "%s: %s is of API group %q, which is reserved for Kubernetes, OLM and Chandler; a bundle must bring APIs of a group of its own",
+		return errs.New(errs.Invalid, "%s: %s is of API group %q, which is reserved: the API server itself, OLM or Chandler serves it; a bundle must bring APIs of a group of its own",
 			csv.Name, what, group).At(field, RuleReserved)
 	}
 	crds, err := c.CRDs()

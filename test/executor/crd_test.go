@@ -207,3 +207,58 @@ func testManyObjects(t *testing.T, d *defined) {
 		t.Errorf("got %s", r.Message)
 	}
 }
+
+// TestProtectedGroup: of groups of the Kubernetes community that no API server serves itself, the API server decides by its own
+// rule, the annotation api-approved.kubernetes.io. What it says is known before anybody approves and before the first step.
+func TestProtectedGroup(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.start(b.config("one"))
+	const ns = "charts"
+	o := operator{name: "charts", version: "1.0.0", group: "charts.helm.k8s.io"}
+	b.namespace(t, ns)
+	bare := b.plan(ns, ns, planned{content: o.content(t)})
+	const want = "protected groups must have approval annotation"
+	b.want(ns, bare)
+	if r := b.awaitPlan(ns, bare.ID, blocked("DefinitionRefused")); r.Begun || !strings.Contains(r.Message, want) || !strings.Contains(r.Message, "gauges.charts.helm.k8s.io") {
+		t.Errorf("got %+v, want a plan that is not begun and says %q", r, want)
+	}
+	var c protocol.PlanCheck
+	must(t, ask.Put(t.Context(), b.js.Conn(), protocol.AskSubject("default", b.hub.cluster, protocol.AskCheckPlan),
+		protocol.PlanQuestion{Namespace: ns, Plan: bare, OperatorGroups: 1, OperatorGroup: b.scope(ns).OperatorGroup}, &c))
+	if len(c.Obstacles) != 1 || c.Obstacles[0].Reason != "DefinitionRefused" || !strings.Contains(c.Obstacles[0].Message, want) {
+		t.Errorf("the check says %+v, want one obstacle with %q", c.Obstacles, want)
+	}
+	const approved = "metadata:\n  name: gauges.%[1]s\n  annotations: {api-approved.kubernetes.io: 'unapproved, a test'}"
+	crd := strings.Replace(crdManifest, "metadata: {name: gauges.%[1]s}", approved, 1)
+	content, err := bundle.FromManifests([][]byte{[]byte(o.manifest()), []byte(fmt.Sprintf(crd, o.group))})
+	must(t, err)
+	p := b.plan(ns, ns, planned{content: content})
+	b.want(ns, p)
+	b.finishes(t, ns, p, o.csv())
+}
+
+// TestOwnGroups: the groups that a real API server says that it serves itself are reserved, all of them.
+func TestOwnGroups(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	dyn, err := dynamic.NewForConfig(b.cluster.RESTConfig())
+	must(t, err)
+	services, err := dyn.Resource(schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}).List(t.Context(), metav1.ListOptions{})
+	must(t, err)
+	own := 0
+	for _, s := range services.Items {
+		if s.GetLabels()["kube-aggregator.kubernetes.io/automanaged"] != "onstart" {
+			continue // of a definition
+		}
+		own++
+		group, _, err := unstructured.NestedString(s.Object, "spec", "group")
+		must(t, err)
+		if !bundle.Reserved(group) {
+			t.Errorf("the API server serves %q itself, which is not reserved", group)
+		}
+	}
+	if own < 10 {
+		t.Errorf("only %d API services of its own", own)
+	}
+}

@@ -168,7 +168,7 @@ func (w *work) checks() []func(context.Context, ready) (*failure, error) {
 
 // check asks everything that is to be known before the first step, in order; the first obstacle counts.
 func (w *work) check(ctx context.Context, r ready) (*failure, error) {
-	for _, of := range append(w.checks(), w.checkRights, w.checkCRDs, w.claim) {
+	for _, of := range append(w.checks(), w.checkTaken, w.checkRights, w.checkCRDs, w.claim) {
 		if f, err := of(ctx, r); f != nil || err != nil {
 			return f, err
 		}

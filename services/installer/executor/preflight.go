@@ -26,6 +26,7 @@ import (
 const (
 	reasonNoAccount = "ServiceAccountNotFound"
 	reasonUnsafeCRD = "CRDUpgradeUnsafe"
+	reasonNotTaken  = "DefinitionRefused"
 )
 
 // account is who carries out a plan (R-OG-60): who it was begun as, else the one that the operator group names now. So a
@@ -180,6 +181,28 @@ func (w *work) checkCRDs(ctx context.Context, r ready) (*failure, error) {
 		w.holdForCRDs(r.ID, f != nil)
 	}
 	return f, err
+}
+
+// checkTaken wants the API server to take the definitions of groups that it protects, before the first step: of these it is
+// the bundle's author who forgot the approval, as a rule, and an operator would be left half installed.
+func (w *work) checkTaken(ctx context.Context, r ready) (*failure, error) {
+	return w.taken(ctx, r, preflight.Protected)
+}
+
+// taken asks whether the API server would take the objects of a plan that are asked about.
+func (w *work) taken(ctx context.Context, r ready, asked func(render.Object) bool) (*failure, error) {
+	q, err := w.question(r)
+	if err != nil {
+		return nil, err
+	}
+	refused, err := preflight.Refused(ctx, w.client, q, asked)
+	if err != nil {
+		return stuck(ctx, err)
+	}
+	if len(refused) == 0 {
+		return nil, nil //nolint:nilnil // nothing is in the way
+	}
+	return &failure{class: classConflict, reason: reasonNotTaken, message: spoken(refused)}, nil
 }
 
 // judgeCRDs says what keeps the definitions of a question from being changed.
@@ -340,7 +363,8 @@ func (w *work) checkAll(ctx context.Context, p protocol.Plan) (protocol.PlanChec
 		note(f)
 		return protocol.PlanCheck{Account: w.groupAccount().User(), Obstacles: obstacles}, nil
 	}
-	for _, of := range w.checks() {
+	all := func(ctx context.Context, r ready) (*failure, error) { return w.taken(ctx, r, preflight.Definition) }
+	for _, of := range append(w.checks(), all) {
 		f, err := of(ctx, r)
 		if err != nil {
 			return protocol.PlanCheck{}, err
