@@ -1,33 +1,9 @@
 package bundle
 
 import (
-	"fmt"
-
 	"github.com/chandler-fleet/chandler/libs/digest"
-	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/internal/jsontree"
 )
-
-// Gather is FromManifests for manifests that are canonical JSON already, as their decoder writes them: it
-// returns the objects of the bundle in canonical order.
-func Gather(manifests [][]byte) ([]Object, error) {
-	if len(manifests) > MaxManifests {
-		return nil, errs.New(errs.TooLarge, "bundle has %d manifests, more than %d", len(manifests), MaxManifests).At("", "bundle.MaxManifests")
-	}
-	objects := make([]Object, 0, len(manifests))
-	total := 0
-	for i, m := range manifests {
-		if total += len(m); total > MaxBytes {
-			return nil, errs.New(errs.TooLarge, "bundle is larger than %d bytes", MaxBytes).At(fmt.Sprintf("/%d", i), "bundle.MaxBytes")
-		}
-		o, err := identify(m)
-		if err != nil {
-			return nil, at(err, i)
-		}
-		objects = append(objects, o)
-	}
-	return ordered(objects)
-}
 
 // Join returns the canonical JSON of a bundle, and its digest, of objects that Gather returned.
 func Join(objects []Object) ([]byte, digest.Digest) {

@@ -69,9 +69,11 @@ type dirReader struct {
 	draft  *bundleDraft
 	parser *docs.Parser
 	space  *space
-	single *single           // set where the directory is all that was asked for
-	names  []string          // of manifests, sorted
-	files  map[string][]byte // by path below dir
+	single *single  // set where the directory is all that was asked for
+	names  []string // of manifests, sorted
+	// unusual are files of the metadata directory with other names than the usual ones.
+	unusual []string
+	files   map[string][]byte // by path below dir
 	// manifestsDir and metadataDir are where the two parts lie, below dir.
 	manifestsDir, metadataDir string
 	findings                  []Finding
@@ -87,15 +89,13 @@ func (r *dirReader) decode(keep keeper) (*bundleDraft, []Finding) {
 		return nil, r.findings
 	}
 	csv, findings := r.draft.take(manifests, keep)
-	if csv == nil {
-		r.single.spoil(findings)
-	}
 	r.findings = append(r.findings, findings...)
 	if csv == nil {
+		r.single.spoil(r.findings)
 		return nil, r.findings
 	}
 	if why := value.Name(csv.Name, MaxNameBytes); why != "" {
-		return nil, append(r.findings, r.draft.finding(r.single.severity(), "R-CAT-51", r.draft.pkg, "%s: the name %.40q of its CSV %s", r.single.verdict(), csv.Name, why))
+		return nil, append(r.findings, r.draft.finding(r.single.severity(), "R-CAT-51", r.draft.pkg, "%s: the name %.40q of its CSV %s", r.single.verdict(), csv.Name, why).strict())
 	}
 	r.single.found(csv)
 	r.draft.bundle.Name, r.draft.csv = csv.Name, factsOf(*csv)
@@ -110,10 +110,14 @@ func (r *dirReader) decode(keep keeper) (*bundleDraft, []Finding) {
 func (r *dirReader) open(fsys fs.FS) bool {
 	r.files = map[string][]byte{}
 	left := int64(MaxBundleBytes)
-	for _, n := range []string{fileAnnotations, fileDependencies, fileProperties} {
-		if optional := n != fileAnnotations || r.pkg != "" || r.single.labelled(); !r.load(fsys, path.Join(r.metadataDir, n), optional, &left) {
+	for _, n := range usualMetadata() {
+		if !r.load(fsys, path.Join(r.metadataDir, n), true, &left) {
 			return false
 		}
+	}
+	r.others(fsys, &left)
+	if annotations := path.Join(r.metadataDir, fileAnnotations); r.files[annotations] == nil && len(r.unusual) == 0 && r.pkg == "" && !r.single.labelled() {
+		return r.leaveOut(path.Join(r.dir, annotations), "R-CAT-51", fs.ErrNotExist)
 	}
 	if !r.single.place(r) {
 		return false
@@ -137,6 +141,42 @@ func (r *dirReader) open(fsys fs.FS) bool {
 		}
 	}
 	return true
+}
+
+// maxMetadataBytes bounds a file of the metadata directory that does not bear one of the usual names.
+const maxMetadataBytes = 1 << 20
+
+func usualMetadata() []string { return []string{fileAnnotations, fileDependencies, fileProperties} }
+
+// unusual reports a file that may be one of the three under another name.
+func unusual(e fs.DirEntry) bool {
+	return !e.IsDir() && !strings.HasPrefix(e.Name(), ".") && !slices.Contains(usualMetadata(), e.Name()) &&
+		slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(e.Name()))
+}
+
+// others reads what else lies in the metadata directory, where one of the usual names is missing: OLM's tools tell the three
+// files apart by what they hold. What cannot be read says nothing.
+func (r *dirReader) others(fsys fs.FS, left *int64) {
+	if !slices.ContainsFunc(usualMetadata(), func(n string) bool { return r.files[path.Join(r.metadataDir, n)] == nil }) || r.pkg != "" {
+		return
+	}
+	entries, err := fs.ReadDir(fsys, path.Join(r.dir, r.metadataDir))
+	if err != nil || len(entries) > MaxBundleFiles {
+		return
+	}
+	for _, e := range entries {
+		if !unusual(e) {
+			continue
+		}
+		n := path.Join(r.metadataDir, e.Name())
+		data, err := r.space.readFile(fsys, path.Join(r.dir, n), min(*left, maxMetadataBytes))
+		if err != nil {
+			continue
+		}
+		*left -= int64(len(data))
+		r.files[n] = data
+		r.unusual = append(r.unusual, n)
+	}
 }
 
 // load reads one file as long as all of them together stay within what is left.
@@ -166,17 +206,14 @@ func (r *dirReader) key() digest.Digest {
 // leaveOut tells that the directory makes no bundle.
 func (r *dirReader) leaveOut(file, rule string, err error) bool {
 	at := place{file: file}
-	r.findings = append(r.findings, at.finding(r.single.severity(), rule, r.draft.pkg, "%s: %v", r.single.verdict(), err))
+	r.findings = append(r.findings, at.finding(r.single.severity(), rule, r.draft.pkg, "%s: %v", r.single.verdict(), err).strict())
 	return false
 }
 
 // annotations reads package and channels; without a package the bundle has no home (R-CAT-52, R-CAT-55).
 func (r *dirReader) annotations() bool {
 	file := path.Join(r.dir, r.metadataDir, fileAnnotations)
-	a, ok := r.annotated()
-	if !ok {
-		return false
-	}
+	a := r.annotated()
 	r.draft.pkg = a[AnnotationPackage]
 	if r.draft.pkg == "" {
 		return r.leaveOut(file, "R-CAT-55", fmt.Errorf("set the annotation %s to its package", AnnotationPackage))
@@ -199,13 +236,11 @@ func (r *dirReader) annotations() bool {
 }
 
 // annotated returns the annotations; those of the file win over labels (R-CAT-55).
-func (r *dirReader) annotated() (map[string]string, bool) {
+func (r *dirReader) annotated() map[string]string {
 	var body struct {
 		Annotations map[string]any `json:"annotations"`
 	}
-	if !r.read(fileAnnotations, &body) {
-		return nil, false
-	}
+	r.read(fileAnnotations, &body)
 	a := r.single.labels()
 	if r.pkg != "" {
 		a[AnnotationPackage] = r.pkg
@@ -215,37 +250,73 @@ func (r *dirReader) annotated() (map[string]string, bool) {
 			a[k] = text
 		}
 	}
-	return a, true
+	return a
 }
 
-// read decodes one file of the metadata directory; one that is not there leaves into as it is.
-func (r *dirReader) read(name string, into any) bool {
-	data, there := r.files[path.Join(r.metadataDir, name)]
-	if !there {
-		return true
+// read decodes one file of the metadata directory as OLM's tools do; one that is not there leaves into as it is. They pass over
+// a file that cannot be decoded, which a warning says: only without annotations is there no bundle.
+func (r *dirReader) read(name string, into any) {
+	n := path.Join(r.metadataDir, name)
+	data, there := r.files[n]
+	if there {
+		r.decodeFile(n, data, into)
+		return
 	}
-	all, err := r.parser.Objects(data, docLimits())
-	if err == nil && len(all) == 0 {
+	key := strings.TrimSuffix(name, path.Ext(name)) // what the file holds
+	for _, n := range r.unusual {
+		if object, _, err := r.parser.Manifest(r.files[n], docLimits()); err == nil && has(object, key) {
+			r.findings = append(r.findings, r.at(n).finding(SeverityWarning, "R-CAT-55", r.draft.pkg, "the file is read as %s, by what it holds; give it that name", name).strict())
+			r.decodeFile(n, r.files[n], into)
+			return
+		}
+	}
+}
+
+func (r *dirReader) at(name string) place { return place{file: path.Join(r.dir, name)} }
+
+// has reports whether an object in canonical form has a field.
+func has(object []byte, field string) bool {
+	var m map[string]json.RawMessage
+	return json.Unmarshal(object, &m) == nil && len(m[field]) > 0 && string(m[field]) != "null"
+}
+
+func (r *dirReader) decodeFile(name string, data []byte, into any) {
+	at := r.at(name)
+	object, notes, err := r.parser.Manifest(data, docLimits())
+	for _, e := range notes {
+		there := place{file: at.file, line: e.Line, column: e.Column}
+		r.findings = append(r.findings, there.finding(SeverityWarning, "R-CAT-55", r.draft.pkg, "%s", e.Text()).strict())
+	}
+	if err == nil && object == nil {
 		err = errors.New("the file is empty")
 	}
 	if err == nil {
-		err = json.Unmarshal(all[0], into)
+		err = json.Unmarshal(object, into)
 	}
 	if err != nil {
-		return r.leaveOut(path.Join(r.dir, r.metadataDir, name), "R-CAT-55", err)
+		r.findings = append(r.findings, at.finding(SeverityWarning, "R-CAT-55", r.draft.pkg, "the file is passed over, as OLM does: %v", err).strict())
 	}
-	return true
 }
 
-// manifests returns the objects of all manifest files as JSON.
-func (r *dirReader) manifests() ([][]byte, bool) {
-	var out [][]byte
+// manifests returns the object of each manifest file as JSON, as OLM reads them: what it passes over is passed over, with a
+// warning.
+func (r *dirReader) manifests() ([]manifestAt, bool) {
+	var out []manifestAt
 	for _, n := range r.names {
-		objects, err := r.parser.Objects(r.files[n], docLimits())
-		if err != nil {
-			return nil, r.leaveOut(path.Join(r.dir, n), "R-CAT-51", err)
+		at := place{file: path.Join(r.dir, n)}
+		object, notes, err := r.parser.Manifest(r.files[n], docLimits())
+		for _, e := range notes {
+			there := place{file: at.file, line: e.Line, column: e.Column}
+			r.findings = append(r.findings, there.finding(SeverityWarning, "R-CAT-51", r.draft.pkg, "%s", e.Text()).strict())
 		}
-		out = append(out, objects...)
+		switch {
+		case err != nil && isLimit(err):
+			return nil, r.leaveOut(at.file, "R-CAT-51", err)
+		case err != nil:
+			r.findings = append(r.findings, at.finding(SeverityWarning, "R-CAT-51", r.draft.pkg, "the file is passed over, as OLM does: %v", err).strict())
+		case object != nil:
+			out = append(out, manifestAt{at, "the file", object})
+		}
 	}
 	return out, true
 }
@@ -270,9 +341,7 @@ func (r *dirReader) dependencies() ([]Property, bool) {
 	var body struct {
 		Dependencies []Property `json:"dependencies"`
 	}
-	if !r.read(fileDependencies, &body) {
-		return nil, false
-	}
+	r.read(fileDependencies, &body)
 	var out []Property
 	for _, dep := range body.Dependencies {
 		switch dep.Type {
@@ -299,9 +368,7 @@ func (r *dirReader) extraProperties(csv *bundle.CSV) ([]Property, bool) {
 	var body struct {
 		Properties []Property `json:"properties"`
 	}
-	if !r.read(fileProperties, &body) {
-		return nil, false
-	}
+	r.read(fileProperties, &body)
 	out := body.Properties
 	if text := csv.Annotations["olm.properties"]; text != "" {
 		var more []Property

@@ -2,6 +2,7 @@ package catalog_test
 
 import (
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -103,13 +104,12 @@ func TestLeftOut(t *testing.T) {
 		says string
 	}{
 		{"no CSV", directory("2.0.0", "apiVersion: v1\nkind: Secret\nmetadata: {name: x}\n", channels("steady"), nil), "R-CAT-51", "0 ClusterServiceVersions"},
-		{"two CSVs", directory("2.0.0", csv, channels("steady"), files{"manifests/b.yaml": manifestCSV("x", "1.0.0", "")}), "R-CAT-51", "2 ClusterServiceVersions"},
-		{"broken manifest", directory("2.0.0", csv, channels("steady"), files{"manifests/b.yaml": "a: [\n"}), "R-CAT-51", "not YAML"},
-		{"no object", directory("2.0.0", csv, channels("steady"), files{"manifests/b.yaml": "a: b\n"}), "R-CAT-51", "lacks apiVersion"},
 		{"no channel", directory("2.0.0", csv, "", nil), "R-CAT-52", "names no channel"},
 		{"package name", tree(directory("2.0.0", csv, channels("steady"), nil), files{"buoy/2.0.0/metadata/annotations.yaml": "annotations:\n  operators.operatorframework.io.bundle.package.v1: A_B\n" + channels("steady")}), "R-CAT-20", "DNS-1123"},
 		{"no package", tree(directory("2.0.0", csv, channels("steady"), nil), files{"buoy/2.0.0/metadata/annotations.yaml": "annotations: {}\n"}), "R-CAT-55", "package.v1"},
 		{"other media type", directory("2.0.0", csv, channels("steady")+"  operators.operatorframework.io.bundle.mediatype.v1: helm+v3\n", nil), "R-CAT-55", "media type"},
+		{"broken CSV", directory("2.0.0", csv+"a: [\n", channels("steady"), nil), "R-CAT-51", "0 ClusterServiceVersions"},
+		{"an object without a name", directory("2.0.0", csv, channels("steady"), files{"manifests/b.yaml": "apiVersion: v1\nkind: Secret\n"}), "R-CAT-51", "metadata.name"},
 		{"broken annotations", tree(directory("2.0.0", csv, "", nil), files{"buoy/2.0.0/metadata/annotations.yaml": "a: [\n"}), "R-CAT-55", "not YAML"},
 		{"version", directory("2.0.0", manifestCSV("buoy.v2.0.0", "two", ""), channels("steady"), nil), "R-CAT-26", "no semantic version"},
 		{"dependency", directory("2.0.0", csv, channels("steady"), files{"metadata/dependencies.yaml": "dependencies: [{type: olm.package, value: {packageName: x, version: one}}]\n"}), "R-CAT-25", "range of versions"},
@@ -128,6 +128,67 @@ func TestLeftOut(t *testing.T) {
 		}
 		if !found {
 			t.Errorf("%s: want %s with %q, got:\n%s", c.name, c.rule, c.says, lines(got))
+		}
+	}
+}
+
+// TestLenientAsOLM goes through what authors get wrong and OLM takes all the same: the bundle is served, a warning names the
+// place, and who asks as an author is refused (R-CAT-51, R-CAT-52, R-CAT-55 … R-CAT-57).
+func TestLenientAsOLM(t *testing.T) {
+	t.Parallel()
+	csv := manifestCSV("buoy.v2.0.0", "2.0.0", "")
+	annotations := "annotations:\n  operators.operatorframework.io.bundle.package.v1: buoy\n" + channels("steady")
+	secret := "apiVersion: v1\nkind: Secret\nmetadata: {name: x}\n"
+	for name, c := range map[string]struct {
+		more  files // below buoy/2.0.0
+		place string
+		says  string
+		holds int // objects
+	}{
+		"a key twice":                {files{"manifests/csv.yaml": csv + "status: {a: 1}\nstatus: {}\n"}, "manifests/csv.yaml:9:1", "the last one counts", 1},
+		"a key twice, in another":    {files{"manifests/b.yaml": secret + "data:\n  a: b\n  a: c\n"}, "manifests/b.yaml:6:3", "the last one counts", 2},
+		"another CSV":                {files{"manifests/z.yaml": manifestCSV("x.v1.0.0", "1.0.0", "")}, "manifests/z.yaml", "another ClusterServiceVersion, x.v1.0.0", 1},
+		"a broken file":              {files{"manifests/b.yaml": "a: [\n"}, "manifests/b.yaml", "passed over, as OLM does", 1},
+		"a number that nobody holds": {files{"manifests/b.yaml": secret + "n: .inf\n"}, "manifests/b.yaml", "passed over, as OLM does", 1},
+		"prose":                      {files{"manifests/README.md": "# Buoy\n\nAn operator: for buoys.\n"}, "manifests/README.md", "no Kubernetes object", 1},
+		"no object":                  {files{"manifests/b.yaml": "a: b\n"}, "manifests/b.yaml", "no Kubernetes object", 1},
+		"several in a file":          {files{"manifests/b.yaml": secret + "---\n" + strings.Replace(secret, "x", "y", 1)}, "manifests/b.yaml:5:1", "more than one document", 2},
+		"an object again":            {files{"manifests/b.yaml": secret, "manifests/c.yaml": secret + "type: Opaque\n"}, "manifests/b.yaml", "comes again", 2},
+		"words of YAML 1.1":          {files{"manifests/b.yaml": secret + "x: {y: 1}\n"}, "manifests/b.yaml:1", "YAML 1.1", 2},
+		"annotations by content":     {files{"metadata/annotations.yaml": "", "metadata/bundle.yml": annotations}, "metadata/bundle.yml", "annotations.yaml", 1},
+		"annotations with a key twice": {
+			files{"metadata/annotations.yaml": strings.Replace(annotations, "annotations:\n", "annotations:\n  operators.operatorframework.io.bundle.package.v1: tide\n", 1)},
+			"metadata/annotations.yaml:3:3", "the last one counts", 1,
+		},
+		"broken dependencies": {files{"metadata/dependencies.yaml": "dependencies: [\n"}, "metadata/dependencies.yaml", "passed over, as OLM does", 1},
+		"odd dependencies":    {files{"metadata/dependencies.yaml": "dependencies: none\n"}, "metadata/dependencies.yaml", "passed over, as OLM does", 1},
+		"odd properties":      {files{"metadata/properties.yaml": "[]\n"}, "metadata/properties.yaml", "passed over, as OLM does", 1},
+		"no CRD":              {files{"manifests/csv.yaml": manifestCSV("buoy.v2.0.0", "2.0.0", "  customresourcedefinitions: {owned: [{name: buoys.sea.test, version: v1, kind: Buoy}]}\n")}, "", "owns CRDs that are not in its bundle", 1},
+	} {
+		in := directory("2.0.0", csv, channels("steady"), c.more)
+		for n, text := range in {
+			if text == "" {
+				delete(in, n)
+			}
+		}
+		var kept []catalog.Content
+		got, err := catalog.Load(in.fs(), catalog.Options{Workers: 1, Keep: func(k catalog.Content) error { kept = append(kept, k); return nil }})
+		if err != nil || got.Findings.Errors() > 0 || len(got.Packages) != 1 || len(got.Packages[0].Bundles) != 1 || got.Packages[0].Bundles[0].Name != "buoy.v2.0.0" {
+			t.Errorf("%s: not served: %v\n%s", name, err, lines(got))
+			continue
+		}
+		if n := strings.Count(string(kept[0].Canonical), `"kind":`) - strings.Count(string(kept[0].Canonical), `"kind":"Buoy"`); n != c.holds {
+			t.Errorf("%s: %d objects, want %d", name, n, c.holds)
+		}
+		where := strings.TrimSuffix("buoy/2.0.0/"+c.place, "/")
+		told := slices.ContainsFunc(got.Findings, func(f catalog.Finding) bool {
+			return f.Severity == catalog.SeverityWarning && strings.HasPrefix(f.Place(), where) && strings.Contains(f.Message, c.says)
+		})
+		if !told {
+			t.Errorf("%s: want %q at %s in\n%s", name, c.says, c.place, lines(got))
+		}
+		if got.Findings.Strict().Errors() == 0 {
+			t.Errorf("%s: who asks as an author is not refused", name)
 		}
 	}
 }

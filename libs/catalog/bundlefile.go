@@ -142,8 +142,10 @@ func (s *single) place(r *dirReader) bool {
 	if s == nil {
 		return true
 	}
-	a, ok := r.annotated()
-	return ok && r.locate(&r.manifestsDir, AnnotationManifests, a, path.Join(r.metadataDir, fileAnnotations))
+	before := len(r.findings)
+	a := r.annotated()
+	r.findings = r.findings[:before] // it is read once more, and then told
+	return r.locate(&r.manifestsDir, AnnotationManifests, a, path.Join(r.metadataDir, fileAnnotations))
 }
 
 // locate sets dir to the directory that an annotation names; file is where it stands.

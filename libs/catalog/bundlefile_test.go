@@ -63,7 +63,8 @@ func TestReadBundleLabels(t *testing.T) {
 		{"neither", files{"manifests/csv.yaml": csv}, nil, "", "annotations.yaml"},
 		{"a way out", files{"manifests/csv.yaml": csv}, map[string]string{annotation("package.v1"): "x", annotation("manifests.v1"): "../.."}, "", "no directory of the bundle"},
 		{"a way out of metadata", files{"manifests/csv.yaml": csv}, map[string]string{annotation("package.v1"): "x", annotation("metadata.v1"): "a/../../b"}, "", "no directory of the bundle"},
-		{"broken file", files{"manifests/csv.yaml": csv, "metadata/annotations.yaml": "a: ["}, map[string]string{annotation("package.v1"): "x"}, "", "not YAML"},
+		{"broken file", files{"manifests/csv.yaml": csv, "metadata/annotations.yaml": "a: ["}, map[string]string{annotation("package.v1"): "x"}, "x", ""},
+		{"broken file alone", files{"manifests/csv.yaml": csv, "metadata/annotations.yaml": "a: ["}, nil, "", "set the annotation"},
 	} {
 		b, findings := catalog.ReadBundle(c.in.fs(), c.labels, "")
 		err := findings.Err()
@@ -90,11 +91,10 @@ func TestReadBundleRefuses(t *testing.T) {
 		{"nothing", files{}, "R-CAT-51", "metadata/annotations.yaml"},
 		{"no manifests", annotations, "R-CAT-51", "manifests"},
 		{"no CSV", tree(annotations, files{"manifests/a.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: x}\n"}), "R-CAT-51", "."},
-		{"broken", tree(annotations, files{"manifests/a.yaml": "a: ["}), "R-CAT-51", "manifests/a.yaml"},
+		{"broken", tree(annotations, files{"manifests/a.yaml": "a: ["}), "R-CAT-51", "."},
 		{"version", tree(annotations, files{"manifests/a.yaml": manifestCSV("b", "one", "")}), "R-CAT-26", "."},
 		{"dependency", tree(annotations, files{"manifests/a.yaml": csv, "metadata/dependencies.yaml": "dependencies: [{type: olm.package, value: {packageName: x, version: one}}]"}), "R-CAT-25", "."},
 		{"rule of a constraint", tree(annotations, files{"manifests/a.yaml": csv, "metadata/dependencies.yaml": "dependencies: [{type: olm.constraint, value: {cel: {rule: size(properties)}}}]"}), "R-CAT-25", "."},
-		{"properties", tree(annotations, files{"manifests/a.yaml": csv, "metadata/properties.yaml": "[]"}), "R-CAT-55", "metadata/properties.yaml"},
 	} {
 		_, findings := catalog.ReadBundle(c.in.fs(), nil, "")
 		if findings.Errors() == 0 || findings[0].Rule != c.rule || findings[0].File != c.file {

@@ -238,7 +238,7 @@ type Content struct {
 
 // take turns manifests into content. Manifests that make no bundle leave the bundle without content,
 // which a warning says: it stays in the graph and cannot be installed (R-CAT-51, R-CAT-52).
-func (d *bundleDraft) take(manifests [][]byte, keep keeper) (*bundle.CSV, []Finding) {
+func (d *bundleDraft) take(manifests []manifestAt, keep keeper) (*bundle.CSV, []Finding) {
 	csv, findings := d.content(manifests, keep)
 	if csv != nil && d.bundle.Metadata == nil {
 		d.bundle.Metadata = metadataOf(*csv)
@@ -246,38 +246,72 @@ func (d *bundleDraft) take(manifests [][]byte, keep keeper) (*bundle.CSV, []Find
 	return csv, findings
 }
 
-// inline takes manifests as a document holds them, JSON or YAML.
-func (d *bundleDraft) inline(raw [][]byte, parser *docs.Parser, keep keeper) []Finding {
-	var manifests [][]byte
-	for i, r := range raw {
-		objects, err := parser.Objects(r, docLimits())
-		if err == nil && len(objects) == 0 {
-			err = errors.New("it is empty")
-		}
-		if err != nil {
-			return d.sick("R-CAT-51", errs.New(errs.Invalid, "manifest is neither YAML nor JSON that can be used: %v", err).At(fmt.Sprintf("/%d", i), ""))
-		}
-		manifests = append(manifests, objects...)
-	}
-	_, findings := d.take(manifests, keep)
-	return findings
+// manifestAt is one manifest of a bundle, as canonical JSON, where it stands, and what it is called there.
+type manifestAt struct {
+	place
+	what string
+	raw  []byte
 }
 
-func (d *bundleDraft) content(manifests [][]byte, keep keeper) (*bundle.CSV, []Finding) {
+// inline takes manifests as a document holds them, JSON or YAML.
+func (d *bundleDraft) inline(raw [][]byte, parser *docs.Parser, keep keeper) []Finding {
+	var manifests []manifestAt
+	var findings []Finding
+	for i, r := range raw {
+		what := fmt.Sprintf("manifest %d of bundle %q", i, d.bundle.Name)
+		object, notes, err := parser.Manifest(r, docLimits())
+		if err == nil && object == nil {
+			err = errors.New("it is empty")
+		}
+		for _, n := range notes {
+			findings = append(findings, d.tolerated("R-CAT-51", "%s, line %d: %s", what, n.Line, n.Text()))
+		}
+		switch {
+		case err == nil:
+			manifests = append(manifests, manifestAt{d.place, what, object})
+		case isLimit(err):
+			return d.sick("R-CAT-51", errs.New(errs.Invalid, "manifest is neither YAML nor JSON that can be used: %v", err).At(fmt.Sprintf("/%d", i), ""))
+		default:
+			findings = append(findings, d.tolerated("R-CAT-51", "%s is passed over, as OLM does: it is neither YAML nor JSON that can be used: %v", what, err))
+		}
+	}
+	_, more := d.take(manifests, keep)
+	return append(findings, more...)
+}
+
+// tolerated tells of what is wrong with the bundle and OLM takes all the same.
+func (d *bundleDraft) tolerated(rule, format string, args ...any) Finding {
+	return d.finding(SeverityWarning, rule, d.pkg, format, args...).strict()
+}
+
+func isLimit(err error) bool {
+	e, ok := errors.AsType[*docs.Error](err)
+	return !ok || e.IsLimit()
+}
+
+func (d *bundleDraft) content(manifests []manifestAt, keep keeper) (*bundle.CSV, []Finding) {
 	d.embedded = true
-	objects, err := bundle.Gather(manifests)
+	raw := make([][]byte, len(manifests))
+	for i, m := range manifests {
+		raw[i] = m.raw
+	}
+	objects, passed, err := bundle.Gather(raw)
 	if err != nil {
 		return nil, d.sick("R-CAT-51", err)
+	}
+	var findings []Finding
+	for _, p := range passed {
+		m := manifests[p.Manifest]
+		findings = append(findings, m.finding(SeverityWarning, "R-CAT-51", d.pkg, "%s is passed over, as OLM does: %s", m.what, p.Message).strict())
 	}
 	csv, err := theCSV(objects)
 	if err != nil {
-		return nil, d.sick("R-CAT-51", err)
+		return nil, append(findings, d.sick("R-CAT-51", err)...)
 	}
 	canonical, dg := bundle.Join(objects)
-	var findings []Finding
 	if missing := missingCRDs(objects, csv); len(missing) > 0 {
 		findings = append(findings, d.finding(SeverityWarning, "R-CAT-52", d.pkg,
-			"the CSV %s owns CRDs that are not in its bundle: %s; add their manifests", csv.Name, strings.Join(missing, ", ")))
+			"the CSV %s owns CRDs that are not in its bundle: %s; add their manifests", csv.Name, strings.Join(missing, ", ")).strict())
 	}
 	name := d.bundle.Name
 	if name == "" {
@@ -311,7 +345,7 @@ func (d *bundleDraft) sick(rule string, err error) []Finding {
 		where = fmt.Sprintf(" (manifest %s)", strings.TrimPrefix(e.Field, "/"))
 	}
 	return []Finding{d.finding(SeverityWarning, rule, d.pkg,
-		"the manifests of bundle %q cannot be used%s, so that it cannot be installed: %v", d.bundle.Name, where, err)}
+		"the manifests of bundle %q cannot be used%s, so that it cannot be installed: %v", d.bundle.Name, where, err).strict()}
 }
 
 func asErr(err error) *errs.Error {

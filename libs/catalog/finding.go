@@ -37,6 +37,8 @@ type Finding struct {
 	Package  string   `json:"package,omitempty"`
 	Message  string   `json:"message"`
 
+	forAuthors bool // an error where authors ask (Strict), since who installs is served all the same, or without the bundle
+
 	spot  string // of a value inside the document: see place.in
 	scope string // what the finding makes unreliable, where that is more than the file: a directory, or scopeAll
 }
@@ -91,6 +93,25 @@ func (f Findings) Err() error {
 		more = fmt.Sprintf(" (and %d more errors)", n-1)
 	}
 	return errs.New(errs.Invalid, "%s%s", f[0], more).At(f[0].Place(), f[0].Rule)
+}
+
+// strict marks a warning that is an error where authors ask.
+func (f Finding) strict() Finding {
+	f.forAuthors = true
+	return f
+}
+
+// Strict returns the findings as authors are told of them: what is served to those who install as OLM takes it, and what
+// leaves a bundle out, is an error. Findings that a Memory kept are as they were.
+func (f Findings) Strict() Findings {
+	out := slices.Clone(f)
+	for i := range out {
+		if out[i].forAuthors {
+			out[i].Severity = SeverityError
+		}
+	}
+	out.sort()
+	return out
 }
 
 func (f Findings) sort() {

@@ -20,7 +20,7 @@ type Memory interface {
 }
 
 // decoderVersion is part of every key: raise it with any change of what bundles are decoded to.
-const decoderVersion = "3\n"
+const decoderVersion = "4\n"
 
 // memorable is from how many bytes on a document is worth remembering: below, decoding costs no more
 // than asking. Documents without manifests are decoded faster than any memory could be.

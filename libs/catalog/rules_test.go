@@ -464,9 +464,10 @@ func TestBundleObjects(t *testing.T) {
 		t.Errorf("bundle %+v", b)
 	}
 	for name, text := range map[string]string{
-		"error R-CAT-25":   another("buoy.v1.0.0", "1.0.0", "{type: olm.bundle.object, value: {}}"),
-		"warning R-CAT-51": another("buoy.v1.0.0", "1.0.0", object(csv), object(csv+"# other\n"), object(manifestCSV("second.v1", "1.0.0", ""))),
-		"warning R-CAT-52": another("buoy.v1.0.0", "1.0.0", object(csv)),
+		"error R-CAT-25":                     another("buoy.v1.0.0", "1.0.0", "{type: olm.bundle.object, value: {}}"),
+		"warning R-CAT-51, warning R-CAT-52": another("buoy.v1.0.0", "1.0.0", object(csv), object(csv+"# other\n"), object(manifestCSV("second.v1", "1.0.0", ""))),
+		"warning R-CAT-51":                   another("buoy.v1.0.0", "1.0.0", object(crd)),
+		"warning R-CAT-52":                   another("buoy.v1.0.0", "1.0.0", object(csv)),
 	} {
 		c := load(t, files{"a": pkg + channel + text})
 		if got := strings.Join(rulesOf(c), ", "); got != name {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
@@ -189,7 +190,22 @@ func (w *walker) isBundle(dir string) bool {
 		return false
 	}
 	st, err = fs.Stat(w.fs, path.Join(dir, dirMetadata, fileAnnotations))
-	return err == nil && !st.IsDir()
+	return err == nil && !st.IsDir() || err != nil && w.annotatedElsewhere(path.Join(dir, dirMetadata))
+}
+
+// annotatedElsewhere reports a directory of metadata whose annotations stand in a file of another name.
+func (w *walker) annotatedElsewhere(dir string) bool {
+	entries, err := fs.ReadDir(w.fs, dir)
+	if err != nil || len(entries) > MaxBundleFiles {
+		return false
+	}
+	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
+		if !unusual(e) {
+			return false
+		}
+		data, err := readFile(w.fs, path.Join(dir, e.Name()), maxMetadataBytes)
+		return err == nil && bytes.Contains(data, []byte(AnnotationPackage))
+	})
 }
 
 // file adds a regular file. A link to a file inside the root counts as that file; a link to a

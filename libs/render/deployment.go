@@ -3,6 +3,7 @@ package render
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -19,13 +20,16 @@ func (r *renderer) deployments() error {
 		return errs.New(errs.Invalid, "%s: install strategy %q is unknown, want %q", r.csv.Name, s, bundle.StrategyDeployment).
 			At("/spec/install/strategy", "R-CSV-2")
 	}
-	seen := map[string]bool{}
+	seen := map[string]bundle.Deployment{}
 	for i, d := range r.csv.Spec.Install.Spec.Deployments {
-		if seen[d.Name] {
-			return errs.New(errs.Invalid, "%s: deployment %s is declared twice", r.csv.Name, d.Name).
+		if before, ok := seen[d.Name]; ok {
+			if reflect.DeepEqual(before, d) { // the manifest is canonical, so equal ones are equal bytes
+				continue
+			}
+			return errs.New(errs.Invalid, "%s: deployment %s is declared twice, differently: OLM would write one over the other for ever", r.csv.Name, d.Name).
 				At(fmt.Sprintf("/spec/install/spec/deployments/%d", i), "R-CSV-20")
 		}
-		seen[d.Name] = true
+		seen[d.Name] = d
 		if err := r.deployment(d); err != nil {
 			return err
 		}

@@ -93,10 +93,11 @@ func (r *renderer) alongside() map[string]string {
 	return map[string]string{AnnotationInstalledAlongside + hash(apiHashLength, owner): owner}
 }
 
-// reservedName reports a name under which Kubernetes, or Chandler, keeps objects of its own that concern a whole cluster.
+// reservedName reports a name under which Chandler keeps objects of its own that concern a whole cluster. Kubernetes has names
+// of its own, too, which begin with system: or system-: of these the API server decides, and what it keeps there itself is in
+// the way as anybody else's object is.
 func reservedName(name string) bool {
-	return strings.HasPrefix(name, "system:") || strings.HasPrefix(name, "system-") || strings.HasPrefix(name, "chandler-") ||
-		strings.HasPrefix(name, "chandler:")
+	return strings.HasPrefix(name, "chandler-") || strings.HasPrefix(name, "chandler:")
 }
 
 // ownWords begin the labels and annotations that say who owns an object and how it was installed.

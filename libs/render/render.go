@@ -3,6 +3,7 @@ package render
 import (
 	"encoding/json"
 	"maps"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -178,7 +179,7 @@ func (r *renderer) optional() error {
 			continue
 		}
 		if scope == clusterScoped && reservedName(o.Name) {
-			return errs.New(errs.Invalid, "%s: %s has a name that is reserved for Kubernetes and Chandler; rename it", r.csv.Name, o).
+			return errs.New(errs.Invalid, "%s: %s has a name that is reserved for Chandler; rename it", r.csv.Name, o).
 				At("/metadata/name", "reserved-name")
 		}
 		body, err := decode(o.Raw)
@@ -192,6 +193,8 @@ func (r *renderer) optional() error {
 		} else {
 			set(child(body, "metadata"), "annotations", r.alongside())
 		}
+		// Of objects that differ in their namespace alone the last one stays: OLM writes one over the other.
+		r.out = slices.DeleteFunc(r.out, func(have Object) bool { return have.GVK == gvk && have.Namespace == namespace && have.Name == o.Name })
 		r.add(gvk, namespace, o.Name, body)
 	}
 	return nil

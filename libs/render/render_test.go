@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -204,7 +205,7 @@ func TestRefusals(t *testing.T) {
 		rule      string
 	}{
 		"strategy":          {[]string{csv("helm", "[]")}, "", "R-CSV-2"},
-		"deployment twice":  {[]string{csv("deployment", `[{"name":"a","spec":{}},{"name":"a","spec":{}}]`)}, "", "R-CSV-20"},
+		"deployment twice":  {[]string{csv("deployment", `[{"name":"a","spec":{}},{"name":"a","spec":{"replicas":2}}]`)}, "", "R-CSV-20"},
 		"deployment type":   {[]string{csv("deployment", `[{"name":"a","spec":{"replicas":"many"}}]`)}, "", "R-CSV-20"},
 		"kind":              {[]string{csv("deployment", "[]"), `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"}}`}, "", "R-CAT-53"},
 		"of the platform":   {[]string{csv("deployment", "[]"), `{"apiVersion":"cloudcredential.openshift.io/v1","kind":"CredentialsRequest","metadata":{"name":"p"}}`}, "", "R-CAT-53"}, // R-TOK-5
@@ -228,6 +229,39 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("got %v (%s), want rule %s", err, errs.KindOf(err), c.rule)
 			}
 		})
+	}
+}
+
+// TestRenderedAsOLM: what OLM installs is rendered, and each object once (R-CSV-20, R-CAT-53).
+func TestRenderedAsOLM(t *testing.T) {
+	t.Parallel()
+	const csv = `{"apiVersion":"operators.coreos.com/v1alpha1","kind":"ClusterServiceVersion","metadata":{"name":"a.v1"},"spec":{"install":{"strategy":"deployment","spec":{"deployments":[%s]}}}}`
+	for name, c := range map[string]struct {
+		manifests []string
+		object    string
+	}{
+		"equal deployments":        {[]string{fmt.Sprintf(csv, `{"name":"a","spec":{}},{"name":"a","spec":{}}`)}, "Deployment ops/a"},
+		"a name of the system":     {[]string{fmt.Sprintf(csv, ""), `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"system:metrics-server"}}`}, "ClusterRole system:metrics-server"},
+		"other namespaces":         {[]string{fmt.Sprintf(csv, ""), `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c","namespace":"x"}}`, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c","namespace":"y"},"data":{"a":"b"}}`}, "ConfigMap ops/c"},
+		"a group of the community": {[]string{fmt.Sprintf(csv, ""), `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"apps.charts.helm.k8s.io"}}`}, "CustomResourceDefinition apps.charts.helm.k8s.io"},
+	} {
+		var raw [][]byte
+		for _, m := range c.manifests {
+			raw = append(raw, []byte(m))
+		}
+		content, err := bundle.FromManifests(raw)
+		fatal(t, err)
+		objects, err := render.Render(render.Input{Content: content, Namespace: "ops"})
+		fatal(t, err)
+		n := 0
+		for _, o := range objects {
+			if o.String() == c.object {
+				n++
+			}
+		}
+		if n != 1 {
+			t.Errorf("%s: %s is there %d times in %v", name, c.object, n, objects)
+		}
 	}
 }
 

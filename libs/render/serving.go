@@ -112,6 +112,9 @@ func callees(csv bundle.CSV, namespace string) ([]called, error) {
 		if spec.Selector != nil {
 			c.selector = spec.Selector.MatchLabels
 		}
+		if len(c.selector) == 0 { // a Service selects by labels alone: by those that all pods of the Deployment bear
+			c.selector = spec.Template.Labels
+		}
 		service := ServiceName(d.Name)
 		host := service + "." + namespace
 		c.Serving = Serving{Deployment: d.Name, Service: service, Secret: SecretName(service), Hosts: []string{host, host + ".svc", host + ".svc.cluster.local"}}
@@ -195,7 +198,7 @@ func (r *renderer) services() error {
 
 func (r *renderer) service(c called) error {
 	if len(c.selector) == 0 {
-		return errs.New(errs.Invalid, "%s: deployment %s serves webhooks or APIs but selects its pods by no matchLabels, which a Service needs",
+		return errs.New(errs.Invalid, "%s: deployment %s serves webhooks or APIs, but its pods bear no labels, by which a Service could find them",
 			r.csv.Name, c.Deployment).At("/spec/install/spec/deployments", "R-CSV-40")
 	}
 	var ports []any

@@ -1,6 +1,7 @@
 package render_test
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -111,11 +112,8 @@ func TestServingRefusals(t *testing.T) {
 		"target":                  {[]string{"targetPort: convert", "targetPort: [1]"}, "R-CSV-42", "neither a number nor a name"},
 		"deployment of a webhook": {[]string{"deploymentName: buoy-controller", "deploymentName: nobody"}, "R-CSV-42", `deployment "nobody"`},
 		"deployment of an API":    {[]string{"deploymentName: buoy.server", "deploymentName: nobody"}, "R-CSV-40", `deployment "nobody"`},
-		"no selector":             {[]string{"selector: {matchLabels: {app: buoy}}", "selector: {matchExpressions: [{key: app, operator: Exists}]}"}, "R-CSV-40", "no matchLabels"},
 		"modes of a converter":    {[]string{"{type: OwnNamespace, supported: false}", "{type: OwnNamespace, supported: true}"}, "R-CSV-46", "AllNamespaces must be the one supported install mode"},
-		"converts nothing":        {[]string{"conversionCRDs: [buoys.sea.test]", "conversionCRDs: []"}, "R-CSV-46", "names no CRD"},
 		"converts another's":      {[]string{"conversionCRDs: [buoys.sea.test]", "conversionCRDs: [tides.sea.test]"}, "R-CSV-46", "no CRD that the operator owns"},
-		"converts twice":          {[]string{"conversionCRDs: [buoys.sea.test]", "conversionCRDs: [buoys.sea.test, buoys.sea.test]"}, "R-CSV-46", "two webhooks"},
 		"CRD not brought":         {[]string{"metadata: {name: buoys.sea.test}", "metadata: {name: gulls.sea.test}"}, "R-CSV-46", "does not bring"},
 		"unknown fields kept":     {[]string{"  scope: Namespaced", "  preserveUnknownFields: true\n  scope: Namespaced"}, "R-CSV-46", "preserveUnknownFields must be false"},
 	} {
@@ -126,5 +124,28 @@ func TestServingRefusals(t *testing.T) {
 				t.Errorf("got %v (%s), want %q by rule %s", err, errs.KindOf(err), c.want, c.rule)
 			}
 		})
+	}
+}
+
+// TestServingAsOLM: what OLM takes is taken (R-CSV-40, R-CSV-42, R-CSV-46).
+func TestServingAsOLM(t *testing.T) {
+	t.Parallel()
+	for name, replace := range map[string][]string{
+		"a selector without matchLabels": {"selector: {matchLabels: {app: buoy}}", "selector: {matchExpressions: [{key: app, operator: Exists}]}"},
+		"a converter of nothing":         {"conversionCRDs: [buoys.sea.test]", "conversionCRDs: []"},
+		"a CRD that is converted twice":  {"conversionCRDs: [buoys.sea.test]", "conversionCRDs: [buoys.sea.test, buoys.sea.test]"},
+	} {
+		objects, err := render.Render(render.Input{Content: served(t, replace...), Namespace: "ops"})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		for _, o := range objects {
+			if o.GVK.Kind != "Service" {
+				continue
+			}
+			if spec, ok := o.Body["spec"].(map[string]any); !ok || len(fmt.Sprint(spec["selector"])) <= len("map[]") {
+				t.Errorf("%s: %s selects no pods: %v", name, o, o.Body)
+			}
+		}
 	}
 }

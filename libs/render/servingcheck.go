@@ -26,7 +26,7 @@ func checkServing(csv bundle.CSV, webhooks []bundle.WebhookDescription) error {
 	refuse := func(place, rule, format string, args ...any) error {
 		return errs.New(errs.Invalid, csv.Name+": "+format, args...).At(place, rule)
 	}
-	names, converted := map[string]bool{}, map[string]bool{}
+	names := map[string]bool{}
 	for i, w := range webhooks {
 		place := fmt.Sprintf("/spec/webhookdefinitions/%d", i)
 		switch {
@@ -41,7 +41,7 @@ func checkServing(csv bundle.CSV, webhooks []bundle.WebhookDescription) error {
 		case bundle.ValidatingWebhook, bundle.MutatingWebhook:
 			err = checkAdmission(w, place, refuse)
 		case bundle.ConversionWebhook:
-			err = checkConversion(csv, w, place, converted, refuse)
+			err = checkConversion(csv, w, place, refuse)
 		default:
 			err = refuse(place+"/type", "R-CSV-42", "webhook %s has type %q, want %s, %s or %s", w.GenerateName, w.Type, bundle.ValidatingWebhook, bundle.MutatingWebhook, bundle.ConversionWebhook)
 		}
@@ -90,8 +90,9 @@ func isWebhookConfiguration(resource string) bool {
 	return slices.Contains([]string{"*", "mutatingwebhookconfigurations", "validatingwebhookconfigurations"}, resource)
 }
 
-// checkConversion is R-CSV-46: CRDs are the whole cluster's, so their converter must be, too.
-func checkConversion(csv bundle.CSV, w bundle.WebhookDescription, place string, converted map[string]bool, refuse refusal) error {
+// checkConversion is R-CSV-46: CRDs are the whole cluster's, so their converter must be, too. Of two webhooks that convert one
+// CRD the last one does, as in OLM; one that names no CRD converts nothing.
+func checkConversion(csv bundle.CSV, w bundle.WebhookDescription, place string, refuse refusal) error {
 	only := slices.ContainsFunc(csv.Spec.InstallModes, func(m bundle.InstallMode) bool { return m.Type == ModeAll && m.Supported })
 	for _, m := range csv.Spec.InstallModes {
 		only = only && m.Supported == (m.Type == ModeAll)
@@ -99,18 +100,11 @@ func checkConversion(csv bundle.CSV, w bundle.WebhookDescription, place string, 
 	if !only {
 		return refuse("/spec/installModes", "R-CSV-46", "webhook %s converts CRDs, so %s must be the one supported install mode", w.GenerateName, ModeAll)
 	}
-	if len(w.ConversionCRDs) == 0 {
-		return refuse(place+"/conversionCRDs", "R-CSV-46", "webhook %s names no CRD that it converts", w.GenerateName)
-	}
 	for i, crd := range w.ConversionCRDs {
 		at := fmt.Sprintf("%s/conversionCRDs/%d", place, i)
 		if !slices.ContainsFunc(csv.Spec.CRDs.Owned, func(d bundle.CRDDescription) bool { return d.Name == crd }) {
 			return refuse(at, "R-CSV-46", "webhook %s converts %s, which is no CRD that the operator owns", w.GenerateName, crd)
 		}
-		if converted[crd] {
-			return refuse(at, "R-CSV-46", "%s is converted by two webhooks", crd)
-		}
-		converted[crd] = true
 	}
 	return nil
 }

@@ -45,7 +45,9 @@ func (t *tool) validateCommand() *cobra.Command {
 		Use:   "validate REF",
 		Short: "Say all that is wrong with a catalog, where, and how to mend it",
 		Long: `Says all that is wrong with a catalog, or with one bundle: the place, the rule, and how to mend it. Errors
-keep a catalog from being served; warnings are served without the part that they name.
+keep a catalog from being served; warnings are served without the part that they name. What Chandler takes from published
+catalogs because OLM takes it, such as a key that occurs twice, and what leaves a bundle out, is an error here: --lenient makes
+it the warning that it is where users install.
 
 The exit status is 0 where nothing forbids to serve the catalog, 1 where something does, and 2 where it
 cannot be read at all.
@@ -73,7 +75,7 @@ cannot be read at all.
 		},
 	}
 	c.Flags().StringVarP(&format, "output", "o", formatText, "text, json or yaml")
-	c.Flags().BoolVar(&lenient, "lenient", false, "pass where every error belongs to packages that can be left out, and say which")
+	c.Flags().BoolVar(&lenient, "lenient", false, "pass where every error belongs to packages that can be left out, and say which; read bundles as where users install")
 	c.Flags().BoolVar(&withLint, "lint", false, "look into bundle directories as well, as chandler catalog lint does")
 	t.sourceFlags(c)
 	return c
@@ -84,6 +86,9 @@ func (t *tool) validate(ctx context.Context, r *tree, lenient, withLint bool) (v
 	var err error
 	if r.bundle() {
 		b, findings := catalog.ReadBundle(r.fs, r.labels, r.image)
+		if !lenient {
+			findings = findings.Strict()
+		}
 		if v.Findings = append(v.Findings, findings...); b.Package != "" {
 			v.Packages, v.Bundles = 1, 1
 		}
@@ -94,11 +99,16 @@ func (t *tool) validate(ctx context.Context, r *tree, lenient, withLint bool) (v
 			return v, lerr
 		}
 		v.Findings, v.Quarantined = append(v.Findings, c.Findings...), c.Quarantined
+		if !lenient {
+			v.Findings = v.Findings.Strict()
+		}
 		v.Packages = len(c.Packages)
 		for _, p := range c.Packages {
 			v.Bundles += len(p.Bundles)
 		}
-		err = c.Err()
+		if err = c.Err(); err == nil && !lenient {
+			err = v.Findings.Err()
+		}
 	}
 	if withLint {
 		more, lerr := lintAll(ctx, r, lint.Options{})

@@ -63,6 +63,9 @@ func (b *Builder) Tree() *Tree { return &b.tree }
 // Err is the limit that was met, nil for none. Nothing may be added after it.
 func (b *Builder) Err() *Error { return b.err }
 
+// Doubt notes that the document holds what another reader of its format may take for something else.
+func (b *Builder) Doubt() { b.tree.doubtful = true }
+
 func (b *Builder) fail(line, column int, limit, format string, args ...any) bool {
 	if b.err == nil {
 		b.err = &Error{Line: line, Column: column, Limit: limit, Message: fmt.Sprintf(format, args...)}

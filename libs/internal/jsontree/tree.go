@@ -36,9 +36,10 @@ const (
 
 // Tree is one document. The zero Tree holds nothing.
 type Tree struct {
-	json   []byte
-	nodes  []node
-	faults []*Error
+	json     []byte
+	nodes    []node
+	faults   []*Error
+	doubtful bool
 }
 
 // node is one value or one key. A container is followed by what it holds, a key by its value.
@@ -67,6 +68,11 @@ func (e *Error) Text() string {
 	return e.Message + " (limit " + e.Limit + ")"
 }
 
+// IsLimit reports a bound that was met, rather than a document that is not well formed, or a fault.
+func (e *Error) IsLimit() bool {
+	return e.Limit != "" && e.Limit != LimitKeys && e.Limit != LimitNumbers
+}
+
 // The names of what a document that can be read may break all the same.
 const (
 	LimitKeys    = "duplicate-key"
@@ -76,6 +82,9 @@ const (
 // Faults are keys that occur twice and numbers that no reader holds. The rest of the document can be
 // looked at, so that a finding can tell what it belongs to; it must not be used.
 func (t *Tree) Faults() []*Error { return t.faults }
+
+// Doubtful reports what Builder.Doubt noted.
+func (t *Tree) Doubtful() bool { return t.doubtful }
 
 // Root is the whole document, the zero Value where there is none.
 func (t *Tree) Root() Value {

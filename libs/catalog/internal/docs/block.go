@@ -327,6 +327,8 @@ func (y *blockReader) addKey() bool {
 		text = quoted
 	case string(text) == "<<":
 		return false
+	case ambiguous(string(text), true):
+		y.b.Doubt()
 	}
 	y.b.Key(text, line, column)
 	y.pos = behind

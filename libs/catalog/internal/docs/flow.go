@@ -64,6 +64,9 @@ func (y *blockReader) flowKey() bool {
 	if !ok || !quoted && string(text) == "<<" || y.pos-from > maxKey {
 		return false
 	}
+	if !quoted && ambiguous(string(text), true) {
+		y.b.Doubt()
+	}
 	y.b.Key(text, line, column)
 	y.pos = y.skipSpaces(y.pos)
 	if y.peek(y.pos) != ':' || !quoted && y.peek(y.pos+1) != ' ' {

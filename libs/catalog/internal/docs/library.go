@@ -188,6 +188,9 @@ func (w *writer) value(n *yaml.Node) bool {
 		}
 		return w.b.End()
 	default:
+		if n.Style == 0 && ambiguous(n.Value, false) {
+			w.b.Doubt()
+		}
 		return w.scalar(n)
 	}
 }
@@ -209,8 +212,11 @@ func (w *writer) mapping(n *yaml.Node) bool {
 			return false
 		}
 	}
-	if len(merges) > 0 && !w.addMerges(n, merges) {
-		return false
+	if len(merges) > 0 {
+		w.b.Doubt() // readers do not agree on which of two equal keys wins
+		if !w.addMerges(n, merges) {
+			return false
+		}
 	}
 	return w.b.End()
 }
@@ -226,6 +232,9 @@ func (w *writer) pair(k, v *yaml.Node) bool {
 	}
 	if name.Style&yaml.TaggedStyle != 0 && !w.allowed(name) {
 		return false
+	}
+	if name.Style == 0 && ambiguous(name.Value, true) {
+		w.b.Doubt()
 	}
 	w.b.Key([]byte(name.Value), k.Line, k.Column)
 	return w.value(v)

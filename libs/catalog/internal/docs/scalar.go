@@ -98,6 +98,9 @@ func (y *blockReader) addPlain(text []byte, line, column int) bool {
 	case string(text) == "false":
 		return y.b.Bool(false, line, column)
 	}
+	if ambiguous(string(text), false) {
+		y.b.Doubt()
+	}
 	w := writer{b: y.b}
 	return w.scalar(&yaml.Node{Kind: yaml.ScalarNode, Value: string(text), Line: line, Column: column})
 }

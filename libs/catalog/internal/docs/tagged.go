@@ -52,6 +52,25 @@ var booleans = func() map[string]bool {
 	return out
 }()
 
+// ambiguous reports a plain scalar that YAML 1.1, by which Kubernetes reads, takes for something else than this package does:
+// the words y and n, and keys that are no strings there.
+func ambiguous(text string, key bool) bool {
+	if len(text) == 0 || len(text) > longestWord && !key {
+		return false
+	}
+	if !key {
+		return text == "y" || text == "n" || text == "Y" || text == "N"
+	}
+	switch c := text[0]; {
+	case c >= '0' && c <= '9', c == '-', c == '+', c == '.', c == '~':
+		return true
+	case len(text) > longestWord:
+		return false
+	}
+	_, word := booleans[text]
+	return word || strings.EqualFold(text, "null")
+}
+
 // allowed reports whether a scalar is what its tag says; where it is not, the library's readers of values
 // refuse the document, too.
 func (w *writer) allowed(n *yaml.Node) bool {
