@@ -9,6 +9,7 @@ cd "$(dirname "$0")/.."
 generated=(
   docs/events.md
   docs/asyncapi.yaml
+  docs/rules.md
   libs/registryapi
   migrations/schema.sql
   services/gateway/openapi.yaml
@@ -35,6 +36,9 @@ step "libs/registryapi"
 
 step "docs/events.md, docs/asyncapi.yaml"
 go run ./libs/events/cmd/gendocs
+
+step "docs/rules.md"
+go run ./libs/rules/cmd/gendocs -o docs/rules.md
 
 step "migrations/schema.sql"
 go run ./libs/migrate/cmd/dumpschema -o migrations/schema.sql

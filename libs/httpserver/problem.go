@@ -28,6 +28,7 @@ type ProblemItem struct {
 	Location string `json:"location,omitempty"` // JSON pointer, parameter or file:line
 	Message  string `json:"message"`
 	Rule     string `json:"rule,omitempty"`
+	Help     string `json:"help,omitempty" doc:"Where the API explains the rule"`
 }
 
 // Status is the HTTP status of a kind. This is the only such table.

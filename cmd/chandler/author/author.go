@@ -138,6 +138,7 @@ const maxTold = 20
 // tell shows findings beside a result. It returns an error of status 1 where one of them is an error.
 func (t *tool) tell(findings catalog.Findings) error {
 	told := 0
+	var shown catalog.Findings
 	for _, f := range findings {
 		if f.Severity == catalog.SeverityInfo {
 			continue
@@ -145,10 +146,14 @@ func (t *tool) tell(findings catalog.Findings) error {
 		told++
 		if told <= maxTold {
 			t.note("%s", f)
+			shown = append(shown, f)
 		}
 	}
 	if told > maxTold {
 		t.note("and %s; chandler catalog validate shows all", count(told-maxTold, "more finding"))
+	}
+	if hint := ruleHint(shown); hint != "" {
+		t.note("%s", hint)
 	}
 	if n := findings.Errors(); n > 0 {
 		return &ExitError{exitFindings, fmt.Errorf("%s in the catalog", count(n, "error"))}

@@ -7,12 +7,14 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
 	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/catalog/lint"
+	"github.com/chandler-fleet/chandler/libs/rules"
 )
 
 // Formats of results that are no documents.
@@ -169,6 +171,15 @@ func lintOne(fsys fs.FS, dir string, o lint.Options) (catalog.Findings, error) {
 	return findings, nil
 }
 
+// ruleHint says how the rules are explained that findings name, "" where there are none.
+func ruleHint(findings catalog.Findings) string {
+	named := make([]string, len(findings))
+	for i, f := range findings {
+		named[i] = f.Rule
+	}
+	return rules.Hint(strings.Join(named, " "))
+}
+
 func (v verdict) write(w io.Writer, format string) error {
 	if format != formatText {
 		return writeValue(w, format, v)
@@ -188,6 +199,9 @@ func (v verdict) write(w io.Writer, format string) error {
 		word = "failed"
 	}
 	_, err := fmt.Fprintf(w, "%s: %s, %s, %s, %s\n", word, count(v.Packages, "package"), count(v.Bundles, "bundle"), count(v.Errors, "error"), count(v.Warnings, "warning"))
+	if hint := ruleHint(v.Findings); err == nil && hint != "" {
+		_, err = fmt.Fprintln(w, hint)
+	}
 	return err
 }
 
@@ -263,6 +277,9 @@ func (t *tool) lint(ctx context.Context, r *tree, o lint.Options, format string)
 			}
 		}
 		t.note("%s", count(len(findings), "finding"))
+		if hint := ruleHint(findings); hint != "" {
+			t.note("%s", hint)
+		}
 	}
 	if !v.Passed {
 		return &ExitError{Code: exitFindings}

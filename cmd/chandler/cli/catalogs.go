@@ -226,7 +226,14 @@ func (a *app) findingsCommand() *cobra.Command {
 			return err
 		}
 		columns := []column{{name: "Severity"}, {name: "Rule"}, {name: "Package"}, {name: "Place"}, {name: "Message"}}
-		return a.show(o, resource{names: []string{"finding", "findings"}, columns: columns}, items, false)
+		if err := a.show(o, resource{names: []string{"finding", "findings"}, columns: columns}, items, false); err != nil || o.machine() {
+			return err
+		}
+		named := make([]string, len(list))
+		for i, f := range list {
+			named[i] = f.Rule
+		}
+		return a.hint(named)
 	})
 	o.flags(c)
 	c.Flags().StringVar(&variant, "variant", "", "Kubernetes minor version of a templated catalog")

@@ -15,6 +15,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/cmd/chandler/client"
 	"github.com/chandler-fleet/chandler/cmd/chandler/conformance"
+	"github.com/chandler-fleet/chandler/libs/rules"
 )
 
 // Streams is what the command line takes from its process.
@@ -59,6 +60,9 @@ func Main(ctx context.Context, s Streams, args []string) int {
 	if text := err.Error(); text != "" { // a command that has said all has none
 		// A terminal that is gone cannot be told; the status still tells.
 		_, _ = fmt.Fprintln(s.Err, "error:", text)
+		if hint := rules.Hint(text); hint != "" {
+			_, _ = fmt.Fprintln(s.Err, hint)
+		}
 	}
 	return exitStatus(err)
 }
@@ -94,7 +98,7 @@ chandler help exit-codes says what the exit statuses mean.`,
 			root.AddCommand(c)
 		}
 	}
-	add(groupUse, a.getCommand(), a.describeCommand(), a.applyCommand(), a.deleteCommand(), a.uninstallCommand(), a.approveCommand(), a.rejectCommand(), a.rollbackCommand(), a.eventsCommand(), a.explainCommand(), a.whyCommand(), a.planCommand(), a.shadowCommand())
+	add(groupUse, a.getCommand(), a.describeCommand(), a.applyCommand(), a.deleteCommand(), a.uninstallCommand(), a.approveCommand(), a.rejectCommand(), a.rollbackCommand(), a.eventsCommand(), a.explainCommand(), a.whyCommand(), a.planCommand(), a.shadowCommand(), a.rulesCommand())
 	add(groupFleet, a.clusterCommand(), a.catalogCommand(), a.packagesRootCommand())
 	add(groupOffline, conformance.Commands(conformance.Env{In: a.In, Out: a.Out})...)
 	add(groupRun, a.devCommand(), a.keysCommand(), a.tokenCommand(), a.migrateCommand(), a.busCommand(), a.effectsCommand(), a.logCommand(), a.versionCommand())

@@ -212,7 +212,7 @@ func (b *bench) cluster(name string) {
 type problem struct {
 	Type, Title, Detail, Kind, Instance string
 	Status                              int
-	Errors                              []struct{ Location, Message, Rule string }
+	Errors                              []struct{ Location, Message, Rule, Help string }
 }
 
 func (p problem) String() string { return fmt.Sprintf("%d %s %v", p.Status, p.Detail, p.Errors) }

@@ -130,6 +130,7 @@ func New(d Deps) *API {
 		a.events()
 		a.effects()
 		a.tokens()
+		a.rules()
 		a.tidy()
 		r.Get("/openapi.json", a.document(json.Marshal, "application/json"))
 		r.Get("/openapi.yaml", a.document(func(any) ([]byte, error) { return a.OpenAPI() }, "application/yaml"))

@@ -68,6 +68,9 @@ func public(err error) error {
 
 func newProblem(ctx context.Context, d httpserver.ProblemDetails) *Problem {
 	p := &Problem{Type: "about:blank", ProblemDetails: d}
+	for i := range p.Errors {
+		p.Errors[i].Help = ruleHelp(p.Errors[i].Rule)
+	}
 	p.Request = httpserver.RequestID(ctx)
 	if p.Request != "" {
 		p.Instance = "urn:chandler:request:" + p.Request
