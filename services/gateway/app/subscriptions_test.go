@@ -211,19 +211,34 @@ func TestSubscriptionChecks(t *testing.T) {
 		{"unknown channel", "", spec(func(s *model.CreateSubscription) { s.Channel = "none" }), 422, "body.channel", "fast, stable"},
 		{"unknown starting CSV", "", spec(func(s *model.CreateSubscription) { s.StartingCSV = "none" }), 422, "body.startingCSV", "tidegauge.v1.0.0, tidegauge.v1.1.0"},
 		{"unknown package, lenient", "?validate=lenient", spec(func(s *model.CreateSubscription) { s.Name, s.Package = "a", "none" }), 201, "", ""},
-		{"unknown catalog", "", spec(func(s *model.CreateSubscription) { s.Name, s.Catalog = "b", "none" }), 201, "", ""},
-		{"unready catalog", "", spec(func(s *model.CreateSubscription) { s.Name, s.Catalog = "c", "loading" }), 201, "", ""},
+		{"unknown catalog", "", spec(func(s *model.CreateSubscription) { s.Name, s.Catalog = "b", "none" }), 201, "", `no catalog "none" is known`},
+		{"unready catalog", "", spec(func(s *model.CreateSubscription) { s.Name, s.Catalog = "c", "loading" }), 201, "", `catalog "loading" is not ready`},
 		{"unknown catalog, strict", "?validate=strict", spec(func(s *model.CreateSubscription) { s.Catalog = "none" }), 422, "body.catalog", "none"},
 		{"unready catalog, strict", "?validate=strict", spec(func(s *model.CreateSubscription) { s.Catalog = "loading" }), 422, "body.catalog", "not ready"},
 		{"any channel", "?validate=strict", spec(func(s *model.CreateSubscription) { s.Name, s.Channel = "d", "" }), 201, "", ""},
 		{"the hub's under the namespace of OLM's YAML", "?validate=strict", spec(func(s *model.CreateSubscription) { s.Name, s.CatalogNamespace = "e", "olm" }), 201, "", ""},
 		{"unknown key of config", "", spec(func(s *model.CreateSubscription) { s.Config = json.RawMessage(`{"enf": []}`) }), 400, "body.config", "enf"},
+		{"quantity of config that is none", "", spec(func(s *model.CreateSubscription) {
+			s.Config = json.RawMessage(`{"resources": {"requests": {"cpu": "lots"}}}`)
+		}), 400, "body.config.resources", "quantities"},
+		{"the same as a dry run", "?dryRun=true", spec(func(s *model.CreateSubscription) {
+			s.Config = json.RawMessage(`{"resources": {"requests": {"cpu": "lots"}}}`)
+		}), 400, "body.config.resources", "quantities"},
+		{"the same leniently", "?validate=lenient", spec(func(s *model.CreateSubscription) {
+			s.Config = json.RawMessage(`{"resources": {"requests": {"cpu": "lots"}}}`)
+		}), 400, "body.config.resources", "quantities"},
+		{"toleration of config", "", spec(func(s *model.CreateSubscription) {
+			s.Config = json.RawMessage(`{"tolerations": [{"key": "a", "operator": "Is"}]}`)
+		}), 400, "body.config.tolerations[0].operator", "Exists"},
 		{"config that is no object", "", spec(func(s *model.CreateSubscription) { s.Config = json.RawMessage(`[]`) }), 400, "body.config", "object"},
 	}
 	for _, c := range cases {
 		a := b.do("POST", subscriptions+c.query, c.body)
 		if c.status == http.StatusCreated {
-			must[model.Subscription](b, 201, a)
+			warnings := strings.Join(must[model.Subscription](b, 201, a).Warnings, " ")
+			if (warnings != "") != (c.says != "") || !strings.Contains(warnings, c.says) {
+				t.Errorf("%s: warns of %q, want %q", c.name, warnings, c.says)
+			}
 			continue
 		}
 		p := must[problem](b, c.status, a)

@@ -3,6 +3,7 @@ package app_test
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/chandler-fleet/chandler/libs/events"
@@ -52,6 +53,19 @@ func TestTokenAuth(t *testing.T) {
 	changed := must[model.Subscription](b, 200, b.do("PUT", subscriptions+"/whole", model.SubscriptionSpec{Package: "gauge", StartingCSV: "gauge.v1.0.0", Catalog: "fleet", Approval: "Manual"}))
 	if !slices.Equal(changed.Warnings, []string{missing + "CLIENTID, TENANTID, SUBSCRIPTIONID"}) {
 		t.Errorf("a change that takes the identity away warns of %q", changed.Warnings)
+	}
+
+	// R-TOK-2: that upgrades go by themselves is a warning, and refused where the caller wants it strict.
+	byItself := model.SubscriptionSpec{Package: "gauge", Catalog: "fleet", Approval: "Automatic", Config: json.RawMessage(`{"env": [{"name": "ROLEARN", "value": "arn:aws:iam::123456789012:role/gauge"}]}`)}
+	automatic := must[model.Subscription](b, 200, b.do("PUT", subscriptions+"/whole", byItself))
+	if n := len(automatic.Warnings); n == 0 || !strings.Contains(automatic.Warnings[n-1], "approval should be Manual") {
+		t.Errorf("an identity with automatic approval warns of %q", automatic.Warnings)
+	}
+	if p := must[problem](b, 400, b.do("PUT", subscriptions+"/whole?validate=strict", byItself)); len(p.Errors) != 1 || p.Errors[0].Location != "body.approval" || p.Errors[0].Rule != "R-TOK-2" {
+		t.Errorf("strictly: %v", p)
+	}
+	if s := must[model.Subscription](b, 200, b.do("PUT", subscriptions+"/whole?validate=lenient", byItself)); len(s.Warnings) != 0 {
+		t.Errorf("leniently: %q", s.Warnings)
 	}
 
 	b.fact(events.Installer, events.KindCluster, "spoke", "spoke", events.ClusterObserved{State: "Connected"})

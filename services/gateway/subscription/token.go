@@ -72,38 +72,64 @@ func tokenEnv(config json.RawMessage) ([]variable, error) {
 }
 
 // CheckTokens checks a subscription whose configuration names an identity of a cloud: its variables are whole and well
-// formed (R-TOK-3), and its approval is Manual, since a new version may need rights that an administrator of the cloud
-// has to grant first (R-TOK-2). config is spec.config; approval as it was given.
-func CheckTokens(config json.RawMessage, approval string) error {
-	env, err := tokenEnv(config)
+// formed (R-TOK-3). config is spec.config.
+func CheckTokens(config json.RawMessage) error {
+	given, err := tokenValues(config)
 	if err != nil {
 		return err
 	}
-	given := map[string]string{}
-	for _, e := range env {
-		if e.Value != "" {
-			given[e.Name] = e.Value
-		}
-	}
 	var v rule.Violations
-	var whole []string
 	for _, set := range tokenSets {
 		missing := slices.DeleteFunc(slices.Clone(set), func(n string) bool { return given[n] != "" })
 		switch {
 		case len(missing) == len(set):
 		case len(missing) > 0 && set[0] != "CLIENTID": // CLIENTID and its like are names that operators use for other things, too
 			v.Addf("/config/env", "R-TOK-1", "config.env names an identity of a cloud without %s: %s belong together", strings.Join(missing, " and "), strings.Join(set, ", "))
-		case len(missing) == 0:
-			whole = append(whole, set...)
 		}
 	}
-	for _, n := range whole {
+	for _, n := range whole(given) {
 		if form := tokenVariables[n]; form != nil && !form.MatchString(given[n]) {
 			v.Addf("/config/env", "R-TOK-3", "config.env %s does not have the form %s", n, form)
 		}
 	}
-	if len(whole) > 0 && approval != Manual {
-		v.Addf("/approval", "R-TOK-2", "with %s in config.env approval must be Manual: a new version may need rights that an administrator of the cloud grants first", strings.Join(whole, ", "))
-	}
 	return v.Err()
+}
+
+// AdviseApproval says that a subscription whose configuration names an identity of a cloud should be approved by a
+// person, since a new version may need rights that an administrator of the cloud has to grant first (R-TOK-2); nil where
+// nothing is to be said. approval is as it was given.
+func AdviseApproval(config json.RawMessage, approval string) (advice *errs.Error, err error) {
+	given, err := tokenValues(config)
+	if err != nil || approval == Manual {
+		return nil, err
+	}
+	names := whole(given)
+	if len(names) == 0 {
+		return nil, nil
+	}
+	return errs.New(errs.Invalid, "with %s in config.env approval should be Manual: a new version may need rights that an administrator of the cloud grants first",
+		strings.Join(names, ", ")).At("/approval", "R-TOK-2"), nil
+}
+
+// tokenValues are the identities of a cloud that config.env gives as values.
+func tokenValues(config json.RawMessage) (map[string]string, error) {
+	env, err := tokenEnv(config)
+	given := map[string]string{}
+	for _, e := range env {
+		if e.Value != "" {
+			given[e.Name] = e.Value
+		}
+	}
+	return given, err
+}
+
+// whole are the variables of the sets that are given whole.
+func whole(given map[string]string) []string {
+	var names []string
+	for _, set := range tokenSets {
+		if !slices.ContainsFunc(set, func(n string) bool { return given[n] == "" }) {
+			names = append(names, set...)
+		}
+	}
+	return names
 }

@@ -22,18 +22,19 @@ func TestCheckTokens(t *testing.T) {
 		env      map[string]string
 		approval string
 		want     string // "" is no error
+		advised  bool   // to have it approved by a person
 	}{
-		{"nothing", nil, "", ""},
-		{"other variables", map[string]string{"LEVEL": "debug"}, "Automatic", ""},
-		{"AWS", map[string]string{"ROLEARN": arn}, "Manual", ""},
-		{"AWS by itself (R-TOK-2)", map[string]string{"ROLEARN": arn}, "", "approval must be Manual"},
-		{"not an ARN", map[string]string{"ROLEARN": "gauge"}, "Manual", "ROLEARN does not have the form"},
-		{"Azure", map[string]string{"CLIENTID": "c", "TENANTID": "t", "SUBSCRIPTIONID": "s"}, "Automatic", "approval must be Manual"},
-		{"a CLIENTID of something else", map[string]string{"CLIENTID": "c"}, "Automatic", ""},
-		{"GCP", map[string]string{"AUDIENCE": audience, "SERVICE_ACCOUNT_EMAIL": email}, "Manual", ""},
-		{"GCP by halves (R-TOK-1)", map[string]string{"AUDIENCE": audience}, "Manual", "without SERVICE_ACCOUNT_EMAIL"},
-		{"GCP malformed (R-TOK-3)", map[string]string{"AUDIENCE": "fleet", "SERVICE_ACCOUNT_EMAIL": email}, "Manual", "AUDIENCE does not have the form"},
-		{"given as empty", map[string]string{"ROLEARN": ""}, "Automatic", ""},
+		{"nothing", nil, "", "", false},
+		{"other variables", map[string]string{"LEVEL": "debug"}, "Automatic", "", false},
+		{"AWS", map[string]string{"ROLEARN": arn}, "Manual", "", false},
+		{"AWS by itself (R-TOK-2)", map[string]string{"ROLEARN": arn}, "", "", true},
+		{"not an ARN", map[string]string{"ROLEARN": "gauge"}, "Manual", "ROLEARN does not have the form", false},
+		{"Azure", map[string]string{"CLIENTID": "c", "TENANTID": "t", "SUBSCRIPTIONID": "s"}, "Automatic", "", true},
+		{"a CLIENTID of something else", map[string]string{"CLIENTID": "c"}, "Automatic", "", false},
+		{"GCP", map[string]string{"AUDIENCE": audience, "SERVICE_ACCOUNT_EMAIL": email}, "Manual", "", false},
+		{"GCP by halves (R-TOK-1)", map[string]string{"AUDIENCE": audience}, "Manual", "without SERVICE_ACCOUNT_EMAIL", false},
+		{"GCP malformed (R-TOK-3)", map[string]string{"AUDIENCE": "fleet", "SERVICE_ACCOUNT_EMAIL": email}, "Manual", "AUDIENCE does not have the form", false},
+		{"given as empty", map[string]string{"ROLEARN": ""}, "Automatic", "", false},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -46,9 +47,13 @@ func TestCheckTokens(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = subscription.CheckTokens(config, c.approval)
+			err = subscription.CheckTokens(config)
 			if (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %q", err, c.want)
+			}
+			advice, err := subscription.AdviseApproval(config, c.approval)
+			if err != nil || (advice != nil) != c.advised || advice != nil && (advice.Rule != "R-TOK-2" || !strings.Contains(advice.Error(), "approval should be Manual")) {
+				t.Errorf("advice %v, want %v; %v", advice, c.advised, err)
 			}
 		})
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/gateway/catalog"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 	"github.com/chandler-fleet/chandler/services/gateway/rule"
@@ -149,7 +150,7 @@ func subscriptionSpec(in model.SubscriptionSpec) events.SubscriptionSpec {
 func (s *Service) checkedConfig(ctx context.Context, tx pgx.Tx, who model.Caller, name subscription.Name,
 	in model.SubscriptionSpec, how model.Validate, previous string,
 ) (commitment string, warnings []string, err error) {
-	offer, err := s.checkOffer(ctx, tx, who, name, in, how)
+	offer, warnings, err := s.checkOffer(ctx, tx, who, name, in, how)
 	if err != nil {
 		return "", nil, err
 	}
@@ -157,14 +158,35 @@ func (s *Service) checkedConfig(ctx context.Context, tx pgx.Tx, who model.Caller
 	if err != nil {
 		return "", nil, err
 	}
-	if warnings, err = s.adviseTokens(ctx, tx, who, name, in, offer, body); err != nil || body == nil {
+	lacking, err := s.adviseTokens(ctx, tx, who, name, in, offer, body)
+	if warnings = append(warnings, lacking...); err != nil || body == nil {
 		return "", warnings, err
 	}
-	if err := subscription.CheckTokens(body, in.Approval); err != nil && how != model.ValidateLenient {
-		return "", nil, err
+	if how != model.ValidateLenient {
+		byItself, err := checkTokens(body, in.Approval, how)
+		if err != nil {
+			return "", nil, err
+		}
+		warnings = append(warnings, byItself...)
 	}
 	commitment, err = s.Bodies.Commit(ctx, tx, who.Tenant, kindSubscriptionConfig, body, announced(ctx, previous))
 	return commitment, warnings, err
+}
+
+// checkTokens checks identities of a cloud in a configuration. That an upgrade should wait for a person is advice (R-TOK-2),
+// and a rule where the caller wants it strict.
+func checkTokens(body []byte, approval string, how model.Validate) (warnings []string, err error) {
+	if err := subscription.CheckTokens(body); err != nil {
+		return nil, err
+	}
+	advice, err := subscription.AdviseApproval(body, approval)
+	if err != nil || advice == nil {
+		return nil, err
+	}
+	if how == model.ValidateStrict {
+		return nil, advice
+	}
+	return []string{advice.Error()}, nil
 }
 
 // adviseTokens names what config.env lacks for the operator to get short-lived tokens of the cluster's cloud (R-TOK-1).
@@ -240,34 +262,39 @@ func canonicalConfig(raw json.RawMessage) ([]byte, error) {
 	if err := v.Err(); err != nil || len(keys) == 0 {
 		return nil, err
 	}
+	if wrong := render.CheckConfig(raw); len(wrong) > 0 {
+		return nil, &rule.Error{Violations: wrong}
+	}
 	body, err := digest.Canonical(raw)
 	return body, errs.Wrap(errs.Invalid, err, "config cannot be written as canonical JSON")
 }
 
 // checkOffer carries out "Gateway checks" of DESIGN and returns what was compared with: only a ready catalog is a reason to refuse,
-// unless the caller wants it stricter or not at all.
-func (s *Service) checkOffer(ctx context.Context, tx pgx.Tx, who model.Caller, name subscription.Name, in model.SubscriptionSpec, how model.Validate) (offer catalog.Offer, err error) {
+// unless the caller wants it stricter or not at all. Without a ready one nothing could be compared, which is a warning.
+func (s *Service) checkOffer(ctx context.Context, tx pgx.Tx, who model.Caller, name subscription.Name, in model.SubscriptionSpec, how model.Validate) (offer catalog.Offer, warnings []string, err error) {
 	if how == model.ValidateLenient {
-		return offer, nil
+		return offer, nil, nil
 	}
 	subject, known, err := s.findCatalog(ctx, tx, who.Tenant, name.Cluster, in)
 	if err != nil {
-		return offer, err
+		return offer, nil, err
 	}
 	if known {
 		if offer, err = s.Catalogs.Offer(ctx, tx, who.Tenant, subject, name.Cluster, in.Package); err != nil {
-			return offer, err
+			return offer, nil, err
 		}
 	}
 	switch {
 	case offer.Ready:
-		return offer, checkPackage(in, offer)
-	case how != model.ValidateStrict:
-		return offer, nil
+		return offer, nil, checkPackage(in, offer)
+	case how == model.ValidateStrict && !known:
+		return offer, nil, errs.New(errs.Unprocessable, "no catalog %q is known, and validate=strict was asked for", subject).At("/catalog", "catalog-known")
+	case how == model.ValidateStrict:
+		return offer, nil, errs.New(errs.Unprocessable, "catalog %q is not ready, and validate=strict was asked for", subject).At("/catalog", "catalog-ready")
 	case !known:
-		return offer, errs.New(errs.Unprocessable, "no catalog %q is known, and validate=strict was asked for", subject).At("/catalog", "catalog-known")
+		return offer, []string{fmt.Sprintf("no catalog %q is known: nothing is planned until there is one, and package %q could not be checked", subject, in.Package)}, nil
 	default:
-		return offer, errs.New(errs.Unprocessable, "catalog %q is not ready, and validate=strict was asked for", subject).At("/catalog", "catalog-ready")
+		return offer, []string{fmt.Sprintf("catalog %q is not ready yet: nothing is planned until it is, and package %q could not be checked", subject, in.Package)}, nil
 	}
 }
 
