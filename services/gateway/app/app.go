@@ -128,7 +128,7 @@ func (a *App) assemble(p parts, tokens *store.Tokens) error {
 	reader := &view.Reader{Pool: a.pool, Log: a.log, Content: content, Waiters: waiters, Defaults: p.defaultNames()}
 	a.intents = &intent.Service{
 		Pool: a.pool, Log: a.log, Bodies: store.Bodies{}, Credentials: p.credentials, Catalogs: content, Tenants: tokens, Tokens: tokens,
-		Secrets: p.secrets, Hooks: store.Hooks{}, HookKey: a.cfg.HookKey, Hub: store.OperatorHub{}, Defaults: p.defaults,
+		Secrets: p.secrets, Hooks: store.Hooks{}, HookKey: a.cfg.HookKey, Hub: store.OperatorHub{}, Defaults: p.defaults, GlobalNamespaces: p.globals,
 		Previews: store.Previews{}, History: reader, Clusters: reader, Asker: a.bus, Subscribers: reader, Now: time.Now, NewID: uuid.New, Slog: a.tel.Log,
 	}
 	intents := a.intents

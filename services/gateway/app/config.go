@@ -9,6 +9,9 @@ import (
 // DefaultListen is where the API is served unless told otherwise: this machine only.
 const DefaultListen = "127.0.0.1:8080"
 
+// DefaultGlobalNamespaces are the default global namespaces of OpenShift and of OLM elsewhere.
+const DefaultGlobalNamespaces = "openshift-operators,operators"
+
 // Config is the configuration of the gateway.
 type Config struct {
 	service.Config
@@ -23,6 +26,9 @@ type Config struct {
 	HookKey string
 	// DefaultCatalogs is a YAML file with the catalogs that come with the installation.
 	DefaultCatalogs string
+	// GlobalNamespaces are namespaces, with commas, of every cluster in which the first subscription makes the operator
+	// group global-operators where there is none (R-OG-5).
+	GlobalNamespaces string
 	// TokenTo is where a token that was made is told, once; os.Stderr when nil. It is no setting.
 	TokenTo io.Writer
 }
@@ -36,4 +42,5 @@ func (c *Config) Settings(s *service.Settings) {
 	s.String(&c.CatalogCredentialsRecipient, "catalog-credentials-recipient", "", "public age key (age1…) of the catalog-indexer, which credentials of catalog sources are encrypted to; none can be taken without it")
 	s.Secret(&c.HookKey, "hook-key", "32 or more random characters that the secrets of catalogs' hooks are derived from; there are no hooks without it")
 	s.String(&c.DefaultCatalogs, "default-catalogs", "", "YAML file with the catalogs that come with this installation: {catalogs: [{name, source, …}]}")
+	s.String(&c.GlobalNamespaces, "global-namespaces", DefaultGlobalNamespaces, "namespaces, with commas, of every cluster whose operators serve all namespaces: the first subscription makes the operator group global-operators there if there is no group; none where it is -")
 }

@@ -3,6 +3,7 @@ package app
 import (
 	"fmt"
 	"os"
+	"strings"
 
 	"sigs.k8s.io/yaml"
 
@@ -22,6 +23,7 @@ type parts struct {
 	credentials *store.Credentials
 	secrets     *store.CatalogSecrets
 	defaults    []model.AddCatalog
+	globals     []string
 }
 
 func readParts(cfg Config) (p parts, err error) {
@@ -34,8 +36,25 @@ func readParts(cfg Config) (p parts, err error) {
 	if cfg.HookKey != "" && len(cfg.HookKey) < cataloghook.MinKey {
 		return p, errs.New(errs.Invalid, "the hook key has %d characters, at least %d are wanted", len(cfg.HookKey), cataloghook.MinKey).At("hook-key", "min-length")
 	}
+	if p.globals, err = globalNamespaces(cfg.GlobalNamespaces); err != nil {
+		return p, err
+	}
 	p.defaults, err = readDefaults(cfg.DefaultCatalogs)
 	return p, err
+}
+
+// globalNamespaces reads the setting; "-" is none, and so is nothing at all.
+func globalNamespaces(setting string) (list []string, err error) {
+	if setting == "" || setting == "-" {
+		return nil, nil
+	}
+	var v rule.Violations
+	for _, ns := range strings.Split(setting, ",") {
+		ns = strings.TrimSpace(ns)
+		v.OpenNamespace("setting global-namespaces", ns)
+		list = append(list, ns)
+	}
+	return list, v.Err()
 }
 
 func (p parts) defaultNames() map[string]bool {

@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -57,6 +58,66 @@ func TestOperatorGroupInItsCluster(t *testing.T) {
 	b.position = must[model.OperatorGroup](b, 200, b.do("PUT", path+"/coast", in.OperatorGroupSpec)).Position
 	if got = get(); !slices.Equal(got.Targets, []string{"d"}) {
 		t.Errorf("targets %v", got.Targets)
+	}
+}
+
+// TestGlobalGroup: R-OG-5: a lone subscription in a global namespace gets the group that OLM has there, once, by the
+// configuration; where people brought one, and elsewhere, none is made.
+func TestGlobalGroup(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.cluster("spoke")
+	b.cluster("other")
+	subscribe := func(cluster, ns, name string) model.Subscription {
+		t.Helper()
+		s := must[model.Subscription](b, 201, b.do("POST", "/api/v1/clusters/"+cluster+"/namespaces/"+ns+"/subscriptions",
+			model.CreateSubscription{Name: name, SubscriptionSpec: model.SubscriptionSpec{Package: name, Catalog: "fleet"}}))
+		b.position = s.Position
+		return s
+	}
+	groups := func(cluster, ns string) (names []string) {
+		t.Helper()
+		list := must[struct{ Items []model.OperatorGroup }](b, 200, b.do("GET", b.seen("/api/v1/clusters/"+cluster+"/namespaces/"+ns+"/operatorgroups"), nil))
+		for _, g := range list.Items {
+			names = append(names, g.Name)
+			if len(g.Spec.TargetNamespaces) > 0 {
+				t.Errorf("group %s of %s targets %v", g.Name, ns, g.Spec.TargetNamespaces)
+			}
+		}
+		return names
+	}
+	b.position = must[model.OperatorGroup](b, 201, b.do("POST", "/api/v1/clusters/spoke/namespaces/operators/operatorgroups", model.CreateOperatorGroup{Name: "mine"})).Position
+	for _, c := range []struct {
+		cluster, ns string
+		want        []string
+		warned      bool
+	}{
+		{"spoke", "openshift-operators", []string{"global-operators"}, true},
+		{"spoke", "operators", []string{"mine"}, false},
+		{"spoke", "elsewhere", nil, false},
+		{"other", "operators", []string{"global-operators"}, true},
+	} {
+		for i, name := range []string{"tide", "buoy"} {
+			s := subscribe(c.cluster, c.ns, name)
+			if said := slices.ContainsFunc(s.Warnings, func(w string) bool { return strings.Contains(w, "global-operators was made in namespace "+c.ns) }); said != (c.warned && i == 0) {
+				t.Errorf("subscription %d of %s in %s is answered with %q", i+1, c.ns, c.cluster, s.Warnings)
+			}
+		}
+		if got := groups(c.cluster, c.ns); !slices.Equal(got, c.want) {
+			t.Errorf("namespace %s of %s has the groups %v, want %v", c.ns, c.cluster, got, c.want)
+		}
+	}
+	var actor string
+	if err := b.pool("gateway").QueryRow(t.Context(), `select convert_from(body, 'utf8')::jsonb ->> 'authid' from eventlog.events where type = 'operatorgroup.created.v1'
+		and convert_from(body, 'utf8')::jsonb ->> 'subject' = 'spoke/openshift-operators/global-operators'`).Scan(&actor); err != nil {
+		t.Fatal(err)
+	}
+	if actor != model.ActorConfiguration {
+		t.Errorf("the group was made by %q", actor)
+	}
+	// What is refused leaves nothing behind.
+	if r := b.do("POST", "/api/v1/clusters/spoke/namespaces/openshift-operators/subscriptions", model.CreateSubscription{Name: "tide", SubscriptionSpec: model.SubscriptionSpec{Package: "tide", Catalog: "fleet"}}); r.status != 409 {
+		t.Errorf("a second one of its name: %d", r.status)
 	}
 }
 

@@ -109,16 +109,18 @@ type Service struct {
 	HookKey     string // that secrets of hooks are derived from; without one there are none
 	Hub         Hub
 	Defaults    []model.AddCatalog // catalogs that come with the installation
-	Tenants     Tenants
-	Tokens      Tokens
-	Previews    Previews
-	History     History
-	Clusters    Clusters
-	Asker       Asker
-	Subscribers Subscribers
-	Now         func() time.Time
-	NewID       func() uuid.UUID
-	Slog        *slog.Logger
+	// GlobalNamespaces are those in which operators serve all namespaces unless somebody says otherwise.
+	GlobalNamespaces []string
+	Tenants          Tenants
+	Tokens           Tokens
+	Previews         Previews
+	History          History
+	Clusters         Clusters
+	Asker            Asker
+	Subscribers      Subscribers
+	Now              func() time.Time
+	NewID            func() uuid.UUID
+	Slog             *slog.Logger
 
 	served sync.Map // tenants whose default catalogs are what the configuration says
 }

@@ -2,6 +2,8 @@ package intent
 
 import (
 	"context"
+	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -26,6 +28,33 @@ func (s *Service) CreateOperatorGroup(ctx context.Context, who model.Caller, nam
 		return model.OperatorGroup{}, err
 	}
 	return groupAnswer(out), nil
+}
+
+// globalGroup is the name that OLM gives the group of its default global namespaces (R-OG-5).
+const globalGroup = "global-operators"
+
+// ensureGlobalGroup makes the operator group of a global namespace with the first subscription there, in its transaction
+// and in the name of the configuration: OLM has such a group there from the start, so that people bring none. made says
+// so; it is empty where the namespace is none of those, or has a group.
+func (s *Service) ensureGlobalGroup(ctx context.Context, tx pgx.Tx, who model.Caller, clusterName, namespace string) (made string, err error) {
+	if !slices.Contains(s.GlobalNamespaces, namespace) {
+		return "", nil
+	}
+	has, err := s.Log.AnyOpen(ctx, tx, who.Tenant, events.KindOperatorGroup, clusterName+"/"+namespace+"/")
+	if err != nil || has {
+		return "", err
+	}
+	name := operatorgroup.Name{Cluster: clusterName, Namespace: namespace, Name: globalGroup}
+	by := model.Caller{Tenant: who.Tenant, Actor: model.ActorConfiguration}
+	_, _, err = attempt(ctx, s, tx, by, groups, name.Subject(), operatorgroup.State{Name: name},
+		func(context.Context, pgx.Tx, operatorgroup.State) (operatorgroup.Command, error) {
+			return operatorgroup.Create{Name: name}, nil
+		})
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("operator group %s was made in namespace %s of cluster %s, which had none: operators there serve all namespaces (setting global-namespaces of the gateway)",
+		globalGroup, namespace, clusterName), nil
 }
 
 // ChangeOperatorGroup replaces the intent of an operator group.

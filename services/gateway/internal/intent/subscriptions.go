@@ -14,6 +14,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/catalog/display"
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/gateway/catalog"
@@ -43,7 +44,8 @@ var subscriptions = aggregate[subscription.State, subscription.Command]{
 // CreateSubscription subscribes.
 func (s *Service) CreateSubscription(ctx context.Context, who model.Caller, name subscription.Name, in model.SubscriptionSpec, how model.Validate) (model.Subscription, error) {
 	var warnings []string
-	out, err := s.onSubscription(ctx, who, name, func(ctx context.Context, tx pgx.Tx, now subscription.State) (subscription.Command, error) {
+	var made string
+	command := func(ctx context.Context, tx pgx.Tx, now subscription.State) (subscription.Command, error) {
 		if err := s.clusterExists(ctx, tx, who.Tenant, name.Cluster); err != nil {
 			return nil, err
 		}
@@ -55,9 +57,22 @@ func (s *Service) CreateSubscription(ctx context.Context, who model.Caller, name
 		var err error
 		c.Spec.Config, warnings, err = s.checkedConfig(ctx, tx, who, name, in, how, "")
 		return c, err
+	}
+	var out outcome[subscription.State]
+	var appended eventlog.Appended
+	err := s.transact(ctx, who, "intent "+string(events.KindSubscription), func(ctx context.Context, tx pgx.Tx) (err error) {
+		if made, err = s.ensureGlobalGroup(ctx, tx, who, name.Cluster, name.Namespace); err != nil {
+			return err
+		}
+		out, appended, err = attempt(ctx, s, tx, who, subscriptions, name.Subject(), subscription.State{Name: name}, command)
+		return err
 	})
 	if err != nil {
 		return model.Subscription{}, err
+	}
+	out.Position = s.position(ctx, appended)
+	if made != "" {
+		warnings = append(warnings, made)
 	}
 	answer := subscriptionAnswer(out, in)
 	answer.Warnings = warned(ctx, warnings)

@@ -22,8 +22,8 @@ type unit struct {
 	writes   []preview.Write
 	appended []eventlog.Appended // one for each of writes
 	// announced are the commitments of a preview by write: the same configuration is committed to by the same words
-	// again, so that a plan that rests on it keeps its digest. An intent writes once, so that the number of writes so
-	// far is the place of the next one.
+	// again, so that a plan that rests on it keeps its digest. What commits to something writes after it, so that the number
+	// of writes so far is the place of the next one.
 	announced []string
 	warnings  []string
 }
