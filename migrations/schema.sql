@@ -1901,12 +1901,15 @@ CREATE TABLE installer.removals (
     crds text[] NOT NULL,
     plan text NOT NULL,
     epoch bigint NOT NULL,
-    "position" bigint NOT NULL
+    "position" bigint NOT NULL,
+    dependants text[] DEFAULT '{}'::text[] NOT NULL
 );
 
 ALTER TABLE installer.removals OWNER TO chandler_owner;
 
 COMMENT ON TABLE installer.removals IS 'operators to be uninstalled, as the log tells them';
+
+COMMENT ON COLUMN installer.removals.dependants IS 'namespace/csv';
 
 CREATE TABLE installer.reports (
     tenant text NOT NULL,

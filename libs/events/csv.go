@@ -43,6 +43,9 @@ type CSVRemovalRequested struct {
 	CRDs []string `json:"crds,omitempty"`
 	// Plan is the digest of the removal plan that was shown, "" where none was. Another one is refused in the cluster.
 	Plan string `json:"plan,omitempty"`
+	// Dependants are the installed operators, as namespace/csv, that depend on it by requirements that the cluster does not
+	// know, sorted.
+	Dependants []string `json:"dependants,omitempty"`
 }
 
 // EventType implements Payload.

@@ -123,6 +123,9 @@ type RemovalQuestion struct {
 	Namespace string   `json:"namespace"`
 	CSV       string   `json:"csv"`
 	CRDs      []string `json:"crds,omitempty"` // "*" is all of its own
+	// Dependants are the operators, as namespace/csv, that the hub knows to depend on it: by requirements that are in no
+	// ClusterServiceVersion.
+	Dependants []string `json:"dependants,omitempty"`
 }
 
 // AskInstallerRemoval is where the installer service is asked what a removal would do: OperatorQuestion →

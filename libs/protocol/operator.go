@@ -31,6 +31,8 @@ type Removal struct {
 	CSV  string   `json:"csv"`
 	CRDs []string `json:"crds,omitempty"` // to be deleted with all objects of theirs
 	Plan string   `json:"plan,omitempty"` // digest of the RemovalPlan that was shown
+	// Dependants are those of RemovalQuestion, as they were when it was asked for.
+	Dependants []string `json:"dependants,omitempty"`
 	// Grant lets the removal begin: whoever can write to the bus can ask for nothing that the hub was not asked for.
 	Grant Grant `json:"grant"`
 }

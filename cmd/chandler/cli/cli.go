@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/chandler-fleet/chandler/cmd/chandler/client"
 	"github.com/chandler-fleet/chandler/cmd/chandler/conformance"
@@ -25,11 +26,14 @@ type Streams struct {
 	Err io.Writer
 	Env func(name string) (string, bool)
 	Now func() time.Time
+	// Terminal says that a person reads Err and types into In: only then is anything asked.
+	Terminal bool
 }
 
 // System is the streams of this process.
 func System() Streams {
-	return Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.LookupEnv, Now: time.Now}
+	person := term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stderr.Fd()))
+	return Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.LookupEnv, Now: time.Now, Terminal: person}
 }
 
 // app is one run of the command line.

@@ -9,7 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/chandler-fleet/chandler/cmd/chandler/client"
+	"github.com/chandler-fleet/chandler/cmd/chandler/story"
 	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/libs/whatif"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -31,8 +33,9 @@ func (a *app) uninstallCommand() *cobra.Command {
 go. Its custom resource definitions and their objects stay, unless they are asked for; what stays is listed then by
 chandler get leftovers. OPERATOR is a ClusterServiceVersion or a package of the namespace.
 
-Where data is lost, or other operators need an API that goes, --yes must be said. If the cluster is another one by then
-than it was shown, nothing is removed.`,
+On a terminal it asks before anything is removed. Elsewhere it goes on where nothing is in the way: where data is lost, other
+operators depend on it, or it would be installed again, --yes must be said. If the cluster is another one by then than it was
+shown, nothing is removed.`,
 		Example: `  chandler uninstall tidegauge --cluster east-1 -n ports --dry-run
   chandler uninstall east-1/ports/tidegauge.v1.2.0 --delete-crds --yes`,
 		Args: needs(1),
@@ -43,7 +46,7 @@ than it was shown, nothing is removed.`,
 	c.Flags().BoolVar(&o.all, "delete-crds", false, "delete its custom resource definitions with all their objects, too")
 	c.Flags().StringSliceVar(&o.crds, "crd", nil, "delete only this one of its custom resource definitions; several with commas")
 	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "only show what would be done")
-	c.Flags().BoolVar(&o.yes, "yes", false, "do it though data is lost or other operators need what goes")
+	c.Flags().BoolVar(&o.yes, "yes", false, "do not ask, and do it whatever is in the way: lost data, operators that depend on it")
 	return c
 }
 
@@ -58,7 +61,7 @@ func (a *app) uninstall(ctx context.Context, o uninstallOptions, name string) er
 	if err != nil {
 		return err
 	}
-	ref, err := a.installedAs(ctx, c, o.scope, name)
+	ref, packageName, err := a.installedAs(ctx, c, o.scope, name)
 	if err != nil {
 		return err
 	}
@@ -69,8 +72,10 @@ func (a *app) uninstall(ctx context.Context, o uninstallOptions, name string) er
 	if err := a.showRemoval(o, ref, p); err != nil || o.dryRun {
 		return err
 	}
-	if costs := costs(p); costs != "" && !o.yes {
-		return refused(fmt.Errorf("%s: say --yes to go on", costs))
+	if !o.yes {
+		if err := a.confirm("Remove "+p.CSV+"?", inTheWay(p, packageName), "--yes"); err != nil {
+			return err
+		}
 	}
 	if _, err := c.Uninstall(ctx, ref, model.Uninstall{CRDs: doomed(p), Plan: p.Digest, Subscriptions: true}); err != nil {
 		return err
@@ -79,19 +84,18 @@ func (a *app) uninstall(ctx context.Context, o uninstallOptions, name string) er
 }
 
 // installedAs finds an operator by its ClusterServiceVersion or its package.
-func (a *app) installedAs(ctx context.Context, c *client.Client, s scope, name string) (client.Ref, error) {
-	ref, err := a.operators().ref(s, name)
-	if err != nil {
-		return ref, err
+func (a *app) installedAs(ctx context.Context, c *client.Client, s scope, name string) (ref client.Ref, packageName string, err error) {
+	if ref, err = a.operators().ref(s, name); err != nil {
+		return ref, "", err
 	}
 	all, err := c.Operators(ctx, client.Selection{Cluster: ref.Cluster, Namespace: ref.Namespace})
 	if err != nil {
-		return ref, err
+		return ref, "", err
 	}
 	var found []string
 	for _, o := range all {
 		if o.Name == ref.Name {
-			return ref, nil
+			return ref, o.Package, nil
 		}
 		if o.Package == ref.Name {
 			found = append(found, o.Name)
@@ -99,17 +103,17 @@ func (a *app) installedAs(ctx context.Context, c *client.Client, s scope, name s
 	}
 	switch len(found) {
 	case 0:
-		return ref, notFound("installed operator", ref)
+		return ref, "", notFound("installed operator", ref)
 	case 1:
-		ref.Name = found[0]
-		return ref, nil
+		packageName, ref.Name = ref.Name, found[0]
+		return ref, packageName, nil
 	default:
-		return ref, usagef("package %s is there as %s: which of them?", ref.Name, strings.Join(found, " and "))
+		return ref, "", usagef("package %s is there as %s: which of them?", ref.Name, strings.Join(found, " and "))
 	}
 }
 
-// costs says what cannot be had back, or breaks others; "" for neither.
-func costs(p model.RemovalPlan) string {
+// inTheWay says what cannot be had back, breaks others, or makes the removal vain; "" for none of these.
+func inTheWay(p model.RemovalPlan, packageName string) string {
 	objects := 0
 	for _, l := range p.Losses {
 		objects += l.Objects
@@ -119,9 +123,38 @@ func costs(p model.RemovalPlan) string {
 		out = append(out, plural(objects, "custom resource")+" would be lost")
 	}
 	if len(p.Needed) > 0 {
-		out = append(out, strings.Join(p.Needed, ", ")+" would lose an API")
+		out = append(out, strings.Join(p.Needed, ", ")+" would lose what "+verbed(len(p.Needed), "depends", "depend")+" on")
+	}
+	if p.Next == nil {
+		return strings.Join(out, "; ")
+	}
+	for _, plan := range p.Next.Plans {
+		for _, b := range plan.Bundles {
+			if b.Package == packageName {
+				out = append(out, b.CSV+" would be planned again at once")
+			}
+		}
+	}
+	for _, f := range p.Next.Failures {
+		if f.News {
+			out = append(out, failing(f)+" would not resolve any more")
+		}
 	}
 	return strings.Join(out, "; ")
+}
+
+func verbed(n int, one, many string) string {
+	if n == 1 {
+		return "it " + one
+	}
+	return "they " + many
+}
+
+func failing(f whatif.ForeseenFailure) string {
+	if len(f.Subscriptions) == 0 {
+		return f.Component
+	}
+	return "subscription " + strings.Join(f.Subscriptions, ", ")
 }
 
 // doomed are the definitions that a plan deletes.
@@ -162,9 +195,53 @@ func (t *prose) removal(ref client.Ref, p model.RemovalPlan) {
 		t.put("  - ", objectText(l.Object)+": "+leftText(l))
 	}
 	if len(p.Needed) > 0 {
-		t.heading("Others that need an API of it:")
-		t.put("  - ", strings.Join(p.Needed, ", "))
+		t.heading("Others that depend on it:")
 	}
+	for _, n := range p.Needed {
+		t.put("  - ", n+": "+requirement(n, p.Requires))
+	}
+	t.afterwards(p.Next)
+}
+
+// afterwards says what is decided once the operator is gone.
+func (t *prose) afterwards(next *model.PreviewScope) {
+	if next == nil {
+		return
+	}
+	var lines []string
+	for _, p := range next.Plans {
+		line := "a plan is proposed (" + p.Approval + ")"
+		for _, b := range p.Bundles {
+			line += ", " + b.CSV + ": " + story.Why(b)
+		}
+		lines = append(lines, line)
+	}
+	for _, f := range next.Failures {
+		if f.News {
+			lines = append(lines, failing(f)+" does not resolve any more: "+strings.Join(f.Sentences, "; "))
+		}
+	}
+	for _, w := range next.Waiting {
+		if w.News {
+			lines = append(lines, w.Component+" waits: "+strings.Join(w.Sentences, "; "))
+		}
+	}
+	if len(lines) > 0 {
+		t.heading("What follows at once, as things are:")
+	}
+	for _, l := range lines {
+		t.put("  - ", l)
+	}
+}
+
+// requirement says what a dependant needs: what the resolver knows of it, else an API, which the cluster knows.
+func requirement(operator string, known []model.RemovalDependant) string {
+	for _, r := range known {
+		if r.Operator == operator {
+			return "it requires an operator " + strings.Join(r.Requires, ", and one ")
+		}
+	}
+	return "it needs an API of it"
 }
 
 func stepText(s model.RemovalStep, losses []model.Loss) string {

@@ -33,7 +33,11 @@ func uninstalling(t *testing.T, p model.RemovalPlan, operators ...model.Operator
 func removalPlan() model.RemovalPlan {
 	crd := model.Object{Kind: "CustomResourceDefinition", Name: "gauges.example.com"}
 	return model.RemovalPlan{
-		CSV: "tidegauge.v1", Digest: "sha256:1", Subscriptions: []string{"tides"}, Needed: []string{"coast/harbor.v1"},
+		CSV: "tidegauge.v1", Digest: "sha256:1", Subscriptions: []string{"tides"}, Needed: []string{"coast/harbor.v1", "ports/buoy.v1"},
+		Requires: []model.RemovalDependant{{Operator: "ports/buoy.v1", Requires: []string{"of package tidegauge in range >=1.0.0"}}},
+		Next: &model.PreviewScope{Plans: []model.PreviewPlan{{Approval: "Automatic", Bundles: []model.PlannedBundle{{
+			CSV: "tidegauge.v1", Package: "tidegauge", Reason: "RequiredPackage", RequiredBy: "buoy.v1",
+		}}}}},
 		Steps: []model.RemovalStep{
 			{Action: protocol.RemovalCustomResources, Objects: []model.Object{crd}},
 			{Action: protocol.RemovalConversion, Objects: []model.Object{{Kind: "CustomResourceDefinition", Name: "buoys.example.com"}}},
@@ -48,6 +52,8 @@ func removalPlan() model.RemovalPlan {
 	}
 }
 
+const inTheWayOfIt = "3 custom resources would be lost; coast/harbor.v1, ports/buoy.v1 would lose what they depend on; tidegauge.v1 would be planned again at once"
+
 const shownRemoval = `Removing tidegauge.v1 from namespace ports of cluster east-1, in this order:
   - subscription tides ends
   - all objects of gauges.example.com (3: ports/north, ports/south, …)
@@ -59,8 +65,12 @@ What stays:
   - CustomResourceDefinition buoys.example.com: coast/buoys.v2 has it, too
   - CustomResourceDefinition tides.example.com: Chandler did not write it
 
-Others that need an API of it:
-  - coast/harbor.v1
+Others that depend on it:
+  - coast/harbor.v1: it needs an API of it
+  - ports/buoy.v1: it requires an operator of package tidegauge in range >=1.0.0
+
+What follows at once, as things are:
+  - a plan is proposed (Automatic), tidegauge.v1: package required by buoy.v1
 `
 
 // TestUninstall is R-UNI-3 and P14: what is done is shown first, costs are agreed to by a word, and what is asked for is
@@ -77,22 +87,27 @@ func TestUninstall(t *testing.T) {
 		args      string
 		out, err  string
 		deleted   string
+		typed     string // on a terminal
 	}{
-		"dry run":                 {removalPlan(), installed, "tidegauge --dry-run --delete-crds", shownRemoval, "", path + "crds=%2A&dryRun=true"},
-		"costs without a word":    {removalPlan(), installed, "tidegauge.v1 --crd gauges.example.com", shownRemoval, "3 custom resources would be lost; coast/harbor.v1 would lose an API: say --yes to go on", path + "crds=gauges.example.com&dryRun=true"},
-		"costs with a word":       {removalPlan(), installed, "tidegauge --delete-crds --yes", shownRemoval + "operator/east-1/ports/tidegauge.v1 is being removed\n", "", path + "crds=%2A&dryRun=true " + path + "crds=gauges.example.com&plan=sha256%3A1&subscriptions=delete"},
-		"no costs":                {cheap, installed, "tidegauge", "Removing tidegauge.v1 from namespace ports of cluster east-1, in this order:\noperator/east-1/ports/tidegauge.v1 is being removed\n", "", path + "dryRun=true " + path + "plan=sha256%3A2&subscriptions=delete"},
-		"for programs":            {cheap, installed, "tidegauge --dry-run -o json", "{\n", "", path + "dryRun=true"},
-		"not installed":           {cheap, nil, "tidegauge", "", `tidegauge`, ""},
-		"a package that is twice": {cheap, twice, "tidegauge", "", "package tidegauge is there as tidegauge.v1 and tidegauge.v2: which of them?", ""},
+		"dry run":                 {removalPlan(), installed, "tidegauge --dry-run --delete-crds", shownRemoval, "", path + "crds=%2A&dryRun=true", ""},
+		"costs without a word":    {removalPlan(), installed, "tidegauge.v1 --crd gauges.example.com", shownRemoval, inTheWayOfIt + ": say --yes to go on", path + "crds=gauges.example.com&dryRun=true", ""},
+		"costs with a word":       {removalPlan(), installed, "tidegauge --delete-crds --yes", shownRemoval + "operator/east-1/ports/tidegauge.v1 is being removed\n", "", path + "crds=%2A&dryRun=true " + path + "crds=gauges.example.com&plan=sha256%3A1&subscriptions=delete", ""},
+		"no costs":                {cheap, installed, "tidegauge", "Removing tidegauge.v1 from namespace ports of cluster east-1, in this order:\noperator/east-1/ports/tidegauge.v1 is being removed\n", "", path + "dryRun=true " + path + "plan=sha256%3A2&subscriptions=delete", ""},
+		"for programs":            {cheap, installed, "tidegauge --dry-run -o json", "{\n", "", path + "dryRun=true", ""},
+		"not installed":           {cheap, nil, "tidegauge", "", `tidegauge`, "", ""},
+		"asked, and yes":          {removalPlan(), installed, "tidegauge", shownRemoval + "operator/east-1/ports/tidegauge.v1 is being removed\n", strings.ToUpper(inTheWayOfIt[:1]) + inTheWayOfIt[1:] + ".\nRemove tidegauge.v1? [y/N] ", path + "dryRun=true " + path + "crds=gauges.example.com&plan=sha256%3A1&subscriptions=delete", "y\n"},
+		"asked, and no":           {cheap, installed, "tidegauge", "Removing", "Remove tidegauge.v1? [y/N] error: nothing was done", path + "dryRun=true", "no\n"},
+		"asked, and gone":         {cheap, installed, "tidegauge", "Removing", "nothing was done", path + "dryRun=true", "\x04"},
+		"not asked":               {cheap, installed, "tidegauge --yes", "Removing", "", path + "dryRun=true " + path + "plan=sha256%3A2&subscriptions=delete", "n\n"},
+		"a package that is twice": {cheap, twice, "tidegauge", "", "package tidegauge is there as tidegauge.v1 and tidegauge.v2: which of them?", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			url, deleted := uninstalling(t, c.plan, c.operators...)
 			var out, errOut strings.Builder
-			s := Streams{In: strings.NewReader(""), Out: &out, Err: &errOut, Env: func(string) (string, bool) { return "", false }}
+			s := Streams{In: strings.NewReader(c.typed), Terminal: c.typed != "", Out: &out, Err: &errOut, Env: func(string) (string, bool) { return "", false }}
 			status := Main(t.Context(), s, append(strings.Fields("--url "+url+" --token x uninstall --cluster east-1 -n ports"), strings.Fields(c.args)...))
-			if (status != 0) != (c.err != "") || !strings.Contains(errOut.String(), c.err) {
+			if refused := c.err != "" && !strings.HasPrefix(c.typed, "y"); (status != 0) != refused || !strings.Contains(errOut.String(), c.err) {
 				t.Errorf("status %d, %q, want %q", status, errOut.String(), c.err)
 			}
 			if !strings.HasPrefix(out.String(), c.out) || c.out == "" && out.Len() > 0 {

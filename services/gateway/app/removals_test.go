@@ -10,6 +10,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/libs/whatif"
 	"github.com/chandler-fleet/chandler/services/gateway/app"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
@@ -42,6 +43,18 @@ func installer(b *bench, url string) (asked <-chan protocol.OperatorQuestion) {
 		p.Steps = append(p.Steps, protocol.RemovalStep{Action: protocol.RemovalCRDs, Objects: []protocol.ObjectRef{crd}})
 		p.Losses = []protocol.Loss{{CRD: gaugeCRD, Objects: 3, Sample: []string{"ops/north"}}}
 		return p
+	})
+}
+
+// dependants plays the resolver's answer about removals on a gateway's bus.
+func dependants(b *bench, url string, of ...whatif.Dependant) (asked <-chan whatif.RemovalQuestion) {
+	b.t.Helper()
+	return answering(b, url, whatif.RemovalSubject, func(q whatif.RemovalQuestion) any {
+		out := whatif.RemovalOutlook{Dependants: of, Outlook: whatif.Outlook{Cluster: q.Cluster, Namespace: q.Namespace}}
+		for range of {
+			out.Outlook.Plans = append(out.Outlook.Plans, whatif.ForeseenPlan{Approval: "Automatic", Bundles: []events.PlannedBundle{{CSV: q.CSV, Reason: "RequiredPackage"}}})
+		}
+		return out
 	})
 }
 
@@ -89,9 +102,14 @@ func TestUninstall(t *testing.T) {
 	b.installed()
 	b.do("GET", b.seen("/api/v1/subscriptions"), nil)
 
-	if p := must[problem](b, 503, b.do("DELETE", gaugePath+"?dryRun=true", nil)); !strings.Contains(p.Detail, `cluster "spoke" cannot be asked`) {
-		t.Errorf("while nobody can look: %+v", p)
+	if p := must[problem](b, 503, b.do("DELETE", gaugePath, nil)); !strings.Contains(p.Detail, "the resolver does not answer") {
+		t.Errorf("while nobody says who depends on it: %+v", p)
 	}
+	dependants(b, nats)
+	b.until(func() bool {
+		p := must[problem](b, 503, b.do("DELETE", gaugePath+"?dryRun=true", nil))
+		return strings.Contains(p.Detail, `cluster "spoke" cannot be asked`)
+	})
 	asked := installer(b, nats)
 	before := b.count(`select count(*) from eventlog.events`)
 	var shown model.RemovalPlan
@@ -139,10 +157,20 @@ func TestUninstall(t *testing.T) {
 // (R-UNI-7).
 func TestRemovalIsShown(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	var nats string
+	b := setupWith(t, func(c *app.Config) { nats = c.NATSURL })
 	b.cluster("spoke")
 	b.installed()
-	made := must[model.RemovalRequested](b, 202, b.do("DELETE", gaugePath, nil))
+	dependants(b, nats)
+	var made model.RemovalRequested
+	b.until(func() bool {
+		a := b.do("DELETE", gaugePath, nil)
+		if a.status != 202 {
+			return false
+		}
+		made = must[model.RemovalRequested](b, 202, a)
+		return true
+	})
 	b.position = made.Position
 	const subject = "spoke/ops/" + gauge
 	fact := func(p events.Payload) { b.fact(events.Installer, events.KindCSV, subject, subject, p) }
@@ -176,6 +204,41 @@ func TestRemovalIsShown(t *testing.T) {
 	}
 	if none := must[page](b, 200, b.do("GET", "/api/v1/leftovers?namespace=elsewhere", nil)); len(none.Items) != 0 {
 		t.Errorf("got %+v", none)
+	}
+}
+
+// TestDependantsAreInTheWay is R-UNI-4 for requirements that stand beside the ClusterServiceVersion: the operators that have
+// them are named, and in the way unless the plan that names them was shown; what would be planned next is part of what is shown.
+func TestDependantsAreInTheWay(t *testing.T) {
+	t.Parallel()
+	var nats string
+	b := setupWith(t, func(c *app.Config) { nats = c.NATSURL })
+	b.cluster("spoke")
+	b.installed()
+	asked := installer(b, nats)
+	dependants(b, nats, whatif.Dependant{Namespace: "ops", CSV: "buoy.v1.0.0", Requires: []string{"of package tidegauge in range >=1.0.0"}})
+	var shown model.RemovalPlan
+	b.until(func() bool {
+		a := b.do("DELETE", gaugePath+"?dryRun=true", nil)
+		if a.status != 200 {
+			return false
+		}
+		shown = must[model.RemovalPlan](b, 200, a)
+		return true
+	})
+	if q := <-asked; !slices.Equal(q.Dependants, []string{"ops/buoy.v1.0.0"}) {
+		t.Errorf("the cluster was asked %+v", q)
+	}
+	if len(shown.Requires) != 1 || shown.Requires[0].Operator != "ops/buoy.v1.0.0" || shown.Next == nil || len(shown.Next.Plans) != 1 || shown.Next.Plans[0].Bundles[0].CSV != gauge {
+		t.Errorf("shown %+v", shown)
+	}
+	p := must[problem](b, 409, b.do("DELETE", gaugePath, nil))
+	if p.Errors[0].Rule != "nobody-depends-on-it" || !strings.Contains(p.Detail, "required by ops/buoy.v1.0.0 (an operator of package tidegauge in range >=1.0.0)") {
+		t.Errorf("without the plan: %+v", p)
+	}
+	must[model.RemovalRequested](b, 202, b.do("DELETE", gaugePath+"?plan=sha256:shown", nil))
+	if n := b.count(`select count(*) from eventlog.events where type = 'csv.removal-requested.v1' and convert_from(body, 'UTF8') like '%"dependants":["ops/buoy.v1.0.0"]%'`); n != 1 {
+		t.Errorf("%d requests that name who depends on it", n)
 	}
 }
 

@@ -123,24 +123,29 @@ type PreviewPlan struct {
 func PreviewOf(p whatif.Page) Preview {
 	out := Preview{ID: p.ID.String(), AskedAt: p.AskedAt, ExpiresAt: p.Expires, Totals: p.Totals, Items: []PreviewScope{}}
 	for _, o := range p.Scopes {
-		scope := PreviewScope{
-			Cluster: o.Cluster, Namespace: o.Namespace, Plans: []PreviewPlan{}, Superseded: o.Superseded, Failures: o.Failures,
-			Waiting: o.Waiting, Settled: o.Settled, Generated: o.Generated, Unchanged: o.Unchanged,
-		}
-		for _, f := range o.Plans {
-			scope.Plans = append(scope.Plans, PreviewPlan{
-				Component: f.Component, Approval: f.Approval, Digest: f.Digest, Input: f.Input, Semantics: f.Semantics, Steps: f.Steps,
-				Base: PlanBase(f.Base), Bundles: Bundles(f.Bundles), Policies: f.Policies, ManualReasons: f.ManualReasons,
-				Approvers: f.Approvers, Document: f.Document,
-			})
-			for _, w := range f.Windows {
-				last := &scope.Plans[len(scope.Plans)-1]
-				last.Windows = append(last.Windows, PlanWindows{Policy: w.Policy, Windows: windows(w.Windows)})
-			}
-		}
-		out.Items = append(out.Items, scope)
+		out.Items = append(out.Items, PreviewScopeOf(o))
 	}
 	return out
+}
+
+// PreviewScopeOf writes what the resolver foresees for one namespace as the API does.
+func PreviewScopeOf(o whatif.Outlook) PreviewScope {
+	scope := PreviewScope{
+		Cluster: o.Cluster, Namespace: o.Namespace, Plans: []PreviewPlan{}, Superseded: o.Superseded, Failures: o.Failures,
+		Waiting: o.Waiting, Settled: o.Settled, Generated: o.Generated, Unchanged: o.Unchanged,
+	}
+	for _, f := range o.Plans {
+		scope.Plans = append(scope.Plans, PreviewPlan{
+			Component: f.Component, Approval: f.Approval, Digest: f.Digest, Input: f.Input, Semantics: f.Semantics, Steps: f.Steps,
+			Base: PlanBase(f.Base), Bundles: Bundles(f.Bundles), Policies: f.Policies, ManualReasons: f.ManualReasons,
+			Approvers: f.Approvers, Document: f.Document,
+		})
+		for _, w := range f.Windows {
+			last := &scope.Plans[len(scope.Plans)-1]
+			last.Windows = append(last.Windows, PlanWindows{Policy: w.Policy, Windows: windows(w.Windows)})
+		}
+	}
+	return scope
 }
 
 // PreviewApplied is a preview that was carried out.

@@ -61,9 +61,18 @@ type RemovalPlan struct {
 	Steps  []RemovalStep `json:"steps" nullable:"false" doc:"What goes, in order"`
 	Stays  []Leftover    `json:"stays" nullable:"false" doc:"What the operator brought and is left"`
 	Losses []Loss        `json:"losses,omitempty" doc:"Data that goes and that no other plan brings back"`
-	Needed []string      `json:"needed,omitempty" doc:"Operators of the cluster that need an API of this one, as namespace/csv"`
+	Needed []string      `json:"needed,omitempty" doc:"Operators that depend on this one, as namespace/csv: they need an API of it, or require it otherwise"`
+	// Requires are known to the resolver alone.
+	Requires []RemovalDependant `json:"requires,omitempty" nullable:"false" doc:"What dependants require, where it is written beside their ClusterServiceVersion (dependencies.yaml)"`
+	Next     *PreviewScope      `json:"next,omitempty" doc:"What would be decided in the namespace once the operator and its subscriptions are gone"`
 	// Subscriptions are known to the gateway.
 	Subscriptions []string `json:"subscriptions,omitempty" doc:"That want the operator: they are to be deleted, too"`
+}
+
+// RemovalDependant is an operator that requires another one.
+type RemovalDependant struct {
+	Operator string   `json:"operator" doc:"As namespace/csv"`
+	Requires []string `json:"requires" nullable:"false" example:"of package tidegauge in range >=1.0.0"`
 }
 
 // RemovalStep is one stretch of a removal.

@@ -6,9 +6,11 @@ package operator
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/whatif"
 	"github.com/chandler-fleet/chandler/services/gateway/rule"
 )
 
@@ -43,6 +45,8 @@ type Uninstall struct {
 	ID   string   // of the request, if it is a new one
 	CRDs []string // that are to be deleted with all objects of theirs
 	Plan string   // digest of the removal plan that was shown, or ""
+	// Dependants are the installed operators that depend on it, as the resolver knows.
+	Dependants []whatif.Dependant
 }
 
 func (Uninstall) operatorCommand() {}
@@ -68,6 +72,8 @@ func Decide(s State, c Command) ([]events.Payload, error) {
 		return nil, errs.New(errs.NotFound, "no operator %q is installed in namespace %q of cluster %q", s.Name.Name, s.Name.Namespace, s.Name.Cluster)
 	case s.Removal != nil:
 		return nil, again(s, asked)
+	case u.Plan == "" && len(u.Dependants) > 0:
+		return nil, u.needed(s.Name.Name)
 	case s.Phase == phaseReplacing || s.Phase == phaseDeleting:
 		return nil, errs.New(errs.Conflict, "operator %s is %s, since a newer one takes its place: uninstall that one", s.Name.Name, s.Phase).
 			At("path.name", "operator-not-replaced")
@@ -85,10 +91,24 @@ func again(s State, asked events.CSVRemovalRequested) error {
 		s.Name.Name, s.Removal.Removal).At("path.name", "removal-ended")
 }
 
+// needed refuses the removal of what others depend on, unless the plan that names them was shown (R-UNI-4).
+func (u Uninstall) needed(csv string) error {
+	var whom []string
+	for _, d := range u.Dependants {
+		whom = append(whom, d.String()+" (an operator "+strings.Join(d.Requires, ", ")+")")
+	}
+	return errs.New(errs.Conflict, "operator %s is required by %s: remove those first, or look at the removal plan with dryRun=true, and ask for exactly that with plan=<its digest>",
+		csv, strings.Join(whom, "; ")).At("query.plan", "nobody-depends-on-it")
+}
+
 // event is the request in its normal form: names sorted, each once.
 func (u Uninstall) event() (events.CSVRemovalRequested, error) {
 	var v rule.Violations
 	e := events.CSVRemovalRequested{Removal: u.ID, Plan: u.Plan}
+	for _, d := range u.Dependants {
+		e.Dependants = append(e.Dependants, d.String())
+	}
+	slices.Sort(e.Dependants)
 	if e.CRDs = slices.Compact(slices.Sorted(slices.Values(u.CRDs))); len(e.CRDs) == 0 {
 		e.CRDs = nil
 	}

@@ -64,11 +64,13 @@ func (o Operator) crds() []string {
 	return slices.Compact(names)
 }
 
-// needed are the operators that need an API which the first one brings and none of the others does, sorted.
-func needed(of Operator, others []Operator) []string {
+// needed are the operators that depend on the one that goes, sorted: by an API that it brings and none of the others does, as
+// the cluster tells, or by another requirement, as the hub knows. One that is not there any more depends on nothing.
+func (in Input) needed() []string {
 	var out []string
-	for _, o := range others {
-		if slices.ContainsFunc(o.Required, func(a API) bool { return slices.Contains(of.Owned, a) && !brought(a, others) }) {
+	for _, o := range in.Others {
+		lacks := func(a API) bool { return slices.Contains(in.Operator.Owned, a) && !brought(a, in.Others) }
+		if slices.ContainsFunc(o.Required, lacks) || slices.Contains(in.Dependants, o.String()) {
 			out = append(out, o.String())
 		}
 	}

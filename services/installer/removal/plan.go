@@ -49,6 +49,8 @@ type Input struct {
 	Before      []protocol.ObjectRef
 	Definitions []Definition
 	Others      []Operator // every other installed operator of the cluster
+	// Dependants are operators that the hub knows to depend on it, as namespace/csv.
+	Dependants []string
 }
 
 // Plan says what a removal would do. A definition that is asked for and is none of the operator's own is
@@ -58,7 +60,7 @@ func Plan(in Input) (protocol.RemovalPlan, error) {
 		return protocol.RemovalPlan{}, err
 	}
 	p := protocol.RemovalPlan{
-		CSV: in.Operator.Name, UID: in.UID, Steps: []protocol.RemovalStep{}, Stays: []protocol.Leftover{}, Needed: needed(in.Operator, in.Others),
+		CSV: in.Operator.Name, UID: in.UID, Steps: []protocol.RemovalStep{}, Stays: []protocol.Leftover{}, Needed: in.needed(),
 	}
 	var doomed, converted []protocol.ObjectRef
 	definitions := slices.SortedFunc(slices.Values(in.Definitions), func(a, b Definition) int { return strings.Compare(a.Name, b.Name) })
@@ -229,14 +231,14 @@ func Another(csv string) string {
 // somebody looked at, "" where nobody did:
 //
 //	shown, and the plan is another one now        RemovalPlanChanged
-//	not shown, and other operators need its APIs  NeededByOthers
+//	not shown, and other operators depend on it   NeededByOthers
 //	shown, and the plan is the same               carried out, whoever needs it: that was in the plan
 //	not shown, and nobody needs it                carried out
 func Refuse(p protocol.RemovalPlan, shown string) (reason, message string, err error) {
 	if shown == "" {
 		if len(p.Needed) > 0 {
-			return RefusedNeeded, p.CSV + " brings APIs that " + strings.Join(p.Needed, ", ") +
-				" need: remove those first, or look at the removal plan and ask for exactly that", nil
+			return RefusedNeeded, strings.Join(p.Needed, ", ") + " depend on " + p.CSV +
+				": remove those first, or look at the removal plan and ask for exactly that", nil
 		}
 		return "", "", nil
 	}

@@ -236,6 +236,10 @@ func TestNeeded(t *testing.T) {
 	if got := plan(t, in).Needed; !slices.Equal(got, []string{"coast/chart.v1"}) {
 		t.Errorf("with another provider: got %v", got)
 	}
+	in.Dependants = []string{"coast/old.v1", "coast/chart.v1", "inland/gone.v1"} // the last one is not there
+	if got := plan(t, in).Needed; !slices.Equal(got, []string{"coast/chart.v1", "coast/old.v1"}) {
+		t.Errorf("with what the hub knows: got %v", got)
+	}
 }
 
 // TestRefuse names each row of the table above Refuse.

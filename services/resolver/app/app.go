@@ -145,6 +145,7 @@ func (a *App) Run(ctx context.Context) error {
 	g.Add("preview pages", func(ctx context.Context) error { return a.bus.Serve(ctx, whatif.ReadSubject, previews.read) })
 	g.Add("preview checks", func(ctx context.Context) error { return a.bus.Serve(ctx, whatif.CheckSubject, previews.check) })
 	g.Add("preview sweep", previews.sweep)
+	g.Add("removal", func(ctx context.Context) error { return a.bus.Serve(ctx, whatif.RemovalSubject, previews.removal) })
 	g.Add("shadow", func(ctx context.Context) error { return a.bus.Serve(ctx, whatif.ShadowSubject, previews.shadow) })
 	return g.Run(ctx)
 }

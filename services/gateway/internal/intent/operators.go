@@ -12,6 +12,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/libs/whatif"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 	"github.com/chandler-fleet/chandler/services/gateway/operator"
 	"github.com/chandler-fleet/chandler/services/gateway/subscription"
@@ -36,19 +37,42 @@ func (s *Service) RemovalPlan(ctx context.Context, who model.Caller, name operat
 	if err != nil {
 		return p, err
 	}
-	p, err = s.askRemoval(ctx, who, name, crds)
+	after, err := s.afterRemoval(ctx, who, name, subscribers)
+	if err != nil {
+		return p, err
+	}
+	p, err = s.askRemoval(ctx, who, name, crds, after.Dependants)
 	p.Subscriptions = subscribers
+	for _, d := range after.Dependants {
+		p.Requires = append(p.Requires, model.RemovalDependant{Operator: d.String(), Requires: d.Requires})
+	}
+	next := model.PreviewScopeOf(after.Outlook)
+	p.Next = &next
 	return p, err
+}
+
+// afterRemoval asks the resolver who depends on an operator, and what it would decide once that and its subscriptions are
+// gone.
+func (s *Service) afterRemoval(ctx context.Context, who model.Caller, name operator.Name, subscribers []string) (out whatif.RemovalOutlook, err error) {
+	err = s.ask(ctx, whatif.RemovalSubject, whatif.RemovalQuestion{
+		Tenant: who.Tenant, Cluster: name.Cluster, Namespace: name.Namespace, CSV: name.Name, Subscriptions: subscribers,
+	}, &out)
+	return out, err
 }
 
 // Uninstall asks that an operator is removed from its cluster (R-UNI-1). Subscriptions that want it are a conflict, since
 // they would bring it back, or are deleted with the request.
 func (s *Service) Uninstall(ctx context.Context, who model.Caller, name operator.Name, in model.Uninstall) (model.RemovalRequested, error) {
+	wanted, err := s.installed(ctx, who, name) // nobody is asked about what is not there
+	if err != nil {
+		return model.RemovalRequested{}, err
+	}
+	after, err := s.afterRemoval(ctx, who, name, wanted)
+	if err != nil {
+		return model.RemovalRequested{}, err
+	}
 	if slices.Contains(in.CRDs, allCRDs) {
-		if _, err := s.installed(ctx, who, name); err != nil { // without asking the cluster about what is not there
-			return model.RemovalRequested{}, err
-		}
-		p, err := s.askRemoval(ctx, who, name, in.CRDs)
+		p, err := s.askRemoval(ctx, who, name, in.CRDs, after.Dependants)
 		if err != nil {
 			return model.RemovalRequested{}, err
 		}
@@ -57,9 +81,9 @@ func (s *Service) Uninstall(ctx context.Context, who model.Caller, name operator
 	var out outcome[operator.State]
 	var subscribers []string
 	u := &unit{}
-	err := s.transact(ctx, who, "intent uninstall", func(ctx context.Context, tx pgx.Tx) (err error) {
+	err = s.transact(ctx, who, "intent uninstall", func(ctx context.Context, tx pgx.Tx) (err error) {
 		*u = unit{tx: tx}
-		out, subscribers, err = s.uninstall(withUnit(ctx, u), who, name, in)
+		out, subscribers, err = s.uninstall(withUnit(ctx, u), who, name, in, after.Dependants)
 		return err
 	})
 	if err != nil {
@@ -74,7 +98,7 @@ func (s *Service) Uninstall(ctx context.Context, who model.Caller, name operator
 }
 
 // uninstall appends the request and the ends of subscriptions in the unit of the context.
-func (s *Service) uninstall(ctx context.Context, who model.Caller, name operator.Name, in model.Uninstall) (out outcome[operator.State], subscribers []string, err error) {
+func (s *Service) uninstall(ctx context.Context, who model.Caller, name operator.Name, in model.Uninstall, dependants []whatif.Dependant) (out outcome[operator.State], subscribers []string, err error) {
 	out, err = run(ctx, s, who, operators, name.Subject(), operator.State{Name: name}, func(ctx context.Context, tx pgx.Tx, now operator.State) (operator.Command, error) {
 		if now.Installed {
 			if subscribers, err = s.subscribers(ctx, tx, who, name, now); err != nil {
@@ -85,7 +109,7 @@ func (s *Service) uninstall(ctx context.Context, who model.Caller, name operator
 			return nil, errs.New(errs.Conflict, "subscription %s wants operator %s and would bring it back: delete it, too, with subscriptions=delete, or before", strings.Join(subscribers, ", "), name.Name).
 				At("query.subscriptions", "no-subscription-wants-it")
 		}
-		return operator.Uninstall{ID: s.NewID().String(), CRDs: in.CRDs, Plan: in.Plan}, nil
+		return operator.Uninstall{ID: s.NewID().String(), CRDs: in.CRDs, Plan: in.Plan, Dependants: dependants}, nil
 	})
 	if err != nil {
 		return out, nil, err
@@ -129,12 +153,16 @@ func (s *Service) subscribers(ctx context.Context, tx pgx.Tx, who model.Caller, 
 	return s.Subscribers.Subscribers(ctx, tx, who.Tenant, name.Cluster, name.Namespace, name.Name, state.Package)
 }
 
-// askRemoval has the installer ask the cluster.
-func (s *Service) askRemoval(ctx context.Context, who model.Caller, name operator.Name, crds []string) (model.RemovalPlan, error) {
+// askRemoval has the installer ask the cluster, which adds to the dependants those that need an API by what it knows.
+func (s *Service) askRemoval(ctx context.Context, who model.Caller, name operator.Name, crds []string, dependants []whatif.Dependant) (model.RemovalPlan, error) {
 	p := model.RemovalPlan{}
+	q := protocol.RemovalQuestion{Namespace: name.Namespace, CSV: name.Name, CRDs: crds}
+	for _, d := range dependants {
+		q.Dependants = append(q.Dependants, d.String())
+	}
 	err := s.Asker.Ask(ctx, protocol.AskInstallerRemoval, protocol.OperatorQuestion{
 		Tenant: who.Tenant, Cluster: name.Cluster,
-		RemovalQuestion: protocol.RemovalQuestion{Namespace: name.Namespace, CSV: name.Name, CRDs: crds},
+		RemovalQuestion: q,
 	}, &p)
 	if errs.Is(err, errs.Unavailable) {
 		s.Slog.WarnContext(ctx, "a cluster cannot be asked about a removal", "cluster", name.Cluster, "error", err)

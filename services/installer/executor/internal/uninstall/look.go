@@ -42,14 +42,16 @@ type Question struct {
 	CSV       string
 	CRDs      []string                  // names of definitions that are to go, or removal.All
 	Kinds     []schema.GroupVersionKind // of which the operator may own objects
-	Count     bool                      // the objects of definitions that go are to be counted
-	Named     bool                      // its name is to be taken off what others own by now
+	// Dependants are operators that the hub knows to depend on it, as namespace/csv.
+	Dependants []string
+	Count      bool // the objects of definitions that go are to be counted
+	Named      bool // its name is to be taken off what others own by now
 }
 
 // Look says what removing an operator would do now.
 func Look(ctx context.Context, c *cluster.Epoch, q Question) (Found, error) {
 	f := Found{UIDs: map[protocol.ObjectRef]string{}}
-	in := removal.Input{Operator: removal.Operator{Namespace: q.Namespace, Name: q.CSV}, CRDs: q.CRDs}
+	in := removal.Input{Operator: removal.Operator{Namespace: q.Namespace, Name: q.CSV}, CRDs: q.CRDs, Dependants: q.Dependants}
 	packageName := ""
 	operators, err := c.List(ctx, cluster.GVKInstalledOperator, "", selectManaged)
 	if err != nil {

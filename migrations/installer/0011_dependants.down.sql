@@ -1,0 +1,1 @@
+alter table installer.removals drop column dependants;
