@@ -46,8 +46,9 @@ test: ## check, verify and every test with the race detector; installs or builds
 	@tools/test.sh
 
 .PHONY: test-bundles
-test-bundles: prepare testrun clusters ## install, upgrade and remove some 70 published operators on a real API server; about ten minutes
-	@CHANDLER_TEST_BUNDLES=all CI=true go test -count=1 -run TestBundles -v -timeout 40m ./test/bundles
+test-bundles: prepare testrun clusters ## install, upgrade and remove published operators on a real API server: some 70 in about ten minutes, those below BUNDLES=DIR, or BUNDLES=all of the test data, which goes on where it was interrupted
+	@if [ -z "$(BUNDLES)" ]; then CHANDLER_TEST_BUNDLES=all CI=true go test -count=1 -run TestBundles -v -timeout 40m ./test/bundles; else \
+	  CHANDLER_CAMPAIGN="$(BUNDLES)" CHANDLER_CAMPAIGN_LOG="$${CHANDLER_CAMPAIGN_LOG:-$(CURDIR)/.cache/campaign.jsonl}" CI=true go test -count=1 -run TestPublished -v -timeout 10h ./test/bundles; fi
 
 .PHONY: bench
 bench: prepare ## run the benchmarks

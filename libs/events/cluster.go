@@ -36,6 +36,9 @@ type ClusterSettings struct {
 	Mirror string `json:"mirror,omitempty"`
 	// Drift is what becomes of edits to managed objects: correct, report; "" is correct.
 	Drift string `json:"drift,omitempty"`
+	// Optional are the API groups, or kinds as GROUP/KIND, with commas between, whose objects operators do not wait for where
+	// the cluster does not serve them: they are written when it does. "" is OptionalMonitoring, OptionalNone is none.
+	Optional string `json:"optional,omitempty"`
 }
 
 // Values of ClusterSettings.
@@ -49,7 +52,7 @@ const (
 
 // WithDefaults returns the settings with each default in the place of "".
 func (s ClusterSettings) WithDefaults() ClusterSettings {
-	return ClusterSettings{Mirror: cmp.Or(s.Mirror, MirrorCSV), Drift: cmp.Or(s.Drift, DriftCorrect)}
+	return ClusterSettings{Mirror: cmp.Or(s.Mirror, MirrorCSV), Drift: cmp.Or(s.Drift, DriftCorrect), Optional: cmp.Or(s.Optional, OptionalMonitoring)}
 }
 
 // ClusterLabelsChanged carries the labels that the cluster has from now on, all of them.

@@ -101,7 +101,8 @@ func (c *campaign) install() {
 	}
 }
 
-// mend waits until each plan that needs an API which is not there says which, and then makes it.
+// mend waits until each operator that brings objects of an API which is not there runs and says which it waits for, and then
+// makes it.
 func (c *campaign) mend() {
 	var needy []*life
 	for _, l := range c.lives {
@@ -109,14 +110,16 @@ func (c *campaign) mend() {
 			needy = append(needy, l)
 		}
 	}
-	c.stage("blocked by an API that is missing", needy, func(l *life, r protocol.ScopeReport) error {
+	c.stage("without an API that is missing", needy, func(l *life, r protocol.ScopeReport) error {
 		gvk, _ := schema.ParseKindArg(l.lacks)
-		for _, p := range r.Plans {
-			if p.ID == l.now.plan.ID && p.Phase == protocol.PlanBlocked && strings.Contains(p.Message, gvk.Kind) && strings.Contains(p.Message, gvk.Group) {
-				return nil
+		for _, operator := range r.CSVs {
+			if operator.Name == l.now.csv && slices.ContainsFunc(operator.Components, func(p protocol.Component) bool {
+				return p.Status == "Waiting" && strings.Contains(p.Message, gvk.Kind) && strings.Contains(p.Message, gvk.Group)
+			}) {
+				return succeeded(l.now.csv)(r)
 			}
 		}
-		return fmt.Errorf("its plan does not name %s: %w", l.lacks, errNotYet)
+		return fmt.Errorf("it does not say that it waits for %s: %w", l.lacks, errNotYet)
 	})
 	for _, l := range needy {
 		gvk, _ := schema.ParseKindArg(l.lacks)

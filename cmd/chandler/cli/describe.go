@@ -108,6 +108,7 @@ func (p *page) cluster(c model.Cluster) {
 	p.line("Cloud tokens", c.TokenAuth)
 	p.line("Mirror", c.Settings.Mirror)
 	p.line("Drift", c.Settings.Drift)
+	p.line("Optional kinds", c.Settings.Optional)
 	p.when("Registered", c.RegisteredAt)
 	if u := c.PlatformUpgrade; u != nil {
 		p.section("Upgrade of the platform")

@@ -83,7 +83,7 @@ func (a *app) clusterSetCommand() *cobra.Command {
 	var in model.ConfigureCluster
 	var changes []string
 	c := &cobra.Command{
-		Use:   "set NAME [--mirror none|csv|all] [--drift correct|report] [--label KEY=VALUE | --label KEY-]...",
+		Use:   "set NAME [--mirror none|csv|all] [--drift correct|report] [--optional GROUP,GROUP/KIND,...|none] [--label KEY=VALUE | --label KEY-]...",
 		Short: "Change how a cluster is treated, or its labels",
 		Long: `Changes how a cluster is treated; what is not named stays as it is.
 
@@ -94,6 +94,10 @@ one uninstalls nothing.
 --drift says what becomes of edits to the objects that Chandler manages: they are put right (correct, the default),
 or only reported.
 
+--optional names API groups, or kinds as GROUP/KIND, that operators do not wait for where the cluster does not serve them
+(monitoring.coreos.com by default): their objects are left out and written when the kind appears. none has operators wait
+for every kind.
+
 --label KEY=VALUE sets a label and --label KEY- takes one away; others stay. Approval policies that choose clusters by
 labels follow at once.`,
 		Example: `  chandler cluster set east-1 --mirror all --drift report
@@ -103,8 +107,8 @@ labels follow at once.`,
 			if in.Labels, err = labelChanges(changes); err != nil {
 				return err
 			}
-			if in.Mirror == "" && in.Drift == "" && len(in.Labels) == 0 {
-				return usagef("say with --mirror, --drift or --label what is to change")
+			if in.Mirror == "" && in.Drift == "" && in.Optional == "" && len(in.Labels) == 0 {
+				return usagef("say with --mirror, --drift, --optional or --label what is to change")
 			}
 			c, err := a.client()
 			if err != nil {
@@ -114,11 +118,12 @@ labels follow at once.`,
 			if err != nil {
 				return err
 			}
-			return a.say("cluster/%s set: mirror %s, drift %s, labels %s", args[0], out.Settings.Mirror, out.Settings.Drift, labels(out.Labels))
+			return a.say("cluster/%s set: mirror %s, drift %s, optional %s, labels %s", args[0], out.Settings.Mirror, out.Settings.Drift, out.Settings.Optional, labels(out.Labels))
 		},
 	}
 	c.Flags().StringVar(&in.Mirror, "mirror", "", "kinds of OLM that are kept in the cluster: none, csv, all")
 	c.Flags().StringVar(&in.Drift, "drift", "", "what becomes of edits to managed objects: correct, report")
+	c.Flags().StringVar(&in.Optional, "optional", "", "API groups, or GROUP/KIND, that operators do not wait for; none for no kind")
 	c.Flags().StringArrayVar(&changes, "label", nil, "KEY=VALUE sets a label, KEY- takes it away; may be repeated")
 	return c
 }

@@ -97,11 +97,15 @@ func configure(s State, c Configure) ([]events.Payload, error) {
 	var v rule.Violations
 	v.OneOf("/mirror", c.Settings.Mirror, "", events.MirrorNone, events.MirrorCSV, events.MirrorAll)
 	v.OneOf("/drift", c.Settings.Drift, "", events.DriftCorrect, events.DriftReport)
+	if why := events.CheckOptional(c.Settings.Optional); why != "" {
+		v.Addf("/optional", "optional-kinds", "optional %s", why)
+	}
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
 	next := events.ClusterSettings{
 		Mirror: cmp.Or(c.Settings.Mirror, s.Settings.Mirror), Drift: cmp.Or(c.Settings.Drift, s.Settings.Drift),
+		Optional: cmp.Or(c.Settings.Optional, s.Settings.Optional),
 	}
 	labels, err := relabel(s.Labels, c.Labels)
 	if err != nil {

@@ -137,7 +137,7 @@ func (s *session) definitionChanged(c watch.Change) {
 		s.wake(namespace)
 	}
 	s.recheckCRDs()
-	for _, namespace := range s.waitingScopes() {
+	for _, namespace := range append(s.waitingScopes(), s.awaiting(c.Name)...) {
 		s.wake(namespace)
 	}
 }
@@ -325,6 +325,9 @@ func (w *work) compare(ctx context.Context, m *member, s subject, o render.Objec
 	w.cfg.Log.InfoContext(ctx, "object differs from what was installed", "object", found.String(), "namespace", w.ns, "missing", found.Missing, "fields", len(found.Fields), "by", found.Manager)
 	if w.corrects() {
 		written, err := w.reapply(ctx, s, o)
+		if w.unserved(o.GVK, err) {
+			return nil // its kind has gone, and comes back with it
+		}
 		if err != nil {
 			found.Reason = drift.Because(found.Kind, err)
 			w.noteDrift(m, found)

@@ -37,6 +37,7 @@ const (
 	partLogs        = "removal of old step logs"
 	partCondition   = "operator condition"
 	partPullSecrets = "pull secrets"
+	partLate        = "objects that waited for their kind"
 )
 
 var gvkDeployment = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
@@ -392,7 +393,7 @@ func (w *work) repair(ctx context.Context, m *member) (bool, error) {
 			w.soon(w.cfg.Timing.Pause)
 			return false, nil
 		}
-		if err != nil {
+		if err != nil && !w.unserved(o.GVK, err) {
 			return false, err
 		}
 	}

@@ -344,19 +344,7 @@ func (w *work) finish(ctx context.Context, p protocol.Plan, x *cluster.Execution
 }
 
 // owed are the steps of an operator's plan, which has ended, that were left until its Deployments answer.
-func (w *work) owed(m *member) []*cluster.Step {
-	x := w.execution(m.plan)
-	if x == nil || !ended(x) {
-		return nil
-	}
-	var out []*cluster.Step
-	for n := range x.Status.Steps {
-		if s := &x.Status.Steps[n]; s.State == cluster.StepLeft && s.Operator == m.name() {
-			out = append(out, s)
-		}
-	}
-	return out
-}
+func (w *work) owed(m *member) []*cluster.Step { return w.leftSteps(m, true) }
 
 // summon does the steps that a plan had to leave, once the Deployments answer.
 func (w *work) summon(ctx context.Context, m *member) (bool, error) {

@@ -65,6 +65,7 @@ type session struct {
 	seen    map[string]cluster.Seen
 	scopes  map[string]bool                           // every namespace that was worked on
 	waiting map[string]bool                           // those that wait for an API to appear
+	awaited map[string][]string                       // API groups that objects of a namespace wait for which no operator needs
 	retry   map[string]retryNote                      // plans not begun that failed for now, by plan id
 	errors  map[string]time.Time                      // namespaces of which the last look ended in an error, since when
 	attires map[string]map[string]attire              // by namespace and uid of the InstalledOperator
@@ -98,7 +99,7 @@ func newSession(e *Executor, base *cluster.Base, client *cluster.Epoch, lease *c
 		trail: watch.NewTrail(), signals: watch.NewSignals(), turns: make(chan struct{}, parallelWrites), judging: make(chan struct{}, 1),
 		seen: seen, scopes: map[string]bool{}, waiting: map[string]bool{}, retry: map[string]retryNote{}, errors: map[string]time.Time{},
 		attires: map[string]map[string]attire{}, drifts: map[string]map[protocol.ObjectRef]drifted{},
-		unsafe: map[string]string{}, scoped: map[string]*cluster.Epoch{},
+		unsafe: map[string]string{}, awaited: map[string][]string{}, scoped: map[string]*cluster.Epoch{},
 	}
 	s.pace, s.specs = drift.NewPace(e.cfg.Timing.Backoff), vouch.NewSpecs()
 	s.room, s.rest = desk.NewRoom(desks), rest.New(restAfter, e.contents.Forget)

@@ -228,6 +228,9 @@ func (w *work) step(ctx context.Context, r ready, x *cluster.Execution, i int, r
 	if f != nil {
 		return entry, f, nil
 	}
+	if w.unserved(o.GVK, err) {
+		return leave(entry, o), nil, nil
+	}
 	if err == nil && o.GVK.Kind == gvkCRD.Kind {
 		if applied, err = w.client.AwaitEstablished(ctx, applied, news); err == nil {
 			w.facts.NoteCRD(applied)

@@ -137,7 +137,7 @@ func (w *work) lookAtComponents(ctx context.Context) error {
 				list = append(list, c)
 			}
 		}
-		w.live.components[m.name()] = list
+		w.live.components[m.name()] = withWaiting(list, w.waitingComponents(m))
 	}
 	return nil
 }

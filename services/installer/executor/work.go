@@ -141,7 +141,7 @@ func (s *session) newWork(plans protocol.ScopePlans) *work {
 // all makes one look at a namespace. Each stage goes as far as it can now and finds in the cluster what it knows.
 func (w *work) all(ctx context.Context) error {
 	for _, stage := range []func(context.Context) error{
-		w.lookAround, w.lookAtGroup, w.lookAtCertificates, w.collectWanted, w.carryPlans, w.carryRemovals, w.follow, w.lookAtComponents, w.groupRoles, w.drift, w.mirror, w.prune,
+		w.lookAround, w.lookAtGroup, w.lookAtCertificates, w.collectWanted, w.carryPlans, w.carryRemovals, w.follow, w.bringLate, w.lookAtComponents, w.groupRoles, w.drift, w.mirror, w.prune,
 	} {
 		if err := stage(ctx); err != nil {
 			return err

@@ -1,0 +1,40 @@
+package events_test
+
+import (
+	"testing"
+
+	"github.com/chandler-fleet/chandler/libs/events"
+)
+
+// TestOptional: which kinds operators run without, and what may be said of them.
+func TestOptional(t *testing.T) {
+	t.Parallel()
+	const monitoring, console = "monitoring.coreos.com", "console.openshift.io"
+	for _, c := range []struct {
+		setting, group, kind string
+		want                 bool
+	}{
+		{"", monitoring, "ServiceMonitor", true},
+		{"", monitoring, "PrometheusRule", true},
+		{"", console, "ConsolePlugin", false},
+		{"", "", "ConfigMap", false},
+		{"", "sub." + monitoring, "ServiceMonitor", false},
+		{"none", monitoring, "ServiceMonitor", false},
+		{monitoring + ", " + console, console, "ConsoleLink", true},
+		{console + "/ConsolePlugin", console, "ConsolePlugin", true},
+		{console + "/ConsolePlugin", console, "ConsoleLink", false},
+		{console + "/ConsolePlugin", monitoring, "ServiceMonitor", false},
+	} {
+		if got := (events.ClusterSettings{Optional: c.setting}).IsOptional(c.group, c.kind); got != c.want {
+			t.Errorf("%q: %s/%s is optional: %v", c.setting, c.group, c.kind, got)
+		}
+	}
+	for setting, good := range map[string]bool{
+		"": true, "none": true, monitoring: true, monitoring + "," + console + "/ConsolePlugin": true,
+		"monitoring": false, "/ServiceMonitor": false, monitoring + "/": false, monitoring + "/A/B": false, monitoring + ",": false, "a b.c": false,
+	} {
+		if why := events.CheckOptional(setting); (why == "") != good {
+			t.Errorf("%q: %q", setting, why)
+		}
+	}
+}
