@@ -64,12 +64,36 @@ type ScopePlans struct {
 	Settings events.ClusterSettings `json:"settings,omitzero"`
 	// Subscriptions are told where Settings.Mirror is all: to be shown in the cluster, and for nothing else.
 	Subscriptions []Subscription `json:"subscriptions,omitempty"`
+	// Waiting are plans that may not be carried out yet, told where Subscriptions are, and for the same end.
+	Waiting []WaitingPlan `json:"waiting,omitempty"`
 }
 
 // Subscription is one subscription of the namespace, without its configuration.
 type Subscription struct {
 	Name string                  `json:"name"`
 	Spec events.SubscriptionSpec `json:"spec"`
+	// Failed is why it does not resolve, in the resolver's word; "" where it does, or nobody knows yet.
+	Failed      string    `json:"failed,omitempty"`
+	FailedSince time.Time `json:"failedSince,omitzero"`
+	// Catalog is the one that it names; nil where there is none of that name.
+	Catalog *CatalogState `json:"catalog,omitempty"`
+}
+
+// CatalogState is how a catalog does.
+type CatalogState struct {
+	Priority int    `json:"priority,omitempty"`
+	State    string `json:"state"` // Loading, Ready, Failed
+	Reason   string `json:"reason,omitempty"`
+}
+
+// WaitingPlan is a plan that waits for people, or for its maintenance windows.
+type WaitingPlan struct {
+	ID      string                 `json:"id"`
+	Name    string                 `json:"name"`
+	Bundles []events.PlannedBundle `json:"bundles"`
+	// Approved is set where it waits for something else than approval, which Message says.
+	Approved bool   `json:"approved,omitempty"`
+	Message  string `json:"message,omitempty"`
 }
 
 // OperatorGroup is the one group of the namespace.

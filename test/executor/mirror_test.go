@@ -110,6 +110,7 @@ func TestMirror(t *testing.T) {
 		{"intents", m.testIntents},
 		{"none", m.testNone},
 		{"all", m.testAll},
+		{"waiting", m.testWaiting},
 		{"copies", m.testCopies},
 		{"csv again", m.testLess},
 		{"OLM at work", m.testOLM},
@@ -446,6 +447,45 @@ func (m mirrored) testAll(t *testing.T) {
 		refs, _, err := unstructured.NestedSlice(o.Object, "status", "components", "refs")
 		return err == nil && slices.ContainsFunc(refs, func(r any) bool { return r.(map[string]any)["name"] == "gauges.tide.sea.test" })
 	})
+}
+
+// testWaiting: what waits is visible: a plan for approval, the catalog that a subscription names, and a namespace that is
+// not there yet.
+func (m mirrored) testWaiting(t *testing.T) {
+	const ns = "harbour"
+	s := m.scope(ns)
+	s.Settings.Mirror = events.MirrorAll
+	s.Subscriptions = []protocol.Subscription{{
+		Name: "buoy", Spec: events.SubscriptionSpec{Package: "buoy", Catalog: "fleet", Approval: "Manual"}, Catalog: &protocol.CatalogState{State: "Ready"},
+	}}
+	s.Waiting = []protocol.WaitingPlan{{ID: "w", Name: "install-wait1", Bundles: []events.PlannedBundle{{Package: "buoy", CSV: "buoy.v1.0.0"}}}}
+	m.publish(s)
+	shows(t, m.dynamic.Resource(operatorsOLM), "buoy."+ns, func(o *unstructured.Unstructured) bool {
+		return strings.Contains(fmt.Sprint(o.Object["status"]), "NamespaceToCome")
+	})
+	if _, err := m.kube.CoreV1().Namespaces().Get(t.Context(), ns, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the namespace was made for what only waits: %v", err)
+	}
+	m.namespace(t, ns)
+	sub := shows(t, m.dynamic.Resource(subscriptions).Namespace(ns), "buoy", func(o *unstructured.Unstructured) bool {
+		return seen(o, "status", "state") == "UpgradePending"
+	})
+	if text := fmt.Sprint(sub.Object["status"]); !strings.Contains(text, "RequiresApproval") || !strings.Contains(text, "AllCatalogSourcesHealthy") {
+		t.Errorf("its conditions: %s", text)
+	}
+	plan := shows(t, m.dynamic.Resource(installPlans).Namespace(ns), "install-wait1", inPhase("RequiresApproval"))
+	if approved, _, err := unstructured.NestedBool(plan.Object, "spec", "approved"); err != nil || approved {
+		t.Errorf("a plan that waits is shown as approved: %v, %v", plan.Object["spec"], err)
+	}
+	shows(t, m.dynamic.Resource(olmKind("v1alpha1", "catalogsources")).Namespace(ns), "fleet", func(o *unstructured.Unstructured) bool {
+		return seen(o, "status", "connectionState", "lastObservedState") == "READY"
+	})
+	shows(t, m.dynamic.Resource(operatorsOLM), "buoy."+ns, func(o *unstructured.Unstructured) bool {
+		return !strings.Contains(fmt.Sprint(o.Object["status"]), "NamespaceToCome")
+	})
+	s.Subscriptions, s.Waiting = nil, nil
+	m.publish(s)
+	vanishes(t, m.dynamic.Resource(installPlans).Namespace(ns), "install-wait1")
 }
 
 // testCopies: ClusterServiceVersions are copied where the cluster's OLMConfig asks for it, and only there (R-OG-25 …

@@ -3,6 +3,7 @@ package executor
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"time"
 
@@ -270,17 +271,24 @@ func (w *work) shownBeside(ctx context.Context) ([]mirrors.Wanted, error) {
 		installed = append(installed, i.Operator)
 		packages[i.Name] = i.Package
 	}
+	var untouched []mirror.Plan // approved, and nothing of them was begun
 	for _, p := range w.plans.Plans {
 		var d installplan.Document
 		if err := json.Unmarshal(p.Document, &d); err == nil { // otherwise the plan fails for that, and says so
 			bundles[p.ID] = d.Bundles
 		}
+		if w.execution(p.ID) == nil {
+			untouched = append(untouched, mirror.Plan{ID: p.ID, Name: p.Name, Bundles: d.Bundles})
+		}
 	}
-	plans := mirrors.Plans(w.executions, bundles, packages)
-	objects, err := w.shownPackages(ctx)
-	if err != nil {
-		return nil, err
+	plans := slices.Concat(mirrors.Plans(w.executions, bundles, packages), untouched, mirror.Waiting(w.plans.Waiting))
+	missing := w.missing()
+	objects, err := w.shownPackages(ctx, missing)
+	if err != nil || missing {
+		list, smallErr := mirrors.Small(objects)
+		return list, errors.Join(err, smallErr)
 	}
+	objects = append(objects, mirror.CatalogSources(w.ns, w.plans.Subscriptions, now)...)
 	for _, s := range w.plans.Subscriptions {
 		objects = append(objects, mirror.Subscription(w.ns, s, installed, plans, now))
 	}
@@ -299,9 +307,25 @@ func (w *work) shownBeside(ctx context.Context) ([]mirrors.Wanted, error) {
 	return mirrors.Small(objects)
 }
 
-// shownPackages are the Operators of the members' packages, with the objects of all their versions (R-CSV-62).
-func (w *work) shownPackages(ctx context.Context) ([]mirror.Object, error) {
+// missing reports that the namespace is not there yet: what shows it must lie elsewhere.
+func (w *work) missing() bool {
+	labels, known := w.watcher.Labels(gvkNamespace)
+	_, found := labels[w.ns]
+	return known && !found
+}
+
+// shownPackages are the Operators of the members' packages, with the objects of all their versions (R-CSV-62), and of those
+// that are subscribed to and not there yet.
+func (w *work) shownPackages(ctx context.Context, missing bool) ([]mirror.Object, error) {
 	parts := map[string][]protocol.Component{}
+	for _, s := range w.plans.Subscriptions {
+		parts[s.Spec.Package] = nil
+		if !missing {
+			parts[s.Spec.Package] = []protocol.Component{{ObjectRef: protocol.ObjectRef{
+				Group: mirror.GVKSubscription.Group, Version: mirror.GVKSubscription.Version, Kind: mirror.GVKSubscription.Kind, Namespace: w.ns, Name: s.Name,
+			}}}
+		}
+	}
 	for _, m := range w.everybody() {
 		pkg := m.object.GetAnnotations()[annotationPackage]
 		refs, err := w.partsOf(ctx, m)
@@ -314,7 +338,7 @@ func (w *work) shownPackages(ctx context.Context) ([]mirror.Object, error) {
 	}
 	var out []mirror.Object
 	for pkg, list := range parts {
-		out = append(out, mirror.OperatorOf(w.ns, pkg, list))
+		out = append(out, mirror.OperatorOf(w.ns, pkg, list, missing, w.cfg.Now()))
 	}
 	return out, nil
 }

@@ -13,11 +13,14 @@ import (
 	"github.com/chandler-fleet/chandler/libs/protocol"
 )
 
+// PlanWaiting is the phase of a plan that waits for approval, beside those of protocol.
+const PlanWaiting = "Waiting"
+
 // Plan is an install plan as the cluster knows it.
 type Plan struct {
 	ID      string
 	Name    string
-	Phase   string // as in protocol; "" has not begun
+	Phase   string // as in protocol, or PlanWaiting; "" has not begun
 	Reason  string
 	Message string
 	Started time.Time
@@ -67,10 +70,13 @@ func Subscription(namespace string, s protocol.Subscription, installed []Operato
 	setString(status, "currentCSV", current)
 	setString(status, "state", subscriptionState(have, current))
 	if plan.ID != "" {
-		status["installPlanRef"] = map[string]any{
+		ref := map[string]any{
 			"apiVersion": GVKInstallPlan.GroupVersion().String(), "kind": GVKInstallPlan.Kind, "name": plan.Name, "namespace": namespace,
 		}
+		status["installPlanRef"], status["installplan"] = ref, ref
 	}
+	status["conditions"] = subscriptionConditions(s, plan, now)
+	status["catalogHealth"] = catalogHealth(namespace, s, now)
 	o.Status = status
 	return o
 }
@@ -99,7 +105,7 @@ func installedOf(pkg string, installed []Operator) string {
 }
 
 // InstallPlan shows a plan. Manifests are left out: they are many times the size of all the rest, and lie in the
-// objects themselves. Chandler hands a plan to a cluster when it was approved.
+// objects themselves.
 func InstallPlan(namespace string, p Plan, subscriptions []protocol.Subscription) Object {
 	o := newObject(GVKInstallPlan, namespace, p.Name, shown(namespace), nil)
 	names := make([]string, len(p.Bundles))
@@ -109,7 +115,7 @@ func InstallPlan(namespace string, p Plan, subscriptions []protocol.Subscription
 		sources[b.CSV] = b
 	}
 	slices.Sort(names)
-	o.Body["spec"] = map[string]any{"approval": approvalOf(p, subscriptions), "approved": true, "clusterServiceVersionNames": anys(names)}
+	o.Body["spec"] = map[string]any{"approval": approvalOf(p, subscriptions), "approved": p.Phase != PlanWaiting, "clusterServiceVersionNames": anys(names)}
 	steps := []any{}
 	for _, s := range p.Steps {
 		steps = append(steps, planStep(s, sources[s.Resolving].Catalog))
@@ -154,6 +160,8 @@ func planPhase(phase string) string {
 		return "Complete"
 	case protocol.PlanFailed:
 		return "Failed"
+	case PlanWaiting:
+		return "RequiresApproval"
 	default:
 		return "Installing"
 	}
@@ -224,14 +232,22 @@ func groupConditions(list []protocol.GroupCondition, now time.Time) []any {
 	return out
 }
 
-// OperatorOf shows all parts of a package in a namespace, which is where to see what belongs to it (R-CSV-62).
-func OperatorOf(namespace, pkg string, parts []protocol.Component) Object {
+// OperatorOf shows all parts of a package in a namespace, which is where to see what belongs to it (R-CSV-62). With
+// missing the namespace itself is not there yet: it is told as the one part that is still to come.
+func OperatorOf(namespace, pkg string, parts []protocol.Component, missing bool, now time.Time) Object {
 	o := newObject(GVKOperator, "", OperatorName(pkg, namespace), shown(namespace), nil)
 	o.Body["spec"] = map[string]any{}
 	parts = slices.Clone(parts)
 	slices.SortFunc(parts, func(a, b protocol.Component) int { return compareRefs(a.ObjectRef, b.ObjectRef) })
 	parts = slices.CompactFunc(parts, func(a, b protocol.Component) bool { return a.ObjectRef == b.ObjectRef })
 	refs := []any{}
+	if missing {
+		refs = append(refs, map[string]any{
+			"apiVersion": "v1", "kind": "Namespace", "name": namespace,
+			"conditions": []any{conditionOf("Available", "False", "NamespaceToCome",
+				"the namespace is not there yet: Chandler makes it with the first plan that is carried out in it", now)},
+		})
+	}
 	for _, p := range parts {
 		ref := map[string]any{
 			"apiVersion": runtimeschema.GroupVersion{Group: p.Group, Version: p.Version}.String(), "kind": p.Kind, "name": p.Name,

@@ -268,7 +268,9 @@ func TestSubscription(t *testing.T) {
 			o.Status["plan"] = ref["name"]
 			delete(o.Status, "installPlanRef")
 		}
-		delete(o.Status, "lastUpdated")
+		for _, told := range []string{"lastUpdated", "installplan", "conditions", "catalogHealth"} { // of which others tell
+			delete(o.Status, told)
+		}
 		if diff := cmp.Diff(c.want, o.Status); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
@@ -370,7 +372,7 @@ func TestOperator(t *testing.T) {
 	t.Parallel()
 	service := protocol.Component{ObjectRef: protocol.ObjectRef{Version: "v1", Kind: "Service", Namespace: "coast", Name: "gauge"}}
 	crd := protocol.Component{ObjectRef: protocol.ObjectRef{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition", Name: "gauges.sea.test"}}
-	o := mirror.OperatorOf("coast", "tidegauge", []protocol.Component{crd, service, crd})
+	o := mirror.OperatorOf("coast", "tidegauge", []protocol.Component{crd, service, crd}, false, time.Time{})
 	if o.Name != "tidegauge.coast" || o.Namespace != "" {
 		t.Errorf("named %s/%s", o.Namespace, o.Name)
 	}

@@ -35,7 +35,9 @@ func (h *Hub) handle(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error 
 		return h.foldCSV(ctx, tx, e)
 	case events.KindAccess:
 		return h.foldStop(ctx, tx, e)
-	case events.KindCatalog, events.KindCatalogSecret, events.KindPolicy: // what is planned names content by digest
+	case events.KindCatalog:
+		return h.markFollowers(ctx, tx, e)
+	case events.KindCatalogSecret, events.KindPolicy: // what is planned names content by digest
 	}
 	return errs.New(errs.Internal, "the hub does not fold events of kind %s", e.StreamID.Kind)
 }
@@ -92,7 +94,8 @@ func (h *Hub) foldCluster(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) e
 func (h *Hub) markCluster(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, cluster string) error {
 	rows, err := tx.Query(ctx, `select namespace from installer.plans where tenant = $1 and cluster = $2 and phase = 'Installing'
 		union select namespace from installer.csvs where tenant = $1 and cluster = $2
-		union select namespace from installer.operatorgroups where tenant = $1 and cluster = $2`, e.Tenant, cluster)
+		union select namespace from installer.operatorgroups where tenant = $1 and cluster = $2
+		union select namespace from installer.subscriptions where tenant = $1 and cluster = $2`, e.Tenant, cluster)
 	if err != nil {
 		return err
 	}
@@ -162,7 +165,11 @@ func (h *Hub) foldSubscription(ctx context.Context, tx pgx.Tx, e eventlog.Record
 			return err
 		}
 		return h.markShown(ctx, tx, e, s, spec.Package)
-	default: // resolution.* stands in the same stream and says nothing about the configuration
+	case events.ResolutionFailed:
+		return h.foldOutcome(ctx, tx, e, s, p.Reason)
+	case events.ResolutionSucceeded:
+		return h.foldOutcome(ctx, tx, e, s, "")
+	default:
 		return nil
 	}
 	if _, err = tx.Exec(ctx, `insert into installer.subscriptions (tenant, cluster, namespace, name, config, spec) values ($1, $2, $3, $4, $5, $6)
@@ -254,7 +261,7 @@ func (h *Hub) insertPlan(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p 
 		return err
 	}
 	if s.Phase != installplan.Installing {
-		return nil
+		return h.markMirrored(ctx, tx, e, subject{cluster: p.Cluster, namespace: p.Namespace})
 	}
 	return h.mark(ctx, tx, laneOf(p), e, p.Cluster, p.Namespace)
 }

@@ -141,7 +141,8 @@ func (h *Hub) current(ctx context.Context, w wanted, sum string, there bool) (bo
 		w.message.Scope.Tenant, w.cluster, w.message.Scope.Namespace).Scan(&last, &renew)
 	if errors.Is(err, pgx.ErrNoRows) {
 		// Nothing was ever wanted of this scope, and nothing is.
-		return len(w.message.Plans) == 0 && len(w.message.Installed) == 0 && w.message.OperatorGroups == 0 && w.renew.IsZero(), nil
+		return len(w.message.Plans) == 0 && len(w.message.Installed) == 0 && w.message.OperatorGroups == 0 &&
+			len(w.message.Subscriptions) == 0 && len(w.message.Waiting) == 0 && w.renew.IsZero(), nil
 	}
 	if err != nil {
 		return false, pg.Err(err)
@@ -194,13 +195,13 @@ func (h *Hub) encode(w *wanted) ([]byte, error) {
 	}
 }
 
-// shorten takes out of a message what can wait most easily, and says what that was: subscriptions that are only shown, then
+// shorten takes out of a message what can wait most easily, and says what that was: subscriptions and waiting plans, which are only shown, then
 // configurations (where they are absent those of the plans hold), then the youngest plan. Whether effects are stopped
 // and what is to be removed is never left out. It is empty where nothing is left to take out.
 func shorten(m *protocol.ScopePlans) string {
-	if len(m.Subscriptions) > 0 {
-		m.Subscriptions = nil
-		return "subscriptions"
+	if len(m.Subscriptions) > 0 || len(m.Waiting) > 0 {
+		m.Subscriptions, m.Waiting = nil, nil
+		return "subscriptions and waiting plans"
 	}
 	configured := false
 	for i := range m.Installed {

@@ -26,7 +26,7 @@ func TestShorten(t *testing.T) {
 		}
 		left = append(left, what)
 	}
-	if want := []string{"subscriptions", "configurations of what is installed", "plan new", "plan old"}; !slices.Equal(left, want) {
+	if want := []string{"subscriptions and waiting plans", "configurations of what is installed", "plan new", "plan old"}; !slices.Equal(left, want) {
 		t.Errorf("left out %q, want %q", left, want)
 	}
 	if !m.Stopped || len(m.Removals) != 1 || len(m.Installed) != 2 {

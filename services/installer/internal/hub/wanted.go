@@ -83,6 +83,9 @@ func (h *Hub) fill(ctx context.Context, tx pgx.Tx, w *wanted) error {
 	if err := fillSubscriptions(ctx, tx, m); err != nil {
 		return err
 	}
+	if err := fillWaiting(ctx, tx, m, h.c.Now()); err != nil {
+		return err
+	}
 	return h.fillPlans(ctx, tx, w)
 }
 
@@ -153,25 +156,6 @@ func fillInstalled(ctx context.Context, tx pgx.Tx, m *protocol.ScopePlans) error
 		}
 	}
 	return nil
-}
-
-// fillSubscriptions tells subscriptions where they are to be shown in the cluster.
-func fillSubscriptions(ctx context.Context, tx pgx.Tx, m *protocol.ScopePlans) error {
-	if m.Settings.Mirror != events.MirrorAll {
-		return nil
-	}
-	rows, err := tx.Query(ctx, `select name, spec from installer.subscriptions
-		where tenant = $1 and cluster = $2 and namespace = $3 and spec <> '{}' order by name`,
-		m.Scope.Tenant, m.Scope.Cluster, m.Scope.Namespace)
-	if err != nil {
-		return err
-	}
-	m.Subscriptions, err = pgx.CollectRows(rows, func(r pgx.CollectableRow) (s protocol.Subscription, err error) {
-		err = r.Scan(&s.Name, &s.Spec)
-		s.Spec.Config = ""
-		return s, err
-	})
-	return err
 }
 
 func (h *Hub) fillPlans(ctx context.Context, tx pgx.Tx, w *wanted) error {

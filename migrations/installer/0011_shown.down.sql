@@ -1,0 +1,2 @@
+alter table installer.subscriptions drop column failed_since;
+alter table installer.subscriptions drop column failed;
