@@ -1971,7 +1971,9 @@ CREATE TABLE installer.subscriptions (
     namespace text NOT NULL,
     name text NOT NULL,
     config text NOT NULL,
-    spec jsonb DEFAULT '{}'::jsonb NOT NULL
+    spec jsonb DEFAULT '{}'::jsonb NOT NULL,
+    failed text DEFAULT ''::text NOT NULL,
+    failed_since timestamp with time zone
 );
 
 ALTER TABLE installer.subscriptions OWNER TO chandler_owner;
