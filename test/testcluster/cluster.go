@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/chandler-fleet/chandler/test/internal/proc"
-	"github.com/chandler-fleet/chandler/test/testcluster/internal/binaries"
+	"github.com/chandler-fleet/chandler/test/testcluster/binaries"
 	"github.com/chandler-fleet/chandler/test/testcluster/internal/pool"
 )
 

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/chandler-fleet/chandler/test/internal/proc"
-	"github.com/chandler-fleet/chandler/test/testcluster/internal/binaries"
+	"github.com/chandler-fleet/chandler/test/testcluster/binaries"
 	"github.com/chandler-fleet/chandler/test/testcluster/internal/pki"
 	"github.com/chandler-fleet/chandler/test/testcluster/internal/pool"
 )

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/chandler-fleet/chandler/test/testcluster/internal/binaries"
+	"github.com/chandler-fleet/chandler/test/testcluster/binaries"
 )
 
 // RestartAPIServer ends the API server at once, as a crash does, and returns when it works again at its old address.

@@ -15,7 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/chandler-fleet/chandler/test/testcluster/internal/binaries"
+	"github.com/chandler-fleet/chandler/test/testcluster/binaries"
 	"github.com/chandler-fleet/chandler/test/testcluster/internal/pki"
 )
 

@@ -6,7 +6,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/chandler-fleet/chandler/test/testcluster/internal/binaries"
+	"github.com/chandler-fleet/chandler/test/testcluster/binaries"
 	"github.com/chandler-fleet/chandler/test/testcluster/internal/pool"
 )
 

@@ -21,7 +21,7 @@ import (
 	"strconv"
 	"syscall"
 
-	"github.com/chandler-fleet/chandler/test/testcluster/internal/binaries"
+	"github.com/chandler-fleet/chandler/test/testcluster/binaries"
 	"github.com/chandler-fleet/chandler/test/testcluster/internal/pool"
 )
 

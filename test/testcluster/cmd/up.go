@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/chandler-fleet/chandler/test/internal/proc"
-	"github.com/chandler-fleet/chandler/test/testcluster/internal/binaries"
+	"github.com/chandler-fleet/chandler/test/testcluster/binaries"
 )
 
 const (

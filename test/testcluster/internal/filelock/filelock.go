@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -17,11 +18,16 @@ const retryEvery = 20 * time.Millisecond
 
 // Lock waits until the lock at path is free, holds it and returns the function that gives it back.
 func Lock(ctx context.Context, path string) (unlock func(), err error) {
+	return LockTelling(ctx, path, func() {})
+}
+
+// LockTelling is Lock that calls waits once if the lock is not free.
+func LockTelling(ctx context.Context, path string, waits func()) (unlock func(), err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|syscall.O_CLOEXEC, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open lock: %w", err)
 	}
-	if err := acquire(ctx, file); err != nil {
+	if err := acquire(ctx, file, waits); err != nil {
 		_ = file.Close()
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
@@ -29,7 +35,8 @@ func Lock(ctx context.Context, path string) (unlock func(), err error) {
 }
 
 // acquire asks again and again instead of blocking in the kernel, so that ctx can end the wait.
-func acquire(ctx context.Context, file *os.File) error {
+func acquire(ctx context.Context, file *os.File, waits func()) error {
+	waits = sync.OnceFunc(waits)
 	ticker := time.NewTicker(retryEvery)
 	defer ticker.Stop()
 	for {
@@ -40,6 +47,7 @@ func acquire(ctx context.Context, file *os.File) error {
 		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
 			return err
 		}
+		waits()
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)

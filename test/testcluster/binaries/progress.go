@@ -2,17 +2,20 @@ package binaries
 
 import (
 	"fmt"
-	"io"
 	"sync/atomic"
 	"time"
 )
 
-// reportEvery is how long a person should at most look at a screen on which nothing moves.
-const reportEvery = 5 * time.Second
+const (
+	// reportEvery is how long a person should at most look at a screen on which nothing moves.
+	reportEvery = 5 * time.Second
+	// waitEvery is how often those who only wait say so: the builder reports for all of them.
+	waitEvery = time.Minute
+)
 
 // progress tells from time to time how far one long step is.
 type progress struct {
-	log         io.Writer
+	tell        func(line string)
 	what        string
 	start       time.Time
 	done, total atomic.Int64
@@ -20,9 +23,9 @@ type progress struct {
 	stopped     chan struct{}
 }
 
-func startProgress(log io.Writer, what string) *progress {
-	p := &progress{log: log, what: what, start: time.Now(), quit: make(chan struct{}), stopped: make(chan struct{})}
-	go p.run()
+func startProgress(tell func(string), what string, every time.Duration) *progress {
+	p := &progress{tell: tell, what: what, start: time.Now(), quit: make(chan struct{}), stopped: make(chan struct{})}
+	go p.run(every)
 	return p
 }
 
@@ -35,14 +38,14 @@ func (p *progress) stop() {
 	<-p.stopped
 }
 
-func (p *progress) run() {
+func (p *progress) run(every time.Duration) {
 	defer close(p.stopped)
-	ticker := time.NewTicker(reportEvery)
+	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ticker.C:
-			fmt.Fprintln(p.log, p.line())
+			p.tell(p.line())
 		case <-p.quit:
 			return
 		}
@@ -56,5 +59,5 @@ func (p *progress) line() string {
 	} else if total > 0 { // the last one is the program itself
 		line += ", linking"
 	}
-	return fmt.Sprintf("%s, %s…", line, time.Since(p.start).Round(time.Second))
+	return fmt.Sprintf("%s, %s", line, time.Since(p.start).Round(time.Second))
 }

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/chandler-fleet/chandler/test/testcluster/internal/filelock"
 )
 
 // fakeRepository has pin files of no consequence and is the working directory.
@@ -78,7 +80,7 @@ func TestEnsureTakesWhatIsThere(t *testing.T) {
 func TestFailedBuildLeavesNoSet(t *testing.T) {
 	root := fakeRepository(t)
 	_, err := Ensure(t.Context(), io.Discard)
-	if err == nil || !strings.Contains(err.Error(), "etcd") {
+	if err == nil || !strings.Contains(err.Error(), "build Kubernetes v1.2.3") {
 		t.Errorf("ensure says %v", err)
 	}
 	left, err := filepath.Glob(filepath.Join(root, ".cache", "k8s", "*", "bin*"))
@@ -93,6 +95,46 @@ func TestWaitForOtherBuildEndsWithContext(t *testing.T) {
 	cancel()
 	if _, err := Ensure(ctx, io.Discard); !errors.Is(err, context.Canceled) {
 		t.Errorf("ensure says %v", err)
+	}
+}
+
+// However many clusters of a process start while somebody else builds: one line tells so.
+func TestOneTellsOfTheWait(t *testing.T) {
+	fakeRepository(t)
+	src, err := findSource()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := src.set().dir
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	unlock, err := filelock.Lock(t.Context(), filepath.Join(filepath.Dir(dir), "lock")) // as another process would
+	if err != nil {
+		t.Fatal(err)
+	}
+	const clusters = 3
+	told, ended := make(chan string, 100), make(chan error, clusters)
+	for range clusters {
+		go func() {
+			_, err := ensure(t.Context(), func(line string) { told <- line }, false)
+			ended <- err
+		}()
+	}
+	if line := <-told; !strings.Contains(line, "waiting for another process") {
+		t.Errorf("said %q", line)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil { // the other one is done
+		t.Fatal(err)
+	}
+	unlock()
+	for range clusters {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+	if len(told) > 0 {
+		t.Errorf("said as well: %q", <-told)
 	}
 }
 
