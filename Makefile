@@ -16,6 +16,8 @@ LINT := $(TOOLS)/golangci-lint-$(LINT_VERSION)
 HELM := $(TOOLS)/helm-$(HELM_VERSION)
 TESTRUN := $(TOOLS)/testrun
 export HELM TESTRUN
+# The demo itself needs the standard library only, and no module of the workspace: it runs at once on a fresh machine.
+DEMO := tools/demo.sh
 export GOLANGCI_LINT_CACHE := $(CACHE)/golangci
 
 # Modules of the workspace as patterns for tools that do not know the pattern `work`.
@@ -42,8 +44,12 @@ verify: $(HELM) prepare ## generate everything again and fail on a difference
 	@tools/verify.sh
 
 .PHONY: test
-test: ## check, verify and every test with the race detector; installs or builds what is missing
+test: ## every test with the race detector; installs or builds what the tests need
 	@tools/test.sh
+
+.PHONY: fresh
+fresh: ## what a new machine does: clean clone, empty caches, demo and tests, with their times; FRESH=demo is the first half
+	@tools/fresh.sh
 
 .PHONY: test-bundles
 test-bundles: prepare testrun clusters ## install, upgrade and remove published operators on a real API server: some 70 in about ten minutes, those below BUNDLES=DIR, or BUNDLES=all of the test data, which goes on where it was interrupted
@@ -59,12 +65,19 @@ fuzz: ## run every fuzz target for a minute; FUZZTIME=10s and PATTERN='catalog' 
 	@tools/fuzz.sh $(PATTERN)
 
 .PHONY: demo
-demo: prepare ## bring operators from a catalog to two real API servers; CATALOG=<dir> takes another catalog
-	@go run ./test/demo up $(if $(CATALOG),--catalog '$(CATALOG)')
+demo: ## bring operators from a catalog to two real API servers; CATALOG=<dir> takes another catalog
+	@tools/prepare.sh postgres
+	@$(DEMO) up $(if $(CATALOG),--catalog '$(CATALOG)')
 
 .PHONY: demo-down
 demo-down: ## stop what make demo left running
-	@go run ./test/demo down
+	@$(DEMO) down
+
+.PHONY: recording
+recording: ## run the demo and draw docs/demo.svg from what it says
+	@tools/prepare.sh postgres
+	@$(DEMO) up --record docs/demo.svg
+	@$(DEMO) down
 
 .PHONY: build
 build: ## build the CLI and the four services into bin/
@@ -115,8 +128,15 @@ chart: $(HELM)
 compose:
 	@cd tools/compose && GOWORK=off go test ./...
 
+.PHONY: helm
+helm: $(HELM)
+
 .PHONY: testrun
 testrun: $(TESTRUN)
+
+.PHONY: stack
+stack:
+	@go run ./test/stack/cmd
 
 .PHONY: clusters
 clusters:

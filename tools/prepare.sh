@@ -1,6 +1,9 @@
 #!/usr/bin/env bash
 # Installs what the tests need from the system: a C compiler (for -race) and the programs of
 # PostgreSQL. As root with apt-get it installs them, else it says in one sentence what is missing.
+#
+#   tools/prepare.sh             both
+#   tools/prepare.sh postgres    what the demo needs
 set -euo pipefail
 
 have_gcc() { command -v gcc >/dev/null || command -v cc >/dev/null; }
@@ -12,7 +15,7 @@ have_postgres() {
 }
 
 packages=()
-have_gcc || packages+=(gcc libc6-dev)
+[ "${1:-}" = postgres ] || have_gcc || packages+=(gcc libc6-dev)
 have_postgres || packages+=(postgresql)
 [ ${#packages[@]} -eq 0 ] && exit 0
 

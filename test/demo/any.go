@@ -15,47 +15,57 @@ import (
 // given is the name of a catalog that somebody brings along.
 const given = "given"
 
-// any plays what can be played with a catalog that nobody here knows.
-func (p *play) any(ctx context.Context, dir string) error {
-	if err := p.clusters(ctx); err != nil {
+// brought are the scenes with a catalog that nobody here knows.
+var brought = []scene{
+	{"The catalog is checked, without a server", (*play).checkGiven},
+	{"Postgres, NATS and the four services start; the catalog is added", func(p *play, ctx context.Context) error {
+		return p.start(ctx, given)
+	}},
+	{"Two real Kubernetes control planes start and are registered", (*play).register},
+	{"East subscribes, Automatic", (*play).eastTakes},
+	{"West subscribes, Manual", (*play).westTakes},
+	{"What the clusters' own API servers say", (*play).seen},
+	{"What the event log tells of west", (*play).story},
+	{"Why an operator is there, and what was approved for west, decided again from the record", func(p *play, ctx context.Context) error {
+		return p.why(ctx, "west", p.asked)
+	}},
+}
+
+// hasFindings is the exit status of a check that found something: published catalogs are not without fault.
+const hasFindings = 1
+
+func (p *play) checkGiven(ctx context.Context) error {
+	err := p.run(ctx, "catalog", "validate", p.catalogDir)
+	if refused(err, hasFindings) {
+		return nil
+	}
+	return err
+}
+
+func (p *play) eastTakes(ctx context.Context) (err error) {
+	if p.picks, err = p.pick(ctx, mostCandidates); err != nil {
 		return err
 	}
-	if err := p.catalog(ctx, given, dir); err != nil {
-		return err
-	}
-	picks, err := p.pick(ctx, mostCandidates)
+	taken, rest, err := p.firstOf(ctx, "east", p.picks, "Automatic")
 	if err != nil {
 		return err
 	}
-	var asked string // package that west takes
-	return p.scenes(ctx, []func(context.Context) error{
-		func(ctx context.Context) error {
-			p.title("East subscribes, Automatic")
-			taken, rest, err := p.firstOf(ctx, "east", picks, "Automatic")
-			if err != nil {
-				return err
-			}
-			if len(rest) > 0 {
-				picks = rest // west takes another one
-			}
-			return p.succeeded(ctx, "east", taken.pkg)
-		},
-		func(ctx context.Context) error {
-			p.title("West subscribes, Manual")
-			taken, _, err := p.firstOf(ctx, "west", picks, "Manual")
-			if err != nil {
-				return err
-			}
-			asked = taken.pkg
-			if err := p.approve(ctx, "west"); err != nil {
-				return err
-			}
-			return p.succeeded(ctx, "west", asked)
-		},
-		func(ctx context.Context) error { return p.seen(ctx, clusterNames...) },
-		func(ctx context.Context) error { return p.story(ctx, "west") },
-		func(ctx context.Context) error { return p.reasons(ctx, "west", asked) },
-	})
+	if len(rest) > 0 {
+		p.picks = rest // west takes another one
+	}
+	return p.succeeded(ctx, "east", taken.pkg)
+}
+
+func (p *play) westTakes(ctx context.Context) error {
+	taken, _, err := p.firstOf(ctx, "west", p.picks, "Manual")
+	if err != nil {
+		return err
+	}
+	p.asked = taken.pkg
+	if err := p.approve(ctx, "west"); err != nil {
+		return err
+	}
+	return p.succeeded(ctx, "west", taken.pkg)
 }
 
 // mostCandidates bounds how many packages are tried: a person watches.
@@ -75,7 +85,7 @@ func (p *play) firstOf(ctx context.Context, cluster string, list []candidate, ap
 			return c, list[i+1:], nil
 		}
 		p.say(c.pkg + " cannot be installed here: " + why)
-		if _, err := p.run(ctx, "delete", "subscription", c.pkg, "--cluster", cluster, "-n", namespace); err != nil {
+		if err := p.run(ctx, "delete", "subscription", c.pkg, "--cluster", cluster, "-n", namespace); err != nil {
 			return candidate{}, nil, err
 		}
 	}
@@ -220,8 +230,7 @@ spec: {name: %[3]s, channel: %[4]q, source: %[5]s, sourceNamespace: catalogs, in
 	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
 		p.say("  " + line)
 	}
-	_, err := p.run(ctx, "apply", "-f", file, "--cluster", cluster)
-	return err
+	return p.run(ctx, "apply", "-f", file, "--cluster", cluster)
 }
 
 // behind asks for the page behind a cursor; the first one has none.

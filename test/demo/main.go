@@ -10,16 +10,17 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/chandler-fleet/chandler/test/stack"
+	"github.com/chandler-fleet/chandler/test/internal/gotool"
 )
 
-const usage = `usage: demo up [--catalog dir] [--dir d]
+const usage = `usage: demo up [--catalog dir] [--record file.svg] [--dir d]
        demo down [--dir d]`
 
 // settings are what the command line says.
 type settings struct {
 	dir     string // where state, logs and the copy of the catalog lie
 	catalog string // "" takes the one that ships with Chandler
+	record  string // file that takes a recording; "" is none
 }
 
 func main() {
@@ -36,7 +37,7 @@ func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
 		return errors.New(usage)
 	}
-	root, err := stack.Root()
+	root, err := gotool.Root()
 	if err != nil {
 		return err
 	}
@@ -44,6 +45,7 @@ func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("demo "+args[0], flag.ContinueOnError)
 	flags.StringVar(&s.dir, "dir", filepath.Join(root, ".demo"), "where state and logs lie")
 	flags.StringVar(&s.catalog, "catalog", "", "catalog directory; the one that ships with Chandler without it")
+	flags.StringVar(&s.record, "record", "", "file that takes a recording of the scenes, as SVG")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
 	}
@@ -60,8 +62,6 @@ func run(ctx context.Context, args []string) error {
 		return up(ctx, s)
 	case "down":
 		return down(ctx, s.dir)
-	case keepCommand:
-		return keep(ctx, s.dir)
 	default:
 		return fmt.Errorf("unknown command %q\n%s", args[0], usage)
 	}

@@ -10,10 +10,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/chandler-fleet/chandler/test/stack"
+	"github.com/chandler-fleet/chandler/test/demo/internal/handover"
+	"github.com/chandler-fleet/chandler/test/internal/api"
+	"github.com/chandler-fleet/chandler/test/internal/gotool"
+	"github.com/chandler-fleet/chandler/test/internal/proc"
 )
 
-// Bounds of what a scene waits for. On two idle cores each takes seconds.
+// Bounds of what a scene waits for. On two idle cores each takes seconds; whatever compiles has none.
 const (
 	connectBound = time.Minute
 	indexBound   = 5 * time.Minute // a catalog of hundreds of packages may be given
@@ -21,58 +24,160 @@ const (
 )
 
 // namespace is where the demo's operators live on both clusters.
-const namespace = "harbour-ops"
+const namespace = handover.Namespace
 
 // play is the state of the scenes.
 type play struct {
 	*narrator
-	api stack.Client
-	dir string
+	workshop *workshop
+	dir      string // of the demo
+	root     string // of the repository
+	api      api.Client
+
+	keeper   *proc.Process
+	words    *follower
+	clusters handover.Clusters
+
+	catalogDir string // copy of the catalog that changes in the course of the demo
+	asked      string // package that west takes
+	picks      []candidate
 }
 
-// harbour plays the scenes with the catalog that ships with Chandler.
-func (p *play) harbour(ctx context.Context) error {
-	root, err := stack.Root()
-	if err != nil {
-		return err
-	}
-	examples := filepath.Join(root, "examples")
-	catalog := filepath.Join(p.dir, "catalog")
-	if err := os.CopyFS(catalog, os.DirFS(filepath.Join(examples, "catalog"))); err != nil {
-		return err
-	}
-	return p.scenes(ctx, []func(context.Context) error{
-		p.clusters,
-		func(ctx context.Context) error { return p.catalog(ctx, "harbour", catalog) },
-		func(ctx context.Context) error { return p.automatic(ctx, filepath.Join(examples, "demo", "east.yaml")) },
-		func(ctx context.Context) error { return p.manual(ctx, filepath.Join(examples, "demo", "west.yaml")) },
-		func(ctx context.Context) error { return p.seen(ctx, clusterNames...) },
-		func(ctx context.Context) error {
-			return p.revision(ctx, catalog, filepath.Join(examples, "catalog-next"))
-		},
-		func(ctx context.Context) error { return p.story(ctx, "west") },
-		func(ctx context.Context) error { return p.reasons(ctx, "east", "tidegauge") },
-		func(ctx context.Context) error { return p.removal(ctx, "east", "tidegauge.v1.2.1") },
-	})
+// scene is a part of the demo. The titles stand in the README as well.
+type scene struct {
+	title string
+	play  func(*play, context.Context) error
 }
 
-func (p *play) scenes(ctx context.Context, scenes []func(context.Context) error) error {
-	for _, scene := range scenes {
-		if err := scene(ctx); err != nil {
+// harbour are the scenes with the catalog that ships with Chandler. What needs no cluster comes first, so that there is
+// something to see while the programs of the clusters are compiled.
+var harbour = []scene{
+	{"A catalog is checked, and its next revision compared with it, without a server", (*play).checkCatalog},
+	{"A namespace is resolved from a file: what it would get, what it cannot have, and why", (*play).resolveFile},
+	{"Postgres, NATS and the four services start; the catalog is added and searched", (*play).services},
+	{"Two real Kubernetes control planes start and are registered", (*play).register},
+	{"East is asked what a subscription would lead to, before there is one", (*play).suppose},
+	{"East subscribes to buoy, Automatic; its dependency tidegauge comes along", (*play).automatic},
+	{"West subscribes to lighthouse, Manual; nothing happens before somebody has seen the plan", (*play).manual},
+	{"What the clusters' own API servers say", (*play).seen},
+	{"The publisher releases new versions: east upgrades, west is asked", (*play).revision},
+	{"What the event log tells of west", (*play).story},
+	{"Why an operator is there, and what was approved for west, decided again from the record", (*play).reasons},
+	{"What uninstalling an operator with its definitions would take away, asked only", (*play).removal},
+}
+
+// all plays the scenes; catalog is one that somebody brings along, or "".
+func (p *play) all(ctx context.Context, catalog string) (err error) {
+	if p.root, err = gotool.Root(); err != nil {
+		return err
+	}
+	if err := p.workshop.open(ctx); err != nil {
+		return err
+	}
+	scenes := harbour
+	p.catalogDir = catalog
+	if catalog != "" {
+		scenes = brought
+	} else {
+		p.catalogDir = filepath.Join(p.dir, "catalog")
+		if err := os.CopyFS(p.catalogDir, os.DirFS(p.example("catalog"))); err != nil {
+			return err
+		}
+	}
+	for _, s := range scenes {
+		p.title(s.title)
+		if err := s.play(p, ctx); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (p *play) clusters(ctx context.Context) error {
-	p.title("Register both clusters")
-	for _, name := range clusterNames {
-		if _, err := p.run(ctx, "cluster", "add", name, "--kubeconfig", p.state.Clusters[name].Kubeconfig); err != nil {
+// example names a file below examples.
+func (p *play) example(elements ...string) string {
+	return filepath.Join(append([]string{p.root, "examples"}, elements...)...)
+}
+
+func (p *play) checkCatalog(ctx context.Context) error {
+	if err := p.run(ctx, "catalog", "validate", p.example("catalog")); err != nil {
+		return err
+	}
+	next := filepath.Join(p.dir, "next")
+	for _, from := range []string{"catalog", "catalog-next"} {
+		if err := overlayFS(next, p.example(from)); err != nil {
 			return err
 		}
 	}
-	for _, name := range clusterNames {
+	return p.run(ctx, "catalog", "diff", p.example("catalog"), next)
+}
+
+// cannotHave is the exit status of a resolution in which something cannot be had.
+const cannotHave = 1
+
+func (p *play) resolveFile(ctx context.Context) error {
+	args := []string{"catalog", "render", p.example("catalog")}
+	rendered := filepath.Join(p.dir, "harbour.json") // as the case names it
+	p.typed(append(args, ">", rendered)...)
+	documents, err := p.quiet(ctx, args...)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(rendered, []byte(documents), 0o644); err != nil {
+		return err
+	}
+	text, err := os.ReadFile(p.example("demo", "namespace.json"))
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(p.dir, "namespace.json")
+	if err := os.WriteFile(file, text, 0o644); err != nil {
+		return err
+	}
+	if err := p.run(ctx, "resolve", "--case", file); !refused(err, cannotHave) {
+		return err
+	}
+	return nil
+}
+
+func (p *play) services(ctx context.Context) error { return p.start(ctx, "harbour") }
+
+// start brings up the services and adds the catalog.
+func (p *play) start(ctx context.Context, name string) error {
+	if err := p.workshop.compileServices(ctx); err != nil {
+		return err
+	}
+	if err := p.startKeeper(); err != nil {
+		return err
+	}
+	var s handover.Stack
+	if err := p.awaitKeeper(ctx, "the services start", handover.StackFile, &s); err != nil {
+		return err
+	}
+	p.connect(s)
+	p.say("API at " + s.URL)
+	if err := p.run(ctx, "catalog", "add", name, "--directory", p.catalogDir); err != nil {
+		return err
+	}
+	if err := p.catalogReady(ctx, name, ""); err != nil {
+		return err
+	}
+	if err := p.run(ctx, "catalog", "list"); err != nil {
+		return err
+	}
+	return p.run(ctx, "catalog", "packages", name)
+}
+
+// register waits for the clusters and makes them known.
+func (p *play) register(ctx context.Context) error {
+	if err := p.awaitKeeper(ctx, "the clusters start", handover.ClustersFile, &p.clusters); err != nil {
+		return err
+	}
+	for _, name := range handover.ClusterNames {
+		if err := p.run(ctx, "cluster", "add", name, "--kubeconfig", p.clusters[name]); err != nil {
+			return err
+		}
+	}
+	for _, name := range handover.ClusterNames {
 		err := p.await(ctx, name+" is connected", connectBound, func(ctx context.Context) (string, bool, error) {
 			var c struct{ State, Message string }
 			err := p.api.Get(ctx, "/api/v1/clusters/"+name, &c)
@@ -82,23 +187,11 @@ func (p *play) clusters(ctx context.Context) error {
 			return err
 		}
 	}
-	_, err := p.run(ctx, "cluster", "list")
-	return err
+	return p.run(ctx, "cluster", "list")
 }
 
-func (p *play) catalog(ctx context.Context, name, dir string) error {
-	p.title("Add a catalog")
-	if _, err := p.run(ctx, "catalog", "add", name, "--directory", dir); err != nil {
-		return err
-	}
-	if err := p.catalogReady(ctx, name, ""); err != nil {
-		return err
-	}
-	if _, err := p.run(ctx, "catalog", "list"); err != nil {
-		return err
-	}
-	_, err := p.run(ctx, "catalog", "packages", name)
-	return err
+func (p *play) suppose(ctx context.Context) error {
+	return p.run(ctx, "plan", "--what-if", "-f", p.example("demo", "east.yaml"), "--cluster", "east")
 }
 
 // catalogReady waits for a revision other than the one before.
@@ -113,9 +206,8 @@ func (p *play) catalogReady(ctx context.Context, name, before string) error {
 	})
 }
 
-func (p *play) automatic(ctx context.Context, file string) error {
-	p.title("East subscribes to buoy, Automatic; its dependency tidegauge comes along")
-	if _, err := p.run(ctx, "apply", "-f", file, "--cluster", "east"); err != nil {
+func (p *play) automatic(ctx context.Context) error {
+	if err := p.run(ctx, "apply", "-f", p.example("demo", "east.yaml"), "--cluster", "east"); err != nil {
 		return err
 	}
 	if err := p.succeeded(ctx, "east", "buoy", "tidegauge"); err != nil {
@@ -124,13 +216,11 @@ func (p *play) automatic(ctx context.Context, file string) error {
 	if err := p.showPlan(ctx, "east"); err != nil {
 		return err
 	}
-	_, err := p.run(ctx, "get", "operators", "--cluster", "east")
-	return err
+	return p.run(ctx, "get", "operators", "--cluster", "east")
 }
 
-func (p *play) manual(ctx context.Context, file string) error {
-	p.title("West subscribes to lighthouse, Manual; nothing happens before somebody has seen the plan")
-	if _, err := p.run(ctx, "apply", "-f", file, "--cluster", "west"); err != nil {
+func (p *play) manual(ctx context.Context) error {
+	if err := p.run(ctx, "apply", "-f", p.example("demo", "west.yaml"), "--cluster", "west"); err != nil {
 		return err
 	}
 	if err := p.approve(ctx, "west"); err != nil {
@@ -153,11 +243,10 @@ func (p *play) approve(ctx context.Context, cluster string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := p.run(ctx, "describe", "installplan", waiting.Name, "--cluster", cluster, "-n", namespace); err != nil {
+	if err := p.run(ctx, "describe", "installplan", waiting.Name, "--cluster", cluster, "-n", namespace); err != nil {
 		return err
 	}
-	_, err = p.run(ctx, "approve", waiting.Name, "--cluster", cluster, "-n", namespace)
-	return err
+	return p.run(ctx, "approve", waiting.Name, "--cluster", cluster, "-n", namespace)
 }
 
 func (p *play) showPlan(ctx context.Context, cluster string) error {
@@ -168,21 +257,19 @@ func (p *play) showPlan(ctx context.Context, cluster string) error {
 	if len(plans) == 0 {
 		return errors.New("no plan for " + cluster)
 	}
-	_, err = p.run(ctx, "describe", "installplan", plans[0].Name, "--cluster", cluster, "-n", namespace)
-	return err
+	return p.run(ctx, "describe", "installplan", plans[0].Name, "--cluster", cluster, "-n", namespace)
 }
 
 // revision lays the second revision over the first, and shows what each cluster makes of it.
-func (p *play) revision(ctx context.Context, catalog, overlay string) error {
-	p.title("The publisher releases new versions: east upgrades, west is asked")
+func (p *play) revision(ctx context.Context) error {
 	var before struct{ Revision string }
 	if err := p.api.Get(ctx, "/api/v1/catalogs/harbour", &before); err != nil {
 		return err
 	}
-	if err := overlayFS(catalog, overlay); err != nil {
+	if err := overlayFS(p.catalogDir, p.example("catalog-next")); err != nil {
 		return err
 	}
-	if _, err := p.run(ctx, "catalog", "refresh", "harbour"); err != nil {
+	if err := p.run(ctx, "catalog", "refresh", "harbour"); err != nil {
 		return err
 	}
 	if err := p.catalogReady(ctx, "harbour", before.Revision); err != nil {
@@ -197,8 +284,7 @@ func (p *play) revision(ctx context.Context, catalog, overlay string) error {
 	if err := p.upgraded(ctx, "west", "lighthouse.v1.3.0"); err != nil {
 		return err
 	}
-	_, err := p.run(ctx, "get", "operators")
-	return err
+	return p.run(ctx, "get", "operators")
 }
 
 // overlayFS copies files over those that are there.
@@ -223,16 +309,13 @@ func overlayFS(dir, overlay string) error {
 	})
 }
 
-func (p *play) story(ctx context.Context, cluster string) error {
-	p.title("What the event log tells of %s", cluster)
-	_, err := p.run(ctx, "events", "--cluster", cluster)
-	return err
-}
+func (p *play) story(ctx context.Context) error { return p.run(ctx, "events", "--cluster", "west") }
 
-// reasons asks why an operator is there, and has the newest decision about west made again.
-func (p *play) reasons(ctx context.Context, cluster, operator string) error {
-	p.title("Why an operator is there, and what was approved for west, decided again from the record")
-	if _, err := p.run(ctx, "why", operator, "--cluster", cluster, "-n", namespace); err != nil {
+func (p *play) reasons(ctx context.Context) error { return p.why(ctx, "east", "tidegauge") }
+
+// why asks why an operator is there, and has the newest decision about west made again.
+func (p *play) why(ctx context.Context, cluster, operator string) error {
+	if err := p.run(ctx, "why", operator, "--cluster", cluster, "-n", namespace); err != nil {
 		return err
 	}
 	plans, err := p.plans(ctx, "west")
@@ -242,15 +325,24 @@ func (p *play) reasons(ctx context.Context, cluster, operator string) error {
 	if len(plans) == 0 {
 		return errors.New("no plan for west")
 	}
-	_, err = p.run(ctx, "explain", "installplan/"+plans[0].Name, "--cluster", "west", "-n", namespace)
-	return err
+	return p.run(ctx, "explain", "installplan/"+plans[0].Name, "--cluster", "west", "-n", namespace)
 }
 
 // removal asks what uninstalling an operator with its definitions would do. Nothing is done.
-func (p *play) removal(ctx context.Context, cluster, csv string) error {
-	p.title("What uninstalling an operator with its definitions would take away, asked only")
-	_, err := p.run(ctx, "uninstall", csv, "--cluster", cluster, "-n", namespace, "--delete-crds", "--dry-run")
-	return err
+func (p *play) removal(ctx context.Context) error {
+	return p.run(ctx, "uninstall", "tidegauge.v1.2.1", "--cluster", "east", "-n", namespace, "--delete-crds", "--dry-run")
+}
+
+// seen shows what the clusters' own API servers say, so that nobody has to believe Chandler.
+func (p *play) seen(ctx context.Context) error {
+	for _, name := range handover.ClusterNames {
+		out, err := p.call(ctx, "keeper", "look", name, p.clusters[name])
+		if err != nil {
+			return fmt.Errorf("ask the API server of %s: %w", name, err)
+		}
+		p.show(out)
+	}
+	return nil
 }
 
 // plan is an install plan as the API shows it.

@@ -3,8 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,53 +12,103 @@ import (
 	"time"
 )
 
-// quietBound is how long a person should look at a screen on which nothing moves.
-const quietBound = 3 * time.Second
+// lookEvery is how often something is looked for that is waited for: fast enough to seem immediate.
+const lookEvery = 100 * time.Millisecond
+
+// mostLines bounds how much of the output of one command is shown: a catalog that somebody brings along may have
+// hundreds of packages.
+const mostLines = 60
 
 // narrator writes what the demo does, with the time since its start.
 type narrator struct {
-	out   io.Writer
-	begin time.Time
-	scene int
-	state state
+	*screen
+	record *recording // nil: nothing is recorded
+	begin  time.Time
+	scene  int
+	bin    string        // folder of the programs
+	env    []string      // that the command line tool finds the API by
+	behind func() string // what goes on beside, for the line of progress; "" is nothing
 }
 
-func newNarrator() *narrator { return &narrator{out: os.Stdout, begin: time.Now()} }
+func newNarrator() *narrator {
+	return &narrator{screen: newScreen(os.Stdout, os.Getenv), begin: time.Now(), behind: func() string { return "" }}
+}
 
 // title begins a scene.
-func (n *narrator) title(format string, args ...any) {
+func (n *narrator) title(text string) {
 	n.scene++
-	fmt.Fprintf(n.out, "\n\033[1m%d. %s\033[0m  (%s)\n", n.scene, fmt.Sprintf(format, args...), n.since())
+	head := fmt.Sprintf("%d. %s", n.scene, text)
+	n.line("")
+	n.line(n.bold(head) + n.dim("  ("+since(n.begin, time.Now())+")"))
+	n.record.title(head)
 }
 
 // say writes one line below the title.
-func (n *narrator) say(line string) { fmt.Fprintf(n.out, "   %s\n", line) }
+func (n *narrator) say(text string) {
+	n.line(strings.TrimRight("   "+text, " "))
+	n.record.text(text)
+}
 
-func (n *narrator) since() string { return time.Since(n.begin).Round(100 * time.Millisecond).String() }
+// tell is progress with what goes on beside it.
+func (n *narrator) tell(text string) {
+	if beside := n.behind(); beside != "" {
+		text += " · " + beside
+	}
+	n.progress(text)
+}
 
 // run shows a command of the CLI as a person would type it, and what it prints.
-func (n *narrator) run(ctx context.Context, args ...string) (string, error) {
-	fmt.Fprintf(n.out, "   \033[2m$ chandler %s\033[0m\n", quote(args))
+func (n *narrator) run(ctx context.Context, args ...string) error {
+	n.typed(args...)
 	out, err := n.quiet(ctx, args...)
-	for line := range strings.SplitSeq(strings.TrimRight(out, "\n"), "\n") {
-		if line != "" {
-			n.say(line)
-		}
+	n.show(out)
+	return err
+}
+
+// typed shows a command.
+func (n *narrator) typed(args ...string) {
+	text := "$ chandler " + quote(args)
+	n.line("   " + n.dim(text))
+	n.record.command(text)
+}
+
+// show shows the output of a command.
+func (n *narrator) show(out string) {
+	text := strings.TrimRight(out, "\n")
+	if text == "" {
+		return
 	}
-	return out, err
+	all := strings.Split(text, "\n")
+	for _, line := range all[:min(len(all), mostLines)] {
+		n.say(line)
+	}
+	if more := len(all) - mostLines; more > 0 {
+		n.say(fmt.Sprintf("… and %d lines more", more))
+	}
 }
 
 // quiet runs a command of the CLI without showing it.
 func (n *narrator) quiet(ctx context.Context, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, filepath.Join(n.state.Bin, "chandler"), args...)
-	cmd.Env = append(os.Environ(), "CHANDLER_URL="+n.state.URL, "CHANDLER_TOKEN="+n.state.Token)
+	return n.call(ctx, "chandler", args...)
+}
+
+// call runs one of the programs.
+func (n *narrator) call(ctx context.Context, program string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, filepath.Join(n.bin, program), args...)
+	cmd.Env = append(os.Environ(), n.env...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		return string(out), fmt.Errorf("chandler %s: %w\n%s", quote(args), err, bytes.TrimSpace(stderr.Bytes()))
+		return string(out), fmt.Errorf("%s %s: %w\n%s", program, quote(args), err, bytes.TrimSpace(stderr.Bytes()))
 	}
 	return string(out), nil
+}
+
+// refused tells whether a command ended by itself with this status: it has said what it had to say.
+func refused(err error, status int) bool {
+	var exit *exec.ExitError
+	return errors.As(err, &exit) && exit.ExitCode() == status
 }
 
 // quote writes paths below the working directory as a person would.
@@ -74,13 +124,16 @@ func quote(args []string) string {
 	return strings.Join(words, " ")
 }
 
-// await asks until done, and says now and then what it still waits for.
+// await asks until done, and says now and then what it still waits for. Without a bound it waits as long as ctx lasts.
 func (n *narrator) await(ctx context.Context, what string, bound time.Duration, done func(context.Context) (detail string, ok bool, err error)) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, bound, fmt.Errorf("not within %s", bound))
-	defer cancel()
+	if bound > 0 {
+		var cancel func()
+		ctx, cancel = context.WithTimeoutCause(ctx, bound, fmt.Errorf("not within %s", bound))
+		defer cancel()
+	}
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
-	last := time.Now()
+	begin, last := time.Now(), time.Now()
 	for {
 		detail, ok, err := done(ctx)
 		if ctx.Err() == nil && err != nil {
@@ -90,7 +143,7 @@ func (n *narrator) await(ctx context.Context, what string, bound time.Duration, 
 			return nil
 		}
 		if time.Since(last) > quietBound {
-			n.say("… " + what + ": " + detail)
+			n.tell(strings.TrimRight(fmt.Sprintf("%s, %s: %s", what, since(begin, time.Now()), detail), ": "))
 			last = time.Now()
 		}
 		select {
@@ -101,31 +154,22 @@ func (n *narrator) await(ctx context.Context, what string, bound time.Duration, 
 	}
 }
 
-// follower passes on the lines that are added to a file.
-type follower struct {
-	path string
-	read int64
-	rest string
-	say  func(string)
-}
-
-func (f *follower) look() {
-	file, err := os.Open(f.path)
-	if err != nil {
-		return // not there yet
-	}
-	defer file.Close() //nolint:errcheck // only read
-	if _, err := file.Seek(f.read, io.SeekStart); err != nil {
-		return
-	}
-	added, err := io.ReadAll(file)
-	if err != nil {
-		return
-	}
-	f.read += int64(len(added))
-	lines := strings.Split(f.rest+string(added), "\n")
-	f.rest = lines[len(lines)-1]
-	for _, line := range lines[:len(lines)-1] {
-		f.say(line)
+// during does something that takes a while and tells every now and then how far it is.
+func (n *narrator) during(what func() string, do func() error) error {
+	ended := make(chan error, 1)
+	go func() { ended <- do() }()
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	begin := time.Now()
+	for {
+		select {
+		case err := <-ended:
+			n.end()
+			return err
+		case <-ticker.C:
+			if time.Since(begin) >= quietBound {
+				n.tell(what() + ", " + since(begin, time.Now().Truncate(time.Second)))
+			}
+		}
 	}
 }

@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
-	"github.com/chandler-fleet/chandler/test/stack"
+	"github.com/chandler-fleet/chandler/test/demo/internal/handover"
+	"github.com/chandler-fleet/chandler/test/internal/api"
+	"github.com/chandler-fleet/chandler/test/internal/proc"
 )
 
 // errInterrupted is what somebody reads who pressed Ctrl-C.
@@ -17,60 +20,137 @@ var errInterrupted = errors.New("interrupted; nothing is left running")
 // up sets everything up afresh and plays the scenes. When it is interrupted or fails it leaves nothing behind.
 func up(ctx context.Context, s settings) (err error) {
 	n := newNarrator()
+	if s.record != "" {
+		n.record = &recording{}
+	}
+	n.line("Chandler, the demo: two clusters, one catalog, and what is decided between them.")
 	if err := down(ctx, s.dir); err != nil {
 		return fmt.Errorf("stop the demo before: %w", err)
 	}
 	if err := os.MkdirAll(s.dir, 0o755); err != nil {
 		return err
 	}
-	defer func() {
-		if err == nil {
-			return
-		}
-		n.say("")
-		n.say("cleaning up …")
-		if ctx.Err() != nil {
-			err = errors.Join(errInterrupted, down(ctx, s.dir))
-			return
-		}
-		err = errors.Join(err, saveLogs(s.dir), down(ctx, s.dir))
-	}()
-	n.title("Real clusters and four services")
-	if n.state, err = startKeeper(ctx, s.dir, n.say); err != nil {
+	playing, fail := context.WithCancelCause(ctx)
+	w, err := openWorkshop(n, fail)
+	if err != nil {
 		return err
 	}
-	play := &play{narrator: n, api: stack.NewClient(n.state.URL, n.state.Token), dir: s.dir}
-	suppose := filepath.Join(s.dir, "east.yaml") // what east has, on west
-	if s.catalog == "" {
-		suppose = filepath.Join("examples", "demo", "east.yaml")
-		err = play.harbour(ctx)
-	} else {
-		err = play.any(ctx, s.catalog)
+	defer func() {
+		fail(nil)
+		w.close()
+		n.end()
+		if err != nil {
+			err = abandon(ctx, n, s.dir, err)
+		}
+	}()
+	p := &play{narrator: n, workshop: w, dir: s.dir}
+	err = p.all(playing, s.catalog)
+	// Why everything was ended says more than what was under way then.
+	if cause := context.Cause(playing); cause != nil && ctx.Err() == nil {
+		err = cause
 	}
 	if err != nil {
 		return err
 	}
-	return n.farewell(s.dir, suppose)
+	if s.record != "" {
+		if err := n.record.write(s.record); err != nil {
+			return err
+		}
+	}
+	return p.farewell(s.catalog == "")
 }
 
-// farewell says what is there to be used. suppose is a file that can be previewed on west.
-func (n *narrator) farewell(dir, suppose string) error {
-	env := filepath.Join(dir, "env")
-	text := fmt.Sprintf("export CHANDLER_URL=%s\nexport CHANDLER_TOKEN=%s\nexport PATH=%s:$PATH\n", n.state.URL, n.state.Token, n.state.Bin)
+// abandon cleans up after a failure, and keeps the logs if nobody wanted it.
+func abandon(ctx context.Context, n *narrator, dir string, err error) error {
+	n.line("")
+	n.say("cleaning up …")
+	if ctx.Err() != nil {
+		return errors.Join(errInterrupted, down(ctx, dir))
+	}
+	return errors.Join(err, saveLogs(dir), down(ctx, dir))
+}
+
+// startKeeper starts the process that owns everything from now on.
+func (p *play) startKeeper() error {
+	keeper, err := proc.Start(proc.Spec{
+		Name: "keeper", Path: filepath.Join(p.bin, "keeper"), Args: []string{"keep", p.dir, p.bin}, Env: os.Environ(),
+		Dir: p.root, Log: filepath.Join(p.dir, handover.ProgressFile), Outlive: true,
+	})
+	if err != nil {
+		return err
+	}
+	p.keeper = keeper
+	p.words = &follower{path: keeper.Log()}
+	return handover.Write(p.dir, handover.KeeperFile, keeper.ID())
+}
+
+// awaitKeeper waits until the keeper has written a file, and shows how far it is.
+func (p *play) awaitKeeper(ctx context.Context, what, file string, v any) error {
+	return p.await(ctx, what, 0, func(context.Context) (string, bool, error) {
+		p.words.look()
+		there, err := handover.Read(p.dir, file, v)
+		if failure := p.keeper.Failure(); failure != nil {
+			return "", false, failure
+		}
+		return p.words.last, there, err
+	})
+}
+
+// stopBound is how long the keeper may take to end everything; it kills, so it needs a second.
+const stopBound = 30 * time.Second
+
+// down ends the keeper and with it everything, and removes the directory.
+func down(ctx context.Context, dir string) error {
+	var id proc.ID
+	there, err := handover.Read(dir, handover.KeeperFile, &id)
+	if err != nil {
+		return err
+	}
+	if !there {
+		return os.RemoveAll(dir) // nothing runs; a directory without a keeper is of no use
+	}
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), stopBound, fmt.Errorf("not ended within %s", stopBound))
+	defer cancel()
+	if err := id.Terminate(ctx); err != nil {
+		return err
+	}
+	return os.RemoveAll(dir)
+}
+
+// farewell says what is there to be used.
+func (p *play) farewell(ours bool) error {
+	suppose := filepath.Join(p.dir, "east.yaml") // what east has, on west
+	if ours {
+		suppose = filepath.Join(p.root, "examples", "demo", "east.yaml")
+	}
+	env := filepath.Join(p.dir, "env")
+	text := fmt.Sprintf("export %s\nexport PATH=%s:$PATH\n", strings.Join(p.env, "\nexport "), p.bin)
 	if err := os.WriteFile(env, []byte(text), 0o600); err != nil {
 		return err
 	}
-	n.title("All of it keeps running; this took %s", time.Since(n.begin).Round(time.Second))
-	n.say("API    " + n.state.URL + "   (OpenAPI: " + n.state.URL + "/api/v1/openapi.json)")
-	n.say("token  " + n.state.Token)
-	n.say("")
-	n.say("Four commands to try, and one to end it:")
-	n.say("  . " + quote([]string{env}))
-	n.say("  chandler get operators")
-	n.say("  chandler plan --what-if -f " + quote([]string{suppose}) + " --cluster west")
-	n.say("  chandler events --follow")
-	n.say("  make demo-down")
+	p.line("")
+	p.line(p.bold("All of it keeps running; this took " + time.Since(p.begin).Round(time.Second).String()))
+	p.say("API      " + p.api.URL)
+	p.say("OpenAPI  " + p.api.URL + "/api/v1/openapi.json")
+	p.say("token    " + p.api.Token)
+	p.say("")
+	p.say("Commands to try, and one to end it:")
+	for _, command := range []string{
+		". " + quote([]string{env}),
+		"chandler get operators",
+		"chandler plan --what-if -f " + quote([]string{suppose}) + " --cluster west",
+		"chandler events --follow",
+		"make demo-down",
+	} {
+		p.say("  " + command)
+	}
 	return nil
+}
+
+// connect lets the command line tool and the client find the API.
+func (p *play) connect(s handover.Stack) {
+	p.api = api.New(s.URL, s.Token)
+	p.env = []string{"CHANDLER_URL=" + s.URL, "CHANDLER_TOKEN=" + s.Token}
 }
 
 // saveLogs keeps the logs of a failed run beside the directory, which goes away.
@@ -79,7 +159,7 @@ func saveLogs(dir string) error {
 	if err := os.RemoveAll(kept); err != nil {
 		return err
 	}
-	for _, logs := range []string{filepath.Join("stack", "logs"), progressFile} {
+	for _, logs := range []string{filepath.Join("stack", "logs"), handover.ProgressFile} {
 		from := filepath.Join(dir, logs)
 		if _, err := os.Stat(from); err != nil {
 			continue

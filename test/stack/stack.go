@@ -19,7 +19,7 @@ import (
 	"github.com/chandler-fleet/chandler/test/internal/proc"
 )
 
-// startTimeout bounds a start: everything together takes three seconds on two idle cores, and fault tests start stacks
+// startTimeout bounds a start once the programs are there: everything together takes three seconds on two idle cores, and fault tests start stacks
 // beside Kubernetes control planes.
 const startTimeout = 2 * time.Minute
 
@@ -35,6 +35,8 @@ type Options struct {
 	Token   string                // of the administrator; "" makes one
 	Tell    func(line string)     // takes a line for each step; nil: nothing
 	Env     func(string) []string // further environment of a service; nil: none
+
+	bound time.Duration // of the start; default startTimeout
 }
 
 // Stack is a running Chandler.
@@ -48,13 +50,23 @@ type Stack struct {
 	running  map[string]*proc.Process
 }
 
-// Start brings everything up and returns when every service is ready. ctx bounds the start only.
+// Start brings everything up and returns when every service is ready. ctx bounds the start only; what has to be
+// compiled before has no other bound.
 func Start(ctx context.Context, opts Options) (*Stack, error) {
 	if opts.Tell == nil {
 		opts.Tell = func(string) {}
 	}
+	if opts.bound == 0 {
+		opts.bound = startTimeout
+	}
 	s := &Stack{opts: opts, ops: map[string]string{}, running: map[string]*proc.Process{}}
-	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not ready within %s", startTimeout))
+	if opts.Bin == "" {
+		s.opts.Bin = s.file("bin")
+		if err := Build(ctx, s.opts.Bin); err != nil {
+			return nil, err
+		}
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, opts.bound, fmt.Errorf("not ready within %s", opts.bound))
 	defer cancel()
 	if err := s.start(ctx); err != nil {
 		return nil, errors.Join(err, s.Stop())
@@ -73,7 +85,7 @@ func (s *Stack) start(ctx context.Context) error {
 	return nil
 }
 
-func (s *Stack) prepare(ctx context.Context) (err error) {
+func (s *Stack) prepare(context.Context) (err error) {
 	if s.secrets, err = newSecrets(); err != nil {
 		return err
 	}
@@ -85,14 +97,7 @@ func (s *Stack) prepare(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if err := s.takePorts(); err != nil {
-		return err
-	}
-	if s.opts.Bin != "" {
-		return nil
-	}
-	s.opts.Bin = s.file("bin")
-	return Build(ctx, s.opts.Bin, s.opts.Tell)
+	return s.takePorts()
 }
 
 // takePorts chooses every address once, so that a part that is started again is found where it was.

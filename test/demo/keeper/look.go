@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
+	"io"
 	"text/tabwriter"
 	"time"
 
@@ -16,23 +16,15 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/chandler-fleet/chandler/test/demo/internal/handover"
 )
 
 var csvResource = schema.GroupVersionResource{Group: "operators.coreos.com", Version: "v1alpha1", Resource: "clusterserviceversions"}
 
-// seen shows what the clusters' own API servers say, so that nobody has to believe Chandler.
-func (p *play) seen(ctx context.Context, clusters ...string) error {
-	p.title("What the clusters' own API servers say")
-	for _, name := range clusters {
-		if err := p.seenOn(ctx, name); err != nil {
-			return fmt.Errorf("ask the API server of %s: %w", name, err)
-		}
-	}
-	return nil
-}
-
-func (p *play) seenOn(ctx context.Context, cluster string) error {
-	config, err := clientcmd.BuildConfigFromFlags("", p.state.Clusters[cluster].Kubeconfig)
+// look shows what the API server of a cluster itself says, so that nobody has to believe Chandler.
+func look(ctx context.Context, out io.Writer, cluster, kubeconfig string) error {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return err
 	}
@@ -44,16 +36,15 @@ func (p *play) seenOn(ctx context.Context, cluster string) error {
 	if err != nil {
 		return err
 	}
-	csvs, err := p.mirrored(ctx, dyn)
+	csvs, err := mirrored(ctx, dyn)
 	if err != nil {
 		return err
 	}
-	deployments, err := kube.AppsV1().Deployments(namespace).List(ctx, metav1.ListOptions{})
+	deployments, err := kube.AppsV1().Deployments(handover.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
 	}
-	var table strings.Builder
-	w := tabwriter.NewWriter(&table, 0, 0, 3, ' ', 0)
+	w := tabwriter.NewWriter(out, 0, 0, columnGap, ' ', 0)
 	fmt.Fprintln(w, "CLUSTER\tKIND\tNAME\tSTATE")
 	for _, csv := range csvs.Items {
 		phase, _, err := unstructured.NestedString(csv.Object, "status", "phase")
@@ -65,14 +56,11 @@ func (p *play) seenOn(ctx context.Context, cluster string) error {
 	for _, d := range deployments.Items {
 		fmt.Fprintf(w, "%s\tDeployment\t%s\t%s\n", cluster, d.Name, availability(d))
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	for line := range strings.SplitSeq(strings.TrimSpace(table.String()), "\n") {
-		p.say(line)
-	}
-	return nil
+	return w.Flush()
 }
+
+// columnGap is what lies between two columns.
+const columnGap = 3
 
 const (
 	// mirrorLag bounds the wait for phases to be shown in the cluster: those that pass at once are not.
@@ -81,9 +69,9 @@ const (
 )
 
 // mirrored are the ClusterServiceVersions of the demo's namespace, once they show how the operators do.
-func (p *play) mirrored(ctx context.Context, dyn dynamic.Interface) (csvs *unstructured.UnstructuredList, err error) {
+func mirrored(ctx context.Context, dyn dynamic.Interface) (csvs *unstructured.UnstructuredList, err error) {
 	err = wait.PollUntilContextTimeout(ctx, mirrorPoll, mirrorLag, true, func(ctx context.Context) (bool, error) {
-		csvs, err = dyn.Resource(csvResource).Namespace(namespace).List(ctx, metav1.ListOptions{})
+		csvs, err = dyn.Resource(csvResource).Namespace(handover.Namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return false, err
 		}

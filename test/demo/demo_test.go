@@ -1,0 +1,170 @@
+package main
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chandler-fleet/chandler/test/internal/gotool"
+)
+
+func readme(t *testing.T) string {
+	t.Helper()
+	root, err := gotool.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// The README lists the scenes of the demo: all of them, in their order, in their words.
+func TestReadmeListsTheScenes(t *testing.T) {
+	text := readme(t)
+	_, text, found := strings.Cut(text, "## Two commands")
+	if !found {
+		t.Fatal("README.md has no section on the two commands")
+	}
+	text, _, _ = strings.Cut(text, "\n## ")
+	// A point may go on in the next line, indented.
+	text = regexp.MustCompile(`\n {2,}(\S)`).ReplaceAllString(text, " $1")
+	var listed []string
+	for _, match := range regexp.MustCompile(`(?m)^\d+\. (.*?)[,.]?$`).FindAllStringSubmatch(text, -1) {
+		listed = append(listed, match[1])
+	}
+	if len(listed) != len(harbour) {
+		t.Errorf("the README lists %d scenes, the demo has %d", len(listed), len(harbour))
+	}
+	for i, s := range harbour {
+		if i < len(listed) && listed[i] != s.title {
+			t.Errorf("scene %d is %q and in the README %q", i+1, s.title, listed[i])
+		}
+	}
+}
+
+// The recording in the README is one of the demo as it is.
+func TestRecordingShowsTheScenes(t *testing.T) {
+	if !strings.Contains(readme(t), "docs/demo.svg") {
+		t.Error("README.md does not show docs/demo.svg")
+	}
+	root, err := gotool.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	svg, err := os.ReadFile(filepath.Join(root, "docs", "demo.svg"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range harbour {
+		var title bytes.Buffer
+		if err := xml.EscapeText(&title, []byte(s.title)); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Contains(svg, title.Bytes()) {
+			t.Errorf("docs/demo.svg does not show %q: run make recording", s.title)
+		}
+	}
+}
+
+func TestDrawing(t *testing.T) {
+	r := &recording{}
+	r.text("before the first scene")
+	r.title("1. A <scene> & more")
+	r.command("$ chandler get operators")
+	r.text(strings.Repeat("x", columns+1))
+	for range rows {
+		r.text("a line")
+	}
+	r.title("2. Another")
+	svg, err := r.draw()
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoder := xml.NewDecoder(bytes.NewReader(svg))
+	for {
+		if _, err := decoder.Token(); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatalf("not well-formed: %v\n%s", err, svg)
+		}
+	}
+	for _, want := range []string{"1. A &lt;scene&gt; &amp; more", "(goes on)", `class="c"`, "3/3", "@keyframes p2"} {
+		if !bytes.Contains(svg, []byte(want)) {
+			t.Errorf("the drawing has no %q", want)
+		}
+	}
+	if bytes.Contains(svg, []byte("before the first")) || bytes.Contains(svg, []byte(strings.Repeat("x", columns+1))) {
+		t.Error("the drawing has what comes before the first scene, or a line that is too long")
+	}
+	var none *recording
+	none.title("nothing")
+	none.text("nothing")
+}
+
+// Files and pipes get text only, and progress now and then.
+func TestScreenOfAFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "out")
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close() //nolint:errcheck // read below
+	s := newScreen(file, func(name string) string { return map[string]string{"TERM": "xterm"}[name] })
+	now := time.Unix(0, 0)
+	s.now = func() time.Time { return now }
+	s.line(s.bold("1. A scene") + s.dim("  (1s)"))
+	for range 40 {
+		s.progress("compiling")
+		now = now.Add(time.Second)
+	}
+	s.end()
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "1. A scene  (1s)\n" + strings.Repeat("   … compiling\n", 3)
+	if string(got) != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestScreenOfATerminal(t *testing.T) {
+	tests := map[string]struct {
+		env              map[string]string
+		terminal, styled bool
+	}{
+		"terminal": {map[string]string{"TERM": "xterm"}, true, true},
+		"no color": {map[string]string{"TERM": "xterm", "NO_COLOR": "1"}, true, false},
+		"dumb":     {map[string]string{"TERM": "dumb"}, false, false},
+		"unknown":  {map[string]string{}, false, false},
+	}
+	// A device, as a terminal is.
+	device, err := os.Open("/dev/zero")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer device.Close() //nolint:errcheck // nothing is written
+	for name, test := range tests {
+		s := newScreen(device, func(name string) string { return test.env[name] })
+		if s.terminal != test.terminal || s.styled != test.styled {
+			t.Errorf("%s: terminal %t, styled %t", name, s.terminal, s.styled)
+		}
+	}
+	var out bytes.Buffer
+	s := &screen{out: &out, terminal: true, now: time.Now}
+	s.progress(strings.Repeat("long ", 40))
+	s.line("done")
+	if shown, rest, _ := strings.Cut(out.String(), "\r\x1b[K"); len([]rune(shown)) != screenWidth || rest != "done\n" {
+		t.Errorf("wrote %q", out.String())
+	}
+}

@@ -1,0 +1,16 @@
+package gotool
+
+const modulePrefix = "github.com/chandler-fleet/chandler/"
+
+// CLI is the command line tool.
+const CLI = modulePrefix + "cmd/chandler"
+
+// Services are what a running Chandler consists of: nats-server as its authors ship it, in the version that the workspace
+// pins, and the four services.
+var Services = []string{
+	"github.com/nats-io/nats-server/v2",
+	modulePrefix + "services/catalog-indexer",
+	modulePrefix + "services/resolver",
+	modulePrefix + "services/installer",
+	modulePrefix + "services/gateway",
+}
