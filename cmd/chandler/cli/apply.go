@@ -46,7 +46,13 @@ visible on that cluster only; chandler catalog add offers one to the whole fleet
 (config.openshift.io) switches default catalogs of the whole fleet, and an ApprovalPolicy
 (chandler-fleet.io/v1) holds for what its selector chooses; neither needs --cluster.
 
-All documents are read and checked before the first one is sent.`,
+An InstallPlan with spec.approved: true approves that plan as it is now, as chandler approve does. A pull secret that a
+CatalogSource of the same call names is kept as a catalog secret; other Secrets, Namespaces and an OLMConfig are passed
+over with a warning. What chandler get writes with -o yaml or -o json is read again, and names its own cluster.
+
+All documents are read and checked before the first one is sent. Several are applied at a time: secrets first, then
+catalogs and what holds for the fleet, operator groups, subscriptions, install plans; documents about the same thing in
+their order.`,
 		Example: `  chandler apply -f subscription.yaml --cluster east-1
   cat *.yaml | chandler apply -f - --cluster east-1,west-2 -n ports`,
 		Args: cobra.NoArgs,
@@ -77,42 +83,28 @@ func (a *app) apply(ctx context.Context, o applyOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := isCluster(ctx, c, o.clusters...); err != nil {
+	var clusters []string
+	for _, d := range documents {
+		clusters = append(clusters, d.On(o.clusters)...)
+	}
+	slices.Sort(clusters)
+	if err := isCluster(ctx, c, slices.Compact(clusters)...); err != nil {
 		return err
 	}
 	if err := a.note(documents); err != nil {
 		return err
 	}
-	var wrong []error
-	for _, d := range documents {
-		if !d.Fleet() {
-			continue
-		}
-		if err := a.applyToFleet(ctx, c, d); err != nil {
-			wrong = append(wrong, fmt.Errorf("%s/%s: %w", strings.ToLower(d.Kind), d.Name, err))
-		}
-	}
-	for _, cluster := range o.clusters {
-		for _, d := range documents {
-			if d.Fleet() {
-				continue
-			}
-			name, did, err := applyDocument(ctx, c, cluster, d)
-			if err != nil {
-				wrong = append(wrong, fmt.Errorf("%s: %w", name, err))
-				continue
-			}
-			if err := a.say("%s %s", name, did); err != nil {
-				return err
-			}
-		}
-	}
-	return errors.Join(wrong...)
+	return a.carryOut(ctx, c, o.tasks(documents))
 }
 
 // note tells once what is accepted and has no effect.
 func (a *app) note(documents []olm.Document) error {
 	for _, d := range documents {
+		if d.Skipped != "" {
+			if _, err := fmt.Fprintf(a.Err, "warning: %s %s is passed over: %s\n", d.Kind, d.Name, d.Skipped); err != nil {
+				return err
+			}
+		}
 		for _, n := range d.Notes {
 			if _, err := fmt.Fprintf(a.Err, "note: %s %s: %s\n", d.Kind, d.Name, n); err != nil {
 				return err
@@ -135,14 +127,19 @@ func (a *app) documents(o applyOptions) ([]olm.Document, error) {
 		}
 		all = append(all, found...)
 	}
+	olm.Complete(all)
 	for i := range all {
-		if all[i].Fleet() {
+		d := &all[i]
+		if d.Fleet() {
 			continue
 		}
-		if len(o.clusters) == 0 {
+		if len(d.On(o.clusters)) == 0 {
 			return nil, usagef("say with --cluster which cluster the documents are for")
 		}
-		if err := place(&all[i], o.namespace); err != nil {
+		if d.Cluster != "" && len(o.clusters) > 0 && !slices.Contains(o.clusters, d.Cluster) {
+			return nil, usagef("%s: the cluster is %s, --cluster says %s", d.Where, d.Cluster, strings.Join(o.clusters, ", "))
+		}
+		if err := place(d, o.namespace); err != nil {
 			return nil, err
 		}
 	}
@@ -164,7 +161,7 @@ func place(d *olm.Document, namespace string) error {
 		return usagef("%s: %s %s names no namespace: say one with -n", d.Where, d.Kind, d.Name)
 	}
 	// A config map lies where its CatalogSource does.
-	if c := d.Catalog; c != nil && c.Source.ConfigMap != nil {
+	if c := d.Catalog; c != nil && !c.Whole && c.Source.ConfigMap != nil {
 		c.Source.ConfigMap.Namespace = d.Namespace
 	}
 	return nil
@@ -225,40 +222,20 @@ func expand(path string) ([]string, error) {
 	return files, nil
 }
 
-func applyDocument(ctx context.Context, c *client.Client, cluster string, d olm.Document) (name, did string, err error) {
-	ref := client.Ref{Cluster: cluster, Namespace: d.Namespace, Name: d.Name}
-	switch {
-	case d.Subscription != nil:
-		did, err = applySubscription(ctx, c, ref, *d.Subscription)
-		return "subscription/" + ref.String(), did, err
-	case d.OperatorGroup != nil:
-		did, err = applyOperatorGroup(ctx, c, ref, *d.OperatorGroup)
-		return "operatorgroup/" + ref.String(), did, err
-	default:
-		did, err = applyCatalog(ctx, c, ref, *d.Catalog)
-		return "catalog/" + ref.String(), did, err
-	}
-}
-
-func applySubscription(ctx context.Context, c *client.Client, r client.Ref, want model.SubscriptionSpec) (string, error) {
+func applySubscription(ctx context.Context, c *client.Client, r client.Ref, want model.SubscriptionSpec) (did string, warnings []string, err error) {
 	have, err := c.Subscription(ctx, r)
 	if client.IsStatus(err, http.StatusNotFound) {
 		made, err := c.CreateSubscription(ctx, r, want)
-		return warned(created, made.Warnings), err
+		return created, made.Warnings, err
 	}
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	if sameSubscription(have.Spec, want) {
-		return unchanged, nil
+		return unchanged, nil, nil
 	}
 	changed, err := c.ChangeSubscription(ctx, r, want)
-	return warned(configured, changed.Warnings), err
-}
-
-// warned is what was done, with what it may lack.
-func warned(did string, texts []string) string {
-	return strings.Join(append([]string{did}, warnings(texts)...), "\n  ")
+	return configured, changed.Warnings, err
 }
 
 // warnings are sentences as the command line warns with them.
@@ -315,6 +292,7 @@ func applyCatalog(ctx context.Context, c *client.Client, r client.Ref, want olm.
 	if client.IsStatus(err, http.StatusNotFound) {
 		in := model.AddCatalog{
 			Name: r.Name, Cluster: r.Cluster, Namespace: r.Namespace, Source: want.Source, Display: want.Display, Priority: want.Priority,
+			Visibility: want.Visibility, Disabled: want.Disabled,
 		}
 		_, err = c.AddCatalog(ctx, in, model.ValidateDefault)
 		return created, err
@@ -330,47 +308,40 @@ func applyCatalog(ctx context.Context, c *client.Client, r client.Ref, want olm.
 	if have.Visibility.Namespace != "" {
 		in.Visibility = "namespace"
 	}
+	if want.Whole {
+		in.Visibility, in.Disabled = want.Visibility, want.Disabled
+	}
 	_, err = c.ChangeCatalog(ctx, r, in, model.ValidateDefault)
 	return configured, err
 }
 
 // sameCatalog compares what two catalogs say in the form in which it is kept.
 func sameCatalog(have model.Catalog, want olm.Catalog) bool {
+	if want.Whole && (have.Disabled != want.Disabled || (have.Visibility.Namespace != "") != (want.Visibility == "namespace")) {
+		return false
+	}
 	return have.Priority == want.Priority && have.Source.Type == want.Source.Type &&
 		reflect.DeepEqual(have.Source.Settings(have.Display), want.Source.Settings(want.Display))
 }
 
-// applyToFleet applies a document that is about the whole fleet.
-func (a *app) applyToFleet(ctx context.Context, c *client.Client, d olm.Document) error {
-	if d.Hub != nil {
-		return a.applyHub(ctx, c, *d.Hub)
-	}
-	return a.applyPolicy(ctx, c, d.Name, *d.Policy)
-}
-
-func (a *app) applyHub(ctx context.Context, c *client.Client, want model.SetOperatorHub) error {
+func applyHub(ctx context.Context, c *client.Client, want model.SetOperatorHub) (did string, warnings []string, err error) {
 	have, err := c.OperatorHub(ctx)
 	if err != nil {
-		return err
+		return "", nil, err
 	}
-	did := unchanged
+	did = unchanged
 	if have.DisableAllDefaultSources != want.DisableAllDefaultSources || !sameSources(have.Sources, want.Sources) {
 		did = configured
 		if have, err = c.SetOperatorHub(ctx, want); err != nil {
-			return err
+			return "", nil, err
 		}
-	}
-	if err := a.say("operatorhub/cluster %s", did); err != nil {
-		return err
 	}
 	for _, s := range have.Status {
 		if s.Status != "Success" {
-			if _, err := fmt.Fprintf(a.Err, "note: source %s: %s\n", s.Name, s.Message); err != nil {
-				return err
-			}
+			warnings = append(warnings, "source "+s.Name+": "+s.Message)
 		}
 	}
-	return nil
+	return did, warnings, nil
 }
 
 func sameSources(a, b []model.HubSource) bool {

@@ -148,6 +148,7 @@ unhealthy, as in OLM. For hub catalogs, or with --cluster and -n for those of a 
 // packages are found over all catalogs (R-CAT-105); a name alone may be in several of them.
 func (a *app) packages() resource {
 	return resource{
+		kind:    "Package",
 		names:   []string{"package", "packages", "packagemanifest", "packagemanifests"},
 		filters: []string{flagCluster, flagNamespace, flagCatalog},
 		columns: packageColumns(),

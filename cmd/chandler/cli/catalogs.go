@@ -30,6 +30,7 @@ func (a *app) catalogs() resource {
 		}}
 	}
 	return resource{
+		kind:    "Catalog",
 		names:   []string{"catalog", "catalogs", "catalogsource", "catalogsources", "catsrc"},
 		mixed:   true,
 		filters: []string{flagCluster, flagState},

@@ -24,7 +24,10 @@ func (a *app) getCommand() *cobra.Command {
 
 Kinds and their short names: clusters, catalogs (catsrc), packages (packagemanifests), operatorgroups (og),
 subscriptions (sub), installplans (ip), operators (csv), approvalpolicies (policies), leftovers (what uninstalled operators
-left in their clusters).`,
+left in their clusters), operatorhubs (the one that switches default catalogs).
+
+What -o yaml and -o json write of subscriptions, operatorgroups, catalogs, installplans, approvalpolicies and operatorhubs
+can be applied again: chandler apply -f.`,
 		Example: `  chandler get subscriptions
   chandler get csv --cluster east-1 -n ports -o wide
   chandler get clusters --state Unreachable
@@ -106,6 +109,9 @@ func (a *app) get(ctx context.Context, s scope, sel client.Selection, o output, 
 		if err == nil && len(items) == 0 && s.cluster != "" {
 			err = isCluster(ctx, c, s.cluster)
 		}
+		if err == nil && o.document() {
+			items, err = t.resource.wholly(ctx, c, items)
+		}
 		if err != nil {
 			return err
 		}
@@ -125,11 +131,38 @@ func (a *app) get(ctx context.Context, s scope, sel client.Selection, o output, 
 	return a.show(o, t.resource, items, len(items) == 1)
 }
 
+// wholly reads each item by itself where a list leaves out parts of it that a document must have.
+func (r resource) wholly(ctx context.Context, c *client.Client, items []item) ([]item, error) {
+	if !r.partial {
+		return items, nil
+	}
+	whole := make([]item, 0, len(items))
+	for _, it := range items {
+		_, key, _ := strings.Cut(it.name, "/")
+		ref, err := r.ref(scope{}, key)
+		if err != nil {
+			return nil, err
+		}
+		it, err := r.get(ctx, c, ref)
+		if client.IsStatus(err, http.StatusNotFound) {
+			continue // gone meanwhile
+		}
+		if err != nil {
+			return nil, err
+		}
+		whole = append(whole, it)
+	}
+	return whole, nil
+}
+
 // show writes items, and for an empty table says so where a person reads it but no program.
 func (a *app) show(o output, r resource, items []item, single bool) error {
 	if len(items) == 0 && (o.format == formatTable || o.format == formatWide) {
 		_, err := fmt.Fprintf(a.Err, "No %s found.\n", r.names[1])
 		return err
+	}
+	for i := range items {
+		items[i].kind = r.kind
 	}
 	return o.write(a.Out, r.columns, items, single)
 }
@@ -215,8 +248,16 @@ func (a *app) fileTargets(o applyOptions) ([]target, error) {
 	}
 	var targets []target
 	for _, d := range documents {
-		if d.Hub != nil {
+		switch {
+		case d.Hub != nil:
 			return nil, usagef("%s: an OperatorHub cannot be deleted: apply one that switches nothing off", d.Where)
+		case d.Plan != nil:
+			return nil, usagef("%s: an InstallPlan cannot be deleted: end it with chandler reject", d.Where)
+		case d.Secret != nil, d.Skipped != "":
+			if _, err := fmt.Fprintf(a.Err, "warning: %s %s is passed over: it is not deleted by a file\n", d.Kind, d.Name); err != nil {
+				return nil, err
+			}
+			continue
 		}
 		r, err := a.resource(d.Kind)
 		if err != nil {
@@ -226,7 +267,7 @@ func (a *app) fileTargets(o applyOptions) ([]target, error) {
 		if d.Fleet() {
 			t.refs = []client.Ref{{Name: d.Name}}
 		} else {
-			for _, cluster := range o.clusters {
+			for _, cluster := range d.On(o.clusters) {
 				t.refs = append(t.refs, client.Ref{Cluster: cluster, Namespace: d.Namespace, Name: d.Name})
 			}
 		}

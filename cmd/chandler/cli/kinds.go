@@ -20,6 +20,7 @@ func (a *app) showCluster(c model.Cluster) item {
 
 func (a *app) clusters() resource {
 	return resource{
+		kind:    "Cluster",
 		names:   []string{"cluster", "clusters"},
 		filters: []string{flagState, flagLabel},
 		columns: []column{{name: "Name"}, {name: "State"}, {name: "Kubernetes"}, {name: "Age"}, {name: "Reason", wide: true}, {name: "Labels", wide: true}},
@@ -45,6 +46,7 @@ func (a *app) operatorGroups() resource {
 		}}
 	}
 	return resource{
+		kind:    "OperatorGroup",
 		names:   []string{"operatorgroup", "operatorgroups", "og"},
 		scoped:  true,
 		filters: []string{flagCluster, flagNamespace},
@@ -76,6 +78,8 @@ func (a *app) subscriptions() resource {
 		}}
 	}
 	return resource{
+		kind:    "Subscription",
+		partial: true, // the configuration
 		names:   []string{"subscription", "subscriptions", "sub", "subs"},
 		scoped:  true,
 		filters: []string{flagCluster, flagNamespace, flagPackage, flagCatalog, flagState, flagPhase},
@@ -128,6 +132,7 @@ func (a *app) installPlans() resource {
 		}}
 	}
 	return resource{
+		kind:    "InstallPlan",
 		names:   []string{"installplan", "installplans", "ip", "plan", "plans"},
 		scoped:  true,
 		filters: []string{flagCluster, flagNamespace, flagPhase, flagBlocked},
@@ -182,6 +187,7 @@ func (a *app) operators() resource {
 		}}
 	}
 	return resource{
+		kind:    "Operator",
 		names:   []string{"operator", "operators", "csv", "csvs", "clusterserviceversion", "clusterserviceversions"},
 		scoped:  true,
 		filters: []string{flagCluster, flagNamespace, flagPackage, flagPhase, flagServes},
@@ -209,8 +215,11 @@ func (a *app) operators() resource {
 
 // resource is one kind of thing that get, describe and delete know.
 type resource struct {
-	names  []string // singular, plural, then short names
-	scoped bool     // lives in a namespace of a cluster
+	kind  string   // in documents
+	names []string // singular, plural, then short names
+	// partial says that lists leave out parts of a thing.
+	partial bool
+	scoped  bool // lives in a namespace of a cluster
 	// mixed kinds are scoped or not: a catalog belongs to the hub or to a namespace of a cluster.
 	mixed   bool
 	columns []column
@@ -223,7 +232,7 @@ type resource struct {
 func (r resource) singular() string { return r.names[0] }
 
 func (a *app) resources() []resource {
-	return []resource{a.clusters(), a.catalogs(), a.packages(), a.operatorGroups(), a.subscriptions(), a.installPlans(), a.approvalPolicies(), a.operators(), a.leftovers()}
+	return []resource{a.clusters(), a.catalogs(), a.packages(), a.operatorGroups(), a.subscriptions(), a.installPlans(), a.approvalPolicies(), a.operators(), a.leftovers(), a.operatorHubs()}
 }
 
 // resource finds a kind by any of its names.

@@ -17,6 +17,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 	"sigs.k8s.io/yaml"
 
+	"github.com/chandler-fleet/chandler/cmd/chandler/olm"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -53,6 +54,9 @@ func (o *output) machine() bool {
 	return o.format == formatJSON || o.format == formatYAML || o.format == formatName
 }
 
+// document says whether things are written whole.
+func (o *output) document() bool { return o.format == formatJSON || o.format == formatYAML }
+
 // column is one column of a table; a wide one shows only with -o wide.
 type column struct {
 	name string
@@ -61,6 +65,7 @@ type column struct {
 
 // item is one thing that can be shown.
 type item struct {
+	kind  string // of documents that can be applied again; "" for other answers
 	name  string // kind/key, as delete and describe take it
 	value any    // the API's own shape
 	cells []any  // one for each column
@@ -90,10 +95,14 @@ func (o *output) write(w io.Writer, columns []column, items []item, single bool)
 
 func (o *output) writeDocument(w io.Writer, items []item, single bool) error {
 	values := make([]any, len(items))
+	var document any = map[string]any{"items": values}
 	for i := range items {
 		values[i] = items[i].value
+		if items[i].kind != "" {
+			values[i] = kinded{items[i]}
+			document = map[string]any{"apiVersion": "v1", "kind": "List", "items": values}
+		}
 	}
-	var document any = map[string]any{"items": values}
 	if single && len(values) == 1 {
 		document = values[0]
 	}
@@ -110,6 +119,22 @@ func (o *output) writeDocument(w io.Writer, items []item, single bool) error {
 	}
 	_, err = w.Write(append(raw, '\n'))
 	return err
+}
+
+// kinded writes the API's own shape with the apiVersion and kind by which chandler apply reads it again.
+type kinded struct{ item }
+
+// MarshalJSON implements json.Marshaler.
+func (k kinded) MarshalJSON() ([]byte, error) {
+	raw, err := json.Marshal(k.value)
+	if err != nil {
+		return nil, err
+	}
+	head := fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q`, olm.Own, k.kind)
+	if rest := bytes.TrimPrefix(raw, []byte("{")); len(rest) > 1 {
+		return append(append(head, ','), rest...), nil
+	}
+	return append(head, '}'), nil
 }
 
 func (o *output) writeTable(w io.Writer, columns []column, items []item) error {

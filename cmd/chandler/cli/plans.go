@@ -52,14 +52,7 @@ func (a *app) approve(ctx context.Context, s scope, name, digest string, valid t
 	if err != nil {
 		return err
 	}
-	did := "approved"
-	if now.MissingApprovals > 0 {
-		did = fmt.Sprintf("approved by you; %s of other people still missing", plural(now.MissingApprovals, "approval"))
-	}
-	if now.WaitsFor == model.WaitsForWindow {
-		did += "; it waits for its " + waitText(now)
-	}
-	return a.say("installplan/%s/%s/%s %s (%s, %d steps)", p.Cluster, p.Namespace, p.Name, did, short(in.Digest), p.Steps)
+	return a.say("installplan/%s/%s/%s %s (%s, %d steps)", p.Cluster, p.Namespace, p.Name, approvedText(now), short(in.Digest), p.Steps)
 }
 
 func (a *app) rejectCommand() *cobra.Command {

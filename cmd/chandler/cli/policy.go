@@ -20,6 +20,7 @@ func (a *app) approvalPolicies() resource {
 		}}
 	}
 	return resource{
+		kind:  "ApprovalPolicy",
 		names: []string{"approvalpolicy", "approvalpolicies", "policy", "policies"},
 		columns: []column{
 			{name: "Name"},
@@ -45,23 +46,23 @@ func (a *app) approvalPolicies() resource {
 	}
 }
 
-func (a *app) applyPolicy(ctx context.Context, c *client.Client, name string, want model.ApprovalPolicySpec) error {
+func applyPolicy(ctx context.Context, c *client.Client, name string, want model.ApprovalPolicySpec) (string, error) {
 	did := configured
 	have, err := c.ApprovalPolicy(ctx, name)
 	if client.IsStatus(err, http.StatusNotFound) {
 		did, err = created, nil
 	}
 	if err != nil {
-		return err
+		return "", err
 	}
 	now, err := c.SetApprovalPolicy(ctx, name, want)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if did == configured && now.Stream == have.Stream && now.Version == have.Version {
 		did = unchanged
 	}
-	return a.say("approvalpolicy/%s %s", name, did)
+	return did, nil
 }
 
 // selectorText is a selector on one line, "" where it chooses everything.

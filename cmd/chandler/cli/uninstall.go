@@ -315,6 +315,7 @@ func (a *app) leftovers() resource {
 		}}
 	}
 	return resource{
+		kind:    "Leftovers",
 		names:   []string{"leftover", "leftovers"},
 		scoped:  true,
 		filters: []string{flagCluster, flagNamespace, flagPackage},

@@ -13,7 +13,10 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
+
+	"github.com/chandler-fleet/chandler/libs/events"
 )
 
 const (
@@ -35,6 +38,49 @@ type Client struct {
 	base  string
 	token string
 	http  *http.Client
+	later *later // nil: every write waits until lists show it
+}
+
+// later are the writes that no list was asked for yet.
+type later struct {
+	mu    sync.Mutex
+	last  map[string]events.Position // by list
+	other [][2]string                // list and place of those without a position yet
+}
+
+// Later returns a client whose writes do not wait until lists show them: Settle waits for all of them at once.
+func (c *Client) Later() *Client {
+	l := *c
+	l.later = &later{last: map[string]events.Position{}}
+	return &l
+}
+
+// Settle waits until lists show all writes of a client that puts that off.
+func (c *Client) Settle(ctx context.Context) {
+	if c.later == nil {
+		return
+	}
+	c.later.mu.Lock()
+	waits := c.later.other
+	for lists, position := range c.later.last {
+		waits = append(waits, [2]string{lists, position.String()})
+	}
+	c.later.last, c.later.other = map[string]events.Position{}, nil
+	c.later.mu.Unlock()
+	for _, w := range waits {
+		c.wait(ctx, w[0], w[1])
+	}
+}
+
+func (l *later) note(lists, position string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p, err := events.ParsePosition(position)
+	if err != nil { // stream@version
+		l.other = append(l.other, [2]string{lists, position})
+	} else if l.last[lists].Less(p) {
+		l.last[lists] = p
+	}
 }
 
 // New returns a client of the gateway at base, such as https://chandler.example, with a bearer token.
@@ -152,9 +198,16 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 // did. The write has succeeded; that lists lag behind is no error of it.
 func (c *Client) settle(ctx context.Context, path, position string) {
 	lists := listOf(path)
-	if position == "" || lists == "" {
-		return
+	switch {
+	case position == "" || lists == "":
+	case c.later != nil:
+		c.later.note(lists, position)
+	default:
+		c.wait(ctx, lists, position)
 	}
+}
+
+func (c *Client) wait(ctx context.Context, lists, position string) {
 	query := url.Values{"limit": {"1"}, "minPosition": {position}}
 	// As above: whatever this says, the write has succeeded.
 	_ = c.call(ctx, http.MethodGet, lists, query, nil, nil)

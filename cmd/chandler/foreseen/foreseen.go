@@ -5,6 +5,7 @@ package foreseen
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/chandler-fleet/chandler/cmd/chandler/olm"
@@ -27,13 +28,19 @@ func Changes(documents []olm.Document, clusters []string) ([]model.PreviewChange
 	for _, d := range documents {
 		if d.Policy != nil {
 			out = append(out, model.PreviewChange{ApprovalPolicy: &model.PreviewPolicy{Name: d.Name, Spec: d.Policy}})
-		} else if d.Subscription == nil && d.OperatorGroup == nil {
+		} else if d.Subscription == nil && d.OperatorGroup == nil && d.Skipped == "" {
 			return nil, fmt.Errorf("%s: what a %s leads to is known once it was read; it cannot be previewed", d.Where, d.Kind)
 		}
 	}
-	for _, cluster := range clusters {
+	var all []string
+	for _, d := range documents {
+		all = append(all, d.On(clusters)...)
+	}
+	slices.Sort(all)
+	for _, cluster := range slices.Compact(all) {
 		for _, d := range documents {
 			switch {
+			case !slices.Contains(d.On(clusters), cluster):
 			case d.Subscription != nil:
 				out = append(out, model.PreviewChange{Subscription: &model.PreviewSubscription{
 					Cluster: cluster, Namespace: d.Namespace, Name: d.Name, Action: model.PreviewApply, Spec: d.Subscription,

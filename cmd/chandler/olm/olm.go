@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -29,9 +30,19 @@ const (
 	KindOperatorGroup = "OperatorGroup"
 	KindCatalogSource = "CatalogSource"
 	KindOperatorHub   = "OperatorHub"
+	KindInstallPlan   = "InstallPlan"
+	// Kinds that come in the same files and are not kept as they are.
+	KindNamespace = "Namespace"
+	KindOLMConfig = "OLMConfig"
+	KindSecret    = "Secret"
 	// KindApprovalPolicy is Chandler's own.
 	KindApprovalPolicy = "ApprovalPolicy"
+	// KindCatalog is what chandler get writes of a catalog.
+	KindCatalog = "Catalog"
 )
+
+// Own is the API version of Chandler's own kinds, and of what chandler get writes.
+const Own = "chandler-fleet.io/v1"
 
 // hubName is the name of the one OperatorHub.
 const hubName = "cluster"
@@ -43,12 +54,18 @@ var groups = map[string][]string{
 	KindCatalogSource: {"operators.coreos.com/v1alpha1"},
 	KindOperatorHub:   {"config.openshift.io/v1"},
 
-	KindApprovalPolicy: {"chandler-fleet.io/v1"},
+	KindInstallPlan: {"operators.coreos.com/v1alpha1"},
+	KindNamespace:   {"v1"},
+	KindOLMConfig:   {"operators.coreos.com/v1"},
+	KindSecret:      {"v1"},
+
+	KindApprovalPolicy: {Own},
 }
 
-// Document is one object of a file: exactly one of the specs is set.
+// Document is one object of a file: exactly one of the specs is set, or none and Skipped says why.
 type Document struct {
 	Kind      string
+	Cluster   string // that the document itself names, as what chandler get writes does
 	Namespace string // "" when the file does not say
 	Name      string
 	Where     string // file and number, for messages
@@ -58,19 +75,46 @@ type Document struct {
 	Catalog       *Catalog
 	Hub           *model.SetOperatorHub // of the whole fleet, whatever the cluster
 	Policy        *model.ApprovalPolicySpec
+	Plan          *Plan
+	Secret        *model.SetCatalogSecret // of the whole fleet
+
+	// Skipped says why there is nothing to do for the document.
+	Skipped string
 
 	// Notes are sentences about what is accepted and has no effect.
 	Notes []string
 }
 
 // Fleet says whether the document is about the whole fleet: neither cluster nor namespace is wanted for it.
-func (d *Document) Fleet() bool { return d.Hub != nil || d.Policy != nil }
+func (d *Document) Fleet() bool {
+	return d.Hub != nil || d.Policy != nil || d.Secret != nil || d.Skipped != "" || d.Catalog != nil && d.Catalog.Whole && d.Cluster == ""
+}
+
+// On are the clusters that the document is for: the one that it names, else those that were given.
+func (d *Document) On(given []string) []string {
+	if d.Cluster != "" {
+		return []string{d.Cluster}
+	}
+	return given
+}
 
 // Catalog is what Chandler takes of a CatalogSource.
 type Catalog struct {
 	Source   model.CatalogSource
 	Display  *model.CatalogDisplay
 	Priority int32
+
+	// Whole says that the document holds what a CatalogSource cannot say, too.
+	Whole      bool
+	Visibility string
+	Disabled   bool
+}
+
+// Plan is what Chandler takes of an InstallPlan: whether it is approved, and what it is about.
+type Plan struct {
+	Approved bool
+	Digest   string   // of the content; "" where the document does not say
+	CSVs     []string // that it installs; none where the document does not say
 }
 
 type object struct {
@@ -135,19 +179,22 @@ func readObject(raw []byte, where string) ([]Document, error) {
 	if strings.HasSuffix(o.Kind, "List") && o.Items != nil {
 		return readList(o, where)
 	}
+	if o.APIVersion == Own && o.Metadata.Name == "" {
+		return readOwn(raw, o.Kind, where)
+	}
 	versions, known := groups[o.Kind]
 	switch {
 	case o.Kind == "":
 		return nil, fmt.Errorf("%s: no kind", where)
 	case !known:
-		return nil, fmt.Errorf("%s: kind %s is not one that Chandler takes: want ApprovalPolicy, CatalogSource, OperatorGroup, OperatorHub or Subscription", where, o.Kind)
+		return nil, fmt.Errorf("%s: kind %s is not one that Chandler takes: want %s", where, o.Kind, strings.Join(slices.Sorted(maps.Keys(groups)), ", "))
 	case !slices.Contains(versions, o.APIVersion):
 		return nil, fmt.Errorf("%s: %s of apiVersion %q: want %s", where, o.Kind, o.APIVersion, strings.Join(versions, " or "))
 	case o.Metadata.Name == "":
 		return nil, fmt.Errorf("%s: %s without metadata.name", where, o.Kind)
 	}
 	d := Document{Kind: o.Kind, Namespace: o.Metadata.Namespace, Name: o.Metadata.Name, Where: where}
-	if err := d.read(o.Spec, o.Metadata.Annotations); err != nil {
+	if err := d.read(o, raw); err != nil {
 		return nil, fmt.Errorf("%s: %s %s: %w", where, o.Kind, o.Metadata.Name, err)
 	}
 	return []Document{d}, nil
@@ -164,7 +211,8 @@ func readList(o object, where string) ([]Document, error) {
 	return all, errors.Join(wrong...)
 }
 
-func (d *Document) read(spec json.RawMessage, annotations map[string]string) error {
+func (d *Document) read(o object, raw json.RawMessage) error {
+	spec, annotations := o.Spec, o.Metadata.Annotations
 	switch d.Kind {
 	case KindSubscription:
 		return d.readSubscription(spec)
@@ -174,6 +222,16 @@ func (d *Document) read(spec json.RawMessage, annotations map[string]string) err
 		return d.readHub(spec)
 	case KindApprovalPolicy:
 		return d.readPolicy(spec)
+	case KindInstallPlan:
+		return d.readPlan(spec)
+	case KindSecret:
+		return d.readSecret(raw)
+	case KindNamespace:
+		d.Skipped = "namespaces are made when an operator is installed in them; what else the document says is not set: apply it to the cluster with kubectl"
+		return nil
+	case KindOLMConfig:
+		d.Skipped = "an OLMConfig belongs to its cluster: apply it there with kubectl, Chandler reads disableCopiedCSVs from it (mirrors: chandler cluster set --mirror)"
+		return nil
 	default:
 		return d.readCatalog(spec, annotations)
 	}

@@ -155,7 +155,7 @@ func TestReadRefuses(t *testing.T) {
 		"a key twice":             {"kind: a\nkind: b\n", "already"},
 		"no object":               {"- a\n", "not an object"},
 		"no kind":                 {"a: b\n", "no kind"},
-		"another kind":            {"apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n", "kind Namespace"},
+		"another kind":            {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", "kind ConfigMap"},
 		"another version":         {strings.Replace(sub, "v1alpha1", "v2", 1) + "{}", `"operators.coreos.com/v2": want operators.coreos.com/v1alpha1`},
 		"no name":                 {strings.Replace(sub, "{name: a}", "{}", 1) + "{}", "metadata.name"},
 		"no package":              {sub + "{source: a}", "spec.name"},

@@ -117,7 +117,7 @@ func catalogConditions(ctx context.Context, q pg.Querier, tenant string, c model
 	if len(missing) > 0 {
 		list = append(list, model.Condition{
 			Type: "SecretsMissing", Status: "True", Reason: "UnknownSecret", Since: c.UpdatedAt,
-			Message: "no catalog secret is known by the name " + strings.Join(missing, ", ") + ": make it with PUT /catalogsecrets/{name}, or take it out of the source",
+			Message: "no catalog secret is known by the name " + strings.Join(missing, ", ") + ": keep it with chandler catalog secret set NAME (PUT /catalogsecrets/NAME), or take it out of the source",
 		})
 	}
 	return list, err

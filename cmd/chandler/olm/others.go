@@ -1,0 +1,149 @@
+package olm
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/chandler-fleet/chandler/libs/source"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+)
+
+// planSpec is OLM's InstallPlan (R-IP-10): people approve by spec.approved.
+type planSpec struct {
+	Approval   string   `json:"approval"`
+	Approved   bool     `json:"approved"`
+	CSVs       []string `json:"clusterServiceVersionNames"`
+	Generation int64    `json:"generation"`
+	Source     string   `json:"source"`
+	Namespace  string   `json:"sourceNamespace"`
+}
+
+func (d *Document) readPlan(raw json.RawMessage) error {
+	var s planSpec
+	if err := strict(raw, &s); err != nil {
+		return err
+	}
+	d.Plan = &Plan{Approved: s.Approved, CSVs: s.CSVs}
+	return nil
+}
+
+// secret is the part of a Secret that is not metadata.
+type secret struct {
+	Type       string            `json:"type"`
+	Data       map[string][]byte `json:"data"`
+	StringData map[string]string `json:"stringData"`
+}
+
+// dockerKeys are the types of pull secrets with the key that holds the docker configuration. The older form lacks "auths".
+var dockerKeys = map[string]string{"kubernetes.io/dockerconfigjson": ".dockerconfigjson", "kubernetes.io/dockercfg": ".dockercfg"}
+
+// readSecret reads a pull secret; every other one is skipped. Whether a catalog names it is known when all documents are.
+func (d *Document) readSecret(raw json.RawMessage) error {
+	var s secret
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return err
+	}
+	key, ok := dockerKeys[s.Type]
+	if !ok {
+		d.Skipped = fmt.Sprintf("a Secret of type %q is none that a catalog's source can use: apply it to the cluster with kubectl, or keep it with chandler catalog secret set", s.Type)
+		return nil
+	}
+	value := s.Data[key]
+	if text, ok := s.StringData[key]; ok {
+		value = []byte(text)
+	}
+	if !json.Valid(value) {
+		return fmt.Errorf("data.%s is no JSON", key)
+	}
+	if key == ".dockercfg" {
+		value = slices.Concat([]byte(`{"auths":`), value, []byte("}"))
+	}
+	d.Secret = &model.SetCatalogSecret{Kind: source.DockerConfig, Value: value}
+	return nil
+}
+
+// Complete skips pull secrets that no catalog of the documents names: only those are credentials of a source.
+func Complete(all []Document) {
+	named := map[string]bool{}
+	for _, d := range all {
+		if d.Catalog != nil {
+			for _, s := range d.Catalog.Source.Secrets {
+				named[s] = true
+			}
+		}
+	}
+	for i := range all {
+		if d := &all[i]; d.Secret != nil && !named[d.Name] {
+			d.Secret = nil
+			d.Skipped = "no CatalogSource beside it names this pull secret: apply it to the cluster with kubectl, or keep it for catalogs with chandler catalog secret set"
+		}
+	}
+}
+
+// readOwn reads what chandler get writes as YAML or JSON: the API's own shape with a kind. What the API says beside the
+// intent is read and not used.
+func readOwn(raw []byte, kind, where string) ([]Document, error) {
+	d := Document{Kind: kind, Where: where}
+	var err error
+	switch kind {
+	case KindSubscription:
+		v, e := own[model.Subscription](raw)
+		d.Cluster, d.Namespace, d.Name, d.Subscription, err = v.Cluster, v.Namespace, v.Name, &v.Spec, e
+	case KindOperatorGroup:
+		v, e := own[model.OperatorGroup](raw)
+		d.Cluster, d.Namespace, d.Name, d.OperatorGroup, err = v.Cluster, v.Namespace, v.Name, &v.Spec, e
+	case KindCatalog:
+		v, e := own[model.Catalog](raw)
+		d.Cluster, d.Namespace, d.Name, err = v.Cluster, v.Namespace, v.Name, e
+		d.Catalog = &Catalog{Source: v.Source, Display: v.Display, Priority: v.Priority, Whole: true, Disabled: v.Disabled}
+		if v.Visibility.Namespace != "" {
+			d.Catalog.Visibility = "namespace"
+		} else if v.Cluster != "" {
+			d.Catalog.Visibility = "cluster"
+		}
+	case KindInstallPlan:
+		v, e := own[model.InstallPlan](raw)
+		d.Cluster, d.Namespace, d.Name, err = v.Cluster, v.Namespace, v.Name, e
+		d.Plan = &Plan{Approved: v.Approved != nil, Digest: v.Digest}
+	case KindApprovalPolicy:
+		v, e := own[model.ApprovalPolicy](raw)
+		d.Name, d.Policy, err = v.Name, &v.Spec, e
+	case KindOperatorHub:
+		v, e := own[model.OperatorHub](raw)
+		d.Name, err = hubName, e
+		d.Hub = &model.SetOperatorHub{DisableAllDefaultSources: v.DisableAllDefaultSources, Sources: v.Sources}
+	default:
+		return nil, fmt.Errorf("%s: kind %s of %s is not one that is applied: want ApprovalPolicy, Catalog, InstallPlan, OperatorGroup, OperatorHub or Subscription", where, kind, Own)
+	}
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: %s: %w", where, kind, err)
+	case d.Name == "":
+		return nil, fmt.Errorf("%s: %s without a name", where, kind)
+	}
+	return []Document{d}, nil
+}
+
+// own reads a strict T beside apiVersion and kind.
+func own[T any](raw []byte) (T, error) {
+	var v T
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		return v, err
+	}
+	delete(fields, "apiVersion")
+	delete(fields, "kind")
+	rest, err := json.Marshal(fields)
+	if err != nil {
+		return v, err
+	}
+	dec := json.NewDecoder(bytes.NewReader(rest))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&v); err != nil {
+		return v, fmt.Errorf("%s, which Chandler does not know", strings.TrimPrefix(err.Error(), "json: "))
+	}
+	return v, nil
+}
