@@ -26,15 +26,15 @@ func TestHeard(t *testing.T) {
 	if _, err := e.Bus.JetStream().CreateStream(ctx, mute); err != nil {
 		t.Fatal(err)
 	}
-	publish := func() error {
-		ctx, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+	publish := func(within time.Duration) error {
+		ctx, cancel := context.WithTimeout(ctx, within)
 		defer cancel()
 		_, err := e.Bus.JetStream().Publish(ctx, protocol.SubjectChunks+".t.d.0", []byte("x"))
 		return e.Bus.Heard(ctx, protocol.StreamContent, err)
 	}
 	silent := func() {
 		t.Helper()
-		if err := publish(); !errors.Is(err, context.DeadlineExceeded) {
+		if err := publish(200 * time.Millisecond); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("published into a stream that does not answer: %v", err)
 		}
 	}
@@ -49,7 +49,7 @@ func TestHeard(t *testing.T) {
 		t.Fatalf("it was made anew after two publishes without an answer (%v)", err)
 	}
 	silent()
-	if err := publish(); err != nil {
+	if err := publish(patience); err != nil {
 		t.Errorf("after the third: %v", err)
 	}
 }

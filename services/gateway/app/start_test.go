@@ -120,13 +120,38 @@ func TestStartIsRefused(t *testing.T) {
 	}
 }
 
+// onMessage calls something when a message that begins so is logged.
+type onMessage struct {
+	slog.Handler
+	begins string
+	do     func()
+}
+
+// Enabled implements slog.Handler.
+func (o onMessage) Enabled(context.Context, slog.Level) bool { return true }
+
+// Handle implements slog.Handler.
+func (o onMessage) Handle(_ context.Context, r slog.Record) error {
+	if strings.HasPrefix(r.Message, o.begins) {
+		o.do()
+	}
+	return nil
+}
+
+// WithAttrs implements slog.Handler.
+func (o onMessage) WithAttrs([]slog.Attr) slog.Handler { return o }
+
+// WithGroup implements slog.Handler.
+func (o onMessage) WithGroup(string) slog.Handler { return o }
+
 // TestStartWaitsForNATS: without NATS the gateway waits and ends when it is told to.
 func TestStartWaitsForNATS(t *testing.T) {
 	t.Parallel()
 	d := pgtest.DB(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	_, err := app.New(ctx, config(t, d.URL("gateway"), "nats://127.0.0.1:1", token, io.Discard), quiet())
+	waits := &telemetry.Telemetry{Log: slog.New(onMessage{slog.DiscardHandler, "NATS is away at start", cancel})}
+	_, err := app.New(ctx, config(t, d.URL("gateway"), "nats://127.0.0.1:1", token, io.Discard), waits)
 	if !errs.Is(err, errs.Unavailable) {
 		t.Errorf("got %v", err)
 	}
