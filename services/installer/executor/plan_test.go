@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
@@ -49,6 +50,10 @@ func TestAGrantIsAskedBeforeTheFirstStep(t *testing.T) {
 func TestAPlanIsUnderWayByItsLog(t *testing.T) {
 	t.Parallel()
 	two := &member{object: &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "tide.v2"}}}, plan: "p"}
+	left := func(gvk schema.GroupVersionKind) []cluster.Step {
+		return []cluster.Step{{State: cluster.StepLeft, Operator: "tide.v2", Group: gvk.Group, Kind: gvk.Kind}}
+	}
+	monitor := schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: "ServiceMonitor"}
 	for name, c := range map[string]struct {
 		status                          cluster.ExecutionStatus
 		listed, opened                  bool
@@ -61,7 +66,8 @@ func TestAPlanIsUnderWayByItsLog(t *testing.T) {
 		"begun and blocked":  {cluster.ExecutionStatus{Begun: true, Phase: protocol.PlanBlocked}, true, true, true, false, true, true},
 		"finished":           {cluster.ExecutionStatus{Begun: true, Phase: protocol.PlanFinished}, true, false, false, false, false, false},
 		"failed":             {cluster.ExecutionStatus{Begun: true, Phase: protocol.PlanFailed}, true, false, false, false, false, false},
-		"finished, one left": {cluster.ExecutionStatus{Begun: true, Phase: protocol.PlanFinished, Steps: []cluster.Step{{State: cluster.StepLeft, Operator: "tide.v2"}}}, true, false, false, false, true, false},
+		"finished, one left": {cluster.ExecutionStatus{Begun: true, Phase: protocol.PlanFinished, Steps: left(render.GVKValidatingWebhook)}, true, false, false, false, true, false},
+		"one for its kind":   {cluster.ExecutionStatus{Begun: true, Phase: protocol.PlanFinished, Steps: left(monitor)}, true, false, false, false, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
