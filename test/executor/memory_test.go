@@ -190,11 +190,11 @@ func TestLostLease(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
 	stop := b.start(b.config("one"))
-	await(t, "first report", func(ctx context.Context) error { return b.heldIn(ctx, 1) })
+	epoch := b.heldAbove(t, 0)
 	stop()
 	must(t, b.kube.CoordinationV1().Leases("chandler-system").Delete(t.Context(), "chandler-executor", metav1.DeleteOptions{}))
 	b.start(b.config("one"))
-	await(t, "report above the fence", func(ctx context.Context) error { return b.heldIn(ctx, 2) })
+	b.heldAbove(t, epoch)
 	o := operator{name: "tide", version: "1.0.0"}
 	p := b.plan("ops", "tide", planned{content: o.content(t)})
 	b.want("ops", p)

@@ -34,7 +34,7 @@ func TestScopes(t *testing.T) {
 	cfg := b.config("one")
 	cfg.REST.Wrap(early.wrap)
 	b.start(cfg)
-	await(t, "the executor", func(ctx context.Context) error { return b.heldIn(ctx, 1) })
+	b.heldAbove(t, 0)
 	for name, test := range map[string]func(*testing.T, *scoped){
 		"scope-1": testScopedInstall, "scope-2-3": testUnscoped, "scope-4": testAccountAdded, "scope-5-rights": testRightsTaken,
 		"scope-5-other": testAnotherAccount, "scope-6": testAccountRemoved, "scope-missing": testAccountMissing, "scope-fence": testAccountFenced,

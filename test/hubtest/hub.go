@@ -95,7 +95,7 @@ func (h *Hub) Config(config *rest.Config, holder string) executor.Config {
 func Quick() executor.Timing {
 	return executor.Timing{
 		Lease: 3 * time.Second, Renew: 500 * time.Millisecond, Resend: time.Second, Reread: time.Second,
-		Resync: 5 * time.Second, Backoff: 100 * time.Millisecond, Grace: 200 * time.Millisecond,
+		Resync: 5 * time.Second, Backoff: 100 * time.Millisecond, Grace: 200 * time.Millisecond, Pause: time.Second, Refused: 2 * time.Second,
 	}
 }
 

@@ -55,6 +55,7 @@ type Timing struct {
 	Grace   time.Duration // how long a transient failure lasts before it is reported; default 5 s
 	Backoff time.Duration // first wait after a transient failure, doubled up to a minute; default 1 s
 	Pause   time.Duration // how soon what waits, or failed, and has no back-off of its own is looked at again if no hint comes; default 5 s
+	Refused time.Duration // how long it is believed that an account lacks rights, of which nobody tells; default 20 s
 }
 
 func (t Timing) withDefaults() Timing {
@@ -71,6 +72,7 @@ func (t Timing) withDefaults() Timing {
 	def(&t.Grace, 5*time.Second)
 	def(&t.Backoff, time.Second)
 	def(&t.Pause, 5*time.Second)
+	def(&t.Refused, 20*time.Second)
 	return t
 }
 

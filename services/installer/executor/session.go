@@ -95,7 +95,7 @@ func newSession(e *Executor, base *cluster.Base, client *cluster.Epoch, lease *c
 	s := &session{
 		Executor: e, base: base, edited: make(chan struct{}, 1), tokens: make(chan struct{}, 1), client: client, lease: lease, version: version,
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]()),
-		facts: facts.New(client, e.cfg.Now), around: surroundings.New(client), certificates: certs.NewStore(), groups: groups.New(),
+		facts: facts.New(client, e.cfg.Now), around: surroundings.New(client), certificates: certs.NewStore(), groups: groups.New(e.cfg.Timing.Refused),
 		trail: watch.NewTrail(), signals: watch.NewSignals(), turns: make(chan struct{}, parallelWrites), judging: make(chan struct{}, 1),
 		seen: seen, scopes: map[string]bool{}, waiting: map[string]bool{}, retry: map[string]retryNote{}, errors: map[string]time.Time{},
 		attires: map[string]map[string]attire{}, drifts: map[string]map[protocol.ObjectRef]drifted{},

@@ -17,9 +17,6 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/rights"
 )
 
-// refusedFor is how long it is believed that an account lacks rights: of one that is granted nobody tells.
-const refusedFor = 20 * time.Second
-
 // wholeCluster stands for all namespaces among targets.
 const wholeCluster = ""
 
@@ -48,6 +45,9 @@ func (l *Limits) Of(operator, target string) bool { return slices.Contains(l.Den
 // Accounts remembers what accounts were asked. An operator keeps what it was given in a target, whatever its account may
 // do later (R-OG-64); it is given what its account has, and no more.
 type Accounts struct {
+	// refusedFor is how long it is believed that an account lacks rights: of one that is granted nobody tells.
+	refusedFor time.Duration
+
 	mu      sync.Mutex
 	allowed map[string]bool // by operator, target and what is given
 	refused map[string]refusal
@@ -58,9 +58,9 @@ type refusal struct {
 	until  time.Time
 }
 
-// NewAccounts returns what a new session knows: nothing.
-func NewAccounts() *Accounts {
-	return &Accounts{allowed: map[string]bool{}, refused: map[string]refusal{}}
+// NewAccounts returns what a new session knows: nothing. An account that lacks rights is asked again after refusedFor.
+func NewAccounts(refusedFor time.Duration) *Accounts {
+	return &Accounts{refusedFor: refusedFor, allowed: map[string]bool{}, refused: map[string]refusal{}}
 }
 
 // Limit says which of the targets the operators of a namespace may not be given; targets are those that exist, or "" alone:
@@ -156,7 +156,7 @@ func (a *Accounts) ask(ctx context.Context, q question, live map[object]*unstruc
 	}
 	a.note(q.key, result, now)
 	if len(result.Missing) > 0 {
-		wait = refusedFor
+		wait = a.refusedFor
 	}
 	return result, wait, nil
 }
@@ -165,7 +165,7 @@ func (a *Accounts) note(key string, r rights.Result, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if len(r.Missing) > 0 {
-		a.refused[key] = refusal{r, now.Add(refusedFor)}
+		a.refused[key] = refusal{r, now.Add(a.refusedFor)}
 		return
 	}
 	delete(a.refused, key)

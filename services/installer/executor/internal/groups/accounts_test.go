@@ -37,7 +37,7 @@ func newLands() *lands {
 		return render.Object{GVK: schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: kind}, Namespace: "ops", Name: "tide", Body: body}
 	}
 	return &lands{
-		cluster: newCluster(), accounts: groups.New().Accounts, holds: map[string]bool{},
+		cluster: newCluster(), accounts: groups.New(20 * time.Second).Accounts, holds: map[string]bool{},
 		operator: groups.Scoped{
 			Name: "tide.v1", UID: "u", Account: executor.Account{Namespace: "ops", Name: "installer"},
 			Own: []render.Object{

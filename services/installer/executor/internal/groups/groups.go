@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/google/uuid"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -27,8 +28,8 @@ type Groups struct {
 }
 
 // New returns what a new session knows: nothing.
-func New() *Groups {
-	return &Groups{Claims: NewClaims(), Keeper: NewKeeper(), Accounts: NewAccounts(), Rest: NewRest()}
+func New(refusedFor time.Duration) *Groups {
+	return &Groups{Claims: NewClaims(), Keeper: NewKeeper(), Accounts: NewAccounts(refusedFor), Rest: NewRest()}
 }
 
 func rbac(kind string) schema.GroupVersionKind {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -221,7 +222,7 @@ func TestKeeperGoesOn(t *testing.T) {
 // written once, and go when neither provides it any more.
 func TestAPIRolesOfTwo(t *testing.T) {
 	t.Parallel()
-	c, g := newCluster(), groups.New()
+	c, g := newCluster(), groups.New(20*time.Second)
 	roles := group.APIRoles(operatorgroup.API{Kind: "Gauge", Version: "v1", Group: "sea.test", Resource: "gauges", CRD: true})
 	more := append(slices.Clone(roles), group.APIRoles(operatorgroup.API{Kind: "Buoy", Version: "v1", Group: "sea.test", Resource: "buoys"})...)
 	far := standing("b", "y")
@@ -261,7 +262,7 @@ func TestAPIRolesOfTwo(t *testing.T) {
 // TestSweep: roles of an API that nobody provides, left by an earlier session, go once, and are made anew when wanted.
 func TestSweep(t *testing.T) {
 	t.Parallel()
-	c, g := newCluster(), groups.New()
+	c, g := newCluster(), groups.New(20*time.Second)
 	fatal(t, g.Claims.Load(func() ([]operatorgroup.Standing, []groups.Claim, error) {
 		return nil, []groups.Claim{{Namespace: "a", CSV: "tide.v1", APIs: []string{gauge}}}, nil
 	}))
