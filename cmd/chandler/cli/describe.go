@@ -25,6 +25,8 @@ func (a *app) describeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "describe KIND NAME",
 		Short: "Show everything about one thing, with its newest events",
+		Long: `Shows everything about one thing, with its newest events. A subscription or an operator may be named by its package,
+its subscription or its ClusterServiceVersion; what may be several is an error that lists them.`,
 		Example: `  chandler describe subscription harbor-master --cluster east-1 -n ports
   chandler describe installplan/east-1/ports/install-7x2kq`,
 		Args: needs(many),

@@ -26,6 +26,8 @@ func TestDescribeOperatorShowsDetails(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var answer any = map[string]any{"items": []any{}}
 		switch r.URL.Path {
+		case "/api/v1/clusters/east-1/namespaces/ports/named/tidegauge":
+			answer = model.Named{Kind: "operator", Name: o.Name}
 		case "/api/v1/operators":
 			answer = map[string]any{"items": []model.Operator{o}}
 		case "/api/v1/clusters/east-1/namespaces/ports/operators/tidegauge.v1":
@@ -38,7 +40,7 @@ func TestDescribeOperatorShowsDetails(t *testing.T) {
 	t.Cleanup(s.Close)
 	var said, wrong strings.Builder
 	streams := Streams{In: strings.NewReader(""), Out: &said, Err: &wrong, Env: func(string) (string, bool) { return "", false }, Now: time.Now}
-	status := Main(t.Context(), streams, strings.Fields("--url "+s.URL+" --token x describe operator east-1/ports/tidegauge.v1"))
+	status := Main(t.Context(), streams, strings.Fields("--url "+s.URL+" --token x describe operator east-1/ports/tidegauge"))
 	out, errText := said.String(), wrong.String()
 	for _, want := range []string{"Requirements that are not met", "there is none", "Drift", "is missing", "Components", "gauge-manager"} {
 		if !strings.Contains(out, want) {

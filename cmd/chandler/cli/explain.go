@@ -29,7 +29,9 @@ func (a *app) explainCommand() *cobra.Command {
 		Long: `Explains the last decision about a subscription, or the decision that an install plan is. The decision is made
 again from its recorded input and compared with the record. What would help a subscription that does
 not resolve is found on what holds now: the namespace is resolved with each change that is offered, and what
-comes of it is compared with what is known of the bundles and of the cluster.`,
+comes of it is compared with what is known of the bundles and of the cluster.
+
+A subscription may also be named by its package, or by the ClusterServiceVersion that it has.`,
 		Example: `  chandler explain subscription/harbor-master --cluster east-1 -n ports
   chandler explain installplan/east-1/ports/install-7x2kq -o json`,
 		Args: needs(2),
@@ -93,16 +95,19 @@ func (a *app) decision(ctx context.Context, s scope, args []string) (model.Decis
 		return model.Decision{}, err
 	}
 	kind := t.resource.singular()
-	if len(t.refs) != 1 || kind != "subscription" && kind != "installplan" {
+	if len(t.refs) != 1 || kind != kindSubscription && kind != "installplan" {
 		return model.Decision{}, usagef("say what to explain: subscription/NAME or installplan/NAME")
 	}
 	c, err := a.client()
 	if err != nil {
 		return model.Decision{}, err
 	}
-	if kind == "subscription" {
-		d, err := c.ExplainSubscription(ctx, t.refs[0])
-		return d, orNoCluster(ctx, c, t.refs[0].Cluster, err)
+	if kind == kindSubscription {
+		ref, err := named(ctx, c, kindSubscription, t.refs[0])
+		if err != nil {
+			return model.Decision{}, err
+		}
+		return c.ExplainSubscription(ctx, ref)
 	}
 	p, err := findPlan(ctx, c, t.refs[0])
 	if err != nil {

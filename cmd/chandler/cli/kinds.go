@@ -38,6 +38,22 @@ func (a *app) clusters() resource {
 	}
 }
 
+// Kinds of things that people name by package, subscription or ClusterServiceVersion alike.
+const (
+	kindSubscription = "subscription"
+	kindOperator     = "operator"
+)
+
+// named is where the one thing is that a name means. What may be several is an error that lists them.
+func named(ctx context.Context, c *client.Client, kind string, r client.Ref) (client.Ref, error) {
+	n, err := c.Named(ctx, kind, r)
+	if err != nil {
+		return r, orNoCluster(ctx, c, r.Cluster, err)
+	}
+	r.Name = n.Name
+	return r, nil
+}
+
 func (a *app) operatorGroups() resource {
 	key := func(g model.OperatorGroup) string { return g.Cluster + "/" + g.Namespace + "/" + g.Name }
 	show := func(g model.OperatorGroup) item {
@@ -103,6 +119,10 @@ func (a *app) subscriptions() resource {
 			return all(list, err, show)
 		},
 		get: func(ctx context.Context, c *client.Client, r client.Ref) (item, error) {
+			r, err := named(ctx, c, kindSubscription, r)
+			if err != nil {
+				return item{}, err
+			}
 			v, err := c.Subscription(ctx, r)
 			return one(v, err, show)
 		},
@@ -207,6 +227,10 @@ func (a *app) operators() resource {
 			return all(list, err, show)
 		},
 		get: func(ctx context.Context, c *client.Client, r client.Ref) (item, error) {
+			r, err := named(ctx, c, kindOperator, r)
+			if err != nil {
+				return item{}, err
+			}
 			o, err := c.Operator(ctx, r)
 			return one(o, err, show)
 		},

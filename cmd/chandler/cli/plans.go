@@ -88,7 +88,10 @@ func (a *app) rollbackCommand() *cobra.Command {
 		Short: "Go back to a version that was installed before; the plan for it waits for approval",
 		Long: `Go back from the installed version of a subscription to an earlier one. The plan for it always waits for approval and
 is refused in the cluster where going back is not safe: chandler plan check tells. Afterwards the version that was
-left is not taken again until the subscription is changed or applied again.`,
+left is not taken again until the subscription is changed or applied again. SUBSCRIPTION is its name, its package or
+the ClusterServiceVersion that it has.`,
+		Example: `  chandler rollback tidegauge --cluster east-1 -n ports
+  chandler rollback east-1/ports/tidegauge --to tidegauge.v1.1.0`,
 		Args: needs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.rollback(cmd.Context(), s, args[0], to) },
 	}
@@ -106,9 +109,12 @@ func (a *app) rollback(ctx context.Context, s scope, name, to string) error {
 	if err != nil {
 		return err
 	}
+	if ref, err = named(ctx, c, kindSubscription, ref); err != nil {
+		return err
+	}
 	sub, err := c.Rollback(ctx, ref, model.RollBack{To: to})
 	if err != nil {
-		return orNoCluster(ctx, c, ref.Cluster, err)
+		return err
 	}
 	return a.say("subscription/%s goes back from %s to %s once its plan is approved (chandler get installplans)", ref, sub.Status.Rollback.From, sub.Status.Rollback.To)
 }

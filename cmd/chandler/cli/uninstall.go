@@ -31,7 +31,7 @@ func (a *app) uninstallCommand() *cobra.Command {
 		Short: "Remove an installed operator and its subscription from a cluster",
 		Long: `Shows what removing an operator does, and has exactly that done: the operator, its subscription, and what belongs to it
 go. Its custom resource definitions and their objects stay, unless they are asked for; what stays is listed then by
-chandler get leftovers. OPERATOR is a ClusterServiceVersion or a package of the namespace.
+chandler get leftovers. OPERATOR is a ClusterServiceVersion, a subscription or a package.
 
 On a terminal it asks before anything is removed. Elsewhere it goes on where nothing is in the way: where data is lost, other
 operators depend on it, or it would be installed again, --yes must be said. If the cluster is another one by then than it was
@@ -83,33 +83,17 @@ func (a *app) uninstall(ctx context.Context, o uninstallOptions, name string) er
 	return a.say("operator/%s is being removed", ref)
 }
 
-// installedAs finds an operator by its ClusterServiceVersion or its package.
+// installedAs finds an operator by its ClusterServiceVersion, its subscription or its package.
 func (a *app) installedAs(ctx context.Context, c *client.Client, s scope, name string) (ref client.Ref, packageName string, err error) {
 	if ref, err = a.operators().ref(s, name); err != nil {
 		return ref, "", err
 	}
-	all, err := c.Operators(ctx, client.Selection{Cluster: ref.Cluster, Namespace: ref.Namespace})
+	n, err := c.Named(ctx, kindOperator, ref)
 	if err != nil {
-		return ref, "", err
+		return ref, "", orNoCluster(ctx, c, ref.Cluster, err)
 	}
-	var found []string
-	for _, o := range all {
-		if o.Name == ref.Name {
-			return ref, o.Package, nil
-		}
-		if o.Package == ref.Name {
-			found = append(found, o.Name)
-		}
-	}
-	switch len(found) {
-	case 0:
-		return ref, "", notFound("installed operator", ref)
-	case 1:
-		packageName, ref.Name = ref.Name, found[0]
-		return ref, packageName, nil
-	default:
-		return ref, "", usagef("package %s is there as %s: which of them?", ref.Name, strings.Join(found, " and "))
-	}
+	ref.Name = n.Name
+	return ref, n.Package, nil
 }
 
 // inTheWay says what cannot be had back, breaks others, or makes the removal vain; "" for none of these.

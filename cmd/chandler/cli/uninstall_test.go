@@ -10,6 +10,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
+	"github.com/chandler-fleet/chandler/services/gateway/naming"
 )
 
 // uninstalling is a gateway with operators that shows a plan and notes what it is asked to delete.
@@ -18,6 +19,17 @@ func uninstalling(t *testing.T, p model.RemovalPlan, operators ...model.Operator
 	deleted = &[]string{}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var answer any = map[string]any{"items": operators}
+		if _, name, ok := strings.Cut(r.URL.Path, "/named/"); ok {
+			world := naming.World{Cluster: "east-1", Namespace: "ports"}
+			for _, o := range operators {
+				world.Operators = append(world.Operators, naming.Operator{Name: o.Name, Package: o.Package})
+			}
+			found, err := world.Find(naming.KindOperator, name)
+			if answer = (model.Named{Name: found, Package: "tidegauge"}); err != nil {
+				w.WriteHeader(http.StatusConflict)
+				answer = map[string]string{"title": "Conflict", "detail": err.Error()}
+			}
+		}
 		if r.Method == http.MethodDelete {
 			*deleted = append(*deleted, strings.TrimPrefix(r.URL.RequestURI(), "/api/v1/clusters/"))
 			answer = p
@@ -99,7 +111,7 @@ func TestUninstall(t *testing.T) {
 		"asked, and no":           {cheap, installed, "tidegauge", "Removing", "Remove tidegauge.v1? [y/N] error: nothing was done", path + "dryRun=true", "no\n"},
 		"asked, and gone":         {cheap, installed, "tidegauge", "Removing", "nothing was done", path + "dryRun=true", "\x04"},
 		"not asked":               {cheap, installed, "tidegauge --yes", "Removing", "", path + "dryRun=true " + path + "plan=sha256%3A2&subscriptions=delete", "n\n"},
-		"a package that is twice": {cheap, twice, "tidegauge", "", "package tidegauge is there as tidegauge.v1 and tidegauge.v2: which of them?", "", ""},
+		"a package that is twice": {cheap, twice, "tidegauge", "", "\"tidegauge\" may be each of operator tidegauge.v1, tidegauge.v2 in namespace", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

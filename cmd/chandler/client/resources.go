@@ -166,6 +166,11 @@ func (c *Client) Operators(ctx context.Context, s Selection) ([]model.Operator, 
 	return list[model.Operator](ctx, c, "/operators", s.query())
 }
 
+// Named returns the subscription or operator that a name means: its own name, that of its package, subscription or CSV.
+func (c *Client) Named(ctx context.Context, kind string, r Ref) (model.Named, error) {
+	return ask[model.Named](ctx, c, http.MethodGet, r.path("named"), url.Values{"kind": {kind}}, nil)
+}
+
 // Operator returns one installed operator with what its cluster says of it.
 func (c *Client) Operator(ctx context.Context, r Ref) (model.Operator, error) {
 	return ask[model.Operator](ctx, c, http.MethodGet, r.path("operators"), nil, nil)

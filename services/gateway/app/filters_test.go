@@ -82,6 +82,21 @@ func TestWhatIsShownCanBeChosen(t *testing.T) {
 		t.Errorf("the second page holds %q", got)
 	}
 
+	// One name may stand for another thing; what may be several is a conflict that lists them.
+	const named = "/api/v1/clusters/spoke/namespaces/ops/named/"
+	for path, want := range map[string]string{
+		"done?kind=operator": "tidegauge.v1.0.0", "tidegauge?kind=operator": "tidegauge.v1.0.0", "tidegauge.v1.0.0?kind=subscription": "done",
+		"broken?kind=subscription": "broken", "tidegauge.v1.1.0?kind=subscription": "planned",
+	} {
+		if got := must[model.Named](b, 200, b.do("GET", named+path+"&minPosition="+b.position, nil)); got.Name != want || got.Package != "tidegauge" {
+			t.Errorf("%s is %q, want %q", path, got.Name, want)
+		}
+	}
+	if p := must[problem](b, 409, b.do("GET", named+"tidegauge?kind=subscription", nil)); !strings.Contains(p.Detail, "broken, done, other, planned, quiet") {
+		t.Errorf("got %+v", p)
+	}
+	must[problem](b, 404, b.do("GET", named+"anchor?kind=operator", nil))
+
 	for query, choice := range map[string]string{
 		"subscriptions?state=Gone": "ResolutionFailed", "subscriptions?phase=Gone": "Succeeded", "clusters?state=Gone": "Unauthorized",
 		"catalogs?state=Gone": "Disabled", "operators?phase=Gone": "Succeeded", "installplans?phase=Gone": "RequiresApproval", "installplans?blocked=perhaps": "false",

@@ -131,6 +131,7 @@ func New(d Deps) *API {
 		a.effects()
 		a.tokens()
 		a.rules()
+		a.named()
 		a.tidy()
 		r.Get("/openapi.json", a.document(json.Marshal, "application/json"))
 		r.Get("/openapi.yaml", a.document(func(any) ([]byte, error) { return a.OpenAPI() }, "application/yaml"))

@@ -1,0 +1,67 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+	"github.com/chandler-fleet/chandler/services/gateway/naming"
+)
+
+// namedPage is how much of a namespace is read at once.
+const namedPage = 500
+
+// named finds what people mean by a name: a package, a subscription or a ClusterServiceVersion.
+func (a *API) named() {
+	register(a, needRead, operation(http.MethodGet, "/clusters/{cluster}/namespaces/{namespace}/named/{name}", "find-named", tagSubscriptions,
+		"Find the subscription or the operator that a name means: its own, its package's, its subscription's or its CSV's; one that may be several is a conflict that lists them"),
+		func(ctx context.Context, who model.Caller, in *struct {
+			ObjectPath
+			ReadQuery
+			Kind string `query:"kind" required:"true" enum:"subscription,operator" doc:"What is looked for"`
+		},
+		) (*output[model.Named], error) {
+			for _, view := range []string{a.d.Views.Subscriptions, a.d.Views.Operators} {
+				if err := a.wait(ctx, who, view, in.ReadQuery); err != nil {
+					return nil, err
+				}
+			}
+			w, err := a.world(ctx, who, in.NamespacePath)
+			if err != nil {
+				return nil, err
+			}
+			found, err := w.Find(naming.Kind(in.Kind), in.Name)
+			return read(model.Named{Kind: in.Kind, Name: found, Package: w.Package(naming.Kind(in.Kind), found)}, err)
+		})
+}
+
+// world reads what a namespace has.
+func (a *API) world(ctx context.Context, who model.Caller, at NamespacePath) (naming.World, error) {
+	w := naming.World{Cluster: at.Cluster, Namespace: at.Namespace}
+	for page := (model.Page{Limit: namedPage}); ; {
+		list, next, err := a.d.SubscriptionReads.Subscriptions(ctx, who, model.SubscriptionFilter{Cluster: at.Cluster, Namespace: at.Namespace, Page: page})
+		if err != nil {
+			return w, err
+		}
+		for _, s := range list {
+			w.Subscriptions = append(w.Subscriptions, naming.Subscription{
+				Name: s.Name, Package: s.Spec.Package, Installed: s.Status.InstalledCSV, Current: s.Status.CurrentCSV,
+			})
+		}
+		if page.After = next; len(next) == 0 {
+			break
+		}
+	}
+	for page := (model.Page{Limit: namedPage}); ; {
+		list, next, err := a.d.OperatorReads.Operators(ctx, who, model.OperatorFilter{Cluster: at.Cluster, Namespace: at.Namespace, Page: page})
+		if err != nil {
+			return w, err
+		}
+		for _, o := range list {
+			w.Operators = append(w.Operators, naming.Operator{Name: o.Name, Package: o.Package})
+		}
+		if page.After = next; len(next) == 0 {
+			return w, nil
+		}
+	}
+}
