@@ -125,6 +125,7 @@ type object struct {
 		Namespace string `json:"namespace"`
 		// Annotations mean something on a CatalogSource and on an OperatorGroup.
 		Annotations map[string]string `json:"annotations"`
+		Labels      map[string]string `json:"labels"`
 	} `json:"metadata"`
 	Spec  json.RawMessage   `json:"spec"`
 	Items []json.RawMessage `json:"items"` // of a List
@@ -197,7 +198,31 @@ func readObject(raw []byte, where string) ([]Document, error) {
 	if err := d.read(o, raw); err != nil {
 		return nil, fmt.Errorf("%s: %s %s: %w", where, o.Kind, o.Metadata.Name, err)
 	}
+	if n := dropped(o); n != "" && d.Skipped == "" {
+		d.Notes = append(d.Notes, n)
+	}
 	return []Document{d}, nil
+}
+
+// meant are annotations that say something to Chandler.
+var meant = []string{annotationTemplate, annotationPriority, annotationProvidedAPIs, annotationExcludeGlobal}
+
+// dropped says which labels and annotations of a document are not kept; "" where none are. Those that tools leave for
+// themselves are nobody's intent.
+func dropped(o object) string {
+	var parts []string
+	for _, l := range slices.Sorted(maps.Keys(o.Metadata.Labels)) {
+		parts = append(parts, "label "+l)
+	}
+	for _, a := range slices.Sorted(maps.Keys(o.Metadata.Annotations)) {
+		if !slices.Contains(meant, a) && !strings.HasPrefix(a, "kubectl.kubernetes.io/") {
+			parts = append(parts, "annotation "+a)
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return strings.Join(parts, ", ") + ": not kept, Chandler has no place for labels and annotations of an intent"
 }
 
 func readList(o object, where string) ([]Document, error) {

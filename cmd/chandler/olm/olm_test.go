@@ -55,6 +55,7 @@ func TestRead(t *testing.T) {
 		{
 			Kind: olm.KindOperatorGroup, Namespace: "coast-ops", Name: "coast", Where: "all.yaml, document 1",
 			OperatorGroup: &model.OperatorGroupSpec{TargetNamespaces: []string{"coast"}, ServiceAccountName: "coast-installer"},
+			Notes:         []string{"label a: not kept, Chandler has no place for labels and annotations of an intent"},
 		},
 		{
 			Kind: olm.KindSubscription, Namespace: "coast-ops", Name: "tidegauge", Where: "all.yaml, document 2",
@@ -325,5 +326,22 @@ func TestExamples(t *testing.T) {
 		if err := f.Close(); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestDroppedMetadataIsTold: what is not kept of a document is said by name, and what tools leave there is not.
+func TestDroppedMetadataIsTold(t *testing.T) {
+	t.Parallel()
+	const doc = `apiVersion: operators.coreos.com/v1
+kind: OperatorGroup
+metadata:
+  name: g
+  namespace: ports
+  labels: {team: sea}
+  annotations: {owner: dock, kubectl.kubernetes.io/last-applied-configuration: "{}", olm.operatorframework.io/exclude-global-namespace-resolution: "true"}
+`
+	found, err := olm.Read(strings.NewReader(doc), "f.yaml")
+	if err != nil || len(found) != 1 || len(found[0].Notes) != 1 || !strings.HasPrefix(found[0].Notes[0], "label team, annotation owner: not kept") {
+		t.Errorf("Read = %+v, %v", found, err)
 	}
 }
