@@ -22,9 +22,12 @@ unset CHANDLER_CACHE GOFLAGS HELM TESTRUN GOLANGCI_LINT_CACHE MAKEFLAGS MAKELEVE
 clone=$work/chandler
 
 cleanup() {
-  [ -d "$clone" ] && (cd "$clone" && make demo-down) >/dev/null 2>&1
+  set +e # whatever fails, go on
+  if [ -d "$clone" ]; then
+    (cd "$clone" && make demo-down) >/dev/null 2>&1
+  fi
   go clean -modcache # its files are read-only
-  rm -rf "$work"
+  cd / && rm -rf "$work"
 }
 trap cleanup EXIT
 trap 'exit 130' INT
