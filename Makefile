@@ -99,7 +99,7 @@ fmt: $(LINT) ## format all Go code
 
 .PHONY: clean
 clean: ## remove binaries, cached tools and test caches
-	@rm -rf bin '$(TOOLS)' '$(GOLANGCI_LINT_CACHE)'
+	@rm -rf bin '$(TOOLS)' '$(GOLANGCI_LINT_CACHE)' '$(CACHE)/demo'
 	@go clean -testcache
 
 # Parts of the targets above, without a line in the list.

@@ -111,6 +111,25 @@ func TestDrawing(t *testing.T) {
 	none.text("nothing")
 }
 
+func TestProgressBesideFits(t *testing.T) {
+	for line, want := range map[string]string{
+		"building the Kubernetes programs, 812 of 2387 packages, 1m20s": "Kubernetes, 812 of 2387",
+		"building the Kubernetes programs, linking, 4m5s":               "Kubernetes, linking",
+		"building the Kubernetes programs, 5s":                          "Kubernetes",
+		"waiting for another process":                                   "waiting for another process",
+	} {
+		if got := beside(line); got != want {
+			t.Errorf("%q becomes %q, want %q", line, got, want)
+		}
+	}
+	var out bytes.Buffer
+	n := &narrator{screen: &screen{out: &out, terminal: true, now: time.Now}, behind: func() string { return "Kubernetes, 812 of 2387" }}
+	n.tell("compiling the CLI, 547 of at most 1313, 1m20s")
+	if strings.HasSuffix(out.String(), "…") {
+		t.Errorf("too long for a terminal: %q", out.String())
+	}
+}
+
 // Files and pipes get text only, and progress now and then.
 func TestScreenOfAFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "out")

@@ -143,7 +143,7 @@ func (n *narrator) await(ctx context.Context, what string, bound time.Duration, 
 			return nil
 		}
 		if time.Since(last) > quietBound {
-			n.tell(strings.TrimRight(fmt.Sprintf("%s, %s: %s", what, since(begin, time.Now()), detail), ": "))
+			n.tell(strings.TrimRight(fmt.Sprintf("%s, %s: %s", what, time.Since(begin).Round(time.Second), detail), ": "))
 			last = time.Now()
 		}
 		select {
@@ -168,7 +168,7 @@ func (n *narrator) during(what func() string, do func() error) error {
 			return err
 		case <-ticker.C:
 			if time.Since(begin) >= quietBound {
-				n.tell(what() + ", " + since(begin, time.Now().Truncate(time.Second)))
+				n.tell(what() + ", " + time.Since(begin).Round(time.Second).String())
 			}
 		}
 	}

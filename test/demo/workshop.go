@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -72,7 +73,7 @@ func (w *workshop) open(ctx context.Context) error {
 	if ready {
 		return w.build(ctx, "bringing everything up to date", append(w.services(), gotool.CLI)...)
 	}
-	return w.build(ctx, "compiling the command line tool", gotool.CLI)
+	return w.build(ctx, "compiling the CLI", gotool.CLI)
 }
 
 // compiled tells whether every program was compiled before; it may have to be brought up to date.
@@ -140,9 +141,9 @@ func (w *workshop) build(ctx context.Context, what string, packages ...string) e
 		case n == 0:
 			return what
 		case total == 0:
-			return fmt.Sprintf("%s: %d packages", what, n)
+			return fmt.Sprintf("%s, %d packages", what, n)
 		default:
-			return fmt.Sprintf("%s: %d of at most %d packages", what, n, total)
+			return fmt.Sprintf("%s, %d of at most %d", what, n, total)
 		}
 	}, func() error {
 		return gotool.Build(ctx, w.bin, packages, func(string) { compiled.Add(1) })
@@ -151,11 +152,21 @@ func (w *workshop) build(ctx context.Context, what string, packages ...string) e
 
 // buildClusters ends the demo if it fails.
 func (w *workshop) buildClusters(ctx context.Context) {
-	if _, err := binaries.EnsureBeside(ctx, w.tell); err != nil {
+	if _, err := binaries.EnsureBeside(ctx, func(line string) { w.tell(beside(line)) }); err != nil {
 		w.fail(err)
 		return
 	}
 	w.tell("")
+}
+
+// beside shortens a line of progress, so that it fits behind another one: what goes on and how far it is.
+func beside(line string) string {
+	parts := strings.Split(line, ", ")
+	if len(parts) == 1 {
+		return line
+	}
+	parts[0] = "Kubernetes"
+	return strings.TrimSuffix(strings.Join(parts[:len(parts)-1], ", "), " packages") // without the time
 }
 
 // close waits until nothing is compiled any more; whoever closes early has ended ctx.
