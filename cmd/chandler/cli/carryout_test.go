@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -74,7 +73,7 @@ func TestApplyAtOnce(t *testing.T) {
 	want.WriteString("catalog/west/ns/own created\n")
 	var out, errOut bytes.Buffer
 	s := Streams{In: strings.NewReader(in.String()), Out: &out, Err: &errOut, Now: time.Now, Env: func(string) (string, bool) { return "", false }}
-	if status := Main(context.Background(), s, []string{"apply", "-f", "-", "--cluster", "west", "--url", server.URL}); status != 0 {
+	if status := Main(t.Context(), s, []string{"apply", "-f", "-", "--cluster", "west", "--url", server.URL}); status != 0 {
 		t.Fatalf("status %d: %s", status, errOut.String())
 	}
 	if out.String() != want.String() {

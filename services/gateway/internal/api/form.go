@@ -103,11 +103,11 @@ func (a *API) form(next http.Handler) http.Handler {
 		values := d.queryValues(&v, r.URL.RawQuery)
 		d.checkHeaders(&v, r)
 		if err := v.Err(); err != nil {
-			answerProblem(w, r, problemOf(r.Context(), err))
+			answerProblem(w, problemOf(r.Context(), err))
 			return
 		}
 		if p := d.checkBody(w, r); p != nil {
-			answerProblem(w, r, p)
+			answerProblem(w, p)
 			return
 		}
 		// What was checked is what is read: the parts behind have readers of their own.
@@ -120,7 +120,7 @@ func (a *API) form(next http.Handler) http.Handler {
 }
 
 // answerProblem writes a problem outside huma.
-func answerProblem(w http.ResponseWriter, _ *http.Request, p *Problem) {
+func answerProblem(w http.ResponseWriter, p *Problem) {
 	w.Header().Set("Content-Type", httpserver.ProblemType)
 	w.WriteHeader(p.Status)
 	// The caller may have gone; the access log tells what was answered.

@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -48,7 +49,7 @@ type jsonReader struct {
 // that are no UTF-8, and U+0000, which a database does not keep. What is no JSON at all is left to its reader.
 func checkJSON(data []byte) error {
 	if !utf8.Valid(data) {
-		return fmt.Errorf("body: the body is not valid UTF-8")
+		return errors.New("body: the body is not valid UTF-8")
 	}
 	r := jsonReader{Decoder: json.NewDecoder(bytes.NewReader(data))}
 	r.UseNumber()
