@@ -60,7 +60,7 @@ var requestRules = []Rule{
 	word(Request, "token-known", "A token that is revoked exists.", "See `chandler token list`."),
 	word(Request, "last-administrator", "One token of an administrator remains.", "Make another one first."),
 	word(Request, "cluster-registered", "A cluster is registered.", "See `chandler get clusters`; register it with `chandler cluster add`."),
-	word(Request, "optional-kinds", "Kinds that need not be served are written `Kind.group`.", "Write them as the message does; see docs/olm-differences.md."),
+	word(Request, "optional-kinds", "What operators need not wait for is named by API group, or as `GROUP/KIND`.", "See `chandler cluster set --help`."),
 	word(Request, "operator-known", "An operator is installed.", "See `chandler get operators`."),
 	word(Request, "catalog-known", "A catalog is there.", "See `chandler get catalogs`."),
 	word(Request, "catalog-ready", "With validate=strict a catalog has a revision in service.", "Wait for it, or leave strict out."),
