@@ -50,6 +50,7 @@ func All() []Definition {
 		define(KindCSV, Installer, CSVRemovalRefused{}, "The removal was refused in the cluster; nothing was removed."),
 		define(KindCSV, Installer, CSVDrifted{}, "Objects of the operator are not as Chandler wrote them."),
 		define(KindCSV, Installer, CSVDriftEnded{}, "All objects of the operator are as Chandler wrote them again."),
+		define(KindCSV, Installer, CSVReadinessChanged{}, "Other Deployments of the operator are not ready, or for other reasons."),
 		define(KindCSV, Installer, OperatorConditionChanged{}, "The operator lets itself be upgraded, or no longer."),
 		define(KindAccess, Gateway, EffectsStopped{}, "No plan may begin or take another step."),
 		define(KindAccess, Gateway, EffectsResumed{}, "A person lets plans go on."),

@@ -95,6 +95,24 @@ type CSVDriftEnded struct{}
 // EventType implements Payload.
 func (CSVDriftEnded) EventType() Type { return "csv.drift-ended.v1" }
 
+// CSVReadinessChanged says which Deployments of an operator are not ready, and why; none says that all of those that were told of are.
+// It is appended when a reason changes, not with every Pod.
+type CSVReadinessChanged struct {
+	Deployments []NotReadyDeployment `json:"deployments,omitempty"` // by name
+}
+
+// EventType implements Payload.
+func (CSVReadinessChanged) EventType() Type { return "csv.readiness-changed.v1" }
+
+// NotReadyDeployment is a Deployment that is not ready.
+type NotReadyDeployment struct {
+	Name   string `json:"name"`
+	Reason string `json:"reason"` // a code, such as ImagePullFailed
+	// Webhook is the admission webhook that keeps its Pods out, and Owner the operator that this belongs to, as namespace/csv.
+	Webhook string `json:"webhook,omitempty"`
+	Owner   string `json:"owner,omitempty"`
+}
+
 // OperatorConditionChanged says whether an operator lets itself be upgraded (R-COND-3). It stands in the stream
 // of its ClusterServiceVersion and is appended when it changes.
 type OperatorConditionChanged struct {

@@ -153,6 +153,16 @@ type Component struct {
 	Message string `json:"message,omitempty"`
 }
 
+// NotReady is a Deployment of an installed operator that is not ready, and why, as far as that is known.
+type NotReady struct {
+	Deployment string `json:"deployment"`
+	Reason     string `json:"reason,omitempty"`  // a code of package readiness, "" while it is not known
+	Message    string `json:"message,omitempty"` // for people; stays out of the log
+	Webhook    string `json:"webhook,omitempty"` // the admission webhook that is to blame
+	// Owner is the operator that this webhook belongs to, as namespace/csv.
+	Owner string `json:"owner,omitempty"`
+}
+
 // OperatorCondition is what an operator and its administrators say of an upgrade (R-COND).
 type OperatorCondition struct {
 	Upgradeable bool   `json:"upgradeable"`

@@ -207,7 +207,11 @@ type CSVReport struct {
 	Condition    *OperatorCondition `json:"condition,omitempty"`
 	Drift        []Drift            `json:"drift,omitempty"`
 	Components   []Component        `json:"components,omitempty"`
-	Cut          Cut                `json:"cut,omitzero"` // of this one
+	// Message is that of the present phase: it may have changed since the transition that History holds.
+	Message string `json:"message,omitempty"`
+	// NotReady are the Deployments that are not ready, by name.
+	NotReady []NotReady `json:"notReady,omitempty"`
+	Cut      Cut        `json:"cut,omitzero"` // of this one
 }
 
 // Transition is one change of phase.

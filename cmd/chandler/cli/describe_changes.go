@@ -283,6 +283,12 @@ func (p *page) operatorDetails(d model.OperatorDetails) {
 			}
 		}
 	}
+	if len(d.NotReady) > 0 {
+		p.section("Deployments that are not ready")
+		for _, n := range d.NotReady {
+			p.row(n.Deployment, or(n.Reason, none), or(n.Message, "not known yet"))
+		}
+	}
 	if len(d.Drift) > 0 {
 		p.section("Drift")
 		for _, x := range d.Drift {

@@ -77,7 +77,7 @@ func sentence(p events.Payload) string {
 		return "operator group changed: now for " + targets(v.Spec)
 	case events.OperatorGroupObserved:
 		return groupObserved(v)
-	case events.CSVPhaseChanged, events.CSVRemoved, events.CSVFlapping, events.CSVDrifted, events.CSVDriftEnded, events.OperatorConditionChanged,
+	case events.CSVPhaseChanged, events.CSVRemoved, events.CSVFlapping, events.CSVDrifted, events.CSVDriftEnded, events.CSVReadinessChanged, events.OperatorConditionChanged,
 		events.CSVRemovalRequested, events.CSVRemovalStarted, events.CSVRemovalBlocked, events.CSVRemovalRefused:
 		return csvSentence(v)
 	case events.ApprovalPolicySet:
@@ -366,9 +366,30 @@ func csvSentence(p events.Payload) string {
 		return fmt.Sprintf("its removal waits (%s, %s)", v.Class, v.Reason)
 	case events.CSVRemovalRefused:
 		return "its removal was refused (" + v.Reason + "); nothing was removed"
+	case events.CSVReadinessChanged:
+		return readiness(v)
 	case events.CSVFlapping:
 		return fmt.Sprintf("changed its phase %d times within %s; single changes are not recorded", v.Changes, time.Duration(v.Window)*time.Second)
 	default:
 		return ""
 	}
+}
+
+// readiness says which Deployments are not ready, and why.
+func readiness(v events.CSVReadinessChanged) string {
+	if len(v.Deployments) == 0 {
+		return "its Deployments are ready again"
+	}
+	var parts []string
+	for _, d := range v.Deployments {
+		part := "Deployment " + d.Name + " is not ready (" + d.Reason
+		if d.Webhook != "" {
+			part += ": webhook " + d.Webhook
+		}
+		if d.Owner != "" {
+			part += " of " + d.Owner
+		}
+		parts = append(parts, part+")")
+	}
+	return strings.Join(parts, ", ")
 }

@@ -35,6 +35,7 @@ type OperatorDetails struct {
 	Condition    *protocol.OperatorCondition `json:"operatorCondition,omitempty" doc:"Whether it lets itself be upgraded; absent while it says nothing"`
 	Drift        []protocol.Drift            `json:"drift" nullable:"false" doc:"Objects that are not as Chandler wrote them, and those that were put right a moment ago"`
 	Components   []protocol.Component        `json:"components" nullable:"false" doc:"All objects that belong to it (R-CSV-62)"`
+	NotReady     []protocol.NotReady         `json:"notReady" nullable:"false" doc:"Deployments that are not ready, and why, as far as that is known"`
 	RemovedAPIs  []RemovedAPI                `json:"removedAPIs,omitempty" nullable:"false" doc:"What it uses and the next minor version of Kubernetes no longer serves: replace it before the upgrade (R-CSV-61)"`
 	LeftOut      *protocol.Cut               `json:"leftOut,omitempty" doc:"How much of this the cluster's report went without, since it would not fit into a message; absent where it is whole"`
 	UpdatedAt    time.Time                   `json:"updatedAt"`

@@ -135,7 +135,8 @@ func Evolve(s State, p events.Payload) (State, error) {
 		}
 	case events.CSVRemoved:
 		return State{Name: s.Name}, nil
-	case events.CSVRemovalStarted, events.CSVRemovalBlocked, events.CSVFlapping, events.CSVDrifted, events.CSVDriftEnded, events.OperatorConditionChanged:
+	case events.CSVRemovalStarted, events.CSVRemovalBlocked, events.CSVFlapping, events.CSVDrifted, events.CSVDriftEnded, events.CSVReadinessChanged,
+		events.OperatorConditionChanged:
 	default:
 		return s, fmt.Errorf("operator: event %s does not belong in the stream of a ClusterServiceVersion", p.EventType())
 	}

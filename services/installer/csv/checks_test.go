@@ -199,13 +199,13 @@ func TestObserve(t *testing.T) {
 	t.Parallel()
 	declared := []bundle.Deployment{{Name: "b"}, {Name: "a"}}
 	fine := func(*appsv1.Deployment) {}
-	if c := csv.Observe(declared, []appsv1.Deployment{deployment("a", fine), deployment("b", fine)}); !c.Applied || !c.Healthy || c.Message != "" {
+	if c := csv.Observe(declared, []appsv1.Deployment{deployment("a", fine), deployment("b", fine)}, nil); !c.Applied || !c.Healthy || c.Message != "" {
 		t.Errorf("both there: %+v", c)
 	}
-	if c := csv.Observe(declared, nil); c.Applied || c.Healthy || c.Message != "deployment a is not there; deployment b is not there" {
+	if c := csv.Observe(declared, nil, nil); c.Applied || c.Healthy || c.Message != "deployment a is not there; deployment b is not there" {
 		t.Errorf("none there: %+v", c)
 	}
-	if c := csv.Observe(nil, nil); !c.Applied || !c.Healthy {
+	if c := csv.Observe(nil, nil, nil); !c.Applied || !c.Healthy {
 		t.Errorf("none declared: %+v", c)
 	}
 }

@@ -24,8 +24,9 @@ type Components struct {
 }
 
 // Observe compares the declared Deployments with those in the cluster that belong to the
-// ClusterServiceVersion; the caller selects them by owner label.
-func Observe(declared []bundle.Deployment, found []appsv1.Deployment) Components {
+// ClusterServiceVersion; the caller selects them by owner label. causes say, by name, why they are not ready, as far as that is
+// known (package readiness).
+func Observe(declared []bundle.Deployment, found []appsv1.Deployment, causes map[string]string) Components {
 	c := Components{Applied: true, Healthy: true}
 	var messages []string
 	for _, d := range declared {
@@ -39,6 +40,9 @@ func Observe(declared []bundle.Deployment, found []appsv1.Deployment) Components
 		if !healthy {
 			c.Healthy = false
 			c.DeadlineExceeded = c.DeadlineExceeded || exceeded
+			if cause := causes[d.Name]; cause != "" {
+				message += ": " + cause
+			}
 			messages = append(messages, message)
 		}
 	}

@@ -48,7 +48,10 @@ import (
 //	Failed                objects of its API services are to be mended       Pending (APIServiceResourcesNeedReinstall)
 //	Failed                certificates are due                               Pending (NeedsCertRotation)
 //	Failed                all healthy                                        Succeeded (InstallSucceeded)
-//	Failed                not healthy                                        Pending (NeedsReinstall)
+//	Failed                a Deployment has exceeded its progress deadline    Failed (InstallCheckFailed)
+//	Failed                it lost its health, or its components              Pending (NeedsReinstall)
+//	Failed                five minutes after an install that failed          Pending (NeedsReinstall)
+//	Failed                an install failed a short while ago                Failed (InstallCheckFailed)
 //	Replacing             nothing replaces it any more                       Pending (RequirementsUnknown)
 //	Replacing             the one that it replaces still exists              unchanged
 //	Replacing             its replacement is Succeeded                       Deleting (Replaced)
@@ -210,10 +213,20 @@ func fromFailed(s Status, o Observation) next {
 		return to(PhasePending, ReasonNeedsCertRotation, "owned APIServices need cert refresh")
 	case o.healthy():
 		return to(PhaseSucceeded, ReasonInstallSucceeded, "install strategy completed with no errors")
-	case !o.Components.Applied, o.Now.Sub(s.LastTransitionTime) >= ReinstallInterval:
-		return to(PhasePending, ReasonNeedsReinstall, "components are not healthy: "+o.unhealthy())
+	case o.Components.Applied && o.Components.DeadlineExceeded:
+		return to(PhaseFailed, ReasonInstallCheckFailed, "install failed: "+o.unhealthy())
+	case !o.Components.Applied, lostHealth(s, o), o.Now.Sub(s.LastTransitionTime) >= ReinstallInterval:
+		return to(PhasePending, ReasonNeedsReinstall, "installing: "+o.unhealthy())
+	case s.Reason == ReasonInstallCheckFailed:
+		return to(PhaseFailed, s.Reason, "install timeout: "+o.unhealthy()) // why may have become known since
 	}
 	return next{}
+}
+
+// lostHealth reports one that ran and is not healthy any more: it is installed again at once (R-CSV-11), unless that would fail
+// as it begins.
+func lostHealth(s Status, o Observation) bool {
+	return s.Reason == ReasonComponentUnhealthy && o.Serving.Broken == ""
 }
 
 // ofGroup reports whether membership gave the reason.
@@ -242,7 +255,7 @@ func Wake(s Status, o Observation) time.Duration {
 	switch {
 	case s.Phase == PhaseInstalling:
 		limit = InstallTimeout
-	case s.Phase == PhaseFailed && !ofGroup(s.Reason):
+	case s.Phase == PhaseFailed && !ofGroup(s.Reason) && !o.Components.DeadlineExceeded:
 		limit = ReinstallInterval
 	default:
 		return 0

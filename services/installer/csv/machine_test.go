@@ -126,7 +126,7 @@ func table() []row {
 		{"Failed: replaced without fail-forward", in(csv.PhaseFailed, csv.ReasonInstallCheckFailed), func(o *csv.Observation) {
 			unhealthy(o)
 			o.Successor = &csv.Neighbour{Name: "new"}
-		}, ""},
+		}, "Failed InstallCheckFailed"},
 		{"Failed: group's cause gone", in(csv.PhaseFailed, csv.ReasonNoOperatorGroup), same, "Pending RequirementsUnknown"},
 		{"Failed: intersection gone", in(csv.PhaseFailed, csv.ReasonInterOperatorGroupOwnerConflict), same, "Pending RequirementsUnknown"},
 		{"Failed: static group provides them now", in(csv.PhaseFailed, csv.ReasonCannotModifyStaticOperatorGroupProvidedAPIs), same, "Pending RequirementsUnknown"},
@@ -148,11 +148,23 @@ func table() []row {
 		}, ""},
 		{"Failed: components can be created again", in(csv.PhaseFailed, csv.ReasonInstallComponentFailed), func(o *csv.Observation) { o.Components = csv.Components{} }, "Pending NeedsReinstall"},
 		{"Failed: component lost", in(csv.PhaseFailed, csv.ReasonComponentUnhealthy), func(o *csv.Observation) { o.Components = csv.Components{} }, "Pending NeedsReinstall"},
-		{"Failed: unhealthy, just now", in(csv.PhaseFailed, csv.ReasonComponentUnhealthy), unhealthy, ""},
-		{"Failed: unhealthy for long", in(csv.PhaseFailed, csv.ReasonComponentUnhealthy), func(o *csv.Observation) {
+		{"Failed: lost its health, just now (R-CSV-11)", in(csv.PhaseFailed, csv.ReasonComponentUnhealthy), unhealthy, "Pending NeedsReinstall"},
+		{"Failed: lost its health, and its API service is broken", in(csv.PhaseFailed, csv.ReasonComponentUnhealthy), func(o *csv.Observation) {
+			unhealthy(o)
+			o.Serving.Broken = "no"
+		}, ""},
+		{"Failed: the install failed, just now", in(csv.PhaseFailed, csv.ReasonInstallCheckFailed), unhealthy, "Failed InstallCheckFailed"},
+		{"Failed: why is told already", csv.Status{
+			Phase: csv.PhaseFailed, Reason: csv.ReasonInstallCheckFailed, Message: "install timeout: waiting", LastTransitionTime: noon,
+		}, unhealthy, ""},
+		{"Failed: the install failed long ago", in(csv.PhaseFailed, csv.ReasonInstallCheckFailed), func(o *csv.Observation) {
 			unhealthy(o)
 			o.Now = noon.Add(csv.ReinstallInterval)
 		}, "Pending NeedsReinstall"},
+		{"Failed: a Deployment exceeded its deadline, however long ago", in(csv.PhaseFailed, csv.ReasonComponentUnhealthy), func(o *csv.Observation) {
+			unhealthy(o)
+			o.Components.DeadlineExceeded, o.Now = true, noon.Add(csv.ReinstallInterval)
+		}, "Failed InstallCheckFailed"},
 		{"Failed: healthy", in(csv.PhaseFailed, csv.ReasonComponentUnhealthy), same, "Succeeded InstallSucceeded"},
 		{"Replacing: replaces one that exists", in(csv.PhaseReplacing, csv.ReasonBeingReplaced), func(o *csv.Observation) {
 			o.Predecessor, o.Successor = &csv.Neighbour{Name: "older"}, &csv.Neighbour{Name: "new", Phase: csv.PhaseSucceeded}

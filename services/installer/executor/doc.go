@@ -63,6 +63,10 @@
 // facts). An operator says through its OperatorCondition whether it lets itself be upgraded; it is read at the moment
 // before the first step of an upgrade, and once more while the new one is Pending (package condition).
 //
+// Why a Deployment is not ready is asked of the cluster only while one is not (packages unready and readiness). What an admission
+// webhook refuses is told with the operator that it belongs to (package webhooks), of plans, too; the check of a plan tries one
+// object of each kind that a webhook is asked about, without effect.
+//
 // # Webhooks and API services
 //
 // A Deployment that the API server calls has a certificate in a Secret (packages serving and certs), which is no

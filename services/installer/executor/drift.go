@@ -393,7 +393,7 @@ func (w *work) carryOn(ctx context.Context, m *member) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	there := csv.Observe(m.csv.Spec.Install.Spec.Deployments, w.ownDeployments(m, deployments)).Applied
+	there := csv.Observe(m.csv.Spec.Install.Spec.Deployments, w.ownDeployments(m, deployments), nil).Applied
 	if !there && m.status.Phase == csv.PhaseInstalling && !w.planned(m.name()) {
 		return w.repair(ctx, m)
 	}

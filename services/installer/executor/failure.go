@@ -14,6 +14,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/drift"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/hub"
+	"github.com/chandler-fleet/chandler/services/installer/readiness"
 )
 
 // Classes of failure (DESIGN D7).
@@ -56,7 +57,8 @@ const (
 	reasonUnknownHost      = "UnknownHost"
 	reasonCertificate      = "CertificateInvalid"
 	reasonRightsOfExecutor = "InsufficientRights"
-	reasonDenied           = "AdmissionDenied"
+	reasonDenied           = readiness.ReasonAdmissionDenied
+	reasonWebhook          = readiness.ReasonWebhookFailed
 	reasonFenceAhead       = "FenceAhead"
 )
 
@@ -75,8 +77,8 @@ func (f failure) block() hub.Block {
 
 // classify reads an error of the Kubernetes API or of the hub.
 //
-//  0. A policy or webhook of the cluster's administrators refuses the object, whatever status it gives: transient, since
-//     they can let it pass, or change the rule.
+//  0. A policy or webhook refuses the object, whatever status it gives, or a webhook that is to be asked does not answer:
+//     transient, since whoever it belongs to can let it pass, mend it, or change the rule.
 //  1. The API server calls the object wrong, or too large: permanent.
 //  2. Another field manager has the fields: conflict.
 //  3. Forbidden: transient, since granting the right lets the plan go on (R-IP-40).
@@ -90,6 +92,8 @@ func classify(err error) failure {
 		f.reason = reasonInternal
 	case isDenied(err):
 		f.reason = reasonDenied
+	case webhookFailed(err):
+		f.reason = reasonWebhook
 	case errs.Is(err, errs.Forbidden): // a record of Chandler's that the hub granted nobody
 		f.reason = reasonGrant
 	case cluster.IsUntypable(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsMethodNotSupported(err), apierrors.IsNotAcceptable(err):
@@ -145,12 +149,17 @@ func ofNamespace(err error) bool {
 // status, by default those of objects that are wrong.
 func isDenied(err error) bool {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
+	return ok && readiness.Denied(status.Status().Message)
+}
+
+// webhookFailed reports an admission webhook that the API server must ask and that does not answer.
+func webhookFailed(err error) bool {
+	status, ok := errors.AsType[*apierrors.StatusError](err)
 	if !ok {
 		return false
 	}
-	message := status.Status().Message
-	return strings.Contains(message, "ValidatingAdmissionPolicy '") && strings.Contains(message, "denied request") ||
-		strings.Contains(message, "admission webhook ") && strings.Contains(message, "denied the request")
+	_, failed := readiness.Webhook(status.Status().Message)
+	return failed
 }
 
 func isTimeout(err error) bool {

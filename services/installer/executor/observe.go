@@ -57,11 +57,12 @@ func lineOf(members []*member) lineage.Line {
 // observe takes everything that decides the next phase of a ClusterServiceVersion.
 func (w *work) observe(ctx context.Context, m *member, deployments []appsv1.Deployment) (csv.Observation, error) {
 	_, known := m.object.GetAnnotations()[render.AnnotationTargetNamespaces]
+	own := w.ownDeployments(m, deployments)
 	o := csv.Observation{
 		Now: w.cfg.Now(), OperatorGroups: w.plans.OperatorGroups, TargetsKnown: known,
 		FailForward:   w.plans.OperatorGroup.Spec.UpgradeStrategy == failForward || w.line.RolledBack(m.name()),
 		DuplicateMode: render.DuplicateMode(m.csv.Spec.InstallModes),
-		Components:    csv.Observe(m.csv.Spec.Install.Spec.Deployments, w.ownDeployments(m, deployments)),
+		Components:    csv.Observe(m.csv.Spec.Install.Spec.Deployments, own, w.whyUnready(ctx, m, own)),
 		Predecessor:   w.neighbour(w.line.Predecessor(m.name())),
 		Successor:     w.replacement(m),
 		OwnerConflict: w.ownerConflict(m),

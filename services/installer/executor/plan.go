@@ -283,6 +283,7 @@ func (w *work) interrupted(ctx context.Context, p protocol.Plan, x *cluster.Exec
 
 // blocked notes why a plan waits. The log keeps it, with the back-off, once there is a log.
 func (w *work) blocked(ctx context.Context, p protocol.Plan, x *cluster.Execution, f *failure) error {
+	f = w.withOwner(ctx, f)
 	w.cfg.Log.InfoContext(ctx, "plan waits", "plan", p.Name, "namespace", w.ns, "class", f.class, "reason", f.reason, "message", f.message)
 	defer func() { w.outcome(p, x, f) }()
 	if f.quick {

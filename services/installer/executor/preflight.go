@@ -354,6 +354,7 @@ func (w *work) checkAll(ctx context.Context, p protocol.Plan) (protocol.PlanChec
 	var obstacles []protocol.Obstacle
 	note := func(f *failure) {
 		if f != nil {
+			f = w.withOwner(ctx, f)
 			obstacles = append(obstacles, protocol.Obstacle{Class: f.class, Reason: f.reason, Message: f.message})
 		}
 	}
@@ -370,6 +371,15 @@ func (w *work) checkAll(ctx context.Context, p protocol.Plan) (protocol.PlanChec
 			return protocol.PlanCheck{}, err
 		}
 		note(f)
+	}
+	refusals, err := w.hooks.Try(ctx, r.objects)
+	if err != nil {
+		return protocol.PlanCheck{}, err
+	}
+	for _, x := range refusals {
+		f := classify(x.Err)
+		f.message = x.Object + ": " + f.message
+		note(&f)
 	}
 	q, err := w.question(r)
 	if err != nil {

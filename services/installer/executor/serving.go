@@ -237,7 +237,7 @@ func (w *work) running(m *member, deployments []appsv1.Deployment) csv.Component
 		names[c.Deployment] = true
 	}
 	declared := slices.DeleteFunc(slices.Clone(m.csv.Spec.Install.Spec.Deployments), func(d bundle.Deployment) bool { return !names[d.Name] })
-	return csv.Observe(declared, w.ownDeployments(m, deployments))
+	return csv.Observe(declared, w.ownDeployments(m, deployments), nil)
 }
 
 // toCall reports an operator whose plan has yet to tell the API server of it.
@@ -298,7 +298,7 @@ func (w *work) unconverted(ctx context.Context, m *member, deployments []appsv1.
 	names := w.passing(m.name(), own)
 	answers := w.running(m, deployments)
 	if len(own) == 0 { // nobody is called any more: it takes over when all of it runs
-		answers = csv.Observe(m.csv.Spec.Install.Spec.Deployments, w.ownDeployments(m, deployments))
+		answers = csv.Observe(m.csv.Spec.Install.Spec.Deployments, w.ownDeployments(m, deployments), nil)
 	}
 	if len(names) == 0 || !answers.Healthy {
 		return s, nil, true, nil

@@ -21,8 +21,10 @@ import (
 	mirrors "github.com/chandler-fleet/chandler/services/installer/executor/internal/mirror"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/rest"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/surroundings"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/unready"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/vouch"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/watch"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/webhooks"
 )
 
 const (
@@ -60,6 +62,8 @@ type session struct {
 	around  *surroundings.Cache
 	room    *desk.Room
 	rest    *rest.Rest
+	unready *unready.Cache   // why Deployments are not ready
+	hooks   *webhooks.Owners // whose admission webhooks are
 
 	mu      sync.Mutex
 	seen    map[string]cluster.Seen
@@ -103,6 +107,7 @@ func newSession(e *Executor, base *cluster.Base, client *cluster.Epoch, lease *c
 	}
 	s.pace, s.specs = drift.NewPace(e.cfg.Timing.Backoff), vouch.NewSpecs()
 	s.room, s.rest = desk.NewRoom(desks), rest.New(restAfter, e.contents.Forget)
+	s.unready, s.hooks = unready.New(client, e.cfg.Now, e.cfg.Timing.Grace), webhooks.New(client, e.cfg.Now)
 	s.mirrors = mirrors.New(mirrors.Config{Client: client, Log: e.cfg.Log, At: s.at})
 	s.olm, s.parts = mirrors.NewOLM(client, e.cfg.Log, e.cfg.Now), map[string][]protocol.ObjectRef{}
 	return s

@@ -69,6 +69,11 @@ func (w *work) describe(m *member) protocol.CSVReport {
 		r.Condition = &c
 	}
 	r.Components = w.live.components[m.name()]
+	r.Message = m.status.Message
+	unready := w.live.unready[m.name()]
+	for _, name := range slices.Sorted(maps.Keys(unready)) {
+		r.NotReady = append(r.NotReady, unready[name])
+	}
 	return r
 }
 
@@ -148,7 +153,11 @@ func (w *work) component(ctx context.Context, m *member, ref protocol.ObjectRef)
 		return csv.ComponentOfPhase(ref, m.status), nil
 	}
 	if o, listed := w.live.deployments[ref.Name]; listed && gvk == gvkDeployment {
-		return csv.ComponentOf(ref, o), nil
+		c := csv.ComponentOf(ref, o)
+		if d, ok := w.live.unready[m.name()][ref.Name]; ok && d.Message != "" {
+			c.Message = d.Message
+		}
+		return c, nil
 	}
 	if there, leaving := w.watcher.There(gvk, ref.Namespace, ref.Name); there && gvk != gvkDeployment {
 		return csv.ComponentOfRow(ref, leaving, m.status.RequirementStatus), nil

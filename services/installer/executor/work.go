@@ -74,6 +74,8 @@ type live struct {
 	conditions map[string]protocol.OperatorCondition
 	// deployments are those that were listed last, by name.
 	deployments map[string]*unstructured.Unstructured
+	// unready are the Deployments that are not ready, by ClusterServiceVersion and name.
+	unready map[string]map[string]protocol.NotReady
 	// components are the objects of the operators with their states, by ClusterServiceVersion.
 	components map[string][]protocol.Component
 }

@@ -27,6 +27,8 @@ const (
 	maxCode = 1024
 	// maxHistory bounds the transitions of one operator in one report; executors keep 20.
 	maxHistory = 100
+	// maxUnready bounds the Deployments of one operator that are told as not ready; executors tell of ten.
+	maxUnready = 20
 	// maxListed bounds the namespaces and APIs of one operator group, so that they fit into an event.
 	maxListed = 5000
 	// maxGroupBytes bounds what these names have together: half of what an event may have.
@@ -154,6 +156,12 @@ func tameCSV(c *protocol.CSVReport) {
 	for i := range c.History {
 		t := &c.History[i]
 		t.Phase, t.Reason = Code(t.Phase), Code(t.Reason)
+	}
+	c.NotReady = slices.DeleteFunc(slices.Clone(c.NotReady), func(n protocol.NotReady) bool { return !IsName(n.Deployment) })
+	c.NotReady = c.NotReady[:min(len(c.NotReady), maxUnready)]
+	for i := range c.NotReady {
+		n := &c.NotReady[i]
+		n.Reason, n.Webhook, n.Owner = Code(n.Reason), Code(n.Webhook), Code(n.Owner)
 	}
 	if c.Condition != nil {
 		said := *c.Condition

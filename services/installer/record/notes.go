@@ -10,7 +10,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/protocol"
 )
 
-// NoteLimit bounds what is recorded of an operator's condition and drift in a FlapWindow: whoever edits an object
+// NoteLimit bounds what is recorded of an operator's condition, readiness and drift in a FlapWindow: whoever edits an object
 // again and again, or an operator that cannot make up its mind, does not fill the log. What holds at the end of the
 // window is recorded in any case.
 const NoteLimit = 6
@@ -22,10 +22,12 @@ type Notes struct {
 	Reason     string `json:"reason,omitempty"`
 	Overridden bool   `json:"overridden,omitempty"`
 	// Drift is the digest of the differences that were recorded last, "" for none.
-	Drift   string    `json:"drift,omitempty"`
-	Window  time.Time `json:"window,omitzero"`
-	Changes int       `json:"changes,omitempty"` // in the window
-	Behind  bool      `json:"behind,omitempty"`  // something was left out in the window
+	Drift string `json:"drift,omitempty"`
+	// NotReady are the Deployments that were recorded last as not ready.
+	NotReady []events.NotReadyDeployment `json:"notReady,omitempty"`
+	Window   time.Time                   `json:"window,omitzero"`
+	Changes  int                         `json:"changes,omitempty"` // in the window
+	Behind   bool                        `json:"behind,omitempty"`  // something was left out in the window
 }
 
 // DriftType is the type prefix of the digest of differences.
@@ -56,12 +58,12 @@ func compareRefs(a, b protocol.ObjectRef) int {
 	return slices.Compare([]string{a.Kind, a.Group, a.Namespace, a.Name}, []string{b.Kind, b.Group, b.Namespace, b.Name})
 }
 
-// DecideNotes gives the events that a report adds about condition and drift, behind those of DecideCSV. Nothing is said of
+// DecideNotes gives the events that a report adds about condition, readiness and drift, behind those of DecideCSV. Nothing is said of
 // a life of which no phase is recorded: its stream has not begun, or has ended. policy is what becomes of drift in
 // the cluster.
 //
 //	as recorded       nothing
-//	within the limit  operatorcondition.changed, csv.drifted, csv.drift-ended
+//	within the limit  operatorcondition.changed, csv.readiness-changed, csv.drifted, csv.drift-ended
 //	beyond the limit  nothing, until the window is over
 func DecideNotes(s CSV, r protocol.CSVReport, policy string, now time.Time) ([]events.Payload, CSV, error) {
 	if !s.Exists || s.Removed {
@@ -81,8 +83,25 @@ func DecideNotes(s CSV, r protocol.CSVReport, policy string, now time.Time) ([]e
 			d.events = append(d.events, is)
 		}
 	}
+	d.readiness()
 	err := d.drift(policy)
 	return d.events, d.state, err
+}
+
+// readiness records which Deployments are not ready for a reason that is known: one that merely starts is no fact.
+func (d *decision) readiness() {
+	var is []events.NotReadyDeployment
+	for _, r := range d.report.NotReady {
+		if r.Reason != "" {
+			is = append(is, events.NotReadyDeployment{Name: r.Deployment, Reason: r.Reason, Webhook: r.Webhook, Owner: r.Owner})
+		}
+	}
+	n := &d.state.Notes
+	if slices.Equal(is, n.NotReady) || !d.within() {
+		return
+	}
+	n.NotReady = is
+	d.events = append(d.events, events.CSVReadinessChanged{Deployments: is})
 }
 
 func (d *decision) drift(policy string) error {

@@ -31,6 +31,14 @@ func TestNotes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	waits := []protocol.NotReady{{Deployment: "gauge"}}
+	stuck := []protocol.NotReady{{Deployment: "gauge", Reason: "AdmissionWebhookFailed", Message: "no", Webhook: "v.sea.test", Owner: "ops/buoy.v1"}}
+	other := []protocol.NotReady{{Deployment: "gauge", Reason: "AdmissionWebhookFailed", Message: "no, again", Webhook: "v.sea.test", Owner: "ops/buoy.v1"}}
+	unready := events.CSVReadinessChanged{Deployments: []events.NotReadyDeployment{{Name: "gauge", Reason: "AdmissionWebhookFailed", Webhook: "v.sea.test", Owner: "ops/buoy.v1"}}}
+	_, known, err := record.DecideNotes(alive, protocol.CSVReport{NotReady: stuck}, "report", start)
+	if err != nil {
+		t.Fatal(err)
+	}
 	sum := after.Notes.Drift
 	if sum == "" {
 		t.Fatal("no digest of the drift was kept")
@@ -49,6 +57,10 @@ func TestNotes(t *testing.T) {
 		{"drift", alive, protocol.CSVReport{Drift: drifted("3", start)}, []events.Payload{events.CSVDrifted{Objects: 1, Diff: sum, Policy: "report"}}},
 		{"the same drift seen later", after, protocol.CSVReport{Condition: no, Drift: drifted("3", start.Add(time.Hour))}, nil},
 		{"put right", after, protocol.CSVReport{Condition: no}, []events.Payload{events.CSVDriftEnded{}}},
+		{"a Deployment that merely starts", alive, protocol.CSVReport{NotReady: waits}, nil},
+		{"a Deployment that does not become ready", alive, protocol.CSVReport{NotReady: stuck}, []events.Payload{unready}},
+		{"the same in other words", known, protocol.CSVReport{NotReady: other}, nil},
+		{"it is ready", known, protocol.CSVReport{}, []events.Payload{events.CSVReadinessChanged{}}},
 		{"before its first phase", record.CSV{}, protocol.CSVReport{Condition: no, Drift: drifted("3", start)}, nil},
 		{"removed", record.CSV{Removed: true}, protocol.CSVReport{Condition: no}, nil},
 	}

@@ -172,10 +172,10 @@ func (r *Reader) Operator(ctx context.Context, who model.Caller, cluster, namesp
 func operatorDetails(ctx context.Context, tx pgx.Tx, tenant string, o model.Operator) (*model.OperatorDetails, error) {
 	d := model.OperatorDetails{Requirements: []model.Requirement{}}
 	var requirements, condition, cut *string
-	var drift, components string
-	err := pg.Err(tx.QueryRow(ctx, `select requirements::text, condition::text, drift::text, components::text, cut::text, updated from installer_api.operator_details
+	var drift, components, unready string
+	err := pg.Err(tx.QueryRow(ctx, `select requirements::text, condition::text, drift::text, components::text, cut::text, updated, not_ready::text from installer_api.operator_details
 		where tenant = $1 and cluster = $2 and namespace = $3 and name = $4`, tenant, o.Cluster, o.Namespace, o.Name).
-		Scan(&requirements, &condition, &drift, &components, &cut, &d.UpdatedAt))
+		Scan(&requirements, &condition, &drift, &components, &cut, &d.UpdatedAt, &unready))
 	if errs.Is(err, errs.NotFound) {
 		return nil, nil //nolint:nilnil // nothing was told yet
 	}
@@ -183,7 +183,8 @@ func operatorDetails(ctx context.Context, tx pgx.Tx, tenant string, o model.Oper
 		return nil, err
 	}
 	err = unpack("operator "+o.Cluster+"/"+o.Namespace+"/"+o.Name,
-		detail{requirements, &d.Requirements}, detail{condition, &d.Condition}, detail{&drift, &d.Drift}, detail{&components, &d.Components}, detail{cut, &d.LeftOut})
+		detail{requirements, &d.Requirements}, detail{condition, &d.Condition}, detail{&drift, &d.Drift}, detail{&components, &d.Components},
+		detail{cut, &d.LeftOut}, detail{&unready, &d.NotReady})
 	if err != nil {
 		return nil, err
 	}

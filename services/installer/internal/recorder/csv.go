@@ -95,6 +95,9 @@ func lastMessage(c protocol.CSVReport) string {
 	if c.Removed || len(c.History) == 0 {
 		return ""
 	}
+	if c.Message != "" {
+		return c.Message
+	}
 	return c.History[len(c.History)-1].Message
 }
 

@@ -257,11 +257,13 @@ func TestDetailsAreKept(t *testing.T) {
 	r.Condition = &protocol.OperatorCondition{Reason: "Reindexing"}
 	r.Components = []protocol.Component{{ObjectRef: protocol.ObjectRef{Kind: "Deployment", Namespace: "ns", Name: "etcd"}, Status: "InProgress"}}
 	r.Drift = []protocol.Drift{{ObjectRef: r.Components[0].ObjectRef, Missing: true, Since: time.Now()}}
+	r.NotReady = []protocol.NotReady{{Deployment: "etcd", Reason: "ImagePullFailed", Message: "image x cannot be pulled"}, {Deployment: "no name", Reason: "x"}}
+	r.Message = "installing: image x cannot be pulled"
 	e.csvs(1, r)
 	e.csvs(1, r)
-	e.facts(events.KindCSV, "east/ns/etcd.v1", "csv.phase-changed.v1", "operatorcondition.changed.v1", "csv.drifted.v1")
-	kept := e.text(`select requirements::text || condition::text || drift::text || components::text from installer.operator_details`)
-	for _, want := range []string{"a\uFFFDb", "Reindexing", `"missing":true`, "InProgress"} {
+	e.facts(events.KindCSV, "east/ns/etcd.v1", "csv.phase-changed.v1", "operatorcondition.changed.v1", "csv.readiness-changed.v1", "csv.drifted.v1")
+	kept := e.text(`select requirements::text || condition::text || drift::text || components::text || not_ready::text from installer.operator_details`)
+	for _, want := range []string{"a\uFFFDb", "Reindexing", `"missing":true`, "InProgress", `[{"deployment":"etcd","reason":"ImagePullFailed","message":"image x cannot be pulled"}]`} {
 		if !strings.Contains(kept, want) {
 			t.Errorf("kept %s, without %s", kept, want)
 		}
@@ -269,12 +271,15 @@ func TestDetailsAreKept(t *testing.T) {
 	if body := e.text(`select document::text from installer_api.drifts`); !strings.Contains(body, `"etcd"`) {
 		t.Errorf("the differences of the event are %s", body)
 	}
-	r.Condition, r.Drift = &protocol.OperatorCondition{Upgradeable: true}, nil
+	if said := e.text(`select message from installer.messages where kind = 'csv'`); said != r.Message {
+		t.Errorf("of the phase is told %q, want what holds now", said)
+	}
+	r.Condition, r.Drift, r.NotReady = &protocol.OperatorCondition{Upgradeable: true}, nil, nil
 	e.csvs(1, r)
 	r.Removed, r.RemovedReason = true, "Replaced"
 	e.csvs(1, r)
-	e.facts(events.KindCSV, "east/ns/etcd.v1", "csv.phase-changed.v1", "operatorcondition.changed.v1", "csv.drifted.v1",
-		"operatorcondition.changed.v1", "csv.drift-ended.v1", "csv.removed.v1")
+	e.facts(events.KindCSV, "east/ns/etcd.v1", "csv.phase-changed.v1", "operatorcondition.changed.v1", "csv.readiness-changed.v1", "csv.drifted.v1",
+		"operatorcondition.changed.v1", "csv.readiness-changed.v1", "csv.drift-ended.v1", "csv.removed.v1")
 	if n := e.text(`select count(*)::text from installer.operator_details`); n != "0" {
 		t.Errorf("%s operators have details after their removal", n)
 	}

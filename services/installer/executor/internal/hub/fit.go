@@ -86,6 +86,7 @@ func bound(r protocol.ScopeReport) protocol.ScopeReport {
 	for i := range r.CSVs {
 		c := &r.CSVs[i]
 		c.History, c.Drift, c.Components = slices.Clone(c.History), slices.Clone(c.Drift), slices.Clone(c.Components)
+		c.NotReady = slices.Clone(c.NotReady)
 		if c.Condition != nil {
 			said := *c.Condition
 			c.Condition = &said
@@ -108,8 +109,12 @@ func limitTexts(r *protocol.ScopeReport, most int) {
 		for n := range c.History {
 			c.Cut.Messages += shorten(&c.History[n].Message, most)
 		}
+		c.Cut.Messages += shorten(&c.Message, most)
 		for n := range c.Components {
 			c.Cut.Messages += shorten(&c.Components[n].Message, most)
+		}
+		for n := range c.NotReady {
+			c.Cut.Messages += shorten(&c.NotReady[n].Message, most)
 		}
 		for n := range c.Drift {
 			c.Cut.Messages += shorten(&c.Drift[n].Reason, most)

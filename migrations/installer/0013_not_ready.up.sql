@@ -1,0 +1,9 @@
+-- Why Deployments of installed operators are not ready, as executors tell it.
+alter table installer.operator_details add column not_ready json not null default '[]'; -- list of protocol.NotReady
+
+drop view installer_api.operator_details;
+create view installer_api.operator_details with (security_barrier) as
+  select d.tenant, c.name as cluster, d.namespace, d.name, d.requirements, d.condition, d.drift, d.components, d.cut, d.updated, d.not_ready
+  from installer.operator_details d join installer.clusters c on c.tenant = d.tenant and c.cluster_id = d.cluster_id and not c.removed
+  where current_setting('chandler.tenant', true) in ('*', d.tenant);
+comment on view installer_api.operator_details is 'requirements, condition, drift, components and readiness of installed operators';

@@ -1,0 +1,85 @@
+package executor
+
+import (
+	"context"
+
+	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/services/installer/csv"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/webhooks"
+	"github.com/chandler-fleet/chandler/services/installer/readiness"
+)
+
+// maxUnready bounds of how many Deployments of one operator is told why they are not ready: ten are a large operator.
+const maxUnready = 10
+
+// whyUnready says, by name, why Deployments of a member are not ready. Nothing is asked of the cluster while all are.
+func (w *work) whyUnready(ctx context.Context, m *member, own []appsv1.Deployment) map[string]string {
+	if w.live.unready == nil {
+		w.live.unready = map[string]map[string]protocol.NotReady{}
+	}
+	delete(w.live.unready, m.name())
+	if m.status.Phase == csv.PhaseReplacing || m.status.Phase == csv.PhaseDeleting {
+		return nil // it is about to go
+	}
+	texts, told := map[string]string{}, map[string]protocol.NotReady{}
+	for i := range own {
+		if healthy, _, _ := csv.Health(own[i]); healthy {
+			w.unready.Ready(&own[i])
+			continue
+		}
+		if len(told) < maxUnready {
+			n := w.notReady(ctx, m, &own[i])
+			told[n.Deployment], texts[n.Deployment] = n, n.Message
+		}
+	}
+	if len(told) > 0 {
+		w.live.unready[m.name()] = told
+	}
+	return texts
+}
+
+func (w *work) notReady(ctx context.Context, m *member, d *appsv1.Deployment) protocol.NotReady {
+	cause, again, err := w.unready.Cause(ctx, d)
+	if err != nil {
+		w.cfg.Log.DebugContext(ctx, "it is not known why a Deployment is not ready", "deployment", d.Name, "csv", m.name(), "namespace", w.ns, "error", err)
+	}
+	w.soon(again)
+	n := protocol.NotReady{Deployment: d.Name, Reason: cause.Reason, Message: cause.Message, Webhook: cause.Webhook}
+	if owners := w.ownersOf(ctx, cause.Webhook); len(owners) > 0 {
+		n.Message += "; " + webhooks.Sentence(cause.Webhook, owners)
+		if of := owners[0].Operator; of != (cluster.Operator{}) {
+			n.Owner = of.String()
+		}
+	}
+	return n
+}
+
+// ownersOf are the configurations that have a webhook of a name, none where that cannot be found out.
+func (w *work) ownersOf(ctx context.Context, webhook string) []webhooks.Owner {
+	if webhook == "" {
+		return nil
+	}
+	owners, err := w.hooks.Of(ctx, webhook)
+	if err != nil {
+		w.cfg.Log.DebugContext(ctx, "it is not known whose a webhook is", "webhook", webhook, "error", err)
+	}
+	return owners
+}
+
+// withOwner adds to a failure that an admission webhook is to blame for whose that is.
+func (w *work) withOwner(ctx context.Context, f *failure) *failure {
+	if f.reason != reasonDenied && f.reason != reasonWebhook {
+		return f
+	}
+	name, _ := readiness.Webhook(f.message)
+	said := webhooks.Sentence(name, w.ownersOf(ctx, name))
+	if said == "" {
+		return f
+	}
+	named := *f
+	named.message += "; " + said
+	return &named
+}
