@@ -472,8 +472,8 @@ func testForbidden(t *testing.T, b *bed, ns string) {
 	b.finishes(t, ns, p, o.csv())
 }
 
-func (b *bed) namespace(t *testing.T, name string) {
-	t.Helper()
-	_, err := b.kube.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
-	must(t, err)
+func (b *bed) namespace(tb testing.TB, name string) {
+	tb.Helper()
+	_, err := b.kube.CoreV1().Namespaces().Create(tb.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	must(tb, err)
 }

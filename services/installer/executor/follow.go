@@ -196,6 +196,7 @@ func (w *work) load(ctx context.Context) error {
 			w.cfg.Log.WarnContext(ctx, "ClusterServiceVersion is not followed", "name", list[i].GetName(), "namespace", w.ns, "error", err)
 			continue
 		}
+		w.operators.Note(o, m.csv)
 		if err := w.alone(ctx, m.name(), partOrigin, w.vouched(ctx, m)); err != nil {
 			return err
 		}

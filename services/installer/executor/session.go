@@ -21,6 +21,7 @@ import (
 	mirrors "github.com/chandler-fleet/chandler/services/installer/executor/internal/mirror"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/rest"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/surroundings"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/uninstall"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/unready"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/vouch"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/watch"
@@ -45,25 +46,26 @@ const (
 // session is one time of holding the cluster: from the lease to its loss.
 type session struct {
 	*Executor
-	base    *cluster.Base
-	client  *cluster.Epoch
-	lease   *cluster.Lease
-	version string
-	queue   workqueue.TypedRateLimitingInterface[string]
-	end     context.CancelCauseFunc
-	facts   *facts.Cache
-	watcher *watch.Watch
-	trail   *watch.Trail
-	signals *watch.Signals
-	edited  chan struct{} // somebody touched an admission policy of ours
-	tokens  chan struct{} // something changed that the mode of cloud tokens hangs on
-	turns   chan struct{} // one for each write of a step that may be under way
-	judging chan struct{} // one for each plan whose definitions may be judged at a time
-	around  *surroundings.Cache
-	room    *desk.Room
-	rest    *rest.Rest
-	unready *unready.Cache   // why Deployments are not ready
-	hooks   *webhooks.Owners // whose admission webhooks are
+	base      *cluster.Base
+	client    *cluster.Epoch
+	lease     *cluster.Lease
+	version   string
+	queue     workqueue.TypedRateLimitingInterface[string]
+	end       context.CancelCauseFunc
+	facts     *facts.Cache
+	watcher   *watch.Watch
+	trail     *watch.Trail
+	signals   *watch.Signals
+	edited    chan struct{} // somebody touched an admission policy of ours
+	tokens    chan struct{} // something changed that the mode of cloud tokens hangs on
+	turns     chan struct{} // one for each write of a step that may be under way
+	judging   chan struct{} // one for each plan whose definitions may be judged at a time
+	around    *surroundings.Cache
+	room      *desk.Room
+	rest      *rest.Rest
+	operators *uninstall.Operators // what installed operators bring and need
+	unready   *unready.Cache       // why Deployments are not ready
+	hooks     *webhooks.Owners     // whose admission webhooks are
 
 	mu      sync.Mutex
 	seen    map[string]cluster.Seen
@@ -107,6 +109,7 @@ func newSession(e *Executor, base *cluster.Base, client *cluster.Epoch, lease *c
 	}
 	s.pace, s.specs = drift.NewPace(e.cfg.Timing.Backoff), vouch.NewSpecs()
 	s.room, s.rest = desk.NewRoom(desks), rest.New(restAfter, e.contents.Forget)
+	s.operators = uninstall.NewOperators()
 	s.unready, s.hooks = unready.New(client, e.cfg.Now, e.cfg.Timing.Grace), webhooks.New(client, e.cfg.Now)
 	s.mirrors = mirrors.New(mirrors.Config{Client: client, Log: e.cfg.Log, At: s.at})
 	s.olm, s.parts = mirrors.NewOLM(client, e.cfg.Log, e.cfg.Now), map[string][]protocol.ObjectRef{}

@@ -329,7 +329,7 @@ func (w *work) stretch(ctx context.Context, r protocol.Removal, x *cluster.Execu
 }
 
 func (w *work) about(r protocol.Removal) uninstall.Question {
-	return uninstall.Question{Kinds: removableKinds(), Namespace: w.ns, CSV: r.CSV, CRDs: r.CRDs, Dependants: r.Dependants, Named: true}
+	return uninstall.Question{Kinds: removableKinds(), Namespace: w.ns, CSV: r.CSV, CRDs: r.CRDs, Dependants: r.Dependants, Named: true, Operators: w.operators}
 }
 
 // lastWords removes what came meanwhile, keeps what is to be told of the operator, and removes the InstalledOperator.
@@ -387,7 +387,7 @@ func (s *session) answerRemoval(ctx context.Context, raw json.RawMessage) (any, 
 	if err := json.Unmarshal(raw, &q); err != nil {
 		return nil, errs.Wrap(errs.Invalid, err, "read the question")
 	}
-	f, err := uninstall.Look(ctx, s.client, uninstall.Question{Kinds: removableKinds(), Namespace: q.Namespace, CSV: q.CSV, CRDs: q.CRDs, Dependants: q.Dependants, Count: true})
+	f, err := uninstall.Look(ctx, s.client, uninstall.Question{Kinds: removableKinds(), Namespace: q.Namespace, CSV: q.CSV, CRDs: q.CRDs, Dependants: q.Dependants, Count: true, Operators: s.operators})
 	if err == nil && !f.Installed {
 		err = errs.New(errs.NotFound, "operator %s is not installed in namespace %s of cluster %s any more", q.CSV, q.Namespace, s.cfg.Cluster)
 	}

@@ -193,7 +193,7 @@ func (h Hands) forgo(ctx context.Context, q Question, own cluster.Operator) erro
 
 // Spare parts definitions that are to go: an operator that was installed since may own one, which then stays.
 func (h Hands) Spare(ctx context.Context, q Question, steps []cluster.Step) (doomed []cluster.Step, spared []protocol.Leftover, err error) {
-	now, err := Look(ctx, h.Client, Question{Namespace: q.Namespace, CSV: q.CSV, CRDs: []string{removal.All}})
+	now, err := Look(ctx, h.Client, Question{Namespace: q.Namespace, CSV: q.CSV, CRDs: []string{removal.All}, Operators: q.Operators})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -2,15 +2,16 @@ package uninstall
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
@@ -21,6 +22,9 @@ import (
 
 // sampled is how many custom resources of a definition are named.
 const sampled = 5
+
+// parallelLists is how many kinds are asked for at a time.
+const parallelLists = 8
 
 const selectManaged = cluster.LabelManaged + "=true"
 
@@ -44,8 +48,9 @@ type Question struct {
 	Kinds     []schema.GroupVersionKind // of which the operator may own objects
 	// Dependants are operators that the hub knows to depend on it, as namespace/csv.
 	Dependants []string
-	Count      bool // the objects of definitions that go are to be counted
-	Named      bool // its name is to be taken off what others own by now
+	Count      bool       // the objects of definitions that go are to be counted
+	Named      bool       // its name is to be taken off what others own by now
+	Operators  *Operators // what is known of installed operators
 }
 
 // Look says what removing an operator would do now.
@@ -53,18 +58,17 @@ func Look(ctx context.Context, c *cluster.Epoch, q Question) (Found, error) {
 	f := Found{UIDs: map[protocol.ObjectRef]string{}}
 	in := removal.Input{Operator: removal.Operator{Namespace: q.Namespace, Name: q.CSV}, CRDs: q.CRDs, Dependants: q.Dependants}
 	packageName := ""
-	operators, err := c.List(ctx, cluster.GVKInstalledOperator, "", selectManaged)
+	operators, err := q.Operators.all(ctx, c)
 	if err != nil {
 		return f, err
 	}
-	for i := range operators {
-		o := operator(&operators[i])
+	for _, o := range operators {
 		if o.Namespace != q.Namespace || o.Name != q.CSV {
-			in.Others = append(in.Others, o)
+			in.Others = append(in.Others, o.Operator)
 			continue
 		}
-		in.Operator, in.Object, f.Installed = o, refOf(cluster.GVKInstalledOperator, &operators[i]), true
-		in.UID, packageName = string(operators[i].GetUID()), operators[i].GetAnnotations()[cluster.AnnotationPackage]
+		in.Operator, in.Object, f.Installed = o.Operator, refOf(cluster.GVKInstalledOperator, o.meta), true
+		in.UID, packageName = string(o.meta.UID), o.meta.Annotations[cluster.AnnotationPackage]
 		f.UIDs[in.Object] = in.UID
 	}
 	objects, err := owned(ctx, c, q)
@@ -84,18 +88,6 @@ func Look(ctx context.Context, c *cluster.Epoch, q Question) (Found, error) {
 	}
 	f.Plan, err = removal.Plan(in)
 	return f, err
-}
-
-// operator reads an InstalledOperator. One that cannot be read still counts as an owner of what names it.
-func operator(o *unstructured.Unstructured) removal.Operator {
-	raw, err := o.MarshalJSON()
-	if err == nil {
-		var csv bundle.CSV
-		if csv, err = bundle.ParseCSV(raw); err == nil {
-			return removal.OperatorOf(o.GetNamespace(), csv)
-		}
-	}
-	return removal.Operator{Namespace: o.GetNamespace(), Name: o.GetName()}
 }
 
 func refOf(gvk schema.GroupVersionKind, o metav1.Object) protocol.ObjectRef {
@@ -131,14 +123,25 @@ func owned(ctx context.Context, c *cluster.Epoch, q Question) ([]object, error) 
 		selectManaged, render.LabelOwner + "=" + render.OwnerLabelValue(q.CSV), render.LabelOwnerNamespace + "=" + q.Namespace,
 		render.LabelOwnerKind + "=" + cluster.GVKCSV.Kind,
 	}, ",")
+	lists, failed := make([]*metav1.PartialObjectMetadataList, len(q.Kinds)), make([]error, len(q.Kinds))
+	turns := make(chan struct{}, parallelLists)
+	var running sync.WaitGroup
+	for n, gvk := range q.Kinds {
+		running.Go(func() {
+			turns <- struct{}{}
+			defer func() { <-turns }()
+			lists[n], failed[n] = metadata(ctx, c, cluster.Resource(gvk), metav1.ListOptions{LabelSelector: selector})
+		})
+	}
+	running.Wait()
+	if err := errors.Join(failed...); err != nil {
+		return nil, err
+	}
 	var out []object
-	for _, gvk := range q.Kinds {
-		list, err := metadata(ctx, c, cluster.Resource(gvk), metav1.ListOptions{LabelSelector: selector})
-		if err != nil {
-			return nil, err
-		}
-		for i := range list.Items {
-			out = append(out, object{refOf(gvk, &list.Items[i]), &list.Items[i].ObjectMeta})
+	for n, gvk := range q.Kinds {
+		for i := range lists[n].Items {
+			o := &lists[n].Items[i]
+			out = append(out, object{refOf(gvk, o), &o.ObjectMeta})
 		}
 	}
 	return out, nil
