@@ -1,6 +1,7 @@
 package installplan
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
@@ -228,7 +229,7 @@ func wrongDigest(s State, what, digest string) error {
 // refuse is the one sentence for a command that comes too late.
 func (s State) refuse(word string) error {
 	why := map[Phase]string{
-		Installing: "it has begun, and a plan that has begun is brought to its end",
+		Installing: "it has begun, and a plan that has begun is brought to its end" + s.wayOut(),
 		Complete:   "it is complete",
 		Failed:     "it has failed",
 		Superseded: "it was superseded",
@@ -238,4 +239,15 @@ func (s State) refuse(word string) error {
 		why += " by plan " + s.SupersededBy
 	}
 	return errs.New(errs.Conflict, "install plan %s cannot be %s: %s", s.Proposed.Name, word, why)
+}
+
+// wayOut says of a plan that was begun and waits what it waits for, and how a person ends it: by the removal of what it
+// brings (DESIGN D6).
+func (s State) wayOut() string {
+	if s.Blocked == (Blocked{}) || len(s.Proposed.Bundles) == 0 {
+		return ""
+	}
+	p := s.Proposed
+	return fmt.Sprintf("; it waits (%s, %s): remove what it waits for, or end it with what it has brought by: chandler uninstall %s/%s/%s",
+		s.Blocked.Class, s.Blocked.Reason, p.Cluster, p.Namespace, p.Bundles[0].CSV)
 }

@@ -205,6 +205,10 @@ func TestDecide(t *testing.T) {
 		{name: "reject again", given: list{manual, rejected}, when: installplan.Reject{Digest: ours}},
 		{name: "reject other digest", given: list{manual}, when: installplan.Reject{Digest: theirs}, kind: errs.Conflict, says: []string{ours, theirs}},
 		{name: "reject begun", given: list{automatic, started}, when: installplan.Reject{}, kind: errs.Conflict, says: []string{"has begun"}},
+		{
+			name: "reject begun and blocked", given: list{automatic, started, events.InstallPlanBlocked{Class: "conflict", Reason: "OwnerConflict"}}, when: installplan.Reject{}, kind: errs.Conflict,
+			says: []string{"has begun", "it waits (conflict, OwnerConflict)", "chandler uninstall harbour/coast-ops/tidegauge.v2.1.0"},
+		},
 		{name: "reject complete", given: list{automatic, started, finished}, when: installplan.Reject{}, kind: errs.Conflict},
 		{name: "reject unknown", when: installplan.Reject{}, kind: errs.NotFound},
 

@@ -233,9 +233,6 @@ func (p *page) installPlan(v model.InstallPlan) {
 	p.line("Approval", approvalText(v))
 	p.line("Phase", v.Phase)
 	p.terms(v)
-	if v.Blocked != nil {
-		p.line("Waits for", v.Blocked.Reason+" ("+v.Blocked.Class+")")
-	}
 	if v.Failure != nil {
 		p.line("Failed", fmt.Sprintf("step %d: %s", v.Failure.Step, v.Failure.Reason))
 	}

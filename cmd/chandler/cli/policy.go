@@ -130,7 +130,7 @@ func approvalText(p model.InstallPlan) string {
 	return p.Approval + " (" + strings.Join(p.ManualReasons, ",") + ")"
 }
 
-// waitText is what a plan waits for before it may begin, "" where nothing holds it.
+// waitText is what a plan waits for, before it may begin or on its way, "" where nothing holds it.
 func waitText(p model.InstallPlan) string {
 	switch p.WaitsFor {
 	case model.WaitsForApproval:
@@ -140,9 +140,11 @@ func waitText(p model.InstallPlan) string {
 			return "window, which never opens"
 		}
 		return "window, opens " + p.NextOpening.UTC().Format("2006-01-02 15:04 MST")
-	default:
-		return ""
 	}
+	if p.Blocked != nil {
+		return p.Blocked.Reason
+	}
+	return ""
 }
 
 func plural(n int, word string) string {
@@ -155,7 +157,11 @@ func plural(n int, word string) string {
 // terms shows what policies make of a plan.
 func (p *page) terms(v model.InstallPlan) {
 	p.line("Policies", strings.Join(v.Policies, ", "))
-	p.line("Waits for", waitText(v))
+	if wait := waitText(v); v.Blocked != nil && wait == v.Blocked.Reason {
+		p.line("Waits for", wait+" ("+v.Blocked.Class+")")
+	} else {
+		p.line("Waits for", wait)
+	}
 	for _, g := range v.Windows {
 		for _, w := range g.Windows {
 			p.line("Window", windowText(w)+" ("+g.Policy+")")

@@ -27,6 +27,7 @@ func TestPolicyTexts(t *testing.T) {
 		"1 approval":                         waitText(model.InstallPlan{PlanTerms: model.PlanTerms{WaitsFor: "Approval", MissingApprovals: 1}}),
 		"2 approvals":                        waitText(model.InstallPlan{PlanTerms: model.PlanTerms{WaitsFor: "Approval", MissingApprovals: 2}}),
 		"window, opens 2026-05-09 20:00 UTC": waitText(model.InstallPlan{PlanTerms: model.PlanTerms{WaitsFor: "Window", NextOpening: &opens}}),
+		"OwnerConflict":                      waitText(model.InstallPlan{Begun: true, Blocked: &model.PlanBlock{Class: "conflict", Reason: "OwnerConflict"}}),
 		"window, which never opens":          waitText(model.InstallPlan{PlanTerms: model.PlanTerms{WaitsFor: "Window"}}),
 		"":                                   waitText(model.InstallPlan{}) + selectorText(model.PolicySelector{}),
 	} {

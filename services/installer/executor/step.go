@@ -369,6 +369,9 @@ func (w *work) gate(ctx context.Context, r ready, x *cluster.Execution, name str
 		return f, err
 	}
 	f := &failure{class: classTransient, reason: string(m.status.Reason), message: m.status.Message, quick: true}
+	if m.status.Phase == csv.PhaseFailed { // nothing but a change by somebody ends it
+		f.class = classConflict
+	}
 	if m.status.Phase == csv.PhasePending && m.status.Reason == csv.ReasonRequirementsUnknown {
 		f.reason, f.message = reasonPredecessor, name+" waits for the ClusterServiceVersion that it replaces"
 	}

@@ -14,9 +14,10 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/subscription"
 )
 
-// shownState is the table of R-SUB §4.3 in SQL.
+// shownState is the table of R-SUB §4.3 in SQL, but that what is installed and has failed is not told as up to date.
 const shownState = `case
 	when s.current_csv = '' then ''
+	when s.current_csv = s.installed_csv and v.phase = 'Failed' then 'UpgradeFailed'
 	when s.current_csv = s.installed_csv then 'AtLatestKnown'
 	when s.plan_phase = 'Failed' and exists (select from gateway.operatorgroups g where g.tenant = s.tenant and g.cluster = s.cluster
 		and g.namespace = s.namespace and g.spec ->> 'upgradeStrategy' = 'TechPreviewUnsafeFailForward') then 'UpgradeFailed'
@@ -140,7 +141,10 @@ func (w *where) state(state string) (byCondition bool) {
 	case model.StateAtLatestKnown:
 		w.equal(shownState, state)
 		return false
-	case model.StateUpgradePending, model.StateUpgradeFailed:
+	case model.StateUpgradeFailed:
+		w.equal(shownState, state)
+		return false
+	case model.StateUpgradePending:
 		w.equal(shownState, state)
 		w.add("s.current_csv <> s.installed_csv") // what the state implies, in the words of an index
 		return false
