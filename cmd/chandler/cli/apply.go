@@ -42,9 +42,10 @@ func (a *app) applyCommand() *cobra.Command {
 		Short: "Create or change what OLM's own YAML says",
 		Long: `Reads Subscription, OperatorGroup and CatalogSource documents (operators.coreos.com), as YAML or
 JSON, several to a file, and creates or changes them on each of the clusters. A CatalogSource is
-visible on that cluster only; chandler catalog add offers one to the whole fleet. An OperatorHub
-(config.openshift.io) switches default catalogs of the whole fleet, and an ApprovalPolicy
-(chandler-fleet.io/v1) holds for what its selector chooses; neither needs --cluster.
+visible on that cluster only, and in its namespace only unless that is a global catalog namespace;
+chandler catalog add offers one to the whole fleet. An OperatorHub (config.openshift.io) switches default
+catalogs of the whole fleet, and an ApprovalPolicy (chandler-fleet.io/v1) holds for what its selector
+chooses; neither needs --cluster.
 
 An InstallPlan with spec.approved: true approves that plan as it is now, as chandler approve does. A pull secret that a
 CatalogSource of the same call names is kept as a catalog secret; other Secrets, Namespaces and an OLMConfig are passed
@@ -305,8 +306,11 @@ func applyCatalog(ctx context.Context, c *client.Client, r client.Ref, want olm.
 	}
 	// What a CatalogSource cannot say stays as it is.
 	in := model.ChangeCatalog{Source: want.Source, Display: want.Display, Priority: want.Priority, Disabled: have.Disabled}
-	if have.Visibility.Namespace != "" {
+	switch {
+	case have.Visibility.Namespace != "":
 		in.Visibility = "namespace"
+	case have.Visibility.Cluster != "":
+		in.Visibility = "cluster"
 	}
 	if want.Whole {
 		in.Visibility, in.Disabled = want.Visibility, want.Disabled

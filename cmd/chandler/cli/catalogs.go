@@ -143,7 +143,7 @@ func (a *app) catalogAddCommand() *cobra.Command {
 	f.Int32Var(&in.Priority, "priority", 0, "higher is preferred")
 	f.StringVar(&in.Cluster, "cluster", "", "offer it on this cluster only, with -n")
 	f.StringVarP(&in.Namespace, "namespace", "n", "", "namespace of a cluster's catalog")
-	f.StringVar(&in.Visibility, "visibility", "", "of a cluster's catalog: cluster (the whole one) or namespace")
+	f.StringVar(&in.Visibility, "visibility", "", "of a cluster's catalog: cluster (the whole one) or namespace; without it, as the gateway's setting global-catalog-namespaces says")
 	f.BoolVar(&in.Disabled, "disabled", false, "keep it and do not offer it yet")
 	f.BoolVar(&strict, "strict", false, "refuse secrets that are not known yet")
 	return c

@@ -129,7 +129,8 @@ func (a *App) assemble(p parts, tokens *store.Tokens) error {
 	a.intents = &intent.Service{
 		Pool: a.pool, Log: a.log, Bodies: store.Bodies{}, Credentials: p.credentials, Catalogs: content, Tenants: tokens, Tokens: tokens,
 		Secrets: p.secrets, Hooks: store.Hooks{}, HookKey: a.cfg.HookKey, Hub: store.OperatorHub{}, Defaults: p.defaults, GlobalNamespaces: p.globals,
-		Previews: store.Previews{}, History: reader, Clusters: reader, Asker: a.bus, Subscribers: reader, Now: time.Now, NewID: uuid.New, Slog: a.tel.Log,
+		GlobalCatalogNamespaces: p.catalogGlobals,
+		Previews:                store.Previews{}, History: reader, Clusters: reader, Asker: a.bus, Subscribers: reader, Now: time.Now, NewID: uuid.New, Slog: a.tel.Log,
 	}
 	intents := a.intents
 	a.api = api.New(api.Deps{

@@ -70,7 +70,7 @@ func (b *bench) gateway(adminToken string) (url string, stop func()) {
 		Config: service.Config{DatabaseURL: b.db.URL("gateway"), NATSURL: nats.Server.URL(), OpsListen: "127.0.0.1:0", Drain: 10 * time.Second},
 		Listen: "127.0.0.1:0", AdminToken: adminToken, CredentialsRecipient: b.identity.Recipient().String(), TokenTo: io.Discard,
 		CatalogCredentialsRecipient: b.identity.Recipient().String(), HookKey: "a-hook-key-of-32-characters-or-more",
-		GlobalNamespaces: app.DefaultGlobalNamespaces,
+		GlobalNamespaces: app.DefaultGlobalNamespaces, GlobalCatalogNamespaces: app.DefaultGlobalCatalogNamespaces,
 	}
 	if b.settings != nil {
 		b.settings(&cfg)

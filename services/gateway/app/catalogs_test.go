@@ -241,6 +241,35 @@ func TestCatalogOfOneCluster(t *testing.T) {
 	}
 	must[problem](b, 404, b.do("POST", "/api/v1/catalogs", model.AddCatalog{Name: "fleet", Cluster: "unknown", Namespace: "olm", Source: source}))
 	must[problem](b, 400, b.do("POST", "/api/v1/catalogs", model.AddCatalog{Name: "other", Cluster: "spoke", Source: source}))
+	// R-CAT-85: OLM's YAML says nothing of it; a namespace's catalog is seen there alone, but for the global catalog namespaces.
+	add := func(namespace, said string) model.Catalog {
+		return must[model.Catalog](b, 201, b.do("POST", "/api/v1/catalogs", model.AddCatalog{Name: "r" + namespace + said, Cluster: "spoke", Namespace: namespace, Visibility: said, Source: source}))
+	}
+	for _, c := range []struct{ namespace, said, seen string }{
+		{"team", "", "team"}, {"team", "cluster", ""}, {"team", "namespace", "team"},
+		{"olm", "", ""}, {"openshift-marketplace", "", ""}, {"catalogs", "", ""}, {"catalogs", "namespace", "catalogs"},
+	} {
+		got := add(c.namespace, c.said)
+		if got.Visibility != (model.CatalogVisibility{Cluster: "spoke", Namespace: c.seen}) {
+			t.Errorf("a catalog of %s, %q: %+v", c.namespace, c.said, got.Visibility)
+		}
+		patched := must[model.Catalog](b, 200, b.do("PATCH", "/api/v1/catalogs/"+got.Name+"?cluster=spoke&namespace="+c.namespace, map[string]any{"priority": 7}))
+		if patched.Visibility != got.Visibility || patched.Priority != 7 {
+			t.Errorf("a patch of something else made %+v of %+v", patched.Visibility, got.Visibility)
+		}
+	}
+	// Who names a catalog that is not seen there is told so, as of one that there is not.
+	private := func(namespace string) model.Subscription {
+		return must[model.Subscription](b, 201, b.do("POST", "/api/v1/clusters/spoke/namespaces/"+namespace+"/subscriptions", map[string]any{
+			"name": "tides", "package": "tidegauge", "channel": "stable", "catalog": "rteam", "catalogNamespace": "team",
+		}))
+	}
+	if got := private("other").Warnings; len(got) != 1 || !strings.Contains(got[0], `no catalog "spoke/team/rteam" is known`) {
+		t.Errorf("in another namespace: %q", got)
+	}
+	if got := private("team").Warnings; len(got) != 1 || !strings.Contains(got[0], `catalog "spoke/team/rteam" is not ready yet`) {
+		t.Errorf("in its own namespace: %q", got)
+	}
 	elsewhere := must[struct{ Items []model.Catalog }](b, 200, b.do("GET", "/api/v1/catalogs?cluster=other", nil))
 	if len(elsewhere.Items) != 1 {
 		t.Errorf("another cluster sees %+v", elsewhere)

@@ -24,6 +24,8 @@ type parts struct {
 	secrets     *store.CatalogSecrets
 	defaults    []model.AddCatalog
 	globals     []string
+	// catalogGlobals are the namespaces whose catalogs a whole cluster sees.
+	catalogGlobals []string
 }
 
 func readParts(cfg Config) (p parts, err error) {
@@ -36,22 +38,25 @@ func readParts(cfg Config) (p parts, err error) {
 	if cfg.HookKey != "" && len(cfg.HookKey) < cataloghook.MinKey {
 		return p, errs.New(errs.Invalid, "the hook key has %d characters, at least %d are wanted", len(cfg.HookKey), cataloghook.MinKey).At("hook-key", "min-length")
 	}
-	if p.globals, err = globalNamespaces(cfg.GlobalNamespaces); err != nil {
+	if p.globals, err = globalNamespaces("global-namespaces", cfg.GlobalNamespaces); err != nil {
+		return p, err
+	}
+	if p.catalogGlobals, err = globalNamespaces("global-catalog-namespaces", cfg.GlobalCatalogNamespaces); err != nil {
 		return p, err
 	}
 	p.defaults, err = readDefaults(cfg.DefaultCatalogs)
 	return p, err
 }
 
-// globalNamespaces reads the setting; "-" is none, and so is nothing at all.
-func globalNamespaces(setting string) (list []string, err error) {
+// globalNamespaces reads a setting; "-" is none, and so is nothing at all.
+func globalNamespaces(name, setting string) (list []string, err error) {
 	if setting == "" || setting == "-" {
 		return nil, nil
 	}
 	var v rule.Violations
 	for _, ns := range strings.Split(setting, ",") {
 		ns = strings.TrimSpace(ns)
-		v.OpenNamespace("setting global-namespaces", ns)
+		v.OpenNamespace("setting "+name, ns)
 		list = append(list, ns)
 	}
 	return list, v.Err()

@@ -79,7 +79,7 @@ type AddCatalog struct {
 	Name       string          `json:"name" minLength:"1" maxLength:"253" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$" patternDescription:"a DNS-1123 subdomain"`
 	Cluster    string          `json:"cluster,omitempty" maxLength:"63" doc:"Makes it a catalog of this cluster, together with namespace"`
 	Namespace  string          `json:"namespace,omitempty" maxLength:"63" doc:"Namespace of the CatalogSource that it stands for"`
-	Visibility string          `json:"visibility,omitempty" enum:"cluster,namespace" doc:"Of a cluster's catalog: the whole cluster (also without it), or its own namespace"`
+	Visibility string          `json:"visibility,omitempty" enum:"cluster,namespace" doc:"Of a cluster's catalog: the whole cluster, or its own namespace. Without it the whole cluster where the namespace is one of the setting global-catalog-namespaces (openshift-marketplace, olm, catalogs), else the namespace (R-CAT-85)"`
 	Source     CatalogSource   `json:"source"`
 	Display    *CatalogDisplay `json:"display,omitempty" doc:"What people see of it"`
 	Priority   int32           `json:"priority,omitempty"`
@@ -93,7 +93,7 @@ func (c AddCatalog) Intent() ChangeCatalog {
 
 // ChangeCatalog replaces the whole intent of a catalog.
 type ChangeCatalog struct {
-	Visibility string          `json:"visibility,omitempty" enum:"cluster,namespace" doc:"Of a cluster's catalog: the whole cluster (also without it), or its own namespace"`
+	Visibility string          `json:"visibility,omitempty" enum:"cluster,namespace" doc:"Of a cluster's catalog: the whole cluster, or its own namespace. Without it the whole cluster where the namespace is one of the setting global-catalog-namespaces (openshift-marketplace, olm, catalogs), else the namespace (R-CAT-85)"`
 	Source     CatalogSource   `json:"source"`
 	Display    *CatalogDisplay `json:"display,omitempty" doc:"What people see of it"`
 	Priority   int32           `json:"priority,omitempty"`

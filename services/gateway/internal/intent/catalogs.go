@@ -103,8 +103,11 @@ func (s *Service) currentIntent(ctx context.Context, tx pgx.Tx, who model.Caller
 		}
 	}
 	in.Source, in.Display = model.SourceOf(source.Type(now.Spec.SourceType), settings)
-	if vis := now.Spec.Visibility; vis.Namespace != "" {
-		in.Visibility = "namespace"
+	switch vis := now.Spec.Visibility; {
+	case vis.Namespace != "":
+		in.Visibility = visibleInNamespace
+	case vis.Cluster != "":
+		in.Visibility = visibleInCluster
 	}
 	return in, nil
 }
@@ -157,12 +160,7 @@ func (s *Service) catalogSpec(ctx context.Context, tx pgx.Tx, who model.Caller, 
 	spec := catalog.Spec{
 		SourceType: string(in.Source.Type), Priority: in.Priority, Disabled: in.Disabled, Templated: source.Templated(settings),
 	}
-	if name.Cluster != "" {
-		spec.Visibility.Cluster = name.Cluster
-		if in.Visibility == "namespace" {
-			spec.Visibility.Namespace = name.Namespace
-		}
-	}
+	spec.Visibility = s.visibility(name, in.Visibility)
 	if err := checkSource(in.Source.Type, settings); err != nil {
 		return spec, err
 	}
@@ -178,6 +176,26 @@ func (s *Service) catalogSpec(ctx context.Context, tx pgx.Tx, who model.Caller, 
 	}
 	spec.Settings, err = s.Bodies.Commit(ctx, tx, who.Tenant, kindCatalogSource, body, announced(ctx, previous))
 	return spec, err
+}
+
+// What people may say of who sees a catalog of a cluster.
+const (
+	visibleInCluster   = "cluster"
+	visibleInNamespace = "namespace"
+)
+
+// visibility says who sees a catalog (R-CAT-85):
+//
+//	a catalog of the hub                                  all clusters
+//	of a cluster, and somebody says cluster or namespace  that
+//	of a cluster, in a global catalog namespace           the cluster
+//	of a cluster, in any other namespace                  that namespace
+func (s *Service) visibility(name catalog.Name, said string) events.CatalogVisibility {
+	v := events.CatalogVisibility{Cluster: name.Cluster}
+	if said == visibleInNamespace || said == "" && !slices.Contains(s.GlobalCatalogNamespaces, name.Namespace) {
+		v.Namespace = name.Namespace // of a catalog of the hub there is none
+	}
+	return v
 }
 
 // checkSource applies the rules that indexer and CLI use, too.

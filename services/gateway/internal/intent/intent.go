@@ -111,16 +111,18 @@ type Service struct {
 	Defaults    []model.AddCatalog // catalogs that come with the installation
 	// GlobalNamespaces are those in which operators serve all namespaces unless somebody says otherwise.
 	GlobalNamespaces []string
-	Tenants          Tenants
-	Tokens           Tokens
-	Previews         Previews
-	History          History
-	Clusters         Clusters
-	Asker            Asker
-	Subscribers      Subscribers
-	Now              func() time.Time
-	NewID            func() uuid.UUID
-	Slog             *slog.Logger
+	// GlobalCatalogNamespaces are those whose catalogs a whole cluster sees unless somebody says otherwise.
+	GlobalCatalogNamespaces []string
+	Tenants                 Tenants
+	Tokens                  Tokens
+	Previews                Previews
+	History                 History
+	Clusters                Clusters
+	Asker                   Asker
+	Subscribers             Subscribers
+	Now                     func() time.Time
+	NewID                   func() uuid.UUID
+	Slog                    *slog.Logger
 
 	served sync.Map // tenants whose default catalogs are what the configuration says
 }

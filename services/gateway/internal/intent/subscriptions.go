@@ -290,7 +290,7 @@ func (s *Service) checkOffer(ctx context.Context, tx pgx.Tx, who model.Caller, n
 	if how == model.ValidateLenient {
 		return offer, nil, nil
 	}
-	subject, known, err := s.findCatalog(ctx, tx, who.Tenant, name.Cluster, in)
+	subject, known, err := s.findCatalog(ctx, tx, who.Tenant, name, in)
 	if err != nil {
 		return offer, nil, err
 	}
@@ -314,11 +314,11 @@ func (s *Service) checkOffer(ctx context.Context, tx pgx.Tx, who model.Caller, n
 }
 
 // findCatalog names the catalog that a subscription means: the cluster's own one of that namespace,
-// or the hub's.
-func (s *Service) findCatalog(ctx context.Context, tx pgx.Tx, tenant, clusterName string, in model.SubscriptionSpec) (subject string, known bool, err error) {
+// or the hub's. One that the subscription's namespace does not see is not known there (R-CAT-85).
+func (s *Service) findCatalog(ctx context.Context, tx pgx.Tx, tenant string, name subscription.Name, in model.SubscriptionSpec) (subject string, known bool, err error) {
 	candidates := []string{in.Catalog}
 	if in.CatalogNamespace != "" {
-		own := catalog.Name{Cluster: clusterName, Namespace: in.CatalogNamespace, Name: in.Catalog}
+		own := catalog.Name{Cluster: name.Cluster, Namespace: in.CatalogNamespace, Name: in.Catalog}
 		candidates = []string{own.Subject(), in.Catalog}
 	}
 	for _, c := range candidates {
@@ -326,9 +326,19 @@ func (s *Service) findCatalog(ctx context.Context, tx pgx.Tx, tenant, clusterNam
 		if err != nil {
 			return "", false, err
 		}
-		if head.Exists() {
-			return c, true, nil
+		if !head.Exists() {
+			continue
 		}
+		if c != in.Catalog && in.CatalogNamespace != name.Namespace {
+			state, err := replay(ctx, s, tx, tenant, catalogs, head, catalog.State{})
+			if err != nil {
+				return "", false, err
+			}
+			if state.Spec.Visibility.Namespace != "" {
+				continue
+			}
+		}
+		return c, true, nil
 	}
 	return candidates[0], false, nil
 }
