@@ -1275,7 +1275,7 @@ CREATE TABLE gateway.bodies (
     salt bytea NOT NULL,
     body bytea NOT NULL,
     created timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT bodies_kind_check CHECK ((kind = ANY (ARRAY['subscription-config'::text, 'catalog-source'::text])))
+    CONSTRAINT bodies_kind_check CHECK ((kind = ANY (ARRAY['subscription-config'::text, 'catalog-source'::text, 'plan-reason'::text])))
 );
 
 ALTER TABLE gateway.bodies OWNER TO chandler_owner;
@@ -1417,7 +1417,8 @@ CREATE TABLE gateway.installplans (
     approval_seconds bigint DEFAULT 0 NOT NULL,
     windows jsonb DEFAULT '[]'::jsonb NOT NULL,
     consents jsonb DEFAULT '[]'::jsonb NOT NULL,
-    approvals jsonb DEFAULT '[]'::jsonb NOT NULL
+    approvals jsonb DEFAULT '[]'::jsonb NOT NULL,
+    choices jsonb DEFAULT '[]'::jsonb NOT NULL
 );
 
 ALTER TABLE gateway.installplans OWNER TO chandler_owner;

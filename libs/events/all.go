@@ -35,6 +35,7 @@ func All() []Definition {
 		define(KindInstallPlan, Resolver, InstallPlanProposed{}, "A plan with its steps, digests and reasons."),
 		define(KindInstallPlan, Resolver, InstallPlanSuperseded{}, "Another decision takes the place of a plan not yet begun."),
 		define(KindInstallPlan, Gateway, InstallPlanApproved{}, "A person approved exactly this digest on this base."),
+		define(KindInstallPlan, Gateway, InstallPlanObstaclesSettled{}, "An approver said what holds of objects that several operators bring, or overrode a change of a definition that hurts."),
 		define(KindInstallPlan, Gateway, InstallPlanApprovalGiven{}, "One of several people agreed to exactly this digest on this base."),
 		define(KindInstallPlan, Gateway, InstallPlanRejected{}, "A person ended the plan."),
 		define(KindInstallPlan, Installer, InstallPlanStarted{}, "The executor began."),

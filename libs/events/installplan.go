@@ -104,6 +104,36 @@ type InstallPlanApprovalGiven struct {
 // EventType implements Payload.
 func (InstallPlanApprovalGiven) EventType() Type { return "installplan.approval-given.v1" }
 
+// What an approver may choose of an obstacle that a person may settle.
+const (
+	// ChoiceKeep leaves an object that several operators bring as it is; ChoiceTake has the plan's form of it hold.
+	ChoiceKeep = "Keep"
+	ChoiceTake = "Take"
+	// ChoiceOverride has a custom resource definition changed although the change hurts.
+	ChoiceOverride = "Override"
+)
+
+// PlanChoice is what an approver says of one obstacle.
+type PlanChoice struct {
+	Object  string `json:"object"`  // Kind/name, in the plan's namespace or of the cluster
+	Choice  string `json:"choice"`  // Keep, Take, Override
+	Finding string `json:"finding"` // digest of what the approver saw: another finding is another obstacle
+	// Reason is the commitment to the approver's words.
+	Reason string `json:"reason,omitempty"`
+}
+
+// InstallPlanObstaclesSettled is what one approver says of obstacles of exactly this digest on this base. Where several
+// people must approve, a choice counts when as many of them have made it.
+type InstallPlanObstaclesSettled struct {
+	Digest  string       `json:"digest"`
+	Base    PlanBase     `json:"base"`
+	By      string       `json:"by"` // opaque id of the approver, so that the same person does not count twice
+	Choices []PlanChoice `json:"choices"`
+}
+
+// EventType implements Payload.
+func (InstallPlanObstaclesSettled) EventType() Type { return "installplan.obstacles-settled.v1" }
+
 // InstallPlanRejected ends a plan by a person's decision.
 type InstallPlanRejected struct {
 	Digest string `json:"digest"`

@@ -15,17 +15,22 @@ func (c Approve) decide(s State) ([]events.Payload, error) {
 	if err := c.check(s); err != nil {
 		return nil, err
 	}
-	if s.Proposed.Approval != Manual {
+	if s.Proposed.Approval != Manual && len(c.Choices) == 0 {
 		return nil, errs.New(errs.Unprocessable, "install plan %s is %s: it needs no approval", s.Proposed.Name, s.Proposed.Approval).
 			At("", "R-IP-10")
 	}
 	if !s.Live() {
 		return nil, c.tooLate(s)
 	}
-	if s.Begun || s.Phase == Installing && s.Approval.ValidAt(c.Now) {
-		return nil, nil
+	out, err := c.settle(s)
+	if err != nil || s.Proposed.Approval != Manual || s.Begun || s.Phase == Installing && s.Approval.ValidAt(c.Now) {
+		return out, err
 	}
-	return c.consent(s)
+	consent, err := c.consent(s)
+	if err != nil {
+		return nil, err
+	}
+	return append(out, consent...), nil
 }
 
 // check compares what the approver saw with what the plan is: an approval binds both digest and base.

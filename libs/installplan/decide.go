@@ -29,6 +29,9 @@ type Approve struct {
 	// Expires ends the approval; the zero time is what the plan's policies say, else DefaultApprovalTTL.
 	Expires time.Time
 	Now     time.Time // when the approver decided; required
+	// Choices are what the approver says of obstacles that a person may settle; an Automatic plan, and one that has begun,
+	// is approved with these alone.
+	Choices []events.PlanChoice
 	// Successor is the plan that took this one's place, so that a refusal says what changed; nil where none did.
 	Successor *events.InstallPlanProposed
 }
@@ -76,6 +79,9 @@ type Fail struct {
 //	this person's consent is there and has not expired → -
 //	more are missing than this one                     → approval given
 //	the last one                                       → approved, until the first of the consents expires
+//
+// With choices, Approve gives obstacles settled before these, where this person has not said the same of each object; on an
+// Automatic plan, on one that has begun and on one that is approved it is the only event.
 //
 // Consents that have expired, or will before the windows open, do not count; after an approval's end all of them are wanted again.
 //

@@ -47,7 +47,9 @@ type State struct {
 	// Consents are those of a plan that wants several, one for each person, in the order in which they came.
 	// They are gone once the plan is approved: what comes after that approval's end is a new one.
 	Consents []Consent `json:",omitempty"`
-	Blocked  Blocked
+	// Choices are what approvers said of obstacles, one for each person and object, the newest last.
+	Choices []Choice `json:",omitempty"`
+	Blocked Blocked
 	// SupersededBy is the id of the plan that took this one's place; "" where none did.
 	SupersededBy string
 	Failure      Failure
@@ -166,6 +168,8 @@ func Evolve(s State, p events.Payload) (State, error) {
 		s.Phase, s.Approval, s.Consents = Installing, Approval(e), nil
 	case events.InstallPlanApprovalGiven:
 		s.Consents = append(slices.DeleteFunc(slices.Clone(s.Consents), func(c Consent) bool { return c.By == e.By }), Consent{By: e.By, Expires: e.Expires})
+	case events.InstallPlanObstaclesSettled:
+		s.Choices = withChoices(s.Choices, e)
 	case events.InstallPlanRejected:
 		s.Phase = Rejected
 	case events.InstallPlanStarted:

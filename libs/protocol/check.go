@@ -27,7 +27,7 @@ func AskFilter(tenant, clusterID string) string {
 // PlanQuestion asks what would stand in the way of a plan in its cluster now.
 type PlanQuestion struct {
 	Namespace string `json:"namespace"`
-	// Plan is without a grant.
+	// Plan has a grant without a signature, which says no more than what approvers chose.
 	Plan Plan `json:"plan"`
 	// OperatorGroups and OperatorGroup are as in ScopePlans.
 	OperatorGroups int           `json:"operatorGroups"`
@@ -41,6 +41,8 @@ type PlanCheck struct {
 	// Account is who would do it, as a user name; "" is Chandler itself.
 	Account string       `json:"account,omitempty"`
 	CRDs    []CRDVerdict `json:"crds,omitempty"`
+	// Shared are objects that other operators bring, too, in another form; a choice says which one holds.
+	Shared []SharedObject `json:"shared,omitempty"`
 	// Obstacles are other things, such as an operator that does not let itself be upgraded.
 	Obstacles []Obstacle `json:"obstacles,omitempty"`
 	// RemovedAPIs are a warning: they keep no plan from beginning.
@@ -99,7 +101,14 @@ type CRDVerdict struct {
 	More    bool     `json:"more,omitempty"`
 	Invalid int      `json:"invalid,omitempty"`
 	Sample  []string `json:"sample,omitempty"` // some invalid ones, with what is wrong
+	// Finding is the digest by which an approver may override what is not safe; "" where nobody can. OverriddenBy are those
+	// who did (opaque ids).
+	Finding      string   `json:"finding,omitempty"`
+	OverriddenBy []string `json:"overriddenBy,omitempty"`
 }
+
+// InTheWay reports a verdict that keeps the plan from beginning.
+func (v CRDVerdict) InTheWay() bool { return !v.Safe && len(v.OverriddenBy) == 0 }
 
 // Obstacle is something else that stands in the way.
 type Obstacle struct {

@@ -140,8 +140,10 @@ type Grant struct {
 	Account string `json:"account,omitempty"`
 	// Operators are what the plan brings; a grant of before it was written down here names none.
 	Operators []GrantedOperator `json:"operators,omitempty"`
-	Expires   time.Time         `json:"expires"`
-	Signature []byte            `json:"signature,omitempty"`
+	// Choices are what approvers said of obstacles that a person may settle. They count for a plan that has begun, too.
+	Choices   []Choice  `json:"choices,omitempty"`
+	Expires   time.Time `json:"expires"`
+	Signature []byte    `json:"signature,omitempty"`
 }
 
 // ScopeReport is everything the executor knows of one namespace. Histories are complete lists of

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -355,6 +356,9 @@ func (t *prose) check(c model.PlanCheck) {
 	for _, o := range c.Obstacles {
 		t.put("", fmt.Sprintf("%s (%s): %s", o.Reason, o.Class, o.Message))
 	}
+	for _, o := range c.Shared {
+		t.shared(o)
+	}
 	t.rights(c)
 	for _, v := range c.CRDs {
 		t.verdict(v)
@@ -407,10 +411,56 @@ func (t *prose) verdict(v model.CRDVerdict) {
 	for _, s := range v.Sample {
 		t.put("    ", s)
 	}
+	switch {
+	case v.Safe:
+	case len(v.OverriddenBy) > 0:
+		t.put("  - ", "overridden by "+strings.Join(v.OverriddenBy, ", "))
+	case v.Finding != "":
+		t.put("  - ", fmt.Sprintf("to change it all the same: chandler approve PLAN --override-crd %s --reason TEXT", v.CRD))
+	default:
+		t.put("  - ", "nobody can override this")
+	}
+}
+
+// shared says whose an object is that another operator brings in another form, what differs, and what can be chosen.
+func (t *prose) shared(o model.SharedObject) {
+	where := ""
+	if o.Namespace != "" {
+		where = " in namespace " + o.Namespace
+	}
+	t.heading(fmt.Sprintf("%s%s: %s has it, and %s brings it in another form", o.Object, where, o.Holder, o.Operator))
+	for _, d := range o.Differences {
+		t.put("  - ", fmt.Sprintf("%s: the cluster has %s, the plan brings %s", d.Path, formText(d.Has, d), formText(d.Wants, d)))
+	}
+	if others := slices.DeleteFunc(slices.Clone(o.Owners), func(s string) bool { return s == o.Holder }); len(others) > 0 {
+		t.put("  - ", "shared with "+strings.Join(others, ", "))
+	}
+	switch {
+	case o.Choice != "":
+		t.put("  - ", fmt.Sprintf("settled: %s, by %s", strings.ToLower(o.Choice), strings.Join(o.By, ", ")))
+	case o.Refused != "":
+		t.put("  ! ", "the plan's form cannot take its place: "+o.Refused)
+		t.put("  ! ", "chandler approve PLAN --keep "+o.Object+", or uninstall one of the two")
+	default:
+		t.put("  ! ", "a person has to choose: chandler approve PLAN --keep "+o.Object+" (what the cluster has) or --take "+o.Object+" (what the plan brings)")
+	}
+}
+
+// formText is a value of a field, for people.
+func formText(raw json.RawMessage, of model.Difference) string {
+	switch {
+	case len(raw) > 0:
+		return string(raw)
+	case len(of.Has) == 0 && len(of.Wants) == 0:
+		return "a value that is not told"
+	}
+	return "nothing"
 }
 
 func verdictText(v model.CRDVerdict) string {
 	switch {
+	case !v.Safe && len(v.OverriddenBy) > 0:
+		return "it is changed although that hurts"
 	case !v.Safe:
 		return "it may not be changed"
 	case !v.Reversible:

@@ -18,32 +18,44 @@ func (a *app) approveCommand() *cobra.Command {
 	var s scope
 	var digest string
 	var valid time.Duration
+	var say settling
 	c := &cobra.Command{
 		Use:   "approve PLAN",
 		Short: "Approve an install plan as it is now",
 		Long: `Approves exactly the content that the plan has now: its digest, on the base that it was decided on.
 If anything of that changes before the first step, the approval is void and a new plan asks again.
 Where approval policies want several people, each approves for one; the plan goes on after the last.
-PLAN is a name within --cluster and --namespace, cluster/namespace/name, or an id.`,
+PLAN is a name within --cluster and --namespace, cluster/namespace/name, or an id.
+
+Some obstacles that chandler plan check shows are for a person to settle, also where the plan is Automatic or has begun:
+--keep and --take say which form of an object holds that other operators bring, too: the one that the cluster has, or the
+plan's; --override-crd has a custom resource definition changed although that hurts what the cluster holds, and wants
+--reason. They count for exactly what the cluster shows now; if that changes, they are void.`,
 		Example: `  chandler approve install-7x2kq --cluster east-1 -n ports
-  chandler approve east-1/ports/install-7x2kq --digest sha256:3f0c…`,
+  chandler approve east-1/ports/install-7x2kq --digest sha256:3f0c…
+  chandler approve east-1/ports/install-7x2kq --keep ClusterRole/metrics-reader
+  chandler approve east-1/ports/install-7x2kq --override-crd gauges.sea.example.com --reason 'no gauge is used any more'`,
 		Args: needs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.approve(cmd.Context(), s, args[0], digest, valid)
+			return a.approve(cmd.Context(), s, args[0], digest, valid, say)
 		},
 	}
+	say.flags(c)
 	s.flags(c)
 	c.Flags().StringVar(&digest, "digest", "", "approve only if the plan still has this digest")
 	c.Flags().DurationVar(&valid, "valid", 0, "how long the approval holds (the server's default without it)")
 	return c
 }
 
-func (a *app) approve(ctx context.Context, s scope, name, digest string, valid time.Duration) error {
+func (a *app) approve(ctx context.Context, s scope, name, digest string, valid time.Duration, say settling) error {
 	c, p, err := a.planNamed(ctx, s, name)
 	if err != nil {
 		return err
 	}
 	in := model.ApprovePlan{Digest: or(digest, p.Digest), Base: &p.Base}
+	if in.Choices, err = say.choices(ctx, c, p); err != nil {
+		return err
+	}
 	if valid > 0 {
 		until := a.Now().Add(valid).UTC()
 		in.Expires = &until
@@ -52,7 +64,11 @@ func (a *app) approve(ctx context.Context, s scope, name, digest string, valid t
 	if err != nil {
 		return err
 	}
-	return a.say("installplan/%s/%s/%s %s (%s, %d steps)", p.Cluster, p.Namespace, p.Name, approvedText(now), short(in.Digest), p.Steps)
+	did := approvedText(now)
+	if len(in.Choices) > 0 {
+		did += "; settled: " + say.String()
+	}
+	return a.say("installplan/%s/%s/%s %s (%s, %d steps)", p.Cluster, p.Namespace, p.Name, did, short(in.Digest), p.Steps)
 }
 
 func (a *app) rejectCommand() *cobra.Command {
@@ -181,6 +197,11 @@ func (a *app) describeCheck(ctx context.Context, c *client.Client, p *page, it i
 		return err
 	}
 	p.line("In its cluster", summary(check))
+	for _, o := range check.Shared {
+		for _, d := range o.Differences {
+			p.line("Differs", fmt.Sprintf("%s %s: the cluster (%s) has %s, %s brings %s", o.Object, d.Path, o.Holder, formText(d.Has, d), o.Operator, formText(d.Wants, d)))
+		}
+	}
 	return nil
 }
 
@@ -193,8 +214,18 @@ func summary(c model.PlanCheck) string {
 	if n := len(c.Permissions); n > 0 {
 		parts = append(parts, plural(n, "missing right"))
 	}
+	for _, o := range c.Shared {
+		switch o.Choice {
+		case "":
+			parts = append(parts, o.Object+" of "+o.Holder+" differs from what "+o.Operator+" brings")
+		default:
+			parts = append(parts, o.Object+": "+strings.ToLower(o.Choice))
+		}
+	}
 	for _, v := range c.CRDs {
 		switch {
+		case !v.Safe && len(v.OverriddenBy) > 0:
+			parts = append(parts, v.CRD+" is changed although it hurts, as "+strings.Join(v.OverriddenBy, ", ")+" said")
 		case !v.Safe:
 			parts = append(parts, v.CRD+" may not be changed")
 		case !v.Reversible:

@@ -173,4 +173,11 @@ func (p *page) terms(v model.InstallPlan) {
 	for _, g := range v.Approvals {
 		p.line("Approved by", fmt.Sprintf("%s, until %s", g.By, g.Expires.UTC().Format("2006-01-02 15:04 MST")))
 	}
+	for _, c := range v.Choices {
+		text := fmt.Sprintf("%s %s, by %s, %s", strings.ToLower(c.Choice), c.Object, c.By, c.At.UTC().Format("2006-01-02 15:04 MST"))
+		if c.Reason != "" {
+			text += ": " + c.Reason
+		}
+		p.line("Settled", text)
+	}
 }

@@ -69,6 +69,7 @@ func sentence(p events.Payload) string {
 		events.ResolutionFailed, events.ResolutionSucceeded:
 		return subscriptionSentence(v)
 	case events.InstallPlanProposed, events.InstallPlanSuperseded, events.InstallPlanApproved, events.InstallPlanApprovalGiven, events.InstallPlanRejected,
+		events.InstallPlanObstaclesSettled,
 		events.InstallPlanStarted, events.InstallPlanBlocked, events.InstallPlanFinished, events.InstallPlanFailed:
 		return planSentence(v)
 	case events.OperatorGroupCreated:
@@ -228,6 +229,14 @@ func intent(s events.SubscriptionSpec) string {
 	return t + " of " + s.Catalog + ", approval " + or(s.Approval, "Automatic")
 }
 
+func chosen(list []events.PlanChoice) string {
+	out := make([]string, 0, len(list))
+	for _, c := range list {
+		out = append(out, strings.ToLower(c.Choice)+" "+c.Object)
+	}
+	return strings.Join(out, ", ")
+}
+
 func planSentence(p events.Payload) string {
 	switch v := p.(type) {
 	case events.InstallPlanProposed:
@@ -238,6 +247,8 @@ func planSentence(p events.Payload) string {
 		return "plan " + digest.Digest(v.Digest).Short() + " approved until " + v.Expires.UTC().Format("2006-01-02 15:04 MST")
 	case events.InstallPlanApprovalGiven:
 		return "one of several people approved plan " + digest.Digest(v.Digest).Short() + " until " + v.Expires.UTC().Format("2006-01-02 15:04 MST")
+	case events.InstallPlanObstaclesSettled:
+		return "obstacles of plan " + digest.Digest(v.Digest).Short() + " settled: " + chosen(v.Choices)
 	case events.InstallPlanRejected:
 		return "plan " + digest.Digest(v.Digest).Short() + " rejected"
 	case events.InstallPlanStarted:

@@ -53,6 +53,7 @@ type InstallPlan struct {
 	Message    string          `json:"message,omitempty" doc:"Sentence of the executor"`
 	Approved   *PlanApproval   `json:"approved,omitempty" doc:"The consent that completed the approval"`
 	PlanTerms
+	Choices []PlanChoice `json:"choices,omitempty" nullable:"false" doc:"What approvers said of obstacles, one for each person and object"`
 	// SupersededBy is the id of the plan that took its place.
 	SupersededBy string       `json:"supersededBy,omitempty"`
 	ProposedAt   time.Time    `json:"proposedAt"`
@@ -146,6 +147,26 @@ type ApprovePlan struct {
 	Digest  string     `json:"digest" minLength:"1" maxLength:"71" doc:"The plan's digest as you saw it"`
 	Base    *PlanBase  `json:"base,omitempty" doc:"The base as you saw it; the plan's own without it"`
 	Expires *time.Time `json:"expires,omitempty" doc:"End of the approval; without it what the policies say, else 24 hours from now, or from when the plan's windows open"`
+	// Choices settle obstacles; they count for an Automatic plan and for one that has begun, too.
+	Choices []SettleObstacle `json:"choices,omitempty" maxItems:"50" nullable:"false" doc:"What you say of obstacles that a person may settle; an Automatic plan, and one that has begun, is approved with these alone"`
+}
+
+// SettleObstacle is what an approver says of one obstacle that the check of the plan shows.
+type SettleObstacle struct {
+	Object  string `json:"object" minLength:"3" maxLength:"320" example:"ClusterRole/metrics-reader" doc:"Kind/name, as the check of the plan has it"`
+	Choice  string `json:"choice" enum:"Keep,Take,Override" doc:"Of an object that other operators bring, too: Keep leaves its form as it is, Take has the plan's form hold. Override has a custom resource definition changed although that hurts."`
+	Finding string `json:"finding" minLength:"1" maxLength:"71" doc:"Digest of what you saw, from the check of the plan: another finding is another obstacle"`
+	Reason  string `json:"reason,omitempty" maxLength:"1000" doc:"Why; required with Override. It is kept outside the record and can be erased."`
+}
+
+// PlanChoice is what an approver said of one obstacle.
+type PlanChoice struct {
+	Object  string    `json:"object"`
+	Choice  string    `json:"choice" enum:"Keep,Take,Override"`
+	Finding string    `json:"finding"`
+	Reason  string    `json:"reason,omitempty" doc:"The approver's words, in answers about one plan; absent where they were erased"`
+	By      string    `json:"by" doc:"Opaque id of the approver"`
+	At      time.Time `json:"at"`
 }
 
 // RejectPlan ends a plan.
@@ -169,6 +190,7 @@ type PlanCheck struct {
 	// Permissions are listed in full (R-IP-41), up to a bound that an obstacle then names.
 	Permissions []MissingPermission `json:"permissions" nullable:"false" doc:"Rights that the account lacks"`
 	CRDs        []CRDVerdict        `json:"crds" nullable:"false" doc:"Every custom resource definition of the plan, with whether it may be changed and whether that can be undone"`
+	Shared      []SharedObject      `json:"shared,omitempty" nullable:"false" doc:"Objects that other operators bring, too, in another form: in the way until approvers have chosen (approve-installplan)"`
 	Obstacles   []Obstacle          `json:"obstacles" nullable:"false" doc:"What else is in the way"`
 	RemovedAPIs []RemovedAPI        `json:"removedAPIs,omitempty" nullable:"false" doc:"What the plan uses and the next minor version of Kubernetes no longer serves: a warning, in the way of nothing"`
 }
@@ -208,6 +230,29 @@ type CRDVerdict struct {
 	More         bool     `json:"more,omitempty" doc:"There are more objects than were checked"`
 	Invalid      int      `json:"invalid,omitempty" doc:"Objects that become invalid"`
 	Sample       []string `json:"sample,omitempty" nullable:"false" doc:"Some of those, with what is wrong"`
+	Finding      string   `json:"finding,omitempty" doc:"Digest that an override names; absent where it is safe, or where nobody may override it"`
+	OverriddenBy []string `json:"overriddenBy,omitempty" nullable:"false" doc:"Opaque ids of approvers who overrode it: it is in the way of nothing then"`
+}
+
+// SharedObject is one object of a plan that other operators brought, too, in another form.
+type SharedObject struct {
+	Object      string       `json:"object" example:"ClusterRole/metrics-reader" doc:"As choices name it"`
+	Namespace   string       `json:"namespace,omitempty" doc:"Absent where it is the cluster's"`
+	Operator    string       `json:"operator" doc:"Of the plan, as namespace/csv"`
+	Holder      string       `json:"holder" doc:"Whose form the cluster has, as namespace/csv"`
+	Owners      []string     `json:"owners" nullable:"false" doc:"All installed operators that have it beside the plan's, as namespace/csv"`
+	Differences []Difference `json:"differences" nullable:"false"`
+	Refused     string       `json:"refused,omitempty" doc:"Why the plan's form cannot take the place of the other one, as the API server says: then it can only be kept"`
+	Finding     string       `json:"finding" doc:"Digest that a choice names"`
+	Choice      string       `json:"choice,omitempty" enum:"Keep,Take" doc:"What was chosen; absent while nobody did"`
+	By          []string     `json:"by,omitempty" nullable:"false" doc:"Opaque ids of who did"`
+}
+
+// Difference is one field in which two forms of an object differ.
+type Difference struct {
+	Path  string          `json:"path" doc:"JSON pointer; lists of rights are in a fixed order"`
+	Has   json.RawMessage `json:"has,omitempty" doc:"What the cluster has; absent where it has nothing, or where it may be confidential"`
+	Wants json.RawMessage `json:"wants,omitempty" doc:"What the plan brings; absent where it brings nothing, or where it may be confidential"`
 }
 
 // Obstacle is something that stands in the way of a plan.
@@ -225,8 +270,12 @@ func CheckOf(c protocol.PlanCheck) PlanCheck {
 	}
 	safe := true
 	for _, v := range c.CRDs {
-		safe = safe && v.Safe
+		safe = safe && !v.InTheWay()
 		out.CRDs = append(out.CRDs, CRDVerdict(v))
+	}
+	for _, o := range c.Shared {
+		safe = safe && o.Choice != ""
+		out.Shared = append(out.Shared, sharedOf(o))
 	}
 	for _, o := range c.Obstacles {
 		out.Obstacles = append(out.Obstacles, Obstacle(o))
@@ -235,5 +284,16 @@ func CheckOf(c protocol.PlanCheck) PlanCheck {
 		out.RemovedAPIs = append(out.RemovedAPIs, RemovedAPI(r))
 	}
 	out.Ready = safe && len(out.Permissions) == 0 && len(out.Obstacles) == 0
+	return out
+}
+
+func sharedOf(o protocol.SharedObject) SharedObject {
+	out := SharedObject{
+		Object: o.ChoiceName(), Namespace: o.Namespace, Operator: o.Operator, Holder: o.Holder, Owners: o.Owners, Differences: []Difference{},
+		Refused: o.Refused, Finding: o.Finding, Choice: o.Choice, By: o.By,
+	}
+	for _, d := range o.Differences {
+		out.Differences = append(out.Differences, Difference{Path: d.Path, Has: d.Have, Wants: d.Want})
+	}
 	return out
 }

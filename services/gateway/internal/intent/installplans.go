@@ -3,6 +3,7 @@ package intent
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -22,6 +23,7 @@ type planState struct {
 	installplan.State
 	given     []model.PlanApproval // while more are missing
 	approvals []model.PlanApproval // of the approval
+	choices   []model.PlanChoice   // without their reasons
 }
 
 func planSubject(s planState) string {
@@ -38,6 +40,11 @@ func evolvePlan(s planState, r eventlog.Recorded) (planState, error) {
 	switch e := r.Payload.(type) {
 	case events.InstallPlanApprovalGiven:
 		s.given = append(others(s.given, e.By, r.Time), model.PlanApproval{By: e.By, At: r.Time, Expires: e.Expires})
+	case events.InstallPlanObstaclesSettled:
+		for _, c := range e.Choices {
+			s.choices = slices.DeleteFunc(slices.Clone(s.choices), func(o model.PlanChoice) bool { return o.By == e.By && o.Object == c.Object })
+			s.choices = append(s.choices, model.PlanChoice{Object: c.Object, Choice: c.Choice, Finding: c.Finding, By: e.By, At: r.Time})
+		}
 	case events.InstallPlanApproved:
 		s.approvals = append(others(s.given, r.Actor, r.Time), model.PlanApproval{By: r.Actor, At: r.Time, Expires: e.Expires})
 		s.given = nil
@@ -58,9 +65,38 @@ func (s *Service) ApprovePlan(ctx context.Context, who model.Caller, id string, 
 			c.Expires = in.Expires.UTC()
 		}
 		var err error
+		if c.Choices, err = s.choices(ctx, tx, who, now.State, in.Choices); err != nil {
+			return nil, err
+		}
 		c.Successor, err = s.successor(ctx, tx, who.Tenant, now.State)
 		return c, err
 	})
+}
+
+// kindPlanReason is the kind of body that holds why an approver chose something.
+const kindPlanReason = "plan-reason"
+
+// choices are what an approver says of obstacles; the words are kept where they can be erased (DESIGN D2). Who says the same
+// again changes nothing.
+func (s *Service) choices(ctx context.Context, tx pgx.Tx, who model.Caller, now installplan.State, in []model.SettleObstacle) ([]events.PlanChoice, error) {
+	var out []events.PlanChoice
+	for _, c := range in {
+		choice := events.PlanChoice{Object: c.Object, Choice: c.Choice, Finding: c.Finding}
+		previous := ""
+		for _, o := range now.Choices {
+			if o.By == who.Actor && o.Object == c.Object {
+				previous = o.Reason
+			}
+		}
+		if text := strings.TrimSpace(c.Reason); text != "" {
+			var err error
+			if choice.Reason, err = s.Bodies.Commit(ctx, tx, who.Tenant, kindPlanReason, []byte(text), previous); err != nil {
+				return nil, err
+			}
+		}
+		out = append(out, choice)
+	}
+	return out, nil
 }
 
 // successor is the plan that took a plan's place, so that a refusal can say what changed; nil where none did.
@@ -94,6 +130,7 @@ func (s *Service) onPlan(ctx context.Context, who model.Caller, id string, comma
 		Approval: p.Approval, Phase: string(out.State.PhaseAt(out.Time)), Digest: p.Digest, Steps: p.Steps,
 		Base: model.PlanBase(p.Base), Bundles: model.Bundles(p.Bundles), Begun: out.State.Begun, UpdatedAt: out.Time,
 		PlanTerms: model.Terms(out.State.State, out.State.given, out.State.approvals, out.Time),
+		Choices:   out.State.choices,
 		Stream:    out.Stream.String(), Version: out.Version, Position: out.Position,
 	}
 	if n := len(out.State.approvals); n > 0 {

@@ -20,13 +20,13 @@ import (
 
 func planTypes() []events.Type {
 	return typesOf(events.InstallPlanProposed{}, events.InstallPlanSuperseded{}, events.InstallPlanApproved{},
-		events.InstallPlanApprovalGiven{}, events.InstallPlanRejected{},
+		events.InstallPlanApprovalGiven{}, events.InstallPlanObstaclesSettled{}, events.InstallPlanRejected{},
 		events.InstallPlanStarted{}, events.InstallPlanBlocked{}, events.InstallPlanFinished{}, events.InstallPlanFailed{})
 }
 
 func installPlansProjection() projection.Projection {
 	return projection.Projection{
-		Name: InstallPlans, Version: 2, Schema: schema, Tables: []string{"installplans"}, Types: planTypes(), Apply: applyPlan,
+		Name: InstallPlans, Version: 3, Schema: schema, Tables: []string{"installplans"}, Types: planTypes(), Apply: applyPlan,
 	}
 }
 
@@ -77,6 +77,8 @@ func planChange(e eventlog.Recorded) (set string, args []any, err error) {
 			[]any{e.Actor, model.PlanApproval{By: e.Actor, At: e.Time, Expires: p.Expires}, p.Expires}, nil
 	case events.InstallPlanApprovalGiven:
 		return `consents = ` + consentsAnd, []any{p.By, model.PlanApproval{By: p.By, At: e.Time, Expires: p.Expires}}, nil
+	case events.InstallPlanObstaclesSettled:
+		return `choices = ` + choicesAnd, []any{p.By, jsonOf(choicesOf(p, e.Time)), choiceObjects(p)}, nil
 	case events.InstallPlanRejected:
 		return `phase = 'Rejected', ended = $3`, nil, nil
 	case events.InstallPlanStarted:
@@ -97,6 +99,33 @@ func planChange(e eventlog.Recorded) (set string, args []any, err error) {
 const consentsAnd = `(select coalesce(jsonb_agg(c), '[]') from jsonb_array_elements(consents) c
 	where c ->> 'by' <> $5 and (c ->> 'expires')::timestamptz > $3) || $6::jsonb`
 
+// choicesAnd are the choices before, but those of the same person of the same objects, and those of this event.
+const choicesAnd = `(select coalesce(jsonb_agg(c), '[]') from jsonb_array_elements(choices) c
+	where not (c ->> 'by' = $5 and c ->> 'object' = any($7))) || $6::jsonb`
+
+// planChoice is a choice as the row of its plan has it.
+type planChoice struct {
+	events.PlanChoice
+	By string    `json:"by"`
+	At time.Time `json:"at"`
+}
+
+func choicesOf(p events.InstallPlanObstaclesSettled, at time.Time) []planChoice {
+	out := make([]planChoice, 0, len(p.Choices))
+	for _, c := range p.Choices {
+		out = append(out, planChoice{c, p.By, at})
+	}
+	return out
+}
+
+func choiceObjects(p events.InstallPlanObstaclesSettled) []string {
+	out := make([]string, 0, len(p.Choices))
+	for _, c := range p.Choices {
+		out = append(out, c.Object)
+	}
+	return out
+}
+
 // shownPhase is installplan.State.PhaseAt in SQL: an approval that expired before the first step is void.
 const shownPhase = `case when p.phase = 'Installing' and p.approval = 'Manual' and not p.begun and p.approval_expires <= now()
 	then 'RequiresApproval' else p.phase end`
@@ -104,13 +133,14 @@ const shownPhase = `case when p.phase = 'Installing' and p.approval = 'Manual' a
 const planColumns = `select p.id, p.cluster, p.namespace, p.name, p.generation, p.component, p.approval, ` + shownPhase + `, p.begun, p.digest,
 	p.steps, p.base, p.bundles, p.blocked_class, p.blocked_reason, p.failed_step, p.failed_reason, p.superseded_by, p.approved_by, p.approved,
 	p.approval_expires, p.proposed, p.started, p.ended, p.updated, p.stream, p.version, p.step_log, p.epoch, p.position,
-	p.policies, p.manual_reasons, p.approvers, p.approval_seconds, p.windows, p.consents, p.approvals, now()
+	p.policies, p.manual_reasons, p.approvers, p.approval_seconds, p.windows, p.consents, p.approvals, p.choices, now()
 	from gateway.installplans p`
 
 // planRow is a plan with what its answer does not show.
 type planRow struct {
 	model.InstallPlan
 	stepLog string
+	choices []planChoice
 	at      events.Position
 }
 
@@ -126,7 +156,7 @@ func scanPlan(row pgx.Row) (planRow, error) {
 	err := row.Scan(&p.ID, &p.Cluster, &p.Namespace, &p.Name, &p.Generation, &p.Component, &p.Approval, &p.Phase, &p.Begun, &p.Digest,
 		&p.Steps, &base, &bundles, &block.Class, &block.Reason, &failure.Step, &failure.Reason, &p.SupersededBy, &approvedBy, &approved,
 		&expires, &p.ProposedAt, &p.StartedAt, &p.EndedAt, &p.UpdatedAt, &p.Stream, &p.Version, &p.stepLog, &p.at.Epoch, &p.at.N,
-		&t.policies, &t.reasons, &t.approvers, &t.seconds, &t.windows, &t.consents, &t.approvals, &t.now)
+		&t.policies, &t.reasons, &t.approvers, &t.seconds, &t.windows, &t.consents, &t.approvals, &p.choices, &t.now)
 	p.Base, p.Bundles = model.PlanBase(base), model.Bundles(bundles)
 	if block.Reason != "" {
 		p.Blocked = &block
@@ -138,7 +168,26 @@ func scanPlan(row pgx.Row) (planRow, error) {
 		p.Approved = &model.PlanApproval{By: approvedBy, At: *approved, Expires: *expires}
 	}
 	p.PlanTerms = t.of(p.InstallPlan)
+	for _, c := range p.choices {
+		p.Choices = append(p.Choices, model.PlanChoice{Object: c.Object, Choice: c.Choice, Finding: c.Finding, By: c.By, At: c.At})
+	}
 	return p, err
+}
+
+// sayReasons adds the words of approvers to what they chose, where they were not erased.
+func sayReasons(ctx context.Context, q pg.Querier, tenant string, p *planRow) error {
+	for i, c := range p.choices {
+		if c.Reason == "" {
+			continue
+		}
+		var body []byte
+		err := pg.Err(q.QueryRow(ctx, `select body from gateway.bodies where tenant = $1 and commitment = $2`, tenant, c.Reason).Scan(&body))
+		if err != nil && !errs.Is(err, errs.NotFound) {
+			return err
+		}
+		p.Choices[i].Reason = string(body)
+	}
+	return nil
 }
 
 // planTerms are what policies make of a plan, as its row has it.
@@ -256,6 +305,9 @@ func (r *Reader) InstallPlan(ctx context.Context, who model.Caller, id string) (
 			return err
 		}
 		if err := r.Content.planned(ctx, tx, who.Tenant, &p.InstallPlan); err != nil {
+			return err
+		}
+		if err := sayReasons(ctx, tx, who.Tenant, p); err != nil {
 			return err
 		}
 		return sayPlans(ctx, tx, who.Tenant, items[:])

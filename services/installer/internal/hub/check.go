@@ -53,5 +53,6 @@ func livePlan(ctx context.Context, tx pgx.Tx, w *wanted, id string) (protocol.Pl
 	if why != "" {
 		return p, errs.New(errs.Unprocessable, "install plan %s cannot be handed to its executor: %s", row.name, why).At("plan", "R-IP-1")
 	}
+	p.Grant.Choices = choices(row.state)
 	return p, err
 }

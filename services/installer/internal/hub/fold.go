@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -220,7 +221,8 @@ func (h *Hub) foldPlan(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) erro
 		return err
 	}
 	// A plan that began just before its window closed was taken back meanwhile: it is handed out again.
-	if before.Phase == after.Phase && before.Approval == after.Approval && before.Begun == after.Begun {
+	same := before.Phase == after.Phase && before.Approval == after.Approval && before.Begun == after.Begun
+	if same && slices.Equal(before.Choices, after.Choices) {
 		return nil
 	}
 	return h.mark(ctx, tx, bus.Interactive, e, cluster, namespace)

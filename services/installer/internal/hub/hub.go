@@ -86,7 +86,7 @@ func types() []events.Type {
 		events.CatalogAdded{}.EventType(), events.CatalogChanged{}.EventType(), events.CatalogRemoved{}.EventType(),
 		events.CatalogRevisionPublished{}.EventType(), events.CatalogLoadFailed{}.EventType(),
 		events.InstallPlanProposed{}.EventType(), events.InstallPlanSuperseded{}.EventType(), events.InstallPlanApproved{}.EventType(),
-		events.InstallPlanApprovalGiven{}.EventType(),
+		events.InstallPlanApprovalGiven{}.EventType(), events.InstallPlanObstaclesSettled{}.EventType(),
 		events.InstallPlanRejected{}.EventType(), events.InstallPlanStarted{}.EventType(), events.InstallPlanBlocked{}.EventType(),
 		events.InstallPlanFinished{}.EventType(), events.InstallPlanFailed{}.EventType(),
 		events.CSVPhaseChanged{}.EventType(), events.CSVRemoved{}.EventType(), events.CSVFlapping{}.EventType(),

@@ -290,19 +290,29 @@ func (h *Hub) grant(w *wanted, p planRow, configs map[string]json.RawMessage, no
 	g, err := protocol.Grant{
 		Plan: p.id, Digest: p.state.Proposed.Digest, Cluster: w.cluster.String(), Operators: operators,
 		Namespace: w.message.Scope.Namespace, Account: w.message.OperatorGroup.Spec.ServiceAccountName, Expires: expires.UTC().Truncate(time.Second),
+		Choices: choices(p.state),
 	}.Sign(h.c.Key)
 	return g, errs.Wrap(errs.Internal, err, "sign the grant of plan %s", p.name)
+}
+
+// choices are what approvers settled of the obstacles of a plan.
+func choices(s installplan.State) []protocol.Choice {
+	var out []protocol.Choice
+	for _, c := range s.Settled() {
+		out = append(out, protocol.Choice(c))
+	}
+	return out
 }
 
 // sameType is the type prefix of the digest that tells whether a message says anything new.
 const sameType = "chandler.scope-plans.v1"
 
-// fingerprint is the digest of a message without its position and grants, which say nothing new by themselves.
+// fingerprint is the digest of a message without its position and grants, of which only what approvers chose says anything new.
 func fingerprint(m protocol.ScopePlans) (digest.Digest, error) {
 	m.Position, m.Proof = events.Position{}, nil
 	plans := make([]protocol.Plan, len(m.Plans))
 	for i, p := range m.Plans {
-		p.Grant = protocol.Grant{}
+		p.Grant = protocol.Grant{Choices: p.Grant.Choices}
 		p.TraceParent = ""
 		plans[i] = p
 	}

@@ -128,6 +128,7 @@ func Types() []events.Type {
 		events.InstallPlanSuperseded{},
 		events.InstallPlanApproved{},
 		events.InstallPlanApprovalGiven{},
+		events.InstallPlanObstaclesSettled{},
 		events.InstallPlanRejected{},
 		events.InstallPlanStarted{},
 		events.InstallPlanBlocked{},
