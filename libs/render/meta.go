@@ -80,17 +80,26 @@ func supported(gvk schema.GroupVersionKind) (scope, bool) {
 	return namespaced, false
 }
 
-// Shared reports a kind of which several operators may bring the same object: accounts in one namespace, kinds that are
-// the cluster's in several. Each names itself in an annotation, and the object goes with the last of them.
+// Shared reports a kind of which several operators may bring the same object: what is the cluster's in several
+// namespaces, the others in one. Each names itself in an annotation, and the object goes with the last of them.
 func Shared(gvk schema.GroupVersionKind) bool {
-	s, ok := supported(gvk)
-	return ok && s == clusterScoped || gvk == gvkServiceAccount
+	_, ok := supported(gvk)
+	return ok
 }
+
+// Formed reports a kind of shared objects of which the form matters: several operators may want different ones. Accounts
+// are no more than names.
+func Formed(gvk schema.GroupVersionKind) bool { return Shared(gvk) && gvk != gvkServiceAccount }
 
 // alongside is the annotation by which an operator says that it brought an object (R-CSV-22).
 func (r *renderer) alongside() map[string]string {
 	owner := r.in.Namespace + "/" + r.csv.Name
-	return map[string]string{AnnotationInstalledAlongside + hash(apiHashLength, owner): owner}
+	return map[string]string{AlongsideKey(owner): owner}
+}
+
+// AlongsideKey is the key of that annotation for an operator, as namespace/csv.
+func AlongsideKey(owner string) string {
+	return AnnotationInstalledAlongside + hash(apiHashLength, owner)
 }
 
 // reservedName reports a name under which Chandler keeps objects of its own that concern a whole cluster. Kubernetes has names
@@ -113,14 +122,15 @@ func disown(meta map[string]any) {
 		if !ok {
 			continue
 		}
-		maps.DeleteFunc(words, func(key string, _ any) bool { return own(key) })
+		maps.DeleteFunc(words, func(key string, _ any) bool { return OwnWord(key) })
 		if len(words) == 0 {
 			delete(meta, field)
 		}
 	}
 }
 
-func own(key string) bool {
+// OwnWord reports the key of such a label or annotation.
+func OwnWord(key string) bool {
 	return slices.ContainsFunc(ownWords, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
 }
 

@@ -47,6 +47,7 @@ type Judge struct {
 	was, is    map[string]*checker
 	dropped    map[string]int // fields that objects hold and the new schema does not know
 	unread     []string       // versions whose objects nobody can list
+	fixed      bool           // a problem is one that nobody may override
 	budget     *Budget
 }
 

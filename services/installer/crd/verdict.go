@@ -8,6 +8,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/chandler-fleet/chandler/libs/catalog/compare"
+	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 )
 
@@ -30,6 +31,9 @@ import (
 //	13  objects would be converted by another webhook       refused, with the owners: their objects would be sent there
 //	    than now, or by none, and others own them, too
 //
+// Rows 5 and 7 are what an approver may override, with a reason: the verdict then has a finding to name. What no API server takes, or
+// would leave objects that nobody can read, nobody overrides.
+//
 // Reversible is about going back afterwards; what the objects of that time say is checked when it is asked for, and what they could
 // say is a warning here.
 func (j *Judge) Verdict(more bool) protocol.CRDVerdict {
@@ -46,7 +50,35 @@ func (j *Judge) Verdict(more bool) protocol.CRDVerdict {
 	}
 	j.later()
 	j.out.Safe, j.out.Reversible = len(j.out.Problems) == 0, len(j.out.Irreversible) == 0
+	j.out.Finding = j.finding()
 	return j.out
+}
+
+// findingType is the type prefix of the digest of a finding.
+const findingType = "chandler.crd-finding.v1"
+
+// finding is the digest by which an approver may override the verdict, "" where there is nothing to override or nobody may.
+// It is that of the change: which objects it hurts at the moment is no part of it, since that passes (DESIGN D6).
+func (j *Judge) finding() string {
+	if j.out.Safe || j.fixed {
+		return ""
+	}
+	// Who converts is no part of it, either: certificates are renewed.
+	live, next := j.live.Spec, j.next.Spec
+	live.Conversion, next.Conversion = nil, nil
+	d, err := digest.JSON(findingType, map[string]any{
+		"crd": j.next.Name, "live": live, "next": next, "gone": j.diff.ServedRemoved, "others": j.others, "invalid": j.out.Invalid > 0,
+	})
+	if err != nil {
+		return "" // a definition that came as JSON has a digest
+	}
+	return string(d)
+}
+
+// never notes a problem that nobody may override.
+func (j *Judge) never(format string, args ...any) {
+	j.fixed = true
+	j.problem(format, args...)
 }
 
 func (j *Judge) problem(format string, args ...any) {
@@ -65,7 +97,7 @@ func (j *Judge) shape() {
 		{"plural", j.live.Spec.Names.Plural, j.next.Spec.Names.Plural},
 	} {
 		if m.from != m.to {
-			j.problem("%s cannot change its %s from %s to %s: delete the definition, and with it its objects, before", j.next.Name, m.what, m.from, m.to)
+			j.never("%s cannot change its %s from %s to %s: delete the definition, and with it its objects, before", j.next.Name, m.what, m.from, m.to)
 		}
 	}
 }
@@ -75,7 +107,7 @@ func (j *Judge) conversion() {
 	if len(j.others) == 0 || j.next.Spec.Conversion == nil || converter(j.next) == converter(j.live) {
 		return
 	}
-	j.problem("objects of %s would be converted by %s, and are converted by %s; the definition is owned by %s, too: uninstall one of the two",
+	j.never("objects of %s would be converted by %s, and are converted by %s; the definition is owned by %s, too: uninstall one of the two",
 		j.next.Name, converter(j.next), converter(j.live), strings.Join(j.others, ", "))
 }
 
@@ -105,7 +137,7 @@ func converter(c apiextensionsv1.CustomResourceDefinition) string {
 func (j *Judge) storedVersions() {
 	for _, v := range j.live.Status.StoredVersions {
 		if _, stays := version(j.next, v); !stays {
-			j.problem("risk of data loss updating %q: new CRD removes version %s that is listed as a stored version on the existing CRD", j.next.Name, v)
+			j.never("risk of data loss updating %q: new CRD removes version %s that is listed as a stored version on the existing CRD", j.next.Name, v)
 		}
 	}
 }

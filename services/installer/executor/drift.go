@@ -163,23 +163,24 @@ func (w *work) drift(ctx context.Context) error {
 	}
 	moved := w.trail.Take(w.ns)
 	w.forgetDrifts()
-	left := comparedAtOnce
+	left, done := comparedAtOnce, map[protocol.ObjectRef]bool{} // what several operators of the namespace have is compared for each
 	for _, m := range w.members {
 		s, ok := w.subjectAtRest(m)
 		if !ok {
 			continue
 		}
 		w.miss(m, moved)
-		if err := w.compareMoved(ctx, m, s, moved, &left); err != nil {
+		if err := w.compareMoved(ctx, m, s, moved, done, &left); err != nil {
 			return err
 		}
 	}
+	maps.DeleteFunc(moved, func(ref protocol.ObjectRef, _ uint64) bool { return done[ref] })
 	w.putBack(moved, left == 0)
 	return nil
 }
 
 // compareMoved compares what moved of one operator, as long as any are left for this look.
-func (w *work) compareMoved(ctx context.Context, m *member, s subject, moved map[protocol.ObjectRef]uint64, left *int) error {
+func (w *work) compareMoved(ctx context.Context, m *member, s subject, moved map[protocol.ObjectRef]uint64, done map[protocol.ObjectRef]bool, left *int) error {
 	if len(moved) == 0 {
 		return nil
 	}
@@ -193,7 +194,7 @@ func (w *work) compareMoved(ctx context.Context, m *member, s subject, moved map
 			continue
 		}
 		*left--
-		delete(moved, refIn(o))
+		done[refIn(o)] = true
 		if err := w.compareOne(ctx, m, s, o, mark); err != nil {
 			return err
 		}
@@ -305,11 +306,14 @@ func (w *work) compare(ctx context.Context, m *member, s subject, o render.Objec
 	if live == nil && o.GVK == cluster.GVKCSV {
 		return nil // whoever deletes the InstalledOperator itself has uninstalled the operator
 	}
+	if done, err := w.compareShare(ctx, s, o, live, want); done || err != nil {
+		return err
+	}
 	found := protocol.Drift{ObjectRef: refOf(want), Missing: live == nil, Since: w.cfg.Now().UTC().Truncate(time.Second)}
 	if live != nil {
 		drift.LeaveReplicas(want, live)
-		if live.GetAnnotations()[annotationPlan] != s.plan && shared(o, live) || drift.Holds(want.Object, live.Object) {
-			return w.steady(live) // of a shared object the one who wrote it last is the owner of its body
+		if live.GetAnnotations()[annotationPlan] != s.plan && lastCounts(o, live) || drift.Holds(want.Object, live.Object) {
+			return w.steady(live) // of these the one who wrote it last is the owner of its body
 		}
 		would, err := w.client.WouldApply(ctx, want, w.manager(s.bundle.Package))
 		if err != nil { // it differs, and what would come of a write is not known

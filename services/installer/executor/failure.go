@@ -60,6 +60,7 @@ const (
 	reasonDenied           = readiness.ReasonAdmissionDenied
 	reasonWebhook          = readiness.ReasonWebhookFailed
 	reasonFenceAhead       = "FenceAhead"
+	reasonShared           = "SharedObjectDiffers"
 )
 
 // failure is why a plan does not go on.
@@ -80,7 +81,7 @@ func (f failure) block() hub.Block {
 //  0. A policy or webhook refuses the object, whatever status it gives, or a webhook that is to be asked does not answer:
 //     transient, since whoever it belongs to can let it pass, mend it, or change the rule.
 //  1. The API server calls the object wrong, or too large: permanent.
-//  2. Another field manager has the fields: conflict.
+//  2. Another field manager has the fields, or another operator the object in another form: conflict.
 //  3. Forbidden: transient, since granting the right lets the plan go on (R-IP-40).
 //  4. Not found: the namespace, or an API that is not served (yet): transient.
 //  5. A panic of our own is transient: another try may pass, and nothing says that the object is wrong.
@@ -94,6 +95,8 @@ func classify(err error) failure {
 		f.reason = reasonDenied
 	case webhookFailed(err):
 		f.reason = reasonWebhook
+	case isAsking(err):
+		f.class, f.reason = classConflict, reasonShared
 	case errs.Is(err, errs.Forbidden): // a record of Chandler's that the hub granted nobody
 		f.reason = reasonGrant
 	case cluster.IsUntypable(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsMethodNotSupported(err), apierrors.IsNotAcceptable(err):
@@ -138,6 +141,12 @@ func classifyContent(err error) failure {
 		return classify(err)
 	}
 	return failure{class: classTransient, reason: reasonContent, message: err.Error()}
+}
+
+// isAsking reports an object of which a person has to choose whose form holds.
+func isAsking(err error) bool {
+	_, ok := errors.AsType[asking](err)
+	return ok
 }
 
 func ofNamespace(err error) bool {

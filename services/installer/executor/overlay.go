@@ -132,6 +132,13 @@ func (w *work) dress(s subject, o render.Object) (*unstructured.Unstructured, er
 		labels[mirror.ComponentLabel(s.bundle.Package, w.ns)] = ""
 	}
 	body.SetLabels(labels)
+	part, err := w.shareIn(s, o)
+	if err != nil {
+		return nil, err
+	}
+	if part != nil {
+		cluster.NoteWants(body, part.owner)
+	}
 	if o.Namespace != w.ns || body.GetKind() == cluster.GVKInstalledOperator.Kind {
 		return body, nil // an owner in another namespace would have the cluster remove it
 	}
@@ -356,9 +363,21 @@ func (w *work) reapply(ctx context.Context, s subject, o render.Object) (*unstru
 	if err := w.at("before reapply"); err != nil {
 		return nil, err
 	}
-	applied, err := w.client.Apply(ctx, body, w.manager(s.bundle.Package))
+	part, err := w.shareIn(s, o)
 	if err != nil {
 		return nil, err
+	}
+	var applied *unstructured.Unstructured
+	if part == nil {
+		applied, err = w.client.Apply(ctx, body, w.manager(s.bundle.Package))
+	} else {
+		applied, err = w.keepUp(ctx, body, *part)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if applied == nil { // its holder makes it again
+		return body, nil
 	}
 	w.clean(applied)
 	w.deployed = nil

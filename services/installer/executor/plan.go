@@ -38,7 +38,7 @@ func (w *work) carry(ctx context.Context, p protocol.Plan) (err error) {
 	if x, err = w.stillFor(ctx, x); err != nil {
 		return w.interrupted(ctx, p, x, err)
 	}
-	if wait, f := w.notYet(p.ID, x); wait {
+	if wait, f := w.notYet(p.ID, x); wait && !w.newlyChosen(p) {
 		w.outcome(p, x, f)
 		return nil
 	}
@@ -161,14 +161,14 @@ func expired(g protocol.Grant) *failure {
 	return &failure{class: classExpired, reason: reasonExpired, quick: true, message: "the grant expired at " + g.Expires.UTC().Format("2006-01-02T15:04:05Z")}
 }
 
-// checks are what is to be known before the first step, beside rights and definitions.
+// checks are what is to be known before the first step, beside what a check of the plan lists in full.
 func (w *work) checks() []func(context.Context, ready) (*failure, error) {
 	return []func(context.Context, ready) (*failure, error){w.checkBase, w.checkRemovals, w.checkUpgradeable, w.checkAccount, w.checkOwners}
 }
 
 // check asks everything that is to be known before the first step, in order; the first obstacle counts.
 func (w *work) check(ctx context.Context, r ready) (*failure, error) {
-	for _, of := range append(w.checks(), w.checkTaken, w.checkRights, w.checkCRDs, w.claim) {
+	for _, of := range append(w.checks(), w.checkTaken, w.checkShared, w.checkRights, w.checkCRDs, w.claim) {
 		if f, err := of(ctx, r); f != nil || err != nil {
 			return f, err
 		}
@@ -211,6 +211,16 @@ func (w *work) notYet(id string, x *cluster.Execution) (bool, *failure) {
 		return true, nil
 	}
 	return false, nil
+}
+
+// newlyChosen reports a plan of which approvers have settled obstacles since it was tried last: it is tried at once.
+func (w *work) newlyChosen(p protocol.Plan) bool {
+	now := fmt.Sprint(p.Grant.Choices)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	was := w.chosen[p.ID]
+	w.chosen[p.ID] = now
+	return was != now && len(p.Grant.Choices) > 0
 }
 
 // stillFor discards an execution of which no step was taken where the operator group names another account by now than

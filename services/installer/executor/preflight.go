@@ -90,7 +90,7 @@ func (w *work) checkAccount(ctx context.Context, r ready) (*failure, error) {
 func (w *work) question(r ready) (preflight.Question, error) {
 	q := preflight.Question{
 		Namespace: w.ns, Objects: slices.Concat(r.objects, w.secrets(r)), Targets: w.targets(), Managers: map[string]string{},
-		KubernetesVersion: w.version,
+		KubernetesVersion: w.version, Grant: r.Grant,
 	}
 	for _, b := range r.document.Bundles {
 		q.Managers[b.CSV] = w.manager(b.Package)
@@ -122,22 +122,28 @@ func (w *work) checkOwners(ctx context.Context, r ready) (*failure, error) {
 	if err != nil {
 		return nil, err
 	}
-	taken, vacant, err := preflight.Taken(ctx, w.client, q)
+	found, err := preflight.Taken(ctx, w.client, q)
 	if err != nil {
 		return stuck(ctx, err)
 	}
-	for _, o := range vacant {
+	for _, o := range found.Vacant {
 		w.vacant.Note(refIn(o))
 	}
-	if len(taken) == 0 {
+	for _, o := range found.Common {
+		w.vacant.NoteCommon(refIn(o))
+	}
+	if len(found.Taken) == 0 {
 		return nil, nil //nolint:nilnil // nothing is in the way
 	}
-	return &failure{class: classConflict, reason: reasonManager, message: spoken(taken)}, nil
+	return &failure{class: classConflict, reason: reasonManager, message: spoken(found.Taken)}, nil
 }
 
-// shared reports an object that others may have written by right: what is the cluster's, or an account that bears another
-// operator's name.
-func shared(o render.Object, live *unstructured.Unstructured) bool {
+// lastCounts reports an object that others may have written by right, and of which no form is anybody's: what is the
+// cluster's and no operator owns, such as a definition, or an account that bears another operator's name.
+func lastCounts(o render.Object, live *unstructured.Unstructured) bool {
+	if preflight.Formed(o) {
+		return false
+	}
 	if o.Namespace == "" {
 		return true
 	}
@@ -213,7 +219,9 @@ func (w *work) judgeCRDs(ctx context.Context, q preflight.Question) (*failure, e
 	}
 	var problems []string
 	for _, v := range verdicts {
-		problems = append(problems, v.Problems...)
+		if v.InTheWay() {
+			problems = append(problems, v.Problems...)
+		}
 	}
 	if len(problems) == 0 {
 		return nil, nil //nolint:nilnil // nothing is in the way
@@ -349,7 +357,7 @@ func (s *session) answerCheck(ctx context.Context, raw json.RawMessage) (any, er
 // checkAll gathers everything that check would meet one by one; of a plan that was begun, what its log says.
 func (w *work) checkAll(ctx context.Context, p protocol.Plan) (protocol.PlanCheck, error) {
 	if x := w.execution(p.ID); x != nil && x.Status.Begun {
-		return begunCheck(x), nil
+		return w.begunCheck(ctx, p, x)
 	}
 	var obstacles []protocol.Obstacle
 	note := func(f *failure) {
@@ -391,14 +399,42 @@ func (w *work) checkAll(ctx context.Context, p protocol.Plan) (protocol.PlanChec
 	}
 	defer done()
 	out, err := preflight.Check(ctx, w.client, q)
+	if err == nil {
+		out.Shared, err = w.findings(ctx, r)
+	}
 	out.Obstacles = append(obstacles, out.Obstacles...)
 	return out, err
 }
 
-func begunCheck(x *cluster.Execution) protocol.PlanCheck {
-	out := protocol.PlanCheck{Account: x.Spec.Account}
-	if s := x.Status; s.Phase == protocol.PlanBlocked || s.Phase == protocol.PlanFailed {
-		out.Obstacles = []protocol.Obstacle{{Class: s.Class, Reason: s.Reason, Message: s.Message}}
+// begunCheck says of a plan that has begun what keeps it from going on. What a person may settle came since it was looked
+// at, and is looked at as it is now.
+func (w *work) begunCheck(ctx context.Context, p protocol.Plan, x *cluster.Execution) (out protocol.PlanCheck, err error) {
+	out.Account = x.Spec.Account
+	s := x.Status
+	if s.Phase != protocol.PlanBlocked && s.Phase != protocol.PlanFailed {
+		return out, nil
 	}
-	return out
+	out.Obstacles = []protocol.Obstacle{{Class: s.Class, Reason: s.Reason, Message: s.Message}}
+	r, f := w.open(ctx, p, x)
+	if f != nil || s.Reason != reasonShared && s.Reason != reasonUnsafeCRD {
+		return out, nil
+	}
+	q, err := w.question(r)
+	if err != nil {
+		return out, err
+	}
+	q.Objects = nil
+	for _, i := range s.Taken() {
+		q.Objects = append(q.Objects, r.objects[i])
+		found, err := w.finding(ctx, r, r.objects[i])
+		if err != nil {
+			return out, err
+		}
+		if found != nil {
+			out.Shared = append(out.Shared, *found)
+		}
+	}
+	out.Obstacles = nil
+	out.CRDs, err = w.definitions(ctx, q)
+	return out, err
 }

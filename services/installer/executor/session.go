@@ -86,7 +86,9 @@ type session struct {
 	specs        *vouch.Specs
 	unsafe       map[string]string         // namespaces of plans that wait for definitions to change, by plan id
 	scoped       map[string]*cluster.Epoch // clients that write through service accounts, by user name
-	tokenAuth    string                    // the mode of cloud tokens, "" until it is known
+	shares       *shares
+	chosen       map[string]string // what was chosen of obstacles of plans when they were tried last, by plan id
+	tokenAuth    string            // the mode of cloud tokens, "" until it is known
 }
 
 // retryNote is the back-off of a plan that has no step log yet.
@@ -105,7 +107,7 @@ func newSession(e *Executor, base *cluster.Base, client *cluster.Epoch, lease *c
 		trail: watch.NewTrail(), signals: watch.NewSignals(), turns: make(chan struct{}, parallelWrites), judging: make(chan struct{}, 1),
 		seen: seen, scopes: map[string]bool{}, waiting: map[string]bool{}, retry: map[string]retryNote{}, errors: map[string]time.Time{},
 		attires: map[string]map[string]attire{}, drifts: map[string]map[protocol.ObjectRef]drifted{},
-		unsafe: map[string]string{}, awaited: map[string][]string{}, scoped: map[string]*cluster.Epoch{},
+		unsafe: map[string]string{}, awaited: map[string][]string{}, scoped: map[string]*cluster.Epoch{}, chosen: map[string]string{}, shares: newShares(),
 	}
 	s.pace, s.specs = drift.NewPace(e.cfg.Timing.Backoff), vouch.NewSpecs()
 	s.room, s.rest = desk.NewRoom(desks), rest.New(restAfter, e.contents.Forget)

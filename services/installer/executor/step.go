@@ -217,12 +217,20 @@ func (w *work) step(ctx context.Context, r ready, x *cluster.Execution, i int, r
 	if err != nil {
 		return blame(o, err)
 	}
+	part, err := w.shareIn(s, o)
+	if err != nil {
+		return blame(o, err)
+	}
+	if part != nil {
+		part.grant = r.Grant
+	}
 	news, stop := w.signals.Listen(refOf(body))
 	defer stop()
-	applied, found, f, err := w.turn(ctx, as, body, w.manager(s.bundle.Package), resumed)
+	write := writing{body: body, as: as, manager: w.manager(s.bundle.Package), part: part, resumed: resumed}
+	applied, found, f, err := w.turn(ctx, write)
 	if cluster.IsTaken(err) && w.vacant.Fill(refOf(body)) { // it came meanwhile, and is one that was there from now on
 		if f, err = w.recheck(ctx, r, o); f == nil && err == nil {
-			applied, found, f, err = w.turn(ctx, as, body, w.manager(s.bundle.Package), resumed)
+			applied, found, f, err = w.turn(ctx, write)
 		}
 	}
 	if f != nil {
@@ -244,44 +252,55 @@ func (w *work) step(ctx context.Context, r ready, x *cluster.Execution, i int, r
 	return entry, nil, nil
 }
 
+// writing is an object as its step writes it.
+type writing struct {
+	body    *unstructured.Unstructured
+	as      *cluster.Epoch // who writes
+	manager string
+	part    *share // nil where nobody else can have the object
+	resumed bool   // after a crash
+}
+
 // turn waits for the step's turn, honours the stop switch, and puts the object.
-func (w *work) turn(ctx context.Context, as *cluster.Epoch, body *unstructured.Unstructured, manager string, resumed bool) (applied *unstructured.Unstructured, found bool, f *failure, err error) {
+func (w *work) turn(ctx context.Context, o writing) (applied *unstructured.Unstructured, found bool, f *failure, err error) {
 	w.turns <- struct{}{}
 	defer func() { <-w.turns }()
 	if f := w.stopped(); f != nil {
 		return nil, false, f, nil
 	}
-	applied, found, err = w.put(ctx, as, body, manager, resumed)
+	applied, found, err = w.put(ctx, o)
 	return applied, found, nil, err
 }
 
 // put applies an object. After a crash it looks first: what already carries the step's digest is not
 // written again.
-func (w *work) put(ctx context.Context, as *cluster.Epoch, body *unstructured.Unstructured, manager string, resumed bool) (applied *unstructured.Unstructured, found bool, err error) {
-	if resumed {
+func (w *work) put(ctx context.Context, o writing) (applied *unstructured.Unstructured, found bool, err error) {
+	body := o.body
+	if o.resumed {
 		live, err := w.client.Get(ctx, body.GroupVersionKind(), body.GetNamespace(), body.GetName())
 		if err != nil {
 			return nil, false, err
 		}
 		if live != nil && sameOrigin(live.GetAnnotations(), body.GetAnnotations()) {
 			if w.cfg.Now().Sub(live.GetCreationTimestamp().Time) < lateFor {
-				err = w.adoptLate(ctx, live, manager)
+				err = w.adoptLate(ctx, live, o.manager)
 			}
 			return live, true, err
 		}
 	}
-	write, vacant := as.Apply, !resumed && w.vacant.Has(refOf(body))
-	if vacant {
-		write = as.Make
-	} else if err := w.adopt(ctx, body); err != nil {
-		return nil, false, err
-	}
-	if err := w.at("before apply"); err != nil {
-		return nil, false, err
-	}
-	applied, err = write(ctx, body, manager)
-	if err == nil && vacant {
-		err = w.adoptLate(ctx, applied, manager)
+	vacant := !o.resumed && w.vacant.Has(refOf(body))
+	switch {
+	case vacant:
+		applied, err = w.applying(func() (*unstructured.Unstructured, error) { return o.as.Make(ctx, body, o.manager) })
+		if err == nil {
+			err = w.adoptLate(ctx, applied, o.manager)
+		}
+	case o.part != nil:
+		applied, err = w.putShared(ctx, o.as, body, *o.part)
+	default:
+		if err = w.adopt(ctx, body); err == nil {
+			applied, err = w.applying(func() (*unstructured.Unstructured, error) { return o.as.Apply(ctx, body, o.manager) })
+		}
 	}
 	if err != nil {
 		return nil, false, err
@@ -390,6 +409,8 @@ func blame(o render.Object, err error) (cluster.Step, *failure, error) {
 	if f.reason == reasonNotServed {
 		f.message = "the cluster does not serve " + o.GVK.GroupVersion().String() + " " + o.GVK.Kind + "; install what brings it, and the plan goes on"
 	}
-	f.message = o.String() + ": " + f.message
+	if f.reason != reasonShared { // which names it
+		f.message = o.String() + ": " + f.message
+	}
 	return cluster.Step{}, &f, nil
 }

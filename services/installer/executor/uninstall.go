@@ -343,6 +343,11 @@ func (w *work) lastWords(ctx context.Context, r protocol.Removal, x *cluster.Exe
 			return left, err
 		}
 	}
+	if words := x.Status.Removed[0]; words.Package != "" {
+		if err := w.client.ForgetElections(ctx, w.ns, words.Package); err != nil {
+			return left, err
+		}
+	}
 	last := uninstall.Last(x.Status.Steps)
 	if err := w.hands().Delete(ctx, last); err != nil {
 		return left, err

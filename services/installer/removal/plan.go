@@ -45,6 +45,8 @@ type Input struct {
 	CRDs []string
 	// Objects name the operator as their owner, in any order.
 	Objects []Owned
+	// Common are objects that the operator has and another one holds: they stay as they are, without its name.
+	Common []Owned
 	// Before name it, too, and were there before Chandler: they stay, without that name.
 	Before      []protocol.ObjectRef
 	Definitions []Definition
@@ -80,6 +82,9 @@ func Plan(in Input) (protocol.RemovalPlan, error) {
 	}
 	own, shared := in.shared()
 	p.Stays = append(p.Stays, shared...)
+	for _, o := range slices.SortedFunc(slices.Values(in.Common), func(a, b Owned) int { return compare(a.ObjectRef, b.ObjectRef) }) {
+		p.Stays = append(p.Stays, protocol.Leftover{ObjectRef: o.ObjectRef, Reason: protocol.LeftOtherOwners, Owners: in.sharing(o)})
+	}
 	calls, programs, rest := parts(own)
 	add(&p, protocol.RemovalCustomResources, doomed)
 	add(&p, protocol.RemovalConversion, converted)
@@ -141,20 +146,26 @@ func (in Input) stays(d Definition) (reason string, owners []string) {
 func (in Input) shared() (own []protocol.ObjectRef, stay []protocol.Leftover) {
 	objects := slices.SortedFunc(slices.Values(in.Objects), func(a, b Owned) int { return compare(a.ObjectRef, b.ObjectRef) })
 	for _, o := range objects {
-		var owners []string
-		for _, other := range in.Others {
-			if slices.Contains(o.Alongside, other.String()) {
-				owners = append(owners, other.String())
-			}
-		}
+		owners := in.sharing(o)
 		if len(owners) == 0 {
 			own = append(own, o.ObjectRef)
 			continue
 		}
-		slices.Sort(owners)
 		stay = append(stay, protocol.Leftover{ObjectRef: o.ObjectRef, Reason: protocol.LeftOtherOwners, Owners: owners})
 	}
 	return own, stay
+}
+
+// sharing are the other installed operators that brought an object, too, sorted.
+func (in Input) sharing(o Owned) []string {
+	var owners []string
+	for _, other := range in.Others {
+		if slices.Contains(o.Alongside, other.String()) {
+			owners = append(owners, other.String())
+		}
+	}
+	slices.Sort(owners)
+	return owners
 }
 
 // owners are the other installed operators that own a definition: those that say so, and those of which the

@@ -95,6 +95,8 @@ func (c claim) decided() (allowed, ok bool) {
 //	   the kind is one that is shared; or it is an account that is        names itself in it
 //	   shared in the namespace
 //	7  it is another operator's                                           no
+//
+// Objects that several operators may want in different forms are decided by package shared first.
 func (c claim) allowed() bool {
 	if allowed, ok := c.decided(); ok {
 		return allowed
@@ -103,7 +105,7 @@ func (c claim) allowed() bool {
 	switch {
 	case c.holder == nil:
 		return true
-	case !render.Shared(c.gvk) || c.by == Operator{}:
+	case !render.Shared(c.gvk) || c.by == Operator{}, render.Formed(c.gvk) && c.live.GetNamespace() != "":
 		return false
 	case c.live.GetNamespace() != "":
 		return held.Namespace == c.by.Namespace
@@ -158,9 +160,20 @@ func (e *Epoch) holder(ctx context.Context, o Operator) (metav1.Object, error) {
 	return nil, nil //nolint:nilnil // absence is an answer here, not an error
 }
 
-// Heir is another installed operator that an object names as one that brought it, nil without one.
+// Heir is another installed operator that an object names as one that brought it, nil without one. One that wants the form
+// which the object has comes before others.
 func (e *Epoch) Heir(ctx context.Context, of Operator, o metav1.Object) (*unstructured.Unstructured, error) {
-	for _, name := range Alongside(o) {
+	names := Alongside(o)
+	slices.SortStableFunc(names, func(a, b string) int {
+		same := func(name string) int {
+			if wantedBy(o, name) == wantedBy(o, of.String()) {
+				return 0
+			}
+			return 1
+		}
+		return same(a) - same(b)
+	})
+	for _, name := range names {
 		namespace, csv, ok := strings.Cut(name, "/")
 		if !ok || name == of.String() {
 			continue
@@ -184,7 +197,8 @@ const annotationPlan = "chandler-fleet.io/plan"
 func (e *Epoch) HandOver(ctx context.Context, gvk schema.GroupVersionKind, o metav1.Object, from Operator, to metav1.Object) error {
 	annotations := map[string]any{}
 	for key, value := range o.GetAnnotations() {
-		if strings.HasPrefix(key, render.AnnotationInstalledAlongside) && value == from.String() {
+		brought := strings.HasPrefix(key, render.AnnotationInstalledAlongside) && value == from.String()
+		if brought || strings.HasPrefix(key, annotationWants) && strings.HasSuffix(value, " "+from.String()) {
 			annotations[key] = nil
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/render"
 )
 
 const (
@@ -112,7 +113,7 @@ func letGo(o metav1.Object) map[string]any {
 }
 
 // ownWords begin the labels and annotations that say whose an object is and how it was installed.
-var ownWords = []string{ownPrefix, "olm.", "operators.coreos.com/"}
+var ownWords = []string{ownPrefix, "olm.", componentPrefix, render.AnnotationInstalledAlongside}
 
 func without(words map[string]string) map[string]any {
 	out := map[string]any{}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/crd"
@@ -72,7 +73,15 @@ func judge(ctx context.Context, c *cluster.Epoch, q Question, o render.Object, b
 		return protocol.CRDVerdict{}, err
 	}
 	more, err := objects(ctx, c, j, budget)
-	return j.Verdict(more), err
+	if err != nil {
+		return protocol.CRDVerdict{}, err
+	}
+	v := j.Verdict(more)
+	name := protocol.ObjectRef{Kind: gvkCRD.Kind, Name: v.CRD}.ChoiceName()
+	if c := q.Grant.Chosen(name, v.Finding); c != nil && c.Choice == events.ChoiceOverride {
+		v.OverriddenBy = c.By
+	}
+	return v, nil
 }
 
 // owners are the operators that say in the definition that they brought it (R-CSV-22), and that are still there: who is

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,51 +15,103 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
 )
 
-// Taken says of each object of the plan that belongs to somebody else in the cluster whose it is, in the plan's order, and
-// which ones are not there at all. What nobody else can have, since its name is made for its operator, is not asked for; of
-// definitions there can be several owners, and what they may do is said by Definitions.
-func Taken(ctx context.Context, c *cluster.Epoch, q Question) (taken []string, vacant []render.Object, err error) {
+// Owners are what the objects of a plan are in the cluster, in the plan's order.
+type Owners struct {
+	Taken  []string        // of those that belong to somebody else and are not to be had, whose they are
+	Vacant []render.Object // not there at all
+	Common []render.Object // other operators have them: package shared decides
+}
+
+// state is what one object is.
+type state int
+
+const (
+	free state = iota // it may be written
+	vacant
+	common
+)
+
+// Taken says whose the objects of a plan are. What nobody else can have, since its name is made for its operator, is not
+// asked for; of definitions there can be several owners, and what they may do is said by Definitions.
+func Taken(ctx context.Context, c *cluster.Epoch, q Question) (Owners, error) {
 	objects := slices.DeleteFunc(slices.Clone(q.Objects), own)
-	taken, failed, there := make([]string, len(objects)), make([]error, len(objects)), make([]bool, len(objects))
+	taken, failed, states := make([]string, len(objects)), make([]error, len(objects)), make([]state, len(objects))
 	turns := make(chan struct{}, parallelReads)
 	var running sync.WaitGroup
 	for n, o := range objects {
 		running.Go(func() {
 			turns <- struct{}{}
 			defer func() { <-turns }()
-			taken[n], there[n], failed[n] = takenBy(ctx, c, q, o)
+			taken[n], states[n], failed[n] = takenBy(ctx, c, q, o)
 		})
 	}
 	running.Wait()
 	// All of them are asked, whatever one answers: trouble with each of them is then met once, not one a try.
 	if err := errors.Join(failed...); err != nil {
-		return nil, nil, err
+		return Owners{}, err
 	}
+	var out Owners
 	for n, o := range objects {
-		if !there[n] {
-			vacant = append(vacant, o)
+		switch {
+		case states[n] == vacant:
+			out.Vacant = append(out.Vacant, o)
+		case states[n] == common:
+			out.Common = append(out.Common, o)
+		case taken[n] != "":
+			out.Taken = append(out.Taken, taken[n])
 		}
 	}
-	return slices.DeleteFunc(taken, func(s string) bool { return s == "" }), vacant, nil
+	return out, nil
 }
 
 // parallelReads is how many objects are asked for at a time.
 const parallelReads = 8
 
 // takenBy says whose an object is that somebody else has, "" where it may be written.
-func takenBy(ctx context.Context, c *cluster.Epoch, q Question, o render.Object) (who string, there bool, err error) {
+func takenBy(ctx context.Context, c *cluster.Epoch, q Question, o render.Object) (who string, is state, err error) {
 	live, err := metadata(ctx, c, o)
 	if err != nil {
-		return "", false, err
+		return "", free, err
 	}
-	if live == nil || live.Labels[cluster.LabelManaged] != "true" {
-		return "", live != nil, nil // what the API server says of it when it is applied names the other manager
+	switch {
+	case live == nil:
+		return "", vacant, nil
+	case live.Labels[cluster.LabelManaged] != "true":
+		return "", free, nil // what the API server says of it when it is applied names the other manager
+	case Formed(o) && cluster.OwnerOf(live) != cluster.Operator{}:
+		if q.alone(live) {
+			return "", free, nil
+		}
+		return "", common, nil
 	}
 	err = c.MayTake(ctx, live, &unstructured.Unstructured{Object: o.Body}, q.Managers[o.Resolving])
 	if apierrors.IsConflict(err) {
-		return err.Error(), true, nil
+		return err.Error(), free, nil
 	}
-	return "", true, err
+	return "", free, err
+}
+
+// alone reports an object that only operators have which the plan brings or replaces.
+func (q Question) alone(live *metav1.PartialObjectMetadata) bool {
+	ours := func(o cluster.Operator) bool {
+		return slices.ContainsFunc(q.Leaving, func(name string) bool { return cluster.Operator{Namespace: q.Namespace, Name: name}.Label() == o })
+	}
+	if !ours(cluster.OwnerOf(live)) {
+		return false
+	}
+	for _, name := range cluster.Alongside(live) {
+		namespace, csv, _ := strings.Cut(name, "/")
+		if !ours(cluster.Operator{Namespace: namespace, Name: csv}.Label()) {
+			return false
+		}
+	}
+	return true
+}
+
+// Formed reports an object that operators can share and of which the form matters: an object of the bundle, by the name that it
+// has there.
+func Formed(o render.Object) bool {
+	return render.Formed(o.GVK) && !own(o)
 }
 
 // own reports an object whose name is made for its operator, and a definition.

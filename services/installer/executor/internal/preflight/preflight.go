@@ -27,6 +27,8 @@ type Question struct {
 	Managers map[string]string
 	// Vacant reports a definition that is not in the cluster, as far as is known: it is not asked for. nil knows of none.
 	Vacant func(o render.Object) bool
+	// Grant is the plan's, with what approvers chose of obstacles.
+	Grant protocol.Grant
 	// KubernetesVersion is that of the cluster.
 	KubernetesVersion string
 }

@@ -8,13 +8,11 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chandler-fleet/chandler/libs/protocol"
-	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
 	"github.com/chandler-fleet/chandler/services/installer/removal"
 )
@@ -124,15 +122,15 @@ func (h Hands) Empty(ctx context.Context, definitions []cluster.Step) (Waiting, 
 // another installed operator brought, too, is that one's from then on.
 func (h Hands) Sweep(ctx context.Context, q Question) (Waiting, error) {
 	var left Waiting
-	objects, err := owned(ctx, h.Client, q)
-	if err != nil {
-		return left, err
-	}
 	own := cluster.Operator{Namespace: q.Namespace, Name: q.CSV}
-	if q.Named {
+	if q.Named { // first: what another operator that goes hands over until then is found below, and after that nothing is handed over
 		if err := h.forgo(ctx, q, own); err != nil {
 			return left, err
 		}
+	}
+	objects, err := owned(ctx, h.Client, q)
+	if err != nil {
+		return left, err
 	}
 	for i := range objects {
 		r, meta := objects[i].ref, objects[i].meta
@@ -168,24 +166,23 @@ func (h Hands) leave(ctx context.Context, own cluster.Operator, o object) (bool,
 	return true, h.At("handed over")
 }
 
-// forgo takes the operator's name off shared objects that are others' by now.
+// forgo takes the operator's name off shared objects that are others'.
 func (h Hands) forgo(ctx context.Context, q Question, own cluster.Operator) error {
-	for _, gvk := range q.Kinds {
-		if !render.Shared(gvk) {
-			continue
-		}
-		list, err := metadata(ctx, h.Client, cluster.Resource(gvk), metav1.ListOptions{LabelSelector: selectManaged})
-		if err != nil {
+	packageName := ""
+	o, err := h.Client.Get(ctx, cluster.GVKInstalledOperator, q.Namespace, q.CSV)
+	if err != nil {
+		return err
+	}
+	if o != nil {
+		packageName = o.GetAnnotations()[cluster.AnnotationPackage]
+	}
+	objects, err := joined(ctx, h.Client, q, packageName)
+	if err != nil {
+		return err
+	}
+	for _, o := range objects {
+		if err := h.Client.HandOver(ctx, o.gvk(), o.meta, own, nil); err != nil {
 			return err
-		}
-		for i := range list.Items {
-			o := &list.Items[i]
-			if !slices.Contains(cluster.Alongside(o), own.String()) || cluster.OwnerOf(o) == own.Label() || o.DeletionTimestamp != nil {
-				continue
-			}
-			if err := h.Client.HandOver(ctx, gvk, o, own, nil); err != nil {
-				return err
-			}
 		}
 	}
 	return nil

@@ -17,6 +17,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/certs"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/mirror"
 	"github.com/chandler-fleet/chandler/services/installer/removal"
 )
 
@@ -83,6 +84,13 @@ func Look(ctx context.Context, c *cluster.Epoch, q Question) (Found, error) {
 		in.Objects = append(in.Objects, removal.Owned{ObjectRef: o.ref, Alongside: cluster.Alongside(o.meta)})
 		f.UIDs[o.ref] = string(o.meta.UID)
 	}
+	common, err := joined(ctx, c, q, packageName)
+	if err != nil {
+		return f, err
+	}
+	for _, o := range common {
+		in.Common = append(in.Common, removal.Owned{ObjectRef: o.ref, Alongside: cluster.Alongside(o.meta)})
+	}
 	if in.Definitions, err = definitions(ctx, c, search{in, packageName, q.Count}, f.UIDs); err != nil {
 		return f, err
 	}
@@ -145,6 +153,43 @@ func owned(ctx context.Context, c *cluster.Epoch, q Question) ([]object, error) 
 		}
 	}
 	return out, nil
+}
+
+// parallelLists is how many kinds are listed at a time.
+const parallelLists = 8
+
+// joined are the objects that an operator has and another one holds. They bear the label of its component; where the
+// package is not known, since somebody deleted the InstalledOperator, all that Chandler wrote is looked at.
+func joined(ctx context.Context, c *cluster.Epoch, q Question, packageName string) ([]object, error) {
+	selector := selectManaged
+	if packageName != "" {
+		selector += "," + mirror.ComponentLabel(packageName, q.Namespace)
+	}
+	own := cluster.Operator{Namespace: q.Namespace, Name: q.CSV}
+	found, failed := make([][]object, len(q.Kinds)), make([]error, len(q.Kinds))
+	turns := make(chan struct{}, parallelLists)
+	var running sync.WaitGroup
+	for n, gvk := range q.Kinds {
+		if !render.Shared(gvk) {
+			continue
+		}
+		running.Go(func() {
+			turns <- struct{}{}
+			defer func() { <-turns }()
+			list, err := metadata(ctx, c, cluster.Resource(gvk), metav1.ListOptions{LabelSelector: selector})
+			if failed[n] = err; err != nil {
+				return
+			}
+			for i := range list.Items {
+				o := &list.Items[i].ObjectMeta
+				if slices.Contains(cluster.Alongside(o), own.String()) && cluster.OwnerOf(o) != own.Label() && o.DeletionTimestamp == nil {
+					found[n] = append(found[n], object{refOf(gvk, o), o})
+				}
+			}
+		})
+	}
+	running.Wait()
+	return slices.Concat(found...), errors.Join(failed...)
 }
 
 // metadata lists metadata of all namespaces; an API that is not served has none.
