@@ -37,6 +37,9 @@ plan's; --override-crd has a custom resource definition changed although that hu
   chandler approve east-1/ports/install-7x2kq --override-crd gauges.sea.example.com --reason 'no gauge is used any more'`,
 		Args: needs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := say.check(); err != nil {
+				return err
+			}
 			return a.approve(cmd.Context(), s, args[0], digest, valid, say)
 		},
 	}

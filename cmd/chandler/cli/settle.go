@@ -2,13 +2,13 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/chandler-fleet/chandler/cmd/chandler/author"
 	"github.com/chandler-fleet/chandler/cmd/chandler/client"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
@@ -41,21 +41,38 @@ func (s settling) String() string {
 	return strings.Join(out, ", ")
 }
 
+// check refuses flags that say nothing together.
+func (s settling) check() error {
+	switch {
+	case s.empty() && s.reason != "":
+		return usagef("--reason goes with --keep, --take or --override-crd")
+	case len(s.crds) > 0 && strings.TrimSpace(s.reason) == "":
+		return usagef("--override-crd wants a --reason")
+	}
+	for _, o := range s.keep {
+		if slices.Contains(s.take, o) {
+			return usagef("%s is given with --keep and with --take", o)
+		}
+	}
+	return nil
+}
+
+func (s settling) empty() bool { return len(s.keep)+len(s.take)+len(s.crds) == 0 }
+
 // choices asks the cluster what is in the way of a plan, and names with each choice exactly that.
 func (s settling) choices(ctx context.Context, c *client.Client, p model.InstallPlan) ([]model.SettleObstacle, error) {
-	if len(s.keep)+len(s.take)+len(s.crds) == 0 {
-		if s.reason != "" {
-			return nil, errors.New("--reason goes with --keep, --take or --override-crd")
-		}
+	if s.empty() {
 		return nil, nil
-	}
-	if len(s.crds) > 0 && s.reason == "" {
-		return nil, errors.New("--override-crd wants a --reason")
 	}
 	check, err := c.CheckPlan(ctx, p.ID)
 	if err != nil {
 		return nil, err
 	}
+	return s.of(check, p)
+}
+
+// of makes the choices of what a check says.
+func (s settling) of(check model.PlanCheck, p model.InstallPlan) ([]model.SettleObstacle, error) {
 	var out []model.SettleObstacle
 	for _, l := range []struct {
 		choice string
@@ -88,7 +105,7 @@ func sharedFinding(check model.PlanCheck, p model.InstallPlan, object string) (s
 	for _, o := range check.Shared {
 		names = append(names, o.Object)
 	}
-	return "", fmt.Errorf("%s is no object of install plan %s that other operators have in another form; such are: %s", object, p.Name, or(strings.Join(names, ", "), "none"))
+	return "", refusedf("%s is no object of install plan %s that other operators have in another form; such are: %s", object, p.Name, or(strings.Join(names, ", "), "none"))
 }
 
 func crdFinding(check model.PlanCheck, p model.InstallPlan, name string) (string, error) {
@@ -98,10 +115,15 @@ func crdFinding(check model.PlanCheck, p model.InstallPlan, name string) (string
 		case v.CRD == name && v.Finding != "":
 			return v.Finding, nil
 		case v.CRD == name && !v.Safe:
-			return "", fmt.Errorf("nobody can override the change of %s: %s", name, strings.Join(v.Problems, "; "))
+			return "", refusedf("nobody can override the change of %s: %s", name, strings.Join(v.Problems, "; "))
 		case v.Finding != "":
 			names = append(names, v.CRD)
 		}
 	}
-	return "", fmt.Errorf("the change of %s by install plan %s is in the way of nothing; to be overridden are: %s", name, p.Name, or(strings.Join(names, ", "), "none"))
+	return "", refusedf("the change of %s by install plan %s is in the way of nothing; to be overridden are: %s", name, p.Name, or(strings.Join(names, ", "), "none"))
+}
+
+// refusedf is an error of what the present state forbids.
+func refusedf(format string, args ...any) error {
+	return &author.ExitError{Code: exitRefused, Err: fmt.Errorf(format, args...)}
 }

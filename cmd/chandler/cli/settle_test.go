@@ -39,8 +39,8 @@ func TestSettling(t *testing.T) {
 		t.Errorf("got %v, %v", got, err)
 	}
 	for says, s := range map[string]settling{
-		"such are: ClusterRole/metrics-reader":          {take: []string{"ClusterRole/other"}},
-		"nobody can override the change of buoys":       {crds: []string{"buoys.sea.test"}},
+		"such are: ClusterRole/metrics-reader":           {take: []string{"ClusterRole/other"}},
+		"nobody can override the change of buoys":        {crds: []string{"buoys.sea.test"}},
 		"in the way of nothing; to be overridden are: g": {crds: []string{"tides.sea.test"}},
 	} {
 		if _, err := s.of(settled(), p); err == nil || !strings.Contains(err.Error(), says) {

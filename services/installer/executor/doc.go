@@ -55,6 +55,14 @@
 // nothing of it is taken over: where somebody made it meanwhile, it is met as if it had been there, so that one question is
 // enough for an object, and none for a definition that the watch of all of them does not show.
 //
+// # Objects of several operators
+//
+// Operators may bring an object under one name (package shared, ADR 0021). Equal ones have several owners; of different
+// ones a person says before the first step which form holds, and that is noted in ConfigMap chandler-shared before the object
+// is written. Its holder applies the whole, others no more than the note that they have it; each under its own manager. An
+// object that came between the look and the step may ask a person of a plan that has begun. What an approver says of a
+// definition whose change hurts goes the same way.
+//
 // # What decides a phase
 //
 // Each look observes an operator anew (package csv has the table). What it requires is asked of the cluster as it is:

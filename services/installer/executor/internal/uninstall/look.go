@@ -155,9 +155,6 @@ func owned(ctx context.Context, c *cluster.Epoch, q Question) ([]object, error) 
 	return out, nil
 }
 
-// parallelLists is how many kinds are listed at a time.
-const parallelLists = 8
-
 // joined are the objects that an operator has and another one holds. They bear the label of its component; where the
 // package is not known, since somebody deleted the InstalledOperator, all that Chandler wrote is looked at.
 func joined(ctx context.Context, c *cluster.Epoch, q Question, packageName string) ([]object, error) {
