@@ -405,9 +405,10 @@ func TestLanesClaimThatCannotBeGivenBackExpires(t *testing.T) {
 	l := e.lanes()
 	l.Claim = 300 * time.Millisecond
 	long, release, taken := make(chan struct{}), make(chan struct{}), make(chan struct{}, 100)
+	begun := sync.OnceFunc(func() { close(long) }) // a machine that stands still for longer than the claim begins it again
 	e.work(l, 2, func(ctx context.Context, s bus.Scope) error {
 		if s.Namespace == "long" {
-			close(long)
+			begun()
 			select {
 			case <-release:
 			case <-ctx.Done():

@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -118,6 +119,28 @@ func TestGlobalGroup(t *testing.T) {
 	// What is refused leaves nothing behind.
 	if r := b.do("POST", "/api/v1/clusters/spoke/namespaces/openshift-operators/subscriptions", model.CreateSubscription{Name: "tide", SubscriptionSpec: model.SubscriptionSpec{Package: "tide", Catalog: "fleet"}}); r.status != 409 {
 		t.Errorf("a second one of its name: %d", r.status)
+	}
+}
+
+// TestGlobalGroupIsForeseen: a dry run of a lone subscription in a global namespace supposes the group that comes with
+// it, and applied by its id makes both, with the configuration that was announced.
+func TestGlobalGroupIsForeseen(t *testing.T) {
+	t.Parallel()
+	b, o := setupOracle(t)
+	b.cluster("spoke")
+	b.catalog("fleet")
+	in := subscribe("tidegauge", "tidegauge")
+	in.Config = json.RawMessage(`{"env": [{"name": "A", "value": "b"}]}`)
+	p := must[model.Preview](b, 200, b.do("POST", "/api/v1/clusters/spoke/namespaces/openshift-operators/subscriptions?dryRun=true", in))
+	if list := o.last().Hypotheses; len(list) != 2 || list[0].Subject != "spoke/openshift-operators/global-operators" || !p.Applicable {
+		t.Fatalf("supposed %+v, applicable %v", list, p.Applicable)
+	}
+	done := must[model.PreviewApplied](b, 200, b.do("POST", previews+"/"+p.ID+"/apply", nil))
+	if len(done.Writes) != 2 {
+		t.Errorf("applied %+v", done)
+	}
+	if n := b.count(`select count(*) from gateway.bodies where kind = 'subscription-config'`); n != 1 {
+		t.Errorf("%d configurations are kept, want the announced one", n)
 	}
 }
 
