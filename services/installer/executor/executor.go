@@ -53,7 +53,8 @@ type Timing struct {
 	Reread  time.Duration // how often PLANS are read again; default 30 s
 	Resync  time.Duration // how often a scope is looked at although no watch tells of a change; default 5 min
 	Grace   time.Duration // how long a transient failure lasts before it is reported; default 5 s
-	Backoff time.Duration // first wait after a transient failure, doubled up to a minute; default 1 s
+	Backoff time.Duration // first wait after a transient failure, doubled up to Longest; default 1 s
+	Longest time.Duration // longest such wait; default 1 min, and 30 s between two tries to reach the cluster
 	Pause   time.Duration // how soon what waits, or failed, and has no back-off of its own is looked at again if no hint comes; default 5 s
 	Refused time.Duration // how long it is believed that an account lacks rights, of which nobody tells; default 20 s
 }
@@ -71,6 +72,7 @@ func (t Timing) withDefaults() Timing {
 	def(&t.Resync, 5*time.Minute)
 	def(&t.Grace, 5*time.Second)
 	def(&t.Backoff, time.Second)
+	def(&t.Longest, time.Minute)
 	def(&t.Pause, 5*time.Second)
 	def(&t.Refused, 20*time.Second)
 	return t
@@ -157,7 +159,7 @@ func (e *Executor) Run(ctx context.Context) error {
 		}
 		pause(ctx, wait)
 		if err != nil {
-			wait = min(2*wait, reconnectMax)
+			wait = min(2*wait, reconnectMax, e.cfg.Timing.Longest)
 		}
 	}
 	return nil
@@ -316,7 +318,7 @@ func guard(ctx context.Context, log *slog.Logger, where string, do func() error)
 
 // backoff is the wait after the n-th failure in a row.
 func (s *session) backoff(n int) time.Duration {
-	const longest = time.Minute
+	longest := s.cfg.Timing.Longest
 	d := s.cfg.Timing.Backoff
 	for range n - 1 {
 		if d *= 2; d >= longest {
@@ -334,6 +336,6 @@ func (e *Executor) keep(ctx context.Context, where string, run func(context.Cont
 			return
 		}
 		pause(ctx, wait)
-		wait = min(2*wait, reconnectMax)
+		wait = min(2*wait, reconnectMax, e.cfg.Timing.Longest)
 	}
 }

@@ -109,7 +109,7 @@ func newSession(e *Executor, base *cluster.Base, client *cluster.Epoch, lease *c
 		attires: map[string]map[string]attire{}, drifts: map[string]map[protocol.ObjectRef]drifted{},
 		unsafe: map[string]string{}, awaited: map[string][]string{}, scoped: map[string]*cluster.Epoch{}, chosen: map[string]string{}, shares: newShares(),
 	}
-	s.pace, s.specs = drift.NewPace(e.cfg.Timing.Backoff), vouch.NewSpecs()
+	s.pace, s.specs = drift.NewPace(e.cfg.Timing.Backoff, e.cfg.Timing.Longest), vouch.NewSpecs()
 	s.room, s.rest = desk.NewRoom(desks), rest.New(restAfter, e.contents.Forget)
 	s.operators = uninstall.NewOperators()
 	s.unready, s.hooks = unready.New(client, e.cfg.Now, e.cfg.Timing.Grace), webhooks.New(client, e.cfg.Now)

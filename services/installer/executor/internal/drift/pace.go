@@ -13,11 +13,9 @@ const (
 	Patience = 3
 	// window is how long a correction counts.
 	window = 10 * time.Minute
-	// first and the longest waits, after corrections that were undone and after tries that failed. NewPace is told the first one
-	// of these.
+	// first and longestContested are the waits after corrections that were undone. NewPace is told those after tries that failed.
 	first            = time.Second
 	longestContested = 5 * time.Minute
-	longestFailed    = time.Minute
 	// maxTold bounds the text of one Item.
 	maxTold = 512
 )
@@ -33,6 +31,7 @@ type Item struct {
 // Its methods may be called side by side.
 type Pace struct {
 	failing time.Duration // the first wait after a try that failed
+	longest time.Duration // and the longest
 	mu      sync.Mutex
 	entries map[Item]entry
 }
@@ -46,8 +45,10 @@ type entry struct {
 	after  time.Time // nothing is tried before
 }
 
-// NewPace returns one that remembers nothing, with the first wait after a try that failed.
-func NewPace(failing time.Duration) *Pace { return &Pace{failing: failing, entries: map[Item]entry{}} }
+// NewPace returns one that remembers nothing, with the first and the longest wait after a try that failed.
+func NewPace(failing, longest time.Duration) *Pace {
+	return &Pace{failing: failing, longest: longest, entries: map[Item]entry{}}
+}
 
 // Wait is how long an item is still to be left alone; zero where it may be tried.
 func (p *Pace) Wait(i Item, now time.Time) time.Duration {
@@ -68,7 +69,7 @@ func (p *Pace) Failed(i Item, text string, now time.Time) time.Duration {
 		return wait
 	}
 	e.count++
-	wait := double(e.count, p.failing, longestFailed)
+	wait := double(e.count, p.failing, p.longest)
 	e.text, e.last, e.after = cut(text), now, now.Add(wait)
 	p.entries[i] = e
 	return wait

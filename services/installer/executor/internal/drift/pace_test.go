@@ -20,7 +20,7 @@ var (
 // corrections become rare, and that is told.
 func TestContested(t *testing.T) {
 	t.Parallel()
-	p, now, corrections := drift.NewPace(time.Second), start, 0
+	p, now, corrections := drift.NewPace(time.Second, time.Minute), start, 0
 	for now.Sub(start) < time.Hour { // somebody changes it back each second
 		if p.Wait(item, now) == 0 {
 			corrections++
@@ -53,7 +53,7 @@ func TestContested(t *testing.T) {
 // it succeeds or its operator is gone.
 func TestFailedTries(t *testing.T) {
 	t.Parallel()
-	p := drift.NewPace(time.Second)
+	p := drift.NewPace(time.Second, time.Minute)
 	if wait := p.Failed(item, "quota", start); wait != time.Second || p.Wait(item, start) != wait {
 		t.Errorf("it waits %s", wait)
 	}
