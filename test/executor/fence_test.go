@@ -74,7 +74,7 @@ func TestPausedHolderIsRefused(t *testing.T) {
 	b := newBed(t)
 	one := operator{name: "tide", version: "1.0.0", group: "tide.sea.test"}
 	p := b.plan("ops", "tide", planned{content: one.content(t)})
-	paused := b.process(t, childConfig{Holder: "paused", HoldAt: 4})
+	paused := b.process(t, childConfig{Holder: "paused", HoldAt: 2})
 	b.want("ops", p)
 	where := paused.line(t, "holding")
 	must(t, paused.cmd.Process.Signal(syscall.SIGSTOP))
