@@ -10,6 +10,7 @@ import (
 	"github.com/chandler-fleet/chandler/cmd/chandler/author"
 	"github.com/chandler-fleet/chandler/cmd/chandler/client"
 	"github.com/chandler-fleet/chandler/cmd/chandler/sources"
+	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -24,7 +25,7 @@ func (a *app) catalogs() resource {
 		if display == nil {
 			display = &model.CatalogDisplay{}
 		}
-		return item{name: "catalog/" + catalogRef(c).String(), value: c, subject: catalogRef(c).String(), describe: func(p *page) { p.catalog(c) }, cells: []any{
+		return item{name: "catalog/" + catalogRef(c).String(), value: c, subject: catalogRef(c).String(), stream: events.KindCatalog, describe: func(p *page) { p.catalog(c) }, cells: []any{
 			catalogRef(c).String(), or(display.Name, none), string(c.Source.Type), or(display.Publisher, none), catalogState(c), c.Packages, c.Bundles,
 			a.age(c.AddedAt), c.Priority, short(c.Revision), or(c.Reason, none), sourceText(c.Source),
 		}}

@@ -70,7 +70,7 @@ func (a *app) describe(ctx context.Context, s scope, args []string) error {
 			return err
 		}
 		if it.subject != "" { // a package has no events of its own
-			if err := a.describeEvents(ctx, c, p, it.subject); err != nil {
+			if err := a.describeEvents(ctx, c, p, it); err != nil {
 				return err
 			}
 		}
@@ -81,17 +81,18 @@ func (a *app) describe(ctx context.Context, s scope, args []string) error {
 	return nil
 }
 
-func (a *app) describeEvents(ctx context.Context, c *client.Client, p *page, subject string) error {
-	events, err := allEvents(ctx, c, client.EventSelection{Subject: subject}, 0)
-	if err != nil || len(events) == 0 {
+func (a *app) describeEvents(ctx context.Context, c *client.Client, p *page, it item) error {
+	list, err := allEvents(ctx, c, client.EventSelection{Subject: it.subject}, 0)
+	list = slices.DeleteFunc(list, func(e model.Event) bool { return !strings.HasPrefix(e.Stream, string(it.stream)+":") })
+	if err != nil || len(list) == 0 {
 		return err
 	}
 	p.section("Events")
-	if n := len(events) - describedEvents; n > 0 {
-		p.row(fmt.Sprintf("(%d older ones: chandler events --subject %s)", n, subject))
-		events = events[n:]
+	if n := len(list) - describedEvents; n > 0 {
+		p.row(fmt.Sprintf("(%d older ones: chandler events --subject %s)", n, it.subject))
+		list = list[n:]
 	}
-	for _, e := range events {
+	for _, e := range list {
 		p.row(p.age(e.Time), e.Type, story.Sentence(e))
 	}
 	return nil

@@ -9,11 +9,12 @@ import (
 	"strings"
 
 	"github.com/chandler-fleet/chandler/cmd/chandler/client"
+	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
 func (a *app) showCluster(c model.Cluster) item {
-	return item{name: "cluster/" + c.Name, value: c, subject: c.Name, describe: func(p *page) { p.cluster(c) }, cells: []any{
+	return item{name: "cluster/" + c.Name, value: c, subject: c.Name, stream: events.KindCluster, describe: func(p *page) { p.cluster(c) }, cells: []any{
 		c.Name, c.State, or(c.KubernetesVersion, none), a.age(c.RegisteredAt), or(c.Reason, none), labels(c.Labels),
 	}}
 }
@@ -57,7 +58,7 @@ func named(ctx context.Context, c *client.Client, kind string, r client.Ref) (cl
 func (a *app) operatorGroups() resource {
 	key := func(g model.OperatorGroup) string { return g.Cluster + "/" + g.Namespace + "/" + g.Name }
 	show := func(g model.OperatorGroup) item {
-		return item{name: "operatorgroup/" + key(g), value: g, subject: key(g), describe: func(p *page) { p.operatorGroup(g) }, cells: []any{
+		return item{name: "operatorgroup/" + key(g), value: g, subject: key(g), stream: events.KindOperatorGroup, describe: func(p *page) { p.operatorGroup(g) }, cells: []any{
 			g.Cluster, g.Namespace, g.Name, targetNamespaces(g, ","), a.age(g.CreatedAt), or(g.Spec.ServiceAccountName, none),
 		}}
 	}
@@ -88,7 +89,7 @@ func (a *app) subscriptions() resource {
 		if s.Status.InstallPlan != nil {
 			plan = s.Status.InstallPlan.Name
 		}
-		return item{name: "subscription/" + key(s), value: s, subject: key(s), describe: func(p *page) { p.subscription(s) }, cells: []any{
+		return item{name: "subscription/" + key(s), value: s, subject: key(s), stream: events.KindSubscription, describe: func(p *page) { p.subscription(s) }, cells: []any{
 			s.Cluster, s.Namespace, s.Name, s.Spec.Package, or(s.Spec.Channel, none), or(s.Status.InstalledCSV, none), or(s.Status.Phase, none),
 			or(s.ShownState(), none), a.age(s.CreatedAt), s.Spec.Catalog, or(s.Spec.Approval, "Automatic"), or(s.Status.CurrentCSV, none), plan,
 		}}
@@ -146,7 +147,7 @@ func (a *app) installPlans() resource {
 		if p.Failure != nil {
 			reason = p.Failure.Reason
 		}
-		return item{name: "installplan/" + key(p), value: p, subject: key(p), describe: func(d *page) { d.installPlan(p) }, cells: []any{
+		return item{name: "installplan/" + key(p), value: p, subject: key(p), stream: events.KindInstallPlan, describe: func(d *page) { d.installPlan(p) }, cells: []any{
 			p.Cluster, p.Namespace, p.Name, or(strings.Join(csvs, ","), none), approvalText(p), p.Phase, or(waitText(p), none), a.age(p.ProposedAt),
 			strconv.Itoa(p.Steps), reason, short(p.Digest), p.ID,
 		}}
@@ -202,7 +203,7 @@ func notFound(kind string, r client.Ref) error {
 func (a *app) operators() resource {
 	key := func(o model.Operator) string { return o.Cluster + "/" + o.Namespace + "/" + o.Name }
 	show := func(o model.Operator) item {
-		return item{name: "operator/" + key(o), value: o, subject: key(o), describe: func(p *page) { p.operator(o) }, cells: []any{
+		return item{name: "operator/" + key(o), value: o, subject: key(o), stream: events.KindCSV, describe: func(p *page) { p.operator(o) }, cells: []any{
 			o.Cluster, o.Namespace, o.Name, o.Package, o.Version, o.Phase, a.age(o.InstalledAt), or(o.Reason, none), or(o.Message, none),
 		}}
 	}

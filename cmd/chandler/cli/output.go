@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/chandler-fleet/chandler/cmd/chandler/olm"
+	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -71,8 +72,9 @@ type item struct {
 	cells []any  // one for each column
 	// describe writes it for people to read.
 	describe func(p *page)
-	// subject is the subject of its events.
+	// subject is the subject of its events, and stream the kind of their streams: a cluster and a catalog may have one name.
 	subject string
+	stream  events.Kind
 }
 
 // write writes items in the chosen format. A single thing that was asked for by name stands alone in

@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"github.com/chandler-fleet/chandler/cmd/chandler/client"
+	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
 func (a *app) approvalPolicies() resource {
 	show := func(p model.ApprovalPolicy) item {
-		return item{name: "approvalpolicy/" + p.Name, value: p, subject: "approval/" + p.Name, describe: func(d *page) { d.approvalPolicy(p) }, cells: []any{
+		return item{name: "approvalpolicy/" + p.Name, value: p, subject: "approval/" + p.Name, stream: events.KindPolicy, describe: func(d *page) { d.approvalPolicy(p) }, cells: []any{
 			p.Name, or(selectorText(p.Spec.Selector), "<all>"), or(versionsText(p.Spec.Versions), none), or(rulesText(p.Spec.Rules), none),
 			len(p.Spec.Windows), max(1, p.Spec.Approvers), a.age(p.CreatedAt), p.Spec.PermissionGrowth,
 		}}

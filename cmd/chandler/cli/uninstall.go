@@ -10,6 +10,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/cmd/chandler/client"
 	"github.com/chandler-fleet/chandler/cmd/chandler/story"
+	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/whatif"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
@@ -294,7 +295,7 @@ func (a *app) leftovers() resource {
 			left[i] = objectText(o.Object) + " (" + o.Reason + ")"
 		}
 		key := l.Cluster + "/" + l.Namespace + "/" + l.Name
-		return item{name: "leftover/" + key, value: l, subject: key, describe: func(p *page) { p.leftovers(l) }, cells: []any{
+		return item{name: "leftover/" + key, value: l, subject: key, stream: events.KindCSV, describe: func(p *page) { p.leftovers(l) }, cells: []any{
 			l.Cluster, l.Namespace, l.Name, l.Package, a.age(l.RemovedAt), len(l.Objects), or(strings.Join(left, ", "), none),
 		}}
 	}

@@ -45,6 +45,10 @@ func TestWhatIsShownCanBeChosen(t *testing.T) {
 	b.fact(events.Resolver, events.KindInstallPlan, free, "spoke/ops/install-bbbbb", proposed(free, "install-bbbbb", "tidegauge.v1.2.0", "nobody"))
 	b.fact(events.Resolver, events.KindSubscription, "spoke/ops/planned", "spoke/ops/planned", events.ResolutionSucceeded{Outcome: "Planned", CSV: "tidegauge.v1.1.0", Plan: plan})
 	b.fact(events.Installer, events.KindInstallPlan, plan, "spoke/ops/install-aaaaa", events.InstallPlanBlocked{Class: "Transient", Reason: "Waiting"})
+	past := uuid.NewString()
+	b.fact(events.Resolver, events.KindInstallPlan, past, "spoke/ops/install-ccccc", proposed(past, "install-ccccc", "tidegauge.v1.0.0", "nobody"))
+	b.fact(events.Installer, events.KindInstallPlan, past, "spoke/ops/install-ccccc", events.InstallPlanBlocked{Class: "Transient", Reason: "Waiting"})
+	b.fact(events.Resolver, events.KindInstallPlan, past, "spoke/ops/install-ccccc", events.InstallPlanSuperseded{By: free})
 	b.fact(events.Resolver, events.KindSubscription, "spoke/ops/done", "spoke/ops/done", events.ResolutionSucceeded{Outcome: "AtLatestKnown", CSV: "tidegauge.v1.0.0"})
 	b.fact(events.Installer, events.KindCSV, "spoke/ops/tidegauge.v1.0.0", "spoke/ops/tidegauge.v1.0.0", events.CSVPhaseChanged{
 		Cluster: "spoke", Namespace: "ops", Name: "tidegauge.v1.0.0", Package: "tidegauge", Version: "1.0.0", Phase: "Failed", Reason: "ComponentUnhealthy",
@@ -62,13 +66,13 @@ func TestWhatIsShownCanBeChosen(t *testing.T) {
 		"catalogs?state=Ready":                           "fleet",
 		"catalogs?state=Disabled":                        "spare",
 		"installplans?blocked=true":                      "install-aaaaa",
-		"installplans?blocked=false":                     "install-bbbbb",
+		"installplans?blocked=false":                     "install-bbbbb install-ccccc",
 		"installplans?phase=RequiresApproval":            "install-aaaaa install-bbbbb",
 		"operators?phase=Failed":                         "tidegauge.v1.0.0",
 		"operators?phase=Succeeded":                      "",
 		"clusters?state=Registered":                      "spoke",
 		"clusters?state=Unreachable":                     "",
-		"installplans?phase=Superseded&blocked=false":    "",
+		"installplans?phase=Superseded&blocked=false":    "install-ccccc",
 		"subscriptions?state=UpgradeFailed&phase=Failed": "done",
 	} {
 		sep := "&minPosition="

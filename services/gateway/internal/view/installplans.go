@@ -158,7 +158,7 @@ func scanPlan(row pgx.Row) (planRow, error) {
 		&expires, &p.ProposedAt, &p.StartedAt, &p.EndedAt, &p.UpdatedAt, &p.Stream, &p.Version, &p.stepLog, &p.at.Epoch, &p.at.N,
 		&t.policies, &t.reasons, &t.approvers, &t.seconds, &t.windows, &t.consents, &t.approvals, &p.choices, &t.now)
 	p.Base, p.Bundles = model.PlanBase(base), model.Bundles(bundles)
-	if block.Reason != "" {
+	if block.Reason != "" && p.EndedAt == nil { // what has ended waits for nothing
 		p.Blocked = &block
 	}
 	if failure.Reason != "" || failure.Step > 0 {
@@ -230,7 +230,7 @@ func (r *Reader) InstallPlans(ctx context.Context, who model.Caller, f model.Pla
 	w.equal("p.namespace", f.Namespace)
 	w.phase(f.Phase)
 	if f.Blocked != "" {
-		w.add("(p.blocked_reason <> '') = ?", f.Blocked == "true")
+		w.add("(p.blocked_reason <> '' and p.ended is null) = ?", f.Blocked == "true")
 	}
 	if err := w.before(f.After); err != nil {
 		return nil, nil, err
