@@ -73,7 +73,7 @@ func (ClusterRemoved) EventType() Type { return "cluster.removed.v1" }
 
 // ClusterObserved says what the executor found when its view of a cluster changed.
 type ClusterObserved struct {
-	State             string `json:"state"`            // Connected, Unreachable, Unauthorized
+	State             string `json:"state"`            // Connected, Unreachable, Unauthorized, Refused, HeldElsewhere
 	Reason            string `json:"reason,omitempty"` // a code, such as ConnectionRefused
 	KubernetesVersion string `json:"kubernetesVersion,omitempty"`
 	HolderEpoch       int64  `json:"holderEpoch,omitempty"`

@@ -229,7 +229,7 @@ type ClusterReport struct {
 	Tenant            string          `json:"tenant"`
 	Cluster           string          `json:"cluster"`
 	ClusterID         string          `json:"clusterId"`
-	State             string          `json:"state"`            // Connected, Unreachable, Unauthorized
+	State             string          `json:"state"`            // Connected, Unreachable, Unauthorized, Refused, HeldElsewhere
 	Reason            string          `json:"reason,omitempty"` // a code
 	Message           string          `json:"message,omitempty"`
 	KubernetesVersion string          `json:"kubernetesVersion,omitempty"`

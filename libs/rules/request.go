@@ -77,6 +77,7 @@ var requestRules = []Rule{
 	word(Request, "removal-ended", "An operator is not being removed already.", "Wait; `chandler describe operator` says how far it is."),
 	word(Request, "crd-of-operator", "A CRD that goes with an operator is one of its own.", "Name one that the removal plan shows."),
 	word(Request, "reserved-namespace", "Nothing is installed in Chandler's own namespace.", "Choose another one."),
+	word(Request, "optional-kinds", "The kinds that operators of a cluster do not wait for are named by API group, or as GROUP/KIND.", "Write them with commas between, such as `monitoring.coreos.com,console.openshift.io/ConsolePlugin`, or `none`."),
 	word(Request, "reserved-account", "An operator group does not use an account of Chandler's own.", "Make a service account for it."),
 	word(Request, "reachable", "Each rule of an approval policy can be the first that fits.", "Put the narrower rule first."),
 	word(Request, "says-something", "An approval policy says something.", "Give versions, rules, windows, approvers or approvalSeconds."),

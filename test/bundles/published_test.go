@@ -114,6 +114,7 @@ type publishedCampaign struct {
 	*testing.T
 	*spoke
 	store string // of contents, by digest
+	round int    // of the sources, so that a package has a namespace of its own in each
 
 	mu      sync.Mutex
 	done    map[string]ending // by source and package
@@ -185,6 +186,7 @@ func ladder(k catalog.Package) published {
 
 // through takes packages through their lives, some at a time.
 func (p *publishedCampaign) through(source string, list []published) {
+	p.round++
 	var running sync.WaitGroup
 	turns := make(chan struct{}, atOnce)
 	for i, k := range list {
@@ -203,7 +205,7 @@ func (p *publishedCampaign) through(source string, list []published) {
 				p.note(key, r)
 				fmt.Fprintf(os.Stderr, "campaign: %s %d of %d: %s %s: %s (%s)\n", source, i+1, len(list), k.name, strings.Join(r.Versions, " -> "), oneLine(r), r.Took)
 			}()
-			r = p.life(k)
+			r = p.life(k, fmt.Sprintf("life-%d-%d", p.round, i))
 		})
 	}
 	running.Wait()
@@ -217,13 +219,12 @@ func oneLine(r ending) string {
 }
 
 // life takes one package through its life.
-func (p *publishedCampaign) life(k published) ending {
+func (p *publishedCampaign) life(k published, ns string) ending {
 	r := ending{Package: k.name}
 	if k.why != "" {
 		r.Result, r.Stage, r.Reason = k.why, "read", "Refused"
 		return r
 	}
-	ns := strings.Trim(k.name[:min(len(k.name), 50)], "-.") + "-life"
 	before, installed := "", []protocol.Installed(nil)
 	for i, v := range k.versions {
 		r.Versions = append(r.Versions, v.name)
@@ -293,7 +294,11 @@ func told(r protocol.ScopeReport, plan, csv string) (text, reason string, patien
 	}
 	for _, x := range r.Plans {
 		if x.ID == plan && (x.Phase == protocol.PlanBlocked || x.Phase == protocol.PlanFailed) && (text == "" || reason == "InstallSucceeded" || !strings.Contains(text, x.Reason)) {
-			return fmt.Sprintf("plan %s: %s: %s", x.Phase, x.Reason, x.Message), x.Reason, blockedFor
+			patience = blockedFor
+			if unclear(x.Reason) {
+				patience = stepFor // what says nothing about the operator passes, as a rule
+			}
+			return fmt.Sprintf("plan %s: %s: %s", x.Phase, x.Reason, x.Message), x.Reason, patience
 		}
 	}
 	return text, reason, patience
@@ -390,7 +395,7 @@ func (p *publishedCampaign) resume() {
 			Key    string `json:"key"`
 			Result ending `json:"result"`
 		}
-		if json.Unmarshal(lines.Bytes(), &line) == nil && line.Key != "" && line.Result.Result != unexplained {
+		if json.Unmarshal(lines.Bytes(), &line) == nil && line.Key != "" && (line.Result.Stage == "" || !unclear(line.Result.Reason)) {
 			p.done[line.Key] = line.Result
 		}
 	}

@@ -219,7 +219,7 @@ func TestLetGo(t *testing.T) {
 	await(t, "others to be kept out", kept)
 	stop()
 	for range 2 { // each that served the cluster does it
-		must(t, executor.LetGo(t.Context(), b.cluster.RESTConfig()))
+		must(t, executor.LetGo(t.Context(), b.cluster.RESTConfig(), "default", b.ClusterID))
 	}
 	await(t, "others to be let in", func(ctx context.Context) error { return errors.Join(edit(ctx, mirrors), edit(ctx, operators)) })
 	for name, there := range map[string]bool{memoryPolicy: false, "chandler-mirror.chandler-fleet.io": false, "chandler-intents.chandler-fleet.io": false, "chandler-fence.chandler-fleet.io": true} {

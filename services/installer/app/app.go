@@ -92,7 +92,9 @@ func (a *App) wire(identity age.Identity, key ed25519.PrivateKey) error {
 	a.host = host.New(host.Config{
 		Pool: a.pool, Bus: a.bus, Identity: identity, Log: a.tel.Log,
 		Execute: func(ctx context.Context, t host.Target) error { return a.execute(ctx, t, public, holder) },
-		LetGo:   func(ctx context.Context, t host.Target) error { return executor.LetGo(ctx, t.REST) },
+		LetGo: func(ctx context.Context, t host.Target) error {
+			return executor.LetGo(ctx, t.REST, t.Tenant, t.ClusterID)
+		},
 	})
 	a.hub = hub.New(hub.Config{Pool: a.pool, EventLog: a.log, Bus: a.bus, Key: key, Log: a.tel.Log, Changed: a.host.Wake})
 	read := func(ctx context.Context) ([]telemetry.Sample, error) { return hub.Samples(ctx, a.pool) }

@@ -136,7 +136,7 @@ func (e *Executor) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	lease := cluster.NewLease(base, e.cfg.Holder, e.cfg.Timing.Lease, e.cfg.Now)
+	lease := cluster.NewLease(base, e.registration(), e.cfg.Holder, e.cfg.Timing.Lease, e.cfg.Now)
 	wait := e.cfg.Timing.Backoff
 	for ctx.Err() == nil {
 		var held bool
@@ -171,9 +171,15 @@ func (e *Executor) serve(ctx context.Context, base *cluster.Base, lease *cluster
 	if err != nil {
 		return false, err
 	}
-	if !e.standby.Load() { // one that waits does not make again and again what the holder made
-		if err := base.Bootstrap(ctx); err != nil {
-			return false, err
+	if !e.standby.Load() { // one that waits does not ask and make again and again what the holder asked and made
+		for _, step := range []func() error{
+			func() error { return base.CheckSupported(ctx, version) },
+			func() error { return base.CheckOwner(ctx, e.registration()) },
+			func() error { return base.Bootstrap(ctx) },
+		} {
+			if err := step(); err != nil {
+				return false, err
+			}
 		}
 	}
 	epoch, err := lease.Acquire(ctx)
@@ -207,12 +213,17 @@ func (e *Executor) serve(ctx context.Context, base *cluster.Base, lease *cluster
 // LetGo gives a cluster back that is Chandler's no more: nobody is kept from writing there any longer. Everything that is
 // installed stays and runs. It is asked of a cluster that no executor holds any more; one that comes back makes its
 // policies anew.
-func LetGo(ctx context.Context, config *rest.Config) error {
+func LetGo(ctx context.Context, config *rest.Config, tenant, clusterID string) error {
 	base, err := cluster.NewBase(config)
 	if err != nil {
 		return err
 	}
-	return base.LetGo(ctx, mirror.PolicyNames()...)
+	return base.LetGo(ctx, cluster.Registration{Tenant: tenant, ID: clusterID}, mirror.PolicyNames()...)
+}
+
+// registration is what the executor holds its cluster for.
+func (e *Executor) registration() cluster.Registration {
+	return cluster.Registration{Tenant: e.cfg.Tenant, ID: e.cfg.ClusterID, Name: e.cfg.Cluster}
 }
 
 // hold has the API server keep everybody else out of what the executor writes, and returns when it does: those of lower
@@ -262,6 +273,9 @@ func (e *Executor) listen(ctx context.Context) {
 // reportTrouble tells the hub why the cluster is not being served.
 func (e *Executor) reportTrouble(err error) {
 	state, reason := trouble(err)
+	if cluster.IsElsewhere(err) && e.held.Load() > 0 {
+		state = stateHeldElsewhere // it was ours
+	}
 	if state == "" {
 		return
 	}

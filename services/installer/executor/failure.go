@@ -61,7 +61,12 @@ const (
 	reasonWebhook          = readiness.ReasonWebhookFailed
 	reasonFenceAhead       = "FenceAhead"
 	reasonShared           = "SharedObjectDiffers"
+	reasonTooOld           = "KubernetesNotSupported"
+	reasonDuplicate        = "DuplicateCluster"
 )
+
+// stateHeldElsewhere is the state of a cluster that was served and is held for another registration by now.
+const stateHeldElsewhere = "HeldElsewhere"
 
 // failure is why a plan does not go on.
 type failure struct {
@@ -185,9 +190,13 @@ func isNetwork(err error) bool {
 // trouble says how a cluster is to be reported that cannot be served; "" when the error says nothing
 // about the cluster, such as a race with another candidate.
 func trouble(err error) (state, reason string) {
-	const unreachable, unauthorized = "Unreachable", "Unauthorized"
+	const unreachable, unauthorized, refused = "Unreachable", "Unauthorized", "Refused"
 	_, isDNS := errors.AsType[*net.DNSError](err)
 	switch {
+	case cluster.IsElsewhere(err):
+		return refused, reasonDuplicate
+	case cluster.IsUnsupported(err):
+		return refused, reasonTooOld
 	case cluster.IsFenceAhead(err):
 		return unreachable, reasonFenceAhead
 	case errs.Is(err, errs.Conflict), apierrors.IsConflict(err):

@@ -195,6 +195,12 @@ func (w *work) checkTaken(ctx context.Context, r ready) (*failure, error) {
 	return w.taken(ctx, r, preflight.Protected)
 }
 
+// defines reports a definition that is in the cluster.
+func (w *work) defines(ctx context.Context, o render.Object) bool {
+	live, err := w.client.Get(ctx, gvkCRD, "", o.Name)
+	return err == nil && live != nil
+}
+
 // taken asks whether the API server would take the objects of a plan that are asked about.
 func (w *work) taken(ctx context.Context, r ready, asked func(render.Object) bool) (*failure, error) {
 	q, err := w.question(r)
@@ -372,7 +378,9 @@ func (w *work) checkAll(ctx context.Context, p protocol.Plan) (protocol.PlanChec
 		note(f)
 		return protocol.PlanCheck{Account: w.groupAccount().User(), Obstacles: obstacles}, nil
 	}
-	all := func(ctx context.Context, r ready) (*failure, error) { return w.taken(ctx, r, preflight.Definition) }
+	all := func(ctx context.Context, r ready) (*failure, error) { // of one that is there the verdict says more
+		return w.taken(ctx, r, func(o render.Object) bool { return preflight.Protected(o) || preflight.Definition(o) && !w.defines(ctx, o) })
+	}
 	for _, of := range append(w.checks(), all) {
 		f, err := of(ctx, r)
 		if err != nil {

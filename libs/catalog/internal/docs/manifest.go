@@ -43,10 +43,19 @@ func (p *Parser) Manifest(data []byte, l Limits) (object []byte, notes []*Error,
 		}
 		return nil
 	}
-	err = Split(bytes.NewReader(data), l, func(c Chunk) error {
-		defer c.Release()
-		return first(c)
-	})
+	read := func() error {
+		if c, ok := whole(data, l); ok { // as nearly all are
+			if err := first(c); err == nil || !c.json {
+				return err
+			}
+			object, notes, doubtful = nil, nil, false // several objects, perhaps
+		}
+		return Split(bytes.NewReader(data), l, func(c Chunk) error {
+			defer c.Release()
+			return first(c)
+		})
+	}
+	err = read()
 	if err == nil || errors.Is(err, errEnough) {
 		if doubtful {
 			object, notes = p.decide(data, l, object, notes)

@@ -34,7 +34,7 @@ func (a *API) clusters() {
 	register(a, needRead, operation(http.MethodGet, "/clusters", "list-clusters", tagClusters, "List clusters"),
 		func(ctx context.Context, who model.Caller, in *struct {
 			ListQuery
-			State string `query:"state" enum:"Registered,Connected,Unreachable,Unauthorized"`
+			State string `query:"state" enum:"Registered,Connected,Unreachable,Unauthorized,Refused,HeldElsewhere"`
 			Label string `query:"label" maxLength:"380" doc:"key=value, or key"`
 		},
 		) (*listOutput[model.Cluster], error) {

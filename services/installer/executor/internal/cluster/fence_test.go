@@ -85,9 +85,9 @@ func TestAcquireAboveFence(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		l := NewLease(base, "one", time.Minute, time.Now)
+		l := NewLease(base, Registration{}, "one", time.Minute, time.Now)
 		if c.lease != "" {
-			other := NewLease(base, c.holder, time.Minute, time.Now)
+			other := NewLease(base, Registration{}, c.holder, time.Minute, time.Now)
 			if _, err := other.create(t.Context(), 1); err != nil {
 				t.Fatal(err)
 			}
@@ -110,7 +110,7 @@ func TestAcquireAboveFence(t *testing.T) {
 func TestFenceAhead(t *testing.T) {
 	t.Parallel()
 	base := &Base{Kube: fake.NewClientset()}
-	l := NewLease(base, "one", time.Minute, time.Now)
+	l := NewLease(base, Registration{}, "one", time.Minute, time.Now)
 	first, err := l.Acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)

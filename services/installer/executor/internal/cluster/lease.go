@@ -26,6 +26,7 @@ const annotationEpoch = "chandler-fleet.io/epoch"
 type Lease struct {
 	base     *Base
 	holder   string
+	owner    Registration
 	Duration time.Duration
 	now      func() time.Time
 
@@ -35,9 +36,9 @@ type Lease struct {
 	observed time.Time
 }
 
-// NewLease returns a candidate. holder names a process slot, unique among those that live at a time.
-func NewLease(base *Base, holder string, duration time.Duration, now func() time.Time) *Lease {
-	return &Lease{base: base, holder: holder, Duration: duration, now: now}
+// NewLease returns a candidate for a registration. holder names a process slot, unique among those that live at a time.
+func NewLease(base *Base, owner Registration, holder string, duration time.Duration, now func() time.Time) *Lease {
+	return &Lease{base: base, owner: owner, holder: holder, Duration: duration, now: now}
 }
 
 // Acquire tries once to become the holder. It returns the epoch, or 0 while somebody else holds.
@@ -59,6 +60,10 @@ func (l *Lease) Acquire(ctx context.Context) (int64, error) {
 	}
 	if err != nil {
 		return 0, fmt.Errorf("read the lease: %w", err)
+	}
+	if err := l.base.elsewhere(ctx, lease, l.owner); err != nil { // however long nobody has been heard of
+		l.epoch = 0
+		return 0, err
 	}
 	epoch, err := epochOf(lease)
 	if err != nil {
@@ -168,6 +173,7 @@ func (l *Lease) fill(lease *coordinationv1.Lease, epoch int64) {
 		lease.Spec.AcquireTime, lease.Spec.LeaseTransitions = &renewed, &transitions
 	}
 	lease.Annotations[annotationEpoch] = strconv.FormatInt(epoch, 10)
+	lease.Annotations[annotationOwner], lease.Annotations[annotationOwnerName] = l.owner.key(), l.owner.Name
 	lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds, lease.Spec.RenewTime = &l.holder, &seconds, &renewed
 }
 

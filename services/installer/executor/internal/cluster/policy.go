@@ -168,7 +168,14 @@ func (e *Epoch) try(ctx context.Context, gvk schema.GroupVersionKind, name strin
 
 // LetGo takes away the admission policies that keep others from writing what Chandler writes: its memory, and those that
 // also names. The fence stays: it is about nobody but Chandler's executor, and keeps a late one out.
-func (b *Base) LetGo(ctx context.Context, also ...string) error {
+//
+// Nothing is done where the cluster is held for another registration.
+func (b *Base) LetGo(ctx context.Context, mine Registration, also ...string) error {
+	if err := b.CheckOwner(ctx, mine); IsElsewhere(err) {
+		return nil
+	} else if err != nil {
+		return err
+	}
 	admission := b.Kube.AdmissionregistrationV1()
 	var failed []error
 	for _, name := range append([]string{memoryName}, also...) {
@@ -182,5 +189,5 @@ func (b *Base) LetGo(ctx context.Context, also ...string) error {
 			}
 		}
 	}
-	return errors.Join(failed...)
+	return errors.Join(append(failed, b.disown(ctx))...)
 }
