@@ -71,7 +71,7 @@ func (c *configCheck) addf(at, format string, args ...any) {
 // place writes a pointer as people do: config.env[0].name.
 func place(at string) string {
 	var b strings.Builder
-	for _, part := range strings.Split(strings.TrimPrefix(at, "/"), "/") {
+	for part := range strings.SplitSeq(strings.TrimPrefix(at, "/"), "/") {
 		if _, err := strconv.Atoi(part); err == nil {
 			b.WriteString("[" + part + "]")
 			continue
@@ -157,8 +157,8 @@ func (c *configCheck) env(raw json.RawMessage) {
 func given(union any) []bool {
 	v := reflect.ValueOf(union)
 	out := make([]bool, 0, v.NumField())
-	for i := range v.NumField() {
-		out = append(out, !v.Field(i).IsZero())
+	for _, field := range v.Fields() {
+		out = append(out, !field.IsZero())
 	}
 	return out
 }

@@ -41,14 +41,22 @@ func TestCheckConfig(t *testing.T) {
 		{`{"selector": {"matchLabels": {"a": "b c"}}}`, "/config/selector", "valid label"},
 		{`{"selector": {"matchExpressions": [{"key": "a", "operator": "Is"}]}}`, "/config/selector", `"Is"`},
 		{`{"affinity": {"nodeAffinty": {}}}`, "/config/affinity", `unknown field "nodeAffinty"`},
-		{`{"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}}}`,
-			"/config/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms", "empty"},
-		{`{"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchExpressions": [{"key": "a", "operator": "In"}]}]}}}}`,
-			"/config/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms/0/matchExpressions/0/values", "In does not take 0"},
-		{`{"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{}]}}}`,
-			"/config/affinity/podAntiAffinity/requiredDuringSchedulingIgnoredDuringExecution/0/topologyKey", "empty"},
-		{`{"affinity": {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 101, "podAffinityTerm": {"topologyKey": "a"}}]}}}`,
-			"/config/affinity/podAffinity/preferredDuringSchedulingIgnoredDuringExecution/0/weight", "101"},
+		{
+			`{"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}}}`,
+			"/config/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms", "empty",
+		},
+		{
+			`{"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchExpressions": [{"key": "a", "operator": "In"}]}]}}}}`,
+			"/config/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms/0/matchExpressions/0/values", "In does not take 0",
+		},
+		{
+			`{"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{}]}}}`,
+			"/config/affinity/podAntiAffinity/requiredDuringSchedulingIgnoredDuringExecution/0/topologyKey", "empty",
+		},
+		{
+			`{"affinity": {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 101, "podAffinityTerm": {"topologyKey": "a"}}]}}}`,
+			"/config/affinity/podAffinity/preferredDuringSchedulingIgnoredDuringExecution/0/weight", "101",
+		},
 		{`[]`, "/config", "object"},
 	} {
 		found := render.CheckConfig(json.RawMessage(c.config))

@@ -61,7 +61,7 @@ type page struct {
 	lines []recordedLine
 }
 
-// pages begin with each scene; a scene that is longer than a page goes on on the next one.
+// pages begin with each scene; a longer scene goes on in the next page.
 func (r *recording) pages() []page {
 	var all []page
 	for _, scene := range r.scenes {

@@ -187,7 +187,9 @@ func testSharedKeep(t *testing.T, b *bed) {
 	must(t, err)
 	b.awaitRole(t, role, "/metrics", "keep-north/"+one.csv(), "keep-north/"+one.csv(), "keep-south/"+two.csv())
 	left := b.uninstalled(t, "keep-south", p, two.csv())
-	if !slices.ContainsFunc(left, func(l protocol.Leftover) bool { return l.Name == role && slices.Equal(l.Owners, []string{"keep-north/" + one.csv()}) }) {
+	if !slices.ContainsFunc(left, func(l protocol.Leftover) bool {
+		return l.Name == role && slices.Equal(l.Owners, []string{"keep-north/" + one.csv()})
+	}) {
 		t.Errorf("left %+v", left)
 	}
 	b.awaitRole(t, role, "/metrics", "keep-north/"+one.csv(), "keep-north/"+one.csv())
@@ -396,7 +398,7 @@ func crashAt(points ...string) func(string) error {
 	for _, p := range points {
 		left[p] = true
 	}
-	var mu chan struct{} = make(chan struct{}, 1)
+	mu := make(chan struct{}, 1)
 	return func(point string) error {
 		mu <- struct{}{}
 		defer func() { <-mu }()

@@ -87,30 +87,13 @@ func (t *tool) validate(ctx context.Context, r *tree, lenient, withLint bool) (v
 	v := verdict{Findings: catalog.Findings{}}
 	var err error
 	if r.bundle() {
-		b, findings := catalog.ReadBundle(r.fs, r.labels, r.image)
-		if !lenient {
-			findings = findings.Strict()
-		}
-		if v.Findings = append(v.Findings, findings...); b.Package != "" {
-			v.Packages, v.Bundles = 1, 1
-		}
-		err = v.Findings.Err()
+		err = v.readBundle(r, lenient)
 	} else {
 		c, lerr := t.load(ctx, r, catalog.Options{Lenient: lenient})
 		if lerr != nil {
 			return v, lerr
 		}
-		v.Findings, v.Quarantined = append(v.Findings, c.Findings...), c.Quarantined
-		if !lenient {
-			v.Findings = v.Findings.Strict()
-		}
-		v.Packages = len(c.Packages)
-		for _, p := range c.Packages {
-			v.Bundles += len(p.Bundles)
-		}
-		if err = c.Err(); err == nil && !lenient {
-			err = v.Findings.Err()
-		}
+		err = v.readCatalog(c, lenient)
 	}
 	if withLint {
 		more, lerr := lintAll(ctx, r, lint.Options{})
@@ -132,6 +115,34 @@ func (t *tool) validate(ctx context.Context, r *tree, lenient, withLint bool) (v
 		}
 	}
 	return v, nil
+}
+
+// readBundle takes what is found in one bundle. The error is the verdict on it.
+func (v *verdict) readBundle(r *tree, lenient bool) error {
+	b, findings := catalog.ReadBundle(r.fs, r.labels, r.image)
+	if !lenient {
+		findings = findings.Strict()
+	}
+	if v.Findings = append(v.Findings, findings...); b.Package != "" {
+		v.Packages, v.Bundles = 1, 1
+	}
+	return v.Findings.Err()
+}
+
+// readCatalog takes what is found in a catalog. The error is the verdict on it.
+func (v *verdict) readCatalog(c *catalog.Catalog, lenient bool) error {
+	v.Findings, v.Quarantined = append(v.Findings, c.Findings...), c.Quarantined
+	if !lenient {
+		v.Findings = v.Findings.Strict()
+	}
+	v.Packages = len(c.Packages)
+	for _, p := range c.Packages {
+		v.Bundles += len(p.Bundles)
+	}
+	if err := c.Err(); err != nil || lenient {
+		return err
+	}
+	return v.Findings.Err()
 }
 
 // lintAll lints every bundle directory of a tree. Bundles whose manifests stand inline have no files.

@@ -271,18 +271,7 @@ func (p *page) operatorDetails(d model.OperatorDetails) {
 		}
 		p.line("Upgradeable", strings.Join(slices.DeleteFunc([]string{word, c.Reason, c.Message}, func(s string) bool { return s == "" }), ": "))
 	}
-	unmet := slices.DeleteFunc(slices.Clone(d.Requirements), func(r model.Requirement) bool { return r.Status == "Present" })
-	if len(unmet) > 0 {
-		p.section("Requirements that are not met")
-		for _, r := range unmet {
-			p.row(r.Kind, r.Name, r.Status, r.Message)
-			for _, n := range r.Dependents {
-				if n.Status != "Satisfied" {
-					p.row("", n.Kind, n.Status, n.Message)
-				}
-			}
-		}
-	}
+	p.unmet(d.Requirements)
 	if len(d.NotReady) > 0 {
 		p.section("Deployments that are not ready")
 		for _, n := range d.NotReady {
@@ -306,6 +295,23 @@ func (p *page) operatorDetails(d model.OperatorDetails) {
 	if d.LeftOut != nil {
 		p.section("Not listed, since the cluster's report would not fit into a message")
 		p.row(leftOutText(*d.LeftOut))
+	}
+}
+
+// unmet shows the requirements that are not met.
+func (p *page) unmet(all []model.Requirement) {
+	list := slices.DeleteFunc(slices.Clone(all), func(r model.Requirement) bool { return r.Status == "Present" })
+	if len(list) == 0 {
+		return
+	}
+	p.section("Requirements that are not met")
+	for _, r := range list {
+		p.row(r.Kind, r.Name, r.Status, r.Message)
+		for _, n := range r.Dependents {
+			if n.Status != "Satisfied" {
+				p.row("", n.Kind, n.Status, n.Message)
+			}
+		}
 	}
 }
 

@@ -277,6 +277,7 @@ current-context: x
 // followDocuments runs every command of the README and of the documents in their order: what a newcomer copies works.
 // Commands that need a cluster or another host are named with the reason, and their form is checked.
 func followDocuments(t *testing.T, root string, env map[string]string) {
+	t.Helper()
 	files, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
 	if err != nil {
 		t.Fatal(err)

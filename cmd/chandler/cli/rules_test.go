@@ -23,7 +23,8 @@ func TestMessagesLinkTheirRules(t *testing.T) {
 		t.Cleanup(s.Close)
 		var wrong strings.Builder
 		streams := Streams{In: strings.NewReader(""), Out: io.Discard, Err: &wrong, Env: func(string) (string, bool) { return "", false }}
-		if Main(t.Context(), streams, []string{"--url", s.URL, "get", "clusters"}); wrong.String() != want {
+		Main(t.Context(), streams, []string{"--url", s.URL, "get", "clusters"})
+		if wrong.String() != want {
 			t.Errorf("said %q, want %q", wrong.String(), want)
 		}
 	}

@@ -28,7 +28,7 @@ func (s *settling) flags(c *cobra.Command) {
 }
 
 // String says what was chosen.
-func (s settling) String() string {
+func (s *settling) String() string {
 	var out []string
 	for _, l := range []struct {
 		word string
@@ -42,7 +42,7 @@ func (s settling) String() string {
 }
 
 // check refuses flags that say nothing together.
-func (s settling) check() error {
+func (s *settling) check() error {
 	switch {
 	case s.empty() && s.reason != "":
 		return usagef("--reason goes with --keep, --take or --override-crd")
@@ -57,10 +57,10 @@ func (s settling) check() error {
 	return nil
 }
 
-func (s settling) empty() bool { return len(s.keep)+len(s.take)+len(s.crds) == 0 }
+func (s *settling) empty() bool { return len(s.keep)+len(s.take)+len(s.crds) == 0 }
 
 // choices asks the cluster what is in the way of a plan, and names with each choice exactly that.
-func (s settling) choices(ctx context.Context, c *client.Client, p model.InstallPlan) ([]model.SettleObstacle, error) {
+func (s *settling) choices(ctx context.Context, c *client.Client, p model.InstallPlan) ([]model.SettleObstacle, error) {
 	if s.empty() {
 		return nil, nil
 	}
@@ -72,7 +72,7 @@ func (s settling) choices(ctx context.Context, c *client.Client, p model.Install
 }
 
 // of makes the choices of what a check says.
-func (s settling) of(check model.PlanCheck, p model.InstallPlan) ([]model.SettleObstacle, error) {
+func (s *settling) of(check model.PlanCheck, p model.InstallPlan) ([]model.SettleObstacle, error) {
 	var out []model.SettleObstacle
 	for _, l := range []struct {
 		choice string

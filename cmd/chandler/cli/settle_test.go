@@ -30,7 +30,7 @@ func settled() model.PlanCheck {
 func TestSettling(t *testing.T) {
 	t.Parallel()
 	p := model.InstallPlan{Name: "install-7x2kq"}
-	got, err := settling{keep: []string{"ClusterRole/metrics-reader"}, crds: []string{"gauges.sea.test"}, reason: "none is used"}.of(settled(), p)
+	got, err := (&settling{keep: []string{"ClusterRole/metrics-reader"}, crds: []string{"gauges.sea.test"}, reason: "none is used"}).of(settled(), p)
 	want := []model.SettleObstacle{
 		{Object: "ClusterRole/metrics-reader", Choice: "Keep", Finding: "sha256:f", Reason: "none is used"},
 		{Object: "CustomResourceDefinition/gauges.sea.test", Choice: "Override", Finding: "sha256:g", Reason: "none is used"},
@@ -38,7 +38,7 @@ func TestSettling(t *testing.T) {
 	if err != nil || !cmp.Equal(got, want) {
 		t.Errorf("got %v, %v", got, err)
 	}
-	for says, s := range map[string]settling{
+	for says, s := range map[string]*settling{
 		"such are: ClusterRole/metrics-reader":           {take: []string{"ClusterRole/other"}},
 		"nobody can override the change of buoys":        {crds: []string{"buoys.sea.test"}},
 		"in the way of nothing; to be overridden are: g": {crds: []string{"tides.sea.test"}},
@@ -47,7 +47,7 @@ func TestSettling(t *testing.T) {
 			t.Errorf("got %v, want %q", err, says)
 		}
 	}
-	for says, s := range map[string]settling{
+	for says, s := range map[string]*settling{
 		"--override-crd wants a --reason": {crds: []string{"a"}},
 		"--reason goes with":              {reason: "because"},
 		"with --keep and with --take":     {keep: []string{"a/b"}, take: []string{"a/b"}},

@@ -195,11 +195,11 @@ func (t *prose) afterwards(next *model.PreviewScope) {
 	}
 	var lines []string
 	for _, p := range next.Plans {
-		line := "a plan is proposed (" + p.Approval + ")"
+		parts := []string{"a plan is proposed (" + p.Approval + ")"}
 		for _, b := range p.Bundles {
-			line += ", " + b.CSV + ": " + story.Why(b)
+			parts = append(parts, b.CSV+": "+story.Why(b))
 		}
-		lines = append(lines, line)
+		lines = append(lines, strings.Join(parts, ", "))
 	}
 	for _, f := range next.Failures {
 		if f.News {

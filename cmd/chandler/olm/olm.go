@@ -31,7 +31,7 @@ const (
 	KindCatalogSource = "CatalogSource"
 	KindOperatorHub   = "OperatorHub"
 	KindInstallPlan   = "InstallPlan"
-	// Kinds that come in the same files and are not kept as they are.
+	// KindNamespace, KindOLMConfig and KindSecret come in the same files and are not kept as they are.
 	KindNamespace = "Namespace"
 	KindOLMConfig = "OLMConfig"
 	KindSecret    = "Secret"

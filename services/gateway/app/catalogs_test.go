@@ -246,8 +246,13 @@ func TestCatalogOfOneCluster(t *testing.T) {
 		return must[model.Catalog](b, 201, b.do("POST", "/api/v1/catalogs", model.AddCatalog{Name: "r" + namespace + said, Cluster: "spoke", Namespace: namespace, Visibility: said, Source: source}))
 	}
 	for _, c := range []struct{ namespace, said, seen string }{
-		{"team", "", "team"}, {"team", "cluster", ""}, {"team", "namespace", "team"},
-		{"olm", "", ""}, {"openshift-marketplace", "", ""}, {"catalogs", "", ""}, {"catalogs", "namespace", "catalogs"},
+		{"team", "", "team"},
+		{"team", "cluster", ""},
+		{"team", "namespace", "team"},
+		{"olm", "", ""},
+		{"openshift-marketplace", "", ""},
+		{"catalogs", "", ""},
+		{"catalogs", "namespace", "catalogs"},
 	} {
 		got := add(c.namespace, c.said)
 		if got.Visibility != (model.CatalogVisibility{Cluster: "spoke", Namespace: c.seen}) {

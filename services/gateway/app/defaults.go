@@ -54,7 +54,7 @@ func globalNamespaces(name, setting string) (list []string, err error) {
 		return nil, nil
 	}
 	var v rule.Violations
-	for _, ns := range strings.Split(setting, ",") {
+	for ns := range strings.SplitSeq(setting, ",") {
 		ns = strings.TrimSpace(ns)
 		v.OpenNamespace("setting "+name, ns)
 		list = append(list, ns)

@@ -81,8 +81,11 @@ func TestDecide(t *testing.T) {
 		{"configure nothing", history{registered, configured}, cluster.Configure{}, nil, ""},
 		{"configure a mirror that is not there", history{registered}, cluster.Configure{Settings: settings{Mirror: "some"}}, nil, errs.Invalid},
 		{
-			"configure optional kinds", history{registered}, cluster.Configure{Settings: settings{Optional: "none"}},
-			history{events.ClusterConfigured{Settings: settings{Mirror: "csv", Drift: "correct", Optional: "none"}}}, "",
+			"configure optional kinds",
+			history{registered},
+			cluster.Configure{Settings: settings{Optional: "none"}},
+			history{events.ClusterConfigured{Settings: settings{Mirror: "csv", Drift: "correct", Optional: "none"}}},
+			"",
 		},
 		{"configure optional kinds that are none", history{registered}, cluster.Configure{Settings: settings{Optional: "monitoring"}}, nil, errs.Invalid},
 		{"configure a policy that is not there", history{registered}, cluster.Configure{Settings: settings{Drift: "ignore"}}, nil, errs.Invalid},

@@ -31,7 +31,7 @@ const (
 	NotChangeable = "not-changeable"
 	Object        = "json-object"
 	Reserved      = "reserved-namespace"
-	// Of the form of a request.
+	// Encoding and those below it are of the form of a request.
 	Encoding          = "percent-encoding"
 	Text              = "text"
 	Once              = "given-once"

@@ -36,7 +36,7 @@ func RevisionOf(o metav1.Object) int {
 func MadeBy(o metav1.Object, manager string) bool {
 	made := false
 	for _, f := range o.GetManagedFields() {
-		if f.Subresource != "" || f.FieldsV1 == nil || !bytes.Contains(f.FieldsV1.Raw, []byte(`"f:spec"`)) {
+		if f.Subresource != "" || f.FieldsV1 == nil || !bytes.Contains(f.FieldsV1.GetRawBytes(), []byte(`"f:spec"`)) {
 			continue
 		}
 		if f.Manager != manager {

@@ -22,7 +22,7 @@ func of(revision int, versions ...string) *apiextensionsv1.CustomResourceDefinit
 }
 
 func entry(manager, subresource, fields string) metav1.ManagedFieldsEntry {
-	return metav1.ManagedFieldsEntry{Manager: manager, Subresource: subresource, FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}}
+	return metav1.ManagedFieldsEntry{Manager: manager, Subresource: subresource, FieldsV1: metav1.NewFieldsV1(fields)}
 }
 
 // TestMadeBy: a definition that anybody else wrote a part of is his.

@@ -290,6 +290,26 @@ func (w *work) corrects() bool {
 	return w.plans.Settings.WithDefaults().Drift == events.DriftCorrect && w.stopped() == nil
 }
 
+// correct writes an object again that differs from what was installed.
+func (w *work) correct(ctx context.Context, m *member, s subject, o render.Object, found protocol.Drift) error {
+	written, err := w.reapply(ctx, s, o)
+	if w.unserved(o.GVK, err) {
+		return nil // its kind has gone, and comes back with it
+	}
+	if err != nil {
+		found.Reason = drift.Because(found.Kind, err)
+		w.noteDrift(m, found)
+		return err
+	}
+	if o.GVK == cluster.GVKCSV {
+		m.take(written)
+	}
+	found.Corrected = true
+	w.corrected(m, found)
+	w.noteDrift(m, found)
+	return nil
+}
+
 // compare looks at one object of an operator at rest.
 func (w *work) compare(ctx context.Context, m *member, s subject, o render.Object) error {
 	if err := w.hold(ctx, s); err != nil {
@@ -327,25 +347,13 @@ func (w *work) compare(ctx context.Context, m *member, s subject, o render.Objec
 		found.Manager, found.Since = drift.LastManager(live, w.manager(s.bundle.Package), found.Since)
 	}
 	w.cfg.Log.InfoContext(ctx, "object differs from what was installed", "object", found.String(), "namespace", w.ns, "missing", found.Missing, "fields", len(found.Fields), "by", found.Manager)
-	if w.corrects() {
-		written, err := w.reapply(ctx, s, o)
-		if w.unserved(o.GVK, err) {
-			return nil // its kind has gone, and comes back with it
-		}
-		if err != nil {
-			found.Reason = drift.Because(found.Kind, err)
-			w.noteDrift(m, found)
-			return err
-		}
-		if o.GVK == cluster.GVKCSV {
-			m.take(written)
-		}
-		found.Corrected = true
-		w.corrected(m, found)
-	} else { // it may be what an operator requires
-		w.facts.ForgetNamespace(w.ns)
-		w.soon(time.Second)
+	// A Deployment that is gone is the phases' matter: put right here, it would have been away without a phase that says so.
+	if w.corrects() && (live != nil || o.GVK != gvkDeployment) {
+		return w.correct(ctx, m, s, o, found)
 	}
+	// It may be what an operator requires.
+	w.facts.ForgetNamespace(w.ns)
+	w.soon(time.Second)
 	w.noteDrift(m, found)
 	return nil
 }

@@ -173,7 +173,7 @@ func (e *Executor) serve(ctx context.Context, base *cluster.Base, lease *cluster
 	}
 	if !e.standby.Load() { // one that waits does not ask and make again and again what the holder asked and made
 		for _, step := range []func() error{
-			func() error { return base.CheckSupported(ctx, version) },
+			func() error { return base.CheckSupported(version) },
 			func() error { return base.CheckOwner(ctx, e.registration()) },
 			func() error { return base.Bootstrap(ctx) },
 		} {

@@ -288,7 +288,7 @@ func (w *work) shownBeside(ctx context.Context) ([]mirrors.Wanted, error) {
 		list, smallErr := mirrors.Small(objects)
 		return list, errors.Join(err, smallErr)
 	}
-	objects = append(objects, mirror.CatalogSources(w.ns, w.plans.Subscriptions, now)...)
+	objects = append(objects, mirror.CatalogSources(w.ns, w.plans.Subscriptions)...)
 	for _, s := range w.plans.Subscriptions {
 		objects = append(objects, mirror.Subscription(w.ns, s, installed, plans, now))
 	}

@@ -379,7 +379,9 @@ func (w *work) checkAll(ctx context.Context, p protocol.Plan) (protocol.PlanChec
 		return protocol.PlanCheck{Account: w.groupAccount().User(), Obstacles: obstacles}, nil
 	}
 	all := func(ctx context.Context, r ready) (*failure, error) { // of one that is there the verdict says more
-		return w.taken(ctx, r, func(o render.Object) bool { return preflight.Protected(o) || preflight.Definition(o) && !w.defines(ctx, o) })
+		return w.taken(ctx, r, func(o render.Object) bool {
+			return preflight.Protected(o) || preflight.Definition(o) && !w.defines(ctx, o)
+		})
 	}
 	for _, of := range append(w.checks(), all) {
 		f, err := of(ctx, r)

@@ -224,7 +224,8 @@ func (w *work) checkShared(ctx context.Context, r ready) (*failure, error) {
 
 // putShared writes an object in its step where other operators may have it.
 func (w *work) putShared(ctx context.Context, as *cluster.Epoch, body *unstructured.Unstructured, part share) (*unstructured.Unstructured, error) {
-	defer w.shares.lock(part.ref)()
+	unlock := w.shares.lock(part.ref)
+	defer unlock()
 	live, err := w.client.Get(ctx, body.GroupVersionKind(), body.GetNamespace(), body.GetName())
 	if err != nil {
 		return nil, err
@@ -290,17 +291,8 @@ func (w *work) elect(ctx context.Context, live *unstructured.Unstructured, elect
 //
 // nil is the operator itself.
 func (w *work) heldBy(ctx context.Context, live, body *unstructured.Unstructured, part share) (*shared.Owner, error) {
-	if live != nil && !ownersOf(live) {
-		return nil, nil //nolint:nilnil // it is nobody's
-	}
-	if live != nil {
-		alone := cluster.OwnerOf(live) == cluster.Operator{Namespace: part.owner.Namespace, Name: part.owner.CSV}.Label()
-		for _, name := range cluster.Alongside(live) {
-			alone = alone && name == part.owner.String()
-		}
-		if alone {
-			return nil, nil //nolint:nilnil // it is the operator's
-		}
+	if live != nil && (!ownersOf(live) || onlyOf(live, part.owner)) {
+		return nil, nil //nolint:nilnil // it is nobody's, or the operator's
 	}
 	chosen, err := w.client.Election(ctx, body)
 	if err != nil {
@@ -336,10 +328,19 @@ func (w *work) heldBy(ctx context.Context, live, body *unstructured.Unstructured
 	return in.Holder, nil
 }
 
+// onlyOf reports an object that no other operator has.
+func onlyOf(live *unstructured.Unstructured, owner shared.Owner) bool {
+	if cluster.OwnerOf(live) != (cluster.Operator{Namespace: owner.Namespace, Name: owner.CSV}).Label() {
+		return false
+	}
+	return !slices.ContainsFunc(cluster.Alongside(live), func(name string) bool { return name != owner.String() })
+}
+
 // keepUp writes an object of an operator at rest that others may have, too. What another one holds is left as it is, but
 // for the note that the operator has it; nil is an object that its holder is to make again.
 func (w *work) keepUp(ctx context.Context, body *unstructured.Unstructured, part share) (*unstructured.Unstructured, error) {
-	defer w.shares.lock(part.ref)()
+	unlock := w.shares.lock(part.ref)
+	defer unlock()
 	live, err := w.client.Get(ctx, body.GroupVersionKind(), body.GetNamespace(), body.GetName())
 	if err != nil {
 		return nil, err

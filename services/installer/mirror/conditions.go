@@ -113,7 +113,7 @@ func catalogHealth(namespace string, s protocol.Subscription, now time.Time) []a
 
 // CatalogSources show the catalogs that subscriptions of a namespace name, each once, beside them: catalogs belong to the
 // fleet and have no namespace of their own in a cluster.
-func CatalogSources(namespace string, list []protocol.Subscription, now time.Time) []Object {
+func CatalogSources(namespace string, list []protocol.Subscription) []Object {
 	var out []Object
 	seen := map[string]bool{}
 	for _, s := range list {

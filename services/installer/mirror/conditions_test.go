@@ -106,7 +106,7 @@ func TestCatalogSources(t *testing.T) {
 	list := mirror.CatalogSources("coast", []protocol.Subscription{
 		of("fleet", &protocol.CatalogState{State: "Ready", Priority: 3}), of("fleet", &protocol.CatalogState{State: "Ready", Priority: 3}), of("gone", nil),
 		of("away", &protocol.CatalogState{State: "Failed", Reason: "Unreachable"}), of("new", &protocol.CatalogState{State: "Loading"}),
-	}, noon)
+	})
 	var got []string
 	for _, o := range list {
 		c, _ := o.Status["connectionState"].(map[string]any)

@@ -41,8 +41,8 @@ func olm(version, kind string) gvk {
 }
 
 // Kinds are those of which there can be mirrors. OLMConfig and OperatorCondition are not among them.
-func Kinds() []gvk {
-	return []gvk{GVKCSV, GVKSubscription, GVKInstallPlan, GVKOperatorGroup, GVKOperator, GVKCatalogSource}
+func Kinds() []runtimeschema.GroupVersionKind {
+	return []runtimeschema.GroupVersionKind{GVKCSV, GVKSubscription, GVKInstallPlan, GVKOperatorGroup, GVKOperator, GVKCatalogSource}
 }
 
 // Object is one object as it is to be.

@@ -85,8 +85,6 @@ func condition(types string) schema {
 	})
 }
 
-func nameOf(of string) fields { return fields{"name": text("Name of " + of + ".")} }
-
 // reference names another object.
 func reference(doc string) schema {
 	return object(doc, fields{

@@ -226,7 +226,7 @@ func hindrances(message string) string {
 	}
 	rest, _, _ = strings.Cut(rest, " preemption:")
 	var list []string
-	for _, one := range strings.Split(strings.TrimRight(rest, ". "), ", ") {
+	for one := range strings.SplitSeq(strings.TrimRight(rest, ". "), ", ") {
 		if n, what, ok := strings.Cut(one, " "); ok && isCount(n) {
 			one = what
 		}

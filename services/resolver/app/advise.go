@@ -43,6 +43,15 @@ func (w *worker) advise(ctx context.Context, tenant string, scope resolve.Scope,
 	return &advice, view.Err()
 }
 
+// known answers for remedies what is known of bundles and of the cluster. What it is asked is asked by a pure search: the
+// first trouble is kept in err, and everything after it is refused.
+type known struct {
+	*renderer
+
+	ctx context.Context //nolint:containedctx // of the one question that it lives for
+	err error
+}
+
 // judged is what a resolution came to, with what was found against its components afterwards as their failures.
 func (k *known) judged(in resolve.Input, c conclusion) resolve.Result {
 	r := c.result
@@ -58,15 +67,6 @@ func (k *known) judged(in resolve.Input, c conclusion) resolve.Result {
 		}
 	}
 	return r
-}
-
-// known answers for remedies what is known of bundles and of the cluster. What it is asked is asked by a pure search: the
-// first trouble is kept in err, and everything after it is refused.
-type known struct {
-	*renderer
-
-	ctx context.Context //nolint:containedctx // of the one question that it lives for
-	err error
 }
 
 func (k *known) spent() bool { return k.err != nil || len(k.done)+len(k.csvs) > maxRendered }

@@ -29,7 +29,7 @@ type source struct {
 }
 
 // set is where the programs lie once they are built.
-func (s source) set() Set { return Set{dir: filepath.Join(s.cache, "k8s", s.key, "bin")} }
+func (s *source) set() Set { return Set{dir: filepath.Join(s.cache, "k8s", s.key, "bin")} }
 
 func findSource() (source, error) {
 	root, err := findRoot()

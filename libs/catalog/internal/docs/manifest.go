@@ -69,10 +69,15 @@ func (p *Parser) Manifest(data []byte, l Limits) (object []byte, notes []*Error,
 	if object != nil { // only what stands behind the first document is wrong
 		return object, append(notes, &Error{Line: why.Line, Column: why.Column, Message: "what stands behind the first document is not used: " + why.Message}), nil
 	}
-	object, lerr := p.library(data, l)
-	if lerr != nil {
-		if lerr.IsLimit() {
-			return nil, nil, lerr
+	return p.despite(data, l, why, notes)
+}
+
+// despite reads with the library what this package does not read because of why.
+func (p *Parser) despite(data []byte, l Limits, why *Error, notes []*Error) ([]byte, []*Error, error) {
+	object, err := p.library(data, l)
+	if err != nil {
+		if err.IsLimit() {
+			return nil, nil, err
 		}
 		return nil, nil, why
 	}

@@ -28,7 +28,7 @@ func TestManifestAsOLM(t *testing.T) {
 		"in a flow mapping":         {"a: {b: 1, b: 2}\n", "1: key \"b\" occurs twice"},
 		"quoted and plain":          {"a: 1\n\"a\": 2\n", "2: key \"a\" occurs twice"},
 		"the last is null":          {"a: {b: 1}\na:\n", "2: key \"a\" occurs twice"},
-		"the first is null":         {"a:\na: {b: 1}\n", "2: key \"a\" occurs twice"},
+		"the first is null":         {"a:\na: {b: 1}\n", "2: key \"a\" occurs twice"}, //nolint:dupword // it is the fault
 		"another type":              {"a: [1]\na: {b: 1}\n", "2: key \"a\" occurs twice"},
 		"with an anchor":            {"a: &x {b: 1}\nc: *x\na: 2\n", "3: key \"a\" occurs twice"},
 		"in JSON":                   {`{"a": 1, "b": {"c": 1, "c": {"d": 2}}, "a": 2}`, "1: key \"c\" occurs twice | 1: key \"a\" occurs twice"},

@@ -55,7 +55,7 @@ var booleans = func() map[string]bool {
 // ambiguous reports a plain scalar that YAML 1.1, by which Kubernetes reads, takes for something else than this package does:
 // the words y and n, and keys that are no strings there.
 func ambiguous(text string, key bool) bool {
-	if len(text) == 0 || len(text) > longestWord && !key {
+	if text == "" || len(text) > longestWord && !key {
 		return false
 	}
 	if !key {

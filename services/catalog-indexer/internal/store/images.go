@@ -88,7 +88,8 @@ func (s *Store) Prefetch(ctx context.Context, c Catalog, images []Image) error {
 
 // Now is the time by the database's clock.
 func (s *Store) Now(ctx context.Context) (now time.Time, err error) {
-	return now, pg.Err(s.pool.QueryRow(ctx, `select now()`).Scan(&now))
+	err = s.pool.QueryRow(ctx, `select now()`).Scan(&now)
+	return now, pg.Err(err)
 }
 
 // Unfetched returns up to limit images of a catalog that are to be fetched by now, those that somebody

@@ -190,7 +190,8 @@ func TestNothingElseIsDropped(t *testing.T) {
 	twice := request("GET", "/api/v1/clusters", "")
 	twice.Header["Authorization"] = []string{"Bearer a", "Bearer b"}
 	w := httptest.NewRecorder()
-	if h.ServeHTTP(w, twice); w.Code != http.StatusUnauthorized {
+	h.ServeHTTP(w, twice)
+	if w.Code != http.StatusUnauthorized {
 		t.Errorf("two tokens: %d", w.Code)
 	}
 	path := request("GET", "/api/v1/catalogs/a/packages/a%00b", "")

@@ -15,7 +15,7 @@ import (
 
 // strictCasing makes huma compare the names of fields as JSON does, to the letter. By its default "NAME" passes as
 // name without its value being checked, and is then decoded over it.
-var strictCasing = sync.OnceFunc(func() { huma.ValidateStrictCasing = true }) //nolint:reassign // huma has no other switch
+var strictCasing = sync.OnceFunc(func() { huma.ValidateStrictCasing = true }) // huma has no other switch
 
 // strictJSON is JSON in which nothing is dropped: no field stands twice, nothing follows the document, all is text.
 var strictJSON = huma.Format{

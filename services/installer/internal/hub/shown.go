@@ -74,7 +74,7 @@ func fillSubscriptions(ctx context.Context, tx pgx.Tx, m *protocol.ScopePlans) e
 		var since *time.Time
 		var priority *int
 		var state, reason *string
-		if err = r.Scan(&s.Name, &s.Spec, &s.Failed, &since, &priority, &state, &reason); err != nil {
+		if err := r.Scan(&s.Name, &s.Spec, &s.Failed, &since, &priority, &state, &reason); err != nil {
 			return s, err
 		}
 		s.Spec.Config = ""

@@ -206,7 +206,7 @@ func HasShare(live, share *unstructured.Unstructured) bool {
 // onlyShare reports a manager that has no more than Share gives it.
 func onlyShare(f metav1.ManagedFieldsEntry) bool {
 	var fields map[string]map[string]map[string]any
-	if f.FieldsV1 == nil || json.Unmarshal(f.FieldsV1.Raw, &fields) != nil {
+	if f.FieldsV1 == nil || json.Unmarshal(f.FieldsV1.GetRawBytes(), &fields) != nil {
 		return false
 	}
 	for top, parts := range fields {

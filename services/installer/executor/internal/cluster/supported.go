@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -28,7 +27,7 @@ func IsUnsupported(err error) bool {
 
 // CheckSupported wants a cluster that can be served, by its version and by what it serves: without the fence nothing would keep
 // a former holder from writing. It reads only.
-func (b *Base) CheckSupported(ctx context.Context, kubernetes string) error {
+func (b *Base) CheckSupported(kubernetes string) error {
 	v, err := version.ParseGeneric(kubernetes)
 	if err == nil && v.LessThan(version.MustParseGeneric(OldestKubernetes)) {
 		return UnsupportedError{fmt.Sprintf("Kubernetes %s is older than %s, the oldest version that Chandler serves: upgrade the cluster", kubernetes, OldestKubernetes)}

@@ -45,7 +45,8 @@ func (o *Owners) Try(ctx context.Context, objects []render.Object) ([]Refusal, e
 		if !asked.about(one.GVK) || one.GVK != gvkPod && slices.Contains(tried, one.GVK) {
 			continue
 		}
-		if trials++; trials > maxTrials {
+		trials++
+		if trials > maxTrials {
 			break
 		}
 		tried = append(tried, one.GVK)
@@ -72,10 +73,10 @@ func (o *Owners) try(ctx context.Context, one render.Object) error {
 	}
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	if !ok {
-		return nil //nolint:nilerr // whether the cluster answers is asked elsewhere
+		return nil // whether the cluster answers is asked elsewhere
 	}
 	if name, _ := readiness.Webhook(status.Status().Message); name == "" || strings.Contains(status.Status().Message, "does not support dry run") {
-		return nil //nolint:nilerr // an object that is there was let in
+		return nil // an object that is there was let in
 	}
 	return err
 }
