@@ -57,7 +57,7 @@ func constants(files []source) map[string]string {
 				continue
 			}
 			for _, spec := range g.Specs {
-				v := spec.(*ast.ValueSpec) //nolint:forcetypeassert // a declaration of constants has no others
+				v := spec.(*ast.ValueSpec) // a declaration of constants has no others
 				for i, name := range v.Names {
 					if i >= len(v.Values) {
 						continue

@@ -191,7 +191,7 @@ func ruleHint(findings catalog.Findings) string {
 	return rules.Hint(strings.Join(named, " "))
 }
 
-func (v verdict) write(w io.Writer, format string) error {
+func (v *verdict) write(w io.Writer, format string) error {
 	if format != formatText {
 		return writeValue(w, format, v)
 	}

@@ -40,20 +40,26 @@ system:serviceaccount:ports:installer lacks:
 		},
 		"definitions": {
 			model.PlanCheck{CRDs: []model.CRDVerdict{
-				{CRD: "bad.sea.test", Problems: []string{"2 objects become invalid"}, Invalid: 2, Sample: []string{"ports/a: spec.size: too large"}, Reversible: true},
+				{CRD: "bad.sea.test", Problems: []string{"2 objects become invalid"}, Invalid: 2, Sample: []string{"ports/a: spec.size: too large"}, Reversible: true, Finding: "sha256:f"},
+				{CRD: "moved.sea.test", Problems: []string{"its scope changes"}},
 				{CRD: "oneway.sea.test", Safe: true, Irreversible: []string{"objects are stored as v2"}},
 				{CRD: "warned.sea.test", Safe: true, Reversible: true, Warnings: []string{"no longer served in v0"}},
 			}},
 			`bad.sea.test: it may not be changed
   ! 2 objects become invalid
     ports/a: spec.size: too large
+  - to change it all the same: chandler approve PLAN --override-crd bad.sea.test --reason TEXT
+
+moved.sea.test: it may not be changed
+  ! its scope changes
+  - nobody can override this
 
 oneway.sea.test: it may be changed but not changed back without loss
   - cannot be undone: objects are stored as v2
 
 warned.sea.test: it may be changed and changed back
   - no longer served in v0`,
-			"bad.sea.test may not be changed; oneway.sea.test cannot be changed back without loss (chandler plan check)",
+			"bad.sea.test may not be changed; moved.sea.test may not be changed; oneway.sea.test cannot be changed back without loss (chandler plan check)",
 		},
 		"APIs that go (R-CSV-61)": {
 			model.PlanCheck{Ready: true, RemovedAPIs: []model.RemovedAPI{

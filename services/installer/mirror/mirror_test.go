@@ -152,10 +152,10 @@ func TestCopiesTo(t *testing.T) {
 		copies mirror.Copies
 		want   []string
 	}{
-		"all namespaces":                            {tide(), global, mirror.CopiesEnabled, []string{"harbour", "openshift", "quay"}},
-		"its own only":                              {tide(), mirror.Group{Name: "og", Targets: []string{"coast"}}, mirror.CopiesEnabled, nil},
+		"all of the namespaces":                     {tide(), global, mirror.CopiesEnabled, []string{"harbour", "openshift", "quay"}},
+		"its own namespace only":                    {tide(), mirror.Group{Name: "og", Targets: []string{"coast"}}, mirror.CopiesEnabled, nil},
 		"targets that are there":                    {tide(), mirror.Group{Name: "og", Targets: []string{"gone", "quay"}}, mirror.CopiesEnabled, []string{"quay"}},
-		"no group":                                  {tide(), mirror.Group{}, mirror.CopiesEnabled, nil},
+		"there is no group at all":                  {tide(), mirror.Group{}, mirror.CopiesEnabled, nil},
 		"loser of an intersection":                  {conflict, global, mirror.CopiesEnabled, nil},
 		"loser of an intersection, copies are off":  {conflict, global, mirror.CopiesDisabled, nil},
 		"targets, its own among them":               {tide(), mirror.Group{Name: "og", Targets: []string{"coast", "quay"}}, mirror.CopiesEnabled, []string{"quay"}},

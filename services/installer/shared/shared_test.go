@@ -31,15 +31,15 @@ func TestDecide(t *testing.T) {
 		want    shared.Outcome
 		elected string // namespace
 	}{
-		"nobody else has it":                                 {shared.Input{Writer: own("new")}, shared.Hold, "north"},
+		"nobody else has the object":                         {shared.Input{Writer: own("new")}, shared.Hold, "north"},
 		"an upgrade of what nobody else has":                 {shared.Input{Writer: own("new"), Holder: &before, Before: "old"}, shared.Hold, "north"},
-		"equal":                                              {shared.Input{Writer: own("new"), Holder: at(rival("new")), Others: of(rival("new")), Equal: true}, shared.Share, "south"},
-		"different":                                          {shared.Input{Writer: own("new"), Holder: at(rival("old")), Others: of(rival("old"))}, shared.Ask, ""},
-		"different, kept":                                    {shared.Input{Writer: own("new"), Holder: at(rival("old")), Others: of(rival("old")), Choice: events.ChoiceKeep}, shared.Share, "south"},
-		"different, taken":                                   {shared.Input{Writer: own("new"), Holder: at(rival("old")), Others: of(rival("old")), Choice: events.ChoiceTake}, shared.Hold, "north"},
+		"both want the same form":                            {shared.Input{Writer: own("new"), Holder: at(rival("new")), Others: of(rival("new")), Equal: true}, shared.Share, "south"},
+		"they want different forms":                          {shared.Input{Writer: own("new"), Holder: at(rival("old")), Others: of(rival("old"))}, shared.Ask, ""},
+		"different, and theirs kept":                         {shared.Input{Writer: own("new"), Holder: at(rival("old")), Others: of(rival("old")), Choice: events.ChoiceKeep}, shared.Share, "south"},
+		"different, and mine taken":                          {shared.Input{Writer: own("new"), Holder: at(rival("old")), Others: of(rival("old")), Choice: events.ChoiceTake}, shared.Hold, "north"},
 		"different, and settled before":                      {shared.Input{Writer: own("new"), Holder: at(rival("old")), Others: of(rival("old")), Before: "new"}, shared.Share, "south"},
 		"an upgrade of what another wants as it was":         {shared.Input{Writer: own("new"), Holder: &before, Others: of(rival("old")), Before: "old"}, shared.Ask, ""},
-		"the same, taken":                                    {shared.Input{Writer: own("new"), Holder: &before, Others: of(rival("old")), Before: "old", Choice: events.ChoiceTake}, shared.Hold, "north"},
+		"the same upgrade, and taken":                        {shared.Input{Writer: own("new"), Holder: &before, Others: of(rival("old")), Before: "old", Choice: events.ChoiceTake}, shared.Hold, "north"},
 		"the same, kept: the other one holds it":             {shared.Input{Writer: own("new"), Holder: &before, Others: of(rival("old")), Before: "old", Choice: events.ChoiceKeep}, shared.Share, "south"},
 		"kept, and nobody wants it as it was":                {shared.Input{Writer: own("new"), Holder: &before, Others: of(rival("other")), Before: "old", Choice: events.ChoiceKeep}, shared.Ask, ""},
 		"an upgrade that others have waited for":             {shared.Input{Writer: own("new"), Holder: &before, Others: of(rival("new"), third), Before: "old"}, shared.Hold, "north"},
