@@ -131,28 +131,33 @@ func owned(ctx context.Context, c *cluster.Epoch, q Question) ([]object, error) 
 		selectManaged, render.LabelOwner + "=" + render.OwnerLabelValue(q.CSV), render.LabelOwnerNamespace + "=" + q.Namespace,
 		render.LabelOwnerKind + "=" + cluster.GVKCSV.Kind,
 	}, ",")
-	lists, failed := make([]*metav1.PartialObjectMetadataList, len(q.Kinds)), make([]error, len(q.Kinds))
+	return chosen(ctx, c, q.Kinds, selector)
+}
+
+// chosen are the objects of several kinds that a label selector chooses, in the order of the kinds, which are asked for at once.
+func chosen(ctx context.Context, c *cluster.Epoch, kinds []schema.GroupVersionKind, selector string) ([]object, error) {
+	found, failed := make([][]object, len(kinds)), make([]error, len(kinds))
 	turns := make(chan struct{}, parallelLists)
 	var running sync.WaitGroup
-	for n, gvk := range q.Kinds {
+	for n, gvk := range kinds {
 		running.Go(func() {
 			turns <- struct{}{}
 			defer func() { <-turns }()
-			lists[n], failed[n] = metadata(ctx, c, cluster.Resource(gvk), metav1.ListOptions{LabelSelector: selector})
+			list, err := metadata(ctx, c, cluster.Resource(gvk), metav1.ListOptions{LabelSelector: selector})
+			if failed[n] = err; err != nil {
+				return
+			}
+			for i := range list.Items {
+				o := &list.Items[i]
+				found[n] = append(found[n], object{refOf(gvk, o), &o.ObjectMeta})
+			}
 		})
 	}
 	running.Wait()
 	if err := errors.Join(failed...); err != nil {
 		return nil, err
 	}
-	var out []object
-	for n, gvk := range q.Kinds {
-		for i := range lists[n].Items {
-			o := &lists[n].Items[i]
-			out = append(out, object{refOf(gvk, o), &o.ObjectMeta})
-		}
-	}
-	return out, nil
+	return slices.Concat(found...), nil
 }
 
 // joined are the objects that an operator has and another one holds. They bear the label of its component; where the
@@ -162,31 +167,12 @@ func joined(ctx context.Context, c *cluster.Epoch, q Question, packageName strin
 	if packageName != "" {
 		selector += "," + mirror.ComponentLabel(packageName, q.Namespace)
 	}
+	kinds := slices.DeleteFunc(slices.Clone(q.Kinds), func(gvk schema.GroupVersionKind) bool { return !render.Shared(gvk) })
+	list, err := chosen(ctx, c, kinds, selector)
 	own := cluster.Operator{Namespace: q.Namespace, Name: q.CSV}
-	found, failed := make([][]object, len(q.Kinds)), make([]error, len(q.Kinds))
-	turns := make(chan struct{}, parallelLists)
-	var running sync.WaitGroup
-	for n, gvk := range q.Kinds {
-		if !render.Shared(gvk) {
-			continue
-		}
-		running.Go(func() {
-			turns <- struct{}{}
-			defer func() { <-turns }()
-			list, err := metadata(ctx, c, cluster.Resource(gvk), metav1.ListOptions{LabelSelector: selector})
-			if failed[n] = err; err != nil {
-				return
-			}
-			for i := range list.Items {
-				o := &list.Items[i].ObjectMeta
-				if slices.Contains(cluster.Alongside(o), own.String()) && cluster.OwnerOf(o) != own.Label() && o.DeletionTimestamp == nil {
-					found[n] = append(found[n], object{refOf(gvk, o), o})
-				}
-			}
-		})
-	}
-	running.Wait()
-	return slices.Concat(found...), errors.Join(failed...)
+	return slices.DeleteFunc(list, func(o object) bool {
+		return !slices.Contains(cluster.Alongside(o.meta), own.String()) || cluster.OwnerOf(o.meta) == own.Label() || o.meta.DeletionTimestamp != nil
+	}), err
 }
 
 // metadata lists metadata of all namespaces; an API that is not served has none.
