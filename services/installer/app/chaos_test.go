@@ -170,8 +170,14 @@ func (e *env) settled(plans int) {
 		"csv Pending/RequirementsUnknown": plans, "csv InstallReady/AllRequirementsMet": plans,
 		"csv Installing/InstallSucceeded": plans, "csv Succeeded/InstallSucceeded": plans,
 	}
+	var got map[string]int
+	defer func() {
+		if e.t.Failed() {
+			e.t.Logf("the log holds %v\n  %s\n  %s", got, strings.Join(e.facts(events.KindInstallPlan), "\n  "), strings.Join(e.facts(events.KindCSV), "\n  "))
+		}
+	}()
 	e.eventually(fmt.Sprintf("facts %v", want), func() bool {
-		got := map[string]int{}
+		got = map[string]int{}
 		for _, f := range e.facts(events.KindInstallPlan) {
 			got[f]++
 		}

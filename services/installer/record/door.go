@@ -33,9 +33,6 @@ const (
 	maxListed = 5000
 	// maxGroupBytes bounds what these names have together: half of what an event may have.
 	maxGroupBytes = 256 << 10
-	// clockSkew is how far the clock of an executor may be ahead before the hub's own counts: what is bounded by time must
-	// not be bounded by a clock that whoever is bounded may set.
-	clockSkew = time.Minute
 )
 
 const replacement = `\ufffd`
@@ -195,9 +192,10 @@ func TameCluster(r protocol.ClusterReport, now time.Time) protocol.ClusterReport
 	return r
 }
 
-// NotAhead is a time that a cluster tells, or now where that is ahead.
+// NotAhead is a time that a cluster tells, or now where that is ahead: what is bounded by time must not be bounded by a
+// clock that whoever is bounded may set. It keeps the order: of two reports the later one stays the later one.
 func NotAhead(told, now time.Time) time.Time {
-	if told.After(now.Add(clockSkew)) {
+	if told.After(now) {
 		return now
 	}
 	return told

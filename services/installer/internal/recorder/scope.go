@@ -77,7 +77,7 @@ func senderOf(report protocol.ScopeReport) sender {
 const maxScopes = 10_000
 
 // admit locks the scope's row and reports whether a report is newer than what was taken: of the present
-// holder, and not an older one of its reports; else the ledger is nil. final: the same report will not be admitted later
+// holder, and not an older one of its reports; else the ledger is nil. final: what it says will not be admitted later
 // either.
 func (r *Recorder) admit(ctx context.Context, tx pgx.Tx, report protocol.ScopeReport) (l *ledger, final bool, err error) {
 	s := report.Scope
@@ -103,7 +103,7 @@ func (r *Recorder) admit(ctx context.Context, tx pgx.Tx, report protocol.ScopeRe
 		return nil, false, errs.New(errs.TooLarge, "cluster %s reports of more than %d namespaces; of %q nothing is recorded", s.Cluster, maxScopes, s.Namespace)
 	}
 	if err != nil || older {
-		return nil, true, err
+		return nil, false, err // the same may come again with a later time, and counts then
 	}
 	now := r.c.Now()
 	l = &ledger{Tx: tx, scope: scope.At(r.c.Scope, now), cluster: cluster.At(r.c.Cluster, now)}
