@@ -56,8 +56,8 @@ func TestReadable(t *testing.T) {
 	})
 }
 
-// TestTame: what cannot be a name, or would not fit into an event, does not hold up the rest.
-// A clock that runs too fast and is ahead more and more: each report is later than the one before.
+// TestNotAheadKeepsTheOrder: the clock of a cluster runs too fast and is ahead more and more; each report is later than the
+// one before.
 func TestNotAheadKeepsTheOrder(t *testing.T) {
 	t.Parallel()
 	var last time.Time
@@ -71,6 +71,7 @@ func TestNotAheadKeepsTheOrder(t *testing.T) {
 	}
 }
 
+// TestTame: what cannot be a name, or would not fit into an event, does not hold up the rest.
 func TestTame(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 1<<20)
