@@ -18,7 +18,6 @@ TESTRUN := $(TOOLS)/testrun
 export HELM TESTRUN
 # The demo itself needs the standard library only, and no module of the workspace: it runs at once on a fresh machine.
 DEMO := tools/demo.sh
-export GOLANGCI_LINT_CACHE := $(CACHE)/golangci
 
 # Modules of the workspace as patterns for tools that do not know the pattern `work`.
 MODULES := $(shell sed -n 's/^[[:space:]]\{1,\}\(\.\/[^ ]*\)$$/\1/p' go.work)
@@ -99,7 +98,7 @@ fmt: $(LINT) ## format all Go code
 
 .PHONY: clean
 clean: ## remove binaries, cached tools and test caches
-	@rm -rf bin '$(TOOLS)' '$(GOLANGCI_LINT_CACHE)' '$(CACHE)/demo'
+	@rm -rf bin '$(TOOLS)' '$(CACHE)/demo'
 	@go clean -testcache
 
 # Parts of the targets above, without a line in the list.

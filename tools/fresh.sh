@@ -18,7 +18,7 @@ esac
 work=$(mktemp -d)
 chmod 755 "$work" # PostgreSQL runs as another user where we are root
 export GOMODCACHE=$work/mod GOCACHE=$work/build
-unset CHANDLER_CACHE GOFLAGS HELM TESTRUN GOLANGCI_LINT_CACHE MAKEFLAGS MAKELEVEL
+unset CHANDLER_CACHE GOFLAGS HELM TESTRUN MAKEFLAGS MAKELEVEL
 clone=$work/chandler
 
 cleanup() {
