@@ -60,11 +60,13 @@ func NewBase(config *rest.Config) (*Base, error) {
 	if err != nil {
 		return nil, errs.Wrap(errs.Invalid, err, "kubeconfig")
 	}
-	kube, err := kubernetes.NewForConfig(c)
+	own := rest.CopyConfig(c)
+	own.QPS = -1 // a handful of requests, such as the lease's, which must wait for nothing here
+	kube, err := kubernetes.NewForConfig(own)
 	if err != nil {
 		return nil, errs.Wrap(errs.Invalid, err, "kubeconfig")
 	}
-	dyn, err := dynamic.NewForConfig(c)
+	dyn, err := dynamic.NewForConfig(own)
 	if err != nil {
 		return nil, errs.Wrap(errs.Invalid, err, "kubeconfig")
 	}
