@@ -289,7 +289,8 @@ func told(r protocol.ScopeReport, plan, csv string) (text, reason string, patien
 	for _, c := range r.CSVs {
 		if n := len(c.History); c.Name == csv && !c.Removed && n > 0 {
 			last := c.History[n-1]
-			text, reason, patience = fmt.Sprintf("%s: %s: %s", last.Phase, last.Reason, last.Message), last.Reason, slowFor
+			text = fmt.Sprintf("%s: %s: %s%s", last.Phase, last.Reason, cmp.Or(c.Message, last.Message), unmet(c))
+			reason, patience = last.Reason, slowFor
 		}
 	}
 	for _, x := range r.Plans {
@@ -302,6 +303,21 @@ func told(r protocol.ScopeReport, plan, csv string) (text, reason string, patien
 		}
 	}
 	return text, reason, patience
+}
+
+// unmet are the requirements of an operator that are not there, behind its message, which names none (R-CSV-5).
+func unmet(c protocol.CSVReport) string {
+	var list []struct{ Kind, Name, Status, Message string }
+	if len(c.Requirements) == 0 || json.Unmarshal(c.Requirements, &list) != nil {
+		return ""
+	}
+	text := ""
+	for _, r := range list {
+		if r.Status != "Present" {
+			text += fmt.Sprintf("; %s %s: %s: %s", r.Kind, r.Name, r.Status, r.Message)
+		}
+	}
+	return text
 }
 
 // watch looks at the reports of a namespace until they are as wanted, say the same for long, or the time is over.
@@ -426,6 +442,11 @@ func (p *publishedCampaign) table() {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.Package, strings.Join(r.Versions, " -> "), r.Took, cut(oneLine(r)))
 	}
 	must(p, w.Flush())
+	for _, r := range p.results {
+		if full := strings.Join(strings.Fields(oneLine(r)), " "); cut(full) != full {
+			fmt.Fprintf(&b, "\n%s: %s\n", r.Package, full)
+		}
+	}
 	p.Logf("\n%s\n%d packages: %d Succeeded, %d with a named reason, %d unexplained", b.String(), len(p.results), good, len(p.results)-good-open, open)
 }
 

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
+	"time"
 
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
@@ -294,19 +296,17 @@ func (w *work) interrupted(ctx context.Context, p protocol.Plan, x *cluster.Exec
 // blocked notes why a plan waits. The log keeps it, with the back-off, once there is a log.
 func (w *work) blocked(ctx context.Context, p protocol.Plan, x *cluster.Execution, f *failure) error {
 	f = w.withOwner(ctx, f)
-	w.cfg.Log.InfoContext(ctx, "plan waits", "plan", p.Name, "namespace", w.ns, "class", f.class, "reason", f.reason, "message", f.message)
 	defer func() { w.outcome(p, x, f) }()
 	if f.quick {
 		w.soon(w.cfg.Timing.Pause)
 	}
 	if x == nil {
-		if !f.quick {
-			w.noteRetry(p.ID, *f)
-		}
+		w.logWait(ctx, p, f, w.noteRetry(p.ID, *f))
 		return nil
 	}
 	s := &x.Status
 	same := s.Phase == protocol.PlanBlocked && s.Reason == f.reason
+	w.logWait(ctx, p, f, !same || s.Message != f.message)
 	if f.quick && same && s.Message == f.message {
 		return nil
 	}
@@ -323,18 +323,33 @@ func (w *work) blocked(ctx context.Context, p protocol.Plan, x *cluster.Executio
 	return w.client.Save(ctx, x)
 }
 
-func (w *work) noteRetry(id string, f failure) {
+// logWait logs why a plan waits; what waits for the same as before, only to those who look for everything.
+func (w *work) logWait(ctx context.Context, p protocol.Plan, f *failure, news bool) {
+	level := slog.LevelDebug
+	if news {
+		level = slog.LevelInfo
+	}
+	w.cfg.Log.Log(ctx, level, "plan waits", "plan", p.Name, "namespace", w.ns, "class", f.class, "reason", f.reason, "message", f.message)
+}
+
+// noteRetry notes why a plan waits that has no step log yet, and reports whether it waited for something else before.
+func (w *work) noteRetry(id string, f failure) (news bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	note, ok := w.retry[id]
 	if !ok {
 		note.since = w.cfg.Now()
 	}
-	note.attempts++
-	wait := w.backoff(note.attempts)
-	note.after, note.failure = w.cfg.Now().Add(wait), f
+	news = !ok || note.failure.reason != f.reason || note.failure.message != f.message
+	note.after, note.failure = time.Time{}, f
+	if !f.quick {
+		note.attempts++
+		wait := w.backoff(note.attempts)
+		note.after = w.cfg.Now().Add(wait)
+		w.soon(wait)
+	}
 	w.retry[id] = note
-	w.soon(wait)
+	return news
 }
 
 func (w *work) fail(ctx context.Context, p protocol.Plan, x *cluster.Execution, f *failure) error {

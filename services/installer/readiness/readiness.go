@@ -224,7 +224,8 @@ func hindrances(message string) string {
 	if !ok {
 		return message
 	}
-	rest, _, _ = strings.Cut(rest, " preemption:")
+	// What follows the sentence is why nothing was driven out for it: "rules. no new claims to deallocate, preemption: …".
+	rest, _, _ = strings.Cut(rest, ". ")
 	var list []string
 	for one := range strings.SplitSeq(strings.TrimRight(rest, ". "), ", ") {
 		if n, what, ok := strings.Cut(one, " "); ok && isCount(n) {

@@ -114,6 +114,10 @@ func TestExplain(t *testing.T) {
 			seen{deployment, pod("x8k2z", `conditions: [{type: PodScheduled, status: "False", reason: Unschedulable, message: "0/5 nodes are available: 2 Insufficient cpu, 3 node(s) had untolerated taint {sea.test/dry: }. preemption: 0/5 nodes are available: 5 Preemption is not helpful for scheduling."}]`), ""},
 			"Unschedulable", "no node takes its Pods: Insufficient cpu, node(s) had untolerated taint {sea.test/dry: }", "",
 		},
+		"two Pods kept apart": {
+			seen{deployment, pod("x8k2z", `conditions: [{type: PodScheduled, status: "False", reason: Unschedulable, message: "0/1 nodes are available: 1 node(s) didn't match pod anti-affinity rules. no new claims to deallocate, preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."}]`), ""},
+			"Unschedulable", "no node takes its Pods: node(s) didn't match pod anti-affinity rules", "",
+		},
 		"image that is not there": {
 			seen{deployment, pod("x8k2z", scheduled("containerStatuses: ["+waiting("manager", "ErrImagePull", `rpc error: code = NotFound desc = failed to pull and unpack image "registry.sea.test/tide:1.0.0": not found`)+"]")), ""},
 			"ImagePullFailed", `container manager: image registry.sea.test/tide:1.0.0 cannot be pulled: failed to pull and unpack image "registry.sea.test/tide:1.0.0": not found`, "",
