@@ -166,6 +166,9 @@ func readDocument(raw []byte, where string) ([]Document, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", where, err)
 	}
+	if err := alone(raw); err != nil {
+		return nil, fmt.Errorf("%s: %w", where, err)
+	}
 	if len(bytes.TrimSpace(j)) == 0 || string(j) == "null" {
 		return nil, nil
 	}
@@ -188,14 +191,18 @@ func readObject(raw []byte, where string) ([]Document, error) {
 	case o.Kind == "":
 		return nil, fmt.Errorf("%s: no kind", where)
 	case !known:
-		return nil, fmt.Errorf("%s: kind %s is not one that Chandler takes: want %s", where, o.Kind, strings.Join(slices.Sorted(maps.Keys(groups)), ", "))
+		return nil, fmt.Errorf("%s: kind %q is not one that Chandler takes: want %s", where, o.Kind, strings.Join(slices.Sorted(maps.Keys(groups)), ", "))
 	case !slices.Contains(versions, o.APIVersion):
 		return nil, fmt.Errorf("%s: %s of apiVersion %q: want %s", where, o.Kind, o.APIVersion, strings.Join(versions, " or "))
 	case o.Metadata.Name == "":
 		return nil, fmt.Errorf("%s: %s without metadata.name", where, o.Kind)
 	}
 	d := Document{Kind: o.Kind, Namespace: o.Metadata.Namespace, Name: o.Metadata.Name, Where: where}
-	if err := d.read(o, raw); err != nil {
+	err := knownFields(raw, o.Kind)
+	if err == nil {
+		err = d.read(o, raw)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%s: %s %s: %w", where, o.Kind, o.Metadata.Name, err)
 	}
 	if n := dropped(o); n != "" && d.Skipped == "" {

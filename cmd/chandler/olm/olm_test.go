@@ -156,7 +156,7 @@ func TestReadRefuses(t *testing.T) {
 		"a key twice":             {"kind: a\nkind: b\n", "already"},
 		"no object":               {"- a\n", "not an object"},
 		"no kind":                 {"a: b\n", "no kind"},
-		"another kind":            {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", "kind ConfigMap"},
+		"another kind":            {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", `kind "ConfigMap"`},
 		"another version":         {strings.Replace(sub, "v1alpha1", "v2", 1) + "{}", `"operators.coreos.com/v2": want operators.coreos.com/v1alpha1`},
 		"no name":                 {strings.Replace(sub, "{name: a}", "{}", 1) + "{}", "metadata.name"},
 		"no package":              {sub + "{source: a}", "spec.name"},
@@ -174,6 +174,12 @@ func TestReadRefuses(t *testing.T) {
 		"another hub":             {strings.Replace(hub, "cluster", "other", 1), "named cluster"},
 		"a hub's unknown field":   {hub + "{disableAll: true}", "disableAll"},
 		"a policy's other field":  {policy + "{windows: [{begin: a}]}", "begin"},
+		"a field of spec above":   {sub + "{name: a, source: b}\ninstallPlanApproval: Manual\n", `"installPlanApproval"`},
+		"a bent metadata":         {strings.Replace(sub, "{name: a}", "{name: a, namspace: b}", 1) + "{name: a, source: b}", `metadata has the field "namspace"`},
+		"a spec in capitals":      {strings.Replace(sub, "spec:", "Spec:", 1) + "{name: a, source: b}", `"Spec"`},
+		"text behind the end":     {`{"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": "a"}} {"kind": "Secret"}`, "behind its end"},
+		"another behind dots":     {sub + "{name: a, source: b}\n...\n" + group + "{}\n", "behind its end"},
+		"a kind that paints":      {"apiVersion: v1\nkind: \"\\e[31m\"\nmetadata: {name: a}\n", `kind "\x1b[31m"`},
 		"a policy in a namespace": {strings.Replace(policy, "name: a", "name: a, namespace: b", 1), "whole fleet"},
 	} {
 		t.Run(name, func(t *testing.T) {
