@@ -280,8 +280,14 @@ func (d declared) checkBody(w http.ResponseWriter, r *http.Request) *Problem {
 
 // checkContentType wants one of the content types of the operation, and for a merge patch takes JSON without more, too.
 func (d declared) checkContentType(r *http.Request) *Problem {
+	if slices.Contains(d.body, "*/*") {
+		return nil
+	}
+	if packed := r.Header.Get("Content-Encoding"); packed != "" && packed != "identity" {
+		return unsupported(r, errs.New(errs.Invalid, "the body is packed (%s): want it as it is", quoted(packed)).At("header.Content-Encoding", rule.ContentType))
+	}
 	given := r.Header.Get("Content-Type")
-	if given == "" || slices.Contains(d.body, "*/*") {
+	if given == "" {
 		return nil
 	}
 	kind, params, err := mime.ParseMediaType(given)
@@ -290,7 +296,11 @@ func (d declared) checkContentType(r *http.Request) *Problem {
 		return nil
 	}
 	slices.Sort(d.body)
-	e := errs.New(errs.Invalid, "the content type is %s: want %s, in UTF-8", quoted(given), strings.Join(d.body, " or ")).At("header.Content-Type", rule.ContentType)
+	return unsupported(r, errs.New(errs.Invalid, "the content type is %s: want %s, in UTF-8", quoted(given), strings.Join(d.body, " or ")).At("header.Content-Type", rule.ContentType))
+}
+
+// unsupported is an answer about the form of a body.
+func unsupported(r *http.Request, e *errs.Error) *Problem {
 	p := problemOf(r.Context(), e)
 	p.Status, p.Title = http.StatusUnsupportedMediaType, http.StatusText(http.StatusUnsupportedMediaType)
 	return p

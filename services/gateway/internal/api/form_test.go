@@ -177,6 +177,9 @@ func TestNothingElseIsDropped(t *testing.T) {
 			in.Header.Set("Content-Type", "application/json; charset=latin1")
 			refused(t, h, in, http.StatusUnsupportedMediaType, "header.Content-Type", "content-type")
 			in = request(r.method, r.path, "{}")
+			in.Header.Set("Content-Encoding", "gzip")
+			refused(t, h, in, http.StatusUnsupportedMediaType, "header.Content-Encoding", "content-type")
+			in = request(r.method, r.path, "{}")
 			in.Header["Content-Type"] = []string{"application/json", "text/yaml"}
 			refused(t, h, in, http.StatusBadRequest, "header.Content-Type", "given-once")
 			refused(t, h, request(r.method, r.path, `{"a": [{"b": 1, "b": 1}]}`), http.StatusBadRequest, "body.a[0].b", "given-once")

@@ -85,7 +85,7 @@ func location(pointer string) string {
 	if !strings.HasPrefix(pointer, "/") {
 		return pointer
 	}
-	path := "body." + strings.ReplaceAll(pointer[1:], "/", ".")
+	path := strings.TrimSuffix("body."+strings.ReplaceAll(pointer[1:], "/", "."), ".")
 	return strings.NewReplacer("~1", "/", "~0", "~").Replace(arrayIndex.ReplaceAllString(path, "[$1]$2"))
 }
 
