@@ -92,6 +92,8 @@ CHANDLER_OTLP_ENDPOINT: {{ . | quote }}
 {{- if eq .component "gateway" }}
 CHANDLER_LISTEN: ":8080"
 CHANDLER_DEFAULT_CATALOGS: /etc/chandler/default-catalogs/catalogs.yaml
+CHANDLER_GLOBAL_NAMESPACES: {{ join "," $v.gateway.globalNamespaces | default "-" | quote }}
+CHANDLER_GLOBAL_CATALOG_NAMESPACES: {{ join "," $v.gateway.globalCatalogNamespaces | default "-" | quote }}
 {{- end }}
 {{- if eq .component "catalog-indexer" }}
 CHANDLER_CATALOG_ROOT: /catalogs
