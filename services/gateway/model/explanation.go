@@ -109,7 +109,7 @@ type NewerThan struct {
 
 // WhyReason is why a version is not taken.
 type WhyReason struct {
-	Code        string     `json:"code" doc:"policy, window, approval, one-step, no-path, passed-over, dependency, conflict, deprecated, skipped, other-channel, other-catalog, hidden-catalog, bundle-image-pending, bundle-image-failed, catalog-unhealthy, catalog-loading, operator-not-succeeded, plan-under-way, plan-failed, plan-rejected, planned, stopped, not-subscribed, unresolved, preference, invalid-content or not-looked-into"`
+	Code        string     `json:"code" doc:"policy, window, approval, one-step, no-path, passed-over, dependency, conflict, deprecated, skipped, other-channel, other-catalog, hidden-catalog, bundle-image-pending, bundle-image-failed, catalog-unhealthy, catalog-loading, operator-not-succeeded, plan-under-way, plan-failed, plan-rejected, planned, stopped, not-subscribed, unresolved, preference, invalid-content, not-installable or not-looked-into"`
 	Text        string     `json:"text" doc:"Sentence for people"`
 	Policy      string     `json:"policy,omitempty" doc:"Name of the approval policy"`
 	Plan        string     `json:"plan,omitempty" doc:"Name of the install plan"`

@@ -133,11 +133,12 @@ const (
 	UnderWay         Code = "plan-under-way"
 	PlanFailed       Code = "plan-failed"
 	PlanRejected     Code = "plan-rejected"
-	Planned          Code = "planned"        // nothing is in the way
-	Stopped          Code = "stopped"        // the stop switch holds the plan up
-	NotSubscribed    Code = "not-subscribed" // nobody follows the operator
-	Unresolved       Code = "unresolved"     // the subscription does not resolve at all
-	Preference       Code = "preference"     // what is preferred comes first (R-RES-35)
-	InvalidContent   Code = "invalid-content"
+	Planned          Code = "planned"         // nothing is in the way
+	Stopped          Code = "stopped"         // the stop switch holds the plan up
+	NotSubscribed    Code = "not-subscribed"  // nobody follows the operator
+	Unresolved       Code = "unresolved"      // the subscription does not resolve at all
+	Preference       Code = "preference"      // what is preferred comes first (R-RES-35)
+	InvalidContent   Code = "invalid-content" // its catalog says something of it that cannot be read
+	NotInstallable   Code = "not-installable" // it does not fit the operator group, or cannot be rendered
 	NotLookedInto    Code = "not-looked-into" // beyond MaxProbes and MaxConflicts
 )

@@ -63,7 +63,7 @@ var codes = map[resolve.StatementKind]Code{ //nolint:gochecknoglobals // a table
 	resolve.BundleImageFailed:    ImageFailed,
 	resolve.ChannelMalformed:     InvalidContent,
 	resolve.RequirementMalformed: InvalidContent,
-	resolve.NotInstallable:       InvalidContent,
+	resolve.NotInstallable:       NotInstallable,
 }
 
 // because are the statements of a failure as reasons; requirements first, since they tell who wants what. That a
