@@ -124,6 +124,8 @@ func TestSearch(t *testing.T) {
 		{"catalogNamespace=olm", "own/private"},
 		{"cluster=spoke&namespace=olm&search=private", "own/private"},
 		{"cluster=spoke&namespace=other&search=private", ""},
+		{"cluster=spoke", "community/buoys certified/tide-gauge certified/tidelock"},
+		{"cluster=spoke&catalog=spoke/olm/own", "own/private"},
 		{"cluster=elsewhere", "community/buoys certified/tide-gauge certified/tidelock"},
 		{"label=operatorframework.io/arch.arm64%3Dsupported&search=buoys", "community/buoys"},
 		{"label=operatorframework.io/arch.s390x", ""},

@@ -24,7 +24,7 @@ type PackagesQuery struct {
 	Catalog          []string `query:"catalog,explode" maxItems:"32" doc:"Name, or cluster/namespace/name"`
 	CatalogNamespace string   `query:"catalogNamespace" maxLength:"63" doc:"Only catalogs of this namespace"`
 	Label            []string `query:"label,explode" maxItems:"16" doc:"key=value or key, of the CSV; all must hold"`
-	Cluster          string   `query:"cluster" maxLength:"63" doc:"Only what this cluster sees"`
+	Cluster          string   `query:"cluster" maxLength:"63" doc:"Only what this cluster sees: in each of its namespaces, unless namespace or a catalog is named"`
 	Namespace        string   `query:"namespace" maxLength:"63" doc:"Only what this namespace sees"`
 }
 

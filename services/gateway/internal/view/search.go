@@ -70,8 +70,12 @@ func (b *Browser) liveCatalogs(ctx context.Context, tx pgx.Tx, tenant string, f 
 	if f.Cluster != "" {
 		w.add("c.visibility_cluster in ('', ?)", f.Cluster)
 	}
-	if f.Namespace != "" {
+	switch {
+	case f.Namespace != "":
 		w.add("c.visibility_namespace in ('', ?)", f.Namespace)
+	case f.Cluster != "" && len(f.Catalogs) == 0 && f.CatalogNamespace == "":
+		// Of a cluster as a whole is what each of its namespaces sees; what one alone has is found there, or by its catalog.
+		w.add("c.visibility_namespace = ''")
 	}
 	w.equal("c.namespace", f.CatalogNamespace)
 	rows, _, err := page(ctx, tx, catalogColumns+w.String()+" order by c.cluster, c.namespace, c.name", w.args, maxLiveCatalogs, scanCatalog)
