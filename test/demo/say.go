@@ -43,9 +43,12 @@ func (n *narrator) title(text string) {
 	n.record.title(head)
 }
 
+// indent stands before everything below a title.
+const indent = "   "
+
 // say writes one line below the title.
 func (n *narrator) say(text string) {
-	n.line(strings.TrimRight("   "+text, " "))
+	n.line(strings.TrimRight(indent+text, " "))
 	n.record.text(text)
 }
 
@@ -95,7 +98,7 @@ func (n *narrator) quiet(ctx context.Context, args ...string) (string, error) {
 // call runs one of the programs.
 func (n *narrator) call(ctx context.Context, program string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, filepath.Join(n.bin, program), args...)
-	cmd.Env = append(os.Environ(), n.env...)
+	cmd.Env = append(append(os.Environ(), fmt.Sprintf("COLUMNS=%d", columns-len(indent))), n.env...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

@@ -102,12 +102,12 @@ func (a *app) apply(ctx context.Context, o applyOptions) error {
 func (a *app) note(documents []olm.Document) error {
 	for _, d := range documents {
 		if d.Skipped != "" {
-			if _, err := fmt.Fprintf(a.Err, "warning: %s %s is passed over: %s\n", d.Kind, d.Name, d.Skipped); err != nil {
+			if _, err := fmt.Fprintf(a.Err, "warning: %s %s is passed over: %s\n", d.Kind, visible(d.Name), d.Skipped); err != nil {
 				return err
 			}
 		}
 		for _, n := range d.Notes {
-			if _, err := fmt.Fprintf(a.Err, "note: %s %s: %s\n", d.Kind, d.Name, n); err != nil {
+			if _, err := fmt.Fprintf(a.Err, "note: %s %s: %s\n", d.Kind, visible(d.Name), visible(n)); err != nil {
 				return err
 			}
 		}

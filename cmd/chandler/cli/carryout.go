@@ -248,7 +248,7 @@ func (r *runner) tell(t task, out result) {
 		r.broken = err
 	}
 	for _, w := range out.warnings {
-		fmt.Fprintf(r.err, "warning: %s: %s\n", t.name, w)
+		fmt.Fprintf(r.err, "warning: %s: %s\n", t.name, visible(w))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -28,12 +29,22 @@ type Streams struct {
 	Now func() time.Time
 	// Terminal says that a person reads Err and types into In: only then is anything asked.
 	Terminal bool
+	// Columns are those of the terminal that shows Out, 0 where it is none: then no line is broken.
+	Columns int
 }
 
 // System is the streams of this process.
 func System() Streams {
 	person := term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stderr.Fd()))
-	return Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.LookupEnv, Now: time.Now, Terminal: person}
+	var out io.Writer = os.Stdout
+	columns, err := strconv.Atoi(os.Getenv("COLUMNS"))
+	if term.IsTerminal(int(os.Stdout.Fd())) {
+		out = &visibly{to: out}
+		if err != nil || columns <= 0 {
+			columns, _, _ = term.GetSize(int(os.Stdout.Fd())) // of a terminal that does not know, no line is broken
+		}
+	}
+	return Streams{Columns: max(columns, 0), In: os.Stdin, Out: out, Err: os.Stderr, Env: os.LookupEnv, Now: time.Now, Terminal: person}
 }
 
 // app is one run of the command line.
@@ -63,7 +74,7 @@ func Main(ctx context.Context, s Streams, args []string) int {
 	}
 	if text := err.Error(); text != "" { // a command that has said all has none
 		// A terminal that is gone cannot be told; the status still tells.
-		_, _ = fmt.Fprintln(s.Err, "error:", text)
+		_, _ = fmt.Fprintln(s.Err, "error:", visible(text))
 		if hint := rules.Hint(text); hint != "" {
 			_, _ = fmt.Fprintln(s.Err, hint)
 		}

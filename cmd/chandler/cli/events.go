@@ -29,7 +29,7 @@ func (a *app) eventsCommand() *cobra.Command {
 		Short: "Tell the event log, a line for each event",
 		Long: `Writes a line for each event, oldest first: time, position, subject, and what happened. With
 --follow it writes what happens from now on (or after --after), and after a broken connection goes
-on where it was.`,
+on where it was. On a terminal long lines go on below; COLUMNS names another width.`,
 		Example: `  chandler events --follow
   chandler events --subject east-1/ports/harbor-master
   chandler events --cluster east-1 --type installplan.proposed.v1 -o json`,
@@ -82,7 +82,7 @@ func (a *app) writeEvent(format string, e model.Event) error {
 	if format == formatJSON {
 		return json.NewEncoder(a.Out).Encode(e)
 	}
-	return story.Line(a.Out, e)
+	return story.Line(a.Out, e, a.Columns)
 }
 
 // allEvents reads page after page; most bounds the result unless it is 0.

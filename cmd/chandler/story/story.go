@@ -9,15 +9,45 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
-// Line writes one event as one line: time, position, subject, sentence.
-func Line(w io.Writer, e model.Event) error {
-	_, err := fmt.Fprintf(w, "%s  %-7s %-44s %s\n", e.Time.UTC().Format(time.TimeOnly), e.Sequence, e.Subject, Sentence(e))
+const (
+	// subjectColumns is the width of the column of subjects: a cluster, a namespace and the name of a ClusterServiceVersion
+	// of usual length. A longer one moves its own line alone.
+	subjectColumns = 34
+	// fewestColumns is the narrowest terminal whose lines are wrapped: below it a line on the edge of words is harder to read
+	// than one that the terminal breaks.
+	fewestColumns = 80
+)
+
+// Line writes one event: time, position, subject, sentence. Where columns is not 0 the sentence goes on below its beginning
+// instead of beyond so many columns; a program gets one line.
+func Line(w io.Writer, e model.Event, columns int) error {
+	lead := fmt.Sprintf("%s  %-7s %-*s ", e.Time.UTC().Format(time.TimeOnly), e.Sequence, subjectColumns, e.Subject)
+	if columns < fewestColumns {
+		_, err := io.WriteString(w, lead+Sentence(e)+"\n")
+		return err
+	}
+	below := fmt.Sprintf("%*s", len(time.TimeOnly)+2+8+subjectColumns+1, "") //nolint:mnd // the widths of lead
+	var b strings.Builder
+	line := lead
+	for i, word := range strings.Fields(Sentence(e)) {
+		switch {
+		case i == 0:
+			line += word
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > columns:
+			b.WriteString(line + "\n")
+			line = below + word
+		default:
+			line += " " + word
+		}
+	}
+	_, err := io.WriteString(w, b.String()+line+"\n")
 	return err
 }
 

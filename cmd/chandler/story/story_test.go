@@ -32,7 +32,7 @@ func TestEveryEventIsTold(t *testing.T) {
 			t.Fatal(err)
 		}
 		e.Sequence = "1-42"
-		if err := story.Line(&told, e); err != nil {
+		if err := story.Line(&told, e, 0); err != nil {
 			t.Fatal(err)
 		}
 		if s := story.Sentence(e); s == "" || strings.Contains(s, "{") || strings.Contains(s, "\n") {
@@ -51,6 +51,36 @@ func TestEveryEventIsTold(t *testing.T) {
 	}
 	if told.String() != string(want) {
 		t.Errorf("told:\n%s\nwant:\n%s", told.String(), want)
+	}
+}
+
+// On a terminal no line is broken but between words, and every event begins at the left.
+func TestLineFitsATerminal(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile(filepath.Join(examples, "installplan.proposed.v1.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var e model.Event
+	if err := json.Unmarshal(raw, &e); err != nil {
+		t.Fatal(err)
+	}
+	for _, columns := range []int{80, 100, 120, 200} {
+		var told strings.Builder
+		if err := story.Line(&told, e, columns); err != nil {
+			t.Fatal(err)
+		}
+		for i, line := range strings.Split(strings.TrimSuffix(told.String(), "\n"), "\n") {
+			if n := len([]rune(line)); n > columns {
+				t.Errorf("a line of %d columns, want %d at most: %s", n, columns, line)
+			}
+			if goesOn := strings.HasPrefix(line, " "); goesOn != (i > 0) {
+				t.Errorf("line %d: %q", i, line)
+			}
+		}
+		if got := strings.Join(strings.Fields(told.String()), " "); !strings.HasSuffix(got, story.Sentence(e)) {
+			t.Errorf("%q does not tell %q", got, story.Sentence(e))
+		}
 	}
 }
 
