@@ -53,6 +53,7 @@ func Rules() []Rule {
 		{Packages: []string{"libs/catalog/compare"}, May: with(with(vocabulary, kubernetesTypes...), "libs/catalog/..."), Pure: true, Why: "what differs between two bundles, without I/O"},
 		{Packages: []string{"libs/operatorgroup"}, May: []string{pureStd, "libs/errs", "libs/events", "libs/bundle", "libs/render"}, Pure: true, Why: "rules of operator groups; executor and resolver mean the same"},
 		{Packages: []string{"libs/removedapi"}, May: []string{pureStd}, Pure: true, Why: "a table about Kubernetes; executor and gateway mean the same"},
+		{Packages: []string{"libs/documented"}, May: []string{pureStd}, Pure: true, Why: "commands in documents, for the tests of the command line and of the whole"},
 		{Packages: []string{"libs/rules"}, May: []string{pureStd}, Pure: true, Why: "what rules say; gateway and command mean the same"},
 		{Packages: []string{"libs/rules/cmd/..."}, May: []string{anyStd, "libs/rules"}, Why: "generators"},
 		{Packages: []string{"libs/whatif"}, May: []string{pureStd, "libs/errs", "libs/events", "github.com/google/uuid"}, Pure: true, Why: "gateway and resolver speak of previews in it"},

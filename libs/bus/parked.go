@@ -59,7 +59,11 @@ func RetryParked(ctx context.Context, q pg.Querier, consumer, stream string) err
 		return fmt.Errorf("retry parked events: %w", pg.Err(err))
 	}
 	if tag.RowsAffected() == 0 {
-		return errs.New(errs.NotFound, "consumer %q has nothing parked of stream %q", consumer, stream)
+		of := ""
+		if stream != "" {
+			of = fmt.Sprintf(" of stream %q", stream)
+		}
+		return errs.New(errs.NotFound, "consumer %q has nothing parked%s", consumer, of)
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ func (t *tool) initCommand() *cobra.Command {
 		Short: "Begin a package: write its olm.package",
 		Long: `Writes the olm.package of a new package. Bundles come from chandler catalog render, entries of channels from
 chandler catalog add-channel-entry.`,
-		Example: "  chandler catalog init tidegauge --default-channel steady --description README.md --icon logo.svg -o yaml > tidegauge/catalog.yaml",
+		Example: "  chandler catalog init tidegauge --default-channel steady --description README.md --icon logo.svg > catalog.yaml",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			f, err := fbc.ParseFormat(format)

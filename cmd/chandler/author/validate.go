@@ -47,9 +47,9 @@ func (t *tool) validateCommand() *cobra.Command {
 		Use:   "validate REF",
 		Short: "Say all that is wrong with a catalog, where, and how to mend it",
 		Long: `Says all that is wrong with a catalog, or with one bundle: the place, the rule, and how to mend it. Errors
-keep a catalog from being served; warnings are served without the part that they name. What Chandler takes from published
-catalogs because OLM takes it, such as a key that occurs twice, and what leaves a bundle out, is an error here: --lenient makes
-it the warning that it is where users install.
+keep a catalog from being served; warnings are served without the part that they name. What Chandler takes from
+published catalogs because OLM takes it, such as a key that occurs twice, and what leaves a bundle out, is an error
+here: --lenient makes it the warning that it is where users install.
 
 The exit status is 0 where nothing forbids to serve the catalog, 1 where something does, and 2 where it
 cannot be read at all.

@@ -78,7 +78,7 @@ func (a *app) fill(c *connections, withNATS bool) error {
 			*v.into, _ = a.Env(v.env)
 		}
 		if *v.into == "" && v.need {
-			return fmt.Errorf("set %s", v.env)
+			return usagef("set %s", v.env)
 		}
 	}
 	return nil
@@ -89,8 +89,9 @@ func (a *app) logger() *slog.Logger { return slog.New(slog.NewTextHandler(a.Err,
 func (a *app) migrateCommand() *cobra.Command {
 	var conn connections
 	c := &cobra.Command{
-		Use:   "migrate",
-		Short: "Make or update the database; safe to repeat",
+		Use:     "migrate",
+		Short:   "Make or update the database; safe to repeat",
+		Example: "  chandler migrate --database-url postgres://postgres@db.example.test/chandler",
 		Long: `Makes roles, schemas and tables, or brings them to this version. It may be repeated, and repairs a
 run that failed. The URL needs a role that may create roles.
 
@@ -129,8 +130,10 @@ func (a *app) busCommand() *cobra.Command {
 	rebuild := &cobra.Command{
 		Use:   "rebuild",
 		Short: "Fill JetStream again from the record",
-		Long:  "Makes missing streams and publishes again what the record holds. Services do the same by themselves when they notice a loss.",
-		Args:  cobra.NoArgs,
+		Long: `Makes missing streams and publishes again what the record holds. Services do the same by themselves when they notice
+a loss.`,
+		Example: "  chandler bus rebuild --database-url postgres://chandler@db.example.test/chandler --nats-url nats://nats.example.test",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := a.fill(&conn, true); err != nil {
 				return err
@@ -167,6 +170,8 @@ func (a *app) devCommand() *cobra.Command {
 		Short: "Run all of Chandler in this process, with its own Postgres and NATS",
 		Long: `Runs the four services in one process with an embedded NATS and a private Postgres, until Ctrl-C.
 What it records stays in the state folder and is there at the next start; --state "" forgets it.`,
+		Example: `  chandler dev
+  chandler dev --state '' --listen 127.0.0.1:0`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !cmd.Flags().Changed("state") {
@@ -203,8 +208,9 @@ func (a *app) keysCommand() *cobra.Command {
 		Use:   "keys",
 		Short: "Make the secrets of a new installation",
 		Long: `Writes new secrets: the administrator's token, the key pairs that protect kubeconfigs and credentials of
-catalogs, the key that signs grants, the key of hooks, and the passwords of database and bus. Without a flag as an environment file, which
-docker compose reads as .env; with --secret as a Secret of Kubernetes, which the chart refers to.
+catalogs, the key that signs grants, the key of hooks, and the passwords of database and bus. Without a flag as an
+environment file, which docker compose reads as .env; with --secret as a Secret of Kubernetes, which the chart
+refers to.
 
 The chart's Secret needs one more key, CHANDLER_ADMIN_DATABASE_URL: the database of the migration.`,
 		Example: `  chandler keys > .env
@@ -251,6 +257,8 @@ func (a *app) parkedCommand() *cobra.Command {
 		Short: "Show events that a consumer could not take",
 		Long: `Shows what is parked: an event that its consumer could not take, and the later events of that stream behind
 it. Each is retried with back-off; bus retry does it at once.`,
+		Example: `  chandler bus parked
+  chandler bus parked gateway-clusters -o yaml`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.check(); err != nil {
@@ -272,7 +280,10 @@ func (a *app) retryCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "retry CONSUMER [STREAM]",
 		Short: "Have parked events tried again at once",
-		Args:  cobra.RangeArgs(1, 2),
+		Long: `Has a consumer try again what is parked of one of its streams, or of all, without waiting for the next retry.
+chandler bus parked names consumers and streams.`,
+		Example: "  chandler bus retry gateway-clusters",
+		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.onRecord(cmd.Context(), &conn, func(ctx context.Context, pool *pg.Pool) error {
 				if err := bus.RetryParked(ctx, pool, args[0], first(args[1:])); err != nil {

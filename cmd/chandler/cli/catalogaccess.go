@@ -24,6 +24,9 @@ func (a *app) secretSetCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "set NAME",
 		Short: "Give or replace a credential; it is encrypted at once and never shown",
+		Long: `Keeps a credential that catalogs name with --secret: one of a registry as docker keeps it, user and password, a token,
+an SSH key, or certificates of an authority. Values come from files or standard input, so that they stand in no list of
+processes. Catalogs that name it are looked at again at once.`,
 		Example: `  chandler catalog secret set dock-pull --docker-config ~/.docker/config.json
   chandler catalog secret set git-bot --username bot --password-stdin < password
   chandler catalog secret set git-key --ssh-key id_ed25519 --known-hosts known_hosts`,
@@ -51,6 +54,8 @@ func (a *app) secretListCommand() *cobra.Command {
 	var o output
 	c := &cobra.Command{
 		Use: "list", Short: "Show the names and kinds of credentials, and who uses them", Args: cobra.NoArgs,
+		Long:    "Lists credentials of catalog sources by name. Their values are never shown.",
+		Example: "  chandler catalog secret list",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.check(); err != nil {
 				return err
@@ -77,6 +82,8 @@ func (a *app) secretListCommand() *cobra.Command {
 func (a *app) secretDeleteCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "delete NAME", Short: "Erase a credential; catalogs that name it stay, and say that it is missing", Args: needs(1),
+		Long:    "Erases a credential for good. Catalogs that name it serve what they have, and say that it is missing.",
+		Example: "  chandler catalog secret delete dock-pull",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.client()
 			if err != nil {
@@ -94,7 +101,12 @@ func (a *app) secretDeleteCommand() *cobra.Command {
 func (a *app) hookCommand() *cobra.Command {
 	c := &cobra.Command{Use: "hook", Short: "Let a registry or repository tell when something was pushed"}
 	c.AddCommand(
-		a.onCatalog("make", "Give a catalog a hook, or its hook another secret, which is shown once", func(ctx context.Context, c *client.Client, r client.Ref) error {
+		a.onCatalog(cobra.Command{
+			Use: "make", Short: "Give a catalog a hook, or its hook another secret, which is shown once",
+			Long: `Makes an address that a registry or repository can call when something was pushed: the indexer then looks at once. The
+secret is shown this one time; a second call replaces it.`,
+			Example: "  chandler catalog hook make fleet",
+		}, func(ctx context.Context, c *client.Client, r client.Ref) error {
 			h, err := c.MakeHook(ctx, r)
 			if err != nil {
 				return err
@@ -105,7 +117,11 @@ func (a *app) hookCommand() *cobra.Command {
 			}
 			return a.say("url: %s%s\nsecret: %s", strings.TrimSuffix(s.URL, "/"), h.Path, h.Secret)
 		}),
-		a.onCatalog("end", "End the hook of a catalog", func(ctx context.Context, c *client.Client, r client.Ref) error {
+		a.onCatalog(cobra.Command{
+			Use: "end", Short: "End the hook of a catalog",
+			Long:    "Ends the hook of a catalog: calls of its address are refused from now on. The catalog is polled as before.",
+			Example: "  chandler catalog hook end fleet",
+		}, func(ctx context.Context, c *client.Client, r client.Ref) error {
 			if err := c.EndHook(ctx, r); err != nil {
 				return err
 			}
@@ -124,6 +140,8 @@ func (a *app) healthCommand() *cobra.Command {
 		Short: "Show or choose what an unhealthy catalog does to those who see it but do not need it",
 		Long: `Independent: nothing. Strict: nothing is installed or updated while one of the visible catalogs is
 unhealthy, as in OLM. For hub catalogs, or with --cluster and -n for those of a namespace.`,
+		Example: `  chandler catalog health
+  chandler catalog health --set Strict --cluster east-1 -n ports`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.client()
@@ -154,6 +172,11 @@ func (a *app) packages() resource {
 		columns: packageColumns(),
 		list: func(ctx context.Context, c *client.Client, s client.Selection) ([]item, error) {
 			f := model.PackageFilter{Cluster: s.Cluster, Namespace: s.Namespace}
+			if s.Cluster != "" { // catalogs of the hub would be listed for any name
+				if err := isCluster(ctx, c, s.Cluster); err != nil {
+					return nil, err
+				}
+			}
 			if s.Catalog != "" {
 				f.Catalogs = []string{s.Catalog}
 			}
@@ -239,6 +262,9 @@ func (a *app) searchCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "search [WORD...]",
 		Short: "Find packages in all catalogs, best first",
+		Long: `Finds packages by words of their names, display names, keywords and descriptions, and narrows them by what their newest
+versions say. Words may be left out. With --cluster it looks at what every namespace of that cluster sees, with -n at
+what one sees.`,
 		Example: `  chandler packages search database
   chandler packages search --feature disconnected --category Database -o wide`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -250,6 +276,11 @@ func (a *app) searchCommand() *cobra.Command {
 				return err
 			}
 			f.Search = strings.Join(args, " ")
+			if f.Cluster != "" {
+				if err := isCluster(cmd.Context(), c, f.Cluster); err != nil {
+					return err
+				}
+			}
 			list, err := c.SearchPackages(cmd.Context(), f)
 			items, err := all(list, err, a.showPackage)
 			if err != nil {
@@ -267,7 +298,7 @@ func (a *app) searchCommand() *cobra.Command {
 	fl.StringSliceVar(&f.Features, "feature", nil, "only with these infrastructure features, such as disconnected")
 	fl.StringSliceVar(&f.InstallModes, "install-mode", nil, "only with these install modes")
 	fl.StringSliceVar(&f.Catalogs, "catalog", nil, "only of these catalogs")
-	fl.StringVar(&f.Cluster, "cluster", "", "only what this cluster sees")
+	fl.StringVar(&f.Cluster, "cluster", "", "only what this cluster sees: in each of its namespaces, unless -n names one")
 	fl.StringVarP(&f.Namespace, "namespace", "n", "", "only what this namespace sees")
 	return c
 }

@@ -101,11 +101,19 @@ func sourceText(s model.CatalogSource) string {
 func (a *app) catalogCommand() *cobra.Command {
 	c := &cobra.Command{Use: "catalog", Short: "Add, list, refresh and remove catalogs of the fleet, and look into them"}
 	c.AddCommand(a.catalogAddCommand(), a.listCommand("catalogs"), a.catalogRefreshCommand(), a.catalogRemoveCommand(),
-		a.catalogSwitchCommand("disable", "Keep a catalog and do not offer it", true), a.catalogSwitchCommand("enable", "Offer a catalog again", false),
+		a.catalogSwitchCommand("disable", "Keep a catalog and do not offer it", disableHelp, true),
+		a.catalogSwitchCommand("enable", "Offer a catalog again", enableHelp, false),
 		a.packagesCommand(), a.findingsCommand(), a.revisionsCommand(), a.blobsCommand(), a.secretCommand(), a.hookCommand(), a.healthCommand())
 	a.addCatalogTools(c)
 	return c
 }
+
+// What switching a catalog off and on does.
+const (
+	disableHelp = `Offers nothing of a catalog any more, until chandler catalog enable: nothing is installed or upgraded from it. What is
+installed from it stays, and the catalog is still read.`
+	enableHelp = "Offers a catalog again that chandler catalog disable, or an OperatorHub, has switched off."
+)
 
 func (a *app) catalogAddCommand() *cobra.Command {
 	var in model.AddCatalog
@@ -114,6 +122,10 @@ func (a *app) catalogAddCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "add NAME (--directory | --archive | --git | --image | --template | --layout | --grpc | --configmap | --sqlite) PLACE",
 		Short: "Offer a catalog to the fleet, or to one namespace of one cluster",
+		Long: `Offers a catalog from the one place that is named: the indexer reads it at once, and again as often as --poll says.
+Without --cluster it is a catalog of the whole fleet; with --cluster and -n one of that namespace. Places are read by
+the indexer: a directory or file is one of its machine. Credentials are named with --secret; they may come later, until
+then the catalog says what is missing.`,
 		Example: `  chandler catalog add examples --directory /srv/catalogs/examples --priority 10
   chandler catalog add fleet --image registry.example.test/fleet:v1 --secret dock-pull --poll 30m
   chandler catalog add own --git https://git.example.test/catalog.git --reference main --secret git-bot`,
@@ -150,26 +162,32 @@ func (a *app) catalogAddCommand() *cobra.Command {
 	return c
 }
 
-// onCatalog is a command that does one thing with one catalog.
-func (a *app) onCatalog(use, short string, do func(ctx context.Context, c *client.Client, r client.Ref) error) *cobra.Command {
-	return &cobra.Command{
-		Use: use + " NAME", Short: short, Args: needs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ref, err := a.catalogs().ref(scope{}, args[0])
-			if err != nil {
-				return err
-			}
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
-			return do(cmd.Context(), c, ref)
-		},
+// onCatalog makes of a command with its texts one that does one thing with one catalog.
+func (a *app) onCatalog(texts cobra.Command, do func(ctx context.Context, c *client.Client, r client.Ref) error) *cobra.Command {
+	texts.Use += " NAME"
+	texts.Args = needs(1)
+	texts.RunE = func(cmd *cobra.Command, args []string) error {
+		ref, err := a.catalogs().ref(scope{}, args[0])
+		if err != nil {
+			return err
+		}
+		c, err := a.client()
+		if err != nil {
+			return err
+		}
+		return do(cmd.Context(), c, ref)
 	}
+	return &texts
 }
 
 func (a *app) catalogRefreshCommand() *cobra.Command {
-	return a.onCatalog("refresh", "Have the indexer look at the source now", func(ctx context.Context, c *client.Client, r client.Ref) error {
+	return a.onCatalog(cobra.Command{
+		Use: "refresh", Short: "Have the indexer look at the source now",
+		Long: `Has the indexer look at the source of a catalog at once, and not when its next poll is due. What came of it is shown by
+chandler describe catalog. A catalog of a namespace is named cluster/namespace/name.`,
+		Example: `  chandler catalog refresh fleet
+  chandler catalog refresh east-1/ports/own`,
+	}, func(ctx context.Context, c *client.Client, r client.Ref) error {
 		if _, err := c.RefreshCatalog(ctx, r); err != nil {
 			return err
 		}
@@ -177,8 +195,8 @@ func (a *app) catalogRefreshCommand() *cobra.Command {
 	})
 }
 
-func (a *app) catalogSwitchCommand(use, short string, disabled bool) *cobra.Command {
-	return a.onCatalog(use, short, func(ctx context.Context, c *client.Client, r client.Ref) error {
+func (a *app) catalogSwitchCommand(use, short, long string, disabled bool) *cobra.Command {
+	return a.onCatalog(cobra.Command{Use: use, Short: short, Long: long, Example: "  chandler catalog " + use + " fleet"}, func(ctx context.Context, c *client.Client, r client.Ref) error {
 		if _, err := c.PatchCatalog(ctx, r, map[string]any{"disabled": disabled}); err != nil {
 			return err
 		}
@@ -189,13 +207,21 @@ func (a *app) catalogSwitchCommand(use, short string, disabled bool) *cobra.Comm
 func (a *app) catalogRemoveCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "remove NAME", Short: "Offer a catalog no longer; what is installed from it stays", Args: needs(1),
+		Long: `Ends a catalog for good. What is installed from it stays and is kept up; subscriptions to it say that their catalog is
+missing. A catalog of a namespace is named cluster/namespace/name.`,
+		Example: `  chandler catalog remove fleet
+  chandler catalog remove east-1/ports/own`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.remove(cmd.Context(), a.catalogs(), args[0]) },
 	}
 }
 
 func (a *app) packagesCommand() *cobra.Command {
 	var o output
-	c := a.onCatalog("packages", "Show what a catalog offers", func(ctx context.Context, c *client.Client, r client.Ref) error {
+	c := a.onCatalog(cobra.Command{
+		Use: "packages", Short: "Show what a catalog offers",
+		Long:    "Lists the packages of the revision that a catalog serves. chandler describe package tells all of one.",
+		Example: "  chandler catalog packages fleet -o wide",
+	}, func(ctx context.Context, c *client.Client, r client.Ref) error {
 		if err := o.check(); err != nil {
 			return err
 		}
@@ -216,7 +242,12 @@ func (a *app) packagesCommand() *cobra.Command {
 func (a *app) findingsCommand() *cobra.Command {
 	var o output
 	var variant, severity, pkg string
-	c := a.onCatalog("findings", "Show what was wrong with a catalog at the last look", func(ctx context.Context, c *client.Client, r client.Ref) error {
+	c := a.onCatalog(cobra.Command{
+		Use: "findings", Short: "Show what was wrong with a catalog at the last look",
+		Long: `Lists what was wrong when the indexer last read the catalog: rule, package, place and how to mend it. An error keeps
+what it names from being served, a warning does not. chandler rules explains a rule.`,
+		Example: "  chandler catalog findings fleet --severity error --package tidegauge",
+	}, func(ctx context.Context, c *client.Client, r client.Ref) error {
 		if err := o.check(); err != nil {
 			return err
 		}

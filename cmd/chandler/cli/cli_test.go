@@ -73,7 +73,6 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	followDocuments(t, root, map[string]string{"CHANDLER_URL": stack.running.URL, "CHANDLER_TOKEN": stack.running.Token})
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
 		Setup: func(e *testscript.Env) error {

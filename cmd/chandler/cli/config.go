@@ -128,6 +128,8 @@ func (a *app) tokenListCommand() *cobra.Command {
 	var o output
 	c := &cobra.Command{
 		Use: "list", Short: "Show whose tokens there are, revoked ones included", Args: cobra.NoArgs,
+		Long:    "Lists tokens by id, with the actor under whom events record what was done with them. Secrets are never shown.",
+		Example: "  chandler token list",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.check(); err != nil {
 				return err
@@ -158,6 +160,8 @@ func (a *app) tokenListCommand() *cobra.Command {
 func (a *app) tokenRevokeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "revoke ID", Short: "Refuse a token from now on", Args: needs(1),
+		Long:    "Refuses a token from now on, for good. The last one of an administrator is not revoked. chandler token list shows ids.",
+		Example: "  chandler token revoke 0b0e2f5c-5d1c-4f6e-9a55-8f0c9d6f1e21",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.client()
 			if err != nil {

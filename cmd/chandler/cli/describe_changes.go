@@ -45,7 +45,7 @@ func changeSummary(u model.Upgrade) string {
 	case u.Empty():
 		return "the same custom resource definitions and rights"
 	}
-	out := fmt.Sprintf("%d custom resource definitions differ, %d rights gained, %d lost", len(u.CRDs), len(u.Gained), len(u.Lost))
+	out := fmt.Sprintf("custom resource definitions that differ: %d, rights gained: %d, lost: %d", len(u.CRDs), len(u.Gained), len(u.Lost))
 	if u.Breaking {
 		out = "BREAKING: existing resources can become invalid or unreachable; " + out
 	}
@@ -130,7 +130,12 @@ func limited(lines []string) []string {
 // revisionsCommand shows what a catalog has served and what changed each time.
 func (a *app) revisionsCommand() *cobra.Command {
 	var o output
-	c := a.onCatalog("revisions", "Show what a catalog has served, newest first, and what changed each time", func(ctx context.Context, c *client.Client, r client.Ref) error {
+	c := a.onCatalog(cobra.Command{
+		Use: "revisions", Short: "Show what a catalog has served, newest first, and what changed each time",
+		Long: `Lists the stored revisions of a catalog. Their digests are what chandler plan --what-if and chandler shadow take with
+--revision. Mutated are bundles whose content changed under the same name: what is installed of those stays as it is.`,
+		Example: "  chandler catalog revisions fleet",
+	}, func(ctx context.Context, c *client.Client, r client.Ref) error {
 		if err := o.check(); err != nil {
 			return err
 		}
@@ -157,7 +162,12 @@ func (a *app) blobsCommand() *cobra.Command {
 	var o output
 	var schema, pkg, name string
 	var raw bool
-	c := a.onCatalog("blobs", "Show the documents of a catalog whose schemas Chandler does not know", func(ctx context.Context, c *client.Client, r client.Ref) error {
+	c := a.onCatalog(cobra.Command{
+		Use: "blobs", Short: "Show the documents of a catalog whose schemas Chandler does not know",
+		Long: `Lists the documents that Chandler keeps of a catalog without giving them a meaning, such as those of other tools; with
+--raw it writes them as they are.`,
+		Example: "  chandler catalog blobs fleet --schema example.test/notes --raw",
+	}, func(ctx context.Context, c *client.Client, r client.Ref) error {
 		if err := o.check(); err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/cmd/chandler/author"
 	"github.com/chandler-fleet/chandler/cmd/chandler/client"
+	"github.com/chandler-fleet/chandler/libs/errs"
 )
 
 // Exit statuses beside 0, the same for all commands. Scripts tell by them whether it is worth to try again (5), to
@@ -41,10 +42,11 @@ var exitCodes = []struct {
 func exitCodesHelp() string {
 	var b strings.Builder
 	b.WriteString("Every command ends with one of these statuses. Errors stand on standard error, one sentence each.\n\n")
+	var t prose
 	for _, c := range exitCodes {
-		fmt.Fprintf(&b, "  %d  %-12s %s\n", c.code, c.name, c.what)
+		t.put(fmt.Sprintf("  %d  %-12s ", c.code, c.name), c.what)
 	}
-	return b.String()
+	return b.String() + t.Builder.String()
 }
 
 // exitCodesTopic is no command: it cannot be run, help shows it.
@@ -82,6 +84,8 @@ func exitStatus(err error) int {
 		return problemStatus(e.Status)
 	case *client.UnreachableError:
 		return exitUnavailable
+	case *errs.Error:
+		return kindStatus(e.Kind)
 	case interface{ Unwrap() []error }:
 		all := e.Unwrap()
 		status := exitStatus(all[0])
@@ -96,6 +100,19 @@ func exitStatus(err error) int {
 		return exitStatus(inner)
 	}
 	return exitFailed
+}
+
+// kindStatus is the status of an error of a part that the command works with itself, such as the database.
+func kindStatus(k errs.Kind) int {
+	switch k {
+	case errs.NotFound:
+		return exitNotFound
+	case errs.Unavailable:
+		return exitUnavailable
+	case errs.Internal:
+		return exitFailed
+	}
+	return exitRefused
 }
 
 func problemStatus(status int) int {

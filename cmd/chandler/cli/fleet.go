@@ -27,8 +27,11 @@ func (a *app) clusterAddCommand() *cobra.Command {
 	var path string
 	var pairs map[string]string
 	c := &cobra.Command{
-		Use:     "add NAME --kubeconfig FILE",
-		Short:   "Register a cluster",
+		Use:   "add NAME --kubeconfig FILE",
+		Short: "Register a cluster",
+		Long: `Registers a cluster under a name. The kubeconfig must hold a token or certificates itself, name an address that the
+installer can reach, and belong to a cluster administrator; it is encrypted at once and never shown. The cluster is
+Connected, or says why not, after some seconds: chandler get clusters.`,
 		Example: "  chandler cluster add east-1 --kubeconfig east-1.kubeconfig --label region=east",
 		Args:    needs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -60,6 +63,9 @@ func (a *app) clusterCredentialsCommand() *cobra.Command {
 	var path string
 	c := &cobra.Command{
 		Use: "credentials NAME --kubeconfig FILE", Short: "Use another kubeconfig for a cluster", Args: needs(1),
+		Long: `Replaces the kubeconfig by which a cluster is reached, as before a token expires.`,
+		Example: `  chandler cluster credentials east-1 --kubeconfig east-1.kubeconfig
+  kubectl config view --raw --flatten --minify | chandler cluster credentials east-1 --kubeconfig -`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			config, err := a.kubeconfig(path)
 			if err != nil {
@@ -94,9 +100,9 @@ one uninstalls nothing.
 --drift says what becomes of edits to the objects that Chandler manages: they are put right (correct, the default),
 or only reported.
 
---optional names API groups, or kinds as GROUP/KIND, that operators do not wait for where the cluster does not serve them
-(monitoring.coreos.com by default): their objects are left out and written when the kind appears. none has operators wait
-for every kind.
+--optional names API groups, or kinds as GROUP/KIND, that operators do not wait for where the cluster does not serve
+them (monitoring.coreos.com by default): their objects are left out and written when the kind appears. none has
+operators wait for every kind.
 
 --label KEY=VALUE sets a label and --label KEY- takes one away; others stay. Approval policies that choose clusters by
 labels follow at once.`,
@@ -155,7 +161,10 @@ func labelChanges(changes []string) (map[string]*string, error) {
 func (a *app) clusterRemoveCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "remove NAME", Short: "Let go of a cluster; what is installed there stays", Args: needs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.remove(cmd.Context(), a.clusters(), args[0]) },
+		Long: `Lets go of a cluster: its kubeconfig is erased, and nothing there is looked after any more. Operators that are
+installed stay and run.`,
+		Example: "  chandler cluster remove east-1",
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.remove(cmd.Context(), a.clusters(), args[0]) },
 	}
 }
 
@@ -200,6 +209,8 @@ func (a *app) listCommand(kind string) *cobra.Command {
 	var o output
 	c := &cobra.Command{
 		Use: "list", Short: "Show all " + kind, Args: cobra.NoArgs,
+		Long:    "Lists all " + kind + ". chandler get " + kind + " does the same, and chooses among them.",
+		Example: "  chandler " + strings.TrimSuffix(kind, "s") + " list -o wide",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.get(cmd.Context(), scope{}, client.Selection{}, o, []string{kind})
 		},

@@ -23,11 +23,11 @@ func (a *app) getCommand() *cobra.Command {
 		Long: `Shows things of one kind: all of the fleet, or those of a cluster, a namespace, or a name.
 
 Kinds and their short names: clusters, catalogs (catsrc), packages (packagemanifests), operatorgroups (og),
-subscriptions (sub), installplans (ip), operators (csv), approvalpolicies (policies), leftovers (what uninstalled operators
-left in their clusters), operatorhubs (the one that switches default catalogs).
+subscriptions (sub), installplans (ip), operators (csv), approvalpolicies (policies), leftovers (what uninstalled
+operators left in their clusters), operatorhubs (the one that switches default catalogs).
 
-What -o yaml and -o json write of subscriptions, operatorgroups, catalogs, installplans, approvalpolicies and operatorhubs
-can be applied again: chandler apply -f.`,
+What -o yaml and -o json write of subscriptions, operatorgroups, catalogs, installplans, approvalpolicies and
+operatorhubs can be applied again: chandler apply -f.`,
 		Example: `  chandler get subscriptions
   chandler get csv --cluster east-1 -n ports -o wide
   chandler get clusters --state Unreachable

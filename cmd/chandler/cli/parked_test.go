@@ -43,7 +43,7 @@ func TestParked(t *testing.T) {
 	if status, out := run("retry", "resolver.scopes", "csv:x:1"); status != 0 {
 		t.Errorf("bus retry: status %d, %q", status, out)
 	}
-	if status, out := run("retry", "nobody"); status != 1 || !strings.Contains(out, "nothing parked") {
+	if status, out := run("retry", "nobody"); status != exitNotFound || !strings.Contains(out, `consumer "nobody" has nothing parked`) {
 		t.Errorf("bus retry of nobody: status %d, %q", status, out)
 	}
 }

@@ -28,9 +28,9 @@ Where approval policies want several people, each approves for one; the plan goe
 PLAN is a name within --cluster and --namespace, cluster/namespace/name, or an id.
 
 Some obstacles that chandler plan check shows are for a person to settle, also where the plan is Automatic or has begun:
---keep and --take say which form of an object holds that other operators bring, too: the one that the cluster has, or the
-plan's; --override-crd has a custom resource definition changed although that hurts what the cluster holds, and wants
---reason. They count for exactly what the cluster shows now; if that changes, they are void.`,
+--keep and --take say which form of an object holds that other operators bring, too: the one that the cluster has, or
+the plan's; --override-crd has a custom resource definition changed although that hurts what the cluster holds, and
+wants --reason. They count for exactly what the cluster shows now; if that changes, they are void.`,
 		Example: `  chandler approve install-7x2kq --cluster east-1 -n ports
   chandler approve east-1/ports/install-7x2kq --digest sha256:3f0c…
   chandler approve east-1/ports/install-7x2kq --keep ClusterRole/metrics-reader
@@ -80,8 +80,12 @@ func (a *app) rejectCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "reject PLAN",
 		Short: "End an install plan",
-		Args:  needs(1),
-		RunE:  func(cmd *cobra.Command, args []string) error { return a.reject(cmd.Context(), s, args[0], digest) },
+		Long: `Ends a plan for good, so that nothing more of it is done. PLAN is a name within --cluster and --namespace,
+cluster/namespace/name, or an id.`,
+		Example: `  chandler reject install-7x2kq --cluster east-1 -n ports
+  chandler reject east-1/ports/install-7x2kq --digest sha256:3f0c…`,
+		Args: needs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.reject(cmd.Context(), s, args[0], digest) },
 	}
 	s.flags(c)
 	c.Flags().StringVar(&digest, "digest", "", "reject only if the plan still has this digest")
@@ -273,28 +277,34 @@ func (a *app) effectsCommand() *cobra.Command {
 	var cluster string
 	stop := &cobra.Command{
 		Use: "stop", Short: "No plan takes another step", Args: cobra.NoArgs,
+		Long: `Stops every plan at its next step, in the whole fleet or on one cluster. What is installed stays and runs; plans go on
+where they were with chandler effects resume.`,
+		Example: `  chandler effects stop
+  chandler effects stop --cluster east-1`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.setEffects(cmd.Context(), model.EffectsRequest{Action: "stop", Cluster: cluster})
 		},
 	}
 	stop.Flags().StringVar(&cluster, "cluster", "", "only on this cluster")
-	c.AddCommand(stop, a.resumeCommand())
+	c.AddCommand(stop, a.resumeCommand(c.Name()))
 	return c
 }
 
 // logCommand is the way on after a record that lost commits: the same as effects resume.
 func (a *app) logCommand() *cobra.Command {
 	c := &cobra.Command{Use: "log", Short: "Accept the record after a restored backup", Args: cobra.NoArgs, RunE: a.effectsStatus}
-	c.AddCommand(a.resumeCommand())
+	c.AddCommand(a.resumeCommand(c.Name()))
 	return c
 }
 
-func (a *app) resumeCommand() *cobra.Command {
+func (a *app) resumeCommand(parent string) *cobra.Command {
 	var in model.EffectsRequest
 	c := &cobra.Command{
 		Use: "resume", Short: "Let plans go on", Args: cobra.NoArgs,
 		Long: `Lets plans take steps again. --epoch names the epoch of the record that you have looked at and accept;
 chandler effects shows it. It is raised when the record has lost commits, as after a restored backup.`,
+		Example: `  chandler ` + parent + ` resume --epoch 1
+  chandler ` + parent + ` resume --epoch 2 --cluster east-1`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			in.Action = "resume"
 			return a.setEffects(cmd.Context(), in)

@@ -87,6 +87,7 @@ func (a *app) planApplyCommand() *cobra.Command {
 		Use: "apply ID", Short: "Carry out a preview while it holds", Args: needs(1),
 		Long: `Carries out what was previewed, all of it or nothing, as long as nothing that the preview rests on has changed: what
 did is named. Applying again says the same again.`,
+		Example: "  chandler plan apply 0b0e2f5c-…",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.client()
 			if err != nil {
@@ -101,6 +102,9 @@ func (a *app) planShowCommand() *cobra.Command {
 	var o output
 	c := &cobra.Command{
 		Use: "show ID", Short: "Show a preview again", Args: needs(1),
+		Long: `Shows a preview that chandler plan --what-if has made, as long as it is kept. It ends with an error where something of
+it does not come out.`,
+		Example: "  chandler plan show 0b0e2f5c-… -o yaml",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.check(); err != nil {
 				return err

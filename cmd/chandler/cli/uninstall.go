@@ -34,9 +34,9 @@ func (a *app) uninstallCommand() *cobra.Command {
 go. Its custom resource definitions and their objects stay, unless they are asked for; what stays is listed then by
 chandler get leftovers. OPERATOR is a ClusterServiceVersion, a subscription or a package.
 
-On a terminal it asks before anything is removed. Elsewhere it goes on where nothing is in the way: where data is lost, other
-operators depend on it, or it would be installed again, --yes must be said. If the cluster is another one by then than it was
-shown, nothing is removed.`,
+On a terminal it asks before anything is removed. Elsewhere it goes on where nothing is in the way: where data is lost,
+other operators depend on it, or it would be installed again, --yes must be said. If the cluster is another one by then
+than it was shown, nothing is removed.`,
 		Example: `  chandler uninstall tidegauge --cluster east-1 -n ports --dry-run
   chandler uninstall east-1/ports/tidegauge.v1.2.0 --delete-crds --yes`,
 		Args: needs(1),
