@@ -67,9 +67,15 @@ func newWorld(t *testing.T) *world {
 // newStack starts Chandler without a cluster.
 func newStack(t *testing.T) *world {
 	t.Helper()
+	return newStackWith(t, nil)
+}
+
+// newStackWith gives services more environment.
+func newStackWith(t *testing.T, env func(service string) []string) *world {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
-	s, err := stack.Start(ctx, stack.Options{Dir: t.TempDir(), Bin: bin})
+	s, err := stack.Start(ctx, stack.Options{Dir: t.TempDir(), Bin: bin, Env: env})
 	if err != nil {
 		t.Fatal(err)
 	}

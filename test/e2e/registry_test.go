@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"log"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -32,6 +33,8 @@ import (
 type registryOf struct {
 	t    *testing.T
 	host string
+	// name is what its images are called by; host where it has no other.
+	name string
 
 	mu     sync.Mutex
 	pulled map[string]int // manifests asked for, by repository
@@ -63,6 +66,7 @@ func newRegistry(t *testing.T) *registryOf {
 	}))
 	t.Cleanup(s.Close)
 	r.host = strings.TrimPrefix(s.URL, "http://")
+	r.name = r.host
 	return r
 }
 
@@ -92,14 +96,15 @@ func (r *registryOf) push(repository, tag string, files map[string][]byte, label
 	r.must(remote.Write(ref, image, remote.WithAuth(r)))
 	d, err := image.Digest()
 	r.must(err)
-	return r.host + "/" + repository + "@" + d.String()
+	return r.name + "/" + repository + "@" + d.String()
 }
 
 func archive(t *testing.T, files map[string][]byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
-	for path, text := range files {
+	for _, path := range slices.Sorted(maps.Keys(files)) { // the same files are the same image
+		text := files[path]
 		if err := w.WriteHeader(&tar.Header{Name: path, Mode: 0o644, Size: int64(len(text)), Typeflag: tar.TypeReg}); err != nil {
 			t.Fatal(err)
 		}
@@ -123,6 +128,11 @@ func (r *registryOf) must(err error) {
 // bundleImage makes an image of a bundle directory, with the labels of registry+v1 (R-CAT-50).
 func (r *registryOf) bundleImage(dir, pkg, version string) string {
 	r.t.Helper()
+	return r.bundleImageAs("bundles/"+pkg, dir, pkg, version)
+}
+
+func (r *registryOf) bundleImageAs(repository, dir, pkg, tag string) string {
+	r.t.Helper()
 	files := map[string][]byte{}
 	root := os.DirFS(dir)
 	r.must(fs.WalkDir(root, ".", func(path string, d fs.DirEntry, err error) error {
@@ -133,7 +143,7 @@ func (r *registryOf) bundleImage(dir, pkg, version string) string {
 		files[path] = text
 		return err
 	}))
-	return r.push("bundles/"+pkg, version, files, map[string]string{
+	return r.push(repository, tag, files, map[string]string{
 		"operators.operatorframework.io.bundle.mediatype.v1": "registry+v1",
 		"operators.operatorframework.io.bundle.manifests.v1": "manifests/",
 		"operators.operatorframework.io.bundle.metadata.v1":  "metadata/",
@@ -144,6 +154,11 @@ func (r *registryOf) bundleImage(dir, pkg, version string) string {
 // catalogImage makes a catalog image of the example catalog, whose bundles are images; those of the packages in missing
 // are named, but not pushed yet. It returns the reference by tag.
 func (r *registryOf) catalogImage(dir, tag string, missing ...string) string {
+	r.t.Helper()
+	return r.catalogImageAs("catalogs/harbour", dir, tag, missing...)
+}
+
+func (r *registryOf) catalogImageAs(repository, dir, tag string, missing ...string) string {
 	r.t.Helper()
 	c, err := catalog.Load(os.DirFS(dir), catalog.Options{})
 	r.must(err)
@@ -156,7 +171,7 @@ func (r *registryOf) catalogImage(dir, tag string, missing ...string) string {
 			doc(map[string]any{"schema": "olm.channel", "package": p.Name, "name": ch.Name, "entries": ch.Entries})
 		}
 		for _, b := range p.Bundles {
-			image := r.host + "/bundles/" + p.Name + ":" + b.Version
+			image := r.name + "/bundles/" + p.Name + ":" + b.Version
 			if !slices.Contains(missing, p.Name) {
 				image = r.bundleImage(filepath.Join(dir, p.Name, b.Version), p.Name, b.Version)
 			}
@@ -164,8 +179,8 @@ func (r *registryOf) catalogImage(dir, tag string, missing ...string) string {
 		}
 		files["configs/"+p.Name+"/catalog.json"] = out.Bytes()
 	}
-	r.push("catalogs/harbour", tag, files, map[string]string{"operators.operatorframework.io.index.configs.v1": "/configs"})
-	return r.host + "/catalogs/harbour:" + tag
+	r.push(repository, tag, files, map[string]string{"operators.operatorframework.io.index.configs.v1": "/configs"})
+	return r.name + "/" + repository + ":" + tag
 }
 
 // Authorization implements authn.Authenticator.
