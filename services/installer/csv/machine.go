@@ -224,9 +224,10 @@ func fromFailed(s Status, o Observation) next {
 }
 
 // lostHealth reports one that ran and is not healthy any more: it is installed again at once (R-CSV-11), unless that would fail
-// as it begins.
+// as it begins. What it was Failed for, a component, a requirement or an API service, may have changed since.
 func lostHealth(s Status, o Observation) bool {
-	return s.Reason == ReasonComponentUnhealthy && o.Serving.Broken == ""
+	lost := []Reason{ReasonComponentUnhealthy, ReasonRequirementsNotMet, ReasonAPIServiceResourceIssue, ReasonAPIServiceInstallFailed}
+	return slices.Contains(lost, s.Reason) && o.Serving.Broken == ""
 }
 
 // ofGroup reports whether membership gave the reason.

@@ -149,6 +149,9 @@ func table() []row {
 		{"Failed: components can be created again", in(csv.PhaseFailed, csv.ReasonInstallComponentFailed), func(o *csv.Observation) { o.Components = csv.Components{} }, "Pending NeedsReinstall"},
 		{"Failed: component lost", in(csv.PhaseFailed, csv.ReasonComponentUnhealthy), func(o *csv.Observation) { o.Components = csv.Components{} }, "Pending NeedsReinstall"},
 		{"Failed: lost its health, just now (R-CSV-11)", in(csv.PhaseFailed, csv.ReasonComponentUnhealthy), unhealthy, "Pending NeedsReinstall"},
+		{"Failed: a requirement is back, its health is not (R-CSV-11)", in(csv.PhaseFailed, csv.ReasonRequirementsNotMet), unhealthy, "Pending NeedsReinstall"},
+		{"Failed: its API service is whole again, its health is not (R-CSV-11)", in(csv.PhaseFailed, csv.ReasonAPIServiceResourceIssue), unhealthy, "Pending NeedsReinstall"},
+		{"Failed: its API service works again, its health is not back (R-CSV-11)", in(csv.PhaseFailed, csv.ReasonAPIServiceInstallFailed), unhealthy, "Pending NeedsReinstall"},
 		{"Failed: lost its health, and its API service is broken", in(csv.PhaseFailed, csv.ReasonComponentUnhealthy), func(o *csv.Observation) {
 			unhealthy(o)
 			o.Serving.Broken = "no"
@@ -238,6 +241,36 @@ func TestApplyLeavesTheOld(t *testing.T) {
 	before := csv.Status{Phase: s.Phase, Conditions: append([]csv.Condition(nil), s.Conditions...)}
 	s.Apply(csv.Transition{Phase: csv.PhaseFailed}, noon)
 	if diff := cmp.Diff(before.Conditions, s.Conditions); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestLostHealth: R-CSV-11: one that loses its health goes through Failed and Pending back to Installing while no time passes, and
+// is Succeeded when its health is back.
+func TestLostHealth(t *testing.T) {
+	t.Parallel()
+	s, o := in(csv.PhaseSucceeded, csv.ReasonInstallSucceeded), good()
+	var got []string
+	settle := func() {
+		for range 10 {
+			next, ok := csv.Next(s, o)
+			if !ok {
+				return
+			}
+			s = s.Apply(next, o.Now)
+			got = append(got, string(next.Phase)+" "+string(next.Reason))
+		}
+		t.Fatalf("it goes round: %v", got)
+	}
+	unhealthy(&o)
+	settle()
+	o.Components.Healthy = true
+	settle()
+	want := []string{
+		"Failed ComponentUnhealthy", "Pending NeedsReinstall", "InstallReady AllRequirementsMet", "Installing InstallSucceeded",
+		"Installing InstallWaiting", "Succeeded InstallSucceeded",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 }
