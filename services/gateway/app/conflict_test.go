@@ -10,8 +10,8 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
-// TestOneStoryOfAConflict: an operator that has failed for a conflict while its plan is carried out is told as failed by its
-// subscription, the plan waits for the conflict, and who would reject it hears how to end it (R-SUB-42, R-IP-5).
+// TestOneStoryOfAConflict: an operator that has failed for a conflict while its plan is carried out is told by its
+// subscription, which has it, and whose phase is Failed; the plan waits for the conflict, and who would reject it hears how to end it (R-SUB-21, R-SUB-42, R-IP-5).
 func TestOneStoryOfAConflict(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -30,14 +30,14 @@ func TestOneStoryOfAConflict(t *testing.T) {
 	b.fact(events.Installer, events.KindInstallPlan, plan, name, events.InstallPlanBlocked{Class: "conflict", Reason: phase.Reason})
 
 	s := must[model.Subscription](b, 200, b.do("GET", b.seen(subscriptions+"/tidegauge"), nil))
-	if s.Status.State != model.StateUpgradeFailed || s.Status.Phase != "Failed" {
-		t.Errorf("state %q, phase %q: want what has failed told as failed", s.Status.State, s.Status.Phase)
+	if s.Status.State != model.StateAtLatestKnown || s.Status.Phase != "Failed" {
+		t.Errorf("state %q, phase %q: want the state as OLM has it, and beside it that what is installed has failed", s.Status.State, s.Status.Phase)
 	}
 	pending := s.Status.Conditions[len(s.Status.Conditions)-1]
 	if pending.Type != "InstallPlanPending" || !strings.Contains(pending.Message, phase.Reason) {
 		t.Errorf("the condition of its plan is %+v", pending)
 	}
-	for state, want := range map[string]string{"UpgradeFailed": "tidegauge", "AtLatestKnown": "", "UpgradePending": ""} {
+	for state, want := range map[string]string{"UpgradeFailed": "", "AtLatestKnown": "tidegauge", "UpgradePending": ""} {
 		if got := names(b, "/api/v1/subscriptions?state="+state+"&minPosition="+b.position); got != want {
 			t.Errorf("in state %s is %q, want %q", state, got, want)
 		}
@@ -52,7 +52,7 @@ func TestOneStoryOfAConflict(t *testing.T) {
 	}
 	phase.Phase, phase.Reason = "Succeeded", "InstallSucceeded"
 	b.fact(events.Installer, events.KindCSV, csv, csv, phase)
-	if s := must[model.Subscription](b, 200, b.do("GET", b.seen(subscriptions+"/tidegauge"), nil)); s.Status.State != model.StateAtLatestKnown {
-		t.Errorf("when the conflict is over: state %q", s.Status.State)
+	if s := must[model.Subscription](b, 200, b.do("GET", b.seen(subscriptions+"/tidegauge"), nil)); s.Status.State != model.StateAtLatestKnown || s.Status.Phase != "Succeeded" {
+		t.Errorf("when the conflict is over: state %q, phase %q", s.Status.State, s.Status.Phase)
 	}
 }

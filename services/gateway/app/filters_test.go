@@ -58,8 +58,8 @@ func TestWhatIsShownCanBeChosen(t *testing.T) {
 		"subscriptions?state=ResolutionFailed":           "broken other",
 		"subscriptions?state=ResolutionFailed&limit=1":   "broken",
 		"subscriptions?state=UpgradePending":             "planned",
-		"subscriptions?state=UpgradeFailed":              "done",
-		"subscriptions?state=AtLatestKnown":              "",
+		"subscriptions?state=UpgradeFailed":              "",
+		"subscriptions?state=AtLatestKnown":              "done",
 		"subscriptions?state=InstallPlanPending":         "",
 		"subscriptions?phase=Failed":                     "done",
 		"subscriptions?phase=Succeeded":                  "",
@@ -73,7 +73,7 @@ func TestWhatIsShownCanBeChosen(t *testing.T) {
 		"clusters?state=Registered":                      "spoke",
 		"clusters?state=Unreachable":                     "",
 		"installplans?phase=Superseded&blocked=false":    "install-ccccc",
-		"subscriptions?state=UpgradeFailed&phase=Failed": "done",
+		"subscriptions?state=AtLatestKnown&phase=Failed": "done",
 	} {
 		sep := "&minPosition="
 		if got := names(b, "/api/v1/"+query+sep+b.position); got != want {

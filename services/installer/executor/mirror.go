@@ -289,8 +289,9 @@ func (w *work) shownBeside(ctx context.Context) ([]mirrors.Wanted, error) {
 		return list, errors.Join(err, smallErr)
 	}
 	objects = append(objects, mirror.CatalogSources(w.ns, w.plans.Subscriptions)...)
+	known := mirror.Known{Installed: installed, Plans: plans, FailForward: w.plans.OperatorGroup.Spec.UpgradeStrategy == failForward}
 	for _, s := range w.plans.Subscriptions {
-		objects = append(objects, mirror.Subscription(w.ns, s, installed, plans, now))
+		objects = append(objects, mirror.Subscription(w.ns, s, known, now))
 	}
 	for _, p := range plans {
 		objects = append(objects, mirror.InstallPlan(w.ns, p, w.plans.Subscriptions))

@@ -43,9 +43,17 @@ const (
 	approvalManual    = "Manual"
 )
 
-// Subscription shows a subscription. Of several plans the newest that moves its package counts: plans come oldest
-// first. Its configuration is not shown: it may hold secrets, and reaches the cluster in the Deployments alone.
-func Subscription(namespace string, s protocol.Subscription, installed []Operator, plans []Plan, now time.Time) Object {
+// Known is what a cluster knows of a namespace.
+type Known struct {
+	Installed []Operator
+	Plans     []Plan // oldest first
+	// FailForward is the operator group's upgrade strategy TechPreviewUnsafeFailForward.
+	FailForward bool
+}
+
+// Subscription shows a subscription. Of several plans the newest that moves its package counts. Its configuration is not shown:
+// it may hold secrets, and reaches the cluster in the Deployments alone.
+func Subscription(namespace string, s protocol.Subscription, k Known, now time.Time) Object {
 	o := newObject(GVKSubscription, namespace, s.Name, componentOf(s.Spec.Package, namespace), nil)
 	spec := map[string]any{
 		"name": s.Spec.Package, "source": s.Spec.Catalog, "sourceNamespace": s.Spec.CatalogNamespace,
@@ -56,19 +64,16 @@ func Subscription(namespace string, s protocol.Subscription, installed []Operato
 	o.Body["spec"] = spec
 
 	status := map[string]any{"lastUpdated": stamp(now)}
-	have := installedOf(s.Spec.Package, installed)
+	have := installedOf(s.Spec.Package, k.Installed)
 	current, plan := have, Plan{}
-	for _, p := range plans {
+	for _, p := range k.Plans {
 		if i := slices.IndexFunc(p.Bundles, func(b events.PlannedBundle) bool { return b.Package == s.Spec.Package }); i >= 0 {
-			plan = p
-			if p.Phase != protocol.PlanFailed {
-				current = p.Bundles[i].CSV
-			}
+			plan, current = p, p.Bundles[i].CSV
 		}
 	}
 	setString(status, "installedCSV", have)
 	setString(status, "currentCSV", current)
-	setString(status, "state", subscriptionState(have, current))
+	setString(status, "state", subscriptionState(have, current, k.FailForward && plan.Phase == protocol.PlanFailed))
 	if plan.ID != "" {
 		ref := map[string]any{
 			"apiVersion": GVKInstallPlan.GroupVersion().String(), "kind": GVKInstallPlan.Kind, "name": plan.Name, "namespace": namespace,
@@ -81,13 +86,16 @@ func Subscription(namespace string, s protocol.Subscription, installed []Operato
 	return o
 }
 
-// subscriptionState is the table of R-SUB-21, as far as a cluster can tell.
-func subscriptionState(installed, current string) string {
-	switch current {
-	case "":
+// subscriptionState is the table of R-SUB-21. failed is set where the plan of current failed and the operator group is to fail
+// forward.
+func subscriptionState(installed, current string, failed bool) string {
+	switch {
+	case current == "":
 		return ""
-	case installed:
+	case current == installed:
 		return "AtLatestKnown"
+	case failed:
+		return "UpgradeFailed"
 	default:
 		return "UpgradePending"
 	}

@@ -65,7 +65,7 @@ func TestSubscriptionConditions(t *testing.T) {
 			c.plan.ID, c.plan.Name, c.plan.Bundles = "p", "install-abcde", bundles
 			plans = append(plans, c.plan)
 		}
-		o := mirror.Subscription("coast", c.s, nil, plans, noon)
+		o := mirror.Subscription("coast", c.s, mirror.Known{Plans: plans}, noon)
 		if diff := cmp.Diff(c.want, said(t, o.Status)); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
@@ -90,7 +90,7 @@ func TestWaiting(t *testing.T) {
 			t.Errorf("shown as %v, %v", spec, o.Status)
 		}
 	}
-	s := mirror.Subscription("coast", manual[0], nil, plans[:1], noon)
+	s := mirror.Subscription("coast", manual[0], mirror.Known{Plans: plans[:1]}, noon)
 	ref, _ := s.Status["installPlanRef"].(map[string]any)
 	if s.Status["currentCSV"] != "tide.v2" || s.Status["state"] != "UpgradePending" || ref["name"] != "install-a" {
 		t.Errorf("shown as %v", s.Status)

@@ -229,7 +229,14 @@ func TestCondition(t *testing.T) {
 	}
 }
 
-// R-SUB-21, as far as a cluster can tell.
+// failedTide is an operator that is there and has failed.
+func failedTide() mirror.Operator {
+	op := tide()
+	op.Status.Phase = csv.PhaseFailed
+	return op
+}
+
+// R-SUB-21: the state is how far the subscription got; how what is installed does says its phase.
 func TestSubscription(t *testing.T) {
 	t.Parallel()
 	s := protocol.Subscription{Name: "gauge", Spec: events.SubscriptionSpec{Package: "tidegauge", Channel: "steady", Catalog: "fleet"}}
@@ -239,31 +246,48 @@ func TestSubscription(t *testing.T) {
 	for name, c := range map[string]struct {
 		installed []mirror.Operator
 		plans     []mirror.Plan
+		forward   bool
 		want      object
 	}{
-		"nothing yet": {nil, nil, object{}},
+		"nothing yet": {nil, nil, false, object{}},
 		"on its way": {
 			nil,
 			[]mirror.Plan{plan("install-1", "Started", "tidegauge", "tidegauge.v2.1.0")},
+			false,
 			object{"currentCSV": "tidegauge.v2.1.0", "state": "UpgradePending", "plan": "install-1"},
 		},
 		"installed": {
 			[]mirror.Operator{tide()},
 			[]mirror.Plan{plan("install-1", "Finished", "tidegauge", "tidegauge.v2.1.0"), plan("install-2", "Finished", "buoy", "buoy.v1.0.0")},
+			false,
 			object{"currentCSV": "tidegauge.v2.1.0", "installedCSV": "tidegauge.v2.1.0", "state": "AtLatestKnown", "plan": "install-1"},
 		},
 		"an upgrade that failed": {
 			[]mirror.Operator{tide()},
 			[]mirror.Plan{plan("install-2", "Failed", "tidegauge", "tidegauge.v2.2.0")},
-			object{"currentCSV": "tidegauge.v2.1.0", "installedCSV": "tidegauge.v2.1.0", "state": "AtLatestKnown", "plan": "install-2"},
+			false,
+			object{"currentCSV": "tidegauge.v2.2.0", "installedCSV": "tidegauge.v2.1.0", "state": "UpgradePending", "plan": "install-2"},
+		},
+		"an upgrade that failed, to be failed forward from": {
+			[]mirror.Operator{tide()},
+			[]mirror.Plan{plan("install-2", "Failed", "tidegauge", "tidegauge.v2.2.0")},
+			true,
+			object{"currentCSV": "tidegauge.v2.2.0", "installedCSV": "tidegauge.v2.1.0", "state": "UpgradeFailed", "plan": "install-2"},
+		},
+		"what failed after it came": {
+			[]mirror.Operator{failedTide()},
+			[]mirror.Plan{plan("install-1", "Finished", "tidegauge", "tidegauge.v2.1.0")},
+			true,
+			object{"currentCSV": "tidegauge.v2.1.0", "installedCSV": "tidegauge.v2.1.0", "state": "AtLatestKnown", "plan": "install-1"},
 		},
 		"beside the one that it replaces": {
 			[]mirror.Operator{{Name: "tidegauge.v1.9.0", Package: "tidegauge"}, tide()},
 			nil,
+			false,
 			object{"currentCSV": "tidegauge.v2.1.0", "installedCSV": "tidegauge.v2.1.0", "state": "AtLatestKnown"},
 		},
 	} {
-		o := mirror.Subscription("coast", s, c.installed, c.plans, now)
+		o := mirror.Subscription("coast", s, mirror.Known{Installed: c.installed, Plans: c.plans, FailForward: c.forward}, now)
 		if ref, ok := o.Status["installPlanRef"].(object); ok {
 			o.Status["plan"] = ref["name"]
 			delete(o.Status, "installPlanRef")

@@ -14,10 +14,10 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/subscription"
 )
 
-// shownState is the table of R-SUB §4.3 in SQL, but that what is installed and has failed is not told as up to date.
+// shownState is the table of R-SUB §4.3 in SQL. It says how far the subscription got, and nothing of how that does: the phase
+// of what is installed stands beside it wherever it is shown.
 const shownState = `case
 	when s.current_csv = '' then ''
-	when s.current_csv = s.installed_csv and v.phase = 'Failed' then 'UpgradeFailed'
 	when s.current_csv = s.installed_csv then 'AtLatestKnown'
 	when s.plan_phase = 'Failed' and exists (select from gateway.operatorgroups g where g.tenant = s.tenant and g.cluster = s.cluster
 		and g.namespace = s.namespace and g.spec ->> 'upgradeStrategy' = 'TechPreviewUnsafeFailForward') then 'UpgradeFailed'
