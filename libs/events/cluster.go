@@ -39,6 +39,9 @@ type ClusterSettings struct {
 	// Optional are the API groups, or kinds as GROUP/KIND, with commas between, whose objects operators do not wait for where
 	// the cluster does not serve them: they are written when it does. "" is OptionalMonitoring, OptionalNone is none.
 	Optional string `json:"optional,omitempty"`
+	// Events is whether Kubernetes Events tell what happens to the mirrored objects: on, off; "" is on where anything is
+	// mirrored. Without mirrors there are no objects to tell of, whatever it says.
+	Events string `json:"events,omitempty"`
 }
 
 // Values of ClusterSettings.
@@ -48,11 +51,20 @@ const (
 	MirrorAll    = "all"
 	DriftCorrect = "correct"
 	DriftReport  = "report"
+	EventsOn     = "on"
+	EventsOff    = "off"
 )
 
 // WithDefaults returns the settings with each default in the place of "".
 func (s ClusterSettings) WithDefaults() ClusterSettings {
-	return ClusterSettings{Mirror: cmp.Or(s.Mirror, MirrorCSV), Drift: cmp.Or(s.Drift, DriftCorrect), Optional: cmp.Or(s.Optional, OptionalMonitoring)}
+	out := ClusterSettings{
+		Mirror: cmp.Or(s.Mirror, MirrorCSV), Drift: cmp.Or(s.Drift, DriftCorrect), Optional: cmp.Or(s.Optional, OptionalMonitoring),
+		Events: cmp.Or(s.Events, EventsOn),
+	}
+	if out.Mirror == MirrorNone {
+		out.Events = EventsOff
+	}
+	return out
 }
 
 // ClusterLabelsChanged carries the labels that the cluster has from now on, all of them.

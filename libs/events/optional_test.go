@@ -38,3 +38,22 @@ func TestOptional(t *testing.T) {
 		}
 	}
 }
+
+// TestEventsSetting: Kubernetes Events are on where anything is mirrored, unless something else is said.
+func TestEventsSetting(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		given events.ClusterSettings
+		want  string
+	}{
+		{events.ClusterSettings{}, events.EventsOn},
+		{events.ClusterSettings{Mirror: events.MirrorAll}, events.EventsOn},
+		{events.ClusterSettings{Mirror: events.MirrorAll, Events: events.EventsOff}, events.EventsOff},
+		{events.ClusterSettings{Mirror: events.MirrorNone}, events.EventsOff},
+		{events.ClusterSettings{Mirror: events.MirrorNone, Events: events.EventsOn}, events.EventsOff},
+	} {
+		if got := c.given.WithDefaults().Events; got != c.want {
+			t.Errorf("%+v: %s, want %s", c.given, got, c.want)
+		}
+	}
+}

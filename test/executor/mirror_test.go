@@ -88,7 +88,7 @@ func TestMirror(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
 	stop := b.start(b.config("one"))
-	o := operator{name: "tide", version: "1.0.0", group: "tide.sea.test", configMap: "settings"}
+	o := operator{name: "tide", version: "1.0.0", group: "tide.sea.test", configMap: "settings", slip: true}
 	p := b.plan("ops", "tide", planned{content: o.content(t)})
 	b.want("ops", p)
 	c := b.finishes(t, "ops", p, o.csv())
@@ -110,6 +110,7 @@ func TestMirror(t *testing.T) {
 		{"intents", m.testIntents},
 		{"none", m.testNone},
 		{"all", m.testAll},
+		{"events", m.testEvents},
 		{"waiting", m.testWaiting},
 		{"copies", m.testCopies},
 		{"csv again", m.testLess},

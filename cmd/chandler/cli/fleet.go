@@ -104,6 +104,9 @@ or only reported.
 them (monitoring.coreos.com by default): their objects are left out and written when the kind appears. none has
 operators wait for every kind.
 
+--events says whether Kubernetes Events tell what happens to the mirrored objects, as OLM writes them: on (the default
+where anything is mirrored) or off.
+
 --label KEY=VALUE sets a label and --label KEY- takes one away; others stay. Approval policies that choose clusters by
 labels follow at once.`,
 		Example: `  chandler cluster set east-1 --mirror all --drift report
@@ -113,8 +116,8 @@ labels follow at once.`,
 			if in.Labels, err = labelChanges(changes); err != nil {
 				return err
 			}
-			if in.Mirror == "" && in.Drift == "" && in.Optional == "" && len(in.Labels) == 0 {
-				return usagef("say with --mirror, --drift, --optional or --label what is to change")
+			if in.Mirror == "" && in.Drift == "" && in.Optional == "" && in.Events == "" && len(in.Labels) == 0 {
+				return usagef("say with --mirror, --drift, --optional, --events or --label what is to change")
 			}
 			c, err := a.client()
 			if err != nil {
@@ -124,12 +127,13 @@ labels follow at once.`,
 			if err != nil {
 				return err
 			}
-			return a.say("cluster/%s set: mirror %s, drift %s, optional %s, labels %s", args[0], out.Settings.Mirror, out.Settings.Drift, out.Settings.Optional, labels(out.Labels))
+			return a.say("cluster/%s set: mirror %s, drift %s, optional %s, events %s, labels %s", args[0], out.Settings.Mirror, out.Settings.Drift, out.Settings.Optional, out.Settings.Events, labels(out.Labels))
 		},
 	}
 	c.Flags().StringVar(&in.Mirror, "mirror", "", "kinds of OLM that are kept in the cluster: none, csv, all")
 	c.Flags().StringVar(&in.Drift, "drift", "", "what becomes of edits to managed objects: correct, report")
 	c.Flags().StringVar(&in.Optional, "optional", "", "API groups, or GROUP/KIND, that operators do not wait for; none for no kind")
+	c.Flags().StringVar(&in.Events, "events", "", "whether Kubernetes Events tell what happens to mirrored objects: on, off")
 	c.Flags().StringArrayVar(&changes, "label", nil, "KEY=VALUE sets a label, KEY- takes it away; may be repeated")
 	return c
 }

@@ -40,7 +40,7 @@ func TestClusterFromRegisterToRemove(t *testing.T) {
 
 	set := must[model.ConfiguredCluster](b, 200, b.do("PATCH", "/api/v1/clusters/spoke", model.ConfigureCluster{Drift: "report"}))
 	got = must[model.Cluster](b, 200, b.do("GET", "/api/v1/clusters/spoke?minPosition="+set.Position, nil))
-	if want := (model.ClusterSettings{Mirror: "csv", Drift: "report", Optional: "monitoring.coreos.com"}); got.Settings != want || set.Settings != want {
+	if want := (model.ClusterSettings{Mirror: "csv", Drift: "report", Optional: "monitoring.coreos.com", Events: "on"}); got.Settings != want || set.Settings != want {
 		t.Errorf("settings %+v, answered %+v, want %+v", got.Settings, set.Settings, want)
 	}
 	must[problem](b, 400, b.do("PATCH", "/api/v1/clusters/spoke", map[string]string{"mirror": "some"}))
@@ -75,7 +75,7 @@ func TestClusterFromRegisterToRemove(t *testing.T) {
 		t.Error("the second life has the stream of the first")
 	}
 	got = must[model.Cluster](b, 200, b.do("GET", "/api/v1/clusters/spoke?minPosition="+again.Position, nil))
-	if want := (model.ClusterSettings{Mirror: "csv", Drift: "correct", Optional: "monitoring.coreos.com"}); got.Settings != want {
+	if want := (model.ClusterSettings{Mirror: "csv", Drift: "correct", Optional: "monitoring.coreos.com", Events: "on"}); got.Settings != want {
 		t.Errorf("the second life has the settings %+v", got.Settings)
 	}
 }

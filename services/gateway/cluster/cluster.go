@@ -19,7 +19,7 @@ type State struct {
 	Registered bool
 	Credential string // commitment of the encrypted kubeconfig
 	Labels     map[string]string
-	Settings   events.ClusterSettings // with their defaults
+	Settings   events.ClusterSettings // with their defaults, but for Events: its default follows Mirror
 }
 
 // Command is one of Register, ReplaceCredential, Configure and Remove.
@@ -97,6 +97,7 @@ func configure(s State, c Configure) ([]events.Payload, error) {
 	var v rule.Violations
 	v.OneOf("/mirror", c.Settings.Mirror, "", events.MirrorNone, events.MirrorCSV, events.MirrorAll)
 	v.OneOf("/drift", c.Settings.Drift, "", events.DriftCorrect, events.DriftReport)
+	v.OneOf("/events", c.Settings.Events, "", events.EventsOn, events.EventsOff)
 	if why := events.CheckOptional(c.Settings.Optional); why != "" {
 		v.Addf("/optional", "optional-kinds", "optional %s", why)
 	}
@@ -105,7 +106,7 @@ func configure(s State, c Configure) ([]events.Payload, error) {
 	}
 	next := events.ClusterSettings{
 		Mirror: cmp.Or(c.Settings.Mirror, s.Settings.Mirror), Drift: cmp.Or(c.Settings.Drift, s.Settings.Drift),
-		Optional: cmp.Or(c.Settings.Optional, s.Settings.Optional),
+		Optional: cmp.Or(c.Settings.Optional, s.Settings.Optional), Events: cmp.Or(c.Settings.Events, s.Settings.Events),
 	}
 	labels, err := relabel(s.Labels, c.Labels)
 	if err != nil {
@@ -150,12 +151,12 @@ func Evolve(s State, p events.Payload) (State, error) {
 	switch e := p.(type) {
 	case events.ClusterRegistered:
 		return State{
-			Name: e.Name, Registered: true, Credential: e.Credential, Labels: e.Labels, Settings: events.ClusterSettings{}.WithDefaults(),
+			Name: e.Name, Registered: true, Credential: e.Credential, Labels: e.Labels, Settings: filled(events.ClusterSettings{}),
 		}, nil
 	case events.ClusterCredentialReplaced:
 		s.Credential = e.Credential
 	case events.ClusterConfigured:
-		s.Settings = e.Settings.WithDefaults()
+		s.Settings = filled(e.Settings)
 	case events.ClusterLabelsChanged:
 		s.Labels = e.Labels
 	case events.ClusterRemoved:
@@ -165,4 +166,11 @@ func Evolve(s State, p events.Payload) (State, error) {
 		return s, fmt.Errorf("cluster: event %s does not belong in a cluster's stream", p.EventType())
 	}
 	return s, nil
+}
+
+// filled has the defaults that stay the same whatever else is set.
+func filled(s events.ClusterSettings) events.ClusterSettings {
+	out := s.WithDefaults()
+	out.Events = s.Events
+	return out
 }

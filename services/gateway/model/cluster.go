@@ -47,6 +47,7 @@ type ClusterSettings struct {
 	Drift  string `json:"drift" enum:"correct,report" doc:"What becomes of edits to managed objects: they are put right, or only reported"`
 	// Optional is as events.ClusterSettings has it.
 	Optional string `json:"optional" example:"monitoring.coreos.com,console.openshift.io/ConsolePlugin" doc:"API groups, or kinds as GROUP/KIND, with commas between, that operators do not wait for where the cluster does not serve them: their objects are written when it does; none for no kind"`
+	Events   string `json:"events" enum:"on,off" doc:"Whether Kubernetes Events tell what happens to the mirrored objects, as OLM writes them; off where nothing is mirrored"`
 }
 
 // ConfigureCluster changes settings and labels; those that are left out stay as they are.
@@ -54,6 +55,7 @@ type ConfigureCluster struct {
 	Mirror   string             `json:"mirror,omitempty" enum:"none,csv,all" doc:"As in the cluster's settings"`
 	Drift    string             `json:"drift,omitempty" enum:"correct,report" doc:"As in the cluster's settings"`
 	Optional string             `json:"optional,omitempty" maxLength:"4096" doc:"As in the cluster's settings"`
+	Events   string             `json:"events,omitempty" enum:"on,off" doc:"As in the cluster's settings"`
 	Labels   map[string]*string `json:"labels,omitempty" maxProperties:"128" doc:"Labels to set; null takes one away, others stay. Approval policies follow: what they choose by labels is resolved again"`
 }
 

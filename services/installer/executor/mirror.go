@@ -198,6 +198,7 @@ func (w *work) keepMirrors(ctx context.Context, setting string) (more bool, err 
 	if err != nil {
 		return false, err
 	}
+	w.mirrors.Farewell(w.farewells())
 	if setting == events.MirrorAll {
 		beside, err := w.shownBeside(ctx)
 		if err != nil {
@@ -205,7 +206,30 @@ func (w *work) keepMirrors(ctx context.Context, setting string) (more bool, err 
 		}
 		wanted = append(wanted, beside...)
 	}
+	if w.plans.Settings.WithDefaults().Events == events.EventsOff {
+		for i := range wanted {
+			wanted[i].Events = nil
+		}
+	}
 	return w.mirrors.Keep(ctx, w.ns, wanted)
+}
+
+// farewells are the operators that were removed, to be told of for the last time.
+func (w *work) farewells() []mirrors.Wanted {
+	if w.plans.Settings.WithDefaults().Events == events.EventsOff {
+		return nil
+	}
+	var out []mirrors.Wanted
+	for _, c := range w.removed() {
+		if c.UID == "" {
+			continue
+		}
+		out = append(out, mirrors.Wanted{
+			Key:    mirrors.Key{GVK: mirror.GVKCSV, Namespace: w.ns, Name: c.Name},
+			Events: mirror.CSVEvents(c.Name, c.UID, c.Dropped, c.History),
+		})
+	}
+	return out
 }
 
 // everybody are the members, and those that are being taken apart: they are shown until they are gone.

@@ -113,7 +113,7 @@ func newSession(e *Executor, base *cluster.Base, client *cluster.Epoch, lease *c
 	s.room, s.rest = desk.NewRoom(desks), rest.New(restAfter, e.contents.Forget)
 	s.operators = uninstall.NewOperators()
 	s.unready, s.hooks = unready.New(client, e.cfg.Now, e.cfg.Timing.Grace), webhooks.New(client, e.cfg.Now)
-	s.mirrors = mirrors.New(mirrors.Config{Client: client, Log: e.cfg.Log, At: s.at})
+	s.mirrors = mirrors.New(mirrors.Config{Client: client, Log: e.cfg.Log, Now: e.cfg.Now, At: s.at})
 	s.olm, s.parts = mirrors.NewOLM(client, e.cfg.Log, e.cfg.Now), map[string][]protocol.ObjectRef{}
 	return s
 }
@@ -152,7 +152,7 @@ type aside struct {
 }
 
 func (s *session) asides() []aside {
-	return []aside{{"renewal of the lease", s.renew}, {"watch", s.watcher.Run}, {"answers", s.answer}, {"definitions of mirrors", s.prepareMirrors}, {"admission policies", s.restore}, {"cloud tokens", s.tellTokens}, {"work", s.work}}
+	return []aside{{"renewal of the lease", s.renew}, {"watch", s.watcher.Run}, {"answers", s.answer}, {"definitions of mirrors", s.prepareMirrors}, {"admission policies", s.restore}, {"cloud tokens", s.tellTokens}, {"events", s.mirrors.Tell}, {"work", s.work}}
 }
 
 // ended makes of the cause what Run is to know, and hands the lease over at an orderly stop.

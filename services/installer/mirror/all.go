@@ -27,6 +27,18 @@ type Plan struct {
 	Ended   time.Time
 	Bundles []events.PlannedBundle
 	Steps   []PlanStep
+	// Warned are the steps that the API server warned of, under way or ended.
+	Warned []WarnedStep
+}
+
+// WarnedStep is a step with warnings.
+type WarnedStep struct {
+	Index     int    // place in the plan, from 0
+	Resolving string // ClusterServiceVersion
+	Kind      string
+	Name      string
+	Texts     []string
+	Time      time.Time
 }
 
 // PlanStep is one step of a plan.
@@ -82,7 +94,7 @@ func Subscription(namespace string, s protocol.Subscription, k Known, now time.T
 	}
 	status["conditions"] = subscriptionConditions(s, plan, now)
 	status["catalogHealth"] = catalogHealth(namespace, s, now)
-	o.Status = status
+	o.Status, o.Events = status, subscriptionEvents(s)
 	return o
 }
 
@@ -136,7 +148,7 @@ func InstallPlan(namespace string, p Plan, subscriptions []protocol.Subscription
 	if c := planCondition(p); c != nil {
 		status["conditions"] = []any{c}
 	}
-	o.Status = status
+	o.Status, o.Events = status, planEvents(p)
 	return o
 }
 

@@ -41,7 +41,7 @@ func subscriptionConditions(s protocol.Subscription, plan Plan, now time.Time) [
 		case conditionUnpackFailed:
 			out = append(out, conditionOf(typ, "True", typ, "", since))
 		default:
-			out = append(out, conditionOf("ResolutionFailed", "True", s.Failed, "the subscription does not resolve; chandler explain says why", since))
+			out = append(out, conditionOf(conditionResolutionFailed, "True", s.Failed, messageUnresolved, since))
 		}
 	}
 	if plan.ID == "" {
@@ -70,6 +70,13 @@ func subscriptionConditions(s protocol.Subscription, plan Plan, now time.Time) [
 		return pending("Installing")
 	}
 }
+
+// conditionResolutionFailed is the type of the condition of a subscription that does not resolve, messageUnresolved what it says:
+// the cluster is told why in one word.
+const (
+	conditionResolutionFailed = "ResolutionFailed"
+	messageUnresolved         = "the subscription does not resolve; chandler explain says why"
+)
 
 // Types of conditions that the resolver names as its reason.
 const (

@@ -53,6 +53,8 @@ type Object struct {
 	Body      map[string]any // JSON values as apimachinery has them, without status
 	// Status is what its status is to be; nil leaves it as it is.
 	Status map[string]any
+	// Events are what happened to it, oldest first.
+	Events []Event
 	// Owned objects go with the InstalledOperator of the same namespace that OwnedBy names.
 	OwnedBy string
 }

@@ -56,10 +56,10 @@ func (s *Service) ReplaceCredentials(ctx context.Context, who model.Caller, name
 // ConfigureCluster changes how a cluster is treated, and its labels.
 func (s *Service) ConfigureCluster(ctx context.Context, who model.Caller, name string, in model.ConfigureCluster) (model.ConfiguredCluster, error) {
 	out, err := s.onCluster(ctx, who, name, func(context.Context, pgx.Tx, cluster.State) (cluster.Command, error) {
-		return cluster.Configure{Settings: events.ClusterSettings{Mirror: in.Mirror, Drift: in.Drift, Optional: in.Optional}, Labels: in.Labels}, nil
+		return cluster.Configure{Settings: events.ClusterSettings{Mirror: in.Mirror, Drift: in.Drift, Optional: in.Optional, Events: in.Events}, Labels: in.Labels}, nil
 	})
 	return model.ConfiguredCluster{
-		Name: name, Settings: model.ClusterSettings(out.State.Settings), Labels: out.State.Labels, Version: out.Version, Position: out.Position,
+		Name: name, Settings: model.ClusterSettings(out.State.Settings.WithDefaults()), Labels: out.State.Labels, Version: out.Version, Position: out.Position,
 	}, err
 }
 

@@ -198,14 +198,14 @@ func (k *Keeper) Copies(ctx context.Context, offer bool, now time.Time) (mirror.
 		return "", err
 	}
 	if found == nil && offer {
-		_, _, err := k.apply(ctx, key, "", mirror.Config().Body)
+		_, err := k.apply(ctx, key, "", mirror.Config().Body)
 		return mirror.CopiesUnsaid, err // the watch tells of it
 	}
 	copies := mirror.CopiesUnsaid
 	if found != nil {
 		copies = mirror.CopiesIn(found.Object)
 		if status, ok := mirror.ConfigStatus(found.Object, copies, now); ok {
-			if err := k.setStatus(ctx, key, found.GetUID(), status); err != nil {
+			if _, err := k.setStatus(ctx, key, found.GetUID(), status); err != nil {
 				return "", err
 			}
 		}

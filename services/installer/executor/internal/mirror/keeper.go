@@ -49,12 +49,15 @@ type Wanted struct {
 	Body, Status string
 	// Build makes the object; it is called where something is to be written or compared.
 	Build func(context.Context) (mirror.Object, error)
+	// Events are told of it once it is there.
+	Events []mirror.Event
 }
 
 // Config is what a Keeper needs; every field is required.
 type Config struct {
 	Client *cluster.Epoch
 	Log    *slog.Logger
+	Now    func() time.Time
 	// At is called at each point between two effects; its error ends the work there and then.
 	At func(point string) error
 }
@@ -62,6 +65,7 @@ type Config struct {
 // Keeper keeps the mirrors of one cluster. Its methods may be called side by side for different namespaces.
 type Keeper struct {
 	Config
+	teller *teller
 
 	ensuring sync.Mutex
 	ensured  string       // setting for which definitions and policy were made
@@ -92,6 +96,7 @@ type note struct {
 	body, status string
 	mark         uint64 // of the version that came of the last write of the body, or was read
 	uid          types.UID
+	version      string // resource version of the last write, or that was read
 }
 
 // entry is a mirror that the watch told of.
@@ -103,7 +108,7 @@ type entry struct {
 // New returns a keeper that does nothing yet.
 func New(c Config) *Keeper {
 	return &Keeper{
-		Config: c, notes: map[Key]note{}, there: map[Key]entry{},
+		Config: c, teller: newTeller(c), notes: map[Key]note{}, there: map[Key]entry{},
 		conditions: map[Key]*conditionNote{}, events: map[string]mirror.Copies{}, retiring: map[string]bool{},
 	}
 }
@@ -142,6 +147,7 @@ func (k *Keeper) Keep(ctx context.Context, home string, list []Wanted) (more boo
 		}
 		wrote, failed := k.keep(ctx, w)
 		left -= wrote
+		k.tell(w)
 		if failed != nil {
 			err = errors.Join(err, fmt.Errorf("mirror %s: %w", w.Key, failed))
 			if isEnded(failed) || ctx.Err() != nil {
@@ -182,21 +188,23 @@ func (k *Keeper) keep(ctx context.Context, w Wanted) (wrote int, err error) {
 		if err != nil {
 			return 0, err
 		}
-		live, n.mark, n.uid = o.Object, watch.Mark(o), o.GetUID()
+		live, n.mark, n.uid, n.version = o.Object, watch.Mark(o), o.GetUID(), o.GetResourceVersion()
 	}
 	o, err := w.Build(ctx)
 	if err != nil {
 		return 0, err
 	}
 	if !bodyHolds && !mirror.Holds(live, o) {
-		if n.mark, n.uid, err = k.apply(ctx, w.Key, n.uid, o.Body); err != nil {
+		written, err := k.apply(ctx, w.Key, n.uid, o.Body)
+		if err != nil {
 			return wrote, err
 		}
+		n.mark, n.uid, n.version = watch.Mark(written), written.UID, written.ResourceVersion
 		wrote++
 	}
 	n.body = w.Body
 	if w.Status != "" && o.Status != nil && !sameStatus(live, o) {
-		if err := k.setStatus(ctx, w.Key, n.uid, o.Status); err != nil {
+		if n.version, err = k.setStatus(ctx, w.Key, n.uid, o.Status); err != nil {
 			return wrote, err
 		}
 		wrote++
@@ -231,29 +239,29 @@ func sameStatus(live map[string]any, want mirror.Object) bool {
 
 // apply writes the body of an object. One that was there is taken back from whoever edited it; it must be the one that was
 // looked at. Where none was there, uid is "", and nothing is taken from whoever made one meanwhile.
-func (k *Keeper) apply(ctx context.Context, key Key, uid types.UID, body map[string]any) (mark uint64, now types.UID, err error) {
+func (k *Keeper) apply(ctx context.Context, key Key, uid types.UID, body map[string]any) (*metav1.PartialObjectMetadata, error) {
 	force := uid != ""
 	if meta, ok := body["metadata"].(map[string]any); force && ok {
 		body, meta = maps.Clone(body), maps.Clone(meta)
 		meta["uid"], body["metadata"] = string(uid), meta
 	}
 	written, err := k.write(ctx, key, applyPatch, body, metav1.PatchOptions{FieldManager: manager, Force: &force})
-	switch {
-	case apierrors.IsConflict(err) && !force:
-		return 0, "", foreignError{key}
-	case err != nil:
-		return 0, "", err
+	if apierrors.IsConflict(err) && !force {
+		return nil, foreignError{key}
 	}
-	return watch.Mark(written), written.UID, nil
+	return written, err
 }
 
-// setStatus replaces the status of exactly the object that was looked at.
-func (k *Keeper) setStatus(ctx context.Context, key Key, uid types.UID, status map[string]any) error {
+// setStatus replaces the status of exactly the object that was looked at, and returns the version that this makes.
+func (k *Keeper) setStatus(ctx context.Context, key Key, uid types.UID, status map[string]any) (version string, err error) {
 	patch := []any{
 		map[string]any{"op": "test", "path": "/metadata/uid", "value": uid}, map[string]any{"op": "add", "path": "/status", "value": status},
 	}
-	_, err := k.write(ctx, key, jsonPatch, patch, metav1.PatchOptions{FieldManager: manager}, "status")
-	return err
+	written, err := k.write(ctx, key, jsonPatch, patch, metav1.PatchOptions{FieldManager: manager}, "status")
+	if err != nil {
+		return "", err
+	}
+	return written.ResourceVersion, nil
 }
 
 // write sends one patch. The answer is metadata only: some mirrors are large.

@@ -12,6 +12,8 @@ import (
 	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/services/installer/csv"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
 	"github.com/chandler-fleet/chandler/services/installer/mirror"
 )
@@ -76,6 +78,7 @@ func (s Showing) Operator(i Installed, content digest.Digest) (list []Wanted, wa
 		list = append(list, Wanted{Key: Key{GVK: mirror.GVKCSV, Namespace: namespace, Name: i.Name}, Body: string(body), Status: says, Build: build})
 	}
 	want(i.Namespace, build)
+	list[0].Events = mirror.CSVEvents(i.Name, i.UID, i.Status.ConditionsDropped, history(i.Status))
 	for _, ns := range mirror.CopiesTo(i.Operator, s.Group, s.Copies, s.Namespaces) {
 		want(ns, func(ctx context.Context) (mirror.Object, error) {
 			o, err := build(ctx)
@@ -88,6 +91,15 @@ func (s Showing) Operator(i Installed, content digest.Digest) (list []Wanted, wa
 		})
 	}
 	return list, wait, nil
+}
+
+// history is the transitions of a status as they are told.
+func history(s csv.Status) []protocol.Transition {
+	out := make([]protocol.Transition, len(s.Conditions))
+	for i, c := range s.Conditions {
+		out[i] = protocol.Transition{Phase: string(c.Phase), Reason: string(c.Reason), Message: c.Message, Time: c.LastTransitionTime}
+	}
+	return out
 }
 
 // builder makes the ClusterServiceVersion, once for it and all copies.
@@ -133,7 +145,7 @@ func Small(objects []mirror.Object) ([]Wanted, error) {
 		}
 		out = append(out, Wanted{
 			Key: Key{GVK: o.GVK, Namespace: o.Namespace, Name: o.Name}, Body: string(body), Status: string(status),
-			Build: func(context.Context) (mirror.Object, error) { return o, nil },
+			Build: func(context.Context) (mirror.Object, error) { return o, nil }, Events: o.Events,
 		})
 	}
 	return out, nil
@@ -152,6 +164,11 @@ func Plans(executions []*cluster.Execution, bundles map[string][]events.PlannedB
 			if step.Kind == cluster.GVKCSV.Kind {
 				resolving = step.Name
 				p.Bundles = append(p.Bundles, events.PlannedBundle{CSV: step.Name, Package: packages[step.Name]})
+			}
+			if len(step.Warnings) > 0 && step.State == cluster.StepDone { // those of others are Chandler's own notes
+				p.Warned = append(p.Warned, mirror.WarnedStep{
+					Index: step.Index - 1, Resolving: resolving, Kind: step.Kind, Name: step.Name, Texts: step.Warnings, Time: step.Time,
+				})
 			}
 			if !s.Ended.IsZero() {
 				p.Steps = append(p.Steps, mirror.PlanStep{
