@@ -1841,7 +1841,8 @@ CREATE TABLE installer.operator_details (
     components json NOT NULL,
     updated timestamp with time zone NOT NULL,
     cut json,
-    not_ready json DEFAULT '[]'::json NOT NULL
+    not_ready json DEFAULT '[]'::json NOT NULL,
+    conditions json DEFAULT '[]'::json NOT NULL
 );
 
 ALTER TABLE installer.operator_details OWNER TO chandler_owner;
@@ -2056,14 +2057,15 @@ CREATE VIEW installer_api.operator_details WITH (security_barrier='true') AS
     d.components,
     d.cut,
     d.updated,
-    d.not_ready
+    d.not_ready,
+    d.conditions
    FROM (installer.operator_details d
      JOIN installer.clusters c ON (((c.tenant = d.tenant) AND (c.cluster_id = d.cluster_id) AND (NOT c.removed))))
   WHERE ((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = d.tenant));
 
 ALTER TABLE installer_api.operator_details OWNER TO chandler_owner;
 
-COMMENT ON VIEW installer_api.operator_details IS 'requirements, condition, drift, components and readiness of installed operators';
+COMMENT ON VIEW installer_api.operator_details IS 'requirements, conditions, drift, components and readiness of installed operators';
 
 CREATE VIEW installer_api.step_logs WITH (security_barrier='true') AS
  SELECT step_logs.tenant,

@@ -149,8 +149,27 @@ type FieldDrift struct {
 // Component is one object that belongs to an installed operator, with its state (R-CSV-62).
 type Component struct {
 	ObjectRef
-	Status  string `json:"status,omitempty"` // of kstatus: Current, InProgress, Failed, Terminating, NotFound
+	Status  string `json:"status,omitempty"` // of kstatus: Current, InProgress, Failed, Terminating, NotFound; or ComponentWaiting
 	Message string `json:"message,omitempty"`
+}
+
+// ComponentWaiting is the status of a component that is left out while the cluster does not serve its kind, which no operator
+// needs.
+const ComponentWaiting = "Waiting"
+
+// OptionalKindsNotServed is the type of the condition of an operator that runs without objects of optional kinds.
+const OptionalKindsNotServed = "OptionalKindsNotServed"
+
+// ReasonNotServed is why: the API of a kind is not served.
+const ReasonNotServed = "APINotServed"
+
+// Condition is one thing that is out of the ordinary with an operator, whatever its phase: True is abnormal.
+type Condition struct {
+	Type    string    `json:"type"`
+	Status  string    `json:"status"`
+	Reason  string    `json:"reason"`
+	Message string    `json:"message,omitempty"`
+	Since   time.Time `json:"lastTransitionTime"`
 }
 
 // NotReady is a Deployment of an installed operator that is not ready, and why, as far as that is known.

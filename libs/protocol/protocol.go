@@ -213,7 +213,9 @@ type CSVReport struct {
 	Message string `json:"message,omitempty"`
 	// NotReady are the Deployments that are not ready, by name.
 	NotReady []NotReady `json:"notReady,omitempty"`
-	Cut      Cut        `json:"cut,omitzero"` // of this one
+	// Conditions are what is out of the ordinary whatever the phase; none where nothing is.
+	Conditions []Condition `json:"conditions,omitempty"`
+	Cut        Cut         `json:"cut,omitzero"` // of this one
 }
 
 // Transition is one change of phase.

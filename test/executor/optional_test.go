@@ -63,7 +63,9 @@ func TestOptionalKinds(t *testing.T) {
 	left := func(c protocol.Component) bool {
 		return c.Kind == "ServiceMonitor" && c.Status == "Waiting" && c.Message == "waits for ServiceMonitor (monitoring.coreos.com)"
 	}
-	b.awaitCSV("quay", o.csv(), func(r protocol.CSVReport) bool { return slices.ContainsFunc(r.Components, left) })
+	b.awaitCSV("quay", o.csv(), func(r protocol.CSVReport) bool {
+		return slices.ContainsFunc(r.Components, left) && len(r.Conditions) == 1 && r.Conditions[0].Type == "OptionalKindsNotServed" && !r.Conditions[0].Since.IsZero()
+	})
 	for ns, plan := range map[string]protocol.Plan{"jetty": strict, "pier": console} {
 		b.awaitPlan(ns, plan.ID, blocked("APINotServed"))
 	}
@@ -77,7 +79,7 @@ func TestOptionalKinds(t *testing.T) {
 	must(t, err)
 	b.finishes(t, "jetty", strict, waits.csv())
 	b.awaitCSV("quay", o.csv(), func(r protocol.CSVReport) bool {
-		return len(r.Components) > 0 && !slices.ContainsFunc(r.Components, left) &&
+		return len(r.Components) > 0 && len(r.Conditions) == 0 && !slices.ContainsFunc(r.Components, left) &&
 			slices.ContainsFunc(r.Components, func(c protocol.Component) bool { return c.Kind == "ServiceMonitor" && c.Status == "Current" })
 	})
 	monitors := dyn.Resource(schema.GroupVersionResource{Group: "monitoring.coreos.com", Version: "v1", Resource: "servicemonitors"})

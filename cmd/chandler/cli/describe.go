@@ -216,6 +216,7 @@ func (p *page) operator(o model.Operator) {
 		p.line("Uninstall", strings.TrimSuffix(r.Phase+" ("+r.Reason+")", " ()"))
 		p.line("Because", r.Message)
 	}
+	p.conditions(o.Conditions)
 	if o.Details != nil {
 		p.operatorDetails(*o.Details)
 	}

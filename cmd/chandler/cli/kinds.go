@@ -204,7 +204,7 @@ func (a *app) operators() resource {
 	key := func(o model.Operator) string { return o.Cluster + "/" + o.Namespace + "/" + o.Name }
 	show := func(o model.Operator) item {
 		return item{name: "operator/" + key(o), value: o, subject: key(o), stream: events.KindCSV, describe: func(p *page) { p.operator(o) }, cells: []any{
-			o.Cluster, o.Namespace, o.Name, o.Package, o.Version, o.Phase, a.age(o.InstalledAt), or(o.Reason, none), or(o.Message, none),
+			o.Cluster, o.Namespace, o.Name, o.Package, o.Version, o.Phase, a.age(o.InstalledAt), or(o.Reason, none), or(conditionTypes(o.Conditions), none), or(o.Message, none),
 		}}
 	}
 	return resource{
@@ -221,6 +221,7 @@ func (a *app) operators() resource {
 			{name: "Phase"},
 			{name: "Age"},
 			{name: "Reason", wide: true},
+			{name: "Conditions", wide: true},
 			{name: "Message", wide: true},
 		},
 		list: func(ctx context.Context, c *client.Client, s client.Selection) ([]item, error) {
@@ -236,6 +237,17 @@ func (a *app) operators() resource {
 			return one(o, err, show)
 		},
 	}
+}
+
+// conditionTypes names the conditions that are abnormal.
+func conditionTypes(list []model.Condition) string {
+	var out []string
+	for _, c := range list {
+		if c.Status == "True" {
+			out = append(out, c.Type)
+		}
+	}
+	return strings.Join(out, ",")
 }
 
 // resource is one kind of thing that get, describe and delete know.

@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -34,5 +35,38 @@ func TestWhatIsLeftOutIsShown(t *testing.T) {
 	b.exec("installer", `update installer.operator_details set cut = null`)
 	if got := details(); got.LeftOut != nil {
 		t.Errorf("of a whole report %+v is left out", got.LeftOut)
+	}
+}
+
+// TestOperatorConditions: R-CAT-53: that an operator runs without objects of optional kinds is a condition of it, in lists and in the
+// answer about it alone; an operator of which nothing is told has none.
+func TestOperatorConditions(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.cluster("spoke")
+	b.installed()
+	const id = "11111111-1111-5111-8111-111111111111"
+	b.exec("installer", `insert into installer.clusters (tenant, name, cluster_id, stream, credential) values ('default', 'spoke', $1, '', '')`, id)
+	b.exec("installer", `insert into installer.operator_details (tenant, cluster_id, namespace, name, drift, components, conditions, updated) values ('default', $1, 'ops', $2,
+		'[]', '[]', '[{"type": "OptionalKindsNotServed", "status": "True", "reason": "APINotServed", "message": "m", "lastTransitionTime": "2031-02-03T04:05:06Z"}]', now())`, id, gauge)
+	one := must[model.Operator](b, 200, b.do("GET", b.seen(gaugePath), nil))
+	list := must[struct{ Items []model.Operator }](b, 200, b.do("GET", b.seen("/api/v1/operators"), nil)).Items
+	found := false
+	for _, o := range append(list, one) {
+		switch {
+		case o.Conditions == nil:
+			t.Errorf("%s has no list of conditions", o.Name)
+		case o.Name == gauge:
+			found = true
+			want := []model.Condition{{Type: "OptionalKindsNotServed", Status: "True", Reason: "APINotServed", Message: "m", Since: time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC)}}
+			if diff := cmp.Diff(want, o.Conditions); diff != "" {
+				t.Error(diff)
+			}
+		case len(o.Conditions) > 0:
+			t.Errorf("%s has %+v", o.Name, o.Conditions)
+		}
+	}
+	if !found || len(list) == 0 {
+		t.Errorf("the operator is not listed: %+v", list)
 	}
 }

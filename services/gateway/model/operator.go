@@ -8,23 +8,24 @@ import (
 
 // Operator is an installed operator: one ClusterServiceVersion in one namespace of one cluster.
 type Operator struct {
-	Cluster       string    `json:"cluster"`
-	Namespace     string    `json:"namespace"`
-	Name          string    `json:"name" doc:"Of the CSV" example:"tidegauge.v2.1.0"`
-	Package       string    `json:"package"`
-	Version       string    `json:"version"`
-	Phase         string    `json:"phase" doc:"Pending, InstallReady, Installing, Succeeded, Failed, Replacing, Deleting or Unknown"`
-	Reason        string    `json:"reason"`
-	Message       string    `json:"message,omitempty"`
-	Content       string    `json:"content,omitempty" doc:"Digest of the canonical bundle"`
-	Plan          string    `json:"plan,omitempty" doc:"Id of the install plan that brought it"`
-	Flapping      bool      `json:"flapping,omitempty" doc:"The phase changes too often to record each change"`
-	Removal       *Removal  `json:"removal,omitempty" doc:"That was asked for last"`
-	History       []Phase   `json:"history" nullable:"false" doc:"Newest 20 transitions, oldest first"`
-	InstalledAt   time.Time `json:"installedAt"`
-	UpdatedAt     time.Time `json:"updatedAt"`
-	Stream        string    `json:"stream,omitempty" doc:"Id of its stream of events"`
-	StreamVersion int64     `json:"streamVersion,omitempty" doc:"Of its stream"`
+	Cluster       string      `json:"cluster"`
+	Namespace     string      `json:"namespace"`
+	Name          string      `json:"name" doc:"Of the CSV" example:"tidegauge.v2.1.0"`
+	Package       string      `json:"package"`
+	Version       string      `json:"version"`
+	Phase         string      `json:"phase" doc:"Pending, InstallReady, Installing, Succeeded, Failed, Replacing, Deleting or Unknown"`
+	Reason        string      `json:"reason"`
+	Message       string      `json:"message,omitempty"`
+	Content       string      `json:"content,omitempty" doc:"Digest of the canonical bundle"`
+	Plan          string      `json:"plan,omitempty" doc:"Id of the install plan that brought it"`
+	Conditions    []Condition `json:"conditions" nullable:"false" doc:"What is out of the ordinary whatever its phase: OptionalKindsNotServed while the cluster does not serve kinds that it brings and runs without"`
+	Flapping      bool        `json:"flapping,omitempty" doc:"The phase changes too often to record each change"`
+	Removal       *Removal    `json:"removal,omitempty" doc:"That was asked for last"`
+	History       []Phase     `json:"history" nullable:"false" doc:"Newest 20 transitions, oldest first"`
+	InstalledAt   time.Time   `json:"installedAt"`
+	UpdatedAt     time.Time   `json:"updatedAt"`
+	Stream        string      `json:"stream,omitempty" doc:"Id of its stream of events"`
+	StreamVersion int64       `json:"streamVersion,omitempty" doc:"Of its stream"`
 	// Details are absent until the executor has told them.
 	Details *OperatorDetails `json:"details,omitempty" doc:"What its cluster says of it beside its phase, in answers about one operator"`
 }

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/drift"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/hub"
@@ -32,7 +33,7 @@ const (
 	reasonUnreachable      = "ClusterUnreachable"
 	reasonTimeout          = "Timeout"
 	reasonNamespace        = "NamespaceNotFound"
-	reasonNotServed        = "APINotServed"
+	reasonNotServed        = protocol.ReasonNotServed
 	reasonServer           = "ServerError"
 	reasonInternal         = "InternalError"
 	reasonManager          = "FieldManagerConflict"

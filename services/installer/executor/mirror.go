@@ -357,9 +357,11 @@ func (w *work) shownPackages(ctx context.Context, missing bool) ([]mirror.Object
 		if err != nil {
 			return nil, err
 		}
-		for _, ref := range refs {
-			parts[pkg] = append(parts[pkg], protocol.Component{ObjectRef: ref})
+		list := make([]protocol.Component, len(refs))
+		for i, ref := range refs {
+			list[i].ObjectRef = ref
 		}
+		parts[pkg] = append(parts[pkg], withWaiting(list, w.waitingComponents(m))...)
 	}
 	var out []mirror.Object
 	for pkg, list := range parts {

@@ -6,17 +6,16 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
+	"github.com/chandler-fleet/chandler/services/installer/csv"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
 )
-
-// componentWaiting is the state of an object that is left out while its kind is not served.
-const componentWaiting = "Waiting"
 
 // optional reports a kind that the cluster's settings do not have an operator wait for.
 func (w *work) optional(gvk schema.GroupVersionKind) bool {
@@ -147,10 +146,21 @@ func (w *work) waitingComponents(m *member) []protocol.Component {
 	for _, s := range w.late(m) {
 		out = append(out, protocol.Component{
 			ObjectRef: protocol.ObjectRef{Group: s.Group, Kind: s.Kind, Namespace: s.Namespace, Name: s.Name},
-			Status:    componentWaiting, Message: waitsFor(s.Kind, s.Group),
+			Status:    protocol.ComponentWaiting, Message: waitsFor(s.Kind, s.Group),
 		})
 	}
 	return out
+}
+
+// conditionsOf are what is out of the ordinary with an operator whatever its phase.
+func (w *work) conditionsOf(m *member) []protocol.Condition {
+	var since time.Time
+	for _, s := range w.late(m) {
+		if since.IsZero() || s.Time.Before(since) {
+			since = s.Time
+		}
+	}
+	return csv.Conditions(w.waitingComponents(m), since)
 }
 
 // holdForKinds notes the API groups that objects of the namespace wait for.
@@ -178,12 +188,17 @@ func (s *session) awaiting(definition string) []string {
 	return out
 }
 
-// withWaiting adds what is left out to the components of an operator.
+// withWaiting says of the components of an operator which are left out.
 func withWaiting(have, waiting []protocol.Component) []protocol.Component {
-	have = slices.DeleteFunc(have, func(c protocol.Component) bool {
-		return slices.ContainsFunc(waiting, func(l protocol.Component) bool {
+	for _, l := range waiting {
+		i := slices.IndexFunc(have, func(c protocol.Component) bool {
 			return l.Group == c.Group && l.Kind == c.Kind && l.Namespace == c.Namespace && l.Name == c.Name
 		})
-	})
-	return append(have, waiting...)
+		if i < 0 {
+			have = append(have, l)
+			continue
+		}
+		have[i].Status, have[i].Message = l.Status, l.Message
+	}
+	return have
 }

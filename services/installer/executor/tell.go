@@ -69,7 +69,7 @@ func (w *work) describe(m *member) protocol.CSVReport {
 		r.Condition = &c
 	}
 	r.Components = w.live.components[m.name()]
-	r.Message = m.status.Message
+	r.Message, r.Conditions = m.status.Message, w.conditionsOf(m)
 	unready := w.live.unready[m.name()]
 	for _, name := range slices.Sorted(maps.Keys(unready)) {
 		r.NotReady = append(r.NotReady, unready[name])

@@ -273,6 +273,9 @@ func OperatorOf(namespace, pkg string, parts []protocol.Component, missing bool,
 			"apiVersion": runtimeschema.GroupVersion{Group: p.Group, Version: p.Version}.String(), "kind": p.Kind, "name": p.Name,
 		}
 		setString(ref, "namespace", p.Namespace)
+		if p.Status == protocol.ComponentWaiting {
+			ref["conditions"] = []any{conditionOf("Available", "False", protocol.ReasonNotServed, p.Message, now)}
+		}
 		refs = append(refs, ref)
 	}
 	o.Status = map[string]any{"components": map[string]any{

@@ -396,7 +396,11 @@ func TestOperator(t *testing.T) {
 	t.Parallel()
 	service := protocol.Component{ObjectRef: protocol.ObjectRef{Version: "v1", Kind: "Service", Namespace: "coast", Name: "gauge"}}
 	crd := protocol.Component{ObjectRef: protocol.ObjectRef{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition", Name: "gauges.sea.test"}}
-	o := mirror.OperatorOf("coast", "tidegauge", []protocol.Component{crd, service, crd}, false, time.Time{})
+	monitor := protocol.Component{
+		ObjectRef: protocol.ObjectRef{Group: "monitoring.coreos.com", Version: "v1", Kind: "ServiceMonitor", Namespace: "coast", Name: "gauge"},
+		Status:    protocol.ComponentWaiting, Message: "waits for ServiceMonitor (monitoring.coreos.com)",
+	}
+	o := mirror.OperatorOf("coast", "tidegauge", []protocol.Component{crd, service, monitor, crd}, false, now)
 	if o.Name != "tidegauge.coast" || o.Namespace != "" {
 		t.Errorf("named %s/%s", o.Namespace, o.Name)
 	}
@@ -405,6 +409,10 @@ func TestOperator(t *testing.T) {
 		"refs": []any{
 			object{"apiVersion": "v1", "kind": "Service", "namespace": "coast", "name": "gauge"},
 			object{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "name": "gauges.sea.test"},
+			object{"apiVersion": "monitoring.coreos.com/v1", "kind": "ServiceMonitor", "namespace": "coast", "name": "gauge", "conditions": []any{object{
+				"type": "Available", "status": "False", "reason": "APINotServed", "message": "waits for ServiceMonitor (monitoring.coreos.com)",
+				"lastTransitionTime": "2031-02-03T04:05:06Z",
+			}}},
 		},
 	}}, o.Status); diff != "" {
 		t.Error(diff)

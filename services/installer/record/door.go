@@ -29,6 +29,8 @@ const (
 	maxHistory = 100
 	// maxUnready bounds the Deployments of one operator that are told as not ready; executors tell of ten.
 	maxUnready = 20
+	// maxConditions bounds the conditions of one operator; executors tell of one.
+	maxConditions = 20
 	// maxListed bounds the namespaces and APIs of one operator group, so that they fit into an event.
 	maxListed = 5000
 	// maxGroupBytes bounds what these names have together: half of what an event may have.
@@ -159,6 +161,14 @@ func tameCSV(c *protocol.CSVReport) {
 	for i := range c.NotReady {
 		n := &c.NotReady[i]
 		n.Reason, n.Webhook, n.Owner = Code(n.Reason), Code(n.Webhook), Code(n.Owner)
+	}
+	c.Conditions = slices.Clone(c.Conditions[:min(len(c.Conditions), maxConditions)])
+	for i := range c.Conditions {
+		o := &c.Conditions[i]
+		o.Type, o.Reason = Code(o.Type), Code(o.Reason)
+		if o.Status != "True" && o.Status != "False" {
+			o.Status = "Unknown"
+		}
 	}
 	if c.Condition != nil {
 		said := *c.Condition

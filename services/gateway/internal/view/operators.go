@@ -108,9 +108,41 @@ func sayOperators(ctx context.Context, q pg.Querier, tenant string, items []mode
 	if err := sayRemovals(ctx, q, tenant, items); err != nil {
 		return err
 	}
+	if err := operatorConditions(ctx, q, tenant, items); err != nil {
+		return err
+	}
 	return say(ctx, q, tenant, messageCSV, items, func(o *model.Operator) (string, *string) {
 		return o.Cluster + "/" + o.Namespace + "/" + o.Name, &o.Message
 	})
+}
+
+// operatorConditions adds what clusters tell of operators whatever their phase. Most have none.
+func operatorConditions(ctx context.Context, q pg.Querier, tenant string, items []model.Operator) error {
+	at := map[string]*model.Operator{}
+	var clusters, namespaces, names []string
+	for i := range items {
+		o := &items[i]
+		o.Conditions = []model.Condition{}
+		at[o.Cluster+"/"+o.Namespace+"/"+o.Name] = o
+		clusters, namespaces, names = append(clusters, o.Cluster), append(namespaces, o.Namespace), append(names, o.Name)
+	}
+	if len(items) == 0 {
+		return nil
+	}
+	rows, err := q.Query(ctx, `select cluster || '/' || namespace || '/' || name, conditions::text from installer_api.operator_details
+		where tenant = $1 and cluster = any ($2) and namespace = any ($3) and name = any ($4) and conditions::text <> '[]'`, tenant, clusters, namespaces, names)
+	if err != nil {
+		return pg.Err(err)
+	}
+	var key, raw string
+	_, err = pgx.ForEachRow(rows, []any{&key, &raw}, func() error {
+		o := at[key]
+		if o == nil {
+			return nil // another one of these clusters, namespaces and names
+		}
+		return unpack("operator "+key, detail{&raw, &o.Conditions})
+	})
+	return pg.Err(err)
 }
 
 // servedBy chooses operators by a namespace that they serve: the one group of their own namespace has it among its

@@ -72,18 +72,24 @@ func keepDetails(ctx context.Context, tx pgx.Tx, s protocol.Scope, c protocol.CS
 	if err != nil {
 		return err
 	}
+	conditions, err := list(c.Conditions)
+	if err != nil {
+		return err
+	}
 	cut, err := leftOut(c.Cut)
 	if err != nil {
 		return err
 	}
 	_, err = tx.Exec(ctx, `insert into installer.operator_details as d
-			(tenant, cluster_id, namespace, name, requirements, condition, drift, components, cut, updated, not_ready)
-		values ($1, $2, $3, $4, $5::text::json, $6::text::json, $7::text::json, $8::text::json, $9::text::json, $10, $11::text::json)
+			(tenant, cluster_id, namespace, name, requirements, condition, drift, components, cut, updated, not_ready, conditions)
+		values ($1, $2, $3, $4, $5::text::json, $6::text::json, $7::text::json, $8::text::json, $9::text::json, $10, $11::text::json, $12::text::json)
 		on conflict (tenant, cluster_id, namespace, name) do update set requirements = excluded.requirements, condition = excluded.condition,
-			drift = excluded.drift, components = excluded.components, cut = excluded.cut, not_ready = excluded.not_ready, updated = excluded.updated
-		where (d.requirements::text, d.condition::text, d.drift::text, d.components::text, d.cut::text, d.not_ready::text)
-			is distinct from (excluded.requirements::text, excluded.condition::text, excluded.drift::text, excluded.components::text, excluded.cut::text, excluded.not_ready::text)`,
-		s.Tenant, s.ClusterID, s.Namespace, c.Name, requirements(c.Requirements), condition, drift, components, cut, now, unready)
+			drift = excluded.drift, components = excluded.components, cut = excluded.cut, not_ready = excluded.not_ready, conditions = excluded.conditions,
+			updated = excluded.updated
+		where (d.requirements::text, d.condition::text, d.drift::text, d.components::text, d.cut::text, d.not_ready::text, d.conditions::text)
+			is distinct from (excluded.requirements::text, excluded.condition::text, excluded.drift::text, excluded.components::text, excluded.cut::text, excluded.not_ready::text,
+				excluded.conditions::text)`,
+		s.Tenant, s.ClusterID, s.Namespace, c.Name, requirements(c.Requirements), condition, drift, components, cut, now, unready, conditions)
 	return err
 }
 

@@ -258,12 +258,13 @@ func TestDetailsAreKept(t *testing.T) {
 	r.Components = []protocol.Component{{ObjectRef: protocol.ObjectRef{Kind: "Deployment", Namespace: "ns", Name: "etcd"}, Status: "InProgress"}}
 	r.Drift = []protocol.Drift{{ObjectRef: r.Components[0].ObjectRef, Missing: true, Since: time.Now()}}
 	r.NotReady = []protocol.NotReady{{Deployment: "etcd", Reason: "ImagePullFailed", Message: "image x cannot be pulled"}, {Deployment: "no name", Reason: "x"}}
+	r.Conditions = []protocol.Condition{{Type: "OptionalKindsNotServed", Status: "True", Reason: "APINotServed", Message: "without monitors", Since: time.Now()}}
 	r.Message = "installing: image x cannot be pulled"
 	e.csvs(1, r)
 	e.csvs(1, r)
 	e.facts(events.KindCSV, "east/ns/etcd.v1", "csv.phase-changed.v1", "operatorcondition.changed.v1", "csv.readiness-changed.v1", "csv.drifted.v1")
-	kept := e.text(`select requirements::text || condition::text || drift::text || components::text || not_ready::text from installer.operator_details`)
-	for _, want := range []string{"a\uFFFDb", "Reindexing", `"missing":true`, "InProgress", `[{"deployment":"etcd","reason":"ImagePullFailed","message":"image x cannot be pulled"}]`} {
+	kept := e.text(`select requirements::text || condition::text || drift::text || components::text || not_ready::text || conditions::text from installer.operator_details`)
+	for _, want := range []string{"a\uFFFDb", "Reindexing", `"missing":true`, "InProgress", `[{"deployment":"etcd","reason":"ImagePullFailed","message":"image x cannot be pulled"}]`, "OptionalKindsNotServed"} {
 		if !strings.Contains(kept, want) {
 			t.Errorf("kept %s, without %s", kept, want)
 		}

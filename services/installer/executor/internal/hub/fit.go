@@ -86,7 +86,7 @@ func bound(r protocol.ScopeReport) protocol.ScopeReport {
 	for i := range r.CSVs {
 		c := &r.CSVs[i]
 		c.History, c.Drift, c.Components = slices.Clone(c.History), slices.Clone(c.Drift), slices.Clone(c.Components)
-		c.NotReady = slices.Clone(c.NotReady)
+		c.NotReady, c.Conditions = slices.Clone(c.NotReady), slices.Clone(c.Conditions)
 		if c.Condition != nil {
 			said := *c.Condition
 			c.Condition = &said
@@ -115,6 +115,9 @@ func limitTexts(r *protocol.ScopeReport, most int) {
 		}
 		for n := range c.NotReady {
 			c.Cut.Messages += shorten(&c.NotReady[n].Message, most)
+		}
+		for n := range c.Conditions {
+			c.Cut.Messages += shorten(&c.Conditions[n].Message, most)
 		}
 		for n := range c.Drift {
 			c.Cut.Messages += shorten(&c.Drift[n].Reason, most)
