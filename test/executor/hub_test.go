@@ -40,6 +40,7 @@ func newHub(tb testing.TB) *hub {
 // planned is a bundle of a plan.
 type planned struct {
 	content  bundle.Content
+	pkg      string // "" is the component
 	replaces string
 	config   json.RawMessage
 }
@@ -48,7 +49,7 @@ func (h *hub) plan(ns, component string, bundles ...planned) protocol.Plan {
 	h.t.Helper()
 	all := make([]hubtest.Bundle, 0, len(bundles))
 	for _, b := range bundles {
-		all = append(all, hubtest.Bundle{Content: b.content, Replaces: b.replaces, Config: b.config})
+		all = append(all, hubtest.Bundle{Content: b.content, Package: b.pkg, Replaces: b.replaces, Config: b.config})
 	}
 	return h.Plan(ns, component, all...)
 }

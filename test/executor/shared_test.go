@@ -118,7 +118,7 @@ func TestShared(t *testing.T) {
 	b.start(b.config("one"))
 	for name, test := range map[string]func(*testing.T, *bed){
 		"equal": testSharedEqual, "keep": testSharedKeep, "take": testSharedTake, "namespace": testSharedInNamespace, "upgrade": testSharedUpgrade,
-		"at once": testSharedAtOnce, "nobody's": testSharedForeign, "override": testCRDOverride,
+		"at once": testSharedAtOnce, "one plan": testSharedInOnePlan, "nobody's": testSharedForeign, "override": testCRDOverride,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, b.on(t)) }) //nolint:paralleltest // see above
 	}
@@ -438,4 +438,31 @@ func testCRDOverride(t *testing.T, b *bed) {
 	if err == nil || !apierrors.IsInvalid(err) {
 		t.Errorf("the narrower schema is not in force: %v", errors.Unwrap(err))
 	}
+}
+
+// testSharedInOnePlan: two operators of one plan that bring a role in different forms are met before the first step, with the
+// same finding by which their step would ask; equal ones, and objects of each alone, ask nobody.
+func testSharedInOnePlan(t *testing.T, b *bed) {
+	one, two := operator{name: "planone", version: "1.0.0"}, operator{name: "plantwo", version: "1.0.0"}
+	const ns, role, equal = "one-plan", "plan-reader", "plan-equal-reader"
+	content := func(o operator, path string) planned {
+		c, err := bundle.FromManifests([][]byte{[]byte(o.manifest()), []byte(readers(role, path)), []byte(readers(equal, "/same")), []byte(readers(o.name+"-own", path))})
+		must(t, err)
+		return planned{content: c, pkg: o.name}
+	}
+	p := b.plan(ns, "planone", content(one, "/metrics"), content(two, "/all"))
+	b.want(ns, p)
+	r := b.awaitPlan(ns, p.ID, blocked("SharedObjectDiffers"))
+	if r.Begun || !strings.Contains(r.Message, ns+"/"+one.csv()) || !strings.Contains(r.Message, ns+"/"+two.csv()) {
+		t.Errorf("it is %+v, want a conflict of both before the first step", r)
+	}
+	found := b.checked(t, ns, p).Shared
+	if len(found) != 1 || found[0].Name != role || len(found[0].Differences) != 1 {
+		t.Fatalf("found %+v", found)
+	}
+	b.choose(t, ns, p, protocol.Choice{Object: "ClusterRole/" + role, Choice: events.ChoiceTake, Finding: found[0].Finding, By: []string{"anna"}})
+	b.finishes(t, ns, p, one.csv())
+	b.finishes(t, ns, p, two.csv())
+	path := map[string]string{one.csv(): "/metrics", two.csv(): "/all"}[strings.TrimPrefix(found[0].Operator, ns+"/")]
+	b.awaitRole(t, role, path, found[0].Operator, ns+"/"+one.csv(), ns+"/"+two.csv())
 }

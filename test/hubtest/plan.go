@@ -1,6 +1,7 @@
 package hubtest
 
 import (
+	"cmp"
 	"encoding/json"
 	"testing"
 	"time"
@@ -21,6 +22,7 @@ const grantedFor = time.Hour
 // Bundle is a bundle of a plan.
 type Bundle struct {
 	Content  bundle.Content
+	Package  string // "" is the component
 	Replaces string
 	Config   json.RawMessage // of the subscription
 }
@@ -40,7 +42,7 @@ func (h *Hub) Plan(ns, component string, bundles ...Bundle) protocol.Plan {
 		must(h.tb, err)
 		doc.Steps = append(doc.Steps, steps...)
 		doc.Bundles = append(doc.Bundles, events.PlannedBundle{
-			CSV: csv.Name, Package: component, Version: csv.Spec.Version, Channel: "stable", Catalog: "test",
+			CSV: csv.Name, Package: cmp.Or(b.Package, component), Version: csv.Spec.Version, Channel: "stable", Catalog: "test",
 			Content: string(h.Store(b.Content)), Replaces: b.Replaces, Reason: "Subscribed",
 		})
 		if b.Config != nil {

@@ -98,7 +98,8 @@ func spelled(raw []byte) string {
 	return string(raw)
 }
 
-// findings are the objects of a plan that other operators have in another form, with what was chosen of them.
+// findings are the objects of a plan that other operators have, or bring with the same plan, in another form, with what was
+// chosen of them.
 func (w *work) findings(ctx context.Context, r ready) ([]protocol.SharedObject, error) {
 	var out []protocol.SharedObject
 	for _, o := range r.objects {
@@ -113,7 +114,8 @@ func (w *work) findings(ctx context.Context, r ready) ([]protocol.SharedObject, 
 			out = append(out, *f)
 		}
 	}
-	return out, nil
+	among, err := w.within(ctx, r)
+	return append(out, among...), err
 }
 
 // finding is what a person is, or was, asked of one object; nil where nobody need be.

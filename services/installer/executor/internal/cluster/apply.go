@@ -100,6 +100,12 @@ func (e *Epoch) WouldApply(ctx context.Context, body *unstructured.Unstructured,
 	return client.Apply(ctx, body.GetName(), known, trial)
 }
 
+// WouldMake returns what the API server would make of an object that is not there. It changes nothing.
+func (e *Epoch) WouldMake(ctx context.Context, body *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	how := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationIgnore}
+	return e.objects(body.GroupVersionKind(), body.GetNamespace()).Create(ctx, body, how)
+}
+
 // IsTaken reports fields that another manager has.
 func IsTaken(err error) bool {
 	return apierrors.IsConflict(err) && apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict)

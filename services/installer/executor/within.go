@@ -1,0 +1,118 @@
+package executor
+
+import (
+	"context"
+	"reflect"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/libs/render"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/drift"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/preflight"
+	"github.com/chandler-fleet/chandler/services/installer/shared"
+)
+
+// within are the objects that several operators of one plan bring in different forms, with what was chosen of them: what the
+// step of the second one would ask, asked before the first. Objects that are there already are those of findings; of such
+// that nobody can try yet, as in a namespace that is to come, the step asks.
+func (w *work) within(ctx context.Context, r ready) ([]protocol.SharedObject, error) {
+	var out []protocol.SharedObject
+	for _, group := range severally(r.objects) {
+		live, err := w.client.Get(ctx, group[0].GVK, group[0].Namespace, group[0].Name)
+		if err != nil {
+			return nil, err
+		}
+		if live != nil {
+			continue
+		}
+		found, err := w.foresee(ctx, r, group)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, found...)
+	}
+	return out, nil
+}
+
+// severally are the objects that several operators bring under one name, in the order of the plan.
+func severally(objects []render.Object) [][]render.Object {
+	type name struct{ group, kind, namespace, name string }
+	at := map[name]int{}
+	var out [][]render.Object
+	for _, o := range objects {
+		if !preflight.Formed(o) {
+			continue
+		}
+		key := name{o.GVK.Group, o.GVK.Kind, o.Namespace, o.Name}
+		i, met := at[key]
+		if !met {
+			i, at[key] = len(out), len(out)
+			out = append(out, nil)
+		}
+		out[i] = append(out[i], o)
+	}
+	return slices.DeleteFunc(out, func(group []render.Object) bool { return len(group) < 2 })
+}
+
+// foresee goes through the steps of one object as putShared will, with what the API server would make of each form. It ends
+// where a person has to choose first.
+func (w *work) foresee(ctx context.Context, r ready, group []render.Object) ([]protocol.SharedObject, error) {
+	var out []protocol.SharedObject
+	var others []shared.Owner
+	var holder *shared.Owner
+	var has map[string]any // form of the object
+	for _, o := range group {
+		s, err := r.subject(nil, o.Resolving)
+		if err != nil {
+			return nil, err
+		}
+		part, err := w.shareIn(s, o)
+		if err != nil || part == nil {
+			return out, err
+		}
+		made, err := w.client.WouldMake(ctx, &unstructured.Unstructured{Object: o.Clone().Body})
+		switch {
+		case apierrors.IsNotFound(err), apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+			return out, nil // its step says why
+		case err != nil:
+			return nil, err
+		}
+		wants := shared.Form(made.Object)
+		in := shared.Input{Writer: part.owner, Holder: holder, Others: slices.Clone(others), Equal: holder == nil || reflect.DeepEqual(has, wants)}
+		if shared.Decide(in) == shared.Ask {
+			f, err := asked(in, *part, has, wants)
+			if err != nil {
+				return nil, err
+			}
+			if c := r.Grant.Chosen(part.ref.ChoiceName(), f.Finding); c != nil {
+				in.Choice = c.Choice
+				f.Choice, f.By = c.Choice, c.By
+			}
+			out = append(out, f)
+		}
+		switch shared.Decide(in) {
+		case shared.Ask:
+			return out, nil
+		case shared.Hold:
+			holder, has = &part.owner, wants
+		case shared.Share:
+		}
+		others = append(others, part.owner)
+	}
+	return out, nil
+}
+
+// asked is what a person is asked of an object that another operator of the plan makes in another form.
+func asked(in shared.Input, part share, has, wants map[string]any) (protocol.SharedObject, error) {
+	f := protocol.SharedObject{ObjectRef: part.ref, Operator: part.owner.String(), Holder: in.Holder.String(), Differences: drift.Fields(wants, has)}
+	for _, o := range in.Others {
+		f.Owners = append(f.Owners, o.String())
+	}
+	slices.Sort(f.Owners)
+	var err error
+	f.Finding, err = in.Finding(part.ref.ChoiceName(), in.Holder.Wants)
+	return f, err
+}
