@@ -885,7 +885,8 @@ CREATE VIEW catalog_api.catalogs WITH (security_barrier='true') AS
     COALESCE(v.document, c.document) AS document,
     COALESCE(v.updated, c.updated) AS updated,
     c.disabled,
-    c.templated
+    c.templated,
+    c.spec
    FROM (catalog.catalogs c
      LEFT JOIN LATERAL ( SELECT x.tenant,
             x.stream,
@@ -1036,6 +1037,20 @@ CREATE VIEW catalog_api.revisions WITH (security_barrier='true') AS
 ALTER TABLE catalog_api.revisions OWNER TO chandler_owner;
 
 COMMENT ON VIEW catalog_api.revisions IS 'revisions that a catalog (its stream) has served; version is that of the event';
+
+CREATE VIEW catalog_api.served WITH (security_barrier='true') AS
+ SELECT c.tenant,
+    c.subject AS name,
+    k.name AS cluster,
+    COALESCE(NULLIF(v.revision, ''::text), c.revision) AS revision
+   FROM ((catalog.catalogs c
+     JOIN catalog.clusters k ON ((k.tenant = c.tenant)))
+     LEFT JOIN catalog.variants v ON ((c.templated AND (v.tenant = c.tenant) AND (v.stream = c.stream) AND (v.variant = k.minor) AND (k.minor <> ''::text))))
+  WHERE ((NOT c.removed) AND ((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = c.tenant)));
+
+ALTER TABLE catalog_api.served OWNER TO chandler_owner;
+
+COMMENT ON VIEW catalog_api.served IS 'the revision of each live catalog that a cluster is served: that of its Kubernetes minor version, else the fallback';
 
 CREATE VIEW catalog_api.upgrades WITH (security_barrier='true') AS
  SELECT upgrades.tenant,
@@ -3466,6 +3481,11 @@ GRANT SELECT ON TABLE catalog_api.revisions TO chandler_gateway;
 GRANT SELECT ON TABLE catalog_api.revisions TO chandler_resolver;
 GRANT SELECT ON TABLE catalog_api.revisions TO chandler_installer;
 GRANT SELECT ON TABLE catalog_api.revisions TO chandler_catalog_indexer;
+
+GRANT SELECT ON TABLE catalog_api.served TO chandler_gateway;
+GRANT SELECT ON TABLE catalog_api.served TO chandler_resolver;
+GRANT SELECT ON TABLE catalog_api.served TO chandler_installer;
+GRANT SELECT ON TABLE catalog_api.served TO chandler_catalog_indexer;
 
 GRANT SELECT ON TABLE catalog_api.upgrades TO chandler_gateway;
 GRANT SELECT ON TABLE catalog_api.upgrades TO chandler_resolver;

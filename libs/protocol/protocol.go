@@ -77,6 +77,15 @@ type Subscription struct {
 	FailedSince time.Time `json:"failedSince,omitzero"`
 	// Catalog is the one that it names; nil where there is none of that name.
 	Catalog *CatalogState `json:"catalog,omitempty"`
+	// Deprecations are what the catalog deprecates of the package, the channel, and what is installed of it.
+	Deprecations []Deprecation `json:"deprecations,omitempty"`
+}
+
+// Deprecation is what a catalog says of an element that it deprecates (R-CAT-13).
+type Deprecation struct {
+	Schema  string `json:"schema"` // olm.package, olm.channel, olm.bundle
+	Name    string `json:"name"`
+	Message string `json:"message"`
 }
 
 // CatalogState is how a catalog does.
@@ -84,6 +93,9 @@ type CatalogState struct {
 	Priority int    `json:"priority,omitempty"`
 	State    string `json:"state"` // Loading, Ready, Failed
 	Reason   string `json:"reason,omitempty"`
+	// DisplayName and Publisher are what people see of it.
+	DisplayName string `json:"displayName,omitempty"`
+	Publisher   string `json:"publisher,omitempty"`
 }
 
 // WaitingPlan is a plan that waits for people, or for its maintenance windows.

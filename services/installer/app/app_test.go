@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/chandler-fleet/chandler/libs/bundle"
@@ -370,7 +371,7 @@ func TestClusterSettings(t *testing.T) {
 
 	// Subscriptions are told where they are to be shown, without their configurations.
 	spec.Config = ""
-	if p, _ := e.plans(east); len(p.Subscriptions) != 1 || p.Subscriptions[0] != (protocol.Subscription{Name: "etcd", Spec: spec}) {
+	if p, _ := e.plans(east); !cmp.Equal(p.Subscriptions, []protocol.Subscription{{Name: "etcd", Spec: spec}}) {
 		t.Errorf("told the subscriptions %+v", p.Subscriptions)
 	}
 	e.one(events.KindSubscription, "east/ns/etcd", events.SubscriptionDeleted{})

@@ -92,7 +92,7 @@ func Subscription(namespace string, s protocol.Subscription, k Known, now time.T
 		}
 		status["installPlanRef"], status["installplan"] = ref, ref
 	}
-	status["conditions"] = subscriptionConditions(s, plan, now)
+	status["conditions"] = append(subscriptionConditions(s, plan, now), deprecationConditions(s, have, now)...)
 	status["catalogHealth"] = catalogHealth(namespace, s, now)
 	o.Status, o.Events = status, subscriptionEvents(s)
 	return o

@@ -28,6 +28,7 @@ func conditionOf(typ, status, reason, message string, since time.Time) map[strin
 //	plan was not begun                             InstallPlanPending, InstallPlanNotYetReconciled
 //	plan is under way, or blocked                  InstallPlanPending, Installing
 //	plan failed                                    InstallPlanFailed
+//	the catalog deprecates what is used            PackageDeprecated, ChannelDeprecated, BundleDeprecated, Deprecated
 func subscriptionConditions(s protocol.Subscription, plan Plan, now time.Time) []any {
 	out := []any{catalogCondition(s, now)}
 	if typ := s.Failed; typ != "" && typ != conditionUnhealthy {
@@ -129,7 +130,10 @@ func CatalogSources(namespace string, list []protocol.Subscription) []Object {
 		}
 		seen[s.Spec.Catalog] = true
 		o := newObject(GVKCatalogSource, namespace, s.Spec.Catalog, shown(namespace), nil)
-		o.Body["spec"] = map[string]any{"sourceType": "grpc", "priority": int64(s.Catalog.Priority)}
+		spec := map[string]any{"sourceType": "grpc", "priority": int64(s.Catalog.Priority)}
+		setString(spec, "displayName", s.Catalog.DisplayName)
+		setString(spec, "publisher", s.Catalog.Publisher)
+		o.Body["spec"] = spec
 		state := "TRANSIENT_FAILURE"
 		switch s.Catalog.State {
 		case catalogReady:

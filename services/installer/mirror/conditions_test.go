@@ -104,13 +104,18 @@ func TestCatalogSources(t *testing.T) {
 		return protocol.Subscription{Name: catalog, Spec: events.SubscriptionSpec{Catalog: catalog}, Catalog: state}
 	}
 	list := mirror.CatalogSources("coast", []protocol.Subscription{
-		of("fleet", &protocol.CatalogState{State: "Ready", Priority: 3}), of("fleet", &protocol.CatalogState{State: "Ready", Priority: 3}), of("gone", nil),
+		of("fleet", &protocol.CatalogState{State: "Ready", Priority: 3, DisplayName: "Fleet operators", Publisher: "Dock Ltd"}),
+		of("fleet", &protocol.CatalogState{State: "Ready", Priority: 3}), of("gone", nil),
 		of("away", &protocol.CatalogState{State: "Failed", Reason: "Unreachable"}), of("new", &protocol.CatalogState{State: "Loading"}),
 	})
 	var got []string
 	for _, o := range list {
 		c, _ := o.Status["connectionState"].(map[string]any)
 		got = append(got, fmt.Sprint(o.Namespace, "/", o.Name, " ", c["lastObservedState"]))
+	}
+	want := map[string]any{"sourceType": "grpc", "priority": int64(3), "displayName": "Fleet operators", "publisher": "Dock Ltd"} // R-CAT-84
+	if diff := cmp.Diff(want, list[0].Body["spec"]); diff != "" {
+		t.Error(diff)
 	}
 	if want := []string{"coast/fleet READY", "coast/away TRANSIENT_FAILURE", "coast/new CONNECTING"}; !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
@@ -124,5 +129,45 @@ func TestNamespaceToCome(t *testing.T) {
 	text := fmt.Sprint(o.Status)
 	if o.Namespace != "" || o.Name != "tide.coast" || !strings.Contains(text, "NamespaceToCome") {
 		t.Errorf("shown as %s", text)
+	}
+}
+
+// TestDeprecationConditions: R-CAT-15, R-SUB-41: what the catalog deprecates is told of the package, the channel that is followed
+// and the bundle that is installed, with a roll-up; nothing of a channel where none is named, nor of what is not installed.
+func TestDeprecationConditions(t *testing.T) {
+	t.Parallel()
+	all := []protocol.Deprecation{
+		{Schema: "olm.package", Name: "tide", Message: "use buoy"}, {Schema: "olm.channel", Name: "steady", Message: "use fast"}, {Schema: "olm.bundle", Name: "tide.v1", Message: "upgrade"},
+	}
+	installed := []mirror.Operator{{Name: "tide.v1", Package: "tide"}}
+	for name, c := range map[string]struct {
+		channel   string
+		installed []mirror.Operator
+		list      []protocol.Deprecation
+		want      []string
+	}{
+		"nothing": {"steady", installed, nil, nil},
+		"all": {"steady", installed, all, []string{
+			"PackageDeprecated: olm.package/tide: use buoy", "ChannelDeprecated: olm.channel/steady: use fast", "BundleDeprecated: olm.bundle/tide.v1: upgrade",
+			"Deprecated: olm.package/tide: use buoy; olm.channel/steady: use fast; olm.bundle/tide.v1: upgrade",
+		}},
+		"no channel is named":                {"", installed, all[1:2], nil},
+		"another bundle is installed by now": {"fast", []mirror.Operator{{Name: "tide.v2", Package: "tide"}}, all[1:], nil},
+		"not installed":                      {"steady", nil, all[2:], nil},
+	} {
+		s := protocol.Subscription{Spec: events.SubscriptionSpec{Package: "tide", Channel: c.channel}, Deprecations: c.list, Catalog: &protocol.CatalogState{State: "Ready"}}
+		var got []string
+		list, ok := mirror.Subscription("coast", s, mirror.Known{Installed: c.installed}, noon).Status["conditions"].([]any)
+		if !ok {
+			t.Fatalf("%s: no conditions", name)
+		}
+		for _, e := range list {
+			if m, ok := e.(map[string]any); ok && m["reason"] == "Deprecated" && m["status"] == "True" {
+				got = append(got, fmt.Sprintf("%s: %s", m["type"], m["message"]))
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
 	}
 }

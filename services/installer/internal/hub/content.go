@@ -13,6 +13,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/bus"
+	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/content"
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/errs"
@@ -34,10 +35,12 @@ type contents struct {
 	mu    sync.Mutex
 	fill  int64 // of CONTENT, for which known holds
 	known map[string]bool
+	// deprecated is what package documents deprecate, by tenant and digest.
+	deprecated map[string][]catalog.Deprecation
 }
 
 func newContents(pool *pg.Pool, b *bus.Bus) *contents {
-	return &contents{pool: pool, bus: b, reader: content.NewReader(), known: map[string]bool{}}
+	return &contents{pool: pool, bus: b, reader: content.NewReader(), known: map[string]bool{}, deprecated: map[string][]catalog.Deprecation{}}
 }
 
 // filling is how often CONTENT was to be filled again until now, by whichever replica noticed.

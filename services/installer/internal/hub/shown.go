@@ -1,16 +1,22 @@
 package hub
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/chandler-fleet/chandler/libs/bus"
+	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/installplan"
 	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/libs/source"
 )
 
 // What is told to clusters that mirror everything, to be shown there and for nothing else.
@@ -54,40 +60,121 @@ func (h *Hub) markFollowers(ctx context.Context, tx pgx.Tx, e eventlog.Recorded)
 	return h.lanes.Mark(ctx, tx, bus.FanOut, scopes...)
 }
 
-// fillSubscriptions tells subscriptions where they are to be shown in the cluster. The catalog of one is that of its
-// namespace in the cluster, else the hub's of that name.
-func fillSubscriptions(ctx context.Context, tx pgx.Tx, m *protocol.ScopePlans) error {
+// shownCatalog is the catalog of a subscription: that of its namespace in the cluster, else the hub's of that name.
+const shownCatalog = `select c.name, c.priority, c.state, c.reason, c.spec from catalog_api.catalogs c
+	where c.tenant = s.tenant and not c.disabled and c.visibility_cluster in ('', s.cluster) and c.visibility_namespace in ('', s.namespace)
+	and c.name in (s.spec ->> 'catalog', s.cluster || '/' || coalesce(s.spec ->> 'catalogNamespace', '') || '/' || (s.spec ->> 'catalog'))
+	order by c.name = s.spec ->> 'catalog' limit 1`
+
+// fillSubscriptions tells subscriptions where they are to be shown in the cluster.
+func (h *Hub) fillSubscriptions(ctx context.Context, tx pgx.Tx, m *protocol.ScopePlans) error {
 	if m.Settings.Mirror != events.MirrorAll {
 		return nil
 	}
-	rows, err := tx.Query(ctx, `select s.name, s.spec, s.failed, s.failed_since, c.priority, c.state, c.reason from installer.subscriptions s
-		left join lateral (select c.priority, c.state, c.reason from catalog_api.catalogs c
-			where c.tenant = s.tenant and not c.disabled and c.visibility_cluster in ('', s.cluster) and c.visibility_namespace in ('', s.namespace)
-			and c.name in (s.spec ->> 'catalog', s.cluster || '/' || coalesce(s.spec ->> 'catalogNamespace', '') || '/' || (s.spec ->> 'catalog'))
-			order by c.name = s.spec ->> 'catalog' limit 1) c on true
+	rows, err := tx.Query(ctx, `select s.name, s.spec, s.failed, s.failed_since, c.name, c.priority, c.state, c.reason, c.spec from installer.subscriptions s
+		left join lateral (`+shownCatalog+`) c on true
 		where s.tenant = $1 and s.cluster = $2 and s.namespace = $3 and s.spec <> '{}' order by s.name`,
 		m.Scope.Tenant, m.Scope.Cluster, m.Scope.Namespace)
 	if err != nil {
 		return err
 	}
+	type followed struct{ name, settings string } // a catalog, and the commitment of its settings
+	var catalogs []followed
 	m.Subscriptions, err = pgx.CollectRows(rows, func(r pgx.CollectableRow) (s protocol.Subscription, err error) {
 		var since *time.Time
 		var priority *int
-		var state, reason *string
-		if err := r.Scan(&s.Name, &s.Spec, &s.Failed, &since, &priority, &state, &reason); err != nil {
+		var name, state, reason, settings *string
+		if err := r.Scan(&s.Name, &s.Spec, &s.Failed, &since, &name, &priority, &state, &reason, &settings); err != nil {
 			return s, err
 		}
 		s.Spec.Config = ""
 		if since != nil {
 			s.FailedSince = since.UTC()
 		}
-		if state != nil && priority != nil && reason != nil {
+		var of followed
+		if name != nil {
 			s.Catalog = &protocol.CatalogState{Priority: *priority, State: *state, Reason: *reason}
+			of = followed{*name, *settings}
 		}
+		catalogs = append(catalogs, of)
 		return s, nil
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	for i := range m.Subscriptions {
+		s := &m.Subscriptions[i]
+		if s.Catalog == nil {
+			continue
+		}
+		if err := display(ctx, tx, m.Scope.Tenant, catalogs[i].settings, s.Catalog); err != nil {
+			return err
+		}
+		if s.Deprecations, err = h.deprecations(ctx, tx, m, catalogs[i].name, s.Spec); err != nil {
+			return err
+		}
+	}
+	return nil
 }
+
+// display adds what people see of a catalog. Settings that were erased, or that this version cannot read, show nothing.
+func display(ctx context.Context, tx pgx.Tx, tenant, commitment string, c *protocol.CatalogState) error {
+	body, err := openBody(ctx, tx, tenant, commitment)
+	if err != nil || body == nil {
+		return err
+	}
+	if settings, err := source.Decode(body); err == nil && settings.Display != nil {
+		c.DisplayName, c.Publisher = settings.Display.Name, settings.Display.Publisher
+	}
+	return nil
+}
+
+// deprecations are what a catalog, as its cluster is served it, deprecates of a package: the package, the channel that is
+// followed, and what is installed (R-SUB-41).
+func (h *Hub) deprecations(ctx context.Context, tx pgx.Tx, m *protocol.ScopePlans, catalog string, spec events.SubscriptionSpec) ([]protocol.Deprecation, error) {
+	var pkg string
+	err := tx.QueryRow(ctx, `select p.digest from catalog_api.served v join catalog_api.revision_packages p on p.tenant = v.tenant and p.revision = v.revision
+		where v.tenant = $1 and v.name = $2 and v.cluster = $3 and p.package = $4`, m.Scope.Tenant, catalog, m.Scope.Cluster, spec.Package).Scan(&pkg)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	all, err := h.content.deprecations(ctx, tx, m.Scope.Tenant, digest.Digest(pkg))
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	rows, err := tx.Query(ctx, `select name from installer.csvs where tenant = $1 and cluster = $2 and namespace = $3 and package = $4`,
+		m.Scope.Tenant, m.Scope.Cluster, m.Scope.Namespace, spec.Package)
+	if err != nil {
+		return nil, err
+	}
+	installed, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	var out []protocol.Deprecation
+	for _, d := range all {
+		switch {
+		case d.Schema == "olm.package":
+			d.Name = spec.Package
+		case d.Schema == "olm.channel" && d.Name == spec.Channel:
+		case d.Schema == "olm.bundle" && slices.Contains(installed, d.Name):
+		default:
+			continue
+		}
+		d.Message = strings.ToValidUTF8(d.Message[:min(len(d.Message), maxDeprecation)], "")
+		out = append(out, protocol.Deprecation(d))
+	}
+	slices.SortStableFunc(out, func(a, b protocol.Deprecation) int { // package, channel, bundle
+		return cmp.Compare(slices.Index(deprecated, a.Schema), slices.Index(deprecated, b.Schema))
+	})
+	return out, err
+}
+
+// deprecated are the elements that may be, in the order in which they are told.
+var deprecated = []string{"olm.package", "olm.channel", "olm.bundle"}
+
+// maxDeprecation bounds the text of one: a message of NATS holds all subscriptions of a namespace.
+const maxDeprecation = 4 << 10
 
 // fillWaiting tells plans that may not be carried out yet, where subscriptions are told, oldest first.
 func fillWaiting(ctx context.Context, tx pgx.Tx, m *protocol.ScopePlans, now time.Time) error {

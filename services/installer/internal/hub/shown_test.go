@@ -4,10 +4,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/bus"
+	"github.com/chandler-fleet/chandler/libs/catalog"
+	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/protocol"
@@ -33,8 +37,40 @@ func (d *desk) aboutCatalog(subject string) bool {
 	return tag.RowsAffected() > 0
 }
 
-// TestShown: R-SUB-42, R-IP-5: clusters that mirror everything are told what a subscription waits for: a plan that nobody
-// approved, why it does not resolve, how its catalog does. Other clusters are told nothing of it.
+// offers stores the settings of a catalog and a revision with one package, which cluster east is served.
+func (d *desk) offers(catalogName, settings string, p catalog.Package) {
+	d.t.Helper()
+	raw, err := digest.Canonical(p)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	sum, err := p.Digest()
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	indexer := d.db.Pool(d.t, "catalog-indexer")
+	for _, statement := range []struct {
+		sql  string
+		args []any
+	}{
+		{`update catalog.catalogs set revision = 'r', spec = $3 where tenant = $1 and subject = $2`, []any{catalogName, settings}},
+		{`insert into catalog.clusters (tenant, name) values ($1, 'east')`, nil},
+		{`insert into catalog.packages (tenant, digest, package, document) values ($1, $2, $3, $4)`, []any{string(sum), p.Name, bundle.Pack(raw)}},
+		{`insert into catalog.revision_packages (tenant, revision, package, digest) values ($1, 'r', $2, $3)`, []any{p.Name, string(sum)}},
+	} {
+		if _, err := indexer.Exec(d.t.Context(), statement.sql, append([]any{events.DefaultTenant}, statement.args...)...); err != nil {
+			d.t.Fatal(err)
+		}
+	}
+	if _, err := d.db.Pool(d.t, "gateway").Exec(d.t.Context(), `insert into gateway.bodies (tenant, commitment, kind, salt, body) values ($1, $2, 'catalog-source', '', $3)`,
+		events.DefaultTenant, settings, []byte(`{"display": {"name": "Harbour", "publisher": "Dock Ltd"}}`)); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// TestShown: R-SUB-42, R-SUB-41, R-IP-5: clusters that mirror everything are told what a subscription waits for: a plan that nobody
+// approved, why it does not resolve, how its catalog does and is called, and what that
+// deprecates. Other clusters are told nothing of it.
 func TestShown(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, time.Now())
@@ -80,11 +116,31 @@ func TestShown(t *testing.T) {
 		values ($1, 's', 'harbour', 'image', '', 3, 'Failed', 'Unreachable')`, events.DefaultTenant); err != nil {
 		t.Fatal(err)
 	}
+	d.offers("harbour", "settings-1", catalog.Package{
+		Name: "tidegauge", DefaultChannel: "steady",
+		Deprecations: []catalog.Deprecation{
+			{Schema: "olm.bundle", Name: "tidegauge.v1", Message: "upgrade"},
+			{Schema: "olm.bundle", Name: "tidegauge.v2", Message: "upgrade"},
+			{Schema: "olm.channel", Name: "other", Message: "use steady"},
+			{Schema: "olm.package", Message: "use buoy"},
+		},
+	})
 	if !d.aboutCatalog("harbour") || d.aboutCatalog("quay") {
 		t.Error("news of a catalog marks who names it, and nobody else")
 	}
-	if c := told().Subscriptions[0].Catalog; c == nil || *c != (protocol.CatalogState{Priority: 3, State: "Failed", Reason: "Unreachable"}) {
+	shown := told().Subscriptions[0]
+	if c := shown.Catalog; c == nil || *c != (protocol.CatalogState{Priority: 3, State: "Failed", Reason: "Unreachable", DisplayName: "Harbour", Publisher: "Dock Ltd"}) {
 		t.Errorf("its catalog is told as %+v", c)
+	}
+	if diff := cmp.Diff([]protocol.Deprecation{{Schema: "olm.package", Name: "tidegauge", Message: "use buoy"}}, shown.Deprecations); diff != "" {
+		t.Errorf("deprecations while nothing is installed: %s", diff)
+	}
+	if _, err := d.h.c.Pool.Exec(t.Context(), `insert into installer.csvs (tenant, cluster, namespace, name, stream, phase, reason, package, version, content, plan)
+		values ($1, 'east', 'ns', 'tidegauge.v1', 's', 'Succeeded', '', 'tidegauge', '1.0.0', '', '')`, events.DefaultTenant); err != nil {
+		t.Fatal(err)
+	}
+	if got := told().Subscriptions[0].Deprecations; len(got) != 2 || got[1] != (protocol.Deprecation{Schema: "olm.bundle", Name: "tidegauge.v1", Message: "upgrade"}) {
+		t.Errorf("deprecations when it is: %+v", got)
 	}
 	d.tell(events.InstallPlanApproved{Digest: "d", Expires: time.Now().Add(time.Hour)})
 	if m := told(); len(m.Waiting) != 0 {

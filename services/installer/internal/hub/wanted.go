@@ -80,7 +80,7 @@ func (h *Hub) fill(ctx context.Context, tx pgx.Tx, w *wanted) error {
 	if err := h.fillRemovals(ctx, tx, w); err != nil {
 		return err
 	}
-	if err := fillSubscriptions(ctx, tx, m); err != nil {
+	if err := h.fillSubscriptions(ctx, tx, m); err != nil {
 		return err
 	}
 	if err := fillWaiting(ctx, tx, m, h.c.Now()); err != nil {
