@@ -83,25 +83,35 @@ func (u *unreadied) ready(o operator) {
 
 func testPodQuota(u *unreadied) {
 	u.t.Helper()
-	quotas := u.kube.CoreV1().ResourceQuotas(u.ns)
+	free := u.allowNoPods(u.t, u.ns)
+	o := operator{name: u.ns, version: "1.0.0", group: "quota.sea.test", webhook: u.ns + "-controller"}
+	p := u.wants(o)
+	n := u.told(o, "QuotaExceeded", "exceeded quota: no-pods")
+	u.awaitPlan(u.ns, p.ID, func(r protocol.PlanReport) bool { // the webhook waits for the Deployment, and its plan tells why
+		return r.Phase == protocol.PlanBlocked && strings.Contains(r.Message, "exceeded quota: no-pods")
+	})
+	if strings.Contains(n.Message, ", used:") || strings.Contains(n.Message, o.name+"-controller-") {
+		u.t.Errorf("counters or names of pods are told: %q", n.Message)
+	}
+	free()
+	u.ready(o)
+}
+
+// allowNoPods has a quota of a namespace in force, called no-pods; what it returns takes it away.
+func (b *bed) allowNoPods(t *testing.T, ns string) (free func()) {
+	t.Helper()
+	quotas := b.kube.CoreV1().ResourceQuotas(ns)
 	hard := corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}
-	_, err := quotas.Create(u.t.Context(), &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "no-pods"}, Spec: corev1.ResourceQuotaSpec{Hard: hard}}, metav1.CreateOptions{})
-	must(u.t, err)
-	await(u.t, "the quota in force", func(ctx context.Context) error {
+	_, err := quotas.Create(t.Context(), &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "no-pods"}, Spec: corev1.ResourceQuotaSpec{Hard: hard}}, metav1.CreateOptions{})
+	must(t, err)
+	await(t, "the quota in force", func(ctx context.Context) error {
 		q, err := quotas.Get(ctx, "no-pods", metav1.GetOptions{})
 		if err == nil && len(q.Status.Hard) == 0 {
 			err = errors.New("nobody has seen it")
 		}
 		return err
 	})
-	o := operator{name: u.ns, version: "1.0.0"}
-	u.wants(o)
-	n := u.told(o, "QuotaExceeded", "exceeded quota: no-pods")
-	if strings.Contains(n.Message, ", used:") || strings.Contains(n.Message, o.name+"-controller-") {
-		u.t.Errorf("counters or names of pods are told: %q", n.Message)
-	}
-	must(u.t, quotas.Delete(u.t.Context(), "no-pods", metav1.DeleteOptions{}))
-	u.ready(o)
+	return func() { must(t, quotas.Delete(t.Context(), "no-pods", metav1.DeleteOptions{})) }
 }
 
 func testPodSecurity(u *unreadied) {

@@ -237,7 +237,7 @@ func (w *work) running(m *member, deployments []appsv1.Deployment) csv.Component
 		names[c.Deployment] = true
 	}
 	declared := slices.DeleteFunc(slices.Clone(m.csv.Spec.Install.Spec.Deployments), func(d bundle.Deployment) bool { return !names[d.Name] })
-	return csv.Observe(declared, w.ownDeployments(m, deployments), nil)
+	return csv.Observe(declared, w.ownDeployments(m, deployments), w.toldUnready(m))
 }
 
 // toCall reports an operator whose plan has yet to tell the API server of it.

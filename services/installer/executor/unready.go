@@ -41,6 +41,15 @@ func (w *work) whyUnready(ctx context.Context, m *member, own []appsv1.Deploymen
 	return texts
 }
 
+// toldUnready is what was found out last about the Deployments of a member that are not ready, by name.
+func (w *work) toldUnready(m *member) map[string]string {
+	texts := map[string]string{}
+	for name, n := range w.live.unready[m.name()] {
+		texts[name] = n.Message
+	}
+	return texts
+}
+
 func (w *work) notReady(ctx context.Context, m *member, d *appsv1.Deployment) protocol.NotReady {
 	cause, again, err := w.unready.Cause(ctx, d)
 	if err != nil {
