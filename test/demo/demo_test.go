@@ -130,6 +130,24 @@ func TestProgressBesideFits(t *testing.T) {
 	}
 }
 
+// A catalog that is not there is told before anything is compiled, and before a demo that runs is ended.
+func TestCatalogThatIsNotThere(t *testing.T) {
+	dir := t.TempDir()
+	running := filepath.Join(dir, "demo")
+	if err := os.Mkdir(running, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, catalog := range []string{filepath.Join(dir, "nowhere"), "demo_test.go"} {
+		err := run(t.Context(), []string{"up", "--dir", running, "--catalog", catalog})
+		if err == nil || !strings.Contains(err.Error(), filepath.Base(catalog)) {
+			t.Errorf("%s: %v", catalog, err)
+		}
+	}
+	if _, err := os.Stat(running); err != nil {
+		t.Error(err)
+	}
+}
+
 // Files and pipes get text only, and progress now and then.
 func TestScreenOfAFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "out")

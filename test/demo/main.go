@@ -56,6 +56,12 @@ func run(ctx context.Context, args []string) error {
 		if s.catalog, err = filepath.Abs(s.catalog); err != nil {
 			return err
 		}
+		// Before anything is compiled or a demo that runs is ended.
+		if info, err := os.Stat(s.catalog); err != nil {
+			return fmt.Errorf("the catalog: %w", err)
+		} else if !info.IsDir() {
+			return fmt.Errorf("the catalog %s is no directory", s.catalog)
+		}
 	}
 	switch args[0] {
 	case "up":
