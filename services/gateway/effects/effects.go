@@ -44,6 +44,8 @@ type Stop struct{ Reason string }
 // Resume lets plans go on.
 type Resume struct {
 	Epoch int64 // that the person has seen and accepts
+	// Record is the epoch that the record is in. Another one that is accepted was not looked at.
+	Record int64
 	// Lost says that the record has lost commits and stopped by itself, which the state does not know.
 	Lost bool
 }
@@ -63,6 +65,9 @@ func Decide(s State, c Command) ([]events.Payload, error) {
 	case Resume:
 		if c.Epoch < 1 {
 			return nil, errs.New(errs.Invalid, "/epoch: resuming names the epoch that you have seen").At("/epoch", "required")
+		}
+		if c.Epoch != c.Record {
+			return nil, errs.New(errs.Conflict, "the record is in epoch %d, and what you accept is epoch %d: nothing is resumed", c.Record, c.Epoch)
 		}
 		if !s.Stopped && !c.Lost {
 			return nil, nil

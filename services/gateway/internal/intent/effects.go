@@ -59,7 +59,11 @@ func (s *Service) SetEffects(ctx context.Context, who model.Caller, in model.Eff
 		if err != nil {
 			return model.Effects{}, err
 		}
-		c = effects.Resume{Epoch: in.Epoch, Lost: lost}
+		head, err := s.Log.Head(ctx, s.Pool)
+		if err != nil {
+			return model.Effects{}, err
+		}
+		c = effects.Resume{Epoch: in.Epoch, Record: head.Epoch, Lost: lost}
 	}
 	scope := effects.Scope(in.Cluster)
 	out, err := run(ctx, s, who, switches(scope), scope, effects.State{},
