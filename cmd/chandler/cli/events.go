@@ -52,6 +52,9 @@ func (a *app) events(ctx context.Context, o eventOptions) error {
 	if o.format != formatTable && o.format != formatJSON {
 		return usagef("output format %q: events are written as lines, or as json", o.format)
 	}
+	if o.most < 0 {
+		return usagef("--limit %d: want 0, which is all, or more", o.most)
+	}
 	c, err := a.client()
 	if err != nil {
 		return err

@@ -104,12 +104,12 @@ func exitStatus(err error) int {
 
 // kindStatus is the status of an error of a part that the command works with itself, such as the database.
 func kindStatus(k errs.Kind) int {
-	switch k {
-	case errs.NotFound:
+	switch {
+	case k == errs.NotFound:
 		return exitNotFound
-	case errs.Unavailable:
+	case k == errs.Unavailable:
 		return exitUnavailable
-	case errs.Internal:
+	case k == errs.Internal:
 		return exitFailed
 	}
 	return exitRefused

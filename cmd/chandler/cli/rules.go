@@ -2,10 +2,12 @@ package cli
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/chandler-fleet/chandler/cmd/chandler/client"
 	"github.com/chandler-fleet/chandler/libs/rules"
 )
 
@@ -37,7 +39,7 @@ func (a *app) rules(o output, ids []string) error {
 	for _, id := range ids {
 		r, ok := rules.Find(id)
 		if !ok {
-			return fmt.Errorf("there is no rule %q: chandler rules lists them all", id)
+			return &client.Problem{Status: http.StatusNotFound, Detail: fmt.Sprintf("there is no rule %q: chandler rules lists them all", id)}
 		}
 		list = append(list, r)
 	}

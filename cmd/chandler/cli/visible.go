@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -39,7 +40,7 @@ type visibly struct {
 
 // Write implements io.Writer.
 func (v *visibly) Write(p []byte) (int, error) {
-	text := append(v.begun, p...)
+	text := slices.Concat(v.begun, p)
 	whole := len(text)
 	for i := 1; i < utf8.UTFMax && i <= len(text); i++ {
 		if last := text[len(text)-i:]; utf8.RuneStart(last[0]) {
@@ -49,7 +50,7 @@ func (v *visibly) Write(p []byte) (int, error) {
 			break
 		}
 	}
-	v.begun = append([]byte(nil), text[whole:]...)
+	v.begun = slices.Clone(text[whole:])
 	if _, err := io.WriteString(v.to, visible(string(text[:whole]))); err != nil {
 		return 0, err
 	}
