@@ -164,6 +164,9 @@ func (a *app) show(o output, r resource, items []item, single bool) error {
 	for i := range items {
 		items[i].kind = r.kind
 	}
+	if len(items) == 0 && r.kind != "" && o.document() { // a List that chandler apply reads, as one with items is
+		return o.write(a.Out, r.columns, []item{{value: map[string]any{"apiVersion": "v1", "kind": "List", "items": []any{}}}}, true)
+	}
 	return o.write(a.Out, r.columns, items, single)
 }
 

@@ -89,6 +89,9 @@ func New(base, token string) (*Client, error) {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, fmt.Errorf("the URL of Chandler is %q: want http://host:port or https://host", base)
 	}
+	if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return nil, errors.New("the token holds a space, an end of line or a letter that no token has")
+	}
 	return &Client{base: strings.TrimSuffix(base, "/"), token: token, http: &http.Client{}}, nil
 }
 
@@ -269,8 +272,15 @@ func problem(res *http.Response, raw []byte) error {
 		p.Title = fmt.Sprintf("%s answered %s", res.Request.URL.Host, res.Status)
 	}
 	p.Status = res.StatusCode
-	if p.Status == http.StatusUnauthorized && p.Detail == "" {
-		p.Detail = "the token is missing or not valid: set CHANDLER_TOKEN"
+	if p.Status == http.StatusUnauthorized {
+		what := p.Detail
+		if what == "" {
+			what = "the token is not valid"
+		}
+		if res.Request.Header.Get("Authorization") == "" {
+			what = "no token was given"
+		}
+		p.Detail = what + ": it comes from --token, from CHANDLER_TOKEN or from the settings"
 	}
 	return p
 }

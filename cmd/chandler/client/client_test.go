@@ -53,6 +53,11 @@ func write(t *testing.T, w io.Writer, v any) {
 
 func TestNewRefusesWhatIsNoAddress(t *testing.T) {
 	t.Parallel()
+	for _, token := range []string{"a b", "a\n", "a\x00", "ä"} {
+		if _, err := client.New("http://chandler.example", token); err == nil || !strings.Contains(err.Error(), "the token holds") {
+			t.Errorf("New with token %q = %v", token, err)
+		}
+	}
 	for _, base := range []string{"", "chandler.example", "ftp://chandler.example", "http://", "://x"} {
 		if _, err := client.New(base, ""); err == nil || !strings.Contains(err.Error(), "want http") {
 			t.Errorf("New(%q) = %v", base, err)
