@@ -43,7 +43,7 @@ verify: $(HELM) prepare ## generate everything again and fail on a difference
 	@tools/verify.sh
 
 .PHONY: test
-test: ## every test with the race detector; installs or builds what the tests need
+test: ## every test, with the race detector where goroutines share something; installs or builds what the tests need
 	@tools/test.sh
 
 .PHONY: fresh

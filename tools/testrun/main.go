@@ -1,6 +1,9 @@
 // Command testrun runs go test and says at its end what took the time and how many tests passed.
 //
-//	testrun [-budget 38m] [-slowest 10] -- <arguments of go test>
+//	testrun [-budget 38m] [-slowest 10] -- <arguments of go test> [-- <arguments of go test> ...]
+//
+// Each list of arguments is a run of go test of its own; all of them run at once and are told as one. A run with -race has
+// cgo, which the detector needs; the others are compiled without, as the programs that ship.
 //
 // It prints one line per package as it ends, the whole output of what failed, the names of tests
 // that were skipped with their reasons, the slowest packages and tests, and closes with
@@ -16,6 +19,8 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -40,34 +45,82 @@ func run(ctx context.Context, out io.Writer, budget time.Duration, slowest int, 
 		ctx, cancel = context.WithTimeoutCause(ctx, budget, fmt.Errorf("the tests took longer than their budget of %s", budget))
 		defer cancel()
 	}
-	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-json"}, args...)...)
-	cmd.Stderr = out
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = killAfter
-	events, err := cmd.StdoutPipe()
-	if err != nil {
-		return fail(out, err)
-	}
-	if err := cmd.Start(); err != nil {
-		return fail(out, err)
-	}
-	r := newReport(out)
-	readErr := r.read(events)
-	err = errors.Join(readErr, cmd.Wait())
+	all := newReport(&oneAtATime{out: out})
+	err := runAll(ctx, all, split(args))
 	if cause := context.Cause(ctx); ctx.Err() != nil {
 		err = errors.Join(cause, err)
 	}
-	r.close(slowest, time.Since(began))
+	all.close(slowest, time.Since(began))
 	switch {
-	case err != nil && r.failed == 0:
+	case err != nil && all.failed == 0:
 		return fail(out, err)
 	case err != nil:
 		return 1
-	case r.passed == 0:
+	case all.passed == 0:
 		return fail(out, errors.New("no test ran"))
 	default:
 		return 0
 	}
+}
+
+// split takes the lists of arguments apart.
+func split(args []string) [][]string {
+	var lists [][]string
+	for {
+		i := slices.Index(args, "--")
+		if i < 0 {
+			return append(lists, args)
+		}
+		lists, args = append(lists, args[:i]), args[i+1:]
+	}
+}
+
+// runAll runs go test with each list at once, and adds to the report what each of them had to tell.
+func runAll(ctx context.Context, all *report, lists [][]string) error {
+	reports, errs := make([]*report, len(lists)), make([]error, len(lists))
+	var wg sync.WaitGroup
+	for i, args := range lists {
+		reports[i] = newReport(all.out)
+		wg.Go(func() { errs[i] = goTest(ctx, reports[i], args) })
+	}
+	wg.Wait()
+	for _, r := range reports {
+		all.add(r)
+	}
+	return errors.Join(errs...)
+}
+
+func goTest(ctx context.Context, r *report, args []string) error {
+	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-json"}, args...)...)
+	cgo := "CGO_ENABLED=0"
+	if slices.Contains(args, "-race") {
+		cgo = "CGO_ENABLED=1"
+	}
+	cmd.Env = append(os.Environ(), cgo)
+	cmd.Stderr = r.out
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = killAfter
+	events, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	readErr := r.read(events)
+	return errors.Join(readErr, cmd.Wait())
+}
+
+// oneAtATime keeps what several runs print apart.
+type oneAtATime struct {
+	mu  sync.Mutex
+	out io.Writer
+}
+
+func (o *oneAtATime) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.out.Write(p)
 }
 
 func fail(out io.Writer, err error) int {

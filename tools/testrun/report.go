@@ -130,6 +130,13 @@ func (r *report) printOrphans(pkg string) {
 	}
 }
 
+// add takes in the report of a run that has ended.
+func (r *report) add(o *report) {
+	r.packages, r.tests = append(r.packages, o.packages...), append(r.tests, o.tests...)
+	r.skips, r.broken = append(r.skips, o.skips...), append(r.broken, o.broken...)
+	r.passed, r.failed, r.skipped = r.passed+o.passed, r.failed+o.failed, r.skipped+o.skipped
+}
+
 func (r *report) close(slowest int, all time.Duration) {
 	if len(r.skips) > 0 {
 		r.print("\nskipped:\n")

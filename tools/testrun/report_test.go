@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -43,5 +45,33 @@ func TestRunFailsWithoutATest(t *testing.T) {
 	var out strings.Builder
 	if status := run(t.Context(), &out, time.Minute, 1, []string{"-run=^$", "./..."}); status == 0 {
 		t.Errorf("status 0 without a test:\n%s", out.String())
+	}
+}
+
+// TestRunsAreToldAsOne: two runs of which one fails; both are heard out, and the report is of both.
+func TestRunsAreToldAsOne(t *testing.T) {
+	t.Setenv("TESTRUN_INSIDE", "1")
+	var out strings.Builder
+	status := run(t.Context(), &out, time.Minute, 1, []string{"-run=^TestInside$/^good$", ".", "--", "-run=^TestInside$", "."})
+	if status == 0 || !strings.Contains(out.String(), "\n3 passed, 2 failed, 0 skipped in ") || !strings.Contains(out.String(), "the reason") {
+		t.Errorf("status %d:\n%s", status, out.String())
+	}
+}
+
+// TestInside is what TestRunsAreToldAsOne runs.
+func TestInside(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("TESTRUN_INSIDE") == "" {
+		t.Skip("it fails by intent, for TestRunsAreToldAsOne")
+	}
+	t.Run("good", func(*testing.T) {})
+	t.Run("bad", func(t *testing.T) { t.Error("the reason") })
+}
+
+func TestSplit(t *testing.T) {
+	t.Parallel()
+	got := split([]string{"-race", "./a", "--", "./b", "--", "-run=X", "./c"})
+	if len(got) != 3 || !slices.Equal(got[0], []string{"-race", "./a"}) || !slices.Equal(got[1], []string{"./b"}) || !slices.Equal(got[2], []string{"-run=X", "./c"}) {
+		t.Errorf("%q", got)
 	}
 }
