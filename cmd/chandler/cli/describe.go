@@ -112,7 +112,7 @@ func (p *page) cluster(c model.Cluster) {
 	p.line("Mirror", c.Settings.Mirror)
 	p.line("Drift", c.Settings.Drift)
 	p.line("Optional kinds", c.Settings.Optional)
-	p.line("Events", c.Settings.Events)
+	p.line("Kubernetes Events", c.Settings.Events)
 	p.when("Registered", c.RegisteredAt)
 	if u := c.PlatformUpgrade; u != nil {
 		p.section("Upgrade of the platform")

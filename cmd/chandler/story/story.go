@@ -89,7 +89,7 @@ func sentence(p events.Payload) string {
 		return clusterObserved(v)
 	case events.ClusterConfigured:
 		s := v.Settings.WithDefaults()
-		return fmt.Sprintf("cluster configured: mirror %s, drift %s", s.Mirror, s.Drift)
+		return fmt.Sprintf("cluster configured: mirror %s, drift %s, optional %s, events %s", s.Mirror, s.Drift, s.Optional, s.Events)
 	case events.ClusterLabelsChanged:
 		return clusterLabels(v)
 	case events.CatalogAdded, events.CatalogChanged, events.CatalogLoadFailed, events.CatalogRevisionPublished, events.CatalogBundlesFetched,
