@@ -1290,7 +1290,7 @@ CREATE TABLE gateway.bodies (
     salt bytea NOT NULL,
     body bytea NOT NULL,
     created timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT bodies_kind_check CHECK ((kind = ANY (ARRAY['subscription-config'::text, 'catalog-source'::text, 'plan-reason'::text])))
+    CONSTRAINT bodies_kind_check CHECK ((kind = ANY (ARRAY['subscription-config'::text, 'catalog-source'::text, 'plan-reason'::text, 'annotations'::text])))
 );
 
 ALTER TABLE gateway.bodies OWNER TO chandler_owner;
@@ -1350,7 +1350,9 @@ CREATE TABLE gateway.catalogs (
     stream text NOT NULL,
     version bigint NOT NULL,
     disabled boolean DEFAULT false NOT NULL,
-    configured boolean DEFAULT false NOT NULL
+    configured boolean DEFAULT false NOT NULL,
+    labels jsonb DEFAULT '{}'::jsonb NOT NULL,
+    annotations text DEFAULT ''::text NOT NULL
 );
 
 ALTER TABLE gateway.catalogs OWNER TO chandler_owner;
@@ -1464,7 +1466,9 @@ CREATE TABLE gateway.operatorgroups (
     provided jsonb DEFAULT '[]'::jsonb NOT NULL,
     conditions jsonb DEFAULT '[]'::jsonb NOT NULL,
     observed_event text DEFAULT ''::text NOT NULL,
-    observed_since timestamp with time zone
+    observed_since timestamp with time zone,
+    labels jsonb DEFAULT '{}'::jsonb NOT NULL,
+    annotations text DEFAULT ''::text NOT NULL
 );
 
 ALTER TABLE gateway.operatorgroups OWNER TO chandler_owner;
@@ -1631,7 +1635,9 @@ CREATE TABLE gateway.subscriptions (
     missing_event text DEFAULT ''::text NOT NULL,
     missing_since timestamp with time zone,
     rollback_from text DEFAULT ''::text NOT NULL,
-    rollback_to text DEFAULT ''::text NOT NULL
+    rollback_to text DEFAULT ''::text NOT NULL,
+    labels jsonb DEFAULT '{}'::jsonb NOT NULL,
+    annotations text DEFAULT ''::text NOT NULL
 );
 
 ALTER TABLE gateway.subscriptions OWNER TO chandler_owner;
@@ -2888,6 +2894,8 @@ CREATE INDEX operators_phase ON gateway.operators USING btree (tenant, phase, cl
 CREATE INDEX previews_expired ON gateway.previews USING btree (expires);
 
 CREATE INDEX read_audit_at ON gateway.read_audit USING btree (tenant, at);
+
+CREATE INDEX subscriptions_labels ON gateway.subscriptions USING gin (labels);
 
 CREATE INDEX subscriptions_moving ON gateway.subscriptions USING btree (tenant, cluster, namespace, name) WHERE (current_csv <> installed_csv);
 

@@ -106,6 +106,8 @@ func sentence(p events.Payload) string {
 		return "operator group created for " + targets(v.Spec)
 	case events.OperatorGroupChanged:
 		return "operator group changed: now for " + targets(v.Spec)
+	case events.SubscriptionMetadataChanged, events.OperatorGroupMetadataChanged, events.CatalogMetadataChanged:
+		return metadataSentence(v)
 	case events.OperatorGroupObserved:
 		return groupObserved(v)
 	case events.CSVPhaseChanged, events.CSVRemoved, events.CSVFlapping, events.CSVDrifted, events.CSVDriftEnded, events.CSVReadinessChanged, events.OperatorConditionChanged,
@@ -377,11 +379,36 @@ func clusterLabels(v events.ClusterLabelsChanged) string {
 	if len(v.Labels) == 0 {
 		return "cluster has no labels any more"
 	}
-	pairs := make([]string, 0, len(v.Labels))
-	for _, key := range slices.Sorted(maps.Keys(v.Labels)) {
-		pairs = append(pairs, key+"="+v.Labels[key])
+	return "cluster has the labels " + pairs(v.Labels)
+}
+
+func pairs(labels map[string]string) string {
+	out := make([]string, 0, len(labels))
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		out = append(out, key+"="+labels[key])
 	}
-	return "cluster has the labels " + strings.Join(pairs, ", ")
+	return strings.Join(out, ", ")
+}
+
+// metadataSentence never says what annotations hold: the record has their commitment alone.
+func metadataSentence(p events.Payload) string {
+	var m events.Metadata
+	switch v := p.(type) {
+	case events.SubscriptionMetadataChanged:
+		m = v.Metadata
+	case events.OperatorGroupMetadataChanged:
+		m = v.Metadata
+	case events.CatalogMetadataChanged:
+		m = v.Metadata
+	}
+	s := "has no labels"
+	if len(m.Labels) > 0 {
+		s = "has the labels " + pairs(m.Labels)
+	}
+	if m.Annotations == "" {
+		return s + " and no annotations"
+	}
+	return s + ", and annotations"
 }
 
 func csvSentence(p events.Payload) string {

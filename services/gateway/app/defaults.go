@@ -8,9 +8,11 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/source"
 	"github.com/chandler-fleet/chandler/services/gateway/cataloghook"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/store"
+	"github.com/chandler-fleet/chandler/services/gateway/metadata"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 	"github.com/chandler-fleet/chandler/services/gateway/rule"
 )
@@ -111,6 +113,7 @@ func checkDefaults(path string, list []model.AddCatalog) error {
 		if d.Disabled {
 			v.Addf(at+".disabled", rule.NotChangeable, "%s: whether a default catalog is disabled is said by people: with PUT /api/v1/operatorhub, or apply of an OperatorHub", at)
 		}
+		metadata.Check(&v, at, events.KindCatalog, d.Metadata)
 		for _, x := range source.Check(d.Source.Type, d.Source.Settings(d.Display)) {
 			v.Addf(at+".source"+x.Field, x.Rule, "%s: %s", at, x.Message)
 		}

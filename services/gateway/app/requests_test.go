@@ -51,7 +51,7 @@ func TestBadInput(t *testing.T) {
 		{"directory with ..", "POST", "/api/v1/catalogs", `{"name": "a", "source": {"type": "directory", "path": "/x/../y"}}`, 400, "body.source.path", "path"},
 		{"unknown source", "POST", "/api/v1/catalogs", `{"name": "a", "source": {"type": "ftp"}}`, 400, "body.source.type", "one-of"},
 		{"approval without a digest", "POST", "/api/v1/installplans/00000000-0000-0000-0000-000000000000/approve", `{}`, 400, "body", "required"},
-		{"body over the limit", "POST", groups, `{"name": "` + strings.Repeat("a", 200<<10) + `"}`, 413, "", ""},
+		{"body over the limit", "POST", groups, `{"name": "` + strings.Repeat("a", 700<<10) + `"}`, 413, "", ""},
 		{"body far over the limit", "POST", "/api/v1/clusters", strings.Repeat("a", 2<<20), 413, "", ""},
 		{"unknown path", "GET", "/api/v1/nothing", ``, 404, "", ""},
 		{"unknown method", "PATCH", "/api/v1/clusters", ``, 405, "", ""},

@@ -75,9 +75,10 @@ func (s Spec) check(v *rule.Violations, n Name) {
 
 // State is a catalog's intent so far. The zero value is a catalog that was never added.
 type State struct {
-	Added bool
-	Name  Name
-	Spec  Spec
+	Added    bool
+	Name     Name
+	Spec     Spec
+	Metadata events.Metadata
 	// Configured says that the configuration of the installation added it, not a person: only such a catalog
 	// is a default one (R-CAT-110). Evolve knows nothing of who acts; whoever folds a stream sets it.
 	Configured bool
@@ -88,12 +89,16 @@ type Command interface{ catalogCommand() }
 
 // Add offers a catalog.
 type Add struct {
-	Name Name
-	Spec Spec
+	Name     Name
+	Spec     Spec
+	Metadata events.Metadata
 }
 
 // Change replaces the whole intent.
-type Change struct{ Spec Spec }
+type Change struct {
+	Spec     Spec
+	Metadata events.Metadata
+}
 
 // Refresh asks the indexer to look at the source now.
 type Refresh struct{}
@@ -139,10 +144,19 @@ func decideAdd(s State, c Add) ([]events.Payload, error) {
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	return []events.Payload{events.CatalogAdded{
+	out := []events.Payload{events.CatalogAdded{
 		Name: c.Name.Name, SourceType: c.Spec.SourceType, Spec: c.Spec.Settings,
 		Priority: c.Spec.Priority, Visibility: c.Spec.Visibility, Disabled: c.Spec.Disabled, Templated: c.Spec.Templated,
-	}}, nil
+	}}
+	return noted(out, s.Metadata, c.Metadata), nil
+}
+
+// noted adds that labels or annotations are others from now on, where they are.
+func noted(out []events.Payload, now, next events.Metadata) []events.Payload {
+	if next.Equal(now) {
+		return out
+	}
+	return append(out, events.CatalogMetadataChanged{Metadata: next})
 }
 
 func decideChange(s State, c Change) ([]events.Payload, error) {
@@ -151,13 +165,14 @@ func decideChange(s State, c Change) ([]events.Payload, error) {
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	if c.Spec == s.Spec {
-		return nil, nil
+	var out []events.Payload
+	if c.Spec != s.Spec {
+		out = append(out, events.CatalogChanged{
+			SourceType: c.Spec.SourceType, Spec: c.Spec.Settings, Priority: c.Spec.Priority, Visibility: c.Spec.Visibility,
+			Disabled: c.Spec.Disabled, Templated: c.Spec.Templated,
+		})
 	}
-	return []events.Payload{events.CatalogChanged{
-		SourceType: c.Spec.SourceType, Spec: c.Spec.Settings, Priority: c.Spec.Priority, Visibility: c.Spec.Visibility,
-		Disabled: c.Spec.Disabled, Templated: c.Spec.Templated,
-	}}, nil
+	return noted(out, s.Metadata, c.Metadata), nil
 }
 
 // Evolve returns the state after an event; s.Name is given by the caller, as not every event names
@@ -169,6 +184,8 @@ func Evolve(s State, p events.Payload) (State, error) {
 		s.Spec = Spec{e.SourceType, e.Spec, e.Priority, e.Visibility, e.Disabled, e.Templated}
 	case events.CatalogChanged:
 		s.Spec = Spec{e.SourceType, e.Spec, e.Priority, e.Visibility, e.Disabled, e.Templated}
+	case events.CatalogMetadataChanged:
+		s.Metadata = e.Metadata
 	case events.CatalogRemoved:
 		return State{Name: s.Name}, nil
 	case events.CatalogRefreshRequested, events.CatalogRevisionPublished, events.CatalogLoadFailed, events.CatalogBundlesFetched:

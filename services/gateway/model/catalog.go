@@ -22,9 +22,10 @@ const (
 
 // Catalog is a source of operators. A hub catalog has neither cluster nor namespace.
 type Catalog struct {
-	Name       string            `json:"name" example:"fleet-catalog"`
-	Cluster    string            `json:"cluster,omitempty" doc:"The cluster that it belongs to"`
-	Namespace  string            `json:"namespace,omitempty" doc:"The namespace that it belongs to"`
+	Name      string `json:"name" example:"fleet-catalog"`
+	Cluster   string `json:"cluster,omitempty" doc:"The cluster that it belongs to"`
+	Namespace string `json:"namespace,omitempty" doc:"The namespace that it belongs to"`
+	Metadata
 	Display    *CatalogDisplay   `json:"display,omitempty"`
 	Source     CatalogSource     `json:"source"`
 	Priority   int32             `json:"priority" doc:"Higher is preferred"`
@@ -76,9 +77,10 @@ type CatalogVariant struct {
 
 // AddCatalog offers a catalog.
 type AddCatalog struct {
-	Name       string          `json:"name" minLength:"1" maxLength:"253" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$" patternDescription:"a DNS-1123 subdomain"`
-	Cluster    string          `json:"cluster,omitempty" maxLength:"63" doc:"Makes it a catalog of this cluster, together with namespace"`
-	Namespace  string          `json:"namespace,omitempty" maxLength:"63" doc:"Namespace of the CatalogSource that it stands for"`
+	Name      string `json:"name" minLength:"1" maxLength:"253" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$" patternDescription:"a DNS-1123 subdomain"`
+	Cluster   string `json:"cluster,omitempty" maxLength:"63" doc:"Makes it a catalog of this cluster, together with namespace"`
+	Namespace string `json:"namespace,omitempty" maxLength:"63" doc:"Namespace of the CatalogSource that it stands for"`
+	Metadata
 	Visibility string          `json:"visibility,omitempty" enum:"cluster,namespace" doc:"Of a cluster's catalog: the whole cluster, or its own namespace. Without it the whole cluster where the namespace is one of the setting global-catalog-namespaces (openshift-marketplace, olm, catalogs), else the namespace (R-CAT-85)"`
 	Source     CatalogSource   `json:"source"`
 	Display    *CatalogDisplay `json:"display,omitempty" doc:"What people see of it"`
@@ -88,11 +90,12 @@ type AddCatalog struct {
 
 // Intent is what is said of the catalog beside its name.
 func (c AddCatalog) Intent() ChangeCatalog {
-	return ChangeCatalog{Visibility: c.Visibility, Source: c.Source, Display: c.Display, Priority: c.Priority, Disabled: c.Disabled}
+	return ChangeCatalog{Metadata: c.Metadata, Visibility: c.Visibility, Source: c.Source, Display: c.Display, Priority: c.Priority, Disabled: c.Disabled}
 }
 
 // ChangeCatalog replaces the whole intent of a catalog.
 type ChangeCatalog struct {
+	Metadata
 	Visibility string          `json:"visibility,omitempty" enum:"cluster,namespace" doc:"Of a cluster's catalog: the whole cluster, or its own namespace. Without it the whole cluster where the namespace is one of the setting global-catalog-namespaces (openshift-marketplace, olm, catalogs), else the namespace (R-CAT-85)"`
 	Source     CatalogSource   `json:"source"`
 	Display    *CatalogDisplay `json:"display,omitempty" doc:"What people see of it"`
@@ -129,6 +132,7 @@ type CatalogView struct {
 // CatalogFilter chooses catalogs.
 type CatalogFilter struct {
 	State string
+	Label string // key=value, or key
 	// Cluster chooses what this cluster can see: hub catalogs and its own.
 	Cluster string
 	Page

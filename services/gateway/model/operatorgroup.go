@@ -22,10 +22,11 @@ type OperatorGroupSpec struct {
 
 // OperatorGroup gives the operators of a namespace the namespaces that they serve.
 type OperatorGroup struct {
-	Cluster   string            `json:"cluster"`
-	Namespace string            `json:"namespace"`
-	Name      string            `json:"name"`
-	Spec      OperatorGroupSpec `json:"spec"`
+	Cluster   string `json:"cluster"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Metadata
+	Spec OperatorGroupSpec `json:"spec"`
 	// Targets and ProvidedAPIs are what the group comes to in its cluster.
 	Targets      []string    `json:"targets" nullable:"false" doc:"Namespaces that it serves now; one that is empty means all. Those of a selector are empty until the cluster has told"`
 	ProvidedAPIs []string    `json:"providedAPIs" nullable:"false" doc:"Kind.version.group of what its operators provide, or what a static group reserves"`
@@ -40,12 +41,25 @@ type OperatorGroup struct {
 // CreateOperatorGroup makes an operator group.
 type CreateOperatorGroup struct {
 	Name string `json:"name" minLength:"1" maxLength:"253" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$" patternDescription:"a DNS-1123 subdomain"`
+	Metadata
 	OperatorGroupSpec
 }
 
-// ScopeFilter chooses things of a namespace of a cluster.
-type ScopeFilter struct {
+// ChangeOperatorGroup is the whole intent of an operator group: what it leaves out is gone.
+type ChangeOperatorGroup struct {
+	Metadata
+	OperatorGroupSpec
+}
+
+// Intent is what is said of the operator group beside its name.
+func (c CreateOperatorGroup) Intent() ChangeOperatorGroup {
+	return ChangeOperatorGroup{Metadata: c.Metadata, OperatorGroupSpec: c.OperatorGroupSpec}
+}
+
+// GroupFilter chooses operator groups; empty fields choose all.
+type GroupFilter struct {
 	Cluster   string
 	Namespace string
+	Label     string // key=value, or key
 	Page
 }

@@ -34,20 +34,22 @@ const (
 
 // PreviewSubscription supposes an intent.
 type PreviewSubscription struct {
-	Cluster   string            `json:"cluster" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" patternDescription:"a DNS-1123 label"`
-	Namespace string            `json:"namespace" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" patternDescription:"a DNS-1123 label"`
-	Name      string            `json:"name" maxLength:"253" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$" patternDescription:"a DNS-1123 subdomain"`
-	Action    string            `json:"action" enum:"apply,create,replace,delete" doc:"apply creates or replaces"`
-	Spec      *SubscriptionSpec `json:"spec,omitempty" doc:"Unless it is deleted"`
+	Cluster   string `json:"cluster" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" patternDescription:"a DNS-1123 label"`
+	Namespace string `json:"namespace" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" patternDescription:"a DNS-1123 label"`
+	Name      string `json:"name" maxLength:"253" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$" patternDescription:"a DNS-1123 subdomain"`
+	Action    string `json:"action" enum:"apply,create,replace,delete" doc:"apply creates or replaces"`
+	Metadata
+	Spec *SubscriptionSpec `json:"spec,omitempty" doc:"Unless it is deleted"`
 }
 
 // PreviewOperatorGroup supposes an intent.
 type PreviewOperatorGroup struct {
-	Cluster   string             `json:"cluster" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" patternDescription:"a DNS-1123 label"`
-	Namespace string             `json:"namespace" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" patternDescription:"a DNS-1123 label"`
-	Name      string             `json:"name" maxLength:"253" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$" patternDescription:"a DNS-1123 subdomain"`
-	Action    string             `json:"action" enum:"apply,create,replace,delete" doc:"apply creates or replaces"`
-	Spec      *OperatorGroupSpec `json:"spec,omitempty" doc:"Unless it is deleted"`
+	Cluster   string `json:"cluster" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" patternDescription:"a DNS-1123 label"`
+	Namespace string `json:"namespace" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" patternDescription:"a DNS-1123 label"`
+	Name      string `json:"name" maxLength:"253" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$" patternDescription:"a DNS-1123 subdomain"`
+	Action    string `json:"action" enum:"apply,create,replace,delete" doc:"apply creates or replaces"`
+	Metadata
+	Spec *OperatorGroupSpec `json:"spec,omitempty" doc:"Unless it is deleted"`
 }
 
 // PreviewCatalog supposes something of a catalog that is known.

@@ -18,9 +18,10 @@ type SubscriptionSpec struct {
 
 // Subscription is an intent and what became of it.
 type Subscription struct {
-	Cluster   string             `json:"cluster"`
-	Namespace string             `json:"namespace"`
-	Name      string             `json:"name"`
+	Cluster   string `json:"cluster"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Metadata
 	Spec      SubscriptionSpec   `json:"spec"`
 	Generated bool               `json:"generated,omitempty" doc:"Made by the resolver for a dependency"`
 	Status    SubscriptionStatus `json:"status"`
@@ -116,7 +117,19 @@ type PlanRef struct {
 // CreateSubscription subscribes.
 type CreateSubscription struct {
 	Name string `json:"name" minLength:"1" maxLength:"253" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$" patternDescription:"a DNS-1123 subdomain"`
+	Metadata
 	SubscriptionSpec
+}
+
+// ChangeSubscription is the whole intent of a subscription: what it leaves out is gone.
+type ChangeSubscription struct {
+	Metadata
+	SubscriptionSpec
+}
+
+// Intent is what is said of the subscription beside its name.
+func (c CreateSubscription) Intent() ChangeSubscription {
+	return ChangeSubscription{Metadata: c.Metadata, SubscriptionSpec: c.SubscriptionSpec}
 }
 
 // ShownState is the state, or the first condition that holds while there is none: "not resolved" says less than why.
@@ -140,6 +153,7 @@ type SubscriptionFilter struct {
 	Catalog   string
 	State     string // as shown: a state, or the condition that stands for it
 	Phase     string // of what is installed
+	Label     string // key=value, or key
 	Page
 }
 

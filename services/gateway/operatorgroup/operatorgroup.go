@@ -52,9 +52,10 @@ func (n Name) Subject() string { return n.Cluster + "/" + n.Namespace + "/" + n.
 
 // State is a group's intent so far. The zero value is a group that was never created.
 type State struct {
-	Created bool
-	Name    Name
-	Spec    events.OperatorGroupSpec
+	Created  bool
+	Name     Name
+	Spec     events.OperatorGroupSpec
+	Metadata events.Metadata
 }
 
 // Command is one of Create, Change and Delete.
@@ -62,12 +63,16 @@ type Command interface{ operatorGroupCommand() }
 
 // Create makes the group.
 type Create struct {
-	Name Name
-	Spec events.OperatorGroupSpec
+	Name     Name
+	Spec     events.OperatorGroupSpec
+	Metadata events.Metadata
 }
 
 // Change replaces the whole intent.
-type Change struct{ Spec events.OperatorGroupSpec }
+type Change struct {
+	Spec     events.OperatorGroupSpec
+	Metadata events.Metadata
+}
 
 // Delete ends the group.
 type Delete struct{}
@@ -86,9 +91,10 @@ func Decide(s State, c Command) ([]events.Payload, error) {
 		if err := check(&c.Name, c.Spec); err != nil {
 			return nil, err
 		}
-		return []events.Payload{events.OperatorGroupCreated{
+		out := []events.Payload{events.OperatorGroupCreated{
 			Cluster: c.Name.Cluster, Namespace: c.Name.Namespace, Name: c.Name.Name, Spec: normal(c.Spec),
-		}}, nil
+		}}
+		return noted(out, s.Metadata, c.Metadata), nil
 	case Change:
 		return change(s, c)
 	case Delete:
@@ -108,10 +114,19 @@ func change(s State, c Change) ([]events.Payload, error) {
 	if err := check(nil, c.Spec); err != nil {
 		return nil, err
 	}
-	if reflect.DeepEqual(normal(c.Spec), normal(s.Spec)) {
-		return nil, nil
+	var out []events.Payload
+	if !reflect.DeepEqual(normal(c.Spec), normal(s.Spec)) {
+		out = append(out, events.OperatorGroupChanged{Spec: normal(c.Spec)})
 	}
-	return []events.Payload{events.OperatorGroupChanged{Spec: normal(c.Spec)}}, nil
+	return noted(out, s.Metadata, c.Metadata), nil
+}
+
+// noted adds that labels or annotations are others from now on, where they are.
+func noted(out []events.Payload, now, next events.Metadata) []events.Payload {
+	if next.Equal(now) {
+		return out
+	}
+	return append(out, events.OperatorGroupMetadataChanged{Metadata: next})
 }
 
 func notFound(n Name) error {
@@ -208,6 +223,8 @@ func Evolve(s State, p events.Payload) (State, error) {
 		return State{Created: true, Name: Name{Cluster: e.Cluster, Namespace: e.Namespace, Name: e.Name}, Spec: e.Spec}, nil
 	case events.OperatorGroupChanged:
 		s.Spec = e.Spec
+	case events.OperatorGroupMetadataChanged:
+		s.Metadata = e.Metadata
 	case events.OperatorGroupDeleted:
 		return State{Name: s.Name}, nil
 	case events.OperatorGroupObserved: // what it came to is the installer's to say

@@ -7,6 +7,7 @@ package preview
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"time"
 
@@ -86,10 +87,31 @@ func (k Kept) Changed(now []Write) []string {
 	return out
 }
 
-// Commitments are those of configurations and of a catalog's settings among what is supposed, by write: one subject
-// may be written more than once. A write that commits to nothing has "".
-func Commitments(list []Write) ([]string, error) {
-	out := make([]string, len(list))
+// Commitments are what one write commits to; "" where it does not.
+type Commitments struct {
+	Body        string // the configuration of a subscription, or the settings of a catalog
+	Annotations string
+}
+
+// BodyOr is the commitment of the body, or the one that is there.
+func (c Commitments) BodyOr(previous string) string { return cmp.Or(c.Body, previous) }
+
+// AnnotationsOr is the commitment of the annotations, or the one that is there.
+func (c Commitments) AnnotationsOr(previous string) string { return cmp.Or(c.Annotations, previous) }
+
+// AllCommitments are those of all writes, "" among them.
+func AllCommitments(list []Write) ([]string, error) {
+	by, err := CommitmentsOf(list)
+	out := make([]string, 0, 2*len(by))
+	for _, c := range by {
+		out = append(out, c.Body, c.Annotations)
+	}
+	return out, err
+}
+
+// CommitmentsOf are the commitments among what is supposed, by write: one subject may be written more than once.
+func CommitmentsOf(list []Write) ([]Commitments, error) {
+	out := make([]Commitments, len(list))
 	for i, w := range list {
 		for _, h := range w.Hypotheses {
 			p, err := h.Payload()
@@ -98,11 +120,17 @@ func Commitments(list []Write) ([]string, error) {
 			}
 			switch p := p.(type) {
 			case events.SubscriptionCreated:
-				out[i] = p.Spec.Config
+				out[i].Body = p.Spec.Config
 			case events.SubscriptionChanged:
-				out[i] = p.Spec.Config
+				out[i].Body = p.Spec.Config
 			case events.CatalogChanged:
-				out[i] = p.Spec
+				out[i].Body = p.Spec
+			case events.SubscriptionMetadataChanged:
+				out[i].Annotations = p.Metadata.Annotations
+			case events.OperatorGroupMetadataChanged:
+				out[i].Annotations = p.Metadata.Annotations
+			case events.CatalogMetadataChanged:
+				out[i].Annotations = p.Metadata.Annotations
 			}
 		}
 	}

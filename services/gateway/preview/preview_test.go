@@ -46,10 +46,11 @@ func TestChangedNamesWhatIsNotTheSame(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	commitments, err := preview.Commitments([]preview.Write{
+	commitments, err := preview.AllCommitments([]preview.Write{
 		kept.Writes[0], write(t, "b", events.SubscriptionDeleted{}), write(t, "b", events.SubscriptionCreated{Spec: other}), write(t, "b", events.CatalogChanged{Spec: "c1:z"}),
+		write(t, "b", events.OperatorGroupMetadataChanged{Metadata: events.Metadata{Annotations: "c1:n"}}),
 	})
-	if diff := cmp.Diff([]string{"c1:x", "", "c1:y", "c1:z"}, commitments); err != nil || diff != "" {
+	if diff := cmp.Diff([]string{"c1:x", "", "", "", "c1:y", "", "c1:z", "", "", "c1:n"}, commitments); err != nil || diff != "" {
 		t.Errorf("commitments by write, %v (-want +got):\n%s", err, diff)
 	}
 }

@@ -7,6 +7,7 @@ package rule
 
 import (
 	"errors"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -26,11 +27,13 @@ const (
 	Token         = "printable-token"
 	LabelKey      = "kubernetes-label-key"
 	LabelValue    = "kubernetes-label-value"
+	AnnotationKey = "kubernetes-annotation-key"
 	Unique        = "unique"
 	Together      = "given-together"
 	NotChangeable = "not-changeable"
 	Object        = "json-object"
 	Reserved      = "reserved-namespace"
+	ReservedKey   = "reserved-key"
 	// Encoding and those below it are of the form of a request.
 	Encoding          = "percent-encoding"
 	Text              = "text"
@@ -48,7 +51,7 @@ const (
 	MaxSubdomain = 253
 	// MaxToken bounds channel and CSV names: the longest in the known catalogs has about 100 characters.
 	MaxToken = 253
-	// MaxLabels bounds the labels of a cluster: enough to select by, too few to store documents in.
+	// MaxLabels bounds the labels of a cluster or an intent: enough to select by, too few to store documents in.
 	MaxLabels = 64
 )
 
@@ -168,19 +171,28 @@ func (v *Violations) Labels(field string, labels map[string]string) {
 		v.Addf(field, MaxItems, "%s has %d entries, %d are allowed", field, len(labels), MaxLabels)
 		return
 	}
-	keys := make([]string, 0, len(labels))
-	for k := range labels {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	for _, k := range keys {
-		at := field + "/" + escape(k)
+	for _, k := range slices.Sorted(maps.Keys(labels)) {
+		at := field + "/" + Escape(k)
 		if !labelKey(k) {
 			v.Addf(at, LabelKey, "label key %q: want [prefix/]name, the prefix a DNS-1123 subdomain, the name at most %d of A-Z a-z 0-9 - _ .", k, MaxLabel)
 		}
 		if value := labels[k]; len(value) > MaxLabel || !reLabelValue.MatchString(value) {
 			v.Addf(at, LabelValue, "the value of label %q: want at most %d of A-Z a-z 0-9 - _ ., beginning and ending with a letter or digit", k, MaxLabel)
 		}
+	}
+}
+
+// Annotations checks keys, and the size of all, as Kubernetes does.
+func (v *Violations) Annotations(field string, annotations map[string]string) {
+	size := 0
+	for _, k := range slices.Sorted(maps.Keys(annotations)) {
+		size += len(k) + len(annotations[k])
+		if !labelKey(strings.ToLower(k)) { // of an annotation the prefix may have capitals
+			v.Addf(field+"/"+Escape(k), AnnotationKey, "annotation key %q: want [prefix/]name, the prefix a DNS-1123 subdomain, the name at most %d of A-Z a-z 0-9 - _ .", k, MaxLabel)
+		}
+	}
+	if size > events.MaxAnnotations {
+		v.Addf(field, MaxLength, "%s has %d bytes in keys and values, %d are allowed", field, size, events.MaxAnnotations)
 	}
 }
 
@@ -194,7 +206,7 @@ func labelKey(k string) bool {
 	return name != "" && len(name) <= MaxLabel && reLabelValue.MatchString(name)
 }
 
-// escape writes a key as one reference token of a JSON pointer (RFC 6901).
-func escape(key string) string {
+// Escape writes a key as one reference token of a JSON pointer (RFC 6901).
+func Escape(key string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
 }

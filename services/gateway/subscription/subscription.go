@@ -30,9 +30,10 @@ func (n Name) Subject() string { return n.Cluster + "/" + n.Namespace + "/" + n.
 
 // State is a subscription's intent so far. The zero value is one that was never created.
 type State struct {
-	Created bool
-	Name    Name
-	Spec    events.SubscriptionSpec
+	Created  bool
+	Name     Name
+	Spec     events.SubscriptionSpec
+	Metadata events.Metadata
 	// Rollback was asked for since the intent was changed last; the zero value is none.
 	Rollback events.SubscriptionRollbackRequested
 }
@@ -42,12 +43,17 @@ type Command interface{ subscriptionCommand() }
 
 // Create subscribes.
 type Create struct {
-	Name Name
-	Spec events.SubscriptionSpec
+	Name     Name
+	Spec     events.SubscriptionSpec
+	Metadata events.Metadata
 }
 
-// Change replaces the whole intent.
-type Change struct{ Spec events.SubscriptionSpec }
+// Change replaces the whole intent. Other labels and annotations alone do not take back a rollback: nothing that is
+// planned comes of them.
+type Change struct {
+	Spec     events.SubscriptionSpec
+	Metadata events.Metadata
+}
 
 // Rollback asks to go back from one CSV to an earlier one. Which one is installed, and which were, is the caller's
 // to know.
@@ -93,9 +99,18 @@ func create(s State, c Create) ([]events.Payload, error) {
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	return []events.Payload{events.SubscriptionCreated{
+	out := []events.Payload{events.SubscriptionCreated{
 		Cluster: c.Name.Cluster, Namespace: c.Name.Namespace, Name: c.Name.Name, Spec: spec,
-	}}, nil
+	}}
+	return noted(out, s.Metadata, c.Metadata), nil
+}
+
+// noted adds that labels or annotations are others from now on, where they are.
+func noted(out []events.Payload, now, next events.Metadata) []events.Payload {
+	if next.Equal(now) {
+		return out
+	}
+	return append(out, events.SubscriptionMetadataChanged{Metadata: next})
 }
 
 func change(s State, c Change) ([]events.Payload, error) {
@@ -112,10 +127,12 @@ func change(s State, c Change) ([]events.Payload, error) {
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	if spec == s.Spec && s.Rollback == (events.SubscriptionRollbackRequested{}) {
-		return nil, nil
+	var out []events.Payload
+	again := s.Rollback != (events.SubscriptionRollbackRequested{}) && c.Metadata.Equal(s.Metadata)
+	if spec != s.Spec || again {
+		out = append(out, events.SubscriptionChanged{Spec: spec})
 	}
-	return []events.Payload{events.SubscriptionChanged{Spec: spec}}, nil
+	return noted(out, s.Metadata, c.Metadata), nil
 }
 
 func rollback(s State, c Rollback) ([]events.Payload, error) {
@@ -174,6 +191,8 @@ func Evolve(s State, p events.Payload) (State, error) {
 		return State{Created: true, Name: Name{Cluster: e.Cluster, Namespace: e.Namespace, Name: e.Name}, Spec: e.Spec}, nil
 	case events.SubscriptionChanged:
 		s.Spec, s.Rollback = e.Spec, events.SubscriptionRollbackRequested{}
+	case events.SubscriptionMetadataChanged:
+		s.Metadata = e.Metadata
 	case events.SubscriptionRollbackRequested:
 		s.Rollback = e
 	case events.SubscriptionDeleted:

@@ -27,6 +27,8 @@ func TestDecide(t *testing.T) {
 	created := events.SubscriptionCreated{Cluster: "spoke", Namespace: "ops", Name: "tidegauge", Spec: spec}
 	generated := events.SubscriptionGenerated{Cluster: "spoke", Namespace: "ops", Name: "tidegauge", Spec: spec, Plan: "p"}
 	back := events.SubscriptionRollbackRequested{From: "a.v2", To: "a.v1"}
+	noted := events.Metadata{Labels: map[string]string{"team": "sea"}, Annotations: "c1:a"}
+	labelled := events.SubscriptionMetadataChanged{Metadata: noted}
 	cases := []struct {
 		name  string
 		given history
@@ -57,6 +59,13 @@ func TestDecide(t *testing.T) {
 		{"roll back to nothing", history{created}, subscription.Rollback{From: "a.v2"}, nil, errs.Invalid},
 		{"roll back what is not known", nil, subscription.Rollback{From: "a.v2", To: "a.v1"}, nil, errs.NotFound},
 		{"the same intent again ends a rollback", history{created, back}, subscription.Change{Spec: spec}, history{events.SubscriptionChanged{Spec: spec}}, ""},
+		{"create with labels", nil, subscription.Create{Name: name, Spec: spec, Metadata: noted}, history{created, labelled}, ""},
+		{"change labels alone", history{created}, subscription.Change{Spec: spec, Metadata: noted}, history{labelled}, ""},
+		{"the same labels again", history{created, labelled}, subscription.Change{Spec: spec, Metadata: noted}, nil, ""},
+		{"take labels away", history{created, labelled}, subscription.Change{Spec: spec}, history{events.SubscriptionMetadataChanged{}}, ""},
+		{"change both", history{created}, subscription.Change{Spec: automatic, Metadata: noted}, history{events.SubscriptionChanged{Spec: automatic}, labelled}, ""},
+		{"labels alone do not end a rollback", history{created, back}, subscription.Change{Spec: spec, Metadata: noted}, history{labelled}, ""},
+		{"deleted with its labels", history{created, labelled, events.SubscriptionDeleted{}}, subscription.Create{Name: name, Spec: spec, Metadata: noted}, history{created, labelled}, ""},
 		{"delete", history{created, events.ResolutionSucceeded{}}, subscription.Delete{}, history{events.SubscriptionDeleted{}}, ""},
 		{"delete twice", history{created, events.SubscriptionDeleted{}}, subscription.Delete{}, nil, errs.NotFound},
 	}

@@ -50,6 +50,8 @@ func (w *world) suppose(h whatif.Hypothesis) error {
 	case events.CatalogChanged:
 		w.catalogChanged(h.Subject, p)
 		return nil
+	case events.SubscriptionMetadataChanged, events.OperatorGroupMetadataChanged, events.CatalogMetadataChanged:
+		return nil // nothing is decided by them
 	case events.CatalogRemoved:
 		w.Catalogs = slices.DeleteFunc(w.Catalogs, func(c decide.Catalog) bool { return c.Subject == h.Subject })
 		return nil

@@ -129,6 +129,12 @@ func TestSupposedSubscriptionsAreYoungerInTheirOrder(t *testing.T) {
 	given.Plans = []decide.Plan{{ID: "1", State: installplan.State{Phase: installplan.Complete, Proposed: events.InstallPlanProposed{
 		Bundles: []events.PlannedBundle{{CSV: "gauge.v1", Package: "gauge", Channel: "stable", Catalog: "fleet"}},
 	}}}}
+	same, err := foresee.Suppose(given, nil, []whatif.Hypothesis{
+		supposed(t, "c/n/zulu", events.SubscriptionMetadataChanged{}), supposed(t, "c/n/g", events.OperatorGroupMetadataChanged{}), supposed(t, "fleet", events.CatalogMetadataChanged{}),
+	})
+	if diff := cmp.Diff(given, same); err != nil || diff != "" {
+		t.Errorf("labels decide something, %v:\n%s", err, diff)
+	}
 	got, err := foresee.Suppose(given, nil, []whatif.Hypothesis{supposed(t, "c/n/zulu", events.SubscriptionCreated{}), supposed(t, "c/n/alfa", events.SubscriptionCreated{})})
 	if err != nil {
 		t.Fatal(err)

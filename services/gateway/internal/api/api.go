@@ -19,6 +19,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/httpserver"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
@@ -29,6 +30,8 @@ const prefix = "/api/v1"
 const (
 	// maxBody bounds a request's body: names, lists of namespaces and configuration of a few kilobytes.
 	maxBody = 128 << 10
+	// maxIntentBody leaves room for annotations of the largest size, escaped as JSON.
+	maxIntentBody = maxBody + 2*events.MaxAnnotations
 	// maxKubeconfigBody leaves room for a kubeconfig of the largest size, escaped as JSON.
 	maxKubeconfigBody = 640 << 10
 	// bodyTimeout bounds how long a client may take for a body.
@@ -233,6 +236,12 @@ func register[I, O any](a *API, n need, op huma.Operation, h func(ctx context.Co
 // operation describes one route.
 func operation(method, path, id, tag, summary string) huma.Operation {
 	return huma.Operation{Method: method, Path: path, OperationID: id, Summary: summary, Tags: []string{tag}}
+}
+
+// intended is an operation that takes an intent with its annotations.
+func intended(op huma.Operation) huma.Operation {
+	op.MaxBodyBytes = maxIntentBody
+	return op
 }
 
 // created is operation for a POST that makes something.

@@ -80,7 +80,7 @@ type SecretsQuery struct {
 }
 
 func (a *API) catalogWrites() {
-	register(a, needWrite, created("/catalogs", "add-catalog", tagCatalogs, "Offer a catalog"),
+	register(a, needWrite, intended(created("/catalogs", "add-catalog", tagCatalogs, "Offer a catalog")),
 		func(ctx context.Context, who model.Caller, in *struct {
 			SecretsQuery
 			Body model.AddCatalog
@@ -89,7 +89,8 @@ func (a *API) catalogWrites() {
 			c, err := a.d.CatalogWrites.AddCatalog(ctx, who, in.Body, model.Validate(in.Validate))
 			return wrote(c, c.Position, catalogLocation(c), err)
 		})
-	register(a, needWrite, operation(http.MethodPut, "/catalogs/{catalog}", "change-catalog", tagCatalogs, "Replace the intent of a catalog"),
+	register(a, needWrite, intended(operation(http.MethodPut, "/catalogs/{catalog}", "change-catalog", tagCatalogs,
+		"Replace the intent of a catalog, labels and annotations among it")),
 		func(ctx context.Context, who model.Caller, in *struct {
 			CatalogPath
 			SecretsQuery
@@ -99,8 +100,8 @@ func (a *API) catalogWrites() {
 			c, err := a.d.CatalogWrites.ChangeCatalog(ctx, who, in.name(), in.Body, model.Validate(in.Validate))
 			return wrote(c, c.Position, "", err)
 		})
-	register(a, needWrite, triable[model.Catalog](a, operation(http.MethodPatch, "/catalogs/{catalog}", "patch-catalog", tagCatalogs,
-		"Change parts of the intent of a catalog, as a JSON merge patch (RFC 7396) of what PUT takes; as a dry run, priority and disabled alone")),
+	register(a, needWrite, triable[model.Catalog](a, intended(operation(http.MethodPatch, "/catalogs/{catalog}", "patch-catalog", tagCatalogs,
+		"Change parts of the intent of a catalog, as a JSON merge patch (RFC 7396) of what PUT takes; as a dry run, priority and disabled alone"))),
 		func(ctx context.Context, who model.Caller, in *struct {
 			CatalogPath
 			SecretsQuery
@@ -171,13 +172,14 @@ func (a *API) catalogReads() {
 			ListQuery
 			State   string `query:"state" enum:"Loading,Ready,Failed,Disabled" doc:"Disabled are those that are not offered, whatever became of their source; the others are offered"`
 			Cluster string `query:"cluster" maxLength:"63" doc:"Only what this cluster can see"`
+			LabelQuery
 		},
 		) (*listOutput[model.Catalog], error) {
 			page, err := a.waitList(ctx, who, a.d.Views.Catalogs, in.ListQuery)
 			if err != nil {
 				return nil, err
 			}
-			return listed(a.d.CatalogReads.Catalogs(ctx, who, model.CatalogFilter{State: in.State, Cluster: in.Cluster, Page: page}))
+			return listed(a.d.CatalogReads.Catalogs(ctx, who, model.CatalogFilter{State: in.State, Label: in.Label, Cluster: in.Cluster, Page: page}))
 		})
 	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}", "get-catalog", tagCatalogs, "Get a catalog, with the findings of its last failure"),
 		func(ctx context.Context, who model.Caller, in *struct {

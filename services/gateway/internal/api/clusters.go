@@ -35,7 +35,7 @@ func (a *API) clusters() {
 		func(ctx context.Context, who model.Caller, in *struct {
 			ListQuery
 			State string `query:"state" enum:"Registered,Connected,Unreachable,Unauthorized,Refused,HeldElsewhere"`
-			Label string `query:"label" maxLength:"380" doc:"key=value, or key"`
+			LabelQuery
 		},
 		) (*listOutput[model.Cluster], error) {
 			page, err := a.waitList(ctx, who, a.d.Views.Clusters, in.ListQuery)

@@ -121,14 +121,14 @@ func (a *API) leftovers() {
 
 // GroupReads answers questions about operator groups.
 type GroupReads interface {
-	OperatorGroups(ctx context.Context, who model.Caller, f model.ScopeFilter) ([]model.OperatorGroup, []string, error)
+	OperatorGroups(ctx context.Context, who model.Caller, f model.GroupFilter) ([]model.OperatorGroup, []string, error)
 	OperatorGroup(ctx context.Context, who model.Caller, cluster, namespace, name string) (model.OperatorGroup, error)
 }
 
 // GroupWrites carries out intents about operator groups.
 type GroupWrites interface {
-	CreateOperatorGroup(ctx context.Context, who model.Caller, name operatorgroup.Name, in model.OperatorGroupSpec) (model.OperatorGroup, error)
-	ChangeOperatorGroup(ctx context.Context, who model.Caller, name operatorgroup.Name, in model.OperatorGroupSpec) (model.OperatorGroup, error)
+	CreateOperatorGroup(ctx context.Context, who model.Caller, name operatorgroup.Name, in model.ChangeOperatorGroup) (model.OperatorGroup, error)
+	ChangeOperatorGroup(ctx context.Context, who model.Caller, name operatorgroup.Name, in model.ChangeOperatorGroup) (model.OperatorGroup, error)
 	DeleteOperatorGroup(ctx context.Context, who model.Caller, name operatorgroup.Name) (model.Removed, error)
 }
 
@@ -143,29 +143,31 @@ func (p ObjectPath) group() operatorgroup.Name {
 
 func (a *API) operatorGroups() {
 	a.groupWrites()
-	list := func(ctx context.Context, who model.Caller, q ListQuery, cluster, namespace string) (*listOutput[model.OperatorGroup], error) {
+	list := func(ctx context.Context, who model.Caller, q ListQuery, cluster, namespace, label string) (*listOutput[model.OperatorGroup], error) {
 		page, err := a.waitList(ctx, who, a.d.Views.OperatorGroups, q)
 		if err != nil {
 			return nil, err
 		}
-		return listed(a.d.GroupReads.OperatorGroups(ctx, who, model.ScopeFilter{Cluster: cluster, Namespace: namespace, Page: page}))
+		return listed(a.d.GroupReads.OperatorGroups(ctx, who, model.GroupFilter{Cluster: cluster, Namespace: namespace, Label: label, Page: page}))
 	}
 	register(a, needRead, operation(http.MethodGet, "/operatorgroups", "list-all-operatorgroups", tagGroups, "List operator groups of the fleet"),
 		func(ctx context.Context, who model.Caller, in *struct {
 			ListQuery
 			Cluster   string `query:"cluster" maxLength:"63"`
 			Namespace string `query:"namespace" maxLength:"63"`
+			LabelQuery
 		},
 		) (*listOutput[model.OperatorGroup], error) {
-			return list(ctx, who, in.ListQuery, in.Cluster, in.Namespace)
+			return list(ctx, who, in.ListQuery, in.Cluster, in.Namespace, in.Label)
 		})
 	register(a, needRead, operation(http.MethodGet, pathGroups, "list-operatorgroups", tagGroups, "List operator groups of a namespace"),
 		func(ctx context.Context, who model.Caller, in *struct {
 			NamespacePath
 			ListQuery
+			LabelQuery
 		},
 		) (*listOutput[model.OperatorGroup], error) {
-			return list(ctx, who, in.ListQuery, in.Cluster, in.Namespace)
+			return list(ctx, who, in.ListQuery, in.Cluster, in.Namespace, in.Label)
 		})
 	register(a, needRead, operation(http.MethodGet, pathGroups+"/{name}", "get-operatorgroup", tagGroups, "Get an operator group"),
 		func(ctx context.Context, who model.Caller, in *struct {
@@ -181,7 +183,7 @@ func (a *API) operatorGroups() {
 }
 
 func (a *API) groupWrites() {
-	register(a, needWrite, triable[model.OperatorGroup](a, created(pathGroups, "create-operatorgroup", tagGroups, "Create an operator group")),
+	register(a, needWrite, triable[model.OperatorGroup](a, intended(created(pathGroups, "create-operatorgroup", tagGroups, "Create an operator group"))),
 		func(ctx context.Context, who model.Caller, in *struct {
 			NamespacePath
 			DryRunQuery
@@ -190,20 +192,21 @@ func (a *API) groupWrites() {
 		) (*tried, error) {
 			name := operatorgroup.Name{Cluster: in.Cluster, Namespace: in.Namespace, Name: in.Body.Name}
 			if in.DryRun {
-				return a.dryGroup(ctx, who, name, model.PreviewCreate, &in.Body.OperatorGroupSpec)
+				return a.dryGroup(ctx, who, name, model.PreviewCreate, in.Body.Intent())
 			}
-			g, err := a.d.GroupWrites.CreateOperatorGroup(ctx, who, name, in.Body.OperatorGroupSpec)
+			g, err := a.d.GroupWrites.CreateOperatorGroup(ctx, who, name, in.Body.Intent())
 			return wroteOr(http.StatusCreated, g, g.Position, objectLocation("operatorgroups", g.Cluster, g.Namespace, g.Name), err)
 		})
-	register(a, needWrite, triable[model.OperatorGroup](a, operation(http.MethodPut, pathGroups+"/{name}", "change-operatorgroup", tagGroups, "Replace the intent of an operator group")),
+	register(a, needWrite, triable[model.OperatorGroup](a, intended(operation(http.MethodPut, pathGroups+"/{name}", "change-operatorgroup", tagGroups,
+		"Replace the intent of an operator group, labels and annotations among it"))),
 		func(ctx context.Context, who model.Caller, in *struct {
 			ObjectPath
 			DryRunQuery
-			Body model.OperatorGroupSpec
+			Body model.ChangeOperatorGroup
 		},
 		) (*tried, error) {
 			if in.DryRun {
-				return a.dryGroup(ctx, who, in.group(), model.PreviewReplace, &in.Body)
+				return a.dryGroup(ctx, who, in.group(), model.PreviewReplace, in.Body)
 			}
 			g, err := a.d.GroupWrites.ChangeOperatorGroup(ctx, who, in.group(), in.Body)
 			return wroteOr(http.StatusOK, g, g.Position, "", err)
@@ -215,15 +218,18 @@ func (a *API) groupWrites() {
 		},
 		) (*tried, error) {
 			if in.DryRun {
-				return a.dryGroup(ctx, who, in.group(), model.PreviewDelete, nil)
+				return a.dryGroup(ctx, who, in.group(), model.PreviewDelete, model.ChangeOperatorGroup{})
 			}
 			r, err := a.d.GroupWrites.DeleteOperatorGroup(ctx, who, in.group())
 			return wroteOr(http.StatusOK, r, r.Position, "", err)
 		})
 }
 
-func (a *API) dryGroup(ctx context.Context, who model.Caller, n operatorgroup.Name, action string, spec *model.OperatorGroupSpec) (*tried, error) {
-	c := model.PreviewOperatorGroup{Cluster: n.Cluster, Namespace: n.Namespace, Name: n.Name, Action: action, Spec: spec}
+func (a *API) dryGroup(ctx context.Context, who model.Caller, n operatorgroup.Name, action string, in model.ChangeOperatorGroup) (*tried, error) {
+	c := model.PreviewOperatorGroup{Cluster: n.Cluster, Namespace: n.Namespace, Name: n.Name, Action: action, Metadata: in.Metadata}
+	if action != model.PreviewDelete {
+		c.Spec = &in.OperatorGroupSpec
+	}
 	return a.dryRun(ctx, who, model.PreviewChange{OperatorGroup: &c}, "", n.Cluster, n.Namespace)
 }
 

@@ -48,8 +48,8 @@ type PageQuery struct {
 }
 
 func (a *API) previews() {
-	register(a, needWrite, operation(http.MethodPost, pathPreviews, "create-preview", tagPreviews,
-		"Ask what changes would lead to, on every namespace that they touch: the very plans that would be proposed"),
+	register(a, needWrite, intended(operation(http.MethodPost, pathPreviews, "create-preview", tagPreviews,
+		"Ask what changes would lead to, on every namespace that they touch: the very plans that would be proposed")),
 		func(ctx context.Context, who model.Caller, in *struct {
 			ValidateQuery
 			Limit int `query:"limit" minimum:"1" maximum:"200" default:"50" doc:"Namespaces that are looked at for the first page"`

@@ -16,8 +16,8 @@ type SubscriptionReads interface {
 
 // SubscriptionWrites carries out intents about subscriptions.
 type SubscriptionWrites interface {
-	CreateSubscription(ctx context.Context, who model.Caller, name subscription.Name, in model.SubscriptionSpec, how model.Validate) (model.Subscription, error)
-	ChangeSubscription(ctx context.Context, who model.Caller, name subscription.Name, in model.SubscriptionSpec, how model.Validate) (model.Subscription, error)
+	CreateSubscription(ctx context.Context, who model.Caller, name subscription.Name, in model.ChangeSubscription, how model.Validate) (model.Subscription, error)
+	ChangeSubscription(ctx context.Context, who model.Caller, name subscription.Name, in model.ChangeSubscription, how model.Validate) (model.Subscription, error)
 	RollbackSubscription(ctx context.Context, who model.Caller, name subscription.Name, in model.RollBack) (model.Subscription, error)
 	DeleteSubscription(ctx context.Context, who model.Caller, name subscription.Name) (model.Removed, error)
 }
@@ -36,12 +36,18 @@ type ValidateQuery struct {
 	Validate string `query:"validate" enum:"strict,lenient" doc:"Without it a ready catalog must offer package and channel, and an unknown or unready catalog is accepted and shown as a condition. strict refuses that, too; lenient refuses nothing about the catalog."`
 }
 
+// LabelQuery chooses by labels.
+type LabelQuery struct {
+	Label string `query:"label" maxLength:"380" doc:"key=value, or key"`
+}
+
 // SubscriptionQuery chooses subscriptions.
 type SubscriptionQuery struct {
 	Package string `query:"package" maxLength:"63"`
 	Catalog string `query:"catalog" maxLength:"253"`
 	State   string `query:"state" enum:"UpgradePending,AtLatestKnown,UpgradeFailed,ResolutionFailed,BundleUnpacking,BundleUnpackFailed,CatalogSourcesUnhealthy,InstallPlanMissing,InstallPlanPending,InstallPlanFailed" doc:"The state, or of those that have none the first condition that holds"`
-	Phase   string `query:"phase" enum:"Pending,InstallReady,Installing,Succeeded,Failed,Unknown,Replacing,Deleting" doc:"Of the installed operator"`
+	LabelQuery
+	Phase string `query:"phase" enum:"Pending,InstallReady,Installing,Succeeded,Failed,Unknown,Replacing,Deleting" doc:"Of the installed operator"`
 }
 
 func (a *API) subscriptions() {
@@ -52,7 +58,7 @@ func (a *API) subscriptions() {
 			return nil, err
 		}
 		return listed(a.d.SubscriptionReads.Subscriptions(ctx, who, model.SubscriptionFilter{
-			Cluster: cluster, Namespace: namespace, Package: s.Package, Catalog: s.Catalog, State: s.State, Phase: s.Phase, Page: page,
+			Cluster: cluster, Namespace: namespace, Package: s.Package, Catalog: s.Catalog, State: s.State, Phase: s.Phase, Label: s.Label, Page: page,
 		}))
 	}
 	register(a, needRead, operation(http.MethodGet, "/subscriptions", "list-all-subscriptions", tagSubscriptions, "List subscriptions of the fleet"),
@@ -89,7 +95,7 @@ func (a *API) subscriptions() {
 }
 
 func (a *API) subscriptionWrites() {
-	register(a, needWrite, triable[model.Subscription](a, created(pathSubscriptions, "create-subscription", tagSubscriptions, "Subscribe to a channel of a package")),
+	register(a, needWrite, triable[model.Subscription](a, intended(created(pathSubscriptions, "create-subscription", tagSubscriptions, "Subscribe to a channel of a package"))),
 		func(ctx context.Context, who model.Caller, in *struct {
 			NamespacePath
 			ValidateQuery
@@ -99,21 +105,22 @@ func (a *API) subscriptionWrites() {
 		) (*tried, error) {
 			name := subscription.Name{Cluster: in.Cluster, Namespace: in.Namespace, Name: in.Body.Name}
 			if in.DryRun {
-				return a.drySubscription(ctx, who, name, model.PreviewCreate, &in.Body.SubscriptionSpec, in.Validate)
+				return a.drySubscription(ctx, who, name, model.PreviewCreate, in.Body.Intent(), in.Validate)
 			}
-			s, err := a.d.SubscriptionWrites.CreateSubscription(ctx, who, name, in.Body.SubscriptionSpec, model.Validate(in.Validate))
+			s, err := a.d.SubscriptionWrites.CreateSubscription(ctx, who, name, in.Body.Intent(), model.Validate(in.Validate))
 			return wroteOr(http.StatusCreated, s, s.Position, objectLocation("subscriptions", s.Cluster, s.Namespace, s.Name), err)
 		})
-	register(a, needWrite, triable[model.Subscription](a, operation(http.MethodPut, pathSubscriptions+"/{name}", "change-subscription", tagSubscriptions, "Replace the intent of a subscription")),
+	register(a, needWrite, triable[model.Subscription](a, intended(operation(http.MethodPut, pathSubscriptions+"/{name}", "change-subscription", tagSubscriptions,
+		"Replace the intent of a subscription, labels and annotations among it"))),
 		func(ctx context.Context, who model.Caller, in *struct {
 			ObjectPath
 			ValidateQuery
 			DryRunQuery
-			Body model.SubscriptionSpec
+			Body model.ChangeSubscription
 		},
 		) (*tried, error) {
 			if in.DryRun {
-				return a.drySubscription(ctx, who, in.subscription(), model.PreviewReplace, &in.Body, in.Validate)
+				return a.drySubscription(ctx, who, in.subscription(), model.PreviewReplace, in.Body, in.Validate)
 			}
 			s, err := a.d.SubscriptionWrites.ChangeSubscription(ctx, who, in.subscription(), in.Body, model.Validate(in.Validate))
 			return wroteOr(http.StatusOK, s, s.Position, "", err)
@@ -136,14 +143,17 @@ func (a *API) subscriptionWrites() {
 		},
 		) (*tried, error) {
 			if in.DryRun {
-				return a.drySubscription(ctx, who, in.subscription(), model.PreviewDelete, nil, "")
+				return a.drySubscription(ctx, who, in.subscription(), model.PreviewDelete, model.ChangeSubscription{}, "")
 			}
 			r, err := a.d.SubscriptionWrites.DeleteSubscription(ctx, who, in.subscription())
 			return wroteOr(http.StatusOK, r, r.Position, "", err)
 		})
 }
 
-func (a *API) drySubscription(ctx context.Context, who model.Caller, n subscription.Name, action string, spec *model.SubscriptionSpec, validate string) (*tried, error) {
-	c := model.PreviewSubscription{Cluster: n.Cluster, Namespace: n.Namespace, Name: n.Name, Action: action, Spec: spec}
+func (a *API) drySubscription(ctx context.Context, who model.Caller, n subscription.Name, action string, in model.ChangeSubscription, validate string) (*tried, error) {
+	c := model.PreviewSubscription{Cluster: n.Cluster, Namespace: n.Namespace, Name: n.Name, Action: action, Metadata: in.Metadata}
+	if action != model.PreviewDelete {
+		c.Spec = &in.SubscriptionSpec
+	}
 	return a.dryRun(ctx, who, model.PreviewChange{Subscription: &c}, model.Validate(validate), n.Cluster, n.Namespace)
 }

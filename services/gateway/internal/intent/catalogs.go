@@ -47,8 +47,12 @@ func (s *Service) AddCatalog(ctx context.Context, who model.Caller, in model.Add
 				return nil, err
 			}
 		}
+		noted, err := s.metadata(ctx, tx, who, events.KindCatalog, in.Metadata, now.Metadata)
+		if err != nil {
+			return nil, err
+		}
 		spec, err := s.catalogSpec(ctx, tx, who, name, in.Intent(), how, "")
-		return catalog.Add{Name: name, Spec: spec}, err
+		return catalog.Add{Name: name, Spec: spec, Metadata: noted}, err
 	})
 	if err != nil {
 		return model.Catalog{}, err
@@ -81,7 +85,11 @@ func (s *Service) PatchCatalog(ctx context.Context, who model.Caller, name catal
 		if err != nil {
 			return nil, err
 		}
-		return catalog.Change{Spec: spec}, s.guardDefault(ctx, tx, who, now, spec)
+		c := catalog.Change{Spec: spec}
+		if c.Metadata, err = s.metadata(ctx, tx, who, events.KindCatalog, in.Metadata, now.Metadata); err != nil {
+			return nil, err
+		}
+		return c, s.guardDefault(ctx, tx, who, now, c)
 	})
 	if err != nil {
 		return model.Catalog{}, err
@@ -92,6 +100,10 @@ func (s *Service) PatchCatalog(ctx context.Context, who model.Caller, name catal
 // currentIntent is what people last said of a catalog.
 func (s *Service) currentIntent(ctx context.Context, tx pgx.Tx, who model.Caller, now catalog.State) (model.ChangeCatalog, error) {
 	in := model.ChangeCatalog{Priority: now.Spec.Priority, Disabled: now.Spec.Disabled}
+	var err error
+	if in.Metadata, err = s.currentMetadata(ctx, tx, who, now.Metadata); err != nil {
+		return in, err
+	}
 	body, err := s.Bodies.Body(ctx, tx, who.Tenant, now.Spec.Settings)
 	if err != nil {
 		return in, err
@@ -174,7 +186,7 @@ func (s *Service) catalogSpec(ctx context.Context, tx pgx.Tx, who model.Caller, 
 	if err != nil {
 		return spec, errs.Wrap(errs.Internal, err, "encode the source of catalog %s", name.Subject())
 	}
-	spec.Settings, err = s.Bodies.Commit(ctx, tx, who.Tenant, kindCatalogSource, body, announced(ctx, previous))
+	spec.Settings, err = s.Bodies.Commit(ctx, tx, who.Tenant, kindCatalogSource, body, announced(ctx).BodyOr(previous))
 	return spec, err
 }
 
@@ -246,7 +258,7 @@ func (s *Service) checkSecrets(ctx context.Context, tx pgx.Tx, who model.Caller,
 func (s *Service) catalogAnswer(out outcome[catalog.State], name catalog.Name, in model.ChangeCatalog) model.Catalog {
 	vis := out.State.Spec.Visibility
 	return model.Catalog{
-		Name: name.Name, Cluster: name.Cluster, Namespace: name.Namespace, Source: in.Source, Display: in.Display,
+		Name: name.Name, Cluster: name.Cluster, Namespace: name.Namespace, Metadata: in.Kept(), Source: in.Source, Display: in.Display,
 		Priority: out.State.Spec.Priority, Disabled: out.State.Spec.Disabled, Default: s.isDefault(out.State),
 		Visibility: model.CatalogVisibility{Cluster: vis.Cluster, Namespace: vis.Namespace},
 		State:      model.CatalogLoading, AddedAt: out.Time, UpdatedAt: out.Time,

@@ -17,17 +17,18 @@ var groups = aggregate[operatorgroup.State, operatorgroup.Command]{
 }
 
 // CreateOperatorGroup makes an operator group.
-func (s *Service) CreateOperatorGroup(ctx context.Context, who model.Caller, name operatorgroup.Name, in model.OperatorGroupSpec) (model.OperatorGroup, error) {
-	out, err := s.onGroup(ctx, who, name, func(ctx context.Context, tx pgx.Tx, _ operatorgroup.State) (operatorgroup.Command, error) {
+func (s *Service) CreateOperatorGroup(ctx context.Context, who model.Caller, name operatorgroup.Name, in model.ChangeOperatorGroup) (model.OperatorGroup, error) {
+	out, err := s.onGroup(ctx, who, name, func(ctx context.Context, tx pgx.Tx, now operatorgroup.State) (operatorgroup.Command, error) {
 		if err := s.clusterExists(ctx, tx, who.Tenant, name.Cluster); err != nil {
 			return nil, err
 		}
-		return operatorgroup.Create{Name: name, Spec: events.OperatorGroupSpec(in)}, nil
+		noted, err := s.metadata(ctx, tx, who, events.KindOperatorGroup, in.Metadata, now.Metadata)
+		return operatorgroup.Create{Name: name, Spec: events.OperatorGroupSpec(in.OperatorGroupSpec), Metadata: noted}, err
 	})
 	if err != nil {
 		return model.OperatorGroup{}, err
 	}
-	return groupAnswer(out), nil
+	return groupAnswer(out, in.Metadata), nil
 }
 
 // globalGroup is the name that OLM gives the group of its default global namespaces (R-OG-5).
@@ -58,14 +59,15 @@ func (s *Service) ensureGlobalGroup(ctx context.Context, tx pgx.Tx, who model.Ca
 }
 
 // ChangeOperatorGroup replaces the intent of an operator group.
-func (s *Service) ChangeOperatorGroup(ctx context.Context, who model.Caller, name operatorgroup.Name, in model.OperatorGroupSpec) (model.OperatorGroup, error) {
-	out, err := s.onGroup(ctx, who, name, func(context.Context, pgx.Tx, operatorgroup.State) (operatorgroup.Command, error) {
-		return operatorgroup.Change{Spec: events.OperatorGroupSpec(in)}, nil
+func (s *Service) ChangeOperatorGroup(ctx context.Context, who model.Caller, name operatorgroup.Name, in model.ChangeOperatorGroup) (model.OperatorGroup, error) {
+	out, err := s.onGroup(ctx, who, name, func(ctx context.Context, tx pgx.Tx, now operatorgroup.State) (operatorgroup.Command, error) {
+		noted, err := s.metadata(ctx, tx, who, events.KindOperatorGroup, in.Metadata, now.Metadata)
+		return operatorgroup.Change{Spec: events.OperatorGroupSpec(in.OperatorGroupSpec), Metadata: noted}, err
 	})
 	if err != nil {
 		return model.OperatorGroup{}, err
 	}
-	return groupAnswer(out), nil
+	return groupAnswer(out, in.Metadata), nil
 }
 
 // DeleteOperatorGroup ends an operator group.
@@ -82,10 +84,10 @@ func (s *Service) onGroup(ctx context.Context, who model.Caller, name operatorgr
 	return run(ctx, s, who, groups, name.Subject(), operatorgroup.State{Name: name}, command)
 }
 
-func groupAnswer(out outcome[operatorgroup.State]) model.OperatorGroup {
+func groupAnswer(out outcome[operatorgroup.State], noted model.Metadata) model.OperatorGroup {
 	n := out.State.Name
 	return model.OperatorGroup{
-		Cluster: n.Cluster, Namespace: n.Namespace, Name: n.Name, Spec: model.OperatorGroupSpec(out.State.Spec),
+		Cluster: n.Cluster, Namespace: n.Namespace, Name: n.Name, Metadata: noted.Kept(), Spec: model.OperatorGroupSpec(out.State.Spec),
 		Targets: declared(out.State.Spec), ProvidedAPIs: append([]string{}, out.State.Spec.ProvidedAPIs...),
 		Conditions: []model.Condition{}, CreatedAt: out.Time, UpdatedAt: out.Time,
 		Stream: out.Stream.String(), Version: out.Version, Position: out.Position,

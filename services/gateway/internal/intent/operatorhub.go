@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/gateway/catalog"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 	"github.com/chandler-fleet/chandler/services/gateway/operatorhub"
@@ -40,23 +41,23 @@ func refuseDefault(name catalog.Name, what string) error {
 
 // guardDefault refuses every change of a default catalog but switching it (R-CAT-110), and keeps what was
 // said in the hub, so that a restart does not undo it. The caller's transaction holds the lock of the hub.
-func (s *Service) guardDefault(ctx context.Context, tx pgx.Tx, who model.Caller, now catalog.State, wanted catalog.Spec) error {
+func (s *Service) guardDefault(ctx context.Context, tx pgx.Tx, who model.Caller, now catalog.State, wanted catalog.Change) error {
 	if !s.isDefault(now) {
 		return nil
 	}
 	switched := now.Spec
-	switched.Disabled = wanted.Disabled
-	if switched != wanted {
+	switched.Disabled = wanted.Spec.Disabled
+	if switched != wanted.Spec || !now.Metadata.Equal(wanted.Metadata) {
 		return refuseDefault(now.Name, "changed")
 	}
-	if now.Spec.Disabled == wanted.Disabled {
+	if now.Spec.Disabled == wanted.Spec.Disabled {
 		return nil
 	}
 	hub, err := s.Hub.Lock(ctx, tx, who.Tenant, s.Now().UTC())
 	if err != nil {
 		return err
 	}
-	return s.Hub.Put(ctx, tx, who.Tenant, hub.With(now.Name.Name, wanted.Disabled), s.Now().UTC())
+	return s.Hub.Put(ctx, tx, who.Tenant, hub.With(now.Name.Name, wanted.Spec.Disabled), s.Now().UTC())
 }
 
 // KeepDefaults makes the default catalogs of every tenant what the configuration says, switched as people
@@ -158,10 +159,14 @@ func (s *Service) toDefault(who model.Caller, d model.AddCatalog, hub operatorhu
 		if err != nil {
 			return nil, err
 		}
-		if now.Added {
-			return catalog.Change{Spec: spec}, nil
+		noted, err := s.metadata(ctx, tx, who, events.KindCatalog, in.Metadata, now.Metadata)
+		if err != nil {
+			return nil, err
 		}
-		return catalog.Add{Name: now.Name, Spec: spec}, nil
+		if now.Added {
+			return catalog.Change{Spec: spec, Metadata: noted}, nil
+		}
+		return catalog.Add{Name: now.Name, Spec: spec, Metadata: noted}, nil
 	}
 }
 

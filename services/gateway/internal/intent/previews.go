@@ -220,9 +220,9 @@ func carryOut(ctx context.Context, changes []supposed) ([]whatif.Hypothesis, err
 	return list, nil
 }
 
-// committed are the configurations that writes commit to.
+// committed are the bodies that writes commit to.
 func (s *Service) committed(ctx context.Context, tx pgx.Tx, who model.Caller, writes []preview.Write) (commitments []string, bodies []preview.Body, err error) {
-	if commitments, err = preview.Commitments(writes); err != nil {
+	if commitments, err = preview.AllCommitments(writes); err != nil {
 		return nil, nil, err
 	}
 	slices.Sort(commitments)
@@ -312,7 +312,7 @@ func (s *Service) carryOutKept(ctx context.Context, who model.Caller, id uuid.UU
 			return err
 		}
 		u := &unit{tx: tx}
-		if u.announced, err = preview.Commitments(kept.Writes); err != nil {
+		if u.announced, err = preview.CommitmentsOf(kept.Writes); err != nil {
 			return err
 		}
 		if _, err := carryOut(withUnit(ctx, u), changes); err != nil {

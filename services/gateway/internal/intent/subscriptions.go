@@ -42,7 +42,7 @@ var subscriptions = aggregate[subscription.State, subscription.Command]{
 }
 
 // CreateSubscription subscribes.
-func (s *Service) CreateSubscription(ctx context.Context, who model.Caller, name subscription.Name, in model.SubscriptionSpec, how model.Validate) (model.Subscription, error) {
+func (s *Service) CreateSubscription(ctx context.Context, who model.Caller, name subscription.Name, in model.ChangeSubscription, how model.Validate) (model.Subscription, error) {
 	var warnings []string
 	var made string
 	command := func(ctx context.Context, tx pgx.Tx, now subscription.State) (subscription.Command, error) {
@@ -50,12 +50,15 @@ func (s *Service) CreateSubscription(ctx context.Context, who model.Caller, name
 			return nil, err
 		}
 		// What is wrong in itself, or exists, is said before what is wrong beside a catalog.
-		c := subscription.Create{Name: name, Spec: subscriptionSpec(in)}
+		c := subscription.Create{Name: name, Spec: subscriptionSpec(in.SubscriptionSpec)}
 		if _, err := subscription.Decide(now, c); err != nil {
 			return nil, err
 		}
 		var err error
-		c.Spec.Config, warnings, err = s.checkedConfig(ctx, tx, who, name, in, how, "")
+		if c.Metadata, err = s.metadata(ctx, tx, who, events.KindSubscription, in.Metadata, now.Metadata); err != nil {
+			return nil, err
+		}
+		c.Spec.Config, warnings, err = s.checkedConfig(ctx, tx, who, name, in.SubscriptionSpec, how, "")
 		return c, err
 	}
 	var out outcome[subscription.State]
@@ -80,15 +83,18 @@ func (s *Service) CreateSubscription(ctx context.Context, who model.Caller, name
 }
 
 // ChangeSubscription replaces the intent of a subscription.
-func (s *Service) ChangeSubscription(ctx context.Context, who model.Caller, name subscription.Name, in model.SubscriptionSpec, how model.Validate) (model.Subscription, error) {
+func (s *Service) ChangeSubscription(ctx context.Context, who model.Caller, name subscription.Name, in model.ChangeSubscription, how model.Validate) (model.Subscription, error) {
 	var warnings []string
 	out, err := s.onSubscription(ctx, who, name, func(ctx context.Context, tx pgx.Tx, now subscription.State) (subscription.Command, error) {
-		c := subscription.Change{Spec: subscriptionSpec(in)}
+		c := subscription.Change{Spec: subscriptionSpec(in.SubscriptionSpec)}
 		if _, err := subscription.Decide(now, c); err != nil {
 			return nil, err
 		}
 		var err error
-		c.Spec.Config, warnings, err = s.checkedConfig(ctx, tx, who, name, in, how, now.Spec.Config)
+		if c.Metadata, err = s.metadata(ctx, tx, who, events.KindSubscription, in.Metadata, now.Metadata); err != nil {
+			return nil, err
+		}
+		c.Spec.Config, warnings, err = s.checkedConfig(ctx, tx, who, name, in.SubscriptionSpec, how, now.Spec.Config)
 		return c, err
 	})
 	if err != nil {
@@ -116,9 +122,12 @@ func (s *Service) RollbackSubscription(ctx context.Context, who model.Caller, na
 	if err != nil {
 		return model.Subscription{}, err
 	}
-	answer := subscriptionAnswer(out, model.SubscriptionSpec{
-		Package: out.State.Spec.Package, Channel: out.State.Spec.Channel, Catalog: out.State.Spec.Catalog,
-		CatalogNamespace: out.State.Spec.CatalogNamespace, StartingCSV: out.State.Spec.StartingCSV,
+	answer := subscriptionAnswer(out, model.ChangeSubscription{
+		Metadata: model.Metadata{Labels: out.State.Metadata.Labels},
+		SubscriptionSpec: model.SubscriptionSpec{
+			Package: out.State.Spec.Package, Channel: out.State.Spec.Channel, Catalog: out.State.Spec.Catalog,
+			CatalogNamespace: out.State.Spec.CatalogNamespace, StartingCSV: out.State.Spec.StartingCSV,
+		},
 	})
 	answer.Status.InstalledCSV, answer.Status.Rollback = asked.From, &model.Rollback{From: asked.From, To: asked.To}
 	return answer, nil
@@ -184,7 +193,7 @@ func (s *Service) checkedConfig(ctx context.Context, tx pgx.Tx, who model.Caller
 		}
 		warnings = append(warnings, byItself...)
 	}
-	commitment, err = s.Bodies.Commit(ctx, tx, who.Tenant, kindSubscriptionConfig, body, announced(ctx, previous))
+	commitment, err = s.Bodies.Commit(ctx, tx, who.Tenant, kindSubscriptionConfig, body, announced(ctx).BodyOr(previous))
 	return commitment, warnings, err
 }
 
@@ -397,11 +406,11 @@ func choices(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-func subscriptionAnswer(out outcome[subscription.State], in model.SubscriptionSpec) model.Subscription {
+func subscriptionAnswer(out outcome[subscription.State], in model.ChangeSubscription) model.Subscription {
 	n := out.State.Name
 	in.Approval = out.State.Spec.Approval
 	return model.Subscription{
-		Cluster: n.Cluster, Namespace: n.Namespace, Name: n.Name, Spec: in,
+		Cluster: n.Cluster, Namespace: n.Namespace, Name: n.Name, Metadata: in.Kept(), Spec: in.SubscriptionSpec,
 		Status:    model.SubscriptionStatus{Conditions: []model.Condition{}},
 		CreatedAt: out.Time, UpdatedAt: out.Time,
 		Stream: out.Stream.String(), Version: out.Version, Position: out.Position,

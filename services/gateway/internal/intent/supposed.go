@@ -99,9 +99,9 @@ func (s *Service) supposeSubscription(who model.Caller, c model.PreviewSubscript
 		switch {
 		case err != nil:
 		case action == model.PreviewCreate:
-			_, err = s.CreateSubscription(ctx, who, name, *c.Spec, how)
+			_, err = s.CreateSubscription(ctx, who, name, model.ChangeSubscription{Metadata: c.Metadata, SubscriptionSpec: *c.Spec}, how)
 		case action == model.PreviewReplace:
-			_, err = s.ChangeSubscription(ctx, who, name, *c.Spec, how)
+			_, err = s.ChangeSubscription(ctx, who, name, model.ChangeSubscription{Metadata: c.Metadata, SubscriptionSpec: *c.Spec}, how)
 		default:
 			_, err = s.DeleteSubscription(ctx, who, name)
 		}
@@ -118,9 +118,9 @@ func (s *Service) supposeGroup(who model.Caller, c model.PreviewOperatorGroup, a
 		switch {
 		case err != nil:
 		case action == model.PreviewCreate:
-			_, err = s.CreateOperatorGroup(ctx, who, name, *c.Spec)
+			_, err = s.CreateOperatorGroup(ctx, who, name, model.ChangeOperatorGroup{Metadata: c.Metadata, OperatorGroupSpec: *c.Spec})
 		case action == model.PreviewReplace:
-			_, err = s.ChangeOperatorGroup(ctx, who, name, *c.Spec)
+			_, err = s.ChangeOperatorGroup(ctx, who, name, model.ChangeOperatorGroup{Metadata: c.Metadata, OperatorGroupSpec: *c.Spec})
 		default:
 			_, err = s.DeleteOperatorGroup(ctx, who, name)
 		}

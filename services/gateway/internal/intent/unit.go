@@ -1,7 +1,6 @@
 package intent
 
 import (
-	"cmp"
 	"context"
 
 	"github.com/jackc/pgx/v5"
@@ -24,7 +23,7 @@ type unit struct {
 	// announced are the commitments of a preview by write: the same configuration is committed to by the same words
 	// again, so that a plan that rests on it keeps its digest. What commits to something writes after it, so that the number
 	// of writes so far is the place of the next one.
-	announced []string
+	announced []preview.Commitments
 	warnings  []string
 }
 
@@ -65,10 +64,10 @@ func note(ctx context.Context, a eventlog.Appended, subject string, before any, 
 	return nil
 }
 
-// announced is the commitment that a preview announced for the write that is being made, or the one that is there.
-func announced(ctx context.Context, previous string) string {
+// announced are the commitments that a preview announced for the write that is being made; none outside of one.
+func announced(ctx context.Context) preview.Commitments {
 	if u := unitOf(ctx); u != nil && len(u.writes) < len(u.announced) {
-		return cmp.Or(u.announced[len(u.writes)], previous)
+		return u.announced[len(u.writes)]
 	}
-	return previous
+	return preview.Commitments{}
 }

@@ -22,6 +22,7 @@ import (
 const (
 	KindSubscriptionConfig = "subscription-config" // JSON of spec.config
 	KindCatalogSource      = "catalog-source"      // JSON such as {"path": "/catalogs/fleet"}
+	KindAnnotations        = "annotations"         // JSON of the annotations of an intent
 	KindPlanReason         = "plan-reason"         // why an approver settled an obstacle of a plan, as text
 )
 

@@ -20,8 +20,9 @@ import (
 
 func catalogsProjection() projection.Projection {
 	return projection.Projection{
-		Name: Catalogs, Version: 3, Schema: schema, Tables: []string{"catalogs"},
-		Types: typesOf(events.CatalogAdded{}, events.CatalogChanged{}, events.CatalogRemoved{}, events.CatalogRevisionPublished{}, events.CatalogLoadFailed{}),
+		Name: Catalogs, Version: 4, Schema: schema, Tables: []string{"catalogs"},
+		Types: typesOf(events.CatalogAdded{}, events.CatalogChanged{}, events.CatalogMetadataChanged{}, events.CatalogRemoved{},
+			events.CatalogRevisionPublished{}, events.CatalogLoadFailed{}),
 		Apply: applyCatalog,
 	}
 }
@@ -43,6 +44,8 @@ func applyCatalog(ctx context.Context, tx pgx.Tx, t projection.Tables, e eventlo
 	case events.CatalogChanged:
 		return update(`source_type = $5, spec = $6, priority = $7, visibility_cluster = $8, visibility_namespace = $9, disabled = $10`,
 			p.SourceType, p.Spec, p.Priority, p.Visibility.Cluster, p.Visibility.Namespace, p.Disabled)
+	case events.CatalogMetadataChanged:
+		return update(`labels = $5, annotations = $6`, labelsOf(p.Metadata), p.Metadata.Annotations)
 	case events.CatalogRevisionPublished:
 		return update(`state = $5, reason = '', rule = '', findings = 0, document = '', revision = $6, packages = $7, bundles = $8, event_id = $9`,
 			model.CatalogReady, p.Revision, p.Packages, p.Bundles, e.ID)
@@ -57,20 +60,23 @@ func applyCatalog(ctx context.Context, tx pgx.Tx, t projection.Tables, e eventlo
 }
 
 const catalogColumns = `select c.subject, c.name, c.cluster, c.namespace, c.source_type, c.spec, c.priority, c.visibility_cluster, c.visibility_namespace,
-	c.state, c.reason, c.rule, c.findings, c.document, c.revision, c.packages, c.bundles, c.event_id, c.added, c.updated, c.stream, c.version, c.disabled, c.configured
+	c.state, c.reason, c.rule, c.findings, c.document, c.revision, c.packages, c.bundles, c.event_id, c.added, c.updated, c.stream, c.version, c.disabled, c.configured,
+	c.labels, c.annotations
 	from gateway.catalogs c`
 
 // catalogRow is a catalog with what its answer does not show.
 type catalogRow struct {
 	model.Catalog
 	subject, spec, document string
-	configured              bool // by the installation, not by a person
+	annotations             string // commitment
+	configured              bool   // by the installation, not by a person
 }
 
 func scanCatalog(row pgx.Row) (catalogRow, error) {
 	var c catalogRow
 	err := row.Scan(&c.subject, &c.Name, &c.Cluster, &c.Namespace, &c.Source.Type, &c.spec, &c.Priority, &c.Visibility.Cluster, &c.Visibility.Namespace,
-		&c.State, &c.Reason, &c.Rule, &c.Findings, &c.document, &c.Revision, &c.Packages, &c.Bundles, &c.Event, &c.AddedAt, &c.UpdatedAt, &c.Stream, &c.Version, &c.Disabled, &c.configured)
+		&c.State, &c.Reason, &c.Rule, &c.Findings, &c.document, &c.Revision, &c.Packages, &c.Bundles, &c.Event, &c.AddedAt, &c.UpdatedAt, &c.Stream, &c.Version, &c.Disabled, &c.configured,
+		&c.Labels, &c.annotations)
 	return c, err
 }
 
@@ -122,6 +128,9 @@ func (r *Reader) Catalogs(ctx context.Context, who model.Caller, f model.Catalog
 	default:
 		w.equal(shownCatalogState, f.State)
 		w.add("not c.disabled")
+	}
+	if err := w.label("c.labels", f.Label); err != nil {
+		return nil, nil, err
 	}
 	if f.Cluster != "" {
 		w.add("c.visibility_cluster in ('', ?)", f.Cluster)
@@ -175,6 +184,9 @@ func (r *Reader) Catalog(ctx context.Context, who model.Caller, name catalog.Nam
 			return err
 		}
 		if err := r.complete(ctx, tx, who.Tenant, items[:]); err != nil {
+			return err
+		}
+		if err := annotations(ctx, tx, who.Tenant, c.annotations, &c.Metadata); err != nil {
 			return err
 		}
 		if c.Conditions, err = catalogConditions(ctx, tx, who.Tenant, c.Catalog); err != nil {

@@ -3,7 +3,6 @@ package view
 import (
 	"context"
 	"encoding/json"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -87,10 +86,8 @@ func (r *Reader) Clusters(ctx context.Context, who model.Caller, f model.Cluster
 	var w where
 	w.add("c.tenant = ?", who.Tenant)
 	w.equal("c.state", f.State)
-	if f.Label != "" {
-		if err := w.label(f.Label); err != nil {
-			return nil, nil, err
-		}
+	if err := w.label("c.labels", f.Label); err != nil {
+		return nil, nil, err
 	}
 	if err := w.after(f.After, "c.name"); err != nil {
 		return nil, nil, err
@@ -107,21 +104,6 @@ func (r *Reader) Clusters(ctx context.Context, who model.Caller, f model.Cluster
 		return sayClusters(ctx, tx, who.Tenant, items)
 	})
 	return items, next, err
-}
-
-// label wants a label with a value, or with any.
-func (w *where) label(selector string) error {
-	key, value, hasValue := strings.Cut(selector, "=")
-	if !hasValue {
-		w.add("jsonb_exists(c.labels, ?)", key)
-		return nil
-	}
-	want, err := json.Marshal(map[string]string{key: value})
-	if err != nil {
-		return errs.Wrap(errs.Invalid, err, "label %q", selector)
-	}
-	w.add("c.labels @> ?::jsonb", string(want))
-	return nil
 }
 
 // Cluster returns one cluster.

@@ -263,8 +263,8 @@ func (r *Reader) Subscribers(ctx context.Context, q pg.Querier, tenant, cluster,
 
 func operatorGroupsProjection() projection.Projection {
 	return projection.Projection{
-		Name: OperatorGroups, Version: 2, Schema: schema, Tables: []string{"operatorgroups"},
-		Types: typesOf(events.OperatorGroupCreated{}, events.OperatorGroupChanged{}, events.OperatorGroupObserved{}, events.OperatorGroupDeleted{}),
+		Name: OperatorGroups, Version: 3, Schema: schema, Tables: []string{"operatorgroups"},
+		Types: typesOf(events.OperatorGroupCreated{}, events.OperatorGroupChanged{}, events.OperatorGroupMetadataChanged{}, events.OperatorGroupObserved{}, events.OperatorGroupDeleted{}),
 		Apply: applyOperatorGroup,
 	}
 }
@@ -280,6 +280,7 @@ func applyOperatorGroup(ctx context.Context, tx pgx.Tx, t projection.Tables, e e
 		return exec(ctx, tx, `insert into `+table+` (tenant, cluster, namespace, name, spec, targets, provided, event_id, created, updated, stream, version)
 			values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10, $11)
 			on conflict (tenant, cluster, namespace, name) do update set spec = excluded.spec, targets = excluded.targets, provided = excluded.provided,
+				labels = '{}', annotations = '',
 				event_id = excluded.event_id, created = excluded.created, updated = excluded.updated, stream = excluded.stream, version = excluded.version`,
 			e.Tenant, cluster, namespace, name, p.Spec, declaredTargets(p.Spec), list(p.Spec.ProvidedAPIs), e.ID, e.Time, e.Stream, e.Version)
 	case events.OperatorGroupChanged:
@@ -287,6 +288,10 @@ func applyOperatorGroup(ctx context.Context, tx pgx.Tx, t projection.Tables, e e
 		return exec(ctx, tx, `update `+table+` set spec = $5, targets = case when $6 then targets else $7 end, event_id = $8, updated = $9, version = $10
 			where tenant = $1 and cluster = $2 and namespace = $3 and name = $4`,
 			e.Tenant, cluster, namespace, name, p.Spec, selects(p.Spec), declaredTargets(p.Spec), e.ID, e.Time, e.Version)
+	case events.OperatorGroupMetadataChanged:
+		return exec(ctx, tx, `update `+table+` set labels = $5, annotations = $6, updated = $7, version = $8
+			where tenant = $1 and cluster = $2 and namespace = $3 and name = $4`,
+			e.Tenant, cluster, namespace, name, labelsOf(p.Metadata), p.Metadata.Annotations, e.Time, e.Version)
 	case events.OperatorGroupObserved:
 		return exec(ctx, tx, `update `+table+` set targets = $5, provided = $6, observed_since = case when conditions = $7 then observed_since else $9 end,
 				observed_event = case when conditions = $7 then observed_event else $8 end, conditions = $7, version = $10
@@ -324,19 +329,25 @@ var groupReasons = map[string]string{
 
 // The newest sibling is what makes a namespace have several groups (R-OG-2).
 const groupColumns = `select g.cluster, g.namespace, g.name, g.spec, g.targets, g.provided, g.conditions, g.observed_event, g.observed_since,
-	g.created, g.updated, g.stream, g.version, coalesce(s.event_id, ''), s.created
+	g.labels, g.annotations, g.created, g.updated, g.stream, g.version, coalesce(s.event_id, ''), s.created
 	from gateway.operatorgroups g left join lateral (
 		select o.event_id, o.created from gateway.operatorgroups o
 		where o.tenant = g.tenant and o.cluster = g.cluster and o.namespace = g.namespace and o.name <> g.name
 		order by o.created desc, o.name limit 1) s on true`
 
-func scanGroup(row pgx.Row) (model.OperatorGroup, error) {
-	g := model.OperatorGroup{Conditions: []model.Condition{}}
+// groupRow is an operator group with what its answer does not show.
+type groupRow struct {
+	model.OperatorGroup
+	annotations string // commitment
+}
+
+func scanGroup(row pgx.Row) (groupRow, error) {
+	g := groupRow{OperatorGroup: model.OperatorGroup{Conditions: []model.Condition{}}}
 	var spec events.OperatorGroupSpec
 	var sibling, event string
 	var since, observed *time.Time
 	var codes []string
-	err := row.Scan(&g.Cluster, &g.Namespace, &g.Name, &spec, &g.Targets, &g.ProvidedAPIs, &codes, &event, &observed, &g.CreatedAt, &g.UpdatedAt, &g.Stream, &g.Version, &sibling, &since)
+	err := row.Scan(&g.Cluster, &g.Namespace, &g.Name, &spec, &g.Targets, &g.ProvidedAPIs, &codes, &event, &observed, &g.Labels, &g.annotations, &g.CreatedAt, &g.UpdatedAt, &g.Stream, &g.Version, &sibling, &since)
 	g.Spec = model.OperatorGroupSpec(spec)
 	if sibling != "" && since != nil {
 		g.Conditions = append(g.Conditions, model.Condition{
@@ -354,7 +365,7 @@ func scanGroup(row pgx.Row) (model.OperatorGroup, error) {
 }
 
 // sayGroups adds what the cluster says to each condition that it told.
-func sayGroups(ctx context.Context, q pg.Querier, tenant string, items []model.OperatorGroup) error {
+func sayGroups(ctx context.Context, q pg.Querier, tenant string, items []groupRow) error {
 	type told struct {
 		subject   string
 		condition *model.Condition
@@ -378,25 +389,31 @@ func later(a, b time.Time) time.Time {
 }
 
 // OperatorGroups lists operator groups by cluster, namespace and name.
-func (r *Reader) OperatorGroups(ctx context.Context, who model.Caller, f model.ScopeFilter) (items []model.OperatorGroup, next []string, err error) {
+func (r *Reader) OperatorGroups(ctx context.Context, who model.Caller, f model.GroupFilter) (items []model.OperatorGroup, next []string, err error) {
 	var w where
 	w.add("g.tenant = ?", who.Tenant)
 	w.equal("g.cluster", f.Cluster)
 	w.equal("g.namespace", f.Namespace)
+	if err := w.label("g.labels", f.Label); err != nil {
+		return nil, nil, err
+	}
 	if err := w.after(f.After, "g.cluster", "g.namespace", "g.name"); err != nil {
 		return nil, nil, err
 	}
 	err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
-		var more bool
-		items, more, err = page(ctx, tx, groupColumns+w.String()+" order by g.cluster, g.namespace, g.name", w.args, f.Limit, scanGroup)
-		if more {
-			last := items[len(items)-1]
-			next = []string{last.Cluster, last.Namespace, last.Name}
-		}
+		rows, more, err := page(ctx, tx, groupColumns+w.String()+" order by g.cluster, g.namespace, g.name", w.args, f.Limit, scanGroup)
 		if err != nil {
 			return err
 		}
-		return sayGroups(ctx, tx, who.Tenant, items)
+		if more {
+			last := rows[len(rows)-1]
+			next = []string{last.Cluster, last.Namespace, last.Name}
+		}
+		err = sayGroups(ctx, tx, who.Tenant, rows)
+		for _, g := range rows {
+			items = append(items, g.OperatorGroup)
+		}
+		return err
 	})
 	return items, next, err
 }
@@ -404,13 +421,18 @@ func (r *Reader) OperatorGroups(ctx context.Context, who model.Caller, f model.S
 // OperatorGroup returns one operator group.
 func (r *Reader) OperatorGroup(ctx context.Context, who model.Caller, cluster, namespace, name string) (g model.OperatorGroup, err error) {
 	err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
-		g, err = one(ctx, tx, groupColumns+` where g.tenant = $1 and g.cluster = $2 and g.namespace = $3 and g.name = $4`,
+		row, err := one(ctx, tx, groupColumns+` where g.tenant = $1 and g.cluster = $2 and g.namespace = $3 and g.name = $4`,
 			[]any{who.Tenant, cluster, namespace, name},
 			errs.New(errs.NotFound, "no operator group %q exists in namespace %q of cluster %q", name, namespace, cluster), scanGroup)
 		if err != nil {
 			return err
 		}
-		return sayGroups(ctx, tx, who.Tenant, []model.OperatorGroup{g}) // the conditions are shared
+		rows := []groupRow{row}
+		if err := sayGroups(ctx, tx, who.Tenant, rows); err != nil {
+			return err
+		}
+		g = rows[0].OperatorGroup
+		return annotations(ctx, tx, who.Tenant, row.annotations, &g.Metadata)
 	})
 	return g, err
 }

@@ -15,11 +15,11 @@ import (
 
 func subscriptionsProjection() projection.Projection {
 	types := typesOf(events.SubscriptionCreated{}, events.SubscriptionGenerated{}, events.SubscriptionChanged{}, events.SubscriptionDeleted{},
-		events.SubscriptionRollbackRequested{},
+		events.SubscriptionRollbackRequested{}, events.SubscriptionMetadataChanged{},
 		events.ResolutionFailed{}, events.ResolutionSucceeded{}, events.CSVPhaseChanged{}, events.CSVRemoved{},
 		events.CatalogAdded{}, events.CatalogRemoved{}, events.CatalogRevisionPublished{}, events.CatalogLoadFailed{})
 	return projection.Projection{
-		Name: Subscriptions, Version: 4, Schema: schema,
+		Name: Subscriptions, Version: 5, Schema: schema,
 		Tables: []string{"subscriptions", "subscription_csvs", "subscription_catalogs", "subscription_deprecations"},
 		Types:  append(types, planTypes()...),
 		Apply:  applySubscriptionEvent,
@@ -78,6 +78,8 @@ func (f subscriptionFold) subscription(ctx context.Context) error {
 			s.Package, s.Channel, s.Catalog, s.CatalogNamespace, s.StartingCSV, s.Approval, s.Config, e.Time, e.Version, e.ID)
 	case events.SubscriptionRollbackRequested:
 		return f.update(ctx, `rollback_from = $5, rollback_to = $6, updated = $7, version = $8`, p.From, p.To, e.Time, e.Version)
+	case events.SubscriptionMetadataChanged:
+		return f.update(ctx, `labels = $5, annotations = $6, updated = $7, version = $8`, labelsOf(p.Metadata), p.Metadata.Annotations, e.Time, e.Version)
 	case events.SubscriptionDeleted:
 		return exec(ctx, f.tx, `delete from `+f.subs+` where tenant = $1 and cluster = $2 and namespace = $3 and name = $4`,
 			e.Tenant, f.cluster, f.namespace, f.name)

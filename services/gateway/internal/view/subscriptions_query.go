@@ -33,7 +33,7 @@ const subscriptionColumns = `select s.cluster, s.namespace, s.name, s.package, s
 	s.spec_event, s.spec_since, s.installed_event, s.installed_since,
 	coalesce(h.state, ''), coalesce(h.reason, ''), coalesce(h.event_id, ''), h.since, coalesce(h.subject, ''), coalesce(h.variant, ''),
 	coalesce(h.revision_event, ''), h.revision_since, coalesce(h.state = 'Ready', false) or exists (select from gateway.catalogs c where ` + visibleCatalogs + `),
-	s.rollback_from, s.rollback_to, s.created, s.updated, s.stream, s.version
+	s.rollback_from, s.rollback_to, s.labels, s.annotations, s.created, s.updated, s.stream, s.version
 	from gateway.subscriptions s
 	left join gateway.clusters k on k.tenant = s.tenant and k.name = s.cluster
 	left join gateway.subscription_csvs v on v.tenant = s.tenant and v.cluster = s.cluster and v.namespace = s.namespace and v.name = s.installed_csv
@@ -44,7 +44,7 @@ const subscriptionColumns = `select s.cluster, s.namespace, s.name, s.package, s
 // subscriptionRow is a subscription with what its conditions are told from.
 type subscriptionRow struct {
 	model.Subscription
-	config                    string // commitment
+	config, annotations       string // commitments
 	plan                      model.PlanRef
 	planReason, planEvent     string
 	planSince                 *time.Time
@@ -79,7 +79,7 @@ func scanSubscription(row pgx.Row) (subscriptionRow, error) {
 		&s.failed, &s.explanation, &s.failedEvent, &s.failedSince, &s.missingEvent, &s.missingSince,
 		&s.specEvent, &s.specSince, &s.installedEvent, &s.installedSince,
 		&s.catalogState, &s.catalogReason, &s.catalogEvt, &s.catalogSince, &s.catalogSubject, &s.catalogVariant,
-		&s.revisionEvent, &s.revisionSince, &s.anyCatalog, &back.From, &back.To,
+		&s.revisionEvent, &s.revisionSince, &s.anyCatalog, &back.From, &back.To, &s.Labels, &s.annotations,
 		&s.CreatedAt, &s.UpdatedAt, &s.Stream, &s.Version)
 	if err != nil {
 		return s, err
@@ -114,6 +114,9 @@ func (r *Reader) Subscriptions(ctx context.Context, who model.Caller, f model.Su
 	w.equal("s.package", f.Package)
 	w.equal("s.catalog", f.Catalog)
 	w.equal("coalesce(v.phase, '')", f.Phase)
+	if err := w.label("s.labels", f.Label); err != nil {
+		return nil, nil, err
+	}
 	byCondition := w.state(f.State)
 	var rows []subscriptionRow
 	err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
@@ -199,6 +202,9 @@ func (r *Reader) Subscription(ctx context.Context, who model.Caller, cluster, na
 			if s.Spec.Config, err = document(ctx, tx, `select body from gateway.bodies where tenant = $1 and commitment = $2`, who.Tenant, s.config); err != nil {
 				return err
 			}
+		}
+		if err := annotations(ctx, tx, who.Tenant, s.annotations, &s.Metadata); err != nil {
+			return err
 		}
 		if s.Status.Explanation != nil {
 			s.Status.Explanation.Document, err = document(ctx, tx,

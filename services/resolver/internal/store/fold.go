@@ -46,6 +46,8 @@ func (s *Store) Apply(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error
 	case events.SubscriptionCreated, events.SubscriptionGenerated, events.SubscriptionChanged, events.SubscriptionDeleted,
 		events.SubscriptionRollbackRequested:
 		return s.applySubscription(ctx, tx, e)
+	case events.SubscriptionMetadataChanged:
+		return metadataChanged(ctx, tx, e)
 	case events.ResolutionFailed:
 		return s.setOutcome(ctx, tx, e, decide.Outcome{Kind: decide.OutcomeFailed, Reason: p.Reason, Explanation: p.Explanation, Input: p.Input})
 	case events.ResolutionSucceeded:
@@ -144,6 +146,18 @@ func (s *Store) changeSubscription(ctx context.Context, tx pgx.Tx, e eventlog.Re
 	return exec(ctx, tx, `update resolver.subscriptions set spec = $6, version = $7, correlation = $8, rollback_from = '', rollback_to = ''
 		where tenant = $1 and cluster = $2 and namespace = $3 and name = $4 and incarnation = $5 and version < $7`,
 		e.Tenant, cluster, namespace, name, e.StreamID.Incarnation, raw, e.Version, e.Correlation)
+}
+
+// metadataChanged keeps the version of the stream, behind which the next outcome stands. Labels and annotations decide
+// nothing, so that no scope becomes dirty.
+func metadataChanged(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+	cluster, namespace, name, err := splitSubject(e.Subject)
+	if err != nil {
+		return err
+	}
+	return exec(ctx, tx, `update resolver.subscriptions set version = $6
+		where tenant = $1 and cluster = $2 and namespace = $3 and name = $4 and incarnation = $5 and version < $6`,
+		e.Tenant, cluster, namespace, name, e.StreamID.Incarnation, e.Version)
 }
 
 func (s *Store) setOutcome(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, o decide.Outcome) error {

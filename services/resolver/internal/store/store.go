@@ -121,6 +121,7 @@ func Types() []events.Type {
 		events.SubscriptionGenerated{},
 		events.SubscriptionChanged{},
 		events.SubscriptionRollbackRequested{},
+		events.SubscriptionMetadataChanged{},
 		events.SubscriptionDeleted{},
 		events.ResolutionFailed{},
 		events.ResolutionSucceeded{},

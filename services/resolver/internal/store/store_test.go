@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -224,6 +225,28 @@ func TestIntentsAndFactsMakeTheirScopeDirty(t *testing.T) {
 	l := b.load(t, "ops")
 	if len(l.Subscriptions)+len(l.Groups)+len(l.Installed) != 0 || !l.Removed {
 		t.Errorf("left over: %+v", l.State)
+	}
+}
+
+// TestLabelsDecideNothing: other labels of a subscription make no scope dirty, and what is decided next stands behind them
+// in its stream.
+func TestLabelsDecideNothing(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	const subject = "harbour/ops/x"
+	b.apply(t, subject, 1, events.SubscriptionCreated{Cluster: "harbour", Namespace: "ops", Name: "x"})
+	before := b.load(t, "ops").Subscriptions[0]
+	if got := b.apply(t, subject, 2, events.SubscriptionMetadataChanged{Metadata: events.Metadata{Labels: map[string]string{"team": "sea"}}}); len(got) != 0 {
+		t.Errorf("labels make dirty %v", got)
+	}
+	after := b.load(t, "ops").Subscriptions[0]
+	if before.Version++; !reflect.DeepEqual(after, before) {
+		t.Errorf("labels make of the subscription %+v, want %+v", after, before)
+	}
+	for _, p := range []events.Payload{events.OperatorGroupMetadataChanged{}, events.CatalogMetadataChanged{}} {
+		if slices.Contains(store.Types(), p.EventType()) {
+			t.Errorf("the resolver reads %s", p.EventType())
+		}
 	}
 }
 

@@ -1,0 +1,10 @@
+delete from gateway.bodies where kind = 'annotations';
+alter table gateway.bodies drop constraint bodies_kind_check;
+alter table gateway.bodies add constraint bodies_kind_check check (kind in ('subscription-config', 'catalog-source', 'plan-reason'));
+drop index gateway.subscriptions_labels;
+alter table gateway.catalogs drop column annotations;
+alter table gateway.catalogs drop column labels;
+alter table gateway.operatorgroups drop column annotations;
+alter table gateway.operatorgroups drop column labels;
+alter table gateway.subscriptions drop column annotations;
+alter table gateway.subscriptions drop column labels;
