@@ -43,7 +43,8 @@ func (a *app) applyCommand() *cobra.Command {
 		Long: `Reads Subscription, OperatorGroup and CatalogSource documents (operators.coreos.com), as YAML or
 JSON, several to a file, and creates or changes them on each of the clusters. A CatalogSource is
 visible on that cluster only, and in its namespace only unless that is a global catalog namespace;
-chandler catalog add offers one to the whole fleet. An OperatorHub (config.openshift.io) switches default
+chandler catalog add offers one to the whole fleet. Their labels and annotations are kept; the document is the whole, so
+that a label that it does not name is taken away. An OperatorHub (config.openshift.io) switches default
 catalogs of the whole fleet, and an ApprovalPolicy (chandler-fleet.io/v1) holds for what its selector
 chooses; neither needs --cluster.
 
@@ -223,7 +224,7 @@ func expand(path string) ([]string, error) {
 	return files, nil
 }
 
-func applySubscription(ctx context.Context, c *client.Client, r client.Ref, want model.SubscriptionSpec) (did string, warnings []string, err error) {
+func applySubscription(ctx context.Context, c *client.Client, r client.Ref, want model.ChangeSubscription) (did string, warnings []string, err error) {
 	have, err := c.Subscription(ctx, r)
 	if client.IsStatus(err, http.StatusNotFound) {
 		made, err := c.CreateSubscription(ctx, r, want)
@@ -232,7 +233,7 @@ func applySubscription(ctx context.Context, c *client.Client, r client.Ref, want
 	if err != nil {
 		return "", nil, err
 	}
-	if sameSubscription(have.Spec, want) {
+	if sameSubscription(have.Spec, want.SubscriptionSpec) && want.Same(have.Metadata) {
 		return unchanged, nil, nil
 	}
 	changed, err := c.ChangeSubscription(ctx, r, want)
@@ -259,7 +260,7 @@ func sameSubscription(a, b model.SubscriptionSpec) bool {
 	return reflect.DeepEqual(a, b) && reflect.DeepEqual(x, y)
 }
 
-func applyOperatorGroup(ctx context.Context, c *client.Client, r client.Ref, want model.OperatorGroupSpec) (string, error) {
+func applyOperatorGroup(ctx context.Context, c *client.Client, r client.Ref, want model.ChangeOperatorGroup) (string, error) {
 	have, err := c.OperatorGroup(ctx, r)
 	if client.IsStatus(err, http.StatusNotFound) {
 		_, err = c.CreateOperatorGroup(ctx, r, want)
@@ -268,7 +269,7 @@ func applyOperatorGroup(ctx context.Context, c *client.Client, r client.Ref, wan
 	if err != nil {
 		return "", err
 	}
-	if sameOperatorGroup(have.Spec, want) {
+	if sameOperatorGroup(have.Spec, want.OperatorGroupSpec) && want.Same(have.Metadata) {
 		return unchanged, nil
 	}
 	_, err = c.ChangeOperatorGroup(ctx, r, want)
@@ -288,11 +289,11 @@ func sameOperatorGroup(a, b model.OperatorGroupSpec) bool {
 	return same && reflect.DeepEqual(a, b)
 }
 
-func applyCatalog(ctx context.Context, c *client.Client, r client.Ref, want olm.Catalog) (string, error) {
+func applyCatalog(ctx context.Context, c *client.Client, r client.Ref, noted model.Metadata, want olm.Catalog) (string, error) {
 	have, err := c.Catalog(ctx, r)
 	if client.IsStatus(err, http.StatusNotFound) {
 		in := model.AddCatalog{
-			Name: r.Name, Cluster: r.Cluster, Namespace: r.Namespace, Source: want.Source, Display: want.Display, Priority: want.Priority,
+			Name: r.Name, Cluster: r.Cluster, Namespace: r.Namespace, Metadata: noted, Source: want.Source, Display: want.Display, Priority: want.Priority,
 			Visibility: want.Visibility, Disabled: want.Disabled,
 		}
 		_, err = c.AddCatalog(ctx, in, model.ValidateDefault)
@@ -301,11 +302,11 @@ func applyCatalog(ctx context.Context, c *client.Client, r client.Ref, want olm.
 	if err != nil {
 		return "", err
 	}
-	if sameCatalog(have, want) {
+	if sameCatalog(have, want) && noted.Same(have.Metadata) {
 		return unchanged, nil
 	}
 	// What a CatalogSource cannot say stays as it is.
-	in := model.ChangeCatalog{Source: want.Source, Display: want.Display, Priority: want.Priority, Disabled: have.Disabled}
+	in := model.ChangeCatalog{Metadata: noted, Source: want.Source, Display: want.Display, Priority: want.Priority, Disabled: have.Disabled}
 	switch {
 	case have.Visibility.Namespace != "":
 		in.Visibility = "namespace"

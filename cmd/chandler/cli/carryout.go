@@ -89,11 +89,11 @@ func scopedTask(d olm.Document, ref client.Ref) task {
 	switch {
 	case d.Subscription != nil:
 		return task{stageSubscription, "subscription/" + ref.String(), func(ctx context.Context, c *client.Client) (string, []string, error) {
-			return applySubscription(ctx, c, ref, *d.Subscription)
+			return applySubscription(ctx, c, ref, model.ChangeSubscription{Metadata: d.Metadata, SubscriptionSpec: *d.Subscription})
 		}}
 	case d.OperatorGroup != nil:
 		return task{stageGroup, "operatorgroup/" + ref.String(), func(ctx context.Context, c *client.Client) (string, []string, error) {
-			did, err := applyOperatorGroup(ctx, c, ref, *d.OperatorGroup)
+			did, err := applyOperatorGroup(ctx, c, ref, model.ChangeOperatorGroup{Metadata: d.Metadata, OperatorGroupSpec: *d.OperatorGroup})
 			return did, nil, err
 		}}
 	case d.Plan != nil:
@@ -108,7 +108,7 @@ func scopedTask(d olm.Document, ref client.Ref) task {
 
 func catalogTask(d olm.Document, ref client.Ref) task {
 	return task{stageFleet, "catalog/" + ref.String(), func(ctx context.Context, c *client.Client) (string, []string, error) {
-		did, err := applyCatalog(ctx, c, ref, *d.Catalog)
+		did, err := applyCatalog(ctx, c, ref, d.Metadata, *d.Catalog)
 		return did, nil, err
 	}}
 }

@@ -27,14 +27,15 @@ func (a *app) catalogs() resource {
 		}
 		return item{name: "catalog/" + catalogRef(c).String(), value: c, subject: catalogRef(c).String(), stream: events.KindCatalog, describe: func(p *page) { p.catalog(c) }, cells: []any{
 			catalogRef(c).String(), or(display.Name, none), string(c.Source.Type), or(display.Publisher, none), catalogState(c), c.Packages, c.Bundles,
-			a.age(c.AddedAt), c.Priority, short(c.Revision), or(c.Reason, none), sourceText(c.Source),
+			a.age(c.AddedAt), c.Priority, short(c.Revision), or(c.Reason, none), sourceText(c.Source), labels(c.Labels),
 		}}
 	}
 	return resource{
 		kind:    "Catalog",
 		names:   []string{"catalog", "catalogs", "catalogsource", "catalogsources", "catsrc"},
 		mixed:   true,
-		filters: []string{flagCluster, flagState},
+		partial: true, // the annotations
+		filters: []string{flagCluster, flagState, flagLabel},
 		columns: []column{
 			{name: "Name"},
 			{name: "Display"},
@@ -48,6 +49,7 @@ func (a *app) catalogs() resource {
 			{name: "Revision", wide: true},
 			{name: "Reason", wide: true},
 			{name: "Source", wide: true},
+			{name: "Labels", wide: true},
 		},
 		list: func(ctx context.Context, c *client.Client, s client.Selection) ([]item, error) {
 			list, err := c.Catalogs(ctx, s)
@@ -289,6 +291,7 @@ func findingPlace(f model.Finding) string {
 // catalog writes everything about a catalog: what was said of it, then what the indexer saw.
 func (p *page) catalog(c model.Catalog) {
 	p.scope(c.Cluster, c.Namespace, c.Name)
+	p.metadata(c.Metadata)
 	if d := c.Display; d != nil {
 		p.line("Display name", d.Name)
 		p.line("Publisher", d.Publisher)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -126,6 +127,23 @@ func (p *page) cluster(c model.Cluster) {
 	}
 }
 
+// describedAnnotation is how much of an annotation describe shows: some hold whole documents.
+const describedAnnotation = 120
+
+// metadata shows labels and annotations, where there are any.
+func (p *page) metadata(m model.Metadata) {
+	if len(m.Labels) > 0 {
+		p.line("Labels", labels(m.Labels))
+	}
+	for _, key := range slices.Sorted(maps.Keys(m.Annotations)) {
+		value := []rune(strings.Join(strings.Fields(m.Annotations[key]), " "))
+		if len(value) > describedAnnotation {
+			value = append(value[:describedAnnotation], '…')
+		}
+		p.line("Annotation", key+"="+string(value))
+	}
+}
+
 // targetNamespaces are those that a group serves now, as far as that is known.
 func targetNamespaces(g model.OperatorGroup, separator string) string {
 	if slices.Contains(g.Targets, "") {
@@ -155,6 +173,7 @@ func namespaceSelector(s events.LabelSelector) string {
 
 func (p *page) operatorGroup(g model.OperatorGroup) {
 	p.scope(g.Cluster, g.Namespace, g.Name)
+	p.metadata(g.Metadata)
 	p.line("Target namespaces", targetNamespaces(g, ", "))
 	p.line("Selector", namespaceSelector(g.Spec.Selector))
 	p.line("Provided APIs", strings.Join(g.ProvidedAPIs, ", "))
@@ -173,6 +192,7 @@ func (p *page) operatorGroup(g model.OperatorGroup) {
 
 func (p *page) subscription(s model.Subscription) {
 	p.scope(s.Cluster, s.Namespace, s.Name)
+	p.metadata(s.Metadata)
 	p.line("Package", s.Spec.Package)
 	p.line("Channel", s.Spec.Channel)
 	p.line("Catalog", strings.TrimPrefix(s.Spec.CatalogNamespace+"/"+s.Spec.Catalog, "/"))

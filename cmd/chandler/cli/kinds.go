@@ -59,15 +59,24 @@ func (a *app) operatorGroups() resource {
 	key := func(g model.OperatorGroup) string { return g.Cluster + "/" + g.Namespace + "/" + g.Name }
 	show := func(g model.OperatorGroup) item {
 		return item{name: "operatorgroup/" + key(g), value: g, subject: key(g), stream: events.KindOperatorGroup, describe: func(p *page) { p.operatorGroup(g) }, cells: []any{
-			g.Cluster, g.Namespace, g.Name, targetNamespaces(g, ","), a.age(g.CreatedAt), or(g.Spec.ServiceAccountName, none),
+			g.Cluster, g.Namespace, g.Name, targetNamespaces(g, ","), a.age(g.CreatedAt), or(g.Spec.ServiceAccountName, none), labels(g.Labels),
 		}}
 	}
 	return resource{
 		kind:    "OperatorGroup",
 		names:   []string{"operatorgroup", "operatorgroups", "og"},
 		scoped:  true,
-		filters: []string{flagCluster, flagNamespace},
-		columns: []column{{name: "Cluster"}, {name: "Namespace"}, {name: "Name"}, {name: "Targets"}, {name: "Age"}, {name: "Service Account", wide: true}},
+		partial: true, // the annotations
+		filters: []string{flagCluster, flagNamespace, flagLabel},
+		columns: []column{
+			{name: "Cluster"},
+			{name: "Namespace"},
+			{name: "Name"},
+			{name: "Targets"},
+			{name: "Age"},
+			{name: "Service Account", wide: true},
+			{name: "Labels", wide: true},
+		},
 		list: func(ctx context.Context, c *client.Client, s client.Selection) ([]item, error) {
 			list, err := c.OperatorGroups(ctx, s)
 			return all(list, err, show)
@@ -91,15 +100,15 @@ func (a *app) subscriptions() resource {
 		}
 		return item{name: "subscription/" + key(s), value: s, subject: key(s), stream: events.KindSubscription, describe: func(p *page) { p.subscription(s) }, cells: []any{
 			s.Cluster, s.Namespace, s.Name, s.Spec.Package, or(s.Spec.Channel, none), or(s.Status.InstalledCSV, none), or(s.Status.Phase, none),
-			or(s.ShownState(), none), a.age(s.CreatedAt), s.Spec.Catalog, or(s.Spec.Approval, "Automatic"), or(s.Status.CurrentCSV, none), plan,
+			or(s.ShownState(), none), a.age(s.CreatedAt), s.Spec.Catalog, or(s.Spec.Approval, "Automatic"), or(s.Status.CurrentCSV, none), plan, labels(s.Labels),
 		}}
 	}
 	return resource{
 		kind:    "Subscription",
-		partial: true, // the configuration
+		partial: true, // the configuration and the annotations
 		names:   []string{"subscription", "subscriptions", "sub", "subs"},
 		scoped:  true,
-		filters: []string{flagCluster, flagNamespace, flagPackage, flagCatalog, flagState, flagPhase},
+		filters: []string{flagCluster, flagNamespace, flagPackage, flagCatalog, flagState, flagPhase, flagLabel},
 		columns: []column{
 			{name: "Cluster"},
 			{name: "Namespace"},
@@ -114,6 +123,7 @@ func (a *app) subscriptions() resource {
 			{name: "Approval", wide: true},
 			{name: "Current", wide: true},
 			{name: "Plan", wide: true},
+			{name: "Labels", wide: true},
 		},
 		list: func(ctx context.Context, c *client.Client, s client.Selection) ([]item, error) {
 			list, err := c.Subscriptions(ctx, s)

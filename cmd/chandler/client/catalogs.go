@@ -23,7 +23,7 @@ func catalogQuery(r Ref) url.Values {
 
 // Catalogs lists catalogs.
 func (c *Client) Catalogs(ctx context.Context, s Selection) ([]model.Catalog, error) {
-	return list[model.Catalog](ctx, c, "/catalogs", url.Values{"cluster": {s.Cluster}, "state": {s.State}, "minPosition": {s.MinPosition}})
+	return list[model.Catalog](ctx, c, "/catalogs", url.Values{"cluster": {s.Cluster}, "state": {s.State}, "label": {s.Label}, "minPosition": {s.MinPosition}})
 }
 
 // Catalog returns one catalog.

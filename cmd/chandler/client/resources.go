@@ -27,7 +27,7 @@ type Selection struct {
 func (s Selection) query() url.Values {
 	return url.Values{
 		"cluster": {s.Cluster}, "namespace": {s.Namespace}, "package": {s.Package}, "catalog": {s.Catalog},
-		"phase": {s.Phase}, "state": {s.State}, "serves": {s.Serves}, "blocked": {s.Blocked}, "minPosition": {s.MinPosition},
+		"phase": {s.Phase}, "state": {s.State}, "serves": {s.Serves}, "blocked": {s.Blocked}, "label": {s.Label}, "minPosition": {s.MinPosition},
 	}
 }
 
@@ -95,14 +95,14 @@ func (c *Client) Subscription(ctx context.Context, r Ref) (model.Subscription, e
 }
 
 // CreateSubscription subscribes.
-func (c *Client) CreateSubscription(ctx context.Context, r Ref, spec model.SubscriptionSpec) (model.Subscription, error) {
-	in := model.CreateSubscription{Name: r.Name, SubscriptionSpec: spec}
+func (c *Client) CreateSubscription(ctx context.Context, r Ref, want model.ChangeSubscription) (model.Subscription, error) {
+	in := model.CreateSubscription{Name: r.Name, Metadata: want.Metadata, SubscriptionSpec: want.SubscriptionSpec}
 	return ask[model.Subscription](ctx, c, http.MethodPost, r.collection("subscriptions"), nil, in)
 }
 
 // ChangeSubscription replaces the intent of a subscription.
-func (c *Client) ChangeSubscription(ctx context.Context, r Ref, spec model.SubscriptionSpec) (model.Subscription, error) {
-	return ask[model.Subscription](ctx, c, http.MethodPut, r.path("subscriptions"), nil, spec)
+func (c *Client) ChangeSubscription(ctx context.Context, r Ref, want model.ChangeSubscription) (model.Subscription, error) {
+	return ask[model.Subscription](ctx, c, http.MethodPut, r.path("subscriptions"), nil, want)
 }
 
 // Rollback asks to go back to a version that was installed before.
@@ -126,14 +126,14 @@ func (c *Client) OperatorGroup(ctx context.Context, r Ref) (model.OperatorGroup,
 }
 
 // CreateOperatorGroup makes an operator group.
-func (c *Client) CreateOperatorGroup(ctx context.Context, r Ref, spec model.OperatorGroupSpec) (model.OperatorGroup, error) {
-	in := model.CreateOperatorGroup{Name: r.Name, OperatorGroupSpec: spec}
+func (c *Client) CreateOperatorGroup(ctx context.Context, r Ref, want model.ChangeOperatorGroup) (model.OperatorGroup, error) {
+	in := model.CreateOperatorGroup{Name: r.Name, Metadata: want.Metadata, OperatorGroupSpec: want.OperatorGroupSpec}
 	return ask[model.OperatorGroup](ctx, c, http.MethodPost, r.collection("operatorgroups"), nil, in)
 }
 
 // ChangeOperatorGroup replaces the intent of an operator group.
-func (c *Client) ChangeOperatorGroup(ctx context.Context, r Ref, spec model.OperatorGroupSpec) (model.OperatorGroup, error) {
-	return ask[model.OperatorGroup](ctx, c, http.MethodPut, r.path("operatorgroups"), nil, spec)
+func (c *Client) ChangeOperatorGroup(ctx context.Context, r Ref, want model.ChangeOperatorGroup) (model.OperatorGroup, error) {
+	return ask[model.OperatorGroup](ctx, c, http.MethodPut, r.path("operatorgroups"), nil, want)
 }
 
 // DeleteOperatorGroup ends an operator group.

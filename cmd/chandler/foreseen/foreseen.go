@@ -43,11 +43,13 @@ func Changes(documents []olm.Document, clusters []string) ([]model.PreviewChange
 			case !slices.Contains(d.On(clusters), cluster):
 			case d.Subscription != nil:
 				out = append(out, model.PreviewChange{Subscription: &model.PreviewSubscription{
-					Cluster: cluster, Namespace: d.Namespace, Name: d.Name, Action: model.PreviewApply, Spec: d.Subscription,
+					Cluster: cluster, Namespace: d.Namespace, Name: d.Name, Action: model.PreviewApply,
+					Metadata: d.Metadata, Spec: d.Subscription,
 				}})
 			case d.OperatorGroup != nil:
 				out = append(out, model.PreviewChange{OperatorGroup: &model.PreviewOperatorGroup{
-					Cluster: cluster, Namespace: d.Namespace, Name: d.Name, Action: model.PreviewApply, Spec: d.OperatorGroup,
+					Cluster: cluster, Namespace: d.Namespace, Name: d.Name, Action: model.PreviewApply,
+					Metadata: d.Metadata, Spec: d.OperatorGroup,
 				}})
 			}
 		}

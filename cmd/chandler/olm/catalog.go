@@ -11,11 +11,8 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
-// Annotations of a CatalogSource with a meaning.
-const (
-	annotationTemplate = "olm.catalogImageTemplate"           // R-CAT-92
-	annotationPriority = "operatorframework.io/priorityclass" // R-CAT-89
-)
+// annotationPriority says how a catalog's pod runs in a cluster (R-CAT-89).
+const annotationPriority = "operatorframework.io/priorityclass"
 
 // catalogSpec is R-CAT §1.11. The source types beside grpc, configmap and internal, with the fields from
 // Path on, are Chandler's own.
@@ -73,7 +70,7 @@ func (d *Document) readCatalog(raw json.RawMessage, annotations map[string]strin
 	if err := strict(raw, &s); err != nil {
 		return err
 	}
-	in, err := s.source(d.Namespace, annotations[annotationTemplate])
+	in, err := s.source(d.Namespace, annotations[model.AnnotationTemplate])
 	if err != nil {
 		return err
 	}
@@ -102,7 +99,7 @@ func (s catalogSpec) source(namespace, template string) (model.CatalogSource, er
 	case "grpc":
 		if s.Image == "" && template == "" {
 			if s.Address == "" {
-				return model.CatalogSource{}, fmt.Errorf("spec.image, spec.address or the annotation %s is required with sourceType grpc (R-CAT-84)", annotationTemplate)
+				return model.CatalogSource{}, fmt.Errorf("spec.image, spec.address or the annotation %s is required with sourceType grpc (R-CAT-84)", model.AnnotationTemplate)
 			}
 			return model.CatalogSource{Type: source.GRPC, Address: s.Address}, s.without("path", "url", "reference", "subdirectory", "configMap")
 		}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 	sigsyaml "sigs.k8s.io/yaml"
 
+	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -70,6 +71,9 @@ type Document struct {
 	Name      string
 	Where     string // file and number, for messages
 
+	// Metadata are the labels and annotations of a subscription, an operator group or a catalog.
+	Metadata model.Metadata
+
 	Subscription  *model.SubscriptionSpec
 	OperatorGroup *model.OperatorGroupSpec
 	Catalog       *Catalog
@@ -123,7 +127,7 @@ type object struct {
 	Metadata   struct {
 		Name      string `json:"name"`
 		Namespace string `json:"namespace"`
-		// Annotations mean something on a CatalogSource and on an OperatorGroup.
+		// Some annotations mean something on a CatalogSource and on an OperatorGroup.
 		Annotations map[string]string `json:"annotations"`
 		Labels      map[string]string `json:"labels"`
 	} `json:"metadata"`
@@ -205,31 +209,49 @@ func readObject(raw []byte, where string) ([]Document, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %s %s: %w", where, o.Kind, o.Metadata.Name, err)
 	}
-	if n := dropped(o); n != "" && d.Skipped == "" {
-		d.Notes = append(d.Notes, n)
-	}
+	d.noteMetadata(o)
 	return []Document{d}, nil
 }
 
-// meant are annotations that say something to Chandler.
-var meant = []string{annotationTemplate, annotationPriority, annotationProvidedAPIs, annotationExcludeGlobal}
+// meant are annotations that say something else to Chandler, by kind: fields of the intent do.
+var meant = map[string][]string{
+	KindCatalogSource: {model.AnnotationTemplate},
+	KindOperatorGroup: {model.AnnotationProvidedAPIs, model.AnnotationExcludeGlobal},
+}
 
-// dropped says which labels and annotations of a document are not kept; "" where none are. Those that tools leave for
-// themselves are nobody's intent.
-func dropped(o object) string {
-	var parts []string
-	for _, l := range slices.Sorted(maps.Keys(o.Metadata.Labels)) {
-		parts = append(parts, "label "+l)
+// noteMetadata keeps labels and annotations where the kind has a place for them, and says which it does not keep. What
+// kubectl notes for itself is nobody's intent, and keys by which objects of operators are found come from a cluster.
+func (d *Document) noteMetadata(o object) {
+	if d.Skipped != "" {
+		return
 	}
-	for _, a := range slices.Sorted(maps.Keys(o.Metadata.Annotations)) {
-		if !slices.Contains(meant, a) && !strings.HasPrefix(a, "kubectl.kubernetes.io/") {
-			parts = append(parts, "annotation "+a)
+	place := d.Subscription != nil || d.OperatorGroup != nil || d.Catalog != nil
+	var lost []string
+	keep := func(what string, values map[string]string) map[string]string {
+		var kept map[string]string
+		for _, key := range slices.Sorted(maps.Keys(values)) {
+			switch {
+			case slices.Contains(meant[d.Kind], key):
+			case !place || render.OwnWord(key):
+				lost = append(lost, what+" "+key)
+			case kept == nil:
+				kept = map[string]string{key: values[key]}
+			default:
+				kept[key] = values[key]
+			}
 		}
+		return kept
 	}
-	if len(parts) == 0 {
-		return ""
+	given := model.Metadata{Labels: o.Metadata.Labels, Annotations: o.Metadata.Annotations}.Kept()
+	d.Metadata = model.Metadata{Labels: keep("label", given.Labels), Annotations: keep("annotation", given.Annotations)}
+	if len(lost) == 0 {
+		return
 	}
-	return strings.Join(parts, ", ") + ": not kept, Chandler has no place for labels and annotations of an intent"
+	why := "Chandler has no place for labels and annotations of this kind"
+	if place {
+		why = "by these keys objects of operators are found in clusters"
+	}
+	d.Notes = append(d.Notes, strings.Join(lost, ", ")+": not kept, "+why)
 }
 
 func readList(o object, where string) ([]Document, error) {

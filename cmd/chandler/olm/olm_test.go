@@ -55,7 +55,7 @@ func TestRead(t *testing.T) {
 		{
 			Kind: olm.KindOperatorGroup, Namespace: "coast-ops", Name: "coast", Where: "all.yaml, document 1",
 			OperatorGroup: &model.OperatorGroupSpec{TargetNamespaces: []string{"coast"}, ServiceAccountName: "coast-installer"},
-			Notes:         []string{"label a: not kept, Chandler has no place for labels and annotations of an intent"},
+			Metadata:      model.Metadata{Labels: map[string]string{"a": "b"}},
 		},
 		{
 			Kind: olm.KindSubscription, Namespace: "coast-ops", Name: "tidegauge", Where: "all.yaml, document 2",
@@ -335,19 +335,55 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestDroppedMetadataIsTold: what is not kept of a document is said by name, and what tools leave there is not.
-func TestDroppedMetadataIsTold(t *testing.T) {
+// TestMetadata: labels and annotations are kept where the kind has a place for them. What tools leave for themselves is not,
+// nor what a field of the intent says, nor, with a note, what is Chandler's own or of another kind.
+func TestMetadata(t *testing.T) {
 	t.Parallel()
-	const doc = `apiVersion: operators.coreos.com/v1
+	const docs = `apiVersion: operators.coreos.com/v1
 kind: OperatorGroup
 metadata:
   name: g
   namespace: ports
-  labels: {team: sea}
-  annotations: {owner: dock, kubectl.kubernetes.io/last-applied-configuration: "{}", olm.operatorframework.io/exclude-global-namespace-resolution: "true"}
+  labels: {team: sea, chandler-fleet.io/mirror: ports}
+  annotations:
+    owner: dock
+    kubectl.kubernetes.io/last-applied-configuration: "{}"
+    olm.operatorframework.io/exclude-global-namespace-resolution: "true"
+    olm.providedAPIs: Gauge.v1.sea.test
+---
+apiVersion: operators.coreos.com/v1alpha1
+kind: CatalogSource
+metadata: {name: c, namespace: ports, annotations: {olm.catalogImageTemplate: "a:v1.{kube_minor_version}", operatorframework.io/priorityclass: high}}
+spec: {sourceType: grpc, image: "a:v1"}
+---
+apiVersion: config.openshift.io/v1
+kind: OperatorHub
+metadata: {name: cluster, labels: {team: sea}, annotations: {owner: dock}}
+---
+apiVersion: chandler-fleet.io/v1
+kind: Subscription
+cluster: east
+namespace: ports
+name: s
+labels: {team: sea}
+annotations: {owner: dock}
+spec: {package: p, catalog: c}
 `
-	found, err := olm.Read(strings.NewReader(doc), "f.yaml")
-	if err != nil || len(found) != 1 || len(found[0].Notes) != 1 || !strings.HasPrefix(found[0].Notes[0], "label team, annotation owner: not kept") {
-		t.Errorf("Read = %+v, %v", found, err)
+	found, err := olm.Read(strings.NewReader(docs), "f.yaml")
+	if err != nil || len(found) != 4 {
+		t.Fatalf("Read = %+v, %v", found, err)
+	}
+	noted := model.Metadata{Labels: map[string]string{"team": "sea"}, Annotations: map[string]string{"owner": "dock"}}
+	want := []model.Metadata{noted, {Annotations: map[string]string{"operatorframework.io/priorityclass": "high"}}, {}, noted}
+	notes := []string{
+		"label chandler-fleet.io/mirror: not kept, by these keys objects of operators are found in clusters",
+		"the annotation operatorframework.io/priorityclass has no effect: no pod runs for a catalog, the indexer reads it itself",
+		"label team, annotation owner: not kept, Chandler has no place for labels and annotations of this kind",
+		"",
+	}
+	for i, d := range found {
+		if !reflect.DeepEqual(d.Metadata, want[i]) || strings.Join(d.Notes, "; ") != notes[i] {
+			t.Errorf("%s: %+v, notes %q", d.Where, d.Metadata, d.Notes)
+		}
 	}
 }

@@ -91,13 +91,13 @@ func readOwn(raw []byte, kind, where string) ([]Document, error) {
 	switch kind {
 	case KindSubscription:
 		v, e := own[model.Subscription](raw)
-		d.Cluster, d.Namespace, d.Name, d.Subscription, err = v.Cluster, v.Namespace, v.Name, &v.Spec, e
+		d.Cluster, d.Namespace, d.Name, d.Metadata, d.Subscription, err = v.Cluster, v.Namespace, v.Name, v.Metadata, &v.Spec, e
 	case KindOperatorGroup:
 		v, e := own[model.OperatorGroup](raw)
-		d.Cluster, d.Namespace, d.Name, d.OperatorGroup, err = v.Cluster, v.Namespace, v.Name, &v.Spec, e
+		d.Cluster, d.Namespace, d.Name, d.Metadata, d.OperatorGroup, err = v.Cluster, v.Namespace, v.Name, v.Metadata, &v.Spec, e
 	case KindCatalog:
 		v, e := own[model.Catalog](raw)
-		d.Cluster, d.Namespace, d.Name, err = v.Cluster, v.Namespace, v.Name, e
+		d.Cluster, d.Namespace, d.Name, d.Metadata, err = v.Cluster, v.Namespace, v.Name, v.Metadata, e
 		d.Catalog = &Catalog{Source: v.Source, Display: v.Display, Priority: v.Priority, Whole: true, Disabled: v.Disabled}
 		if v.Visibility.Namespace != "" {
 			d.Catalog.Visibility = "namespace"

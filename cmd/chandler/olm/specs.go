@@ -35,12 +35,6 @@ func (d *Document) readSubscription(raw json.RawMessage) error {
 	return nil
 }
 
-// annotationProvidedAPIs on an OperatorGroup with staticProvidedAPIs says what it reserves (R-OG-30).
-const annotationProvidedAPIs = "olm.providedAPIs"
-
-// annotationExcludeGlobal on an OperatorGroup hides the global catalogs from its namespace where it is "true" (R-RES-5).
-const annotationExcludeGlobal = "olm.operatorframework.io/exclude-global-namespace-resolution"
-
 // operatorGroupSpec is R-OG §7.1; colocation is Chandler's own.
 type operatorGroupSpec struct {
 	TargetNamespaces   []string             `json:"targetNamespaces"`
@@ -58,10 +52,10 @@ func (d *Document) readOperatorGroup(raw json.RawMessage, annotations map[string
 	}
 	d.OperatorGroup = &model.OperatorGroupSpec{
 		TargetNamespaces: s.TargetNamespaces, Selector: s.Selector, StaticProvidedAPIs: s.StaticProvidedAPIs, ServiceAccountName: s.ServiceAccountName, UpgradeStrategy: s.UpgradeStrategy, Colocation: s.Colocation,
-		ExcludeGlobalCatalogs: annotations[annotationExcludeGlobal] == "true",
+		ExcludeGlobalCatalogs: annotations[model.AnnotationExcludeGlobal] == "true",
 	}
 	if s.StaticProvidedAPIs { // of any other group the annotation is what OLM noted, and not an intent
-		d.OperatorGroup.ProvidedAPIs = providedAPIs(annotations[annotationProvidedAPIs])
+		d.OperatorGroup.ProvidedAPIs = providedAPIs(annotations[model.AnnotationProvidedAPIs])
 	}
 	return nil
 }
