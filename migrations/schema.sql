@@ -1832,6 +1832,17 @@ ALTER TABLE installer.messages OWNER TO chandler_owner;
 
 COMMENT ON TABLE installer.messages IS 'the latest message for people about a plan, CSV or cluster';
 
+CREATE TABLE installer.metadata (
+    tenant text NOT NULL,
+    kind text NOT NULL,
+    subject text NOT NULL,
+    metadata jsonb NOT NULL
+);
+
+ALTER TABLE installer.metadata OWNER TO chandler_owner;
+
+COMMENT ON TABLE installer.metadata IS 'labels and annotations of intents that have some';
+
 CREATE TABLE installer.migrations_applied (
     version bigint NOT NULL,
     file text NOT NULL,
@@ -2738,6 +2749,9 @@ ALTER TABLE ONLY installer.leftovers
 ALTER TABLE ONLY installer.messages
     ADD CONSTRAINT messages_pkey PRIMARY KEY (tenant, kind, subject);
 
+ALTER TABLE ONLY installer.metadata
+    ADD CONSTRAINT metadata_pkey PRIMARY KEY (tenant, kind, subject);
+
 ALTER TABLE ONLY installer.migrations_applied
     ADD CONSTRAINT migrations_applied_pkey PRIMARY KEY (version);
 
@@ -3140,6 +3154,8 @@ ALTER TABLE installer.leftovers ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE installer.messages ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE installer.metadata ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE installer.observations ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE installer.operator_details ENABLE ROW LEVEL SECURITY;
@@ -3179,6 +3195,8 @@ CREATE POLICY tenant ON installer.holders USING (((current_setting('chandler.ten
 CREATE POLICY tenant ON installer.leftovers USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
 CREATE POLICY tenant ON installer.messages USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
+
+CREATE POLICY tenant ON installer.metadata USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
 CREATE POLICY tenant ON installer.observations USING (((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = tenant)));
 
@@ -3612,6 +3630,8 @@ GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.holders TO chandle
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.leftovers TO chandler_installer;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.messages TO chandler_installer;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.metadata TO chandler_installer;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.observations TO chandler_installer;
 

@@ -79,6 +79,14 @@ type Subscription struct {
 	Catalog *CatalogState `json:"catalog,omitempty"`
 	// Deprecations are what the catalog deprecates of the package, the channel, and what is installed of it.
 	Deprecations []Deprecation `json:"deprecations,omitempty"`
+	Metadata
+}
+
+// Metadata are the labels and annotations of an intent, told where it is shown in the cluster. They are not told where a
+// message has no room for them.
+type Metadata struct {
+	Labels      map[string]string `json:"labels,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
 // Deprecation is what a catalog says of an element that it deprecates (R-CAT-13).
@@ -90,12 +98,15 @@ type Deprecation struct {
 
 // CatalogState is how a catalog does.
 type CatalogState struct {
+	// Subject is its name, or cluster/namespace/name of a cluster's own.
+	Subject  string `json:"subject,omitempty"`
 	Priority int    `json:"priority,omitempty"`
 	State    string `json:"state"` // Loading, Ready, Failed
 	Reason   string `json:"reason,omitempty"`
 	// DisplayName and Publisher are what people see of it.
 	DisplayName string `json:"displayName,omitempty"`
 	Publisher   string `json:"publisher,omitempty"`
+	Metadata
 }
 
 // WaitingPlan is a plan that waits for people, or for its maintenance windows.
@@ -114,6 +125,7 @@ type OperatorGroup struct {
 	ID   string                   `json:"id,omitempty"`
 	Name string                   `json:"name"`
 	Spec events.OperatorGroupSpec `json:"spec"`
+	Metadata
 }
 
 // Installed names a CSV that is to be followed and the content that it came from.

@@ -458,6 +458,7 @@ func (m mirrored) testWaiting(t *testing.T) {
 	s.Settings.Mirror = events.MirrorAll
 	s.Subscriptions = []protocol.Subscription{{
 		Name: "buoy", Spec: events.SubscriptionSpec{Package: "buoy", Catalog: "fleet", Approval: "Manual"}, Catalog: &protocol.CatalogState{State: "Ready"},
+		Metadata: protocol.Metadata{Labels: map[string]string{"team": "sea", "trial": "yes"}, Annotations: map[string]string{"owner": "dock"}},
 	}}
 	s.Waiting = []protocol.WaitingPlan{{ID: "w", Name: "install-wait1", Bundles: []events.PlannedBundle{{Package: "buoy", CSV: "buoy.v1.0.0"}}}}
 	m.publish(s)
@@ -484,9 +485,29 @@ func (m mirrored) testWaiting(t *testing.T) {
 	shows(t, m.dynamic.Resource(operatorsOLM), "buoy."+ns, func(o *unstructured.Unstructured) bool {
 		return !strings.Contains(fmt.Sprint(o.Object["status"]), "NamespaceToCome")
 	})
+	m.testMetadata(t, s)
 	s.Subscriptions, s.Waiting = nil, nil
 	m.publish(s)
 	vanishes(t, m.dynamic.Resource(installPlans).Namespace(ns), "install-wait1")
+}
+
+// testMetadata: a mirror bears the labels and annotations of its intent, and no longer those that the intent has no more
+// (R-SUB §4.1).
+func (m mirrored) testMetadata(t *testing.T, s protocol.ScopePlans) {
+	t.Helper()
+	objects := m.dynamic.Resource(subscriptions).Namespace(s.Scope.Namespace)
+	shows(t, objects, "buoy", func(o *unstructured.Unstructured) bool {
+		return o.GetLabels()["team"] == "sea" && o.GetLabels()["trial"] == "yes" && o.GetAnnotations()["owner"] == "dock" && o.GetLabels()["chandler-fleet.io/mirror"] == s.Scope.Namespace
+	})
+	s.Subscriptions = slices.Clone(s.Subscriptions)
+	s.Subscriptions[0].Metadata = protocol.Metadata{Labels: map[string]string{"team": "land"}}
+	m.publish(s)
+	shows(t, objects, "buoy", func(o *unstructured.Unstructured) bool {
+		labels, annotations := o.GetLabels(), o.GetAnnotations()
+		_, trial := labels["trial"]
+		_, owner := annotations["owner"]
+		return labels["team"] == "land" && !trial && !owner
+	})
 }
 
 // testCopies: ClusterServiceVersions are copied where the cluster's OLMConfig asks for it, and only there (R-OG-25 …

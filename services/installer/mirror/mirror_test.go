@@ -1,6 +1,7 @@
 package mirror_test
 
 import (
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -563,5 +564,71 @@ func TestCRDs(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s: %s", setting, diff)
 		}
+	}
+}
+
+// TestNoted: mirrors bear the labels and annotations of their intents beside ours, which win (R-SUB §4.1, R-OG §7.1,
+// R-CAT §1.11).
+func TestNoted(t *testing.T) {
+	t.Parallel()
+	noted := protocol.Metadata{Labels: map[string]string{"team": "sea", mirror.LabelMirror: "x"}, Annotations: map[string]string{"owner": "dock", "olm.providedAPIs": "x"}}
+	s := protocol.Subscription{Name: "gauge", Spec: events.SubscriptionSpec{Package: "tidegauge", Catalog: "fleet"}, Metadata: noted}
+	s.Catalog = &protocol.CatalogState{State: "Ready", Metadata: noted}
+	g := protocol.OperatorGroup{Name: "og", Spec: events.OperatorGroupSpec{ExcludeGlobalCatalogs: true}, Metadata: noted}
+	group, err := mirror.OperatorGroup("coast", g, protocol.GroupReport{ProvidedAPIs: []string{"Gauge.v1.sea.test"}}, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours := object{"team": "sea", "olm.managed": "true", mirror.LabelMirror: "coast"}
+	component := object{"operators.coreos.com/tidegauge.coast": ""}
+	maps.Copy(component, ours)
+	theirs := object{"owner": "dock", "olm.providedAPIs": "x"}
+	for _, c := range []struct {
+		got                 mirror.Object
+		labels, annotations object
+	}{
+		{mirror.Subscription("coast", s, mirror.Known{}, now), component, theirs},
+		{mirror.CatalogSources("coast", []protocol.Subscription{s})[0], ours, theirs},
+		{group, ours, object{"owner": "dock", "olm.providedAPIs": "Gauge.v1.sea.test", "olm.operatorframework.io/exclude-global-namespace-resolution": "true"}},
+	} {
+		meta := c.got.Body["metadata"].(object)
+		if diff := cmp.Diff([]any{c.labels, c.annotations}, []any{meta["labels"], meta["annotations"]}); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.got.GVK.Kind, diff)
+		}
+	}
+	// What no API server would take is not shown.
+	g.Annotations = map[string]string{"a": strings.Repeat("x", events.MaxAnnotations-1)}
+	if group, err = mirror.OperatorGroup("coast", g, protocol.GroupReport{}, now); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(object{"olm.operatorframework.io/exclude-global-namespace-resolution": "true"}, group.Body["metadata"].(object)["annotations"]); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestLeaves: what the mirrors' manager wrote and is wanted no more is found, and nothing of others.
+func TestLeaves(t *testing.T) {
+	t.Parallel()
+	want := mirror.Object{Body: object{"metadata": object{"labels": object{"team": "sea"}}}}
+	entry := func(manager string, operation metav1.ManagedFieldsOperationType, fields string) []metav1.ManagedFieldsEntry {
+		return []metav1.ManagedFieldsEntry{{Manager: manager, Operation: operation, FieldsV1: metav1.NewFieldsV1(fields)}}
+	}
+	for name, c := range map[string]struct {
+		written []metav1.ManagedFieldsEntry
+		want    bool
+	}{
+		"as wanted":            {entry("m", "Apply", `{"f:metadata":{"f:labels":{"f:team":{}}},"f:spec":{"f:a":{}}}`), false},
+		"a label more":         {entry("m", "Apply", `{"f:metadata":{"f:labels":{"f:team":{},"f:trial":{}}}}`), true},
+		"an annotation more":   {entry("m", "Apply", `{"f:metadata":{"f:annotations":{".":{},"f:a/b":{}}}}`), true},
+		"somebody else's":      {entry("n", "Apply", `{"f:metadata":{"f:labels":{"f:trial":{}}}}`), false},
+		"written in other way": {entry("m", "Update", `{"f:metadata":{"f:labels":{"f:trial":{}}}}`), false},
+		"nothing told":         {[]metav1.ManagedFieldsEntry{{Manager: "m", Operation: "Apply"}}, false},
+	} {
+		if got, err := mirror.Leaves(c.written, "m", want); err != nil || got != c.want {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+	if _, err := mirror.Leaves(entry("m", "Apply", `[]`), "m", want); err == nil {
+		t.Error("fields that cannot be read are no error")
 	}
 }

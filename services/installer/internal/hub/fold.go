@@ -23,6 +23,13 @@ func (h *Hub) handle(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error 
 	if err := count(ctx, tx, e); err != nil {
 		return err
 	}
+	noted, err := foldMetadata(ctx, tx, e)
+	if err != nil {
+		return err
+	}
+	if noted {
+		return h.markNoted(ctx, tx, e)
+	}
 	switch e.StreamID.Kind {
 	case events.KindCluster:
 		return h.foldCluster(ctx, tx, e)

@@ -80,6 +80,7 @@ func types() []events.Type {
 		events.ClusterRegistered{}.EventType(), events.ClusterCredentialReplaced{}.EventType(), events.ClusterRemoved{}.EventType(),
 		events.ClusterConfigured{}.EventType(),
 		events.OperatorGroupCreated{}.EventType(), events.OperatorGroupChanged{}.EventType(), events.OperatorGroupDeleted{}.EventType(),
+		events.OperatorGroupMetadataChanged{}.EventType(), events.SubscriptionMetadataChanged{}.EventType(), events.CatalogMetadataChanged{}.EventType(),
 		events.SubscriptionCreated{}.EventType(), events.SubscriptionGenerated{}.EventType(),
 		events.SubscriptionChanged{}.EventType(), events.SubscriptionDeleted{}.EventType(),
 		events.ResolutionFailed{}.EventType(), events.ResolutionSucceeded{}.EventType(),

@@ -199,6 +199,9 @@ func (h *Hub) encode(w *wanted) ([]byte, error) {
 // configurations (where they are absent those of the plans hold), then the youngest plan. Whether effects are stopped
 // and what is to be removed is never left out. It is empty where nothing is left to take out.
 func shorten(m *protocol.ScopePlans) string {
+	if annotated := forgetMetadata(m); annotated {
+		return "labels and annotations of what is shown"
+	}
 	if len(m.Subscriptions) > 0 || len(m.Waiting) > 0 {
 		m.Subscriptions, m.Waiting = nil, nil
 		return "subscriptions and waiting plans"
@@ -218,6 +221,22 @@ func shorten(m *protocol.ScopePlans) string {
 	name := m.Plans[n-1].Name
 	m.Plans = m.Plans[:n-1]
 	return "plan " + name
+}
+
+// forgetMetadata takes labels and annotations out of a message, and says whether there were any.
+func forgetMetadata(m *protocol.ScopePlans) (some bool) {
+	noted := []*protocol.Metadata{&m.OperatorGroup.Metadata}
+	for i := range m.Subscriptions {
+		noted = append(noted, &m.Subscriptions[i].Metadata)
+		if c := m.Subscriptions[i].Catalog; c != nil {
+			noted = append(noted, &c.Metadata)
+		}
+	}
+	for _, n := range noted {
+		some = some || len(n.Labels)+len(n.Annotations) > 0
+		*n = protocol.Metadata{}
+	}
+	return some
 }
 
 func (h *Hub) note(ctx context.Context, w wanted, sum string) error {

@@ -93,7 +93,7 @@ func (h *Hub) fillSubscriptions(ctx context.Context, tx pgx.Tx, m *protocol.Scop
 		}
 		var of followed
 		if name != nil {
-			s.Catalog = &protocol.CatalogState{Priority: *priority, State: *state, Reason: *reason}
+			s.Catalog = &protocol.CatalogState{Subject: *name, Priority: *priority, State: *state, Reason: *reason}
 			of = followed{*name, *settings}
 		}
 		catalogs = append(catalogs, of)

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
@@ -17,11 +18,16 @@ import (
 	"github.com/chandler-fleet/chandler/libs/protocol"
 )
 
-// aboutCatalog folds one event of a catalog, and says whether the scope is to be looked at.
+// aboutCatalog folds that a catalog has a revision, and says whether the scope is to be looked at.
 func (d *desk) aboutCatalog(subject string) bool {
 	d.t.Helper()
+	return d.catalog(subject, events.CatalogRevisionPublished{})
+}
+
+// catalog folds one event of a catalog, and says whether the scope is to be looked at.
+func (d *desk) catalog(subject string, p events.Payload) bool {
+	d.t.Helper()
 	d.n++
-	p := events.CatalogRevisionPublished{}
 	e := eventlog.Recorded{
 		Envelope: events.Envelope{ID: uuid.NewString(), Tenant: events.DefaultTenant, Type: p.EventType(), Subject: subject},
 		StreamID: events.StreamID{Kind: events.KindCatalog, Key: events.Key(events.DefaultTenant, events.KindCatalog, subject), Incarnation: 1},
@@ -129,7 +135,7 @@ func TestShown(t *testing.T) {
 		t.Error("news of a catalog marks who names it, and nobody else")
 	}
 	shown := told().Subscriptions[0]
-	if c := shown.Catalog; c == nil || *c != (protocol.CatalogState{Priority: 3, State: "Failed", Reason: "Unreachable", DisplayName: "Harbour", Publisher: "Dock Ltd"}) {
+	if c := shown.Catalog; c == nil || !reflect.DeepEqual(*c, protocol.CatalogState{Subject: "harbour", Priority: 3, State: "Failed", Reason: "Unreachable", DisplayName: "Harbour", Publisher: "Dock Ltd"}) {
 		t.Errorf("its catalog is told as %+v", c)
 	}
 	if diff := cmp.Diff([]protocol.Deprecation{{Schema: "olm.package", Name: "tidegauge", Message: "use buoy"}}, shown.Deprecations); diff != "" {
@@ -145,5 +151,65 @@ func TestShown(t *testing.T) {
 	d.tell(events.InstallPlanApproved{Digest: "d", Expires: time.Now().Add(time.Hour)})
 	if m := told(); len(m.Waiting) != 0 {
 		t.Errorf("told that these wait after approval: %+v", m.Waiting)
+	}
+}
+
+// TestMetadataIsShown: labels and annotations reach the clusters that show the intent, and mark nothing elsewhere: no
+// operator depends on them.
+func TestMetadataIsShown(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, time.Now())
+	told := func() protocol.ScopePlans {
+		t.Helper()
+		w, ok, err := d.h.read(t.Context(), bus.Scope{Tenant: events.DefaultTenant, Cluster: "east", Namespace: "ns"})
+		if err != nil || !ok {
+			t.Fatal(ok, err)
+		}
+		return w.message
+	}
+	mirror := func(setting string) {
+		t.Helper()
+		if _, err := d.h.c.Pool.Exec(t.Context(), `update installer.clusters set settings = jsonb_build_object('mirror', $1::text)`, setting); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := d.db.Pool(t, "gateway").Exec(t.Context(), `insert into gateway.bodies (tenant, commitment, kind, salt, body)
+		values ($1, 'c1:a', 'annotations', '\x00', '{"owner":"dock"}')`, events.DefaultTenant); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.db.Pool(t, "catalog-indexer").Exec(t.Context(), `insert into catalog.catalogs (tenant, stream, subject, source_type, spec, priority, state, reason)
+		values ($1, 's', 'harbour', 'image', '', 3, 'Ready', '')`, events.DefaultTenant); err != nil {
+		t.Fatal(err)
+	}
+	noted := func(team string) events.Metadata {
+		return events.Metadata{Labels: map[string]string{"team": team}, Annotations: "c1:a"}
+	}
+	d.group(events.OperatorGroupCreated{Cluster: "east", Namespace: "ns", Name: "group"})
+	d.aboutSubscription(events.SubscriptionCreated{Cluster: "east", Namespace: "ns", Name: "gauge", Spec: events.SubscriptionSpec{Package: "tidegauge", Catalog: "harbour"}})
+	if d.aboutSubscription(events.SubscriptionMetadataChanged{Metadata: noted("sea")}) || d.catalog("harbour", events.CatalogMetadataChanged{Metadata: noted("quay")}) {
+		t.Error("a cluster that shows no subscriptions is told of their labels")
+	}
+	d.group(events.OperatorGroupMetadataChanged{Metadata: noted("coast")})
+	if m := told(); len(m.Subscriptions) != 0 || m.OperatorGroups != 1 || len(m.OperatorGroup.Labels) != 0 {
+		t.Errorf("told %+v", m)
+	}
+
+	mirror(events.MirrorAll)
+	m := told()
+	var got []string
+	for _, n := range []protocol.Metadata{m.Subscriptions[0].Metadata, m.Subscriptions[0].Catalog.Metadata, m.OperatorGroup.Metadata} {
+		got = append(got, n.Labels["team"]+" "+n.Annotations["owner"])
+	}
+	if want := []string{"sea dock", "quay dock", "coast dock"}; !reflect.DeepEqual(got, want) {
+		t.Errorf("told %v, want %v", got, want)
+	}
+	if what := shorten(&m); what != "labels and annotations of what is shown" || len(m.Subscriptions) != 1 || m.OperatorGroup.Labels != nil || m.Subscriptions[0].Catalog.Annotations != nil {
+		t.Errorf("without %s: %+v", what, m)
+	}
+	if !d.aboutSubscription(events.SubscriptionMetadataChanged{}) || !d.catalog("harbour", events.CatalogMetadataChanged{}) {
+		t.Error("that labels are gone is not told")
+	}
+	if m = told(); m.Subscriptions[0].Labels != nil || m.Subscriptions[0].Annotations != nil || m.Subscriptions[0].Catalog.Labels != nil {
+		t.Errorf("told %+v", m.Subscriptions)
 	}
 }

@@ -83,6 +83,9 @@ func (h *Hub) fill(ctx context.Context, tx pgx.Tx, w *wanted) error {
 	if err := h.fillSubscriptions(ctx, tx, m); err != nil {
 		return err
 	}
+	if err := fillMetadata(ctx, tx, m); err != nil {
+		return err
+	}
 	if err := fillWaiting(ctx, tx, m, h.c.Now()); err != nil {
 		return err
 	}

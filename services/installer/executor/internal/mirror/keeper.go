@@ -182,19 +182,23 @@ func (k *Keeper) keep(ctx context.Context, w Wanted) (wrote int, err error) {
 	if bodyHolds && (w.Status == "" || n.status == w.Status) {
 		return 0, nil
 	}
-	var live map[string]any
+	var live *unstructured.Unstructured
 	if !bodyHolds {
-		o, err := k.own(ctx, w.Key)
-		if err != nil {
+		if live, err = k.own(ctx, w.Key); err != nil {
 			return 0, err
 		}
-		live, n.mark, n.uid, n.version = o.Object, watch.Mark(o), o.GetUID(), o.GetResourceVersion()
+		n.mark, n.uid, n.version = watch.Mark(live), live.GetUID(), live.GetResourceVersion()
 	}
 	o, err := w.Build(ctx)
 	if err != nil {
 		return 0, err
 	}
-	if !bodyHolds && !mirror.Holds(live, o) {
+	if !bodyHolds {
+		if bodyHolds, err = holds(live, o); err != nil {
+			return 0, err
+		}
+	}
+	if !bodyHolds {
 		written, err := k.apply(ctx, w.Key, n.uid, o.Body)
 		if err != nil {
 			return wrote, err
@@ -232,8 +236,20 @@ func (k *Keeper) own(ctx context.Context, key Key) (*unstructured.Unstructured, 
 	return o, nil
 }
 
-func sameStatus(live map[string]any, want mirror.Object) bool {
-	status, ok := live["status"].(map[string]any)
+// holds reports whether a mirror that is there is as wanted, and bears no label or annotation that was wanted before.
+func holds(live *unstructured.Unstructured, want mirror.Object) (bool, error) {
+	if !mirror.Holds(live.Object, want) {
+		return false, nil
+	}
+	surplus, err := mirror.Leaves(live.GetManagedFields(), manager, want)
+	return !surplus, err
+}
+
+func sameStatus(live *unstructured.Unstructured, want mirror.Object) bool {
+	if live == nil {
+		return false
+	}
+	status, ok := live.Object["status"].(map[string]any)
 	return ok && mirror.SameStatus(status, want.Status)
 }
 
