@@ -13,7 +13,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -128,8 +127,8 @@ var shows = map[string]string{
 	"apply -f policy.yaml":           `approvalpolicy/production created`,
 }
 
-// endless commands are ended by their reader once they have written a line.
-var endless = []string{"events --follow", "catalog serve"}
+// endless commands are ended by their reader once they have written a line. Some get flags: a port may be another's here.
+var endless = map[string][]string{"events --follow": nil, "catalog serve": {"--listen", "127.0.0.1:0"}}
 
 // planName is the plan that documents speak of.
 const planName = "install-7xk2p"
@@ -164,9 +163,11 @@ func (r *reader) follow(c documented.Command) {
 	for i, word := range c.Words {
 		words[i] = r.stands(word)
 	}
-	if slices.ContainsFunc(endless, func(beginning string) bool { return strings.HasPrefix(line, beginning) }) {
-		r.watch(c.Place, words)
-		return
+	for beginning, flags := range endless {
+		if strings.HasPrefix(line, beginning) {
+			r.watch(c.Place, append(words, flags...))
+			return
+		}
 	}
 	status, out, errOut := r.chandler(words...)
 	if status != 0 {
