@@ -11,11 +11,13 @@ import (
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 
 	"github.com/chandler-fleet/chandler/cmd/chandler/dev"
 	"github.com/chandler-fleet/chandler/cmd/chandler/keys"
 	"github.com/chandler-fleet/chandler/libs/bus"
+	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/migrate"
@@ -146,13 +148,33 @@ a loss.`,
 	return c
 }
 
+// answerBound is how long a command waits for database and bus. A service waits for ever; whoever types wants to know.
+const answerBound = 10 * time.Second
+
+// within bounds how long something may take to answer.
+func within[T any](ctx context.Context, what string, open func(context.Context) (T, error)) (T, error) {
+	bounded, cancel := context.WithTimeoutCause(ctx, answerBound, errs.New(errs.Unavailable, "%s does not answer within %s", what, answerBound))
+	defer cancel()
+	v, err := open(bounded)
+	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
+		err = context.Cause(bounded)
+	}
+	return v, err
+}
+
+func (a *app) openDatabase(ctx context.Context, url string) (*pg.Pool, error) {
+	return within(ctx, "the database", func(ctx context.Context) (*pg.Pool, error) { return pg.Open(ctx, url, pg.WithLog(a.logger())) })
+}
+
 func (a *app) rebuild(ctx context.Context, conn connections) (err error) {
-	pool, err := pg.Open(ctx, conn.database, pg.WithLog(a.logger()))
+	pool, err := a.openDatabase(ctx, conn.database)
 	if err != nil {
 		return err
 	}
 	defer pool.Close()
-	b, err := bus.Connect(ctx, conn.nats, bus.WithLog(a.logger()))
+	b, err := within(ctx, "NATS", func(ctx context.Context) (*bus.Bus, error) {
+		return bus.Connect(ctx, conn.nats, bus.WithLog(a.logger()))
+	})
 	if err != nil {
 		return err
 	}
@@ -226,6 +248,9 @@ func (a *app) makeKeys(secret string) error {
 	k, err := keys.Make()
 	if err != nil {
 		return err
+	}
+	if wrong := validation.IsDNS1123Subdomain(secret); secret != "" && len(wrong) > 0 {
+		return usagef("--secret %q is no name of a Secret: %s", secret, wrong[0])
 	}
 	if secret == "" {
 		for _, v := range k.Variables() {
@@ -309,7 +334,7 @@ func (a *app) onRecord(ctx context.Context, conn *connections, do func(context.C
 	if err := a.fill(conn, false); err != nil {
 		return err
 	}
-	pool, err := pg.Open(ctx, conn.database, pg.WithLog(a.logger()))
+	pool, err := a.openDatabase(ctx, conn.database)
 	if err != nil {
 		return err
 	}

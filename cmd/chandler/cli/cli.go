@@ -94,9 +94,11 @@ Commands that ask Chandler take its address and token from --url and --token, fr
 CHANDLER_TOKEN, or from the keys url and token of ~/.config/chandler/config.yaml.
 
 chandler help exit-codes says what the exit statuses mean.`,
+		Version:       Version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
+	root.SetVersionTemplate("chandler {{.Version}}\n")
 	root.SetIn(s.In)
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)

@@ -159,6 +159,13 @@ func asUsage(c *cobra.Command, args []string, err error) error {
 	if c.HasAvailableSubCommands() && len(args) > 0 {
 		return unknownCommand(c, args[0])
 	}
+	var want, got int
+	if _, e := fmt.Sscanf(err.Error(), "accepts %d arg(s), received %d", &want, &got); e == nil { // as cobra says it
+		if got < want {
+			return usagef("something is missing: %s", c.UseLine())
+		}
+		return usagef("what is %q? usage: %s", args[want], c.UseLine())
+	}
 	if _, has := errors.AsType[*author.ExitError](err); has {
 		return err
 	}
