@@ -50,7 +50,7 @@ func Leaves(written []metav1.ManagedFieldsEntry, manager string, want Object) (b
 				Annotations map[string]json.RawMessage `json:"f:annotations"`
 			} `json:"f:metadata"`
 		}
-		if err := json.Unmarshal(entry.FieldsV1.Raw, &fields); err != nil {
+		if err := json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields); err != nil {
 			return false, errs.Wrap(errs.Internal, err, "read the managed fields of %s %s", want.GVK.Kind, want.Name)
 		}
 		if more(fields.Metadata.Labels, meta["labels"]) || more(fields.Metadata.Annotations, meta["annotations"]) {

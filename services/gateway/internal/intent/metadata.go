@@ -22,8 +22,9 @@ func (s *Service) metadata(ctx context.Context, tx pgx.Tx, who model.Caller, kin
 	in = in.Kept()
 	out := events.Metadata{Labels: in.Labels}
 	var v rule.Violations
-	if metadata.Check(&v, "", kind, in); v.Err() != nil || len(in.Annotations) == 0 {
-		return out, v.Err()
+	metadata.Check(&v, "", kind, in)
+	if err := v.Err(); err != nil || len(in.Annotations) == 0 {
+		return out, err
 	}
 	body, err := digest.Canonical(in.Annotations)
 	if err != nil {
