@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -165,7 +166,7 @@ func (r *reader) follow(c documented.Command) {
 	}
 	for beginning, flags := range endless {
 		if strings.HasPrefix(line, beginning) {
-			r.watch(c.Place, append(words, flags...))
+			r.watch(c.Place, slices.Concat(words, flags))
 			return
 		}
 	}

@@ -104,15 +104,16 @@ func exitStatus(err error) int {
 
 // kindStatus is the status of an error of a part that the command works with itself, such as the database.
 func kindStatus(k errs.Kind) int {
-	switch {
-	case k == errs.NotFound:
+	switch k {
+	case errs.NotFound:
 		return exitNotFound
-	case k == errs.Unavailable:
+	case errs.Unavailable:
 		return exitUnavailable
-	case k == errs.Internal:
-		return exitFailed
+	case errs.Invalid, errs.Unprocessable, errs.TooLarge, errs.Unauthenticated, errs.Forbidden, errs.AlreadyExists, errs.Conflict:
+		return exitRefused
+	case errs.Internal:
 	}
-	return exitRefused
+	return exitFailed
 }
 
 func problemStatus(status int) int {
