@@ -34,8 +34,8 @@ func (b *box) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	var e corev1.Event
 	var answer any = map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": status, "reason": reasons[status]}
-	switch {
-	case r.Method == http.MethodGet:
+	switch r.Method {
+	case http.MethodGet:
 		status = http.StatusOK
 		answer = map[string]any{"kind": "Namespace", "apiVersion": "v1", "metadata": map[string]any{"name": "ops", "uid": "uid-of-ops"}}
 	default:
@@ -59,6 +59,7 @@ var eventTime = time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC)
 
 // tells starts a teller before the box.
 func (b *box) tells(t *testing.T) *teller {
+	t.Helper()
 	b.t, b.posted = t, make(chan corev1.Event, 100)
 	server := httptest.NewServer(b)
 	t.Cleanup(server.Close)
@@ -74,6 +75,7 @@ func (b *box) tells(t *testing.T) *teller {
 }
 
 func (b *box) run(t *testing.T, teller *teller) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {
