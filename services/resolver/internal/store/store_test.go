@@ -240,7 +240,8 @@ func TestLabelsDecideNothing(t *testing.T) {
 		t.Errorf("labels make dirty %v", got)
 	}
 	after := b.load(t, "ops").Subscriptions[0]
-	if before.Version++; !reflect.DeepEqual(after, before) {
+	before.Version++
+	if !reflect.DeepEqual(after, before) {
 		t.Errorf("labels make of the subscription %+v, want %+v", after, before)
 	}
 	for _, p := range []events.Payload{events.OperatorGroupMetadataChanged{}, events.CatalogMetadataChanged{}} {
