@@ -349,6 +349,9 @@ func (w *work) act(ctx context.Context) (acted bool, err error) {
 }
 
 func (w *work) actOne(ctx context.Context, m *member) (acted bool, err error) {
+	if m.status.Phase != csv.PhaseDeleting && w.waits(m.name(), partPhase) {
+		return false, nil // a phase whose writing failed may have been written all the same: it is read again before it is acted on
+	}
 	switch m.status.Phase {
 	case csv.PhaseInstallReady:
 		if w.planned(m.name()) {
