@@ -83,7 +83,7 @@ func TestExplanations(t *testing.T) {
 	b.fact(events.Resolver, events.KindInstallPlan, plan, "spoke/ops/install-aaaaa", proposed(plan, "install-aaaaa", "tidegauge.v1.1.0", "tidegauge"))
 	b.do("GET", b.seen("/api/v1/installplans"), nil)
 	const operator = "/api/v1/clusters/spoke/namespaces/ops/operators/tidegauge/why"
-	away := b.do("GET", subscriptions+"/tidegauge/explanation", nil)
+	away := b.do("GET", b.seen(subscriptions+"/tidegauge/explanation"), nil)
 	if p := must[problem](b, 503, away); !strings.HasPrefix(p.Detail, "the resolver does not answer at the moment") || away.header.Get("Retry-After") == "" {
 		t.Errorf("while the resolver is away: %+v, %v", p, away.header)
 	}
