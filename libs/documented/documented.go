@@ -8,6 +8,11 @@ import (
 	"strings"
 )
 
+var (
+	joined = regexp.MustCompile(` (\||&&) `) // commands on one line
+	word   = regexp.MustCompile(`'[^']*'|"[^"]*"|\S+`)
+)
+
 // Command is one call of a program in a document.
 type Command struct {
 	Place string // file and line
@@ -62,7 +67,7 @@ func Spans(file, text, program string) (out []Command) {
 // Examples are the calls of a program among lines of a help text; what a pipe or redirection adds is left out.
 func Examples(place, text, program string) (out []Command) {
 	for line := range strings.SplitSeq(text, "\n") {
-		for _, part := range regexp.MustCompile(` (\||&&) `).Split(line, -1) {
+		for _, part := range joined.Split(line, -1) {
 			if part = strings.TrimSpace(part); strings.HasPrefix(part, program+" ") {
 				out = append(out, command(place, part))
 			}
@@ -89,7 +94,7 @@ func command(place, line string) Command {
 
 // Words are the words of a line as a shell reads it, as far as documents write: quotes, and a comment at the end.
 func Words(line string) (words []string) {
-	for _, w := range regexp.MustCompile(`'[^']*'|"[^"]*"|\S+`).FindAllString(line, -1) {
+	for _, w := range word.FindAllString(line, -1) {
 		if strings.HasPrefix(w, "#") {
 			break
 		}

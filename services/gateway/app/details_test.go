@@ -10,17 +10,26 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
+// spokeID is the id of cluster spoke.
+const spokeID = "11111111-1111-5111-8111-111111111111"
+
+// reported is a gateway with an operator on cluster spoke, of which its executor may have told.
+func reported(t *testing.T) *bench {
+	t.Helper()
+	b := setup(t)
+	b.cluster("spoke")
+	b.installed()
+	b.exec("installer", `insert into installer.clusters (tenant, name, cluster_id, stream, credential) values ('default', 'spoke', $1, '', '')`, spokeID)
+	return b
+}
+
 // TestWhatIsLeftOutIsShown: who looks at an operator is told how much of it its cluster's report went without, and why
 // something differs that could not be put right; nothing where the report is whole.
 func TestWhatIsLeftOutIsShown(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	b.cluster("spoke")
-	b.installed()
-	const id = "11111111-1111-5111-8111-111111111111"
-	b.exec("installer", `insert into installer.clusters (tenant, name, cluster_id, stream, credential) values ('default', 'spoke', $1, '', '')`, id)
+	b := reported(t)
 	b.exec("installer", `insert into installer.operator_details (tenant, cluster_id, namespace, name, drift, components, cut, updated) values ('default', $1, 'ops', $2,
-		'[{"kind": "Role", "name": "gauge", "reason": "the API server refuses trials", "since": "2031-02-03T04:05:06Z"}]', '[]', '{"components": 30}', now())`, id, gauge)
+		'[{"kind": "Role", "name": "gauge", "reason": "the API server refuses trials", "since": "2031-02-03T04:05:06Z"}]', '[]', '{"components": 30}', now())`, spokeID, gauge)
 	details := func() model.OperatorDetails {
 		o := must[model.Operator](b, 200, b.do("GET", b.seen(gaugePath), nil))
 		if o.Details == nil {
@@ -42,13 +51,9 @@ func TestWhatIsLeftOutIsShown(t *testing.T) {
 // answer about it alone; an operator of which nothing is told has none.
 func TestOperatorConditions(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	b.cluster("spoke")
-	b.installed()
-	const id = "11111111-1111-5111-8111-111111111111"
-	b.exec("installer", `insert into installer.clusters (tenant, name, cluster_id, stream, credential) values ('default', 'spoke', $1, '', '')`, id)
+	b := reported(t)
 	b.exec("installer", `insert into installer.operator_details (tenant, cluster_id, namespace, name, drift, components, conditions, updated) values ('default', $1, 'ops', $2,
-		'[]', '[]', '[{"type": "OptionalKindsNotServed", "status": "True", "reason": "APINotServed", "message": "m", "lastTransitionTime": "2031-02-03T04:05:06Z"}]', now())`, id, gauge)
+		'[]', '[]', '[{"type": "OptionalKindsNotServed", "status": "True", "reason": "APINotServed", "message": "m", "lastTransitionTime": "2031-02-03T04:05:06Z"}]', now())`, spokeID, gauge)
 	one := must[model.Operator](b, 200, b.do("GET", b.seen(gaugePath), nil))
 	list := must[struct{ Items []model.Operator }](b, 200, b.do("GET", b.seen("/api/v1/operators"), nil)).Items
 	found := false

@@ -198,7 +198,7 @@ func (w *work) keepMirrors(ctx context.Context, setting string) (more bool, err 
 	if err != nil {
 		return false, err
 	}
-	w.mirrors.Farewell(w.farewells())
+	w.mirrors.TellRemoved(w.removedEvents())
 	if setting == events.MirrorAll {
 		beside, err := w.shownBeside(ctx)
 		if err != nil {
@@ -214,8 +214,8 @@ func (w *work) keepMirrors(ctx context.Context, setting string) (more bool, err 
 	return w.mirrors.Keep(ctx, w.ns, wanted)
 }
 
-// farewells are the operators that were removed, to be told of for the last time.
-func (w *work) farewells() []mirrors.Wanted {
+// removedEvents are the Events of operators that were removed, whose mirrors are about to go.
+func (w *work) removedEvents() []mirrors.Wanted {
 	if w.plans.Settings.WithDefaults().Events == events.EventsOff {
 		return nil
 	}

@@ -20,7 +20,7 @@ import (
 // that nobody can try yet, as in a namespace that is to come, the step asks.
 func (w *work) within(ctx context.Context, r ready) ([]protocol.SharedObject, error) {
 	var out []protocol.SharedObject
-	for _, group := range severally(r.objects) {
+	for _, group := range broughtBySeveral(r.objects) {
 		live, err := w.client.Get(ctx, group[0].GVK, group[0].Namespace, group[0].Name)
 		if err != nil {
 			return nil, err
@@ -37,8 +37,8 @@ func (w *work) within(ctx context.Context, r ready) ([]protocol.SharedObject, er
 	return out, nil
 }
 
-// severally are the objects that several operators bring under one name, in the order of the plan.
-func severally(objects []render.Object) [][]render.Object {
+// broughtBySeveral are the objects that several operators bring under one name, in the order of the plan.
+func broughtBySeveral(objects []render.Object) [][]render.Object {
 	type name struct{ group, kind, namespace, name string }
 	at := map[name]int{}
 	var out [][]render.Object

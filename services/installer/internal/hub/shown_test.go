@@ -74,13 +74,10 @@ func (d *desk) offers(catalogName, settings string, p catalog.Package) {
 	}
 }
 
-// TestShown: R-SUB-42, R-SUB-41, R-IP-5: clusters that mirror everything are told what a subscription waits for: a plan that nobody
-// approved, why it does not resolve, how its catalog does and is called, and what that
-// deprecates. Other clusters are told nothing of it.
-func TestShown(t *testing.T) {
-	t.Parallel()
-	d := newDesk(t, time.Now())
-	told := func() protocol.ScopePlans {
+// told returns what reads the message to namespace ns of cluster east.
+func (d *desk) told(t *testing.T) func() protocol.ScopePlans {
+	t.Helper()
+	return func() protocol.ScopePlans {
 		t.Helper()
 		w, ok, err := d.h.read(t.Context(), bus.Scope{Tenant: events.DefaultTenant, Cluster: "east", Namespace: "ns"})
 		if err != nil || !ok {
@@ -88,12 +85,26 @@ func TestShown(t *testing.T) {
 		}
 		return w.message
 	}
-	mirror := func(setting string) {
+}
+
+// mirrors returns what sets the mirrors of all clusters.
+func (d *desk) mirrors(t *testing.T) func(setting string) {
+	t.Helper()
+	return func(setting string) {
 		t.Helper()
 		if _, err := d.h.c.Pool.Exec(t.Context(), `update installer.clusters set settings = jsonb_build_object('mirror', $1::text)`, setting); err != nil {
 			t.Fatal(err)
 		}
 	}
+}
+
+// TestShown: R-SUB-42, R-SUB-41, R-IP-5: clusters that mirror everything are told what a subscription waits for: a plan that nobody
+// approved, why it does not resolve, how its catalog does and is called, and what that
+// deprecates. Other clusters are told nothing of it.
+func TestShown(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, time.Now())
+	told, mirror := d.told(t), d.mirrors(t)
 	spec := events.SubscriptionSpec{Package: "tidegauge", Catalog: "harbour", Approval: "Manual"}
 	d.aboutSubscription(events.SubscriptionCreated{Cluster: "east", Namespace: "ns", Name: "gauge", Spec: spec})
 	d.aboutPlan(windowed("Manual"))
@@ -159,20 +170,7 @@ func TestShown(t *testing.T) {
 func TestMetadataIsShown(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, time.Now())
-	told := func() protocol.ScopePlans {
-		t.Helper()
-		w, ok, err := d.h.read(t.Context(), bus.Scope{Tenant: events.DefaultTenant, Cluster: "east", Namespace: "ns"})
-		if err != nil || !ok {
-			t.Fatal(ok, err)
-		}
-		return w.message
-	}
-	mirror := func(setting string) {
-		t.Helper()
-		if _, err := d.h.c.Pool.Exec(t.Context(), `update installer.clusters set settings = jsonb_build_object('mirror', $1::text)`, setting); err != nil {
-			t.Fatal(err)
-		}
-	}
+	told, mirror := d.told(t), d.mirrors(t)
 	if _, err := d.db.Pool(t, "gateway").Exec(t.Context(), `insert into gateway.bodies (tenant, commitment, kind, salt, body)
 		values ($1, 'c1:a', 'annotations', '\x00', '{"owner":"dock"}')`, events.DefaultTenant); err != nil {
 		t.Fatal(err)

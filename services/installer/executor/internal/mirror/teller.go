@@ -210,8 +210,8 @@ func (k *Keeper) tell(w Wanted) {
 	}, w.Events)
 }
 
-// Farewell has the last transitions told of operators that are gone, while what showed them is still known.
-func (k *Keeper) Farewell(list []Wanted) {
+// TellRemoved has the last transitions told of operators that are gone, while what showed them is still known.
+func (k *Keeper) TellRemoved(list []Wanted) {
 	for _, w := range list {
 		k.tell(w)
 	}
