@@ -352,6 +352,29 @@ func (w *work) noteRetry(id string, f failure) (news bool) {
 	return news
 }
 
+// release forgets what is noted of plans that the hub does not name any more, superseded or rejected before they began:
+// nobody else would.
+func (w *work) release() {
+	now := make([]string, len(w.plans.Plans))
+	for i, p := range w.plans.Plans {
+		now[i] = p.ID
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, id := range w.noted[w.ns] {
+		if !slices.Contains(now, id) {
+			delete(w.retry, id)
+			delete(w.unsafe, id)
+			delete(w.chosen, id)
+		}
+	}
+	if len(now) == 0 {
+		delete(w.noted, w.ns)
+		return
+	}
+	w.noted[w.ns] = now
+}
+
 func (w *work) fail(ctx context.Context, p protocol.Plan, x *cluster.Execution, f *failure) error {
 	w.cfg.Log.WarnContext(ctx, "plan failed", "plan", p.Name, "namespace", w.ns, "reason", f.reason, "message", f.message)
 	s := &x.Status

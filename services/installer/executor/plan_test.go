@@ -3,6 +3,8 @@ package executor
 import (
 	"errors"
 	"log/slog"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -42,6 +44,55 @@ func TestAGrantIsAskedBeforeTheFirstStep(t *testing.T) {
 		case !c.begins && (err != nil || f == nil || f.reason != reasonExpired || x.Status.Begun):
 			t.Errorf("%s: it begins: %+v, %v", name, f, err)
 		}
+	}
+}
+
+// TestNotesOfAPlanEndWithIt: back-off, choices and waits for definitions of plans that never began are forgotten when
+// the hub names these plans no more; those of other plans and namespaces stay (D7).
+func TestNotesOfAPlanEndWithIt(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 5, 9, 20, 0, 0, 0, time.UTC)
+	s := &session{
+		Executor: &Executor{cfg: Config{Now: func() time.Time { return now }, Timing: Timing{Backoff: time.Second, Longest: time.Minute}}},
+		retry:    map[string]retryNote{}, unsafe: map[string]string{}, chosen: map[string]string{}, noted: map[string][]string{},
+	}
+	look := func(namespace string, ids ...string) {
+		w := &work{session: s, ns: namespace, again: time.Hour}
+		for _, id := range ids {
+			w.plans.Plans = append(w.plans.Plans, protocol.Plan{ID: id})
+		}
+		w.release()
+		for _, p := range w.plans.Plans { // each waits, and for a definition
+			w.newlyChosen(p)
+			w.noteRetry(p.ID, failure{class: classTransient, reason: reasonForbidden})
+			w.holdForCRDs(p.ID, true)
+		}
+	}
+	noted := func(want ...string) {
+		t.Helper()
+		for what, got := range map[string][]string{
+			"back-off": slices.Sorted(maps.Keys(s.retry)), "wait": slices.Sorted(maps.Keys(s.unsafe)), "choices": slices.Sorted(maps.Keys(s.chosen)),
+		} {
+			if !slices.Equal(got, want) {
+				t.Errorf("%s of %v, want %v", what, got, want)
+			}
+		}
+	}
+	look("ports", "p1", "p2")
+	look("quays", "q1")
+	look("ports", "p1", "p2")
+	noted("p1", "p2", "q1")
+	if n := s.retry["p1"].attempts; n != 2 {
+		t.Errorf("a plan that is still named was tried %d times, want 2", n)
+	}
+	look("ports", "p2") // p1 was superseded
+	noted("p2", "q1")
+	look("ports")
+	noted("q1")
+	look("quays")
+	noted()
+	if len(s.noted) != 0 {
+		t.Errorf("namespaces without plans are kept: %v", s.noted)
 	}
 }
 

@@ -87,8 +87,9 @@ type session struct {
 	unsafe       map[string]string         // namespaces of plans that wait for definitions to change, by plan id
 	scoped       map[string]*cluster.Epoch // clients that write through service accounts, by user name
 	shares       *shares
-	chosen       map[string]string // what was chosen of obstacles of plans when they were tried last, by plan id
-	tokenAuth    string            // the mode of cloud tokens, "" until it is known
+	chosen       map[string]string   // what was chosen of obstacles of plans when they were tried last, by plan id
+	noted        map[string][]string // plans that notes by plan id may be kept of, by namespace
+	tokenAuth    string              // the mode of cloud tokens, "" until it is known
 }
 
 // retryNote is the back-off of a plan that has no step log yet.
@@ -108,6 +109,7 @@ func newSession(e *Executor, base *cluster.Base, client *cluster.Epoch, lease *c
 		seen: seen, scopes: map[string]bool{}, waiting: map[string]bool{}, retry: map[string]retryNote{}, errors: map[string]time.Time{},
 		attires: map[string]map[string]attire{}, drifts: map[string]map[protocol.ObjectRef]drifted{},
 		unsafe: map[string]string{}, awaited: map[string][]string{}, scoped: map[string]*cluster.Epoch{}, chosen: map[string]string{}, shares: newShares(),
+		noted: map[string][]string{},
 	}
 	s.pace, s.specs = drift.NewPace(e.cfg.Timing.Backoff, e.cfg.Timing.Longest), vouch.NewSpecs()
 	s.room, s.rest = desk.NewRoom(desks), rest.New(restAfter, e.contents.Forget)

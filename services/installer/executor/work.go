@@ -153,6 +153,7 @@ func (w *work) all(ctx context.Context) error {
 }
 
 func (w *work) carryPlans(ctx context.Context) error {
+	w.release()
 	if !w.resting() {
 		w.desk.Leave() // a plan may take its time
 	}
