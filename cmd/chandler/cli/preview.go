@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -43,6 +44,9 @@ touches, of what would be superseded, and of what could not be planned and why.
 
 --cluster and --namespace say where subscriptions and operator groups are. Where only catalogs and policies change, they
 narrow the answer to one cluster and namespace; a narrowed preview of such a change cannot be applied.
+
+Of a subscription that is there, what flags cannot say stays as it is: labels, annotations and the configuration. A file
+is the whole of what it says.
 
 Nothing is changed without --apply. A preview is kept for an hour; until then chandler plan apply carries it out,
 as long as nothing that it rests on has changed.`,
@@ -139,6 +143,9 @@ func (a *app) planWhatIf(ctx context.Context, w whatIf) error {
 	if err != nil {
 		return err
 	}
+	if err := keepUnsaid(ctx, c, w, in.Changes); err != nil {
+		return err
+	}
 	p, err := c.AskPreview(ctx, in, model.Validate(w.validate))
 	if err != nil {
 		return err
@@ -195,9 +202,10 @@ func (a *app) suppose(w whatIf) (model.AskPreview, error) {
 		if len(w.clusters) == 0 || w.namespace == "" || w.spec.Catalog == "" {
 			return in, usagef("say with --catalog, --cluster and --namespace where --package comes from and where it goes")
 		}
-		for _, cluster := range w.clusters {
+		for _, r := range w.subscriptions() {
+			spec := w.spec
 			in.Changes = append(in.Changes, model.PreviewChange{Subscription: &model.PreviewSubscription{
-				Cluster: cluster, Namespace: w.namespace, Name: or(w.name, w.spec.Package), Action: model.PreviewApply, Spec: &w.spec,
+				Cluster: r.Cluster, Namespace: r.Namespace, Name: r.Name, Action: model.PreviewApply, Spec: &spec,
 			}})
 		}
 	} else if w.spec.Catalog != "" {
@@ -218,6 +226,44 @@ func (a *app) suppose(w whatIf) (model.AskPreview, error) {
 		return in, usagef("say what to suppose: -f, --package, --catalog with what becomes of it, or --remove")
 	}
 	return narrow(in, w)
+}
+
+// subscriptions are those that --package is about.
+func (w whatIf) subscriptions() []client.Ref {
+	if w.spec.Package == "" {
+		return nil
+	}
+	refs := make([]client.Ref, len(w.clusters))
+	for i, cluster := range w.clusters {
+		refs[i] = client.Ref{Cluster: cluster, Namespace: w.namespace, Name: or(w.name, w.spec.Package)}
+	}
+	return refs
+}
+
+// keepUnsaid leaves to the subscriptions that flags change what no flag can say: labels, annotations, the configuration,
+// and the namespace of a catalog that stays the same. A document of a file is the whole, and is sent as it is.
+func keepUnsaid(ctx context.Context, c *client.Client, w whatIf, changes []model.PreviewChange) error {
+	for _, r := range w.subscriptions() {
+		have, err := c.Subscription(ctx, r)
+		if client.IsStatus(err, http.StatusNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		for _, p := range slices.Backward(changes) { // a file may name it, too; flags are read after it
+			s := p.Subscription
+			if s == nil || s.Spec == nil || r != (client.Ref{Cluster: s.Cluster, Namespace: s.Namespace, Name: s.Name}) {
+				continue
+			}
+			s.Metadata, s.Spec.Config = have.Metadata, have.Spec.Config
+			if s.Spec.Catalog == have.Spec.Catalog {
+				s.Spec.CatalogNamespace = have.Spec.CatalogNamespace
+			}
+			break
+		}
+	}
+	return nil
 }
 
 // check refuses flags that nothing would come of.
