@@ -51,7 +51,11 @@ func Up(ctx context.Context, adminURL string, o Options) error {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	conn, err := pgx.Connect(ctx, adminURL)
+	cfg, err := pgx.ParseConfig(adminURL)
+	if err != nil {
+		return errs.Wrap(errs.Invalid, err, "read the database URL")
+	}
+	conn, err := pgx.ConnectConfig(ctx, cfg)
 	if err != nil {
 		return fmt.Errorf("migrate: %w", pg.Err(err))
 	}

@@ -72,6 +72,30 @@ func run(args ...string) (status int, out, errOut string) {
 	return status, o.String(), e.String()
 }
 
+// TestDatabaseURL: every command that works with the database itself ends alike where its URL cannot be read, and where
+// nobody answers there.
+func TestDatabaseURL(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		args []string
+		url  string
+		want int
+		says string
+	}{
+		{[]string{"migrate"}, "nonsense", exitRefused, "read the database URL"},
+		{[]string{"migrate"}, "postgres://db:port/chandler", exitRefused, "read the database URL"},
+		{[]string{"bus", "parked"}, "nonsense", exitRefused, "read the database URL"},
+		{[]string{"bus", "retry", "gateway-clusters"}, "nonsense", exitRefused, "read the database URL"},
+		{[]string{"bus", "rebuild", "--nats-url", "nats://127.0.0.1:1"}, "nonsense", exitRefused, "read the database URL"},
+		{[]string{"migrate"}, "postgres://127.0.0.1:1/chandler", exitUnavailable, "refused"},
+	} {
+		status, out, errOut := run(append(c.args, "--database-url", c.url)...)
+		if status != c.want || out != "" || !strings.Contains(errOut, c.says) {
+			t.Errorf("%q on %s: status %d, want %d\n%s%s", c.args, c.url, status, c.want, out, errOut)
+		}
+	}
+}
+
 // TestUnknownCommandsAreErrors walks all commands: a word that none of them knows below another, an unknown flag and an
 // unknown topic of help end with the status of usage, and say nothing on standard output.
 func TestUnknownCommandsAreErrors(t *testing.T) {
