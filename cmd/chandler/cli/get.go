@@ -17,10 +17,12 @@ func (a *app) getCommand() *cobra.Command {
 	var s scope
 	var o output
 	var sel client.Selection
+	var everywhere bool
 	c := &cobra.Command{
 		Use:   "get KIND [NAME...]",
 		Short: "Show clusters, catalogs, packages, subscriptions, operatorgroups, installplans, operators, leftovers or approvalpolicies",
-		Long: `Shows things of one kind: all of the fleet, or those of a cluster, a namespace, or a name.
+		Long: `Shows things of one kind: all of the fleet, or those of a cluster, a namespace, or a name. Without --namespace they are
+those of all namespaces; -A says so, as kubectl has it.
 
 Kinds and their short names: clusters, catalogs (catsrc), packages (packagemanifests), operatorgroups (og),
 subscriptions (sub), installplans (ip), operators (csv), approvalpolicies (policies), leftovers (what uninstalled
@@ -30,16 +32,25 @@ What -o yaml and -o json write of subscriptions, operatorgroups, catalogs, insta
 operatorhubs can be applied again: chandler apply -f.`,
 		Example: `  chandler get subscriptions
   chandler get csv --cluster east-1 -n ports -o wide
+  chandler get csv --cluster east-1 -A
   chandler get clusters --state Unreachable
   chandler get installplans --phase RequiresApproval --cluster east-1
   chandler get operators --cluster east-1 --serves harbor
   chandler get installplan east-1/ports/install-7x2kq -o yaml`,
 		Args: needs(many),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.get(cmd.Context(), s, sel, o, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if everywhere {
+				if err := s.everywhere(args); err != nil {
+					return err
+				}
+			}
+			return a.get(cmd.Context(), s, sel, o, args)
+		},
 	}
 	s.flags(c)
 	o.flags(c)
 	f := c.Flags()
+	f.BoolVarP(&everywhere, "all-namespaces", "A", false, "those of all namespaces, which is so without --namespace, too")
 	f.StringVar(&sel.Package, flagPackage, "", "only subscriptions or operators of this package")
 	f.StringVar(&sel.Catalog, flagCatalog, "", "only subscriptions of this catalog")
 	f.StringVar(&sel.Phase, flagPhase, "", "only subscriptions, install plans or operators in this phase")
@@ -49,6 +60,18 @@ operatorhubs can be applied again: chandler apply -f.`,
 	f.Lookup(flagBlocked).NoOptDefVal = "true"
 	f.StringVar(&sel.Serves, flagServes, "", "only operators that serve this namespace")
 	return c
+}
+
+// everywhere refuses what cannot be said together with --all-namespaces: a namespace, and names (args are a kind with
+// names).
+func (s scope) everywhere(args []string) error {
+	if s.namespace != "" {
+		return usagef("either --namespace or --all-namespaces, not both")
+	}
+	if len(args) > 1 || strings.Contains(args[0], "/") {
+		return usagef("a name is not looked for in all namespaces: say --namespace, or leave out either the name or --all-namespaces")
+	}
+	return nil
 }
 
 // Flags of get that choose among things of a kind; each kind names its own.
