@@ -563,8 +563,12 @@ func disabledCopies(o *unstructured.Unstructured) string {
 func (m mirrored) copiesEvent(ctx context.Context) error {
 	o := m.operator
 	e, err := m.kube.CoreV1().Events("ops").Get(ctx, o.csv()+".copies-disabled", metav1.GetOptions{})
-	if err == nil && (e.Reason != "DisabledCopiedCSVs" || e.InvolvedObject.Name != o.csv()) {
-		return fmt.Errorf("it says %s of %s", e.Reason, e.InvolvedObject.Name)
+	if err != nil {
+		return err
+	}
+	shown, err := m.csvs().Get(ctx, o.csv(), metav1.GetOptions{})
+	if err == nil && (e.Reason != "DisabledCopiedCSVs" || e.InvolvedObject.Name != o.csv() || e.InvolvedObject.UID != shown.GetUID()) {
+		return fmt.Errorf("it says %s of %s with UID %s", e.Reason, e.InvolvedObject.Name, e.InvolvedObject.UID)
 	}
 	return err
 }

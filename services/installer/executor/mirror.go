@@ -194,7 +194,11 @@ func (w *work) keepMirrors(ctx context.Context, setting string) (more bool, err 
 	if setting == events.MirrorNone {
 		return w.mirrors.Keep(ctx, w.ns, nil)
 	}
-	wanted, err := w.shownOperators(ctx, setting)
+	showing, err := w.showing(ctx, setting)
+	if err != nil {
+		return false, err
+	}
+	wanted, err := w.shownOperators(showing)
 	if err != nil {
 		return false, err
 	}
@@ -211,7 +215,10 @@ func (w *work) keepMirrors(ctx context.Context, setting string) (more bool, err 
 			wanted[i].Events = nil
 		}
 	}
-	return w.mirrors.Keep(ctx, w.ns, wanted)
+	if more, err = w.mirrors.Keep(ctx, w.ns, wanted); err != nil && final(ctx, err) {
+		return more, err
+	}
+	return more, errors.Join(err, w.tellCopies(ctx, showing))
 }
 
 // removedEvents are the Events of operators that were removed, whose mirrors are about to go.
@@ -243,11 +250,11 @@ func (w *work) installed(m *member) mirrors.Installed {
 	}}
 }
 
-// shownOperators are the ClusterServiceVersions of the members, and their copies where the cluster asks for them.
-func (w *work) shownOperators(ctx context.Context, setting string) ([]mirrors.Wanted, error) {
+// showing is how the operators of the namespace are shown.
+func (w *work) showing(ctx context.Context, setting string) (mirrors.Showing, error) {
 	copies, err := w.mirrors.Copies(ctx, setting == events.MirrorAll, w.cfg.Now())
 	if err != nil {
-		return nil, err
+		return mirrors.Showing{}, err
 	}
 	showing := mirrors.Showing{Copies: copies, Now: w.cfg.Now(), Manifest: w.manifest}
 	if w.plans.OperatorGroups == 1 {
@@ -255,25 +262,36 @@ func (w *work) shownOperators(ctx context.Context, setting string) ([]mirrors.Wa
 	}
 	var known bool
 	if showing.Namespaces, known = w.watcher.Labels(gvkNamespace); !known && (copies == mirror.CopiesEnabled || showing.Group.Global()) {
-		return nil, errs.New(errs.Unavailable, "the namespaces of the cluster are not known yet")
+		return showing, errs.New(errs.Unavailable, "the namespaces of the cluster are not known yet")
 	}
+	return showing, nil
+}
+
+// shownOperators are the ClusterServiceVersions of the members, and their copies where the cluster asks for them.
+func (w *work) shownOperators(showing mirrors.Showing) ([]mirrors.Wanted, error) {
 	var out []mirrors.Wanted
 	for _, m := range w.everybody() {
-		i := w.installed(m)
-		list, wait, err := showing.Operator(i, digest.Digest(m.object.GetAnnotations()[annotationContent]))
+		list, wait, err := showing.Operator(w.installed(m), digest.Digest(m.object.GetAnnotations()[annotationContent]))
 		if err != nil {
 			return nil, err
 		}
 		w.soon(wait)
 		out = append(out, list...)
-		if !showing.Group.Global() {
-			continue
-		}
-		if err := w.mirrors.TellCopies(ctx, i, copies, w.cfg.Now()); err != nil {
-			return nil, err
-		}
 	}
 	return out, nil
+}
+
+// tellCopies says of operators that serve all namespaces whether they are copied, once what shows them is there (R-CFG-2).
+func (w *work) tellCopies(ctx context.Context, showing mirrors.Showing) error {
+	if !showing.Group.Global() {
+		return nil
+	}
+	for _, m := range w.everybody() {
+		if err := w.mirrors.TellCopies(ctx, w.installed(m), showing.Copies, showing.Now); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // manifest is the ClusterServiceVersion of a bundle as its author wrote it.

@@ -71,7 +71,7 @@ func conditionsIn(part any) []any {
 }
 
 // DisabledEvent tells, in the namespace of an operator that serves all namespaces, that it is copied to none of them
-// (R-CFG-2).
+// (R-CFG-2). uid is that of the ClusterServiceVersion that shows it.
 func DisabledEvent(op Operator, uid string, now time.Time) Object {
 	o := newObject(gvkEvent, op.Namespace, disabledName(op.Name), nil, nil)
 	o.OwnedBy = op.Name

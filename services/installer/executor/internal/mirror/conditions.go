@@ -92,15 +92,17 @@ func (k *Keeper) ConditionTouched(c watch.Change) {
 }
 
 // TellCopies says in the namespace of an operator that serves all namespaces that it is copied to none of them, once,
-// and takes that back where copies are switched on (R-CFG-2).
+// and takes that back where copies are switched on (R-CFG-2). It is said of the mirror, so that nothing is said before that
+// is there.
 func (k *Keeper) TellCopies(ctx context.Context, i Installed, copies mirror.Copies, now time.Time) error {
 	k.mu.Lock()
 	told := k.events[i.UID]
+	shown, known := k.notes[Key{GVK: mirror.GVKCSV, Namespace: i.Namespace, Name: i.Name}]
 	k.mu.Unlock()
-	if told == copies {
+	if told == copies || copies == mirror.CopiesDisabled && !known {
 		return nil
 	}
-	o := mirror.DisabledEvent(i.Operator, i.UID, now)
+	o := mirror.DisabledEvent(i.Operator, string(shown.uid), now)
 	live, err := k.Client.Get(ctx, o.GVK, o.Namespace, o.Name)
 	if err != nil {
 		return err

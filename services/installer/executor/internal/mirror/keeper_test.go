@@ -96,6 +96,9 @@ func (s *shelf) patched(r *http.Request, patch []byte) string {
 	if err := json.Unmarshal(patch, &body.Object); err != nil {
 		s.t.Error(err)
 	}
+	if about, ok := body.Object["involvedObject"].(map[string]any); ok {
+		return fmt.Sprint("Event ", body.Object["reason"], " of ", about["kind"], " ", about["name"], ", uid ", about["uid"])
+	}
 	return fmt.Sprint("apply, force ", r.URL.Query().Get("force"), ", uid ", body.GetUID())
 }
 
@@ -157,6 +160,34 @@ func TestRemoveTouchesItsOwn(t *testing.T) {
 		if got := strings.Join(s.did, "; "); got != want || (err != nil) != (want == "") {
 			t.Errorf("made by %s: did %q, %v", by, got, err)
 		}
+	}
+}
+
+// TestCopiesAreToldOfTheMirror: R-CFG-2: the Event that an operator is not copied bears the UID of the
+// ClusterServiceVersion that it names, and is told when that is there.
+func TestCopiesAreToldOfTheMirror(t *testing.T) {
+	t.Parallel()
+	s := &shelf{t: t}
+	k := s.keeper()
+	i := Installed{UID: "installed", Operator: mirror.Operator{Namespace: "ops", Name: "tide.v1"}}
+	tell := func() {
+		t.Helper()
+		if err := k.TellCopies(t.Context(), i, mirror.CopiesDisabled, eventTime); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tell()
+	if len(s.did) > 0 {
+		t.Errorf("told before the mirror is there: %q", s.did)
+	}
+	if _, err := k.Keep(t.Context(), "ops", []Wanted{wanted()}); err != nil {
+		t.Fatal(err)
+	}
+	s.live, s.did = nil, nil // there is no Event yet
+	tell()
+	tell()
+	if want := "Event DisabledCopiedCSVs of ClusterServiceVersion tide.v1, uid fresh"; strings.Join(s.did, "; ") != want {
+		t.Errorf("did %q, want %q", s.did, want)
 	}
 }
 
