@@ -1276,7 +1276,9 @@ CREATE TABLE gateway.approval_policies (
     created timestamp with time zone NOT NULL,
     updated timestamp with time zone NOT NULL,
     stream text NOT NULL,
-    version bigint NOT NULL
+    version bigint NOT NULL,
+    labels jsonb DEFAULT '{}'::jsonb NOT NULL,
+    annotations text DEFAULT ''::text NOT NULL
 );
 
 ALTER TABLE gateway.approval_policies OWNER TO chandler_owner;

@@ -21,6 +21,7 @@ func All() []Definition {
 		define(KindCatalogSecret, Gateway, CatalogSecretDeleted{}, "A credential for catalog sources is no longer to be used."),
 		define(KindPolicy, Gateway, CatalogHealthSet{}, "What an unhealthy catalog does to those who see it but do not need it."),
 		define(KindPolicy, Gateway, ApprovalPolicySet{}, "Which upgrades may happen, when, and who has to agree."),
+		define(KindPolicy, Gateway, ApprovalPolicyMetadataChanged{}, "The approval policy has other labels or annotations from now on."),
 		define(KindPolicy, Gateway, ApprovalPolicyDeleted{}, "An approval policy ended."),
 		define(KindOperatorGroup, Gateway, OperatorGroupCreated{}, "Operators of the namespace serve this set of namespaces."),
 		define(KindOperatorGroup, Gateway, OperatorGroupChanged{}, "The set or the settings changed."),

@@ -35,6 +35,14 @@ type OperatorGroupMetadataChanged struct {
 // EventType implements Payload.
 func (OperatorGroupMetadataChanged) EventType() Type { return "operatorgroup.metadata-changed.v1" }
 
+// ApprovalPolicyMetadataChanged carries all labels and annotations that the approval policy has from now on.
+type ApprovalPolicyMetadataChanged struct {
+	Metadata Metadata `json:"metadata"`
+}
+
+// EventType implements Payload.
+func (ApprovalPolicyMetadataChanged) EventType() Type { return "policy.approval-metadata-changed.v1" }
+
 // CatalogMetadataChanged carries all labels and annotations that the catalog has from now on.
 type CatalogMetadataChanged struct {
 	Metadata Metadata `json:"metadata"`

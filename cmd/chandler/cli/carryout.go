@@ -72,7 +72,7 @@ func fleetTask(d olm.Document) task {
 		return task{stageFleet, "operatorhub/cluster", func(ctx context.Context, c *client.Client) (string, []string, error) { return applyHub(ctx, c, *d.Hub) }}
 	case d.Policy != nil:
 		return task{stageFleet, "approvalpolicy/" + d.Name, func(ctx context.Context, c *client.Client) (string, []string, error) {
-			did, err := applyPolicy(ctx, c, d.Name, *d.Policy)
+			did, err := applyPolicy(ctx, c, d.Name, model.SetApprovalPolicy{Metadata: d.Metadata, ApprovalPolicySpec: *d.Policy})
 			return did, nil, err
 		}}
 	case d.Secret != nil:

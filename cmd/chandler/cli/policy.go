@@ -17,12 +17,14 @@ func (a *app) approvalPolicies() resource {
 	show := func(p model.ApprovalPolicy) item {
 		return item{name: "approvalpolicy/" + p.Name, value: p, subject: "approval/" + p.Name, stream: events.KindPolicy, describe: func(d *page) { d.approvalPolicy(p) }, cells: []any{
 			p.Name, or(selectorText(p.Spec.Selector), "<all>"), or(versionsText(p.Spec.Versions), none), or(rulesText(p.Spec.Rules), none),
-			len(p.Spec.Windows), max(1, p.Spec.Approvers), a.age(p.CreatedAt), p.Spec.PermissionGrowth,
+			len(p.Spec.Windows), max(1, p.Spec.Approvers), a.age(p.CreatedAt), p.Spec.PermissionGrowth, labels(p.Labels),
 		}}
 	}
 	return resource{
-		kind:  "ApprovalPolicy",
-		names: []string{"approvalpolicy", "approvalpolicies", "policy", "policies"},
+		kind:    "ApprovalPolicy",
+		names:   []string{"approvalpolicy", "approvalpolicies", "policy", "policies"},
+		partial: true, // the annotations
+		filters: []string{flagLabel},
 		columns: []column{
 			{name: "Name"},
 			{name: "Selector"},
@@ -32,9 +34,10 @@ func (a *app) approvalPolicies() resource {
 			{name: "Approvers"},
 			{name: "Age"},
 			{name: "Permission Growth", wide: true},
+			{name: "Labels", wide: true},
 		},
-		list: func(ctx context.Context, c *client.Client, _ client.Selection) ([]item, error) {
-			list, err := c.ApprovalPolicies(ctx)
+		list: func(ctx context.Context, c *client.Client, s client.Selection) ([]item, error) {
+			list, err := c.ApprovalPolicies(ctx, s)
 			return all(list, err, show)
 		},
 		get: func(ctx context.Context, c *client.Client, r client.Ref) (item, error) {
@@ -47,7 +50,7 @@ func (a *app) approvalPolicies() resource {
 	}
 }
 
-func applyPolicy(ctx context.Context, c *client.Client, name string, want model.ApprovalPolicySpec) (string, error) {
+func applyPolicy(ctx context.Context, c *client.Client, name string, want model.SetApprovalPolicy) (string, error) {
 	did := configured
 	have, err := c.ApprovalPolicy(ctx, name)
 	if client.IsStatus(err, http.StatusNotFound) {
@@ -108,6 +111,7 @@ func windowText(w model.MaintenanceWindow) string {
 
 func (p *page) approvalPolicy(v model.ApprovalPolicy) {
 	p.line("Name", v.Name)
+	p.metadata(v.Metadata)
 	p.line("Chooses", or(selectorText(v.Spec.Selector), "everything"))
 	p.line("Versions", versionsText(v.Spec.Versions))
 	p.line("Rules", rulesText(v.Spec.Rules))

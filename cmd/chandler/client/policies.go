@@ -8,8 +8,8 @@ import (
 )
 
 // ApprovalPolicies lists approval policies.
-func (c *Client) ApprovalPolicies(ctx context.Context) ([]model.ApprovalPolicy, error) {
-	return list[model.ApprovalPolicy](ctx, c, "/approvalpolicies", nil)
+func (c *Client) ApprovalPolicies(ctx context.Context, s Selection) ([]model.ApprovalPolicy, error) {
+	return list[model.ApprovalPolicy](ctx, c, "/approvalpolicies", s.query())
 }
 
 // ApprovalPolicy returns one approval policy.
@@ -18,8 +18,8 @@ func (c *Client) ApprovalPolicy(ctx context.Context, name string) (model.Approva
 }
 
 // SetApprovalPolicy makes an approval policy, or replaces all of it.
-func (c *Client) SetApprovalPolicy(ctx context.Context, name string, spec model.ApprovalPolicySpec) (model.ApprovalPolicy, error) {
-	return ask[model.ApprovalPolicy](ctx, c, http.MethodPut, join("approvalpolicies", name), nil, spec)
+func (c *Client) SetApprovalPolicy(ctx context.Context, name string, want model.SetApprovalPolicy) (model.ApprovalPolicy, error) {
+	return ask[model.ApprovalPolicy](ctx, c, http.MethodPut, join("approvalpolicies", name), nil, want)
 }
 
 // DeleteApprovalPolicy ends an approval policy.

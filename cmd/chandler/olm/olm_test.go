@@ -361,6 +361,18 @@ kind: OperatorHub
 metadata: {name: cluster, labels: {team: sea}, annotations: {owner: dock}}
 ---
 apiVersion: chandler-fleet.io/v1
+kind: ApprovalPolicy
+metadata: {name: p, labels: {team: sea}, annotations: {owner: dock}}
+spec: {approvers: 2}
+---
+apiVersion: chandler-fleet.io/v1
+kind: ApprovalPolicy
+name: p
+labels: {team: sea}
+annotations: {owner: dock}
+spec: {approvers: 2}
+---
+apiVersion: chandler-fleet.io/v1
 kind: Subscription
 cluster: east
 namespace: ports
@@ -370,16 +382,16 @@ annotations: {owner: dock}
 spec: {package: p, catalog: c}
 `
 	found, err := olm.Read(strings.NewReader(docs), "f.yaml")
-	if err != nil || len(found) != 4 {
+	if err != nil || len(found) != 6 {
 		t.Fatalf("Read = %+v, %v", found, err)
 	}
 	noted := model.Metadata{Labels: map[string]string{"team": "sea"}, Annotations: map[string]string{"owner": "dock"}}
-	want := []model.Metadata{noted, {Annotations: map[string]string{"operatorframework.io/priorityclass": "high"}}, {}, noted}
+	want := []model.Metadata{noted, {Annotations: map[string]string{"operatorframework.io/priorityclass": "high"}}, {}, noted, noted, noted}
 	notes := []string{
 		"label chandler-fleet.io/mirror: not kept, by these keys objects of operators are found in clusters",
 		"the annotation operatorframework.io/priorityclass has no effect: no pod runs for a catalog, the indexer reads it itself",
 		"label team, annotation owner: not kept, Chandler has no place for labels and annotations of this kind",
-		"",
+		"", "", "",
 	}
 	for i, d := range found {
 		if !reflect.DeepEqual(d.Metadata, want[i]) || strings.Join(d.Notes, "; ") != notes[i] {

@@ -110,7 +110,7 @@ func readOwn(raw []byte, kind, where string) ([]Document, error) {
 		d.Plan = &Plan{Approved: v.Approved != nil, Digest: v.Digest}
 	case KindApprovalPolicy:
 		v, e := own[model.ApprovalPolicy](raw)
-		d.Name, d.Policy, err = v.Name, &v.Spec, e
+		d.Name, d.Metadata, d.Policy, err = v.Name, v.Metadata, &v.Spec, e
 	case KindOperatorHub:
 		v, e := own[model.OperatorHub](raw)
 		d.Name, err = hubName, e

@@ -106,7 +106,7 @@ func sentence(p events.Payload) string {
 		return "operator group created for " + targets(v.Spec)
 	case events.OperatorGroupChanged:
 		return "operator group changed: now for " + targets(v.Spec)
-	case events.SubscriptionMetadataChanged, events.OperatorGroupMetadataChanged, events.CatalogMetadataChanged:
+	case events.SubscriptionMetadataChanged, events.OperatorGroupMetadataChanged, events.CatalogMetadataChanged, events.ApprovalPolicyMetadataChanged:
 		return metadataSentence(v)
 	case events.OperatorGroupObserved:
 		return groupObserved(v)
@@ -399,6 +399,8 @@ func metadataSentence(p events.Payload) string {
 	case events.OperatorGroupMetadataChanged:
 		m = v.Metadata
 	case events.CatalogMetadataChanged:
+		m = v.Metadata
+	case events.ApprovalPolicyMetadataChanged:
 		m = v.Metadata
 	}
 	s := "has no labels"

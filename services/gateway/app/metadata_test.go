@@ -116,6 +116,62 @@ func TestMetadata(t *testing.T) {
 	}
 }
 
+// TestPolicyMetadata: an approval policy keeps labels and annotations as other intents do. They come with the document that
+// sets it, choose from the list, change alone without a change of the policy, and are previewed with it.
+func TestPolicyMetadata(t *testing.T) {
+	t.Parallel()
+	b, o := setupOracle(t)
+	const path, all = "/api/v1/approvalpolicies/careful", "/api/v1/approvalpolicies"
+	in := model.SetApprovalPolicy{ApprovalPolicySpec: model.ApprovalPolicySpec{Approvers: 2}}
+	in.Metadata = model.Metadata{Labels: map[string]string{"team": "sea"}, Annotations: map[string]string{"owner": "s3cret dock"}}
+	get := func() model.ApprovalPolicy {
+		t.Helper()
+		return must[model.ApprovalPolicy](b, 200, b.do("GET", b.seen(path), nil))
+	}
+	found := func(label string) int {
+		t.Helper()
+		return len(must[struct{ Items []model.ApprovalPolicy }](b, 200, b.do("GET", b.seen(all)+"&label="+label, nil)).Items)
+	}
+	set := must[model.ApprovalPolicy](b, 200, b.write("PUT", path, in))
+	if diff := cmp.Diff([]model.Metadata{in.Metadata, in.Metadata}, []model.Metadata{set.Metadata, get().Metadata}); diff != "" {
+		t.Errorf("set and read (-want +got):\n%s", diff)
+	}
+	if found("team=sea") != 1 || found("team") != 1 || found("team=land") != 0 {
+		t.Error("it is not chosen by its labels")
+	}
+	before := b.events()
+	must[model.ApprovalPolicy](b, 200, b.write("PUT", path, in))
+	in.Labels = map[string]string{"team": "land"}
+	must[model.ApprovalPolicy](b, 200, b.write("PUT", path, in))
+	before[string(events.ApprovalPolicyMetadataChanged{}.EventType())]++
+	if got := get(); got.Labels["team"] != "land" || got.Spec.Approvers != 2 || cmp.Diff(before, b.events()) != "" {
+		t.Errorf("other labels: %+v, %s", got, cmp.Diff(before, b.events()))
+	}
+
+	in.Labels, in.Annotations["owner"] = map[string]string{"team": "air"}, "s3cret deck"
+	p := must[model.Preview](b, 200, b.do("PUT", path+"?dryRun=true", in))
+	if q := o.last(); len(q.Hypotheses) != 1 || q.Hypotheses[0].Type != (events.ApprovalPolicyMetadataChanged{}).EventType() {
+		t.Errorf("the resolver was asked %+v", q.Hypotheses)
+	}
+	b.position = must[model.PreviewApplied](b, 200, b.do("POST", previews+"/"+p.ID+"/apply", nil)).Position
+	if diff := cmp.Diff(in.Metadata, get().Metadata); diff != "" {
+		t.Errorf("previewed and applied (-want +got):\n%s", diff)
+	}
+	in.Labels = map[string]string{"a b": "c"}
+	if refused := must[problem](b, 400, b.do("PUT", path, in)); len(refused.Errors) != 1 || refused.Errors[0].Location != "body.labels.a b" {
+		t.Errorf("got %+v", refused)
+	}
+	must[model.Removed](b, 200, b.write("DELETE", path, nil))
+	in.Metadata = model.Metadata{}
+	must[model.ApprovalPolicy](b, 200, b.write("PUT", path, in))
+	if got := get(); len(got.Labels)+len(got.Annotations) > 0 {
+		t.Errorf("another life has %+v", got.Metadata)
+	}
+	if n := b.eventsWith("s3cret"); n != 0 {
+		t.Errorf("%d events hold an annotation", n)
+	}
+}
+
 // TestPatchedMetadata: a merge patch of a catalog changes single labels, and what it does not name stays.
 func TestPatchedMetadata(t *testing.T) {
 	t.Parallel()

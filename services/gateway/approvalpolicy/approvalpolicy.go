@@ -26,6 +26,8 @@ type State struct {
 	Name string // given by the caller
 	Set  bool
 	Spec events.ApprovalPolicySpec
+	// Metadata changes nothing that a policy rules.
+	Metadata events.Metadata
 }
 
 // Command is one of Set and Delete.
@@ -33,7 +35,8 @@ type Command interface{ approvalPolicyCommand() }
 
 // Set makes the policy, or replaces all of it.
 type Set struct {
-	Spec events.ApprovalPolicySpec
+	Spec     events.ApprovalPolicySpec
+	Metadata events.Metadata
 	// Others is how many policies the tenant has beside this one.
 	Others int
 }
@@ -56,10 +59,14 @@ func Decide(s State, c Command) ([]events.Payload, error) {
 			return nil, errs.New(errs.Unprocessable, "approval policy %q would be one of %d: want at most %d; delete one, or let one policy choose what several say the same of",
 				s.Name, c.Others+1, MaxPolicies).At("path.name", rule.MaxItems)
 		}
-		if s.Set && reflect.DeepEqual(s.Spec, spec) {
-			return nil, nil
+		var out []events.Payload
+		if !s.Set || !reflect.DeepEqual(s.Spec, spec) {
+			out = append(out, events.ApprovalPolicySet{Name: s.Name, Spec: spec})
 		}
-		return []events.Payload{events.ApprovalPolicySet{Name: s.Name, Spec: spec}}, nil
+		if !c.Metadata.Equal(s.Metadata) {
+			out = append(out, events.ApprovalPolicyMetadataChanged{Metadata: c.Metadata})
+		}
+		return out, nil
 	case Delete:
 		if !s.Set {
 			return nil, errs.New(errs.NotFound, "no approval policy %q exists", s.Name)
@@ -74,7 +81,10 @@ func Decide(s State, c Command) ([]events.Payload, error) {
 func Evolve(s State, p events.Payload) (State, error) {
 	switch e := p.(type) {
 	case events.ApprovalPolicySet:
-		return State{Name: s.Name, Set: true, Spec: normal(e.Spec)}, nil
+		return State{Name: s.Name, Set: true, Spec: normal(e.Spec), Metadata: s.Metadata}, nil
+	case events.ApprovalPolicyMetadataChanged:
+		s.Metadata = e.Metadata
+		return s, nil
 	case events.ApprovalPolicyDeleted:
 		return State{Name: s.Name}, nil
 	default:

@@ -39,6 +39,8 @@ func TestDecide(t *testing.T) {
 	other.Approvers = 3
 	turned := full()
 	slices.Reverse(turned.Rules)
+	noted := events.Metadata{Labels: map[string]string{"team": "sea"}}
+	named := events.ApprovalPolicyMetadataChanged{Metadata: noted}
 	for _, c := range []struct {
 		name  string
 		given list
@@ -55,6 +57,15 @@ func TestDecide(t *testing.T) {
 		{"set the last that may be", nil, approvalpolicy.Set{Spec: full(), Others: approvalpolicy.MaxPolicies - 1}, list{set}, ""},
 		{"set one too many", nil, approvalpolicy.Set{Spec: full(), Others: approvalpolicy.MaxPolicies}, nil, errs.Unprocessable},
 		{"change one of too many", list{set}, approvalpolicy.Set{Spec: other, Others: approvalpolicy.MaxPolicies}, list{events.ApprovalPolicySet{Name: "production", Spec: other}}, ""},
+		{"set with labels", nil, approvalpolicy.Set{Spec: full(), Metadata: noted}, list{set, named}, ""},
+		{"set with the same labels", list{set, named}, approvalpolicy.Set{Spec: full(), Metadata: noted}, nil, ""},
+		{"set with labels alone", list{set}, approvalpolicy.Set{Spec: full(), Metadata: noted}, list{named}, ""},
+		{"set without labels", list{set, named}, approvalpolicy.Set{Spec: full()}, list{events.ApprovalPolicyMetadataChanged{}}, ""},
+		{
+			"set otherwise, with its labels", list{set, named}, approvalpolicy.Set{Spec: other, Metadata: noted},
+			list{events.ApprovalPolicySet{Name: "production", Spec: other}}, "",
+		},
+		{"labels end with it", list{set, named, events.ApprovalPolicyDeleted{}}, approvalpolicy.Set{Spec: full()}, list{set}, ""},
 		{"delete", list{set}, approvalpolicy.Delete{}, list{events.ApprovalPolicyDeleted{}}, ""},
 		{"delete what is not there", nil, approvalpolicy.Delete{}, nil, errs.NotFound},
 		{"delete twice", list{set, events.ApprovalPolicyDeleted{}}, approvalpolicy.Delete{}, nil, errs.NotFound},

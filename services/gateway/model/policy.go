@@ -55,9 +55,22 @@ type PlanWindows struct {
 	Windows []MaintenanceWindow `json:"windows" nullable:"false"`
 }
 
+// SetApprovalPolicy makes a policy, or replaces all of it, its labels and annotations too.
+type SetApprovalPolicy struct {
+	Metadata
+	ApprovalPolicySpec
+}
+
+// PolicyFilter chooses approval policies; empty fields choose all.
+type PolicyFilter struct {
+	Label string // key=value, or key
+	Page
+}
+
 // ApprovalPolicy is a policy that holds.
 type ApprovalPolicy struct {
-	Name      string             `json:"name"`
+	Name string `json:"name"`
+	Metadata
 	Spec      ApprovalPolicySpec `json:"spec"`
 	CreatedAt time.Time          `json:"createdAt"`
 	UpdatedAt time.Time          `json:"updatedAt"`

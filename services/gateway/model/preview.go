@@ -65,9 +65,10 @@ type PreviewCatalog struct {
 
 // PreviewPolicy supposes an approval policy.
 type PreviewPolicy struct {
-	Name   string              `json:"name" maxLength:"253" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$" patternDescription:"a DNS-1123 subdomain"`
-	Remove bool                `json:"remove,omitempty"`
-	Spec   *ApprovalPolicySpec `json:"spec,omitempty" doc:"Unless it is removed"`
+	Name   string `json:"name" maxLength:"253" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$" patternDescription:"a DNS-1123 subdomain"`
+	Remove bool   `json:"remove,omitempty"`
+	Metadata
+	Spec *ApprovalPolicySpec `json:"spec,omitempty" doc:"Unless it is removed"`
 }
 
 // PreviewOperator supposes that an installed operator is gone.

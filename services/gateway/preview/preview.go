@@ -131,6 +131,8 @@ func CommitmentsOf(list []Write) ([]Commitments, error) {
 				out[i].Annotations = p.Metadata.Annotations
 			case events.CatalogMetadataChanged:
 				out[i].Annotations = p.Metadata.Annotations
+			case events.ApprovalPolicyMetadataChanged:
+				out[i].Annotations = p.Metadata.Annotations
 			}
 		}
 	}

@@ -49,8 +49,9 @@ func TestChangedNamesWhatIsNotTheSame(t *testing.T) {
 	commitments, err := preview.AllCommitments([]preview.Write{
 		kept.Writes[0], write(t, "b", events.SubscriptionDeleted{}), write(t, "b", events.SubscriptionCreated{Spec: other}), write(t, "b", events.CatalogChanged{Spec: "c1:z"}),
 		write(t, "b", events.OperatorGroupMetadataChanged{Metadata: events.Metadata{Annotations: "c1:n"}}),
+		write(t, "b", events.ApprovalPolicyMetadataChanged{Metadata: events.Metadata{Annotations: "c1:p"}}),
 	})
-	if diff := cmp.Diff([]string{"c1:x", "", "", "", "c1:y", "", "c1:z", "", "", "c1:n"}, commitments); err != nil || diff != "" {
+	if diff := cmp.Diff([]string{"c1:x", "", "", "", "c1:y", "", "c1:z", "", "", "c1:n", "", "c1:p"}, commitments); err != nil || diff != "" {
 		t.Errorf("commitments by write, %v (-want +got):\n%s", err, diff)
 	}
 }

@@ -131,6 +131,7 @@ func TestSupposedSubscriptionsAreYoungerInTheirOrder(t *testing.T) {
 	}}}}
 	same, err := foresee.Suppose(given, nil, []whatif.Hypothesis{
 		supposed(t, "c/n/zulu", events.SubscriptionMetadataChanged{}), supposed(t, "c/n/g", events.OperatorGroupMetadataChanged{}), supposed(t, "fleet", events.CatalogMetadataChanged{}),
+		supposed(t, "approval/p", events.ApprovalPolicyMetadataChanged{}),
 	})
 	if diff := cmp.Diff(given, same); err != nil || diff != "" {
 		t.Errorf("labels decide something, %v:\n%s", err, diff)

@@ -9,13 +9,13 @@ import (
 
 // PolicyReads answers questions about approval policies.
 type PolicyReads interface {
-	ApprovalPolicies(ctx context.Context, who model.Caller, p model.Page) ([]model.ApprovalPolicy, []string, error)
+	ApprovalPolicies(ctx context.Context, who model.Caller, f model.PolicyFilter) ([]model.ApprovalPolicy, []string, error)
 	ApprovalPolicy(ctx context.Context, who model.Caller, name string) (model.ApprovalPolicy, error)
 }
 
 // PolicyWrites carries out intents about approval policies.
 type PolicyWrites interface {
-	SetApprovalPolicy(ctx context.Context, who model.Caller, name string, in model.ApprovalPolicySpec) (model.ApprovalPolicy, error)
+	SetApprovalPolicy(ctx context.Context, who model.Caller, name string, in model.SetApprovalPolicy) (model.ApprovalPolicy, error)
 	DeleteApprovalPolicy(ctx context.Context, who model.Caller, name string) (model.Removed, error)
 }
 
@@ -28,12 +28,16 @@ type PolicyPath struct {
 
 func (a *API) approvalPolicies() {
 	register(a, needRead, operation(http.MethodGet, "/approvalpolicies", "list-approval-policies", tagPolicies, "List approval policies by name"),
-		func(ctx context.Context, who model.Caller, in *ListQuery) (*listOutput[model.ApprovalPolicy], error) {
-			page, err := a.waitList(ctx, who, a.d.Views.Policies, *in)
+		func(ctx context.Context, who model.Caller, in *struct {
+			ListQuery
+			LabelQuery
+		},
+		) (*listOutput[model.ApprovalPolicy], error) {
+			page, err := a.waitList(ctx, who, a.d.Views.Policies, in.ListQuery)
 			if err != nil {
 				return nil, err
 			}
-			return listed(a.d.PolicyReads.ApprovalPolicies(ctx, who, page))
+			return listed(a.d.PolicyReads.ApprovalPolicies(ctx, who, model.PolicyFilter{Label: in.Label, Page: page}))
 		})
 	register(a, needRead, operation(http.MethodGet, "/approvalpolicies/{name}", "get-approval-policy", tagPolicies, "Get an approval policy"),
 		func(ctx context.Context, who model.Caller, in *struct {
@@ -51,11 +55,13 @@ func (a *API) approvalPolicies() {
 		func(ctx context.Context, who model.Caller, in *struct {
 			PolicyPath
 			DryRunQuery
-			Body model.ApprovalPolicySpec
+			Body model.SetApprovalPolicy
 		},
 		) (*tried, error) {
 			if in.DryRun {
-				return a.dryRun(ctx, who, model.PreviewChange{ApprovalPolicy: &model.PreviewPolicy{Name: in.Name, Spec: &in.Body}}, "", "", "")
+				return a.dryRun(ctx, who, model.PreviewChange{ApprovalPolicy: &model.PreviewPolicy{
+					Name: in.Name, Metadata: in.Body.Metadata, Spec: &in.Body.ApprovalPolicySpec,
+				}}, "", "", "")
 			}
 			p, err := a.d.PolicyWrites.SetApprovalPolicy(ctx, who, in.Name, in.Body)
 			return wroteOr(http.StatusOK, p, p.Position, "", err)

@@ -16,14 +16,18 @@ var policies = aggregate[approvalpolicy.State, approvalpolicy.Command]{
 }
 
 // SetApprovalPolicy makes a policy, or replaces all of it.
-func (s *Service) SetApprovalPolicy(ctx context.Context, who model.Caller, name string, in model.ApprovalPolicySpec) (model.ApprovalPolicy, error) {
+func (s *Service) SetApprovalPolicy(ctx context.Context, who model.Caller, name string, in model.SetApprovalPolicy) (model.ApprovalPolicy, error) {
 	out, err := run(ctx, s, who, policies, approvalpolicy.Subject(name), approvalpolicy.State{Name: name},
-		func(ctx context.Context, tx pgx.Tx, _ approvalpolicy.State) (approvalpolicy.Command, error) {
+		func(ctx context.Context, tx pgx.Tx, now approvalpolicy.State) (approvalpolicy.Command, error) {
 			others, err := otherPolicies(ctx, tx, who.Tenant, name)
-			return approvalpolicy.Set{Spec: in.Event(), Others: others}, err
+			if err != nil {
+				return nil, err
+			}
+			noted, err := s.metadata(ctx, tx, who, events.KindPolicy, in.Metadata, now.Metadata)
+			return approvalpolicy.Set{Spec: in.Event(), Metadata: noted, Others: others}, err
 		})
 	return model.ApprovalPolicy{
-		Name: name, Spec: model.PolicySpec(out.State.Spec), CreatedAt: out.Time, UpdatedAt: out.Time,
+		Name: name, Metadata: in.Metadata.Kept(), Spec: model.PolicySpec(out.State.Spec), CreatedAt: out.Time, UpdatedAt: out.Time,
 		Stream: out.Stream.String(), Version: out.Version, Position: out.Position,
 	}, err
 }

@@ -172,7 +172,7 @@ func (s *Service) supposePolicy(who model.Caller, c model.PreviewPolicy, at stri
 		}}, nil
 	}
 	return supposed{about: "set approvalpolicy " + c.Name, intent: func(ctx context.Context, _ pgx.Tx) error {
-		_, err := s.SetApprovalPolicy(ctx, who, c.Name, *c.Spec)
+		_, err := s.SetApprovalPolicy(ctx, who, c.Name, model.SetApprovalPolicy{Metadata: c.Metadata, ApprovalPolicySpec: *c.Spec})
 		return err
 	}}, nil
 }

@@ -15,8 +15,8 @@ import (
 
 func policiesProjection() projection.Projection {
 	return projection.Projection{
-		Name: Policies, Version: 1, Schema: schema, Tables: []string{"approval_policies"},
-		Types: typesOf(events.ApprovalPolicySet{}, events.ApprovalPolicyDeleted{}), Apply: applyPolicy,
+		Name: Policies, Version: 2, Schema: schema, Tables: []string{"approval_policies"},
+		Types: typesOf(events.ApprovalPolicySet{}, events.ApprovalPolicyMetadataChanged{}, events.ApprovalPolicyDeleted{}), Apply: applyPolicy,
 	}
 }
 
@@ -27,34 +27,50 @@ func applyPolicy(ctx context.Context, tx pgx.Tx, t projection.Tables, e eventlog
 		return exec(ctx, tx, `insert into `+table+` as p (tenant, name, spec, created, updated, stream, version) values ($1, $2, $3, $4, $4, $5, $6)
 			on conflict (tenant, name) do update set spec = excluded.spec, updated = excluded.updated, stream = excluded.stream, version = excluded.version`,
 			e.Tenant, p.Name, p.Spec, e.Time, e.Stream, e.Version)
+	case events.ApprovalPolicyMetadataChanged:
+		return exec(ctx, tx, `update `+table+` set labels = $3, annotations = $4, updated = $5, version = $6 where tenant = $1 and name = $2`,
+			e.Tenant, policyName(e), labelsOf(p.Metadata), p.Metadata.Annotations, e.Time, e.Version)
 	case events.ApprovalPolicyDeleted:
-		return exec(ctx, tx, `delete from `+table+` where tenant = $1 and name = $2`, e.Tenant, strings.TrimPrefix(e.Subject, "approval/"))
+		return exec(ctx, tx, `delete from `+table+` where tenant = $1 and name = $2`, e.Tenant, policyName(e))
 	default:
 		return unknown(e)
 	}
 }
 
-const policyColumns = `select p.name, p.spec, p.created, p.updated, p.stream, p.version from gateway.approval_policies p`
+func policyName(e eventlog.Recorded) string { return strings.TrimPrefix(e.Subject, "approval/") }
 
-func scanPolicy(row pgx.Row) (p model.ApprovalPolicy, err error) {
+const policyColumns = `select p.name, p.spec, p.labels, p.annotations, p.created, p.updated, p.stream, p.version from gateway.approval_policies p`
+
+// policyRow is an approval policy with what its answer does not show.
+type policyRow struct {
+	model.ApprovalPolicy
+	annotations string // commitment
+}
+
+func scanPolicy(row pgx.Row) (p policyRow, err error) {
 	var spec events.ApprovalPolicySpec
-	err = row.Scan(&p.Name, &spec, &p.CreatedAt, &p.UpdatedAt, &p.Stream, &p.Version)
+	err = row.Scan(&p.Name, &spec, &p.Labels, &p.annotations, &p.CreatedAt, &p.UpdatedAt, &p.Stream, &p.Version)
 	p.Spec = model.PolicySpec(spec)
 	return p, err
 }
 
 // ApprovalPolicies lists approval policies by name.
-func (r *Reader) ApprovalPolicies(ctx context.Context, who model.Caller, p model.Page) (items []model.ApprovalPolicy, next []string, err error) {
+func (r *Reader) ApprovalPolicies(ctx context.Context, who model.Caller, f model.PolicyFilter) (items []model.ApprovalPolicy, next []string, err error) {
 	var w where
 	w.add("p.tenant = ?", who.Tenant)
-	if err := w.after(p.After, "p.name"); err != nil {
+	if err := w.label("p.labels", f.Label); err != nil {
+		return nil, nil, err
+	}
+	if err := w.after(f.After, "p.name"); err != nil {
 		return nil, nil, err
 	}
 	err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
-		var more bool
-		items, more, err = page(ctx, tx, policyColumns+w.String()+" order by p.name", w.args, p.Limit, scanPolicy)
+		rows, more, err := page(ctx, tx, policyColumns+w.String()+" order by p.name", w.args, f.Limit, scanPolicy)
+		for _, p := range rows {
+			items = append(items, p.ApprovalPolicy)
+		}
 		if more {
-			next = []string{items[len(items)-1].Name}
+			next = []string{rows[len(rows)-1].Name}
 		}
 		return err
 	})
@@ -64,9 +80,13 @@ func (r *Reader) ApprovalPolicies(ctx context.Context, who model.Caller, p model
 // ApprovalPolicy returns one approval policy.
 func (r *Reader) ApprovalPolicy(ctx context.Context, who model.Caller, name string) (p model.ApprovalPolicy, err error) {
 	err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
-		p, err = one(ctx, tx, policyColumns+` where p.tenant = $1 and p.name = $2`, []any{who.Tenant, name},
+		row, err := one(ctx, tx, policyColumns+` where p.tenant = $1 and p.name = $2`, []any{who.Tenant, name},
 			errs.New(errs.NotFound, "no approval policy %q exists", name), scanPolicy)
-		return err
+		if err != nil {
+			return err
+		}
+		p = row.ApprovalPolicy
+		return annotations(ctx, tx, who.Tenant, row.annotations, &p.Metadata)
 	})
 	return p, err
 }

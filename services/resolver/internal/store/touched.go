@@ -64,6 +64,8 @@ func (s *Store) touchedBy(ctx context.Context, tx pgx.Tx, tenant string, h whati
 		return s.askers(ctx, tx, tenant, h.Subject, asked{named: true, visible: true, healths: true})
 	case events.ApprovalPolicySet:
 		return s.chosen(ctx, tx, tenant, h.Subject, p.Spec.Selector)
+	case events.ApprovalPolicyMetadataChanged:
+		return nil, nil // nothing is decided by it
 	case events.ApprovalPolicyDeleted:
 		return s.chosen(ctx, tx, tenant, h.Subject)
 	}
