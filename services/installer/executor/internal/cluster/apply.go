@@ -2,27 +2,12 @@ package cluster
 
 import (
 	"context"
-	"fmt"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/chandler-fleet/chandler/libs/errs"
-)
-
-// crdTimeout bounds the wait of a CRD step; past it the step is tried again with back-off.
-const crdTimeout = 30 * time.Second
-
-const (
-	// crdSettle is how long the second piece of news of a CRD is waited for.
-	crdSettle = 300 * time.Millisecond
-	// crdPoll and crdPollMax are how long to wait for news before asking without it.
-	crdPoll    = 2 * time.Second
-	crdPollMax = 8 * time.Second
 )
 
 // Apply writes an object by server-side apply under a field manager and returns what the cluster
@@ -182,52 +167,6 @@ func (e *Epoch) EnsureNamespace(ctx context.Context, name string) error {
 	}}
 	_, err = e.objects(gvk, "").Create(ctx, ns, metav1.CreateOptions{})
 	return existing(err)
-}
-
-// AwaitEstablished waits until a CRD is served under its names (R-IP-20), and returns it. A CRD can be large: it is read
-// when there is news of it, and once in a while in case news is lost or nobody tells (nil).
-func (e *Epoch) AwaitEstablished(ctx context.Context, crd *unstructured.Unstructured, news <-chan struct{}) (*unstructured.Unstructured, error) {
-	ctx, cancel := context.WithTimeout(ctx, crdTimeout)
-	defer cancel()
-	wait := crdPoll
-	if news == nil {
-		wait = pollInterval
-	}
-	for ; !established(crd); wait = min(2*wait, crdPollMax) {
-		late := time.NewTimer(wait)
-		select {
-		case <-ctx.Done():
-		case <-news:
-			settle(ctx, news)
-		case <-late.C:
-		}
-		late.Stop()
-		if ctx.Err() != nil {
-			return nil, fmt.Errorf("CustomResourceDefinition %s is not established: %w", crd.GetName(), ctx.Err())
-		}
-		if why := namesRefused(crd); why != "" {
-			return nil, errs.New(errs.Unavailable, "CustomResourceDefinition %s is not established: %s; remove or rename the definition that has the name", crd.GetName(), why)
-		}
-		next, err := e.objects(gvkCRD, "").Get(ctx, crd.GetName(), metav1.GetOptions{ResourceVersion: "0"})
-		if err == nil {
-			crd = next
-		} else if !apierrors.IsNotFound(err) { // what the API server reads from its cache may be behind
-			return nil, fmt.Errorf("CustomResourceDefinition %s: %w", crd.GetName(), err)
-		}
-	}
-	return crd, nil
-}
-
-// settle waits a little for a second piece of news: names are accepted right before a CRD is established, and each is
-// news.
-func settle(ctx context.Context, news <-chan struct{}) {
-	late := time.NewTimer(crdSettle)
-	defer late.Stop()
-	select {
-	case <-news:
-	case <-late.C:
-	case <-ctx.Done():
-	}
 }
 
 // Established reports what a requirement check needs of a CRD: whether it is established, and the

@@ -10,15 +10,10 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 )
-
-// establishTimeout bounds the wait for one of Chandler's own CRDs to be served.
-const establishTimeout = 30 * time.Second
 
 // pollInterval is how often a condition in the cluster is asked for where there is nothing to watch.
 const pollInterval = 50 * time.Millisecond
@@ -91,46 +86,8 @@ func (b *Base) ensureCRD(ctx context.Context, crd crdSpec) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, establishTimeout)
-	defer cancel()
-	return wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
-		if established(found) {
-			return true, nil
-		}
-		found, err = client.Get(ctx, crd.Name, metav1.GetOptions{})
-		return false, err
-	})
-}
-
-// established reports whether a CRD is Established with accepted names (R-IP-20).
-func established(crd *unstructured.Unstructured) bool {
-	conditions, _, err := unstructured.NestedSlice(crd.Object, "status", "conditions")
-	if err != nil {
-		return false
-	}
-	met := map[string]bool{}
-	for _, c := range conditions {
-		if m, ok := c.(map[string]any); ok {
-			typ, isType := m["type"].(string)
-			met[typ] = isType && m["status"] == "True"
-		}
-	}
-	return met["Established"] && met["NamesAccepted"]
-}
-
-// namesRefused is the API server's word on a CRD whose names another one has; "" where they are free.
-func namesRefused(crd *unstructured.Unstructured) string {
-	conditions, _, err := unstructured.NestedSlice(crd.Object, "status", "conditions")
-	if err != nil {
-		return ""
-	}
-	for _, c := range conditions {
-		m, ok := c.(map[string]any)
-		if ok && m["type"] == "NamesAccepted" && m["status"] == "False" {
-			return fmt.Sprint(m["message"])
-		}
-	}
-	return ""
+	_, err = establishment{client: client}.await(ctx, found)
+	return err
 }
 
 func existing(err error) error {
