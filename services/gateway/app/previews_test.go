@@ -454,7 +454,7 @@ func TestExpiredPreviewsGo(t *testing.T) {
 		in.Config = json.RawMessage(`{"env": [{"name": "A", "value": "s3cr3t"}]}`)
 		ids = append(ids, must[model.Preview](b, 200, b.do("POST", subscriptions+"?dryRun=true", in)).ID)
 	}
-	must[model.PreviewApplied](b, 200, b.do("POST", previews+"/"+ids[0]+"/apply", nil))
+	applied := must[model.PreviewApplied](b, 200, b.do("POST", previews+"/"+ids[0]+"/apply", nil))
 	if n := b.count(`select count(*) from gateway.bodies where kind = 'subscription-config'`); n != 2 {
 		t.Fatalf("%d configurations", n)
 	}
@@ -466,7 +466,7 @@ func TestExpiredPreviewsGo(t *testing.T) {
 	if n := b.count(`select count(*) from gateway.bodies where kind = 'subscription-config'`); n != 1 {
 		t.Errorf("%d configurations are left, want that of the applied preview", n)
 	}
-	s := must[model.Subscription](b, 200, b.do("GET", subscriptions+"/applied", nil))
+	s := must[model.Subscription](b, 200, b.do("GET", subscriptions+"/applied?minPosition="+applied.Position, nil))
 	if !strings.Contains(string(s.Spec.Config), "s3cr3t") {
 		t.Errorf("the applied configuration is %s", s.Spec.Config)
 	}
