@@ -30,7 +30,7 @@ RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache
       *) echo "SERVICE is \"${SERVICE}\"; it must be catalog-indexer, resolver, installer, gateway or chandler" >&2; exit 1 ;; \
     esac; \
     export GOOS="${TARGETOS}" GOARCH="${TARGETARCH}"; \
-    go build -ldflags "-s -w -X github.com/chandler-fleet/chandler/cmd/chandler/cli.version=${VERSION}" -o /image/app "${package}"; \
+    go build -ldflags "-s -w -X github.com/chandler-fleet/chandler/libs/service.version=${VERSION}" -o /image/app "${package}"; \
     cd deploy/probe; \
     GOWORK=off go build -ldflags '-s -w' -o /image/probe .
 # /image becomes the root of the final image. The numeric user has a name for those who look.

@@ -81,7 +81,7 @@ recording: ## run the demo and draw docs/demo.svg from what it says
 .PHONY: build
 build: ## build the CLI and the four services into bin/
 	@mkdir -p bin
-	@CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X github.com/chandler-fleet/chandler/cmd/chandler/cli.version=$(VERSION)' -o bin/ \
+	@CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X github.com/chandler-fleet/chandler/libs/service.version=$(VERSION)' -o bin/ \
 		./cmd/chandler ./services/catalog-indexer ./services/resolver ./services/installer ./services/gateway
 	@ls -l bin
 

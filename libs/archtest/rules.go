@@ -68,6 +68,7 @@ func Rules() []Rule {
 		{Packages: []string{"libs/telemetry"}, May: []string{anyStd, "libs/errs", "go.opentelemetry.io", "github.com/prometheus/client_golang"}, Why: "the one place that starts telemetry"},
 		{Packages: []string{"libs/httpserver"}, May: []string{anyStd, "libs/errs", "libs/telemetry", "github.com/go-chi/chi/v5", "github.com/felixge/httpsnoop", "go.opentelemetry.io"}, Why: "the one table from kinds to status"},
 		{Packages: []string{"libs/service"}, May: []string{anyStd, "libs/errs", "libs/telemetry", "go.yaml.in/yaml/v3"}, Why: "every main uses it"},
+		{Packages: []string{"libs/service/platform"}, May: []string{anyStd, "libs/service", "libs/bus", "libs/eventlog", "libs/httpserver", "libs/migrate", "libs/pg", "libs/telemetry", "github.com/google/uuid"}, Why: "the one start-up of all services"},
 		{Packages: []string{"libs/pg"}, May: []string{anyStd, "libs/errs", "libs/telemetry", "github.com/jackc/pgx/v5", "github.com/jackc/puddle/v2", "github.com/exaring/otelpgx", "go.opentelemetry.io"}, Why: "Postgres codes are read here alone"},
 		{Packages: []string{"libs/pg/pglocal"}, May: []string{anyStd, "libs/errs", "libs/pg", "github.com/jackc/pgx/v5"}, Why: "starts a private server, knows nothing of what is in it"},
 		{Packages: []string{"libs/pg/pgtest", "libs/bus/bustest", "libs/telemetry/telemetrytest"}, May: []string{anything}, Why: "used by tests only"},

@@ -131,7 +131,7 @@ func writeInfo(ctx context.Context, tx pgx.Tx) error {
 }
 
 // Check refuses a database whose schema does not fit this program: one that was never migrated, one
-// that is older than this program needs, one that has left binaryVersion ("1.2.3"; "" or "dev" is a
+// that is older than this program needs, one that has left binaryVersion ("1.2.3"; what is no release is a
 // build from source and counts as the newest) behind. The text says what to do.
 func Check(ctx context.Context, pool *pg.Pool, binaryVersion string) error {
 	rows, err := pool.Query(ctx, `select schema, version, oldest_binary from eventlog.schema_info`)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -37,10 +38,13 @@ func closes(t events.Type) bool {
 	return strings.HasSuffix(string(t), ".deleted.v1") || strings.HasSuffix(string(t), ".removed.v1")
 }
 
+// release is how the version of a release begins. A build from source has the name of its commit, or none.
+var release = regexp.MustCompile(`^v?[0-9]+\.`)
+
 // olderThan compares two releases "major.minor.patch". What follows a "-" or "+" does not count: the
-// schema of a pre-release is that of its release.
+// schema of a pre-release is that of its release. A build from source counts as the newest.
 func olderThan(binary, oldest string) (bool, error) {
-	if binary == "" || binary == "dev" {
+	if !release.MatchString(binary) {
 		return false, nil
 	}
 	b, err := numbers(binary)

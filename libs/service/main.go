@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/chandler-fleet/chandler/libs/telemetry"
@@ -22,22 +23,27 @@ const (
 
 // Main loads the configuration of the service called name, starts telemetry, and runs it until it
 // fails or SIGTERM or SIGINT comes; a second signal ends the process at once. It returns the exit
-// status: 0 after an ordered stop, 2 for a wrong configuration, 1 for any other failure.
+// status: 0 after an ordered stop, 2 for a wrong configuration, 1 for any other failure. The argument --version prints
+// the name and the version.
 func Main(name string, cfg Configurable, run func(ctx context.Context, tel *telemetry.Telemetry) error) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
 	context.AfterFunc(ctx, stop) // from now on a signal has its usual, immediate effect
-	return runMain(ctx, process{args: os.Args[1:], env: os.LookupEnv, errOut: os.Stderr}, name, cfg, run)
+	return runMain(ctx, process{args: os.Args[1:], env: os.LookupEnv, out: os.Stdout, errOut: os.Stderr}, name, cfg, run)
 }
 
 // process is what Main takes from the operating system.
 type process struct {
-	args   []string
-	env    LookupEnv
-	errOut io.Writer
+	args        []string
+	env         LookupEnv
+	out, errOut io.Writer
 }
 
 func runMain(ctx context.Context, p process, name string, cfg Configurable, run func(ctx context.Context, tel *telemetry.Telemetry) error) int {
+	if slices.Equal(p.args, []string{"--version"}) {
+		_, err := fmt.Fprintln(p.out, name, Version())
+		return report(p.errOut, err, exitOK)
+	}
 	s := NewSettings(name)
 	cfg.Settings(s)
 	if err := s.Load(p.args, p.env); err != nil {
@@ -48,7 +54,7 @@ func runMain(ctx context.Context, p process, name string, cfg Configurable, run 
 	}
 	base := cfg.Base()
 	tel, err := telemetry.Start(ctx, telemetry.Options{
-		Service: name, LogLevel: base.LogLevel, LogFormat: base.LogFormat, OTLPEndpoint: base.OTLPEndpoint, LogTo: p.errOut,
+		Service: name, Version: Version(), LogLevel: base.LogLevel, LogFormat: base.LogFormat, OTLPEndpoint: base.OTLPEndpoint, LogTo: p.errOut,
 	})
 	if err != nil {
 		return report(p.errOut, err, exitUsage)

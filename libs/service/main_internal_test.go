@@ -27,12 +27,13 @@ func TestRunMainStatus(t *testing.T) {
 		"wrong flag":     {ctx: t.Context(), args: []string{"--nope"}, want: exitUsage, says: "nope"},
 		"wrong level":    {ctx: t.Context(), args: []string{"--log-level=loud"}, want: exitUsage, says: "loud"},
 		"wrong endpoint": {ctx: t.Context(), args: []string{"--log-format=xml"}, want: exitUsage, says: "xml"},
+		"version":        {ctx: t.Context(), args: []string{"--version"}, want: exitOK, says: "tester " + Version() + "\n"},
 		"help":           {ctx: t.Context(), args: []string{"--help"}, want: exitOK, says: "CHANDLER_NATS_URL"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
 			var cfg Config
-			p := process{args: c.args, env: func(string) (string, bool) { return "", false }, errOut: &out}
+			p := process{args: c.args, env: func(string) (string, bool) { return "", false }, out: &out, errOut: &out}
 			got := runMain(c.ctx, p, "tester", &cfg, func(_ context.Context, tel *telemetry.Telemetry) error {
 				if tel.Log == nil || tel.Metrics == nil {
 					t.Error("telemetry was not started")

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,34 +24,10 @@ import (
 	"github.com/chandler-fleet/chandler/libs/service"
 )
 
-// version is set by the linker; see Version.
-var version string
-
-// Version is the version of this binary: the linker's, else what the build knows of its commit.
-func Version() string {
-	if version != "" {
-		return version
-	}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	revision, modified := "", ""
-	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision":
-			revision = s.Value[:min(len(s.Value), 12)]
-		case s.Key == "vcs.modified" && s.Value == "true":
-			modified = "-dirty"
-		}
-	}
-	return or(revision+modified, "unknown")
-}
-
 func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Show the version of this program", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return a.say("chandler %s", Version()) },
+		RunE: func(*cobra.Command, []string) error { return a.say("chandler %s", service.Version()) },
 	}
 }
 
@@ -108,7 +83,7 @@ CHANDLER_CATALOG_INDEXER_PASSWORD, where set, become the passwords of the servic
 			if err := migrate.Up(cmd.Context(), conn.database, o); err != nil {
 				return err
 			}
-			return a.say("the database is at version %s", Version())
+			return a.say("the database is at version %s", service.Version())
 		},
 	}
 	a.connectionFlags(c, &conn, false)
@@ -186,7 +161,7 @@ func (a *app) rebuild(ctx context.Context, conn connections) (err error) {
 }
 
 func (a *app) devCommand() *cobra.Command {
-	o := dev.Options{Version: Version()}
+	o := dev.Options{Version: service.Version()}
 	c := &cobra.Command{
 		Use:   "dev",
 		Short: "Run all of Chandler in this process, with its own Postgres and NATS",

@@ -18,6 +18,7 @@ import (
 	"github.com/chandler-fleet/chandler/cmd/chandler/client"
 	"github.com/chandler-fleet/chandler/cmd/chandler/conformance"
 	"github.com/chandler-fleet/chandler/libs/rules"
+	"github.com/chandler-fleet/chandler/libs/service"
 )
 
 // Streams is what the command line takes from its process.
@@ -94,7 +95,7 @@ Commands that ask Chandler take its address and token from --url and --token, fr
 CHANDLER_TOKEN, or from the keys url and token of ~/.config/chandler/config.yaml.
 
 chandler help exit-codes says what the exit statuses mean.`,
-		Version:       Version(),
+		Version:       service.Version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}

@@ -12,15 +12,12 @@ import (
 	"context"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
-	"github.com/chandler-fleet/chandler/libs/httpserver"
-	"github.com/chandler-fleet/chandler/libs/pg"
-	"github.com/chandler-fleet/chandler/libs/service"
+	"github.com/chandler-fleet/chandler/libs/service/platform"
 	"github.com/chandler-fleet/chandler/libs/source"
 	"github.com/chandler-fleet/chandler/libs/source/opener"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
@@ -29,11 +26,9 @@ import (
 
 // App is the service.
 type App struct {
+	*platform.Platform
+
 	cfg    Config
-	tel    *telemetry.Telemetry
-	pool   *pg.Pool
-	log    *eventlog.Log
-	bus    *bus.Bus
 	store  *store.Store
 	lanes  *bus.Lanes // catalogs to be looked at
 	images *bus.Lanes // catalogs with bundle images to be fetched
@@ -52,44 +47,38 @@ type sources interface {
 	Bundle(ctx context.Context, image string, s source.Settings) (*opener.Tree, error)
 }
 
-// New connects to Postgres and NATS, waiting for either while it is away.
+// New connects to Postgres and NATS, waiting for either while it is away, and refuses a schema that does not fit this
+// program.
 func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*App, error) {
-	pool, err := pg.Open(ctx, cfg.DatabaseURL, pg.WithLog(tel.Log), pg.WithName("catalog-indexer"))
+	p, err := platform.Open(ctx, "catalog-indexer", cfg.Base(), tel)
 	if err != nil {
 		return nil, err
 	}
-	b, err := bus.Connect(ctx, cfg.NATSURL, bus.WithLog(tel.Log), bus.WithName("catalog-indexer"))
+	a, err := assemble(cfg, p)
 	if err != nil {
-		pool.Close()
-		return nil, err
-	}
-	a, err := assemble(cfg, tel, pool, b)
-	if err != nil {
-		b.Close()
-		pool.Close()
+		p.Close()
 	}
 	return a, err
 }
 
-func assemble(cfg Config, tel *telemetry.Telemetry, pool *pg.Pool, b *bus.Bus) (*App, error) {
+func assemble(cfg Config, p *platform.Platform) (*App, error) {
 	count, err := newMetrics()
 	if err != nil {
 		return nil, err
 	}
-	log := eventlog.New(pool)
 	cfg.defaults()
 	a := &App{
-		cfg: cfg, tel: tel, pool: pool, log: log, bus: b,
-		store:  store.New(pool, log),
-		lanes:  bus.NewLanes(pool, store.DirtyTable, tel.Log),
-		images: bus.NewLanes(pool, store.FetchTable, tel.Log),
+		Platform: p, cfg: cfg,
+		store:  store.New(p.Pool, p.Log),
+		lanes:  bus.NewLanes(p.Pool, store.DirtyTable, p.Telemetry.Log),
+		images: bus.NewLanes(p.Pool, store.FetchTable, p.Telemetry.Log),
 		count:  count,
 		now:    time.Now,
 
 		published: make(chan struct{}, 1),
 	}
 	read := func(ctx context.Context) ([]telemetry.Sample, error) { return a.store.Samples(ctx, &a.count.tally) }
-	if err := tel.Table(read, store.Metrics()...); err != nil {
+	if err := p.Telemetry.Table(read, store.Metrics()...); err != nil {
 		return nil, err
 	}
 	a.open, err = a.door()
@@ -99,21 +88,9 @@ func assemble(cfg Config, tel *telemetry.Telemetry, pool *pg.Pool, b *bus.Bus) (
 // Run works until ctx ends, then stops in order: what takes in work first.
 func (a *App) Run(ctx context.Context) error {
 	defer a.cache.close()
-	defer a.pool.Close()
-	if a.bus != nil {
-		defer a.bus.Close()
-	}
+	defer a.Close()
 	intents, clusters := a.intents(), a.clusters()
-	g := service.Group{Drain: a.cfg.Drain, Log: a.tel.Log}
-	g.Add("ops", func(ctx context.Context) error {
-		ln, err := httpserver.Listen(ctx, a.cfg.OpsListen)
-		if err != nil {
-			return err
-		}
-		return httpserver.Serve(ctx, ln, httpserver.Ops(a.tel.Metrics, a.checks(intents, clusters)...), 0)
-	})
-	g.Add("notices", a.log.Listen)
-	g.Add("sequencer", a.sequencer().Run)
+	g := a.Group(a.checks(intents, clusters)...)
 	g.Add("looks", func(ctx context.Context) error { return a.lanes.Work(ctx, looks, a.look) })
 	g.Add("fetches", func(ctx context.Context) error { return a.images.Work(ctx, fetchers, a.fetch) })
 	g.Add("poll", a.poll)
@@ -125,19 +102,10 @@ func (a *App) Run(ctx context.Context) error {
 	return g.Run(ctx)
 }
 
-// sequencer is this service's candidate for giving positions and publishing hints.
-func (a *App) sequencer() *eventlog.Sequencer {
-	o := eventlog.Options{ID: "catalog-indexer/" + uuid.NewString(), Log: a.tel.Log}
-	if a.bus != nil {
-		o.Lead = a.bus.Publisher(a.log, a.pool).Lead
-	}
-	return eventlog.NewSequencer(a.log, o)
-}
-
 // intents folds catalog intents and marks what is to be looked at.
 func (a *App) intents() *bus.Consumer {
 	return &bus.Consumer{
-		Name: "catalog-indexer.intents", Log: a.log, Pool: a.pool, Bus: a.bus, Logger: a.tel.Log,
+		Name: "catalog-indexer.intents", Log: a.Log, Pool: a.Pool, Bus: a.Bus, Logger: a.Telemetry.Log,
 		Types: []events.Type{
 			events.CatalogAdded{}.EventType(), events.CatalogChanged{}.EventType(),
 			events.CatalogRefreshRequested{}.EventType(), events.CatalogRemoved{}.EventType(),
@@ -151,7 +119,7 @@ func (a *App) intents() *bus.Consumer {
 // in a release begins at the beginning of the log.
 func (a *App) clusters() *bus.Consumer {
 	return &bus.Consumer{
-		Name: "catalog-indexer.clusters", Log: a.log, Pool: a.pool, Bus: a.bus, Logger: a.tel.Log,
+		Name: "catalog-indexer.clusters", Log: a.Log, Pool: a.Pool, Bus: a.Bus, Logger: a.Telemetry.Log,
 		Types: []events.Type{
 			events.ClusterRegistered{}.EventType(), events.ClusterObserved{}.EventType(), events.ClusterRemoved{}.EventType(),
 		},

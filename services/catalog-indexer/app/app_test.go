@@ -151,20 +151,20 @@ func TestUnreadableSource(t *testing.T) {
 // clean does as if the work on a catalog had ended.
 func (b *bench) clean(stream string) {
 	b.t.Helper()
-	_, err := b.pool.Exec(b.t.Context(), `delete from catalog.dirty where cluster = $1`, stream)
+	_, err := b.Pool.Exec(b.t.Context(), `delete from catalog.dirty where cluster = $1`, stream)
 	b.must(err)
 }
 
 // due does as if a catalog's interval had passed.
 func (b *bench) due(stream string) {
 	b.t.Helper()
-	_, err := b.pool.Exec(b.t.Context(), `update catalog.catalogs set next_look = now() where stream = $1`, stream)
+	_, err := b.Pool.Exec(b.t.Context(), `update catalog.catalogs set next_look = now() where stream = $1`, stream)
 	b.must(err)
 }
 
 func (b *bench) dirty(stream string) (n int) {
 	b.t.Helper()
-	b.must(b.pool.QueryRow(b.t.Context(), `select count(*) from catalog.dirty where cluster = $1`, stream).Scan(&n))
+	b.must(b.Pool.QueryRow(b.t.Context(), `select count(*) from catalog.dirty where cluster = $1`, stream).Scan(&n))
 	return n
 }
 
@@ -176,12 +176,12 @@ func TestPollLeavesAttempts(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "catalog.yaml", good)
 	stream := b.add("restless", dir)
-	_, err := b.pool.Exec(t.Context(), `update catalog.dirty set attempts = 3, generation = 5 where cluster = $1`, stream)
+	_, err := b.Pool.Exec(t.Context(), `update catalog.dirty set attempts = 3, generation = 5 where cluster = $1`, stream)
 	b.must(err)
 	b.due(stream)
 	b.must(b.markDue(t.Context()))
 	var attempts, generation int
-	b.must(b.pool.QueryRow(t.Context(), `select attempts, generation from catalog.dirty where cluster = $1`, stream).Scan(&attempts, &generation))
+	b.must(b.Pool.QueryRow(t.Context(), `select attempts, generation from catalog.dirty where cluster = $1`, stream).Scan(&attempts, &generation))
 	if attempts != 3 || generation != 5 {
 		t.Errorf("the poll marked a dirty catalog again: attempts %d, generation %d", attempts, generation)
 	}

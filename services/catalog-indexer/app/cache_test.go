@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/chandler-fleet/chandler/libs/eventlog"
+	"github.com/chandler-fleet/chandler/libs/service/platform"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
 )
 
@@ -17,7 +19,7 @@ func TestCacheIsSwept(t *testing.T) {
 		t.Fatal(err)
 	}
 	begin := func() *App {
-		a, err := assemble(Config{}, tel, nil, nil)
+		a, err := assemble(Config{}, &platform.Platform{Telemetry: tel, Log: eventlog.New(nil)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -48,7 +48,7 @@ func (a *App) collect(ctx context.Context) error {
 	defer tick.Stop()
 	for {
 		if err := a.collectOnce(ctx, count); err != nil && ctx.Err() == nil {
-			a.tel.Log.WarnContext(ctx, "cannot collect content that is not referred to; trying again at the next turn", "error", err)
+			a.Telemetry.Log.WarnContext(ctx, "cannot collect content that is not referred to; trying again at the next turn", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -64,7 +64,7 @@ func (a *App) collectOnce(ctx context.Context, count *collected) error {
 	c, err := a.store.Collect(ctx, a.cfg.Retention)
 	count.add(ctx, c)
 	for _, over := range c.PassedOver {
-		a.tel.Log.WarnContext(ctx, "cannot find out what a package document refers to; keeping all that it may", "error", over)
+		a.Telemetry.Log.WarnContext(ctx, "cannot find out what a package document refers to; keeping all that it may", "error", over)
 	}
 	if c.Total() > 0 {
 		args := []any{"bytes", c.Bytes, "took", a.now().Sub(began).Round(time.Millisecond).String()}
@@ -73,7 +73,7 @@ func (a *App) collectOnce(ctx context.Context, count *collected) error {
 				args = append(args, kind, n)
 			}
 		}
-		a.tel.Log.InfoContext(ctx, "collected content that nothing refers to", args...)
+		a.Telemetry.Log.InfoContext(ctx, "collected content that nothing refers to", args...)
 	}
 	return err
 }

@@ -36,7 +36,7 @@ func TestCollectTurn(t *testing.T) {
 		`update catalog.revisions set created = created - interval '1 year'`, `update catalog.contents set touched = touched - interval '1 year'`,
 		`update catalog.packages set touched = touched - interval '1 year'`,
 	} {
-		if _, err := b.pool.Exec(t.Context(), sql); err != nil {
+		if _, err := b.Pool.Exec(t.Context(), sql); err != nil {
 			t.Fatal(err)
 		}
 	}

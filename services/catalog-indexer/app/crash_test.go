@@ -61,7 +61,7 @@ func TestEndedAnywhere(t *testing.T) {
 	before := b.rows()
 	// Ended inside the last transaction: it rolls back as a whole.
 	failing := errors.New("power is gone")
-	err := b.pool.Tx(t.Context(), func(tx pgx.Tx) error {
+	err := b.Pool.Tx(t.Context(), func(tx pgx.Tx) error {
 		if _, err := tx.Exec(t.Context(), `update catalog.catalogs set revision = 'half' where stream = $1`, stream); err != nil {
 			return err
 		}
@@ -145,7 +145,7 @@ func TestRun(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	reader, err := assemble(cfg, tel, d.Pool(t, "catalog-indexer"), nil)
+	reader, err := assemble(cfg, on(tel, d.Pool(t, "catalog-indexer")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +197,7 @@ func TestRealCatalog(t *testing.T) {
 		t.Errorf("%d bundles, %d contents", r.Bundles, stored.contents)
 	}
 	var raw, packed, documents int64
-	b.must(b.pool.QueryRow(t.Context(), `select sum(size), (select sum(length(data)) from catalog.packs), (select sum(length(coalesce(document, recipe))) from catalog.packages) from catalog.contents`).Scan(&raw, &packed, &documents))
+	b.must(b.Pool.QueryRow(t.Context(), `select sum(size), (select sum(length(data)) from catalog.packs), (select sum(length(coalesce(document, recipe))) from catalog.packages) from catalog.contents`).Scan(&raw, &packed, &documents))
 	began = time.Now()
 	b.intent("certified", events.CatalogRefreshRequested{})
 	b.must(b.lookAt(stream))
@@ -206,7 +206,7 @@ func TestRealCatalog(t *testing.T) {
 		t.Errorf("%d facts after a second look", n)
 	}
 	var decoded int
-	b.must(b.pool.QueryRow(t.Context(), `select count(*) from catalog.decoded`).Scan(&decoded))
+	b.must(b.Pool.QueryRow(t.Context(), `select count(*) from catalog.decoded`).Scan(&decoded))
 	if decoded < r.Bundles*9/10 { // small bundles are not worth remembering
 		t.Errorf("%d of %d bundles are remembered", decoded, r.Bundles)
 	}

@@ -105,7 +105,7 @@ func (a *App) fetchBatch(ctx context.Context, c store.Catalog, settings source.S
 func (a *App) putFetched(ctx context.Context, c store.Catalog, list []store.Fetched) error {
 	for _, f := range list {
 		if f.Content == "" && f.Reason != f.Image.Reason {
-			a.tel.Log.WarnContext(ctx, "a bundle image cannot be had; trying again", "catalog", c.Subject, "image", f.Image.Image, "reason", f.Reason, "error", f.Message)
+			a.Telemetry.Log.WarnContext(ctx, "a bundle image cannot be had; trying again", "catalog", c.Subject, "image", f.Image.Image, "reason", f.Reason, "error", f.Message)
 		}
 	}
 	m := events.Meta{Tenant: c.Tenant, Source: events.Indexer, TraceParent: telemetry.TraceParent(ctx), Time: a.now()}

@@ -71,7 +71,7 @@ func (b *bench) clock() time.Time {
 // fetchAll works on every catalog that has something to be fetched.
 func (b *bench) fetchAll() error {
 	b.t.Helper()
-	rows, err := b.pool.Query(b.t.Context(), `delete from catalog.fetches returning cluster`)
+	rows, err := b.Pool.Query(b.t.Context(), `delete from catalog.fetches returning cluster`)
 	b.must(err)
 	list, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	b.must(err)
@@ -272,7 +272,7 @@ func TestClockBehind(t *testing.T) {
 // again does as if the pause of every image had passed.
 func (b *bench) again(stream string) {
 	b.t.Helper()
-	_, err := b.pool.Exec(b.t.Context(), `update catalog.bundle_images set next_try = now() where catalog = $1`, stream)
+	_, err := b.Pool.Exec(b.t.Context(), `update catalog.bundle_images set next_try = now() where catalog = $1`, stream)
 	b.must(err)
 	b.must(b.markDue(b.t.Context()))
 }
@@ -304,7 +304,7 @@ func TestFetchEndedAnywhere(t *testing.T) {
 	b.must(b.lookAt(stream))
 	// Ended after the wish was written: it stands in the resolver's table until its outcome is told.
 	b.wants("harbour", digested)
-	_, err := b.pool.Exec(t.Context(), `delete from catalog.fetches`)
+	_, err := b.Pool.Exec(t.Context(), `delete from catalog.fetches`)
 	b.must(err)
 	b.must(b.markDue(t.Context())) // as after a start
 	// Ended behind the content: the outcome is not written.

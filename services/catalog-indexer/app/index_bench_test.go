@@ -32,7 +32,7 @@ func BenchmarkIndex(b *testing.B) {
 					b.Fatalf("%d facts: %v", len(r), r[0])
 				}
 				var raw, packed int64
-				x.must(x.pool.QueryRow(b.Context(), `select sum(size), (select sum(length(data)) from catalog.packs) from catalog.contents`).Scan(&raw, &packed))
+				x.must(x.Pool.QueryRow(b.Context(), `select sum(size), (select sum(length(data)) from catalog.packs) from catalog.contents`).Scan(&raw, &packed))
 				b.ReportMetric(float64(packed)/float64(raw)*100, "%stored")
 				b.ReportMetric(float64(raw)/1e6, "MB")
 			}
@@ -129,7 +129,7 @@ func BenchmarkRestart(b *testing.B) {
 	nats := bustest.Start(b)
 	cfg := Config{Config: service.Config{DatabaseURL: x.db.URL("catalog-indexer"), NATSURL: nats.Server.URL(), OpsListen: "127.0.0.1:0", Drain: time.Second}, Cache: b.TempDir()}
 	for b.Loop() {
-		a, err := New(b.Context(), cfg, x.tel)
+		a, err := New(b.Context(), cfg, x.Telemetry)
 		x.must(err)
 		ctx, cancel := context.WithCancel(b.Context())
 		done := make(chan error, 1)

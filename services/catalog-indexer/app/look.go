@@ -274,7 +274,7 @@ func (a *App) finish(ctx context.Context, out store.Look) error {
 }
 
 func (a *App) tell(ctx context.Context, out store.Look, took time.Duration) {
-	log := a.tel.Log.With("catalog", out.Catalog.Subject, "took", took.Round(time.Millisecond).String())
+	log := a.Telemetry.Log.With("catalog", out.Catalog.Subject, "took", took.Round(time.Millisecond).String())
 	if out.Catalog.Variant != "" {
 		log = log.With("kubernetes", out.Catalog.Variant)
 	}

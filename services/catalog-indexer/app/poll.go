@@ -28,7 +28,7 @@ func (a *App) poll(ctx context.Context) error {
 	for {
 		err := a.markDue(ctx)
 		if err != nil && ctx.Err() == nil && !trouble {
-			a.tel.Log.WarnContext(ctx, "cannot find out which catalogs are due; trying again", "error", err)
+			a.Telemetry.Log.WarnContext(ctx, "cannot find out which catalogs are due; trying again", "error", err)
 		}
 		trouble = err != nil
 		select {
@@ -63,7 +63,7 @@ func (a *App) markDue(ctx context.Context) error {
 // markWanted takes up what the resolver waits for.
 func (a *App) markWanted(ctx context.Context) error {
 	found := false
-	err := a.pool.Tx(ctx, func(tx pgx.Tx) error {
+	err := a.Pool.Tx(ctx, func(tx pgx.Tx) error {
 		keys, err := a.store.Wanted(ctx, tx)
 		found = len(keys) > 0
 		if err != nil || !found {
@@ -82,7 +82,7 @@ func (a *App) mark(ctx context.Context, lanes *bus.Lanes, lane bus.Lane, keys []
 		return nil
 	}
 	defer lanes.Wake()
-	return a.pool.Tx(ctx, func(tx pgx.Tx) error { return lanes.Mark(ctx, tx, lane, scopes(keys, "", "")...) })
+	return a.Pool.Tx(ctx, func(tx pgx.Tx) error { return lanes.Mark(ctx, tx, lane, scopes(keys, "", "")...) })
 }
 
 // fillSearch makes findable what a release before stored, once.
@@ -94,7 +94,7 @@ func (a *App) fillSearch(ctx context.Context) error {
 		if err == nil || ctx.Err() != nil {
 			return nil
 		}
-		a.tel.Log.WarnContext(ctx, "cannot make stored packages findable; trying again", "error", err)
+		a.Telemetry.Log.WarnContext(ctx, "cannot make stored packages findable; trying again", "error", err)
 		select {
 		case <-ctx.Done():
 			return nil

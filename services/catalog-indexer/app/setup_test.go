@@ -20,6 +20,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
+	"github.com/chandler-fleet/chandler/libs/service/platform"
 	"github.com/chandler-fleet/chandler/libs/source"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
 	"github.com/chandler-fleet/chandler/services/catalog-indexer/internal/store"
@@ -43,14 +44,14 @@ func setup(t testing.TB) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := assemble(Config{Cache: t.TempDir()}, tel, pool, nil)
+	a, err := assemble(Config{Cache: t.TempDir()}, on(tel, pool))
 	if err != nil {
 		t.Fatal(err)
 	}
 	b := &bench{App: a, t: t, gateway: d.Pool(t, "gateway"), db: d}
 	b.log = eventlog.New(b.gateway)
 	b.consumers = []*bus.Consumer{b.intents(), b.clusters()}
-	seq := eventlog.NewSequencer(b.App.log, eventlog.Options{ID: "test"})
+	seq := eventlog.NewSequencer(b.App.Log, eventlog.Options{ID: "test"})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- seq.Run(ctx) }()
@@ -61,6 +62,11 @@ func setup(t testing.TB) *bench {
 		}
 	})
 	return b
+}
+
+// on is a platform without NATS.
+func on(tel *telemetry.Telemetry, pool *pg.Pool) *platform.Platform {
+	return &platform.Platform{Telemetry: tel, Pool: pool, Log: eventlog.New(pool)}
 }
 
 // intent appends an event of the gateway and lets the indexer take it.
@@ -108,7 +114,7 @@ func (b *bench) positioned() {
 	defer tick.Stop()
 	for {
 		var waiting int
-		if err := b.pool.QueryRow(b.t.Context(), `select count(*) from eventlog.appended`).Scan(&waiting); err != nil {
+		if err := b.Pool.QueryRow(b.t.Context(), `select count(*) from eventlog.appended`).Scan(&waiting); err != nil {
 			b.t.Fatal(err)
 		}
 		if waiting == 0 {
@@ -261,14 +267,14 @@ type rows struct{ contents, packages int }
 func (b *bench) rows() rows {
 	b.t.Helper()
 	var r rows
-	b.must(b.pool.QueryRow(b.t.Context(), `select (select count(*) from catalog.contents), (select count(*) from catalog.packages)`).Scan(&r.contents, &r.packages))
+	b.must(b.Pool.QueryRow(b.t.Context(), `select (select count(*) from catalog.contents), (select count(*) from catalog.packages)`).Scan(&r.contents, &r.packages))
 	return r
 }
 
 func (b *bench) nothingTold(stream string) {
 	b.t.Helper()
 	var revision string
-	b.must(b.pool.QueryRow(b.t.Context(), `select revision from catalog.catalogs where stream = $1`, stream).Scan(&revision))
+	b.must(b.Pool.QueryRow(b.t.Context(), `select revision from catalog.catalogs where stream = $1`, stream).Scan(&revision))
 	if revision != "" || len(b.facts(stream)) != 0 {
 		b.t.Errorf("served %q, told %v", revision, b.facts(stream))
 	}

@@ -34,7 +34,7 @@ func (a *App) compareUpgrades(ctx context.Context) error {
 	defer tick.Stop()
 	for {
 		if err := a.compareAll(ctx); err != nil && ctx.Err() == nil {
-			a.tel.Log.WarnContext(ctx, "cannot compare upgrades; trying again at the next turn", "error", err)
+			a.Telemetry.Log.WarnContext(ctx, "cannot compare upgrades; trying again at the next turn", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -59,7 +59,7 @@ func (a *App) compareAll(ctx context.Context) error {
 				if ctx.Err() != nil {
 					return err
 				}
-				a.tel.Log.WarnContext(ctx, "cannot compare the upgrades of a package; trying again at the next turn",
+				a.Telemetry.Log.WarnContext(ctx, "cannot compare the upgrades of a package; trying again at the next turn",
 					"tenant", r.Tenant, "package", r.Package, "document", r.Digest.Short(), "error", err)
 			}
 			last = r

@@ -47,7 +47,7 @@ func (b *bench) upgrade(stream, pkg, from, to string) *compare.Difference {
 
 func (b *bench) count(table string) (n int) {
 	b.t.Helper()
-	b.must(b.pool.QueryRow(b.t.Context(), `select count(*) from `+table).Scan(&n))
+	b.must(b.Pool.QueryRow(b.t.Context(), `select count(*) from `+table).Scan(&n))
 	return n
 }
 
@@ -126,7 +126,7 @@ func TestComparingGoesOn(t *testing.T) {
 	// A process that is killed between the differences and the note that all are there.
 	for _, r := range left {
 		b.must(b.comparePackage(t.Context(), r))
-		_, err := b.pool.Exec(t.Context(), `delete from catalog.compared where digest = $1`, r.Digest)
+		_, err := b.Pool.Exec(t.Context(), `delete from catalog.compared where digest = $1`, r.Digest)
 		b.must(err)
 	}
 	was := b.count("catalog.upgrades")
@@ -224,7 +224,7 @@ func TestImagesAreComparedOnceFetched(t *testing.T) {
 func TestFetchedWhileCompared(t *testing.T) {
 	t.Parallel()
 	b, shelf, stream := buoys(t)
-	_, err := b.pool.Exec(t.Context(), `delete from catalog.compared`)
+	_, err := b.Pool.Exec(t.Context(), `delete from catalog.compared`)
 	b.must(err)
 	left, err := b.store.Uncompared(t.Context(), store.PackageRef{}, 1)
 	b.must(err)
@@ -251,13 +251,13 @@ func TestForeignImagesAreNotCompared(t *testing.T) {
 	gone := b.intent("gone", events.CatalogAdded{Name: "gone", SourceType: "directory", Spec: b.body(t.TempDir())})
 	b.intent("gone", events.CatalogRemoved{})
 	var content string
-	b.must(b.pool.QueryRow(t.Context(), `select digest from catalog.contents c where digest not in (select content from catalog.bundle_images) limit 1`).Scan(&content))
+	b.must(b.Pool.QueryRow(t.Context(), `select digest from catalog.contents c where digest not in (select content from catalog.bundle_images) limit 1`).Scan(&content))
 	row := func(catalog, content string, mutable bool) {
-		_, err := b.pool.Exec(t.Context(), `insert into catalog.bundle_images (tenant, catalog, image, package, bundle, content, mutable)
+		_, err := b.Pool.Exec(t.Context(), `insert into catalog.bundle_images (tenant, catalog, image, package, bundle, content, mutable)
 			values ($1, $2, 'registry.test/buoy:0.9.1', 'buoy', 'buoy.v0.9.1', $3, $4)
 			on conflict (tenant, catalog, image, package, bundle) do update set content = excluded.content, mutable = excluded.mutable`, events.DefaultTenant, catalog, content, mutable)
 		b.must(err)
-		_, err = b.pool.Exec(t.Context(), `delete from catalog.compared where package = 'buoy'`)
+		_, err = b.Pool.Exec(t.Context(), `delete from catalog.compared where package = 'buoy'`)
 		b.must(err)
 		b.must(b.compareAll(t.Context()))
 		if left, err := b.store.Uncompared(t.Context(), store.PackageRef{}, 1); err != nil || len(left) != 0 {
@@ -285,7 +285,7 @@ func TestUnreadablePackageIsPassedOver(t *testing.T) {
 	b := setup(t)
 	stream := b.add("examples", examples(t))
 	b.must(b.lookAt(stream))
-	_, err := b.pool.Exec(t.Context(), `update catalog.packages set recipe = 'damaged' where package = 'buoy'`)
+	_, err := b.Pool.Exec(t.Context(), `update catalog.packages set recipe = 'damaged' where package = 'buoy'`)
 	b.must(err)
 	b.must(b.compareAll(t.Context()))
 	left, err := b.store.Uncompared(t.Context(), store.PackageRef{}, 100)

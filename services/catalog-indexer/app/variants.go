@@ -53,7 +53,7 @@ func (a *App) settle(ctx context.Context, l *looking, uses []store.Use) (own boo
 		references[u.Minor] = r.Image
 		minors = append(minors, u.Minor)
 	}
-	err = a.pool.Tx(ctx, func(tx pgx.Tx) error {
+	err = a.Pool.Tx(ctx, func(tx pgx.Tx) error {
 		keys, err := a.store.PutVariants(ctx, tx, l.catalog, references)
 		if err != nil {
 			return err

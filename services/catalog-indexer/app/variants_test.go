@@ -78,7 +78,7 @@ func (b *bench) runs(name, version string) {
 func (b *bench) lookAtAll() {
 	b.t.Helper()
 	for {
-		rows, err := b.pool.Query(b.t.Context(), `delete from catalog.dirty returning cluster, namespace`)
+		rows, err := b.Pool.Query(b.t.Context(), `delete from catalog.dirty returning cluster, namespace`)
 		b.must(err)
 		type key struct{ Stream, Variant string }
 		list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[key])
@@ -275,14 +275,14 @@ func TestLastRevisionOfAVariant(t *testing.T) {
 	b.cluster("east", "v1.33.1")
 	b.image("harbour", source.Settings{Template: "registry.test/c:v1.{kube_minor_version}"})
 	b.lookAtAll()
-	_, err := b.pool.Exec(t.Context(), `update catalog.revisions set created = created - interval '3 years'`)
+	_, err := b.Pool.Exec(t.Context(), `update catalog.revisions set created = created - interval '3 years'`)
 	b.must(err)
 	b.runs("east", "v1.34.1")
 	b.lookAtAll()
-	_, err = b.pool.Exec(t.Context(), `update catalog.revisions set created = created - interval '3 years' where variant = '1.34'`)
+	_, err = b.Pool.Exec(t.Context(), `update catalog.revisions set created = created - interval '3 years' where variant = '1.34'`)
 	b.must(err)
 	for _, c := range []struct{ age, left int }{{399, 2}, {401, 1}} {
-		_, err := b.pool.Exec(t.Context(), `update catalog.revisions set ended = now() - make_interval(days => $1) where variant = '1.33' and ended is not null`, c.age)
+		_, err := b.Pool.Exec(t.Context(), `update catalog.revisions set ended = now() - make_interval(days => $1) where variant = '1.33' and ended is not null`, c.age)
 		b.must(err)
 		_, err = b.store.Collect(t.Context(), DefaultRetention)
 		b.must(err)
@@ -291,7 +291,7 @@ func TestLastRevisionOfAVariant(t *testing.T) {
 		}
 	}
 	var variant string
-	b.must(b.pool.QueryRow(t.Context(), `select variant from catalog.revisions`).Scan(&variant))
+	b.must(b.Pool.QueryRow(t.Context(), `select variant from catalog.revisions`).Scan(&variant))
 	if variant != "1.34" {
 		t.Errorf("the revision of %s stayed", variant)
 	}

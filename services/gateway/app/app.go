@@ -15,13 +15,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/chandler-fleet/chandler/libs/bus"
-	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/httpserver"
-	"github.com/chandler-fleet/chandler/libs/migrate"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/projection"
-	"github.com/chandler-fleet/chandler/libs/service"
+	"github.com/chandler-fleet/chandler/libs/service/platform"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/api"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/ask"
@@ -34,18 +31,12 @@ import (
 // and a dozen requests at a time, each for some milliseconds.
 const maxConns = 20
 
-// binaryVersion is compared with the oldest binary that the schema serves; a build from source is the newest.
-const binaryVersion = "dev"
-
 // App is the service.
 type App struct {
+	*platform.Platform
+
 	cfg         Config
-	tel         *telemetry.Telemetry
-	pool        *pg.Pool
-	log         *eventlog.Log
-	bus         *bus.Bus
 	listener    net.Listener
-	ops         net.Listener
 	projections []*projection.Runner
 	intents     *intent.Service
 	api         *api.API
@@ -57,11 +48,11 @@ func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*App, error
 	if err != nil {
 		return nil, err
 	}
-	pool, err := pg.Open(ctx, cfg.DatabaseURL, pg.WithLog(tel.Log), pg.WithName("gateway"), pg.WithMaxConns(maxConns))
+	p, err := platform.Open(ctx, "gateway", cfg.Base(), tel, pg.WithMaxConns(maxConns))
 	if err != nil {
 		return nil, err
 	}
-	a := &App{cfg: cfg, tel: tel, pool: pool, log: eventlog.New(pool)}
+	a := &App{Platform: p, cfg: cfg}
 	if err := a.start(ctx, parts); err != nil {
 		a.close()
 		return nil, err
@@ -70,14 +61,7 @@ func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*App, error
 }
 
 func (a *App) start(ctx context.Context, p parts) error {
-	if err := migrate.Check(ctx, a.pool, binaryVersion); err != nil {
-		return err
-	}
-	var err error
-	if a.bus, err = bus.Connect(ctx, a.cfg.NATSURL, bus.WithLog(a.tel.Log), bus.WithName("gateway")); err != nil {
-		return err
-	}
-	tokens := store.NewTokens(a.pool)
+	tokens := store.NewTokens(a.Pool)
 	if err := a.ensureAdmin(ctx, tokens); err != nil {
 		return err
 	}
@@ -86,11 +70,9 @@ func (a *App) start(ctx context.Context, p parts) error {
 	}
 	// Before anybody is served, so that they are there from the first start. What goes wrong is tried again.
 	if err := a.intents.EnsureDefaults(ctx); err != nil {
-		a.tel.Log.ErrorContext(ctx, "default catalogs are not what the configuration says; trying again", "error", err)
+		a.Telemetry.Log.ErrorContext(ctx, "default catalogs are not what the configuration says; trying again", "error", err)
 	}
-	if a.ops, err = httpserver.Listen(ctx, a.cfg.OpsListen); err != nil {
-		return err
-	}
+	var err error
 	a.listener, err = httpserver.Listen(ctx, a.cfg.Listen)
 	return err
 }
@@ -114,7 +96,7 @@ func (a *App) ensureAdmin(ctx context.Context, tokens *store.Tokens) error {
 func (a *App) assemble(p parts, tokens *store.Tokens) error {
 	waiters := map[string]view.Waiter{}
 	for _, v := range view.Projections() {
-		r, err := projection.New(v, projection.Deps{Log: a.log, Pool: a.pool, Bus: a.bus, Logger: a.tel.Log})
+		r, err := projection.New(v, projection.Deps{Log: a.Log, Pool: a.Pool, Bus: a.Bus, Logger: a.Telemetry.Log})
 		if err != nil {
 			return err
 		}
@@ -125,16 +107,16 @@ func (a *App) assemble(p parts, tokens *store.Tokens) error {
 	if err != nil {
 		return err
 	}
-	reader := &view.Reader{Pool: a.pool, Log: a.log, Content: content, Waiters: waiters, Defaults: p.defaultNames()}
+	reader := &view.Reader{Pool: a.Pool, Log: a.Log, Content: content, Waiters: waiters, Defaults: p.defaultNames()}
 	a.intents = &intent.Service{
-		Pool: a.pool, Log: a.log, Bodies: store.Bodies{}, Credentials: p.credentials, Catalogs: content, Tenants: tokens, Tokens: tokens,
+		Pool: a.Pool, Log: a.Log, Bodies: store.Bodies{}, Credentials: p.credentials, Catalogs: content, Tenants: tokens, Tokens: tokens,
 		Secrets: p.secrets, Hooks: store.Hooks{}, HookKey: a.cfg.HookKey, Hub: store.OperatorHub{}, Defaults: p.defaults, GlobalNamespaces: p.globals,
 		GlobalCatalogNamespaces: p.catalogGlobals,
-		Previews:                store.Previews{}, History: reader, Clusters: reader, Asker: a.bus, Subscribers: reader, Now: time.Now, NewID: uuid.New, Slog: a.tel.Log,
+		Previews:                store.Previews{}, History: reader, Clusters: reader, Asker: a.Bus, Subscribers: reader, Now: time.Now, NewID: uuid.New, Slog: a.Telemetry.Log,
 	}
 	intents := a.intents
 	a.api = api.New(api.Deps{
-		Log: a.tel.Log, Tokens: tokens, Wait: reader,
+		Log: a.Telemetry.Log, Tokens: tokens, Wait: reader,
 		Views: api.Views{
 			Clusters: view.Clusters, Catalogs: view.Catalogs, OperatorGroups: view.OperatorGroups,
 			Subscriptions: view.Subscriptions, InstallPlans: view.InstallPlans, Operators: view.Operators, Policies: view.Policies,
@@ -145,7 +127,7 @@ func (a *App) assemble(p parts, tokens *store.Tokens) error {
 		GroupReads: reader, GroupWrites: intents,
 		SubscriptionReads: reader, SubscriptionWrites: intents, Previews: intents,
 		PlanReads: reader, PlanWrites: intents, PolicyReads: reader, PolicyWrites: intents,
-		OperatorReads: reader, OperatorWrites: intents, Explain: ask.Resolver{Bus: a.bus}, PlanCheck: ask.Installer{Bus: a.bus}, Events: reader, Effects: intents, TokenWrites: intents,
+		OperatorReads: reader, OperatorWrites: intents, Explain: ask.Resolver{Bus: a.Bus}, PlanCheck: ask.Installer{Bus: a.Bus}, Events: reader, Effects: intents, TokenWrites: intents,
 	})
 	return nil
 }
@@ -153,18 +135,10 @@ func (a *App) assemble(p parts, tokens *store.Tokens) error {
 // Addr is where the API is served.
 func (a *App) Addr() string { return a.listener.Addr().String() }
 
-// OpsAddr is where health, readiness and metrics are served.
-func (a *App) OpsAddr() string { return a.ops.Addr().String() }
-
 // Run works until ctx ends, then stops in order: what takes in work first.
 func (a *App) Run(ctx context.Context) error {
 	defer a.close()
-	g := service.Group{Drain: a.cfg.Drain, Log: a.tel.Log}
-	g.Add("ops", func(ctx context.Context) error {
-		return httpserver.Serve(ctx, a.ops, httpserver.Ops(a.tel.Metrics, a.checks()...), 0)
-	})
-	g.Add("notices", a.log.Listen)
-	g.Add("sequencer", a.sequencer().Run)
+	g := a.Group(a.checks()...)
 	for _, p := range a.projections {
 		g.Add("projection "+p.Name(), p.Run)
 	}
@@ -173,25 +147,16 @@ func (a *App) Run(ctx context.Context) error {
 	g.Add("default catalogs", a.intents.KeepDefaults)
 	g.Add("preview sweep", a.intents.SweepPreviews)
 	g.Add("api", func(ctx context.Context) error {
-		a.tel.Log.InfoContext(ctx, "the REST interface is served", "address", a.Addr())
+		a.Telemetry.Log.InfoContext(ctx, "the REST interface is served", "address", a.Addr())
 		return httpserver.Serve(ctx, a.listener, a.api, 0)
 	})
 	return g.Run(ctx)
 }
 
-// sequencer is this service's candidate for giving positions and publishing hints.
-func (a *App) sequencer() *eventlog.Sequencer {
-	return eventlog.NewSequencer(a.log, eventlog.Options{
-		ID: "gateway/" + uuid.NewString(), Log: a.tel.Log, Lead: a.bus.Publisher(a.log, a.pool).Lead,
-	})
-}
-
 // checks say whether the gateway can answer. NATS is none of them: without it hints are missing, and
 // read models follow from Postgres alone.
 func (a *App) checks() []httpserver.Check {
-	list := []httpserver.Check{
-		{Name: "postgres", Check: func(ctx context.Context) error { return pg.Err(a.pool.Ping(ctx)) }},
-	}
+	list := []httpserver.Check{a.PostgresCheck()}
 	for _, p := range a.projections {
 		list = append(list, httpserver.Check{Name: "projection " + p.Name(), Check: p.Check})
 	}
@@ -199,16 +164,10 @@ func (a *App) checks() []httpserver.Check {
 }
 
 func (a *App) close() {
-	for _, ln := range []net.Listener{a.listener, a.ops} {
-		if ln == nil {
-			continue
-		}
-		if err := ln.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
-			a.tel.Log.Warn("a listener did not close", "error", err)
+	if a.listener != nil {
+		if err := a.listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+			a.Telemetry.Log.Warn("close the listener of the REST interface", "error", err)
 		}
 	}
-	if a.bus != nil {
-		a.bus.Close()
-	}
-	a.pool.Close()
+	a.Close()
 }

@@ -1,0 +1,104 @@
+// Package platform opens what every service works with, in one order: Postgres (waited for), the schema (refused where
+// it does not fit this program), NATS (waited for), the listener of health and metrics.
+package platform
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/google/uuid"
+
+	"github.com/chandler-fleet/chandler/libs/bus"
+	"github.com/chandler-fleet/chandler/libs/eventlog"
+	"github.com/chandler-fleet/chandler/libs/httpserver"
+	"github.com/chandler-fleet/chandler/libs/migrate"
+	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/libs/service"
+	"github.com/chandler-fleet/chandler/libs/telemetry"
+)
+
+// Platform is what a service stands on. Open makes it; a test may fill in less.
+type Platform struct {
+	Name      string // of the service
+	Config    *service.Config
+	Telemetry *telemetry.Telemetry
+	Pool      *pg.Pool
+	Log       *eventlog.Log
+	Bus       *bus.Bus // nil in tests without NATS
+
+	ops net.Listener
+}
+
+// Open connects to Postgres and NATS, waiting for either while it is away, and listens for health and metrics. It
+// refuses a schema that does not fit this program. Options are those of the pool.
+func Open(ctx context.Context, name string, cfg *service.Config, tel *telemetry.Telemetry, options ...pg.Option) (_ *Platform, err error) {
+	p := &Platform{Name: name, Config: cfg, Telemetry: tel}
+	defer func() {
+		if err != nil {
+			p.Close()
+		}
+	}()
+	options = append([]pg.Option{pg.WithLog(tel.Log), pg.WithName(name)}, options...)
+	if p.Pool, err = pg.Open(ctx, cfg.DatabaseURL, options...); err != nil {
+		return nil, err
+	}
+	if err := migrate.Check(ctx, p.Pool, service.Version()); err != nil {
+		return nil, err
+	}
+	p.Log = eventlog.New(p.Pool)
+	if p.Bus, err = bus.Connect(ctx, cfg.NATSURL, bus.WithLog(tel.Log), bus.WithName(name)); err != nil {
+		return nil, err
+	}
+	if p.ops, err = httpserver.Listen(ctx, cfg.OpsListen); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// OpsAddr is where health, readiness and metrics are served.
+func (p *Platform) OpsAddr() string { return p.ops.Addr().String() }
+
+// Group holds the parts that every service runs: health and metrics, the notices of the log, and a candidate for the
+// sequencer. The checks say whether the service is ready. The caller adds its own parts, which stop before these.
+func (p *Platform) Group(checks ...httpserver.Check) *service.Group {
+	g := &service.Group{Drain: p.Config.Drain, Log: p.Telemetry.Log}
+	g.Add("ops", func(ctx context.Context) error {
+		return httpserver.Serve(ctx, p.ops, httpserver.Ops(p.Telemetry.Metrics, checks...), 0)
+	})
+	g.Add("log", p.Log.Listen)
+	g.Add("sequencer", p.sequencer().Run)
+	return g
+}
+
+func (p *Platform) sequencer() *eventlog.Sequencer {
+	return eventlog.NewSequencer(p.Log, eventlog.Options{
+		ID: p.Name + "/" + uuid.NewString(), Log: p.Telemetry.Log, Lead: p.Bus.Publisher(p.Log, p.Pool).Lead,
+	})
+}
+
+// PostgresCheck says whether Postgres answers.
+func (p *Platform) PostgresCheck() httpserver.Check {
+	return httpserver.Check{Name: "postgres", Check: func(ctx context.Context) error {
+		if err := p.Pool.Ping(ctx); err != nil {
+			return fmt.Errorf("postgres does not answer: %w", pg.Err(err))
+		}
+		return nil
+	}}
+}
+
+// Close lets go of everything that Open opened. It may be called twice.
+func (p *Platform) Close() {
+	if p.ops != nil {
+		if err := p.ops.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+			p.Telemetry.Log.Warn("close the listener of health and metrics", "error", err)
+		}
+	}
+	if p.Bus != nil {
+		p.Bus.Close()
+	}
+	if p.Pool != nil {
+		p.Pool.Close()
+	}
+}
