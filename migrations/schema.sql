@@ -1437,7 +1437,9 @@ CREATE TABLE gateway.installplans (
     windows jsonb DEFAULT '[]'::jsonb NOT NULL,
     consents jsonb DEFAULT '[]'::jsonb NOT NULL,
     approvals jsonb DEFAULT '[]'::jsonb NOT NULL,
-    choices jsonb DEFAULT '[]'::jsonb NOT NULL
+    choices jsonb DEFAULT '[]'::jsonb NOT NULL,
+    labels jsonb DEFAULT '{}'::jsonb NOT NULL,
+    annotations text DEFAULT ''::text NOT NULL
 );
 
 ALTER TABLE gateway.installplans OWNER TO chandler_owner;

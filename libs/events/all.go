@@ -42,6 +42,7 @@ func All() []Definition {
 		define(KindInstallPlan, Gateway, InstallPlanObstaclesSettled{}, "An approver said what holds of objects that several operators bring, or overrode a change of a definition that hurts."),
 		define(KindInstallPlan, Gateway, InstallPlanApprovalGiven{}, "One of several people agreed to exactly this digest on this base."),
 		define(KindInstallPlan, Gateway, InstallPlanRejected{}, "A person ended the plan."),
+		define(KindInstallPlan, Gateway, InstallPlanMetadataChanged{}, "The plan has other labels or annotations from now on."),
 		define(KindInstallPlan, Installer, InstallPlanStarted{}, "The executor began."),
 		define(KindInstallPlan, Installer, InstallPlanBlocked{}, "The plan waits for something outside and goes on by itself."),
 		define(KindInstallPlan, Installer, InstallPlanFinished{}, "Every step is done."),

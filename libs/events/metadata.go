@@ -6,7 +6,7 @@ import "maps"
 // object: mirrors carry them.
 const MaxAnnotations = 256 << 10
 
-// Metadata are what people note on an intent for themselves and their tools. It changes nothing that is planned or
+// Metadata are what people note on an intent or a plan for themselves and their tools. It changes nothing that is planned or
 // installed, which is why it has events of its own: who decides never reads them.
 type Metadata struct {
 	Labels map[string]string `json:"labels,omitempty"`
@@ -42,6 +42,14 @@ type ApprovalPolicyMetadataChanged struct {
 
 // EventType implements Payload.
 func (ApprovalPolicyMetadataChanged) EventType() Type { return "policy.approval-metadata-changed.v1" }
+
+// InstallPlanMetadataChanged carries all labels and annotations that the plan has from now on.
+type InstallPlanMetadataChanged struct {
+	Metadata Metadata `json:"metadata"`
+}
+
+// EventType implements Payload.
+func (InstallPlanMetadataChanged) EventType() Type { return "installplan.metadata-changed.v1" }
 
 // CatalogMetadataChanged carries all labels and annotations that the catalog has from now on.
 type CatalogMetadataChanged struct {

@@ -42,6 +42,9 @@ type Reject struct {
 	Actor  string // opaque id of who rejects; recorded in the event's envelope
 }
 
+// Note gives a plan all labels and annotations that it has from then on. The gateway gives it.
+type Note struct{ Metadata events.Metadata }
+
 // Start says that the executor took the first step. The recorder gives this and the following.
 type Start struct{}
 
@@ -66,6 +69,7 @@ type Fail struct {
 //	Supersede    | nf   | ev               | ev                     | conflict          | conflict | conflict | - (other By: c.)  | conflict
 //	Approve      | nf   | ev**             | Manual: - or, expired, ev**; Automatic: unproc. | Manual, begun: -  | conflict | conflict | conflict | conflict
 //	Reject       | nf   | ev               | ev                     | conflict          | conflict | conflict | conflict          | -
+//	Note         | nf   | same: -, other: ev, in every phase
 //	Start        | nf   | conflict         | started                | -                 | -        | -      | started           | started
 //	Block        | nf   | ev*              | ev*                    | ev*               | -        | -      | -                 | -
 //	Finish       | nf   | conflict         | started, finished      | finished          | -        | conflict | started, finished | started, finished
@@ -142,6 +146,13 @@ func (c Supersede) decide(s State) ([]events.Payload, error) {
 		return nil, nil
 	}
 	return nil, s.refuse("superseded")
+}
+
+func (c Note) decide(s State) ([]events.Payload, error) {
+	if err := mustExist(s); err != nil || c.Metadata.Equal(s.Metadata) {
+		return nil, err
+	}
+	return one(events.InstallPlanMetadataChanged(c)), nil
 }
 
 func (c Reject) decide(s State) ([]events.Payload, error) {

@@ -24,6 +24,8 @@ var (
 	failed   = events.InstallPlanFailed{Step: 2, Reason: "Invalid", StepLog: stepLog}
 	replaced = events.InstallPlanSuperseded{By: "next"}
 	rejected = events.InstallPlanRejected{Digest: ours}
+	noted    = events.InstallPlanMetadataChanged{Metadata: note.Metadata}
+	note     = installplan.Note{Metadata: events.Metadata{Labels: map[string]string{"team": "sea"}}}
 	approved = events.InstallPlanApproved{Digest: ours, Base: base, Expires: noon.Add(installplan.DefaultApprovalTTL)}
 	down     = events.InstallPlanBlocked{Class: "transient", Reason: "ClusterUnreachable"}
 )
@@ -211,6 +213,14 @@ func TestDecide(t *testing.T) {
 		},
 		{name: "reject complete", given: list{automatic, started, finished}, when: installplan.Reject{}, kind: errs.Conflict},
 		{name: "reject unknown", when: installplan.Reject{}, kind: errs.NotFound},
+
+		{name: "note", given: list{manual}, when: note, then: list{noted}},
+		{name: "note again", given: list{manual, noted}, when: note},
+		{name: "note nothing", given: list{manual, noted}, when: installplan.Note{}, then: list{events.InstallPlanMetadataChanged{}}},
+		{name: "note after the end", given: list{automatic, started, finished}, when: note, then: list{noted}},
+		{name: "note superseded", given: list{automatic, replaced}, when: note, then: list{noted}},
+		{name: "note unknown", when: note, kind: errs.NotFound},
+		{name: "start noted", given: list{automatic, noted}, when: installplan.Start{}, then: list{started}},
 
 		{name: "start automatic", given: list{automatic}, when: installplan.Start{}, then: list{started}},
 		{name: "start approved", given: list{manual, approved}, when: installplan.Start{}, then: list{started}},

@@ -59,6 +59,7 @@ func anyCommand(t *rapid.T, now time.Time) installplan.Command {
 		installplan.Approve{Digest: ours, Actor: "a2", Now: now},
 		installplan.Approve{Digest: theirs, Actor: "a1", Now: now},
 		installplan.Reject{},
+		installplan.Note{Metadata: events.Metadata{Labels: map[string]string{"team": "sea"}}},
 		installplan.Start{},
 		installplan.Block{Class: "transient", Reason: "ClusterUnreachable"},
 		installplan.Block{Class: "conflict", Reason: "Forbidden"},

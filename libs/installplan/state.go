@@ -54,6 +54,8 @@ type State struct {
 	SupersededBy string
 	Failure      Failure
 	StepLog      string // digest, once Complete or Failed
+	// Metadata are labels and annotations; nothing is decided by them.
+	Metadata events.Metadata `json:",omitzero"`
 }
 
 // Approval is a person's consent to exactly one digest on one base. Its zero value is none.
@@ -172,6 +174,8 @@ func Evolve(s State, p events.Payload) (State, error) {
 		s.Choices = withChoices(s.Choices, e)
 	case events.InstallPlanRejected:
 		s.Phase = Rejected
+	case events.InstallPlanMetadataChanged:
+		s.Metadata = e.Metadata
 	case events.InstallPlanStarted:
 		// A start after superseded or rejected is true all the same: it crossed that decision on its way here.
 		s.Phase, s.Begun, s.Blocked, s.SupersededBy = Installing, true, Blocked{}, ""

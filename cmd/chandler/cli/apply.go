@@ -48,9 +48,10 @@ that a label that it does not name is taken away. An OperatorHub (config.openshi
 catalogs of the whole fleet, and an ApprovalPolicy (chandler-fleet.io/v1) holds for what its selector
 chooses; neither needs --cluster.
 
-An InstallPlan with spec.approved: true approves that plan as it is now, as chandler approve does. A pull secret that a
-CatalogSource of the same call names is kept as a catalog secret; other Secrets, Namespaces and an OLMConfig are passed
-over with a warning. What chandler get writes with -o yaml or -o json is read again, and names its own cluster.
+An InstallPlan with spec.approved: true approves that plan as it is now, as chandler approve does; labels and
+annotations are kept with the plan. A pull secret that a CatalogSource of the same call names is kept as a catalog
+secret; other Secrets, Namespaces and an OLMConfig are passed over with a warning. What chandler get writes with -o yaml
+or -o json is read again, and names its own cluster.
 
 All documents are read and checked before the first one is sent. Several are applied at a time: secrets first, then
 catalogs and what holds for the fleet, operator groups, subscriptions, install plans; documents about the same thing in

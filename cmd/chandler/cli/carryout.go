@@ -98,7 +98,7 @@ func scopedTask(d olm.Document, ref client.Ref) task {
 		}}
 	case d.Plan != nil:
 		return task{stagePlan, "installplan/" + ref.String(), func(ctx context.Context, c *client.Client) (string, []string, error) {
-			did, err := applyPlan(ctx, c, ref, *d.Plan)
+			did, err := applyPlan(ctx, c, ref, d.Metadata, *d.Plan)
 			return did, nil, err
 		}}
 	default:
@@ -114,8 +114,8 @@ func catalogTask(d olm.Document, ref client.Ref) task {
 }
 
 // applyPlan approves a plan whose document says spec.approved: true, as it is now (R-IP-10). A document cannot make a plan,
-// and cannot take an approval back.
-func applyPlan(ctx context.Context, c *client.Client, ref client.Ref, want olm.Plan) (string, error) {
+// and cannot take an approval back. Labels and annotations are the document's, whatever became of the plan.
+func applyPlan(ctx context.Context, c *client.Client, ref client.Ref, noted model.Metadata, want olm.Plan) (string, error) {
 	p, err := findPlan(ctx, c, ref)
 	if err != nil {
 		return "", err
@@ -130,13 +130,18 @@ func applyPlan(ctx context.Context, c *client.Client, ref client.Ref, want olm.P
 		}
 	}
 	approved := p.Approved != nil || p.Begun
-	switch {
-	case want.Approved == approved:
-		return unchanged, nil
-	case !want.Approved && p.Phase != phaseRequiresApproval:
-		return unchanged, nil // it goes by itself
-	case !want.Approved:
+	if !want.Approved && approved && p.Phase == phaseRequiresApproval {
 		return "", refused(errors.New("the plan is approved, and a document does not take that back: end it with chandler reject"))
+	}
+	did := unchanged
+	if !noted.Same(p.Metadata) {
+		if _, err := c.NotePlan(ctx, p.ID, noted); err != nil {
+			return "", err
+		}
+		did = configured
+	}
+	if !want.Approved || approved { // without approval it goes by itself, or waits
+		return did, nil
 	}
 	digest := p.Digest
 	if want.Digest != "" {

@@ -250,6 +250,7 @@ func (p *page) operator(o model.Operator) {
 
 func (p *page) installPlan(v model.InstallPlan) {
 	p.scope(v.Cluster, v.Namespace, v.Name)
+	p.metadata(v.Metadata)
 	p.line("ID", v.ID)
 	p.line("Component", v.Component)
 	p.line("Digest", v.Digest)

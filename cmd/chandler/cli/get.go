@@ -55,7 +55,7 @@ operatorhubs can be applied again: chandler apply -f.`,
 	f.StringVar(&sel.Catalog, flagCatalog, "", "only subscriptions of this catalog")
 	f.StringVar(&sel.Phase, flagPhase, "", "only subscriptions, install plans or operators in this phase")
 	f.StringVar(&sel.State, flagState, "", "only clusters, catalogs or subscriptions in this state")
-	f.StringVarP(&sel.Label, flagLabel, "l", "", "only clusters, catalogs, subscriptions, operatorgroups or approvalpolicies with this label: KEY=VALUE, or KEY")
+	f.StringVarP(&sel.Label, flagLabel, "l", "", "only clusters, catalogs, subscriptions, operatorgroups, approvalpolicies or installplans with this label: KEY=VALUE, or KEY")
 	f.StringVar(&sel.Blocked, flagBlocked, "", "only install plans that are blocked, or with =false that are not")
 	f.Lookup(flagBlocked).NoOptDefVal = "true"
 	f.StringVar(&sel.Serves, flagServes, "", "only operators that serve this namespace")

@@ -159,14 +159,14 @@ func (a *app) installPlans() resource {
 		}
 		return item{name: "installplan/" + key(p), value: p, subject: key(p), stream: events.KindInstallPlan, describe: func(d *page) { d.installPlan(p) }, cells: []any{
 			p.Cluster, p.Namespace, p.Name, or(strings.Join(csvs, ","), none), approvalText(p), p.Phase, or(waitText(p), none), a.age(p.ProposedAt),
-			strconv.Itoa(p.Steps), reason, short(p.Digest), p.ID,
+			strconv.Itoa(p.Steps), reason, short(p.Digest), p.ID, labels(p.Labels),
 		}}
 	}
 	return resource{
 		kind:    "InstallPlan",
 		names:   []string{"installplan", "installplans", "ip", "plan", "plans"},
 		scoped:  true,
-		filters: []string{flagCluster, flagNamespace, flagPhase, flagBlocked},
+		filters: []string{flagCluster, flagNamespace, flagPhase, flagBlocked, flagLabel},
 		columns: []column{
 			{name: "Cluster"},
 			{name: "Namespace"},
@@ -180,6 +180,7 @@ func (a *app) installPlans() resource {
 			{name: "Reason", wide: true},
 			{name: "Digest", wide: true},
 			{name: "ID", wide: true},
+			{name: "Labels", wide: true},
 		},
 		list: func(ctx context.Context, c *client.Client, s client.Selection) ([]item, error) {
 			list, err := c.InstallPlans(ctx, s)

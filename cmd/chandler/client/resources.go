@@ -156,6 +156,11 @@ func (c *Client) Approve(ctx context.Context, id string, in model.ApprovePlan) (
 	return ask[model.InstallPlan](ctx, c, http.MethodPost, join("installplans", id, "approve"), nil, in)
 }
 
+// NotePlan replaces the labels and annotations of a plan.
+func (c *Client) NotePlan(ctx context.Context, id string, in model.Metadata) (model.InstallPlan, error) {
+	return ask[model.InstallPlan](ctx, c, http.MethodPut, join("installplans", id, "metadata"), nil, in)
+}
+
 // Reject ends a plan.
 func (c *Client) Reject(ctx context.Context, id string, in model.RejectPlan) (model.InstallPlan, error) {
 	return ask[model.InstallPlan](ctx, c, http.MethodPost, join("installplans", id, "reject"), nil, in)

@@ -71,7 +71,7 @@ type Document struct {
 	Name      string
 	Where     string // file and number, for messages
 
-	// Metadata are the labels and annotations of a subscription, an operator group, a catalog or an approval policy.
+	// Metadata are the labels and annotations of a subscription, an operator group, a catalog, an approval policy or a plan.
 	Metadata model.Metadata
 
 	Subscription  *model.SubscriptionSpec
@@ -225,7 +225,7 @@ func (d *Document) noteMetadata(o object) {
 	if d.Skipped != "" {
 		return
 	}
-	place := d.Subscription != nil || d.OperatorGroup != nil || d.Catalog != nil || d.Policy != nil
+	place := d.Subscription != nil || d.OperatorGroup != nil || d.Catalog != nil || d.Policy != nil || d.Plan != nil
 	var lost []string
 	keep := func(what string, values map[string]string) map[string]string {
 		var kept map[string]string

@@ -372,6 +372,19 @@ labels: {team: sea}
 annotations: {owner: dock}
 spec: {approvers: 2}
 ---
+apiVersion: operators.coreos.com/v1alpha1
+kind: InstallPlan
+metadata: {name: p, namespace: ports, labels: {team: sea}, annotations: {owner: dock}}
+spec: {approved: true}
+---
+apiVersion: chandler-fleet.io/v1
+kind: InstallPlan
+cluster: east
+namespace: ports
+name: p
+labels: {team: sea}
+annotations: {owner: dock}
+---
 apiVersion: chandler-fleet.io/v1
 kind: Subscription
 cluster: east
@@ -382,16 +395,16 @@ annotations: {owner: dock}
 spec: {package: p, catalog: c}
 `
 	found, err := olm.Read(strings.NewReader(docs), "f.yaml")
-	if err != nil || len(found) != 6 {
+	if err != nil || len(found) != 8 {
 		t.Fatalf("Read = %+v, %v", found, err)
 	}
 	noted := model.Metadata{Labels: map[string]string{"team": "sea"}, Annotations: map[string]string{"owner": "dock"}}
-	want := []model.Metadata{noted, {Annotations: map[string]string{"operatorframework.io/priorityclass": "high"}}, {}, noted, noted, noted}
+	want := []model.Metadata{noted, {Annotations: map[string]string{"operatorframework.io/priorityclass": "high"}}, {}, noted, noted, noted, noted, noted}
 	notes := []string{
 		"label chandler-fleet.io/mirror: not kept, by these keys objects of operators are found in clusters",
 		"the annotation operatorframework.io/priorityclass has no effect: no pod runs for a catalog, the indexer reads it itself",
 		"label team, annotation owner: not kept, Chandler has no place for labels and annotations of this kind",
-		"", "", "",
+		"", "", "", "", "",
 	}
 	for i, d := range found {
 		if !reflect.DeepEqual(d.Metadata, want[i]) || strings.Join(d.Notes, "; ") != notes[i] {

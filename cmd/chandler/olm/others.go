@@ -106,7 +106,7 @@ func readOwn(raw []byte, kind, where string) ([]Document, error) {
 		}
 	case KindInstallPlan:
 		v, e := own[model.InstallPlan](raw)
-		d.Cluster, d.Namespace, d.Name, err = v.Cluster, v.Namespace, v.Name, e
+		d.Cluster, d.Namespace, d.Name, d.Metadata, err = v.Cluster, v.Namespace, v.Name, v.Metadata, e
 		d.Plan = &Plan{Approved: v.Approved != nil, Digest: v.Digest}
 	case KindApprovalPolicy:
 		v, e := own[model.ApprovalPolicy](raw)

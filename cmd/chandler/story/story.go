@@ -106,7 +106,8 @@ func sentence(p events.Payload) string {
 		return "operator group created for " + targets(v.Spec)
 	case events.OperatorGroupChanged:
 		return "operator group changed: now for " + targets(v.Spec)
-	case events.SubscriptionMetadataChanged, events.OperatorGroupMetadataChanged, events.CatalogMetadataChanged, events.ApprovalPolicyMetadataChanged:
+	case events.SubscriptionMetadataChanged, events.OperatorGroupMetadataChanged, events.CatalogMetadataChanged, events.ApprovalPolicyMetadataChanged,
+		events.InstallPlanMetadataChanged:
 		return metadataSentence(v)
 	case events.OperatorGroupObserved:
 		return groupObserved(v)
@@ -401,6 +402,8 @@ func metadataSentence(p events.Payload) string {
 	case events.CatalogMetadataChanged:
 		m = v.Metadata
 	case events.ApprovalPolicyMetadataChanged:
+		m = v.Metadata
+	case events.InstallPlanMetadataChanged:
 		m = v.Metadata
 	}
 	s := "has no labels"

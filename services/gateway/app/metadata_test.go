@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
 
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
@@ -167,6 +168,61 @@ func TestPolicyMetadata(t *testing.T) {
 	if got := get(); len(got.Labels)+len(got.Annotations) > 0 {
 		t.Errorf("another life has %+v", got.Metadata)
 	}
+	if n := b.eventsWith("s3cret"); n != 0 {
+		t.Errorf("%d events hold an annotation", n)
+	}
+}
+
+// TestPlanMetadata: a plan keeps labels and annotations, whatever becomes of it. They choose from the list, and nothing that is
+// decided about the plan hangs on them.
+func TestPlanMetadata(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.cluster("spoke")
+	id := uuid.NewString()
+	p := proposed(id, "install-aaaaa", "tidegauge.v1.0.0", "tidegauge")
+	const subject, all = "spoke/ops/install-aaaaa", "/api/v1/installplans"
+	b.fact(events.Resolver, events.KindInstallPlan, id, subject, p)
+	in := model.Metadata{Labels: map[string]string{"team": "sea"}, Annotations: map[string]string{"owner": "s3cret dock"}}
+	note := func() model.InstallPlan {
+		t.Helper()
+		return must[model.InstallPlan](b, 200, b.write("PUT", all+"/"+id+"/metadata", in))
+	}
+	get := func() model.InstallPlan {
+		t.Helper()
+		return must[model.InstallPlan](b, 200, b.do("GET", b.seen(all+"/"+id), nil))
+	}
+	list := func(label string) []model.InstallPlan {
+		t.Helper()
+		return must[struct{ Items []model.InstallPlan }](b, 200, b.do("GET", b.seen(all)+"&label="+label, nil)).Items
+	}
+	answered := note()
+	if diff := cmp.Diff([]model.Metadata{in, in}, []model.Metadata{answered.Metadata, get().Metadata}); diff != "" || answered.Phase != "RequiresApproval" {
+		t.Errorf("noted, %s, and read (-want +got):\n%s", answered.Phase, diff)
+	}
+	if got := list("team=sea"); len(got) != 1 || cmp.Diff(in, got[0].Metadata) != "" || len(list("team=land")) != 0 {
+		t.Errorf("it is not chosen by its labels, or without annotations: %+v", got)
+	}
+	before := b.events()
+	note()
+	if diff := cmp.Diff(before, b.events()); diff != "" {
+		t.Errorf("the same again (-before +after):\n%s", diff)
+	}
+	approved := must[model.InstallPlan](b, 200, b.write("POST", all+"/"+id+"/approve", model.ApprovePlan{Digest: p.Digest}))
+	if approved.Phase != "Installing" || approved.Labels["team"] != "sea" {
+		t.Errorf("approved: %+v", approved)
+	}
+	b.fact(events.Installer, events.KindInstallPlan, id, subject, events.InstallPlanStarted{Steps: 3}, events.InstallPlanFinished{Steps: 3, StepLog: "sha256:log"})
+	in = model.Metadata{}
+	note()
+	if got := get(); got.Phase != "Complete" || len(got.Labels)+len(got.Annotations) > 0 {
+		t.Errorf("without labels: %+v", got)
+	}
+	in.Labels = map[string]string{"chandler-fleet.io/mirror": "ops"}
+	if refused := must[problem](b, 400, b.do("PUT", all+"/"+id+"/metadata", in)); len(refused.Errors) != 1 || refused.Errors[0].Location != "body.labels.chandler-fleet.io/mirror" {
+		t.Errorf("got %+v", refused)
+	}
+	must[problem](b, 404, b.do("PUT", all+"/"+uuid.NewString()+"/metadata", model.Metadata{}))
 	if n := b.eventsWith("s3cret"); n != 0 {
 		t.Errorf("%d events hold an annotation", n)
 	}

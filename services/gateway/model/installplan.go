@@ -35,10 +35,11 @@ type PlanBase struct {
 
 // InstallPlan is a decision about a namespace and what became of it (R-IP §5.1).
 type InstallPlan struct {
-	ID         string          `json:"id" format:"uuid"`
-	Cluster    string          `json:"cluster"`
-	Namespace  string          `json:"namespace"`
-	Name       string          `json:"name" example:"install-7xk2p"`
+	ID        string `json:"id" format:"uuid"`
+	Cluster   string `json:"cluster"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name" example:"install-7xk2p"`
+	Metadata
 	Generation int64           `json:"generation"`
 	Component  string          `json:"component" doc:"Operators that are planned together"`
 	Approval   string          `json:"approval" enum:"Automatic,Manual"`
@@ -180,6 +181,7 @@ type PlanFilter struct {
 	Namespace string
 	Phase     string
 	Blocked   string // true or false
+	Label     string // key=value, or key
 	Page
 }
 

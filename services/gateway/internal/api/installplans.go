@@ -16,6 +16,7 @@ type PlanReads interface {
 // PlanWrites carries out what people decide about install plans.
 type PlanWrites interface {
 	ApprovePlan(ctx context.Context, who model.Caller, id string, in model.ApprovePlan) (model.InstallPlan, error)
+	NotePlan(ctx context.Context, who model.Caller, id string, in model.Metadata) (model.InstallPlan, error)
 	RejectPlan(ctx context.Context, who model.Caller, id string, in model.RejectPlan) (model.InstallPlan, error)
 }
 
@@ -34,6 +35,7 @@ func (a *API) installPlans() {
 			Namespace string `query:"namespace" maxLength:"63"`
 			Phase     string `query:"phase" enum:"RequiresApproval,Installing,Complete,Failed,Superseded,Rejected"`
 			Blocked   string `query:"blocked" enum:"true,false" doc:"Only those that something in their cluster keeps from going on, or only the others"`
+			LabelQuery
 		},
 		) (*listOutput[model.InstallPlan], error) {
 			page, err := a.waitList(ctx, who, a.d.Views.InstallPlans, in.ListQuery)
@@ -41,7 +43,7 @@ func (a *API) installPlans() {
 				return nil, err
 			}
 			return listed(a.d.PlanReads.InstallPlans(ctx, who, model.PlanFilter{
-				Cluster: in.Cluster, Namespace: in.Namespace, Phase: in.Phase, Blocked: in.Blocked, Page: page,
+				Cluster: in.Cluster, Namespace: in.Namespace, Phase: in.Phase, Blocked: in.Blocked, Label: in.Label, Page: page,
 			}))
 		})
 	register(a, needRead, operation(http.MethodGet, "/installplans/{id}", "get-installplan", tagPlans, "Get an install plan with its steps and reasons"),
@@ -62,6 +64,16 @@ func (a *API) installPlans() {
 		},
 		) (*written[model.InstallPlan], error) {
 			p, err := a.d.PlanWrites.ApprovePlan(ctx, who, in.ID, in.Body)
+			return wrote(p, p.Position, "", err)
+		})
+	register(a, needWrite, operation(http.MethodPut, "/installplans/{id}/metadata", "note-installplan", tagPlans,
+		"Replace the labels and annotations of a plan; nothing else comes of them"),
+		func(ctx context.Context, who model.Caller, in *struct {
+			PlanPath
+			Body model.Metadata
+		},
+		) (*written[model.InstallPlan], error) {
+			p, err := a.d.PlanWrites.NotePlan(ctx, who, in.ID, in.Body)
 			return wrote(p, p.Position, "", err)
 		})
 	register(a, needWrite, operation(http.MethodPost, "/installplans/{id}/reject", "reject-installplan", tagPlans, "End a plan that has not begun"),

@@ -112,6 +112,16 @@ func (s *Service) successor(ctx context.Context, tx pgx.Tx, tenant string, was i
 	return &next.Proposed, err
 }
 
+// NotePlan replaces the labels and annotations of a plan, whatever became of it.
+func (s *Service) NotePlan(ctx context.Context, who model.Caller, id string, in model.Metadata) (model.InstallPlan, error) {
+	p, err := s.onPlan(ctx, who, id, func(ctx context.Context, tx pgx.Tx, now planState) (installplan.Command, error) {
+		noted, err := s.metadata(ctx, tx, who, events.KindInstallPlan, in, now.Metadata)
+		return installplan.Note{Metadata: noted}, err
+	})
+	p.Annotations = in.Kept().Annotations
+	return p, err
+}
+
 // RejectPlan ends a plan.
 func (s *Service) RejectPlan(ctx context.Context, who model.Caller, id string, in model.RejectPlan) (model.InstallPlan, error) {
 	return s.onPlan(ctx, who, id, func(context.Context, pgx.Tx, planState) (installplan.Command, error) {
@@ -131,6 +141,7 @@ func (s *Service) onPlan(ctx context.Context, who model.Caller, id string, comma
 		Base: model.PlanBase(p.Base), Bundles: model.Bundles(p.Bundles), Begun: out.State.Begun, UpdatedAt: out.Time,
 		PlanTerms: model.Terms(out.State.State, out.State.given, out.State.approvals, out.Time),
 		Choices:   out.State.choices,
+		Metadata:  model.Metadata{Labels: out.State.Metadata.Labels},
 		Stream:    out.Stream.String(), Version: out.Version, Position: out.Position,
 	}
 	if n := len(out.State.approvals); n > 0 {

@@ -2,6 +2,7 @@ package view
 
 import (
 	"context"
+	"encoding/json"
 	"strconv"
 	"strings"
 	"time"
@@ -20,13 +21,13 @@ import (
 
 func planTypes() []events.Type {
 	return typesOf(events.InstallPlanProposed{}, events.InstallPlanSuperseded{}, events.InstallPlanApproved{},
-		events.InstallPlanApprovalGiven{}, events.InstallPlanObstaclesSettled{}, events.InstallPlanRejected{},
+		events.InstallPlanApprovalGiven{}, events.InstallPlanObstaclesSettled{}, events.InstallPlanRejected{}, events.InstallPlanMetadataChanged{},
 		events.InstallPlanStarted{}, events.InstallPlanBlocked{}, events.InstallPlanFinished{}, events.InstallPlanFailed{})
 }
 
 func installPlansProjection() projection.Projection {
 	return projection.Projection{
-		Name: InstallPlans, Version: 3, Schema: schema, Tables: []string{"installplans"}, Types: planTypes(), Apply: applyPlan,
+		Name: InstallPlans, Version: 4, Schema: schema, Tables: []string{"installplans"}, Types: planTypes(), Apply: applyPlan,
 	}
 }
 
@@ -79,6 +80,8 @@ func planChange(e eventlog.Recorded) (set string, args []any, err error) {
 		return `consents = ` + consentsAnd, []any{p.By, model.PlanApproval{By: p.By, At: e.Time, Expires: p.Expires}}, nil
 	case events.InstallPlanObstaclesSettled:
 		return `choices = ` + choicesAnd, []any{p.By, jsonOf(choicesOf(p, e.Time)), choiceObjects(p)}, nil
+	case events.InstallPlanMetadataChanged:
+		return `labels = $5, annotations = $6`, []any{labelsOf(p.Metadata), p.Metadata.Annotations}, nil
 	case events.InstallPlanRejected:
 		return `phase = 'Rejected', ended = $3`, nil, nil
 	case events.InstallPlanStarted:
@@ -130,10 +133,13 @@ func choiceObjects(p events.InstallPlanObstaclesSettled) []string {
 const shownPhase = `case when p.phase = 'Installing' and p.approval = 'Manual' and not p.begun and p.approval_expires <= now()
 	then 'RequiresApproval' else p.phase end`
 
+// planColumns have the annotations in lists, too: who applies a list of plans again must not take them away, and the whole
+// of each plan is large.
 const planColumns = `select p.id, p.cluster, p.namespace, p.name, p.generation, p.component, p.approval, ` + shownPhase + `, p.begun, p.digest,
 	p.steps, p.base, p.bundles, p.blocked_class, p.blocked_reason, p.failed_step, p.failed_reason, p.superseded_by, p.approved_by, p.approved,
 	p.approval_expires, p.proposed, p.started, p.ended, p.updated, p.stream, p.version, p.step_log, p.epoch, p.position,
-	p.policies, p.manual_reasons, p.approvers, p.approval_seconds, p.windows, p.consents, p.approvals, p.choices, now()
+	p.policies, p.manual_reasons, p.approvers, p.approval_seconds, p.windows, p.consents, p.approvals, p.choices, p.labels,
+	(select b.body from gateway.bodies b where p.annotations <> '' and b.tenant = p.tenant and b.commitment = p.annotations), now()
 	from gateway.installplans p`
 
 // planRow is a plan with what its answer does not show.
@@ -153,10 +159,14 @@ func scanPlan(row pgx.Row) (planRow, error) {
 	var approvedBy string
 	var approved, expires *time.Time
 	var t planTerms
+	var noted []byte
 	err := row.Scan(&p.ID, &p.Cluster, &p.Namespace, &p.Name, &p.Generation, &p.Component, &p.Approval, &p.Phase, &p.Begun, &p.Digest,
 		&p.Steps, &base, &bundles, &block.Class, &block.Reason, &failure.Step, &failure.Reason, &p.SupersededBy, &approvedBy, &approved,
 		&expires, &p.ProposedAt, &p.StartedAt, &p.EndedAt, &p.UpdatedAt, &p.Stream, &p.Version, &p.stepLog, &p.at.Epoch, &p.at.N,
-		&t.policies, &t.reasons, &t.approvers, &t.seconds, &t.windows, &t.consents, &t.approvals, &p.choices, &t.now)
+		&t.policies, &t.reasons, &t.approvers, &t.seconds, &t.windows, &t.consents, &t.approvals, &p.choices, &p.Labels, &noted, &t.now)
+	if err == nil && noted != nil { // those that were erased are none
+		err = errs.Wrap(errs.Internal, json.Unmarshal(noted, &p.Annotations), "read annotations")
+	}
 	p.Base, p.Bundles = model.PlanBase(base), model.Bundles(bundles)
 	if block.Reason != "" && p.EndedAt == nil { // what has ended waits for nothing
 		p.Blocked = &block
@@ -231,6 +241,9 @@ func (r *Reader) InstallPlans(ctx context.Context, who model.Caller, f model.Pla
 	w.phase(f.Phase)
 	if f.Blocked != "" {
 		w.add("(p.blocked_reason <> '' and p.ended is null) = ?", f.Blocked == "true")
+	}
+	if err := w.label("p.labels", f.Label); err != nil {
+		return nil, nil, err
 	}
 	if err := w.before(f.After); err != nil {
 		return nil, nil, err

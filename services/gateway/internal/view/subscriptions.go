@@ -154,8 +154,8 @@ func (f subscriptionFold) plan(ctx context.Context) error {
 		// phase is not shown; which one it was is kept for a start that crossed this.
 		return f.planUpdate(ctx, `plan_phase = '', plan_reason = '', plan_event = $5, plan_since = $6,
 			current_csv = installed_csv, missing_event = $5, missing_since = $6`)
-	case events.InstallPlanApprovalGiven, events.InstallPlanObstaclesSettled:
-		return nil // it waits for the next one, since its proposal, or for its executor
+	case events.InstallPlanApprovalGiven, events.InstallPlanObstaclesSettled, events.InstallPlanMetadataChanged:
+		return nil // it waits as before: for the next one, since its proposal, or for its executor
 	case events.InstallPlanApproved:
 		return f.planUpdate(ctx, `plan_phase = 'Installing', plan_reason = '', plan_event = $5, plan_since = $6, plan_expires = $7`, p.Expires)
 	case events.InstallPlanStarted:

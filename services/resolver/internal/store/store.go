@@ -131,6 +131,7 @@ func Types() []events.Type {
 		events.InstallPlanApprovalGiven{},
 		events.InstallPlanObstaclesSettled{},
 		events.InstallPlanRejected{},
+		events.InstallPlanMetadataChanged{},
 		events.InstallPlanStarted{},
 		events.InstallPlanBlocked{},
 		events.InstallPlanFinished{},

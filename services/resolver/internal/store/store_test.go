@@ -17,6 +17,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/installplan"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
@@ -248,6 +249,22 @@ func TestLabelsDecideNothing(t *testing.T) {
 		if slices.Contains(store.Types(), p.EventType()) {
 			t.Errorf("the resolver reads %s", p.EventType())
 		}
+	}
+}
+
+// TestLabelsOfAPlanDecideNothing: the next decision about a plan stands behind its labels in its stream.
+func TestLabelsOfAPlanDecideNothing(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	p := proposedIn("ops")
+	p.Plan = uuid.NewString()
+	b.apply(t, p.Plan, 1, p)
+	if got := b.apply(t, p.Plan, 2, events.InstallPlanMetadataChanged{Metadata: events.Metadata{Labels: map[string]string{"team": "sea"}}}); len(got) != 0 {
+		t.Errorf("labels make dirty %v", got)
+	}
+	plans := b.load(t, "ops").Plans
+	if len(plans) != 1 || plans[0].Version != 2 || plans[0].State.Phase != installplan.Installing {
+		t.Errorf("labels make of the plan %+v", plans)
 	}
 }
 

@@ -1,0 +1,2 @@
+alter table gateway.installplans drop column annotations;
+alter table gateway.installplans drop column labels;
