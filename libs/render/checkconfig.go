@@ -58,6 +58,32 @@ func CheckConfig(raw json.RawMessage) []*errs.Error {
 	return c.found
 }
 
+// AdviseConfig returns what may be wrong with a spec.config that CheckConfig finds nothing in: mounts of volumes that it does
+// not define. They may be volumes of the operator's own Deployments, which are not known before a bundle is chosen; where
+// they are not, the resolution fails (checkMounts).
+func AdviseConfig(raw json.RawMessage) []string {
+	var c config
+	var err error
+	if len(raw) > 0 {
+		c, err = parseConfig(raw)
+	}
+	if err != nil {
+		return nil // CheckConfig tells it
+	}
+	defined := map[string]bool{}
+	for _, v := range c.list("volumes") {
+		defined[nameOf(v)] = true
+	}
+	var out []string
+	for i, m := range c.list("volumeMounts") {
+		if !defined[nameOf(m)] {
+			out = append(out, fmt.Sprintf("%s is %q, and config.volumes has no such volume: unless every Deployment of the operator has it, nothing can be planned",
+				place(fmt.Sprintf("/config/volumeMounts/%d/name", i)), nameOf(m)))
+		}
+	}
+	return out
+}
+
 // ruleConfig is the rule that a configuration breaks.
 const ruleConfig = "R-SUB-14"
 

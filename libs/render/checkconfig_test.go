@@ -80,3 +80,21 @@ func TestCheckConfig(t *testing.T) {
 		}
 	}
 }
+
+// TestAdviseConfig: a mount of a volume that the configuration does not define is named by its place (R-SUB-14).
+func TestAdviseConfig(t *testing.T) {
+	t.Parallel()
+	for config, want := range map[string]string{
+		``:     "",
+		`null`: "",
+		`[]`:   "",
+		`{"volumes": [{"name": "a"}], "volumeMounts": [{"name": "a", "mountPath": "/a"}, {"name": "a", "mountPath": "/b"}]}`: "",
+		`{"volumes": [{"name": "a"}], "volumeMounts": [{"name": "a", "mountPath": "/a"}, {"name": "b", "mountPath": "/b"}]}`: `config.volumeMounts[1].name is "b"`,
+		`{"volumeMounts": [{"name": "certs", "mountPath": "/c"}]}`:                                                           `config.volumeMounts[0].name is "certs"`,
+	} {
+		got := strings.Join(render.AdviseConfig(json.RawMessage(config)), "; ")
+		if (got != "") != (want != "") || !strings.HasPrefix(got, want) {
+			t.Errorf("%s: advised %q, want %q", config, got, want)
+		}
+	}
+}

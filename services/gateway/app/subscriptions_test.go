@@ -300,3 +300,27 @@ func TestSubscriptionOfAPlanThatEnds(t *testing.T) {
 		t.Errorf("a rejected plan leaves no reference: %+v", s.Status)
 	}
 }
+
+// TestMountOfAnUnknownVolume: a mount that names no volume of the configuration is taken, since the operator may have the
+// volume, and warned of, in a dry run as well (R-SUB §4.2).
+func TestMountOfAnUnknownVolume(t *testing.T) {
+	t.Parallel()
+	b, _ := setupOracle(t)
+	b.cluster("spoke")
+	in := subscribe("gauge", "gauge")
+	in.Config = json.RawMessage(`{"volumes": [{"name": "a"}], "volumeMounts": [{"name": "a", "mountPath": "/a"}, {"name": "certs", "mountPath": "/c"}]}`)
+	const want = `config.volumeMounts[1].name is "certs"`
+	for what, got := range map[string][]string{
+		"dry run": must[model.Preview](b, 200, b.do("POST", subscriptions+"?dryRun=true", in)).Warnings,
+		"create":  must[model.Subscription](b, 201, b.do("POST", subscriptions, in)).Warnings,
+		"change":  must[model.Subscription](b, 200, b.do("PUT", subscriptions+"/gauge", in.Intent())).Warnings,
+	} {
+		if text := strings.Join(got, " "); !strings.Contains(text, want) || strings.Contains(text, "volumeMounts[0]") {
+			t.Errorf("%s: warned of %q, want %q", what, got, want)
+		}
+	}
+	in.Config = json.RawMessage(`{"volumes": [{"name": "a"}], "volumeMounts": [{"name": "a", "mountPath": "/a"}]}`)
+	if s := must[model.Subscription](b, 200, b.do("PUT", subscriptions+"/gauge", in.Intent())); strings.Contains(strings.Join(s.Warnings, " "), "volumeMounts") {
+		t.Errorf("a mount of its own volume is warned of: %q", s.Warnings)
+	}
+}

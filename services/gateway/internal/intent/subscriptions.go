@@ -186,6 +186,7 @@ func (s *Service) checkedConfig(ctx context.Context, tx pgx.Tx, who model.Caller
 	if warnings = append(warnings, lacking...); err != nil || body == nil {
 		return "", warnings, err
 	}
+	warnings = append(warnings, render.AdviseConfig(body)...)
 	if how != model.ValidateLenient {
 		byItself, err := checkTokens(body, in.Approval, how)
 		if err != nil {
