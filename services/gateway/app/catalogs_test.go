@@ -279,4 +279,9 @@ func TestCatalogOfOneCluster(t *testing.T) {
 	if len(elsewhere.Items) != 1 {
 		t.Errorf("another cluster sees %+v", elsewhere)
 	}
+	// The fleet's catalog of that name is not meant by who names a namespace's own.
+	must[model.Catalog](b, 201, b.do("POST", "/api/v1/catalogs", model.AddCatalog{Name: "rteam", Source: source}))
+	if got := private("third").Warnings; len(got) != 1 || !strings.Contains(got[0], `no catalog "spoke/team/rteam" is known`) {
+		t.Errorf("beside the fleet's of that name: %q", got)
+	}
 }

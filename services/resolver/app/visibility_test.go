@@ -46,3 +46,42 @@ func TestCatalogOfOneNamespace(t *testing.T) {
 		t.Errorf("told:\n%s", all)
 	}
 }
+
+// TestHiddenCatalogIsNotTheFleets: a subscription that names another namespace's own catalog is told that none is visible, and
+// is not planned from the fleet's catalog of that name; it is, once nobody has a catalog there (R-CAT-85, R-CAT-86).
+func TestHiddenCatalogIsNotTheFleets(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	f.start()
+	f.ready()
+	f.groupIn("elsewhere", events.OperatorGroupSpec{})
+	f.addCatalog("curated")
+	f.publish("curated", "", f.pkg("gauge", version{v: "2.0.0"}))
+	own := scoped("curated")
+	f.addCatalog(own, func(c *events.CatalogAdded) {
+		c.Visibility = events.CatalogVisibility{Cluster: cluster, Namespace: namespace}
+	})
+	subject := cluster + "/elsewhere/gauge"
+	f.append(events.Gateway, events.KindSubscription, subject, subject, events.SubscriptionCreated{
+		Cluster: cluster, Namespace: "elsewhere", Name: "gauge",
+		Spec: events.SubscriptionSpec{Package: "gauge", Channel: "stable", Catalog: "curated", CatalogNamespace: namespace, Approval: installplan.Automatic},
+	})
+	f.quiet()
+	told := ""
+	for _, e := range f.recorded() {
+		switch p := e.Payload.(type) {
+		case events.ResolutionFailed:
+			told += f.explanation(p.Explanation)
+		case events.InstallPlanProposed:
+			t.Errorf("planned from another catalog: %+v", p.Bundles)
+		}
+	}
+	if !strings.Contains(told, "from catalog "+namespace+"/curated referenced by subscription gauge: no such catalog is visible here") {
+		t.Errorf("told %q", told)
+	}
+	f.append(events.Gateway, events.KindCatalog, own, own, events.CatalogRemoved{})
+	f.quiet()
+	if p := f.livePlan().Proposed; p.Namespace != "elsewhere" || p.Bundles[0].CSV != "gauge.v2.0.0" || p.Bundles[0].Catalog != "curated" {
+		t.Errorf("planned %+v", p)
+	}
+}

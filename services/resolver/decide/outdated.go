@@ -30,16 +30,16 @@ func (s State) unwanted(b resolve.Planned) bool {
 	}
 	return slices.ContainsFunc(b.Subscriptions, func(name string) bool {
 		sub := s.subscription(name)
-		return sub == nil || !sub.follows(b) || s.predecessor(b) == nil && !sub.starts(b)
+		return sub == nil || !sub.follows(b, s.hides(sub.Spec)) || s.predecessor(b) == nil && !sub.starts(b)
 	})
 }
 
 // follows says whether a bundle is of the package, channel and catalog that the subscription names. A catalog that its
-// namespace does not have is the hub's.
-func (s Subscription) follows(b resolve.Planned) bool {
+// namespace does not have is the hub's, unless it is hidden from the scope.
+func (s Subscription) follows(b resolve.Planned, hidden bool) bool {
 	own := resolve.CatalogKey{Name: s.Spec.Catalog, Namespace: s.Spec.CatalogNamespace}
 	return s.Spec.Package == b.Package && (s.Spec.Channel == "" || s.Spec.Channel == b.Channel) &&
-		(s.Spec.Catalog == "" || b.Catalog == own || b.Catalog == resolve.CatalogKey{Name: s.Spec.Catalog})
+		(s.Spec.Catalog == "" || b.Catalog == own || !hidden && b.Catalog == resolve.CatalogKey{Name: s.Spec.Catalog})
 }
 
 // starts says whether a bundle may be the first that the subscription installs (R-GRA-12).

@@ -52,6 +52,7 @@ type State struct {
 	// Plans are those that live, and the newest that do not, newest first.
 	Plans    []Plan
 	Catalogs []Catalog         // visible in the scope
+	Private  []string          // subjects of catalogs of the cluster that other namespaces alone see
 	Labels   map[string]string // of the cluster
 	Policies []Policy          // of the tenant, also those that choose nothing here
 	Gains    Gains             // of Upgrades
@@ -206,7 +207,7 @@ func (s State) Input(view resolve.View) resolve.Input {
 		}
 		in.Subscriptions = append(in.Subscriptions, resolve.Subscription{
 			Name: sub.Name, Package: sub.Spec.Package, Channel: sub.Spec.Channel, Catalog: sub.Spec.Catalog,
-			CatalogNamespace: sub.Spec.CatalogNamespace, StartingCSV: sub.Spec.StartingCSV, Approval: sub.Spec.Approval, Config: sub.Spec.Config, InstalledCSV: shared,
+			CatalogNamespace: sub.Spec.CatalogNamespace, CatalogHidden: s.hides(sub.Spec), StartingCSV: sub.Spec.StartingCSV, Approval: sub.Spec.Approval, Config: sub.Spec.Config, InstalledCSV: shared,
 			Rollback: sub.Rollback,
 		})
 	}
@@ -220,6 +221,11 @@ func (s State) Input(view resolve.View) resolve.Input {
 		})
 	}
 	return in
+}
+
+// hides says whether the catalog that a subscription names is there and another namespace's own (R-CAT-85).
+func (s State) hides(spec events.SubscriptionSpec) bool {
+	return spec.CatalogNamespace != "" && slices.Contains(s.Private, s.Scope.Cluster+"/"+spec.CatalogNamespace+"/"+spec.Catalog)
 }
 
 // leaving says whether a CSV is being replaced: by its phase, or because what takes its place is there.

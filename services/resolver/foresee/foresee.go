@@ -54,6 +54,7 @@ func (w *world) suppose(h whatif.Hypothesis) error {
 		return nil // nothing is decided by them
 	case events.CatalogRemoved:
 		w.Catalogs = slices.DeleteFunc(w.Catalogs, func(c decide.Catalog) bool { return c.Subject == h.Subject })
+		w.private(h.Subject, false)
 		return nil
 	}
 	if name, is := strings.CutPrefix(h.Subject, approvalPrefix); is {
@@ -146,8 +147,18 @@ func (w *world) published(subject, revision string) {
 	}
 }
 
+// private says whether a catalog is offered to another namespace of the scope's cluster alone.
+func (w *world) private(subject string, is bool) {
+	w.Private = slices.DeleteFunc(slices.Clone(w.Private), func(s string) bool { return s == subject })
+	if is {
+		w.Private = append(w.Private, subject)
+	}
+}
+
 func (w *world) catalogChanged(subject string, p events.CatalogChanged) {
 	is := func(c decide.Catalog) bool { return c.Subject == subject }
+	seen := p.Visibility
+	w.private(subject, !p.Disabled && seen.Cluster == w.Scope.Cluster && seen.Namespace != "" && seen.Namespace != w.Scope.Namespace)
 	at := slices.IndexFunc(w.Catalogs, is)
 	switch {
 	case at >= 0 && p.Disabled:

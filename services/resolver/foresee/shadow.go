@@ -26,6 +26,9 @@ func Then(r resolve.Record, labels map[string]string, policies []decide.Policy) 
 		s.Groups = append(s.Groups, group)
 	}
 	for _, x := range r.Subscriptions {
+		if x.CatalogHidden {
+			s.Private = append(s.Private, r.Scope.Cluster+"/"+x.CatalogNamespace+"/"+x.Catalog)
+		}
 		s.Subscriptions = append(s.Subscriptions, decide.Subscription{Name: x.Name, Spec: events.SubscriptionSpec{
 			Package: x.Package, Channel: x.Channel, Catalog: x.Catalog, CatalogNamespace: x.CatalogNamespace, StartingCSV: x.StartingCSV,
 			Approval: x.Approval, Config: x.Config,

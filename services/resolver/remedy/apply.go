@@ -92,10 +92,14 @@ func (r Remedy) to(field string, value *string) {
 }
 
 func (r Remedy) intent(s *resolve.Subscription) {
+	before := *s
 	r.to(fieldStartingCSV, &s.StartingCSV)
 	r.to(fieldChannel, &s.Channel)
 	r.to(fieldCatalog, &s.Catalog)
 	r.to(fieldCatalogNamespace, &s.CatalogNamespace)
+	if s.Catalog != before.Catalog || s.CatalogNamespace != before.CatalogNamespace { // remedies name catalogs that are seen
+		s.CatalogHidden = false
+	}
 	r.to(fieldPackage, &s.Package)
 }
 

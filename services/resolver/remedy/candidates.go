@@ -75,7 +75,7 @@ func (s *search) follows(sub resolve.Subscription) bool {
 // catalogOf is the catalog that a subscription names: the one of that namespace, else the hub's of that name.
 func (s *search) catalogOf(sub resolve.Subscription) resolve.CatalogKey {
 	k := resolve.CatalogKey{Name: sub.Catalog, Namespace: sub.CatalogNamespace}
-	if slices.ContainsFunc(s.in.View.Catalogs(), func(c resolve.Catalog) bool { return c.Key == k }) {
+	if sub.CatalogHidden || slices.ContainsFunc(s.in.View.Catalogs(), func(c resolve.Catalog) bool { return c.Key == k }) {
 		return k
 	}
 	return resolve.CatalogKey{Name: sub.Catalog}

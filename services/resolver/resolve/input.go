@@ -85,9 +85,12 @@ type Subscription struct {
 	Channel          string `json:"channel,omitempty"` // "" is any, the default channel first
 	Catalog          string `json:"catalog,omitempty"` // "" is any visible one
 	CatalogNamespace string `json:"catalogNamespace,omitempty"`
-	StartingCSV      string `json:"startingCSV,omitempty"` // counts while nothing is installed (R-GRA-12)
-	Approval         string `json:"approval"`
-	Config           string `json:"config,omitempty"` // commitment of spec.config
+	// CatalogHidden says that there is a catalog of that name in CatalogNamespace, which this namespace does not see: then no
+	// other one of the name is meant (R-CAT-85). Inputs of before this was known are read as they were.
+	CatalogHidden bool   `json:"catalogHidden,omitempty"`
+	StartingCSV   string `json:"startingCSV,omitempty"` // counts while nothing is installed (R-GRA-12)
+	Approval      string `json:"approval"`
+	Config        string `json:"config,omitempty"` // commitment of spec.config
 	// InstalledCSV is what the subscription follows, where Installed.Subscription names another one that follows
 	// the same CSV; else it may be left out.
 	InstalledCSV string `json:"installedCSV,omitempty"`

@@ -35,11 +35,13 @@ func (a *asker) visible() []Catalog {
 	return a.catalogs
 }
 
-// find returns the catalog that a subscription names: the one of that namespace, else the hub's of that
-// name, since the namespace in OLM's YAML is that of its own installation.
-func (a *asker) find(name, namespace string) (Catalog, bool) {
-	k := CatalogKey{Name: name, Namespace: namespace}
+// find returns the catalog that a subscription names: the one of that namespace, else the hub's of that name, since the
+// namespace in OLM's YAML is that of its own installation. Where that namespace has one which is not seen here, there is
+// none.
+func (a *asker) find(s *Subscription) (Catalog, bool) {
+	k := CatalogKey{Name: s.Catalog, Namespace: s.CatalogNamespace}
 	c, ok := a.named(k)
+	ok = ok && !s.CatalogHidden
 	a.note(Read{Kind: ReadCatalog, Catalog: k}, func() string {
 		switch {
 		case ok && c.Ready:

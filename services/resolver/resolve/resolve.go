@@ -254,7 +254,7 @@ func (r *resolution) consulted(reads []Read) []Catalog {
 	named := map[CatalogKey]bool{}
 	for _, q := range reads {
 		named[q.Catalog] = true
-		if c, ok := r.ask.named(q.Catalog); ok && q.Kind == ReadCatalog {
+		if c, ok := r.ask.named(q.Catalog); ok && q.Kind == ReadCatalog && q.Answer != "" {
 			named[c.Key] = true
 		}
 	}

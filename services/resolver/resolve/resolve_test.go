@@ -335,3 +335,25 @@ func TestSemanticsAreNamed(t *testing.T) {
 		}
 	}
 }
+
+// TestHiddenCatalog: where the namespace that a subscription names has a catalog that is not seen here, the hub's of that name
+// is not meant (R-CAT-85); the record says so and gives the same again.
+func TestHiddenCatalog(t *testing.T) {
+	t.Parallel()
+	view := newShelf().Add("fleet", 0, chain("buoy", "1.0.0").Bundle("1.0.0").P)
+	named := sub("s", "buoy", "stable")
+	named.Catalog, named.CatalogNamespace = "fleet", "dev"
+	in := input(view, []resolve.Subscription{named})
+	if diff := cmp.Diff([]string{"buoy: buoy.v1.0.0 stable ChannelHead"}, lines(resolve.Resolve(in))); diff != "" {
+		t.Errorf("the namespace has no such catalog (-want +got):\n%s", diff)
+	}
+	in.Subscriptions[0].CatalogHidden = true
+	r := resolve.Resolve(in)
+	if got := texts(r); !strings.Contains(got, "from catalog dev/fleet referenced by subscription s: no such catalog is visible here") {
+		t.Errorf("a namespace with one: %q, %q", lines(r), got)
+	}
+	again := resolve.Resolve(r.Components[0].Input.Input(view))
+	if diff := cmp.Diff(r.Components, again.Components); diff != "" {
+		t.Errorf("from its record (-before +again):\n%s", diff)
+	}
+}

@@ -139,7 +139,7 @@ func (r *root) catalogs(w *world) ([]int32, bool) {
 		}
 		return out, true
 	}
-	c, ok := w.ask.find(r.sub.Catalog, r.sub.CatalogNamespace)
+	c, ok := w.ask.find(r.sub)
 	if !ok {
 		r.missing = []Statement{catalogMissing(r.sub, w.ask.visible())}
 		return nil, false

@@ -204,7 +204,7 @@ func (s *subject) phase(csv string) string {
 // followedCatalog is the one that the subscription names: that of the namespace, else the hub's of that name.
 func (s *subject) followedCatalog() resolve.CatalogKey {
 	k := resolve.CatalogKey{Name: s.sub.Catalog, Namespace: s.sub.CatalogNamespace}
-	if slices.ContainsFunc(s.f.Input.View.Catalogs(), func(c resolve.Catalog) bool { return c.Key == k }) {
+	if s.sub.CatalogHidden || slices.ContainsFunc(s.f.Input.View.Catalogs(), func(c resolve.Catalog) bool { return c.Key == k }) {
 		return k
 	}
 	return resolve.CatalogKey{Name: s.sub.Catalog}

@@ -324,7 +324,8 @@ func (s *Service) checkOffer(ctx context.Context, tx pgx.Tx, who model.Caller, n
 }
 
 // findCatalog names the catalog that a subscription means: the cluster's own one of that namespace,
-// or the hub's. One that the subscription's namespace does not see is not known there (R-CAT-85).
+// or the hub's. One that the subscription's namespace does not see is not known there, and the hub's of that name is not
+// meant (R-CAT-85).
 func (s *Service) findCatalog(ctx context.Context, tx pgx.Tx, tenant string, name subscription.Name, in model.SubscriptionSpec) (subject string, known bool, err error) {
 	candidates := []string{in.Catalog}
 	if in.CatalogNamespace != "" {
@@ -344,8 +345,8 @@ func (s *Service) findCatalog(ctx context.Context, tx pgx.Tx, tenant string, nam
 			if err != nil {
 				return "", false, err
 			}
-			if state.Spec.Visibility.Namespace != "" {
-				continue
+			if state.Spec.Visibility.Namespace != "" && !state.Spec.Disabled {
+				return c, false, nil
 			}
 		}
 		return c, true, nil

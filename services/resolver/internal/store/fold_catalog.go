@@ -53,12 +53,19 @@ type intent struct {
 	disabled   bool
 }
 
-// catalogAdded makes dirty who names the catalog: it is waited for from now on.
+// inCluster is the intent without regard to one namespace. Those of its cluster who name a catalog that they do not see are
+// told so (R-CAT-85), where they would get the hub's of that name without it.
+func (i intent) inCluster() intent {
+	i.visibility.Namespace = ""
+	return i
+}
+
+// catalogAdded makes dirty who names the catalog: it is waited for from now on, or not seen.
 func (s *Store) catalogAdded(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, now intent) error {
 	if err := putCatalog(ctx, tx, e, now); err != nil {
 		return err
 	}
-	return s.mark(ctx, tx, e, asked{named: true}, seers{now: now})
+	return s.mark(ctx, tx, e, asked{named: true}, seers{now: now.inCluster()})
 }
 
 // catalogChanged makes dirty who sees the catalog now and did not, or the other way round, and asked for it; where its
@@ -79,6 +86,12 @@ func (s *Store) catalogChanged(ctx context.Context, tx pgx.Tx, e eventlog.Record
 	}
 	if err := s.mark(ctx, tx, e, asked{named: true, visible: true, healths: true}, seers{before: &before, now: now, either: before.templated != now.templated}); err != nil {
 		return err
+	}
+	if before.visibility.Namespace != "" || now.visibility.Namespace != "" {
+		was := before.inCluster()
+		if err := s.mark(ctx, tx, e, asked{named: true}, seers{before: &was, now: now.inCluster()}); err != nil {
+			return err
+		}
 	}
 	if before.priority == now.priority {
 		return nil
@@ -116,7 +129,10 @@ func (s *Store) catalogRemoved(ctx context.Context, tx pgx.Tx, e eventlog.Record
 	if err != nil || !known {
 		return err
 	}
-	if err := s.mark(ctx, tx, e, asked{named: true, visible: true, health: true}, seers{now: before}); err != nil {
+	if err := s.mark(ctx, tx, e, asked{named: true}, seers{now: before.inCluster()}); err != nil {
+		return err
+	}
+	if err := s.mark(ctx, tx, e, asked{visible: true, health: true}, seers{now: before}); err != nil {
 		return err
 	}
 	for _, table := range []string{"catalogs", "catalog_revisions", "bundle_images", "wanted_images"} {

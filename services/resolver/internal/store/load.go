@@ -35,7 +35,7 @@ func (s *Store) Load(ctx context.Context, tenant string, scope resolve.Scope) (L
 	err := s.pool.Snapshot(ctx, func(tx pgx.Tx) error {
 		b := &pgx.Batch{}
 		for _, part := range []func(*pgx.Batch, *Loaded){
-			loadScope, loadCatalogs, loadSubscriptions, loadGroups, loadStandings, loadInstalled, loadPlans, loadReads, loadPolicies,
+			loadScope, loadCatalogs, loadPrivate, loadSubscriptions, loadGroups, loadStandings, loadInstalled, loadPlans, loadReads, loadPolicies,
 		} {
 			part(b, &l)
 		}
@@ -88,6 +88,12 @@ func scanCatalog(r pgx.CollectableRow) (c decide.Catalog, err error) {
 // loadCatalogs reads the catalogs that the scope sees. Disabled ones are not offered.
 func loadCatalogs(b *pgx.Batch, l *Loaded) {
 	list(b, l, &l.Catalogs, scanCatalog, catalogsSeen+` and not c.disabled order by c.subject`)
+}
+
+// loadPrivate reads the catalogs of the cluster that other namespaces alone see (R-CAT-85).
+func loadPrivate(b *pgx.Batch, l *Loaded) {
+	list(b, l, &l.Private, pgx.RowTo[string], `select subject from resolver.catalogs
+		where tenant = $1 and visibility_cluster = $2 and visibility_namespace not in ('', $3) and not disabled order by subject`)
 }
 
 func loadSubscriptions(b *pgx.Batch, l *Loaded) {

@@ -339,6 +339,38 @@ func TestVisibility(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	private := func(namespace string, want ...string) {
+		t.Helper()
+		if got := b.load(t, namespace).Private; !slices.Equal(got, want) {
+			t.Errorf("not seen from %s: %q, want %q", namespace, got, want)
+		}
+	}
+	private("ops", "harbour/dev/theirs")
+	private("dev", "harbour/ops/mine")
+	b.apply(t, "harbour/dev/theirs", 2, events.CatalogChanged{Visibility: events.CatalogVisibility{Cluster: "harbour", Namespace: "dev"}, Disabled: true})
+	private("ops")
+	private("olm", "harbour/ops/mine")
+}
+
+// TestPrivateCatalogWakesWhoNamesIt: whoever named a catalog that comes, goes, is switched or changes who sees it looks again,
+// also in namespaces that do not see it: it decides there whether the hub's of that name is meant (R-CAT-85).
+func TestPrivateCatalogWakesWhoNamesIt(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.reads(t, "ops", resolve.Read{Kind: resolve.ReadCatalog, Catalog: resolve.CatalogKey{Name: "curated", Namespace: "dev"}, Answer: "ready"})
+	b.reads(t, "other", resolve.Read{Kind: resolve.ReadCatalog, Catalog: resolve.CatalogKey{Name: "fleet"}, Answer: "ready"})
+	const subject = "harbour/dev/curated"
+	dev := events.CatalogVisibility{Cluster: "harbour", Namespace: "dev"}
+	ops := []string{"ops"}
+	b.steps(t, []step{
+		{"comes", subject, events.CatalogAdded{Visibility: dev}, ops},
+		{"costs something else", subject, events.CatalogChanged{Visibility: dev, Priority: 3}, nil},
+		{"is switched off", subject, events.CatalogChanged{Visibility: dev, Priority: 3, Disabled: true}, ops},
+		{"is switched on", subject, events.CatalogChanged{Visibility: dev, Priority: 3}, ops},
+		{"is seen by all", subject, events.CatalogChanged{Visibility: events.CatalogVisibility{Cluster: "harbour"}, Priority: 3}, ops},
+		{"is its namespace's again", subject, events.CatalogChanged{Visibility: dev, Priority: 3}, ops},
+		{"goes", subject, events.CatalogRemoved{}, ops},
+	})
 }
 
 // TestNewestCauseIsWhatTheSnapshotKnows: a worker that an operator group woke and that already sees the

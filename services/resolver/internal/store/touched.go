@@ -146,7 +146,8 @@ func packagesIn(ctx context.Context, tx pgx.Tx, tenant, revision string) (map[st
 	return out, nil
 }
 
-// askers are the scopes whose read set is touched, where the catalog can be seen at all.
+// askers are the scopes whose read set is touched, where the catalog can be seen at all; who named it is
+// touched in all of its cluster (R-CAT-85).
 func (s *Store) askers(ctx context.Context, tx pgx.Tx, tenant, subject string, what asked) ([]whatif.Scope, error) {
 	var cluster, namespace string
 	err := tx.QueryRow(ctx, `select visibility_cluster, visibility_namespace from resolver.catalogs where tenant = $1 and subject = $2`, tenant, subject).
@@ -162,10 +163,10 @@ func (s *Store) askers(ctx context.Context, tx pgx.Tx, tenant, subject string, w
 		return nil, nil
 	}
 	for i, arm := range arms {
-		arms[i] = `select r.cluster, r.namespace from resolver.reads r where r.tenant = @tenant and ` + arm
+		arms[i] = `select r.cluster, r.namespace, r.kind from resolver.reads r where r.tenant = @tenant and ` + arm
 	}
 	rows, err := tx.Query(ctx, `select distinct a.cluster, a.namespace from (`+strings.Join(arms, ` union all `)+`) a
-		where @cluster in ('', a.cluster) and @namespace in ('', a.namespace)`, pgx.NamedArgs{
+		where @cluster in ('', a.cluster) and (@namespace in ('', a.namespace) or a.kind = 'catalog')`, pgx.NamedArgs{
 		"tenant": tenant, "subject": subject, "name": catalogKey(subject).Name, "packages": what.packages, "apis": what.apis,
 		"cluster": cluster, "namespace": namespace,
 	})
