@@ -62,8 +62,11 @@ func TestDecide(t *testing.T) {
 		{"set with labels alone", list{set}, approvalpolicy.Set{Spec: full(), Metadata: noted}, list{named}, ""},
 		{"set without labels", list{set, named}, approvalpolicy.Set{Spec: full()}, list{events.ApprovalPolicyMetadataChanged{}}, ""},
 		{
-			"set otherwise, with its labels", list{set, named}, approvalpolicy.Set{Spec: other, Metadata: noted},
-			list{events.ApprovalPolicySet{Name: "production", Spec: other}}, "",
+			"set otherwise, with its labels",
+			list{set, named},
+			approvalpolicy.Set{Spec: other, Metadata: noted},
+			list{events.ApprovalPolicySet{Name: "production", Spec: other}},
+			"",
 		},
 		{"labels end with it", list{set, named, events.ApprovalPolicyDeleted{}}, approvalpolicy.Set{Spec: full()}, list{set}, ""},
 		{"delete", list{set}, approvalpolicy.Delete{}, list{events.ApprovalPolicyDeleted{}}, ""},

@@ -31,6 +31,7 @@ func state() decide.State {
 		Groups:        []decide.Group{{Name: "og"}},
 		Installed:     []decide.Installed{{Name: "buoy.v1", Package: "buoy"}},
 		Catalogs:      []decide.Catalog{{Subject: "fleet", Revision: "r1", Failed: true, Reason: "x"}, {Subject: "other"}},
+		Private:       []string{"c/m/own"},
 		Policies:      []decide.Policy{{Name: "p"}},
 	}
 }
@@ -50,6 +51,9 @@ func names(s decide.State) []string {
 	for _, x := range s.Catalogs {
 		out = append(out, "catalog "+x.Subject+" "+x.Revision)
 	}
+	for _, x := range s.Private {
+		out = append(out, "private "+x)
+	}
 	for _, x := range s.Policies {
 		out = append(out, "policy "+x.Name)
 	}
@@ -59,6 +63,7 @@ func names(s decide.State) []string {
 // TestSupposeDrawsEventsIntoTheState: as the folds of the tables would, and without touching the state that is given.
 func TestSupposeDrawsEventsIntoTheState(t *testing.T) {
 	t.Parallel()
+	private := events.CatalogVisibility{Cluster: "c", Namespace: "m"}
 	for _, c := range []struct {
 		name       string
 		h          whatif.Hypothesis
@@ -76,6 +81,9 @@ func TestSupposeDrawsEventsIntoTheState(t *testing.T) {
 		{"a catalog goes", supposed(t, "other", events.CatalogRemoved{}), []string{"catalog other "}, nil},
 		{"a catalog is disabled", supposed(t, "fleet", events.CatalogChanged{Disabled: true}), []string{"catalog fleet r1"}, nil},
 		{"a catalog is enabled in its place", supposed(t, "hidden", events.CatalogChanged{}), nil, []string{"catalog hidden r7"}},
+		{"another namespace's catalog goes", supposed(t, "c/m/own", events.CatalogRemoved{}), []string{"private c/m/own"}, nil},
+		{"another namespace's catalog is disabled", supposed(t, "c/m/own", events.CatalogChanged{Visibility: private, Disabled: true}), []string{"private c/m/own"}, nil},
+		{"another namespace's catalog is enabled", supposed(t, "c/m/late", events.CatalogChanged{Visibility: private}), nil, []string{"private c/m/late"}},
 		{"a policy is set", supposed(t, "approval/q", events.ApprovalPolicySet{Name: "q"}), nil, []string{"policy q"}},
 		{"a policy ends", supposed(t, "approval/p", events.ApprovalPolicyDeleted{}), []string{"policy p"}, nil},
 	} {
