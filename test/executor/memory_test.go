@@ -77,11 +77,13 @@ func refusedByMemory(err error) error {
 
 func (m memory) writes() {
 	m.t.Helper()
+	ops, err := m.kube.CoreV1().Namespaces().Get(m.t.Context(), "ops", metav1.GetOptions{})
+	must(m.t, err)
 	made := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "chandler-fleet.io/v1", "kind": "PlanExecution", "metadata": map[string]any{"name": "made-up"},
 		"spec": map[string]any{"plan": "made-up", "removal": map[string]any{"id": "made-up", "csv": m.csv}},
 	}}
-	_, err := m.admin.Resource(planExecutions()).Namespace("ops").Create(m.t.Context(), made, metav1.CreateOptions{})
+	_, err = m.admin.Resource(planExecutions()).Namespace("ops").Create(m.t.Context(), made, metav1.CreateOptions{})
 	must(m.t, refusedByMemory(err))
 	nameless := made.DeepCopy()
 	nameless.Object["metadata"] = map[string]any{"generateName": "made-up-"}
@@ -103,7 +105,8 @@ func (m memory) writes() {
 		}
 		for _, patch := range []string{
 			`{"metadata":{"finalizers":["sea.test/hold"]}}`, `{"metadata":{"finalizers":null}}`,
-			`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Namespace","name":"ops","uid":"0"}]}}`, `{"metadata":{"ownerReferences":null}}`,
+			// An owner that is there: what has none is garbage, and collected.
+			`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Namespace","name":"ops","uid":"` + string(ops.UID) + `"}]}}`, `{"metadata":{"ownerReferences":null}}`,
 		} {
 			if err := m.patch(kind.of, kind.name, patch); err != nil {
 				m.t.Errorf("%s of %s: %v", patch, kind.name, err)

@@ -13,7 +13,7 @@ import (
 	"github.com/chandler-fleet/chandler/test/testcluster"
 )
 
-// bed is a cluster with a hub.
+// bed is a cluster with a hub. The cluster is one that a former test of this package may have used.
 type bed struct {
 	*hub
 	cluster *testcluster.Cluster
@@ -23,7 +23,7 @@ type bed struct {
 
 func newBed(tb testing.TB) *bed {
 	tb.Helper()
-	c := testcluster.New(tb)
+	c := testcluster.Borrow(tb)
 	kube, err := kubernetes.NewForConfig(c.RESTConfig())
 	must(tb, err)
 	return &bed{hub: newHub(tb), cluster: c, kube: kube, trap: &trap{}}

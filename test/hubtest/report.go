@@ -30,18 +30,24 @@ func (h *Hub) ClusterReport(ctx context.Context) (r protocol.ClusterReport, ok b
 }
 
 func (h *Hub) last(ctx context.Context, subject string, into any) (bool, error) {
-	s, err := h.JetStream.Stream(ctx, protocol.StreamReports)
-	if err != nil {
-		return false, err
-	}
-	m, err := s.GetLastMsgForSubject(ctx, subject)
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return false, nil
-	}
-	if err != nil {
+	m, err := h.lastMessage(ctx, subject)
+	if m == nil || err != nil {
 		return false, err
 	}
 	return true, json.Unmarshal(m.Data, into)
+}
+
+// lastMessage is nil when there is none.
+func (h *Hub) lastMessage(ctx context.Context, subject string) (*jetstream.RawStreamMsg, error) {
+	s, err := h.JetStream.Stream(ctx, protocol.StreamReports)
+	if err != nil {
+		return nil, err
+	}
+	m, err := s.GetLastMsgForSubject(ctx, subject)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	return m, err
 }
 
 // Listen calls take with each report of a namespace of this cluster as it is written, one at a time, until stop.
@@ -67,13 +73,19 @@ func (h *Hub) Listen(take func(protocol.ScopeReport)) (stop func()) {
 	}
 }
 
+// How long Await waits between two looks: at least so long, and a twentieth of the time that it has waited for up to so long.
+// A look costs an API server and the race detector some milliseconds.
+const (
+	lookSoonest = 25 * time.Millisecond
+	lookLatest  = 250 * time.Millisecond
+)
+
 // Await polls until the condition holds; the error of the last look is what a failure shows.
 func Await(tb testing.TB, what string, look func(context.Context) error) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), Patience)
 	defer cancel()
-	tick := time.NewTicker(25 * time.Millisecond)
-	defer tick.Stop()
+	began := time.Now()
 	var last error
 	for {
 		err := look(ctx)
@@ -86,7 +98,7 @@ func Await(tb testing.TB, what string, look func(context.Context) error) {
 		select {
 		case <-ctx.Done():
 			tb.Fatalf("%s: %v", what, last)
-		case <-tick.C:
+		case <-time.After(min(max(time.Since(began)/20, lookSoonest), lookLatest)):
 		}
 	}
 }
@@ -114,10 +126,19 @@ func (h *Hub) AwaitRemoval(ns, id string, ok func(protocol.RemovalReport) bool) 
 
 func awaitIn[T any](h *Hub, ns, what string, all func(protocol.ScopeReport) []T, ok func(T) bool) (found T) {
 	h.tb.Helper()
+	subject := protocol.ScopeReportSubject(h.Scope(ns).Scope)
+	var seen *jetstream.RawStreamMsg
+	var r protocol.ScopeReport
 	Await(h.tb, what, func(ctx context.Context) error {
-		r, _, err := h.Report(ctx, ns)
+		m, err := h.lastMessage(ctx, subject)
 		if err != nil {
 			return err
+		}
+		if m != nil && (seen == nil || m.Sequence != seen.Sequence || !m.Time.Equal(seen.Time)) {
+			seen, r = m, protocol.ScopeReport{}
+			if err := json.Unmarshal(m.Data, &r); err != nil {
+				return err
+			}
 		}
 		for _, one := range all(r) {
 			if ok(one) {
@@ -125,9 +146,16 @@ func awaitIn[T any](h *Hub, ns, what string, all func(protocol.ScopeReport) []T,
 				return nil
 			}
 		}
-		return fmt.Errorf("last report: plans %+v, operators %+v, removals %+v", r.Plans, r.CSVs, r.Removals)
+		return unmet{&r}
 	})
 	return found
+}
+
+// unmet is a report that is not what is waited for. Only the last one is written out.
+type unmet struct{ report *protocol.ScopeReport }
+
+func (u unmet) Error() string {
+	return fmt.Sprintf("last report: plans %+v, operators %+v, removals %+v", u.report.Plans, u.report.CSVs, u.report.Removals)
 }
 
 // Phase is true of a plan in a phase.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -102,6 +103,7 @@ func (c *Cluster) toAPIServer(what string, do func(*proc.Process) error) error {
 	if c.shared {
 		return fmt.Errorf("%s cluster %s: %w", what, c.Name(), ErrShared)
 	}
+	c.plane.spoiled.Store(true)
 	if err := do(c.plane.apiServer); err != nil {
 		return fmt.Errorf("%s cluster %s: %w", what, c.Name(), err)
 	}
@@ -121,6 +123,10 @@ type plane struct {
 	apiServer *proc.Process
 	processes []*proc.Process // in the order in which they were started
 	works     bool            // the start has succeeded
+	before    stored          // what was stored after the start, if it may be put back to that
+	served    []byte          // what the API server said then that it serves
+	resets    int             // how often it was
+	spoiled   atomic.Bool     // it was paused or restarted
 
 	stopOnce sync.Once
 	stopErr  error

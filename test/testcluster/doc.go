@@ -5,14 +5,15 @@
 //
 // # What a test takes
 //
-// [New] gives a cluster of its own to a test that installs CRDs, counts objects, pauses the API server or needs several
-// clusters. [Shared] gives a fresh namespace on one cluster that all tests of the process share; it takes milliseconds
+// [New] gives a cluster of its own to a test that needs several clusters, or one with options. [Borrow] gives one to a test
+// that installs CRDs or counts objects: it may be one that another test of the process gave back. [Shared] gives a fresh namespace on one cluster that all tests of the process share; it takes milliseconds
 // after the first, and forbids what would reach other tests: writing CRDs. [Start] is below both and is for programs.
 //
 // # How it stays cheap
 //
 // The programs are built once from their Go modules and kept (package binaries). Clusters of one process share one etcd
-// under different prefixes. Only a few tests of the whole machine hold clusters at a time ([MaxHolders]).
+// under different prefixes. A cluster that was borrowed is put back to its start in etcd, below the API server, and lent
+// again: that takes a second of waiting and a twentieth of the work of a start. Only a few tests of the whole machine hold clusters at a time ([MaxHolders]).
 //
 // # How it stays clean
 //

@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -69,7 +70,7 @@ func (e *etcd) release(prefix string) error {
 	failure := e.process.Failure()
 	theEtcd.users--
 	if theEtcd.users > 0 {
-		return errors.Join(failure, e.forget(prefix))
+		return errors.Join(failure, e.forget(context.Background(), prefix+"/"))
 	}
 	theEtcd.store = nil
 	return errors.Join(failure, e.stop())
@@ -167,32 +168,84 @@ func (e *etcd) healthy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return e.do(request)
+	return e.do(request, nil)
 }
 
-// forgetTimeout is ample for a store without fsync.
-const forgetTimeout = 10 * time.Second
+// askTimeout is ample for a store without fsync.
+const askTimeout = 10 * time.Second
 
-// forget deletes all keys below a prefix, through etcd's HTTP gateway: its own client would bring half of etcd along.
-func (e *etcd) forget(prefix string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), forgetTimeout)
-	defer cancel()
-	first, end := []byte(prefix+"/"), []byte(prefix+"0") // "0" follows "/"
-	body, err := json.Marshal(map[string][]byte{"key": first, "range_end": end})
-	if err != nil {
-		return err
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url+"/v3/kv/deleterange", bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	if err := e.do(request); err != nil {
+// forget deletes all keys that begin with a prefix, which ends in "/".
+func (e *etcd) forget(ctx context.Context, prefix string) error {
+	if err := e.ask(ctx, "deleterange", below(prefix), nil); err != nil {
 		return fmt.Errorf("delete %s from etcd: %w", prefix, err)
 	}
 	return nil
 }
 
-func (e *etcd) do(request *http.Request) error {
+// remove deletes one key. Kubernetes counts on a revision of its own for each change of a key.
+func (e *etcd) remove(ctx context.Context, key string) error {
+	if err := e.ask(ctx, "deleterange", map[string]any{"key": []byte(key)}, nil); err != nil {
+		return fmt.Errorf("delete %s from etcd: %w", key, err)
+	}
+	return nil
+}
+
+// put writes a key and returns the revision of that.
+func (e *etcd) put(ctx context.Context, key string, value []byte) (revision int64, err error) {
+	var answer struct {
+		Header struct {
+			Revision int64 `json:"revision,string"`
+		} `json:"header"`
+	}
+	if err := e.ask(ctx, "put", map[string]any{"key": []byte(key), "value": value}, &answer); err != nil {
+		return 0, fmt.Errorf("write %s to etcd: %w", key, err)
+	}
+	return answer.Header.Revision, nil
+}
+
+// list returns all keys below a prefix, which does not end in "/", as they follow after it.
+func (e *etcd) list(ctx context.Context, prefix string, values bool) (stored, error) {
+	var answer struct {
+		KVs []struct {
+			Key         []byte `json:"key"`
+			Value       []byte `json:"value"`
+			ModRevision int64  `json:"mod_revision,string"`
+		} `json:"kvs"`
+	}
+	question := below(prefix + "/")
+	question["keys_only"] = !values
+	if err := e.ask(ctx, "range", question, &answer); err != nil {
+		return nil, fmt.Errorf("list %s of etcd: %w", prefix, err)
+	}
+	all := make(stored, len(answer.KVs))
+	for _, kv := range answer.KVs {
+		all[strings.TrimPrefix(string(kv.Key), prefix)] = storedValue{value: kv.Value, revision: kv.ModRevision}
+	}
+	return all, nil
+}
+
+// below is the range of all keys that begin with a prefix, which ends in "/"; "0" follows that.
+func below(prefix string) map[string]any {
+	return map[string]any{"key": []byte(prefix), "range_end": []byte(strings.TrimSuffix(prefix, "/") + "0")}
+}
+
+// ask uses etcd's HTTP gateway: its own client would bring half of etcd along.
+func (e *etcd) ask(ctx context.Context, what string, question map[string]any, answer any) error {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	body, err := json.Marshal(question)
+	if err != nil {
+		return err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url+"/v3/kv/"+what, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	return e.do(request, answer)
+}
+
+// do decodes what etcd answers, unless answer is nil.
+func (e *etcd) do(request *http.Request, answer any) error {
 	response, err := e.client.Do(request)
 	if err != nil {
 		return err
@@ -205,5 +258,8 @@ func (e *etcd) do(request *http.Request) error {
 	if response.StatusCode != http.StatusOK {
 		return fmt.Errorf("etcd answers %s: %s", response.Status, bytes.TrimSpace(body))
 	}
-	return nil
+	if answer == nil {
+		return nil
+	}
+	return json.Unmarshal(body, answer)
 }

@@ -14,6 +14,7 @@ func (c *Cluster) RestartAPIServer(ctx context.Context) error {
 		return fmt.Errorf("restart the API server of cluster %s: %w", c.Name(), ErrShared)
 	}
 	p := c.plane
+	p.spoiled.Store(true)
 	p.apiServer.Kill()
 	process, err := p.run(binaries.APIServer, p.apiServerArgs())
 	if err != nil {

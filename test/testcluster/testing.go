@@ -26,32 +26,30 @@ func New(t testing.TB, opts ...Options) *Cluster {
 	if err != nil {
 		t.Fatalf("testcluster: %v", err)
 	}
-	t.Cleanup(func() {
-		if c.plane.opts.Keep {
-			t.Logf("files of cluster %s are kept in %s", c.Name(), c.Dir())
-		} else if t.Failed() {
-			t.Logf("to keep the logs of cluster %s, set %s=1", c.Name(), keepVariable)
-		}
-		if err := c.Stop(); err != nil {
-			t.Errorf("testcluster: %v", err)
-		}
-	})
+	t.Cleanup(func() { stopForTest(t, c) })
 	return c
 }
 
 func newForTest(t testing.TB, all []Options) (*Cluster, error) {
-	opts, err := testOptions(t, all)
+	opts, err := prepareForTest(t, all)
 	if err != nil {
 		return nil, err
 	}
+	return Start(t.Context(), opts)
+}
+
+// prepareForTest returns the options of a test's cluster, with its place in the pool, when it is its turn.
+func prepareForTest(t testing.TB, all []Options) (Options, error) {
+	opts, err := testOptions(t, all)
+	if err != nil {
+		return opts, err
+	}
 	// Before the turn, so that nobody waits while we build; and to standard error, so that it is seen while it happens.
 	if _, err := binaries.Ensure(t.Context(), os.Stderr); err != nil {
-		return nil, err
+		return opts, err
 	}
-	if opts.member, err = takeTurn(t, opts); err != nil {
-		return nil, err
-	}
-	return Start(t.Context(), opts)
+	opts.member, err = takeTurn(t, opts)
+	return opts, err
 }
 
 func testOptions(t testing.TB, all []Options) (Options, error) {
@@ -87,13 +85,14 @@ func takeTurn(t testing.TB, opts Options) (*pool.Member, error) {
 	})
 }
 
-// Main runs the tests of a package that uses Shared and stops the shared cluster after them. Without it the cluster ends
-// with the process all the same, only its files stay until the next start.
+// Main runs the tests of a package that uses Shared or Borrow, and stops after them what they left running. Without it a
+// shared cluster ends with the process all the same, only its files stay until the next start, and none is lent twice.
 //
 //	func TestMain(m *testing.M) { testcluster.Main(m) }
 func Main(m *testing.M) {
+	theIdle.start()
 	code := m.Run()
-	if err := theShared.stop(); err != nil {
+	if err := errors.Join(theIdle.stop(), theShared.stop()); err != nil {
 		fmt.Fprintln(os.Stderr, "testcluster:", err)
 		code = max(code, 1)
 	}

@@ -58,6 +58,14 @@ func (m *Member) Record(name string, id proc.ID) error {
 	return m.save()
 }
 
+// Hold gives the member to a holder that has its turn, or with "" to nobody: it runs on, and nobody waits for it.
+func (m *Member) Hold(holder string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.Holder = holder
+	return m.save()
+}
+
 // Remove takes the member from the list. Its processes must have ended. With keepFiles its directory stays.
 func (m *Member) Remove(keepFiles bool) error {
 	m.mu.Lock()
