@@ -21,8 +21,8 @@ func (a *app) getCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "get KIND [NAME...]",
 		Short: "Show clusters, catalogs, packages, subscriptions, operatorgroups, installplans, operators, leftovers or approvalpolicies",
-		Long: `Shows things of one kind: all of the fleet, or those of a cluster, a namespace, or a name. Without --namespace they are
-those of all namespaces; -A says so, as kubectl has it.
+		Long: `Shows things of one kind: all of the fleet, or those of a cluster, a namespace, or a name. Without --namespace
+they are those of all namespaces; -A says so, as kubectl has it.
 
 Kinds and their short names: clusters, catalogs (catsrc), packages (packagemanifests), operatorgroups (og),
 subscriptions (sub), installplans (ip), operators (csv), approvalpolicies (policies), leftovers (what uninstalled
@@ -55,7 +55,7 @@ operatorhubs can be applied again: chandler apply -f.`,
 	f.StringVar(&sel.Catalog, flagCatalog, "", "only subscriptions of this catalog")
 	f.StringVar(&sel.Phase, flagPhase, "", "only subscriptions, install plans or operators in this phase")
 	f.StringVar(&sel.State, flagState, "", "only clusters, catalogs or subscriptions in this state")
-	f.StringVarP(&sel.Label, flagLabel, "l", "", "only clusters, catalogs, subscriptions, operatorgroups, approvalpolicies or installplans with this label: KEY=VALUE, or KEY")
+	f.StringVarP(&sel.Label, flagLabel, "l", "", "only those with this label: KEY=VALUE, or KEY")
 	f.StringVar(&sel.Blocked, flagBlocked, "", "only install plans that are blocked, or with =false that are not")
 	f.Lookup(flagBlocked).NoOptDefVal = "true"
 	f.StringVar(&sel.Serves, flagServes, "", "only operators that serve this namespace")
@@ -64,12 +64,12 @@ operatorhubs can be applied again: chandler apply -f.`,
 
 // everywhere refuses what cannot be said together with --all-namespaces: a namespace, and names (args are a kind with
 // names).
-func (s scope) everywhere(args []string) error {
+func (s *scope) everywhere(args []string) error {
 	if s.namespace != "" {
 		return usagef("either --namespace or --all-namespaces, not both")
 	}
 	if len(args) > 1 || strings.Contains(args[0], "/") {
-		return usagef("a name is not looked for in all namespaces: say --namespace, or leave out either the name or --all-namespaces")
+		return usagef("a name is not looked for in all namespaces: say --namespace, or leave out the name")
 	}
 	return nil
 }

@@ -27,7 +27,9 @@ func Changes(documents []olm.Document, clusters []string) ([]model.PreviewChange
 	var out []model.PreviewChange
 	for _, d := range documents {
 		if d.Policy != nil {
-			out = append(out, model.PreviewChange{ApprovalPolicy: &model.PreviewPolicy{Name: d.Name, Metadata: d.Metadata, Spec: d.Policy}})
+			out = append(out, model.PreviewChange{ApprovalPolicy: &model.PreviewPolicy{
+				Name: d.Name, Metadata: d.Metadata, Spec: d.Policy,
+			}})
 		} else if d.Subscription == nil && d.OperatorGroup == nil && d.Skipped == "" {
 			return nil, fmt.Errorf("%s: what a %s leads to is known once it was read; it cannot be previewed", d.Where, d.Kind)
 		}

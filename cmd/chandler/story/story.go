@@ -106,8 +106,8 @@ func sentence(p events.Payload) string {
 		return "operator group created for " + targets(v.Spec)
 	case events.OperatorGroupChanged:
 		return "operator group changed: now for " + targets(v.Spec)
-	case events.SubscriptionMetadataChanged, events.OperatorGroupMetadataChanged, events.CatalogMetadataChanged, events.ApprovalPolicyMetadataChanged,
-		events.InstallPlanMetadataChanged:
+	case events.SubscriptionMetadataChanged, events.OperatorGroupMetadataChanged, events.CatalogMetadataChanged,
+		events.ApprovalPolicyMetadataChanged, events.InstallPlanMetadataChanged:
 		return metadataSentence(v)
 	case events.OperatorGroupObserved:
 		return groupObserved(v)

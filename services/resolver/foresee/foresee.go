@@ -50,7 +50,8 @@ func (w *world) suppose(h whatif.Hypothesis) error {
 	case events.CatalogChanged:
 		w.catalogChanged(h.Subject, p)
 		return nil
-	case events.SubscriptionMetadataChanged, events.OperatorGroupMetadataChanged, events.CatalogMetadataChanged, events.ApprovalPolicyMetadataChanged:
+	case events.SubscriptionMetadataChanged, events.OperatorGroupMetadataChanged, events.CatalogMetadataChanged,
+		events.ApprovalPolicyMetadataChanged:
 		return nil // nothing is decided by them
 	case events.CatalogRemoved:
 		w.Catalogs = slices.DeleteFunc(w.Catalogs, func(c decide.Catalog) bool { return c.Subject == h.Subject })

@@ -16,7 +16,8 @@ import (
 func policiesProjection() projection.Projection {
 	return projection.Projection{
 		Name: Policies, Version: 2, Schema: schema, Tables: []string{"approval_policies"},
-		Types: typesOf(events.ApprovalPolicySet{}, events.ApprovalPolicyMetadataChanged{}, events.ApprovalPolicyDeleted{}), Apply: applyPolicy,
+		Types: typesOf(events.ApprovalPolicySet{}, events.ApprovalPolicyMetadataChanged{}, events.ApprovalPolicyDeleted{}),
+		Apply: applyPolicy,
 	}
 }
 
@@ -39,7 +40,8 @@ func applyPolicy(ctx context.Context, tx pgx.Tx, t projection.Tables, e eventlog
 
 func policyName(e eventlog.Recorded) string { return strings.TrimPrefix(e.Subject, "approval/") }
 
-const policyColumns = `select p.name, p.spec, p.labels, p.annotations, p.created, p.updated, p.stream, p.version from gateway.approval_policies p`
+const policyColumns = `select p.name, p.spec, p.labels, p.annotations, p.created, p.updated, p.stream, p.version
+	from gateway.approval_policies p`
 
 // policyRow is an approval policy with what its answer does not show.
 type policyRow struct {
