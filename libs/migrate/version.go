@@ -39,7 +39,7 @@ func closes(t events.Type) bool {
 }
 
 // release is how the version of a release begins. A build from source has the name of its commit, or none.
-var release = regexp.MustCompile(`^v?[0-9]+\.`)
+var release = regexp.MustCompile(`^v?\d+\.`)
 
 // olderThan compares two releases "major.minor.patch". What follows a "-" or "+" does not count: the
 // schema of a pre-release is that of its release. A build from source counts as the newest.

@@ -360,6 +360,12 @@ apiVersion: config.openshift.io/v1
 kind: OperatorHub
 metadata: {name: cluster, labels: {team: sea}, annotations: {owner: dock}}
 ---
+apiVersion: v1
+kind: Secret
+metadata: {name: pull, namespace: ports, labels: {team: sea}}
+type: kubernetes.io/dockerconfigjson
+stringData: {.dockerconfigjson: "{}"}
+---
 apiVersion: chandler-fleet.io/v1
 kind: ApprovalPolicy
 metadata: {name: p, labels: {team: sea}, annotations: {owner: dock}}
@@ -395,15 +401,16 @@ annotations: {owner: dock}
 spec: {package: p, catalog: c}
 `
 	found, err := olm.Read(strings.NewReader(docs), "f.yaml")
-	if err != nil || len(found) != 8 {
+	if err != nil || len(found) != 9 {
 		t.Fatalf("Read = %+v, %v", found, err)
 	}
 	noted := model.Metadata{Labels: map[string]string{"team": "sea"}, Annotations: map[string]string{"owner": "dock"}}
-	want := []model.Metadata{noted, {Annotations: map[string]string{"operatorframework.io/priorityclass": "high"}}, {}, noted, noted, noted, noted, noted}
+	want := []model.Metadata{noted, {Annotations: map[string]string{"operatorframework.io/priorityclass": "high"}}, {}, {}, noted, noted, noted, noted, noted}
 	notes := []string{
 		"label chandler-fleet.io/mirror: not kept, by these keys objects of operators are found in clusters",
 		"the annotation operatorframework.io/priorityclass has no effect: no pod runs for a catalog, the indexer reads it itself",
 		"label team, annotation owner: not kept, Chandler has no place for labels and annotations of this kind",
+		"label team: not kept, Chandler has no place for labels and annotations of this kind",
 		"", "", "", "", "",
 	}
 	for i, d := range found {
