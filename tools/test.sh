@@ -10,7 +10,17 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 report=30 # seconds of the budget that stay for the report
-budget=()
+
+# remaining prints the flag of testrun for what is left of the budget; nothing without a budget.
+remaining() {
+  [ -n "${TEST_BUDGET_SECONDS:-}" ] || return 0
+  local left=$((TEST_BUDGET_SECONDS - SECONDS - report))
+  if [ "$left" -le 60 ]; then
+    echo "$SECONDS of $TEST_BUDGET_SECONDS seconds are used up: not enough is left for the tests" >&2
+    exit 1
+  fi
+  echo "-budget=${left}s"
+}
 
 step() { printf '\n== %s (%d s)\n' "$1" "$SECONDS"; }
 
@@ -38,6 +48,14 @@ without_detector() {
   done
 }
 
+# Packages whose tests begin no process: no PostgreSQL, NATS, cluster or service. Go takes the result of those of which
+# nothing has changed from its cache, for which they have to run in one order.
+processes='/chandler/(libs/pg/pglocal|libs/bus/natslocal|test/testcluster|test/stack|test/internal/proc)( |$)'
+without_processes() {
+  go list -test -f '{{.ImportPath}} {{join .Deps " "}}' work | grep -E '^[^ ]+\.test ' |
+    grep -vE "$processes" | sed 's/\.test .*//' | grep -vE "$waits"
+}
+
 # One test goes through some 40 lives of an operator, each with a crash at another point. It is as long as ten others, and the
 # executors in it are those of the others: it runs beside them, without the detector.
 crashes='^TestCrashAtEveryPoint$'
@@ -50,22 +68,28 @@ step "programs of test clusters"
 make testrun clusters
 step "services, which the tests of the whole start"
 make stack
-step "tests"
-if [ -n "${TEST_BUDGET_SECONDS:-}" ]; then
-  left=$((TEST_BUDGET_SECONDS - SECONDS - report))
-  if [ "$left" -le 60 ]; then
-    echo "the steps before the tests took $SECONDS of $TEST_BUDGET_SECONDS seconds: nothing is left for the tests" >&2
-    exit 1
-  fi
-  budget=(-budget "${left}s")
+step "tests that need nothing but Go"
+at_once=${TEST_PACKAGES:-2}
+common=(-vet=off -timeout "${TEST_TIMEOUT:-4h}") # make check vets
+lists=$(mktemp -d)
+trap 'rm -rf "$lists"' EXIT
+without_detector | sort >"$lists/plain"
+without_processes | sort >"$lists/alone"
+mapfile -t pure < <(comm -12 "$lists/plain" "$lists/alone")
+mapfile -t alone < <(comm -13 "$lists/plain" "$lists/alone")
+mapfile -t waiting < <(comm -23 "$lists/plain" "$lists/alone")
+mapfile -t others < <(packages | grep -vxF -f "$lists/plain" -f "$lists/alone")
+
+failed=0
+budget=$(remaining)
+"$TESTRUN" $budget -- -race "${common[@]}" -p "$at_once" "${alone[@]}" \
+  ${pure[0]:+-- "${common[@]}" -p 1 "${pure[@]}"} || failed=1
+step "tests with databases, buses, services and clusters"
+budget=$(remaining)
+if [ "${TEST_RACE:-}" = all ]; then
+  crashes= # with the others, and with the detector as they
 fi
-common=(-shuffle=on -vet=off -timeout "${TEST_TIMEOUT:-4h}") # make check vets
-mapfile -t plain < <(without_detector)
-mapfile -t raced < <(packages | grep -vxF -f <(printf '%s\n' "${plain[@]:-none}"))
-if [ "${#plain[@]}" = 0 ]; then
-  "$TESTRUN" "${budget[@]}" -- -race "${common[@]}" -p "${TEST_PACKAGES:-2}" "${raced[@]}"
-else
-  "$TESTRUN" "${budget[@]}" -- -race "${common[@]}" -skip "$crashes" -p "${TEST_PACKAGES:-2}" "${raced[@]}" \
-    -- "${common[@]}" -run "$crashes" ./test/executor \
-    -- "${common[@]}" -p 1 "${plain[@]}"
-fi
+"$TESTRUN" $budget -- -race "${common[@]}" -shuffle=on ${crashes:+-skip "$crashes"} -p "$at_once" "${others[@]}" \
+  ${crashes:+-- "${common[@]}" -shuffle=on -run "$crashes" ./test/executor} \
+  ${waiting[0]:+-- "${common[@]}" -shuffle=on -p 1 "${waiting[@]}"} || failed=1
+exit "$failed"
