@@ -6,14 +6,16 @@
 // # What a test takes
 //
 // [New] gives a cluster of its own to a test that needs several clusters, or one with options. [Borrow] gives one to a test
-// that installs CRDs or counts objects: it may be one that another test of the process gave back. [Shared] gives a fresh namespace on one cluster that all tests of the process share; it takes milliseconds
-// after the first, and forbids what would reach other tests: writing CRDs. [Start] is below both and is for programs.
+// that installs CRDs or counts objects: it may be one that another test of the process gave back. [Shared] gives a fresh
+// namespace on one cluster that all tests of the process share; it takes milliseconds after the first, and forbids what
+// would reach other tests: writing CRDs. [Start] is below these and is for programs.
 //
 // # How it stays cheap
 //
 // The programs are built once from their Go modules and kept (package binaries). Clusters of one process share one etcd
 // under different prefixes. A cluster that was borrowed is put back to its start in etcd, below the API server, and lent
-// again: that takes a second of waiting and a twentieth of the work of a start. Only a few tests of the whole machine hold clusters at a time ([MaxHolders]).
+// again, which takes a second or two, most of it waiting. Only a few tests of the whole machine hold clusters at a time
+// ([MaxHolders]).
 //
 // # How it stays clean
 //
