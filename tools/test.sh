@@ -71,6 +71,7 @@ make stack
 step "tests that need nothing but Go"
 at_once=${TEST_PACKAGES:-2}
 common=(-vet=off -timeout "${TEST_TIMEOUT:-4h}") # make check vets
+export GORACE="${GORACE:-atexit_sleep_ms=100}" # a second at the end of each package else, which nobody waits for
 lists=$(mktemp -d)
 trap 'rm -rf "$lists"' EXIT
 without_detector | sort >"$lists/plain"
