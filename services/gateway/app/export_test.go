@@ -1,0 +1,20 @@
+package app
+
+import (
+	"context"
+
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view"
+)
+
+// Show waits until every read model holds the event that a position names, in either form of minPosition.
+func (a *App) Show(ctx context.Context, position string) error {
+	r := view.Reader{Pool: a.Pool, Log: a.Log, Waiters: map[string]view.Waiter{}}
+	for _, p := range a.projections {
+		r.Waiters[p.Name()] = p
+		if err := r.WaitFor(ctx, events.DefaultTenant, p.Name(), position); err != nil {
+			return err
+		}
+	}
+	return nil
+}
