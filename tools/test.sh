@@ -24,14 +24,13 @@ remaining() {
 
 step() { printf '\n== %s (%d s)\n' "$1" "$SECONDS"; }
 
-# All packages in the order in which they are begun: the one that takes longest first, so that it does not run alone at
-# the end, then what waits for processes and clusters, then the many small ones, which fill the rest.
+# Packages but test/executor in the order in which they are begun: what waits for processes and clusters first, then the
+# many small ones, which fill the rest.
 packages() {
   local all
-  all=$(go list work)
-  grep -x '.*/test/executor' <<<"$all"
+  all=$(go list work | grep -v '/test/executor$')
   grep '/services/' <<<"$all"
-  grep '/test/' <<<"$all" | grep -vx '.*/test/executor'
+  grep '/test/' <<<"$all"
   grep -v -e '/services/' -e '/test/' <<<"$all"
 }
 
@@ -56,9 +55,11 @@ without_processes() {
     grep -vE "$processes" | sed 's/\.test .*//' | grep -vE "$waits"
 }
 
-# One test goes through some 40 lives of an operator, each with a crash at another point. It is as long as ten others, and the
-# executors in it are those of the others: it runs beside them, without the detector.
-crashes='^TestCrashAtEveryPoint$'
+# The tests of test/executor in which several executors, many namespaces or broken connections are at work at once. They have
+# the detector; the others drive the same executors through one operator's story at a time and wait for the cluster. One of
+# these goes through some 40 lives of an operator, each with a crash at another point.
+together='^Test(FaultsAtEveryStep|TwoCandidates|PausedHolderIsRefused|Unreachable|HalfOpenConnections|APIServerRestarts|LetGo|'
+together+='Groups|Scopes|Shared|SharedCrash|Tenants|Mirror|Machine|Stopped|Drift)$'
 
 step "what the machine needs"
 tools/prepare.sh
@@ -87,10 +88,11 @@ budget=$(remaining)
   ${pure[0]:+-- "${common[@]}" -p 1 "${pure[@]}"} || failed=1
 step "tests with databases, buses, services and clusters"
 budget=$(remaining)
+shuffled=("${common[@]}" -shuffle=on)
 if [ "${TEST_RACE:-}" = all ]; then
-  crashes= # with the others, and with the detector as they
+  "$TESTRUN" $budget -- -race "${shuffled[@]}" -p "$at_once" ./test/executor "${others[@]}" || failed=1
+else
+  "$TESTRUN" $budget -- -race "${shuffled[@]}" -run "$together" ./test/executor -- "${shuffled[@]}" -skip "$together" ./test/executor \
+    -- -race "${shuffled[@]}" -p "$at_once" "${others[@]}" -- "${shuffled[@]}" -p 1 "${waiting[@]}" || failed=1
 fi
-"$TESTRUN" $budget -- -race "${common[@]}" -shuffle=on ${crashes:+-skip "$crashes"} -p "$at_once" "${others[@]}" \
-  ${crashes:+-- "${common[@]}" -shuffle=on -run "$crashes" ./test/executor} \
-  ${waiting[0]:+-- "${common[@]}" -shuffle=on -p 1 "${waiting[@]}"} || failed=1
 exit "$failed"
