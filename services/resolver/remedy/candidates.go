@@ -72,15 +72,6 @@ func (s *search) follows(sub resolve.Subscription) bool {
 	return slices.ContainsFunc(s.in.Installed, func(i resolve.Installed) bool { return i.Subscription == sub.Name || i.CSV == sub.InstalledCSV })
 }
 
-// catalogOf is the catalog that a subscription names: the one of that namespace, else the hub's of that name.
-func (s *search) catalogOf(sub resolve.Subscription) resolve.CatalogKey {
-	k := resolve.CatalogKey{Name: sub.Catalog, Namespace: sub.CatalogNamespace}
-	if sub.CatalogHidden || slices.ContainsFunc(s.in.View.Catalogs(), func(c resolve.Catalog) bool { return c.Key == k }) {
-		return k
-	}
-	return resolve.CatalogKey{Name: sub.Catalog}
-}
-
 func (s *search) pkg(k resolve.CatalogKey, name string) *offered {
 	if !slices.ContainsFunc(s.in.View.Catalogs(), func(c resolve.Catalog) bool { return c.Key == k && c.Ready }) {
 		return nil
@@ -99,7 +90,7 @@ func (s *search) startingCSVs(sub resolve.Subscription) []Remedy {
 	}
 	out := []Remedy{intent(StartingCSV, sub, fmt.Sprintf("take startingCSV %s out of subscription %s", sub.StartingCSV, sub.Name),
 		Change{fieldStartingCSV, sub.StartingCSV, ""})}
-	p := s.pkg(s.catalogOf(sub), sub.Package)
+	p := s.pkg(s.in.CatalogNamed(sub), sub.Package)
 	for _, csv := range p.csvs(sub.Channel) {
 		if csv != sub.StartingCSV {
 			out = append(out, intent(StartingCSV, sub, fmt.Sprintf("let subscription %s start with %s instead of %s", sub.Name, csv, sub.StartingCSV),
@@ -113,7 +104,7 @@ func (s *search) channels(sub resolve.Subscription) []Remedy {
 	if sub.Channel == "" {
 		return nil
 	}
-	p := s.pkg(s.catalogOf(sub), sub.Package)
+	p := s.pkg(s.in.CatalogNamed(sub), sub.Package)
 	var out []Remedy
 	for _, name := range p.channels() {
 		if name == sub.Channel {
@@ -131,7 +122,7 @@ func (s *search) catalogs(sub resolve.Subscription) []Remedy {
 	if sub.Catalog == "" {
 		return nil
 	}
-	mine := s.catalogOf(sub)
+	mine := s.in.CatalogNamed(sub)
 	var out []Remedy
 	for _, c := range s.preferred() {
 		p := s.pkg(c.Key, sub.Package)
@@ -162,7 +153,7 @@ func (s *search) names(sub resolve.Subscription) []Remedy {
 			continue
 		}
 		for _, name := range st.Choices {
-			p := s.pkg(s.catalogOf(sub), name)
+			p := s.pkg(s.in.CatalogNamed(sub), name)
 			if p == nil {
 				continue
 			}

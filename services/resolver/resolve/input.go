@@ -78,6 +78,16 @@ type OperatorGroup struct {
 	FailForward bool `json:"failForward,omitempty"`
 }
 
+// CatalogNamed is the catalog that a subscription names: the one of that namespace, be it hidden or seen, else the hub's of
+// that name (R-CAT-85).
+func (in Input) CatalogNamed(s Subscription) CatalogKey {
+	k := CatalogKey{Name: s.Catalog, Namespace: s.CatalogNamespace}
+	if s.CatalogHidden || slices.ContainsFunc(in.View.Catalogs(), func(c Catalog) bool { return c.Key == k }) {
+		return k
+	}
+	return CatalogKey{Name: s.Catalog}
+}
+
 // Subscription is the intent to follow a channel (R-RES-10).
 type Subscription struct {
 	Name             string `json:"name"`

@@ -172,7 +172,7 @@ func (s *subject) ledger() Ledger {
 	if s.sub != nil {
 		l.Subscription, l.Channel = s.sub.Name, s.sub.Channel
 		if s.sub.Catalog != "" {
-			l.Catalog = s.followedCatalog().String()
+			l.Catalog = s.f.Input.CatalogNamed(*s.sub).String()
 		}
 	}
 	for _, o := range s.newer() {
@@ -199,15 +199,6 @@ func (s *subject) phase(csv string) string {
 		}
 	}
 	return ""
-}
-
-// followedCatalog is the one that the subscription names: that of the namespace, else the hub's of that name.
-func (s *subject) followedCatalog() resolve.CatalogKey {
-	k := resolve.CatalogKey{Name: s.sub.Catalog, Namespace: s.sub.CatalogNamespace}
-	if s.sub.CatalogHidden || slices.ContainsFunc(s.f.Input.View.Catalogs(), func(c resolve.Catalog) bool { return c.Key == k }) {
-		return k
-	}
-	return resolve.CatalogKey{Name: s.sub.Catalog}
 }
 
 // choice is one version of one catalog.

@@ -21,8 +21,7 @@ func (s *subject) probe(o *choice) []Reason {
 		ask = *s.sub
 		in.Subscriptions = slices.DeleteFunc(in.Subscriptions, func(sub resolve.Subscription) bool { return sub.Name == ask.Name })
 	}
-	ask.Package, ask.Catalog, ask.CatalogNamespace = s.pkg, o.catalog.Key.Name, o.catalog.Key.Namespace
-	ask.CatalogHidden = false
+	ask.Package, ask.Catalog, ask.CatalogNamespace, ask.CatalogHidden = s.pkg, o.catalog.Key.Name, o.catalog.Key.Namespace, false
 	ask.Channel, ask.StartingCSV, ask.InstalledCSV = s.channelsOf(o)[0], o.csv, ""
 	in.Subscriptions = append(in.Subscriptions, ask)
 	in.Policy.MaxConflicts = probeConflicts

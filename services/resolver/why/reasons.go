@@ -44,8 +44,8 @@ func (s *subject) plain(o *choice) []Reason {
 	if s.sub.Rollback.From == o.csv {
 		out = append(out, Reason{Code: RolledBack, Text: fmt.Sprintf("subscription %s went back from it to %s; it is taken again once the subscription is changed", s.sub.Name, s.sub.Rollback.To)})
 	}
-	if s.sub.Catalog != "" && s.followedCatalog() != o.catalog.Key {
-		return append(out, Reason{Code: OtherCatalog, Text: fmt.Sprintf("it is in catalog %s, and subscription %s follows catalog %s", o.catalog.Key, s.sub.Name, s.followedCatalog())})
+	if s.sub.Catalog != "" && s.f.Input.CatalogNamed(*s.sub) != o.catalog.Key {
+		return append(out, Reason{Code: OtherCatalog, Text: fmt.Sprintf("it is in catalog %s, and subscription %s follows catalog %s", o.catalog.Key, s.sub.Name, s.f.Input.CatalogNamed(*s.sub))})
 	}
 	if s.sub.Channel != "" && !slices.Contains(o.channels, s.sub.Channel) {
 		return append(out, Reason{Code: OtherChannel, Text: fmt.Sprintf("it is in channel %s, and subscription %s follows channel %s", strings.Join(o.channels, ", "), s.sub.Name, s.sub.Channel)})

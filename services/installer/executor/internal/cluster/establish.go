@@ -87,7 +87,7 @@ func (e establishment) remind(ctx context.Context, crd *unstructured.Unstructure
 	crd = crd.DeepCopy()
 	conditions, _, err := unstructured.NestedSlice(crd.Object, "status", "conditions")
 	if err != nil {
-		return nil //nolint:nilerr // the API server is asked about such a status, not corrected
+		return nil //nolint:nilerr // a status of another shape is left alone; the wait ends with its own error
 	}
 	accepted, forgotten := condition(conditions, "NamesAccepted"), condition(conditions, "Established")
 	if accepted["status"] != "True" || forgotten == nil {
