@@ -54,7 +54,7 @@ func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*App, error
 	}
 	a := &App{Platform: p, cfg: cfg}
 	if err := a.start(ctx, parts); err != nil {
-		a.close()
+		a.Close()
 		return nil, err
 	}
 	return a, nil
@@ -137,7 +137,7 @@ func (a *App) Addr() string { return a.listener.Addr().String() }
 
 // Run works until ctx ends, then stops in order: what takes in work first.
 func (a *App) Run(ctx context.Context) error {
-	defer a.close()
+	defer a.Close()
 	g := a.Group(a.checks()...)
 	for _, p := range a.projections {
 		g.Add("projection "+p.Name(), p.Run)
@@ -163,11 +163,12 @@ func (a *App) checks() []httpserver.Check {
 	return list
 }
 
-func (a *App) close() {
+// Close lets go of everything that New opened; Run does it at its end.
+func (a *App) Close() {
 	if a.listener != nil {
 		if err := a.listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 			a.Telemetry.Log.Warn("close the listener of the REST interface", "error", err)
 		}
 	}
-	a.Close()
+	a.Platform.Close()
 }
