@@ -138,6 +138,85 @@ func TestSizes(t *testing.T) {
 	}
 }
 
+func TestTypeSizes(t *testing.T) {
+	t.Parallel()
+	unused := larger()
+	for _, p := range ours(load(t)) {
+		methods, fields := typeSizes(t, p)
+		for name, n := range methods {
+			if n <= maxMethods && fields[name] <= maxFields {
+				continue
+			}
+			key := p.Short() + "." + name
+			if _, ok := larger()[key]; !ok {
+				t.Errorf("%s has %d methods and %d fields, at most %d and %d: it has several sides", key, n, fields[name], maxMethods, maxFields)
+			}
+			delete(unused, key)
+		}
+	}
+	for key := range unused {
+		t.Errorf("%s is within the bounds, or gone: take it from the list of larger types", key)
+	}
+}
+
+// typeSizes counts the methods and the fields of each type in the non-test files of a package. An embedded field counts as
+// one, and what it brings is not counted.
+func typeSizes(t *testing.T, p Package) (methods, fields map[string]int) {
+	t.Helper()
+	methods, fields = map[string]int{}, map[string]int{}
+	for _, f := range p.GoFiles {
+		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, f), nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ast.IsGenerated(file) {
+			continue
+		}
+		for _, decl := range file.Decls {
+			switch d := decl.(type) {
+			case *ast.FuncDecl:
+				if name, ok := receiver(d); ok {
+					methods[name]++
+				}
+			case *ast.GenDecl:
+				for _, spec := range d.Specs {
+					ts, ok := spec.(*ast.TypeSpec)
+					if !ok {
+						continue
+					}
+					methods[ts.Name.Name] += 0
+					if st, ok := ts.Type.(*ast.StructType); ok {
+						fields[ts.Name.Name] = st.Fields.NumFields()
+					}
+				}
+			}
+		}
+	}
+	return methods, fields
+}
+
+// receiver returns the name of the type that a method belongs to.
+func receiver(d *ast.FuncDecl) (string, bool) {
+	if d.Recv == nil {
+		return "", false
+	}
+	expr := d.Recv.List[0].Type
+	if star, ok := expr.(*ast.StarExpr); ok {
+		expr = star.X
+	}
+	switch x := expr.(type) {
+	case *ast.IndexExpr:
+		expr = x.X
+	case *ast.IndexListExpr:
+		expr = x.X
+	}
+	ident, ok := expr.(*ast.Ident)
+	if !ok {
+		return "", false
+	}
+	return ident.Name, true
+}
+
 func TestDependencyBudget(t *testing.T) {
 	t.Parallel()
 	g := load(t)
