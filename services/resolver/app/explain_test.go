@@ -6,17 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/klauspost/compress/zstd"
-
-	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/services/resolver/app"
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
 	"github.com/chandler-fleet/chandler/services/resolver/remedy"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
-	v2 "github.com/chandler-fleet/chandler/services/resolver/resolve/v2"
 	"github.com/chandler-fleet/chandler/services/resolver/why"
 )
 
@@ -223,41 +218,4 @@ func TestPinnedThroughFiftyMoves(t *testing.T) {
 			t.Errorf("%s: %+v", n.CSV, n.Reasons)
 		}
 	}
-}
-
-// TestExplainOldDecisions: a decision that the second version of the rules made is made again by these, not by today's (DESIGN D5).
-func TestExplainOldDecisions(t *testing.T) {
-	t.Parallel()
-	f := newFleet(t)
-	f.start()
-	f.ready()
-	f.addCatalog("fleet")
-	f.publish("fleet", "", f.pkg("buoy", version{v: "1.0.0"}))
-	f.subscribe("buoy", "buoy", "stable")
-	f.quiet()
-	now := f.explain(app.ExplainQuestion{Subscription: "buoy"})
-	// What those rules asked is theirs: the first answer tells it, and is recorded as they would have.
-	f.recordInput("buoy", now.Component.Input, v2.Semantics)
-	f.recordInput("buoy", f.explain(app.ExplainQuestion{Subscription: "buoy"}).Component.Input, v2.Semantics)
-	a := f.explain(app.ExplainQuestion{Subscription: "buoy"})
-	if !a.Agrees || a.Semantics != v2.Semantics || a.Component.Bundles[0].CSV != "buoy.v1.0.0" || now.Semantics == a.Semantics {
-		t.Errorf("by %s: %+v", a.Semantics, a.Differences)
-	}
-}
-
-// recordInput makes a record that of a subscription's last decision.
-func (f *fleet) recordInput(subscription string, r resolve.Record, semantics string) {
-	f.t.Helper()
-	r.Semantics = semantics
-	input, err := r.Digest()
-	f.must(err)
-	raw, err := digest.Canonical(r)
-	f.must(err)
-	enc, err := zstd.NewWriter(nil)
-	f.must(err)
-	admin := f.db.Pool(f.t, "admin")
-	_, err = admin.Exec(f.ctx, `insert into resolver.inputs (tenant, digest, document) values ($1, $2, $3)`, tenant, string(input), enc.EncodeAll(raw, nil))
-	f.must(pg.Err(err))
-	_, err = admin.Exec(f.ctx, `update resolver.subscriptions set outcome = jsonb_set(outcome, '{input}', to_jsonb($1::text)) where name = $2`, string(input), subscription)
-	f.must(pg.Err(err))
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/chandler-fleet/chandler/services/resolver/sat"
 )
 
-// Semantics is the version of the rules of this package. A recorded decision names the version that made it; a
-// changed rule gets a new version, and the old one stays callable (DESIGN D5): versions 1 and 2 are in resolve/v2.
+// Semantics is the version of the rules of this package. A recorded decision names the version that made it. The first
+// rule that changes after a release gets a new version, and the old one stays callable (DESIGN D5, ADR 0022).
 const Semantics = "chandler.resolve.v3"
 
 // Approval modes (R-SUB-3).

@@ -322,8 +322,7 @@ func TestTooHardIsBounded(t *testing.T) {
 	}
 }
 
-// TestSemanticsAreNamed: a decision of a version that is not known here, or that package v2 has, is refused and not
-// guessed (DESIGN D5).
+// TestSemanticsAreNamed: a decision of a version that is not known here is refused and not guessed (DESIGN D5, ADR 0022).
 func TestSemanticsAreNamed(t *testing.T) {
 	t.Parallel()
 	for _, semantics := range []string{"chandler.resolve.v0", "chandler.resolve.v1", "chandler.resolve.v2"} {

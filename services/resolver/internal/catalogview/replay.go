@@ -28,6 +28,14 @@ func (v *Views) Replay(ctx context.Context, tenant string, r resolve.Record) *Re
 	return &Replay{views: v, ctx: ctx, tenant: tenant, record: r}
 }
 
+// Again makes a recorded decision again. One of other rules than those of today is refused, as a failure of each
+// subscription (ADR 0022).
+func (v *Views) Again(ctx context.Context, tenant string, r resolve.Record) (resolve.Result, error) {
+	replay := v.Replay(ctx, tenant, r)
+	out := resolve.Resolve(r.Input(replay))
+	return out, replay.Err()
+}
+
 // Err is the first failure to read.
 func (r *Replay) Err() error { return r.err }
 

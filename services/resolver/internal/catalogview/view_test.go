@@ -1,16 +1,13 @@
 package catalogview_test
 
 import (
-	"bufio"
 	"encoding/json"
-	"os"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/chandler-fleet/chandler/libs/catalog"
-	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
@@ -184,43 +181,5 @@ func TestOffersStay(t *testing.T) {
 	}
 	if _, err := views.Package(t.Context(), tenant, "sha256:never"); !errs.Is(err, errs.NotFound) {
 		t.Errorf("a document that was never met: %v", err)
-	}
-}
-
-// TestAgain: decisions of versions 1 and 2 come out of what is stored as they were made (DESIGN D5). Their documents are
-// put into canonical form when they are stored, so that results are compared in it.
-func TestAgain(t *testing.T) {
-	t.Parallel()
-	s := newShelf(t)
-	views := catalogview.New(s.reader)
-	f, err := os.Open("../../resolve/v2/testdata/decisions.jsonl")
-	s.must(err)
-	defer func() { s.must(f.Close()) }()
-	d := json.NewDecoder(bufio.NewReader(f))
-	n := 0
-	for ; d.More(); n++ {
-		var then struct {
-			Test      string
-			Record    resolve.Record
-			Documents []catalog.Package
-			Result    json.RawMessage
-		}
-		s.must(d.Decode(&then))
-		if then.Test == "TestSemanticsAreNamed" {
-			continue // rules that nobody knows are refused by those of today
-		}
-		s.add(then.Documents...)
-		now, err := views.Again(t.Context(), tenant, then.Record)
-		s.must(err)
-		want, err := digest.Canonical(then.Result) // as documents are stored
-		s.must(err)
-		got, err := digest.Canonical(now)
-		s.must(err)
-		if diff := cmp.Diff(string(want), string(got)); diff != "" {
-			t.Fatalf("decision %d (%s) comes out otherwise (-then +now):\n%s", n, then.Test, diff)
-		}
-	}
-	if n < 100 {
-		t.Errorf("only %d decisions are looked at", n)
 	}
 }
