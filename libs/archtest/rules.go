@@ -29,7 +29,7 @@ var kubernetesTypes = []string{
 
 // vocabulary is what pure packages share.
 var vocabulary = []string{
-	pureStd, "libs/errs", "libs/events", "libs/digest", "libs/protocol", "libs/catalog", "libs/catalog/display", "libs/source", "libs/installplan", "libs/installplan/window", "libs/bundle", "libs/render", "libs/operatorgroup", "libs/removedapi", "libs/whatif",
+	pureStd, "libs/errs", "libs/events", "libs/digest", "libs/protocol", "libs/catalog", "libs/catalog/display", "libs/source", "libs/installplan", "libs/installplan/window", "libs/bundle", "libs/render", "libs/operatorgroup", "libs/removedapi", "libs/previewapi",
 	"github.com/google/uuid", "github.com/blang/semver/v4",
 }
 
@@ -56,7 +56,7 @@ func Rules() []Rule {
 		{Packages: []string{"libs/documented"}, May: []string{pureStd}, Pure: true, Why: "commands in documents, for the tests of the command line and of the whole"},
 		{Packages: []string{"libs/rules"}, May: []string{pureStd}, Pure: true, Why: "what rules say; gateway and command mean the same"},
 		{Packages: []string{"libs/rules/cmd/..."}, May: []string{anyStd, "libs/rules"}, Why: "generators"},
-		{Packages: []string{"libs/whatif"}, May: []string{pureStd, "libs/errs", "libs/events", "github.com/google/uuid"}, Pure: true, Why: "gateway and resolver speak of previews in it"},
+		{Packages: []string{"libs/previewapi"}, May: []string{pureStd, "libs/errs", "libs/events", "github.com/google/uuid"}, Pure: true, Why: "gateway and resolver speak of previews in it"},
 		{Packages: []string{"libs/content"}, May: with(vocabulary, "github.com/klauspost/compress"), Pure: true, Why: "bytes in, packs out"},
 		{Packages: []string{"libs/source"}, May: with(vocabulary, "libs/source"), Pure: true, Why: "words and rules of sources; gateway and CLI check with them"},
 		{Packages: []string{"libs/source/internal/sourcetest"}, May: []string{anything}, Why: "used by tests only"},

@@ -11,8 +11,8 @@ import (
 
 	"github.com/chandler-fleet/chandler/cmd/chandler/author"
 	"github.com/chandler-fleet/chandler/cmd/chandler/client"
-	"github.com/chandler-fleet/chandler/cmd/chandler/foreseen"
-	"github.com/chandler-fleet/chandler/libs/whatif"
+	"github.com/chandler-fleet/chandler/cmd/chandler/preview"
+	"github.com/chandler-fleet/chandler/libs/previewapi"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -194,7 +194,7 @@ func (a *app) suppose(w whatIf) (model.AskPreview, error) {
 		if err != nil {
 			return in, err
 		}
-		if in.Changes, err = foreseen.Changes(documents, w.clusters); err != nil {
+		if in.Changes, err = preview.Changes(documents, w.clusters); err != nil {
 			return in, err
 		}
 	}
@@ -324,7 +324,7 @@ func (a *app) supposeRemoved(w whatIf, name string) ([]model.PreviewChange, erro
 	}
 	var out []model.PreviewChange
 	for _, r := range t.refs {
-		c, err := foreseen.Removed(t.resource.names[0], r.Cluster, r.Namespace, r.Name)
+		c, err := preview.Removed(t.resource.names[0], r.Cluster, r.Namespace, r.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -344,10 +344,10 @@ func (a *app) showPreview(o output, p model.Preview) error {
 	var rows [][]any
 	lines := warnings(p.Warnings)
 	for _, s := range p.Items {
-		more, sentences := foreseen.Rows(s)
+		more, sentences := preview.Rows(s)
 		rows, lines = append(rows, more...), append(lines, sentences...)
 	}
-	if err := a.table(o, foreseen.Columns, rows, lines); err != nil {
+	if err := a.table(o, preview.Columns, rows, lines); err != nil {
 		return err
 	}
 	t := p.Totals
@@ -410,7 +410,7 @@ func (a *app) shadow(ctx context.Context, o shadowOptions) error {
 	if err != nil {
 		return err
 	}
-	total := model.Shadow{Differences: []whatif.ShadowDifference{}}
+	total := model.Shadow{Differences: []previewapi.ShadowDifference{}}
 	err = c.Shadow(ctx, o.in, func(p model.Shadow) error {
 		total.Same, total.Missing, total.Differences = total.Same+p.Same, total.Missing+p.Missing, append(total.Differences, p.Differences...)
 		return nil
@@ -460,6 +460,6 @@ func (a *app) showShadow(o output, s model.Shadow) error {
 	if o.machine() {
 		return o.write(a.Out, nil, []item{{name: "shadow", value: s}}, true)
 	}
-	rows, lines := foreseen.Differences(s)
-	return a.table(o, foreseen.DifferenceColumns, rows, lines)
+	rows, lines := preview.Differences(s)
+	return a.table(o, preview.DifferenceColumns, rows, lines)
 }

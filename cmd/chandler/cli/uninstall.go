@@ -12,7 +12,7 @@ import (
 	"github.com/chandler-fleet/chandler/cmd/chandler/story"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/protocol"
-	"github.com/chandler-fleet/chandler/libs/whatif"
+	"github.com/chandler-fleet/chandler/libs/previewapi"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -135,7 +135,7 @@ func verbed(n int, one, many string) string {
 	return "they " + many
 }
 
-func failing(f whatif.ForeseenFailure) string {
+func failing(f previewapi.PreviewFailure) string {
 	if len(f.Subscriptions) == 0 {
 		return f.Component
 	}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/events"
-	"github.com/chandler-fleet/chandler/libs/whatif"
+	"github.com/chandler-fleet/chandler/libs/previewapi"
 	"github.com/chandler-fleet/chandler/services/gateway/app"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
@@ -24,18 +24,18 @@ const previews = "/api/v1/previews"
 // oracle answers in the place of the resolver, and keeps what it was asked.
 type oracle struct {
 	mu       sync.Mutex
-	asked    []whatif.Question
-	changed  []whatif.Change
+	asked    []previewapi.Question
+	changed  []previewapi.Change
 	document json.RawMessage // of the plan that it foresees
 }
 
-func (o *oracle) last() whatif.Question {
+func (o *oracle) last() previewapi.Question {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.asked[len(o.asked)-1]
 }
 
-func (o *oracle) void(c ...whatif.Change) {
+func (o *oracle) void(c ...previewapi.Change) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.changed = c
@@ -60,39 +60,39 @@ func setupOracle(t *testing.T) (*bench, *oracle) {
 			}
 		})
 	}
-	serve(whatif.PreviewSubject, o.preview)
-	serve(whatif.ReadSubject, func(_ context.Context, raw json.RawMessage) (any, error) {
-		var r whatif.Reading
+	serve(previewapi.PreviewSubject, o.preview)
+	serve(previewapi.ReadSubject, func(_ context.Context, raw json.RawMessage) (any, error) {
+		var r previewapi.PageRequest
 		err := json.Unmarshal(raw, &r)
-		return whatif.Page{ID: r.ID, Scopes: []whatif.Outlook{{Cluster: r.After.Cluster, Namespace: r.After.Namespace}}}, err
+		return previewapi.Page{ID: r.ID, Scopes: []previewapi.ScopePreview{{Cluster: r.After.Cluster, Namespace: r.After.Namespace}}}, err
 	})
-	serve(whatif.CheckSubject, func(context.Context, json.RawMessage) (any, error) {
+	serve(previewapi.CheckSubject, func(context.Context, json.RawMessage) (any, error) {
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		return whatif.Verdict{Changed: o.changed}, nil
+		return previewapi.CheckResult{Changed: o.changed}, nil
 	})
-	serve(whatif.ShadowSubject, func(context.Context, json.RawMessage) (any, error) {
-		return whatif.ShadowPage{Same: 3, Differences: []whatif.ShadowDifference{}, Next: "1-9"}, nil
+	serve(previewapi.ShadowSubject, func(context.Context, json.RawMessage) (any, error) {
+		return previewapi.ShadowPage{Same: 3, Differences: []previewapi.ShadowDifference{}, Next: "1-9"}, nil
 	})
 	t.Cleanup(func() { cancel(); done.Wait(); conn.Close() })
 	b.until(func() bool { // until the subjects are known to the server
-		return conn.Ask(t.Context(), whatif.CheckSubject, whatif.Reading{}, nil) == nil && conn.Ask(t.Context(), whatif.ReadSubject, whatif.Reading{}, nil) == nil &&
-			conn.Ask(t.Context(), whatif.PreviewSubject, whatif.Question{}, nil) == nil && conn.Ask(t.Context(), whatif.ShadowSubject, whatif.ShadowQuestion{}, nil) == nil
+		return conn.Ask(t.Context(), previewapi.CheckSubject, previewapi.PageRequest{}, nil) == nil && conn.Ask(t.Context(), previewapi.ReadSubject, previewapi.PageRequest{}, nil) == nil &&
+			conn.Ask(t.Context(), previewapi.PreviewSubject, previewapi.Question{}, nil) == nil && conn.Ask(t.Context(), previewapi.ShadowSubject, previewapi.ShadowQuestion{}, nil) == nil
 	})
 	return b, o
 }
 
 func (o *oracle) preview(_ context.Context, raw json.RawMessage) (any, error) {
-	var q whatif.Question
+	var q previewapi.Question
 	if err := json.Unmarshal(raw, &q); err != nil {
 		return nil, err
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.asked = append(o.asked, q)
-	return whatif.Page{
-		ID: q.ID, Totals: whatif.Totals{Scopes: 1, Plans: 1}, Next: &whatif.Scope{Cluster: "spoke", Namespace: "ops"},
-		Scopes: []whatif.Outlook{{Cluster: "spoke", Namespace: "ops", Plans: []whatif.ForeseenPlan{{Component: "tidegauge", Digest: "sha256:d", Document: o.document}}}},
+	return previewapi.Page{
+		ID: q.ID, Totals: previewapi.Totals{Scopes: 1, Plans: 1}, Next: &previewapi.Scope{Cluster: "spoke", Namespace: "ops"},
+		Scopes: []previewapi.ScopePreview{{Cluster: "spoke", Namespace: "ops", Plans: []previewapi.PreviewPlan{{Component: "tidegauge", Digest: "sha256:d", Document: o.document}}}},
 	}, nil
 }
 
@@ -203,7 +203,7 @@ func TestPreviewThatDoesNotHoldIsNotApplied(t *testing.T) {
 	manual.Approval = "Manual"
 
 	p := must[model.Preview](b, 200, b.do("PUT", subscriptions+"/tidegauge?dryRun=true", manual))
-	o.void(whatif.Change{Cluster: "spoke", Namespace: "ops", What: "catalog fleet"}, whatif.Change{Cluster: "spoke", Namespace: "ops", What: "operator x.v1"})
+	o.void(previewapi.Change{Cluster: "spoke", Namespace: "ops", What: "catalog fleet"}, previewapi.Change{Cluster: "spoke", Namespace: "ops", What: "operator x.v1"})
 	if x := must[problem](b, 409, apply(p)); len(x.Errors) != 2 || !strings.Contains(x.Errors[0].Message, "catalog fleet of spoke/ops") || x.Errors[1].Rule != "preview-holds" {
 		t.Errorf("got %v", x)
 	}
@@ -362,7 +362,7 @@ func TestPreviewsOfATenantAreBounded(t *testing.T) {
 	b.cluster("spoke")
 	b.catalog("fleet")
 	b.exec("gateway", `insert into gateway.previews (tenant, id, actor, asked, expires, request, validate, writes, not_applicable, bodies)
-		select 'default', gen_random_uuid(), 'x', now(), now() + interval '1 hour', '{}', '', '[]', '', '{}' from generate_series(1, $1)`, whatif.MaxAlive)
+		select 'default', gen_random_uuid(), 'x', now(), now() + interval '1 hour', '{}', '', '[]', '', '{}' from generate_series(1, $1)`, previewapi.MaxAlive)
 	x := must[problem](b, 409, b.do("POST", subscriptions+"?dryRun=true", subscribe("tidegauge", "tidegauge")))
 	if len(x.Errors) != 1 || x.Errors[0].Rule != "previews-kept" || !strings.Contains(x.Detail, "1000 previews") {
 		t.Errorf("got %v", x)

@@ -9,8 +9,8 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/previewapi"
 	"github.com/chandler-fleet/chandler/libs/protocol"
-	"github.com/chandler-fleet/chandler/libs/whatif"
 	"github.com/chandler-fleet/chandler/services/gateway/app"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
@@ -47,12 +47,12 @@ func installer(b *bench, url string) (asked <-chan protocol.OperatorQuestion) {
 }
 
 // dependants plays the resolver's answer about removals on a gateway's bus.
-func dependants(b *bench, url string, of ...whatif.Dependant) (asked <-chan whatif.RemovalQuestion) {
+func dependants(b *bench, url string, of ...previewapi.Dependant) (asked <-chan previewapi.RemovalQuestion) {
 	b.t.Helper()
-	return answering(b, url, whatif.RemovalSubject, func(q whatif.RemovalQuestion) any {
-		out := whatif.RemovalOutlook{Dependants: of, Outlook: whatif.Outlook{Cluster: q.Cluster, Namespace: q.Namespace}}
+	return answering(b, url, previewapi.RemovalSubject, func(q previewapi.RemovalQuestion) any {
+		out := previewapi.RemovalPreview{Dependants: of, After: previewapi.ScopePreview{Cluster: q.Cluster, Namespace: q.Namespace}}
 		for range of {
-			out.Outlook.Plans = append(out.Outlook.Plans, whatif.ForeseenPlan{Approval: "Automatic", Bundles: []events.PlannedBundle{{CSV: q.CSV, Reason: "RequiredPackage"}}})
+			out.After.Plans = append(out.After.Plans, previewapi.PreviewPlan{Approval: "Automatic", Bundles: []events.PlannedBundle{{CSV: q.CSV, Reason: "RequiredPackage"}}})
 		}
 		return out
 	})
@@ -216,7 +216,7 @@ func TestDependantsAreInTheWay(t *testing.T) {
 	b.cluster("spoke")
 	b.installed()
 	asked := installer(b, nats)
-	dependants(b, nats, whatif.Dependant{Namespace: "ops", CSV: "buoy.v1.0.0", Requires: []string{"of package tidegauge in range >=1.0.0"}})
+	dependants(b, nats, previewapi.Dependant{Namespace: "ops", CSV: "buoy.v1.0.0", Requires: []string{"of package tidegauge in range >=1.0.0"}})
 	var shown model.RemovalPlan
 	b.until(func() bool {
 		a := b.do("DELETE", gaugePath+"?dryRun=true", nil)

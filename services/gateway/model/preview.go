@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/chandler-fleet/chandler/libs/whatif"
+	"github.com/chandler-fleet/chandler/libs/previewapi"
 )
 
 // AskPreview asks what changes would lead to, all of them together.
@@ -80,28 +80,28 @@ type PreviewOperator struct {
 
 // Preview is what changes would lead to.
 type Preview struct {
-	ID            string         `json:"id"`
-	AskedAt       time.Time      `json:"askedAt"`
-	ExpiresAt     time.Time      `json:"expiresAt" doc:"Until then it is kept and can be applied"`
-	Applicable    bool           `json:"applicable" doc:"POST /previews/{id}/apply can carry it out, once it is read to its end and while it holds"`
-	NotApplicable string         `json:"notApplicable,omitempty" doc:"Why not"`
-	Warnings      []string       `json:"warnings,omitempty" nullable:"false" doc:"What the writes would be warned of, in the answer to the question"`
-	Totals        whatif.Totals  `json:"totals" doc:"Of all pages read so far"`
-	Items         []PreviewScope `json:"items" nullable:"false" doc:"Namespaces with news, and the one that was asked about"`
-	Next          string         `json:"next,omitempty" doc:"Cursor of the next page; absent on the last"`
+	ID            string            `json:"id"`
+	AskedAt       time.Time         `json:"askedAt"`
+	ExpiresAt     time.Time         `json:"expiresAt" doc:"Until then it is kept and can be applied"`
+	Applicable    bool              `json:"applicable" doc:"POST /previews/{id}/apply can carry it out, once it is read to its end and while it holds"`
+	NotApplicable string            `json:"notApplicable,omitempty" doc:"Why not"`
+	Warnings      []string          `json:"warnings,omitempty" nullable:"false" doc:"What the writes would be warned of, in the answer to the question"`
+	Totals        previewapi.Totals `json:"totals" doc:"Of all pages read so far"`
+	Items         []PreviewScope    `json:"items" nullable:"false" doc:"Namespaces with news, and the one that was asked about"`
+	Next          string            `json:"next,omitempty" doc:"Cursor of the next page; absent on the last"`
 }
 
 // PreviewScope is what would be decided in one namespace.
 type PreviewScope struct {
-	Cluster    string                   `json:"cluster"`
-	Namespace  string                   `json:"namespace"`
-	Plans      []PreviewPlan            `json:"plans" nullable:"false" doc:"Plans that would be proposed"`
-	Superseded []whatif.ForeseenEnd     `json:"superseded" nullable:"false" doc:"Plans that are there and would be superseded"`
-	Failures   []whatif.ForeseenFailure `json:"failures" nullable:"false" doc:"What could not be planned, and why"`
-	Waiting    []whatif.ForeseenStandby `json:"waiting" nullable:"false" doc:"What would have to wait, and for what"`
-	Settled    []whatif.ForeseenOutcome `json:"settled" nullable:"false" doc:"Subscriptions that would be told that they are at the latest known version"`
-	Generated  []string                 `json:"generated,omitempty" doc:"Subscriptions that would be made for dependencies"`
-	Unchanged  int                      `json:"unchanged" doc:"Components about which there is nothing new"`
+	Cluster    string                         `json:"cluster"`
+	Namespace  string                         `json:"namespace"`
+	Plans      []PreviewPlan                  `json:"plans" nullable:"false" doc:"Plans that would be proposed"`
+	Superseded []previewapi.PreviewSuperseded `json:"superseded" nullable:"false" doc:"Plans that are there and would be superseded"`
+	Failures   []previewapi.PreviewFailure    `json:"failures" nullable:"false" doc:"What could not be planned, and why"`
+	Waiting    []previewapi.PreviewWaiting    `json:"waiting" nullable:"false" doc:"What would have to wait, and for what"`
+	Settled    []previewapi.PreviewOutcome    `json:"settled" nullable:"false" doc:"Subscriptions that would be told that they are at the latest known version"`
+	Generated  []string                       `json:"generated,omitempty" doc:"Subscriptions that would be made for dependencies"`
+	Unchanged  int                            `json:"unchanged" doc:"Components about which there is nothing new"`
 }
 
 // PreviewPlan is an install plan as it would be proposed. Its id, name and generation come with the proposal; its digest
@@ -123,7 +123,7 @@ type PreviewPlan struct {
 }
 
 // PreviewOf writes what the resolver answers as the API does, without the cursor.
-func PreviewOf(p whatif.Page) Preview {
+func PreviewOf(p previewapi.Page) Preview {
 	out := Preview{ID: p.ID.String(), AskedAt: p.AskedAt, ExpiresAt: p.Expires, Totals: p.Totals, Items: []PreviewScope{}}
 	for _, o := range p.Scopes {
 		out.Items = append(out.Items, PreviewScopeOf(o))
@@ -132,7 +132,7 @@ func PreviewOf(p whatif.Page) Preview {
 }
 
 // PreviewScopeOf writes what the resolver foresees for one namespace as the API does.
-func PreviewScopeOf(o whatif.Outlook) PreviewScope {
+func PreviewScopeOf(o previewapi.ScopePreview) PreviewScope {
 	scope := PreviewScope{
 		Cluster: o.Cluster, Namespace: o.Namespace, Plans: []PreviewPlan{}, Superseded: o.Superseded, Failures: o.Failures,
 		Waiting: o.Waiting, Settled: o.Settled, Generated: o.Generated, Unchanged: o.Unchanged,
@@ -182,12 +182,12 @@ type AskShadow struct {
 	Limit     int            `json:"limit,omitempty" minimum:"0" maximum:"500" doc:"Decisions that are looked at for one page; 200 without it"`
 }
 
-// Shadow is a page of a shadow run.
+// ShadowOutcome is a page of a shadow run.
 type Shadow struct {
-	Same        int                       `json:"same" doc:"Decisions of this page that come out the same"`
-	Differences []whatif.ShadowDifference `json:"differences" nullable:"false"`
-	Missing     int                       `json:"missing" doc:"Decisions of this page whose record is not kept any more"`
-	Next        string                    `json:"next,omitempty" doc:"Cursor of the next page; absent on the last"`
+	Same        int                           `json:"same" doc:"Decisions of this page that come out the same"`
+	Differences []previewapi.ShadowDifference `json:"differences" nullable:"false"`
+	Missing     int                           `json:"missing" doc:"Decisions of this page whose record is not kept any more"`
+	Next        string                        `json:"next,omitempty" doc:"Cursor of the next page; absent on the last"`
 }
 
 // Question is what left no event: who asked what and when, tokens included.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
-	"github.com/chandler-fleet/chandler/libs/whatif"
+	"github.com/chandler-fleet/chandler/libs/previewapi"
 	"github.com/chandler-fleet/chandler/services/gateway/rule"
 )
 
@@ -46,7 +46,7 @@ type Uninstall struct {
 	CRDs []string // that are to be deleted with all objects of theirs
 	Plan string   // digest of the removal plan that was shown, or ""
 	// Dependants are the installed operators that depend on it, as the resolver knows.
-	Dependants []whatif.Dependant
+	Dependants []previewapi.Dependant
 }
 
 func (Uninstall) operatorCommand() {}

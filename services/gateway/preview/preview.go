@@ -15,7 +15,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/events"
-	"github.com/chandler-fleet/chandler/libs/whatif"
+	"github.com/chandler-fleet/chandler/libs/previewapi"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -43,10 +43,10 @@ type Kept struct {
 
 // Write is what one intent came to.
 type Write struct {
-	Subject    string              `json:"subject"`
-	Stream     string              `json:"stream"`
-	Before     string              `json:"before"`     // digest of the state that was decided on
-	Hypotheses []whatif.Hypothesis `json:"hypotheses"` // none where nothing changes
+	Subject    string                  `json:"subject"`
+	Stream     string                  `json:"stream"`
+	Before     string                  `json:"before"`     // digest of the state that was decided on
+	Hypotheses []previewapi.Hypothesis `json:"hypotheses"` // none where nothing changes
 }
 
 // Done is an event that carried a preview out.

@@ -7,17 +7,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/chandler-fleet/chandler/libs/events"
-	"github.com/chandler-fleet/chandler/libs/whatif"
+	"github.com/chandler-fleet/chandler/libs/previewapi"
 	"github.com/chandler-fleet/chandler/services/gateway/preview"
 )
 
 func write(t *testing.T, before string, p events.Payload) preview.Write {
 	t.Helper()
-	h, err := whatif.Suppose("c/n/s", 1, p)
+	h, err := previewapi.NewHypothesis("c/n/s", 1, p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return preview.Write{Subject: "c/n/s", Stream: "subscription:x:1", Before: before, Hypotheses: []whatif.Hypothesis{h}}
+	return preview.Write{Subject: "c/n/s", Stream: "subscription:x:1", Before: before, Hypotheses: []previewapi.Hypothesis{h}}
 }
 
 // TestChangedNamesWhatIsNotTheSame: the same events on the same states hold, however a database writes their JSON.

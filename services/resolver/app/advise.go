@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
-	"github.com/chandler-fleet/chandler/services/resolver/foresee"
+	"github.com/chandler-fleet/chandler/services/resolver/preview"
 	"github.com/chandler-fleet/chandler/services/resolver/remedy"
 	"github.com/chandler-fleet/chandler/services/resolver/resolve"
 )
@@ -37,7 +37,7 @@ func (w *worker) advise(ctx context.Context, tenant string, scope resolve.Scope,
 	}
 	for _, v := range c.verdicts {
 		if advice.Resolves && slices.Contains(v.Component.Subscriptions, subscription) {
-			advice.Waits = append(advice.Waits, foresee.Waits(v)...)
+			advice.Waits = append(advice.Waits, preview.Waits(v)...)
 		}
 	}
 	return &advice, view.Err()

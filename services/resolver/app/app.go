@@ -12,10 +12,10 @@ import (
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/httpserver"
+	"github.com/chandler-fleet/chandler/libs/previewapi"
 	"github.com/chandler-fleet/chandler/libs/service"
 	"github.com/chandler-fleet/chandler/libs/service/platform"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
-	"github.com/chandler-fleet/chandler/libs/whatif"
 	"github.com/chandler-fleet/chandler/services/resolver/internal/catalogview"
 	"github.com/chandler-fleet/chandler/services/resolver/internal/store"
 )
@@ -105,12 +105,12 @@ func (a *App) Run(ctx context.Context) error {
 	g.Add("collector", (&collector{worker: a.worker, now: time.Now}).run)
 	g.Add("nightly sample", (&sampler{worker: a.worker, now: time.Now}).run)
 	previews := &previewer{worker: a.worker, now: time.Now}
-	g.Add("preview", func(ctx context.Context) error { return a.Bus.Serve(ctx, whatif.PreviewSubject, previews.preview) })
-	g.Add("preview pages", func(ctx context.Context) error { return a.Bus.Serve(ctx, whatif.ReadSubject, previews.read) })
-	g.Add("preview checks", func(ctx context.Context) error { return a.Bus.Serve(ctx, whatif.CheckSubject, previews.check) })
+	g.Add("preview", func(ctx context.Context) error { return a.Bus.Serve(ctx, previewapi.PreviewSubject, previews.preview) })
+	g.Add("preview pages", func(ctx context.Context) error { return a.Bus.Serve(ctx, previewapi.ReadSubject, previews.read) })
+	g.Add("preview checks", func(ctx context.Context) error { return a.Bus.Serve(ctx, previewapi.CheckSubject, previews.check) })
 	g.Add("preview sweep", previews.sweep)
-	g.Add("removal", func(ctx context.Context) error { return a.Bus.Serve(ctx, whatif.RemovalSubject, previews.removal) })
-	g.Add("shadow", func(ctx context.Context) error { return a.Bus.Serve(ctx, whatif.ShadowSubject, previews.shadow) })
+	g.Add("removal", func(ctx context.Context) error { return a.Bus.Serve(ctx, previewapi.RemovalSubject, previews.removal) })
+	g.Add("shadow", func(ctx context.Context) error { return a.Bus.Serve(ctx, previewapi.ShadowSubject, previews.shadow) })
 	return g.Run(ctx)
 }
 

@@ -43,7 +43,7 @@ type ExplainAnswer struct {
 	Why []why.Ledger `json:"why,omitempty"`
 }
 
-// Recorded is what the event says of the decision: an outcome of a subscription, or an install plan.
+// RecordedOutcome is what the event says of the decision: an outcome of a subscription, or an install plan.
 type Recorded struct {
 	Outcome     string                 `json:"outcome"` // Planned, AtLatestKnown, Failed
 	CSV         string                 `json:"csv,omitempty"`

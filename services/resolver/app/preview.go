@@ -13,9 +13,9 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
-	"github.com/chandler-fleet/chandler/libs/whatif"
-	"github.com/chandler-fleet/chandler/services/resolver/foresee"
+	"github.com/chandler-fleet/chandler/libs/previewapi"
 	"github.com/chandler-fleet/chandler/services/resolver/internal/store"
+	"github.com/chandler-fleet/chandler/services/resolver/preview"
 	"github.com/chandler-fleet/chandler/services/resolver/resolve"
 )
 
@@ -57,22 +57,22 @@ func (p *previewer) catchUp(ctx context.Context) error {
 
 // preview looks at the first page of scopes and keeps the question with it.
 func (p *previewer) preview(ctx context.Context, question json.RawMessage) (any, error) {
-	var q whatif.Question
+	var q previewapi.Question
 	if err := json.Unmarshal(question, &q); err != nil {
 		return nil, errs.Wrap(errs.Invalid, err, "read the question")
 	}
-	if q.ID == uuid.Nil || q.Tenant == "" || len(q.Hypotheses) > whatif.MaxHypotheses {
-		return nil, errs.New(errs.Invalid, "a preview has an id, a tenant and at most %d hypotheses", whatif.MaxHypotheses)
+	if q.ID == uuid.Nil || q.Tenant == "" || len(q.Hypotheses) > previewapi.MaxHypotheses {
+		return nil, errs.New(errs.Invalid, "a preview has an id, a tenant and at most %d hypotheses", previewapi.MaxHypotheses)
 	}
 	kept := store.Preview{Question: q, AskedAt: p.now().UTC()}
-	kept.Expires = kept.AskedAt.Add(whatif.Life)
+	kept.Expires = kept.AskedAt.Add(previewapi.Lifetime)
 	if err := p.catchUp(ctx); err != nil {
 		return nil, err
 	}
-	if err := p.store.Known(ctx, q.Tenant, whatif.Scope{Cluster: q.Cluster, Namespace: q.Namespace}, "/changes", q.Hypotheses); err != nil {
+	if err := p.store.Known(ctx, q.Tenant, previewapi.Scope{Cluster: q.Cluster, Namespace: q.Namespace}, "/changes", q.Hypotheses); err != nil {
 		return nil, err
 	}
-	page, err := p.look(ctx, &kept, q.Limit)
+	page, err := p.previewPage(ctx, &kept, q.Limit)
 	if err != nil {
 		return nil, err
 	}
@@ -83,19 +83,19 @@ func (p *previewer) preview(ctx context.Context, question json.RawMessage) (any,
 }
 
 // look goes on behind the scope that was reached, and notes in the preview how far it came.
-func (p *previewer) look(ctx context.Context, kept *store.Preview, limit int) ([]store.PreviewScope, error) {
+func (p *previewer) previewPage(ctx context.Context, kept *store.Preview, limit int) ([]store.PreviewScope, error) {
 	touched, err := p.store.Touched(ctx, kept.Question)
 	if err != nil {
 		return nil, err
 	}
 	touched = behind(touched, kept.Reached)
-	n := min(len(touched), pageSize(limit), whatif.MaxDecisions)
+	n := min(len(touched), pageSize(limit), previewapi.MaxDecisions)
 	page := make([]store.PreviewScope, n)
-	totals := make([]whatif.Totals, n)
+	totals := make([]previewapi.Totals, n)
 	err = each(n, func(i int) error {
-		x, outlook, err := p.outlook(ctx, kept.Question, touched[i])
+		x, outlook, err := p.previewScope(ctx, kept.Question, touched[i])
 		if outlook.News() || kept.Single() {
-			x.Outlook = &outlook
+			x.Preview = &outlook
 		}
 		page[i], totals[i] = x, outlook.Totals()
 		return err
@@ -111,16 +111,16 @@ func (p *previewer) look(ctx context.Context, kept *store.Preview, limit int) ([
 	return page, nil
 }
 
-// lookParallel bounds the scopes that one question looks into at the same time: most of it goes to waiting for Postgres,
+// previewParallel bounds the scopes that one question looks into at the same time: most of it goes to waiting for Postgres,
 // and decisions must not wait for questions.
-const lookParallel = 4
+const previewParallel = 4
 
 // each calls fn for 0 to n-1, some at once, and returns the error of the first of those that fail.
 func each(n int, fn func(i int) error) error {
 	failed := make([]error, n)
 	var next atomic.Int64
 	var all sync.WaitGroup
-	for range min(n, lookParallel) {
+	for range min(n, previewParallel) {
 		all.Go(func() {
 			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
 				failed[i] = guarded(i, fn)
@@ -133,14 +133,14 @@ func each(n int, fn func(i int) error) error {
 
 func pageSize(limit int) int {
 	if limit < 1 {
-		return whatif.PageScopes
+		return previewapi.PageScopes
 	}
-	return min(limit, whatif.MaxPageScopes)
+	return min(limit, previewapi.MaxPageScopes)
 }
 
 // behind leaves out what is not behind a scope; the zero scope is before all.
-func behind(list []whatif.Scope, after whatif.Scope) []whatif.Scope {
-	return slices.DeleteFunc(slices.Clone(list), func(s whatif.Scope) bool { return s.Compare(after) <= 0 })
+func behind(list []previewapi.Scope, after previewapi.Scope) []previewapi.Scope {
+	return slices.DeleteFunc(slices.Clone(list), func(s previewapi.Scope) bool { return s.Compare(after) <= 0 })
 }
 
 // guarded turns a panic into an error: one question must not end the service.
@@ -154,51 +154,51 @@ func guarded(i int, fn func(i int) error) (err error) {
 }
 
 // outlook decides on the state of one scope as it would be, in the very way in which it is decided on as it is.
-func (p *previewer) outlook(ctx context.Context, q whatif.Question, at whatif.Scope) (store.PreviewScope, whatif.Outlook, error) {
+func (p *previewer) previewScope(ctx context.Context, q previewapi.Question, at previewapi.Scope) (store.PreviewScope, previewapi.ScopePreview, error) {
 	x := store.PreviewScope{Scope: at}
 	l, err := p.store.Load(ctx, q.Tenant, resolve.Scope{Cluster: at.Cluster, Namespace: at.Namespace})
 	if err != nil {
-		return x, whatif.Outlook{}, err
+		return x, previewapi.ScopePreview{}, err
 	}
 	if err := fingerprint(&x, l); err != nil {
-		return x, whatif.Outlook{}, err
+		return x, previewapi.ScopePreview{}, err
 	}
 	hidden, err := p.store.Hidden(ctx, q.Tenant, l.Scope, catalogsOf(q.Hypotheses))
 	if err != nil {
-		return x, whatif.Outlook{}, err
+		return x, previewapi.ScopePreview{}, err
 	}
-	if l.State, err = foresee.Suppose(l.State, hidden, q.Hypotheses); err != nil {
-		return x, whatif.Outlook{}, err
+	if l.State, err = preview.Apply(l.State, hidden, q.Hypotheses); err != nil {
+		return x, previewapi.ScopePreview{}, err
 	}
 	var generated []string
-	l.State, generated = foresee.Settle(l.State)
+	l.State, generated = preview.ApplyGenerated(l.State)
 	var c conclusion
 	if !l.Removed { // nothing is decided for a removed cluster
 		if c, err = p.conclude(ctx, l); err != nil {
-			return x, whatif.Outlook{}, err
+			return x, previewapi.ScopePreview{}, err
 		}
 	}
-	o, err := foresee.Outlook(l.State, c.verdicts, c.decisions, q.Single())
+	o, err := preview.Describe(l.State, c.verdicts, c.decisions, q.Single())
 	if err != nil {
 		return x, o, err
 	}
 	o.Generated = generated
-	announced, err := foresee.Announced(o)
+	announced, err := preview.Announced(o)
 	x.Announced = string(announced)
 	return x, o, err
 }
 
 // fingerprint notes what the answer about a scope rests on.
 func fingerprint(x *store.PreviewScope, l store.Loaded) (err error) {
-	if x.Facts, err = foresee.Facts(l.State); err != nil {
+	if x.Facts, err = preview.Facts(l.State); err != nil {
 		return err
 	}
-	f, err := foresee.Fingerprint(x.Facts, l.Clock())
+	f, err := preview.Fingerprint(x.Facts, l.Clock())
 	x.Fingerprint = string(f)
 	return err
 }
 
-func catalogsOf(list []whatif.Hypothesis) []string {
+func catalogsOf(list []previewapi.Hypothesis) []string {
 	var out []string
 	for _, h := range list {
 		if h.Type == (events.CatalogChanged{}).EventType() {
@@ -208,21 +208,21 @@ func catalogsOf(list []whatif.Hypothesis) []string {
 	return out
 }
 
-func answer(kept store.Preview, page []store.PreviewScope) whatif.Page {
-	out := whatif.Page{ID: kept.ID, AskedAt: kept.AskedAt, Expires: kept.Expires, Totals: kept.Totals, Scopes: []whatif.Outlook{}}
+func answer(kept store.Preview, page []store.PreviewScope) previewapi.Page {
+	out := previewapi.Page{ID: kept.ID, AskedAt: kept.AskedAt, Expires: kept.Expires, Totals: kept.Totals, Scopes: []previewapi.ScopePreview{}}
 	for _, x := range page {
-		if x.Outlook != nil {
-			out.Scopes = append(out.Scopes, *x.Outlook)
+		if x.Preview != nil {
+			out.Scopes = append(out.Scopes, *x.Preview)
 		}
 	}
 	if !kept.Complete {
-		out.Next = &whatif.Scope{Cluster: kept.Reached.Cluster, Namespace: kept.Reached.Namespace}
+		out.Next = &previewapi.Scope{Cluster: kept.Reached.Cluster, Namespace: kept.Reached.Namespace}
 	}
 	return out
 }
 
-func (p *previewer) reading(ctx context.Context, question json.RawMessage) (whatif.Reading, store.Preview, error) {
-	var r whatif.Reading
+func (p *previewer) reading(ctx context.Context, question json.RawMessage) (previewapi.PageRequest, store.Preview, error) {
+	var r previewapi.PageRequest
 	if err := json.Unmarshal(question, &r); err != nil {
 		return r, store.Preview{}, errs.Wrap(errs.Invalid, err, "read the question")
 	}
@@ -242,7 +242,7 @@ func (p *previewer) read(ctx context.Context, question json.RawMessage) (any, er
 	if r.After != kept.Reached {
 		return nil, errs.New(errs.Invalid, "preview %s was read up to %s/%s; go on from there", kept.ID, kept.Reached.Cluster, kept.Reached.Namespace).At("query.cursor", "cursor")
 	}
-	page, err := p.look(ctx, &kept, r.Limit)
+	page, err := p.previewPage(ctx, &kept, r.Limit)
 	if err != nil {
 		return nil, err
 	}
@@ -253,7 +253,7 @@ func (p *previewer) read(ctx context.Context, question json.RawMessage) (any, er
 }
 
 // reread serves a page that is kept.
-func (p *previewer) reread(ctx context.Context, kept store.Preview, r whatif.Reading) (any, error) {
+func (p *previewer) reread(ctx context.Context, kept store.Preview, r previewapi.PageRequest) (any, error) {
 	n := pageSize(r.Limit)
 	page, err := p.store.PreviewScopes(ctx, kept.Tenant, kept.ID, r.After, n)
 	if err != nil {
@@ -287,15 +287,15 @@ func (p *previewer) check(ctx context.Context, question json.RawMessage) (any, e
 	if err != nil {
 		return nil, err
 	}
-	known := map[whatif.Scope]store.PreviewScope{}
+	known := map[previewapi.Scope]store.PreviewScope{}
 	all := behind(touched, r.After)
 	for _, x := range before {
 		known[x.Scope] = x
 		all = append(all, x.Scope)
 	}
-	slices.SortFunc(all, whatif.Scope.Compare)
+	slices.SortFunc(all, previewapi.Scope.Compare)
 	all = slices.Compact(all)
-	v := whatif.Verdict{Changed: []whatif.Change{}}
+	v := previewapi.CheckResult{Changed: []previewapi.Change{}}
 	if len(all) > n {
 		all = all[:n]
 		v.Next = &all[n-1]
@@ -304,24 +304,24 @@ func (p *previewer) check(ctx context.Context, question json.RawMessage) (any, e
 	if err != nil {
 		return nil, err
 	}
-	if len(stale) > whatif.MaxDecisions {
-		stale = stale[:whatif.MaxDecisions]
+	if len(stale) > previewapi.MaxDecisions {
+		stale = stale[:previewapi.MaxDecisions]
 		v.Next = &stale[len(stale)-1] // what lies between it and the next one that moved is compared again
 	}
-	changed := make([][]whatif.Change, len(stale))
+	changed := make([][]previewapi.Change, len(stale))
 	err = each(len(stale), func(i int) (err error) {
 		changed[i], err = p.changed(ctx, kept.Question, stale[i], known[stale[i]])
 		return err
 	})
-	if v.Changed = append(v.Changed, slices.Concat(changed...)...); len(v.Changed) > whatif.MaxChanges {
-		v.Changed = v.Changed[:whatif.MaxChanges]
+	if v.Changed = append(v.Changed, slices.Concat(changed...)...); len(v.Changed) > previewapi.MaxChanges {
+		v.Changed = v.Changed[:previewapi.MaxChanges]
 	}
 	return v, err
 }
 
 // stale are the scopes of a list in which something that an announcement rests on is another thing: they have to be
 // decided on again. For the others a look at the fingerprint is enough.
-func (p *previewer) stale(ctx context.Context, q whatif.Question, all []whatif.Scope, known map[whatif.Scope]store.PreviewScope) ([]whatif.Scope, error) {
+func (p *previewer) stale(ctx context.Context, q previewapi.Question, all []previewapi.Scope, known map[previewapi.Scope]store.PreviewScope) ([]previewapi.Scope, error) {
 	moved := make([]bool, len(all))
 	err := each(len(all), func(i int) error {
 		before := known[all[i]]
@@ -338,7 +338,7 @@ func (p *previewer) stale(ctx context.Context, q whatif.Question, all []whatif.S
 		moved[i] = now.Fingerprint != before.Fingerprint
 		return err
 	})
-	var out []whatif.Scope
+	var out []previewapi.Scope
 	for i, at := range all {
 		if moved[i] {
 			out = append(out, at)
@@ -348,21 +348,21 @@ func (p *previewer) stale(ctx context.Context, q whatif.Question, all []whatif.S
 }
 
 // changed decides on a scope again and names what makes the announcement about it void; nothing where it still holds.
-func (p *previewer) changed(ctx context.Context, q whatif.Question, at whatif.Scope, before store.PreviewScope) ([]whatif.Change, error) {
+func (p *previewer) changed(ctx context.Context, q previewapi.Question, at previewapi.Scope, before store.PreviewScope) ([]previewapi.Change, error) {
 	if before.Fingerprint == "" {
-		return []whatif.Change{{Cluster: at.Cluster, Namespace: at.Namespace, What: "the namespace, which was not touched then,"}}, nil
+		return []previewapi.Change{{Cluster: at.Cluster, Namespace: at.Namespace, What: "the namespace, which was not touched then,"}}, nil
 	}
-	now, _, err := p.outlook(ctx, q, at)
+	now, _, err := p.previewScope(ctx, q, at)
 	if err != nil || now.Announced == before.Announced {
 		return nil, err
 	}
-	names := foresee.Differences(before.Facts, now.Facts)
+	names := preview.Differences(before.Facts, now.Facts)
 	if len(names) == 0 {
 		names = []string{"the content of its catalogs, or the rules"}
 	}
-	var out []whatif.Change
+	var out []previewapi.Change
 	for _, name := range names {
-		out = append(out, whatif.Change{Cluster: at.Cluster, Namespace: at.Namespace, What: name})
+		out = append(out, previewapi.Change{Cluster: at.Cluster, Namespace: at.Namespace, What: name})
 	}
 	return out, nil
 }

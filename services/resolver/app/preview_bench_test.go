@@ -8,7 +8,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/installplan"
-	"github.com/chandler-fleet/chandler/libs/whatif"
+	"github.com/chandler-fleet/chandler/libs/previewapi"
 )
 
 // BenchmarkPreview measures a dry run of one subscription, the pages of 200 namespaces that a revision touches, the check
@@ -20,7 +20,7 @@ func BenchmarkPreview(b *testing.B) {
 	f.addCatalog("fleet")
 	f.addCatalog("staging", func(c *events.CatalogAdded) { c.Visibility.Cluster = "nowhere" })
 	rev := f.publish("fleet", "", f.pkg("buoy", version{v: "1.0.0"}))
-	for i := range whatif.MaxPageScopes {
+	for i := range previewapi.MaxPageScopes {
 		ns := fmt.Sprintf("ns-%d", i)
 		at := cluster + "/" + ns + "/"
 		f.append(events.Gateway, events.KindOperatorGroup, at+"og", at+"og", events.OperatorGroupCreated{Cluster: cluster, Namespace: ns, Name: "og"})
@@ -43,33 +43,33 @@ func BenchmarkPreview(b *testing.B) {
 	})
 	b.Run("subscription", func(b *testing.B) {
 		for b.Loop() {
-			var page whatif.Page
-			ask(b, whatif.PreviewSubject, whatif.Question{Tenant: tenant, ID: uuid.New(), Cluster: cluster, Namespace: namespace, Hypotheses: []whatif.Hypothesis{one}}, &page)
+			var page previewapi.Page
+			ask(b, previewapi.PreviewSubject, previewapi.Question{Tenant: tenant, ID: uuid.New(), Cluster: cluster, Namespace: namespace, Hypotheses: []previewapi.Hypothesis{one}}, &page)
 			if page.Totals.Plans != 1 {
 				b.Fatalf("foreseen %+v", page.Totals)
 			}
 		}
 	})
-	q := whatif.Question{Tenant: tenant, Limit: whatif.MaxPageScopes, Hypotheses: []whatif.Hypothesis{f.supposed("fleet", 0, events.CatalogRevisionPublished{Revision: next})}}
+	q := previewapi.Question{Tenant: tenant, Limit: previewapi.MaxPageScopes, Hypotheses: []previewapi.Hypothesis{f.supposed("fleet", 0, events.CatalogRevisionPublished{Revision: next})}}
 	b.Run("revision/200-namespaces", func(b *testing.B) {
 		for b.Loop() {
-			var page whatif.Page
+			var page previewapi.Page
 			q.ID = uuid.New()
-			ask(b, whatif.PreviewSubject, q, &page)
+			ask(b, previewapi.PreviewSubject, q, &page)
 			for page.Next != nil {
-				r := whatif.Reading{Tenant: tenant, ID: q.ID, After: *page.Next, Limit: whatif.MaxPageScopes}
-				page = whatif.Page{}
-				ask(b, whatif.ReadSubject, r, &page)
+				r := previewapi.PageRequest{Tenant: tenant, ID: q.ID, After: *page.Next, Limit: previewapi.MaxPageScopes}
+				page = previewapi.Page{}
+				ask(b, previewapi.ReadSubject, r, &page)
 			}
-			if page.Totals.Plans != whatif.MaxPageScopes {
+			if page.Totals.Plans != previewapi.MaxPageScopes {
 				b.Fatalf("foreseen %+v", page.Totals)
 			}
 		}
 	})
 	b.Run("check/200-namespaces", func(b *testing.B) {
 		for b.Loop() {
-			var v whatif.Verdict
-			ask(b, whatif.CheckSubject, whatif.Reading{Tenant: tenant, ID: q.ID, Limit: whatif.MaxPageScopes}, &v)
+			var v previewapi.CheckResult
+			ask(b, previewapi.CheckSubject, previewapi.PageRequest{Tenant: tenant, ID: q.ID, Limit: previewapi.MaxPageScopes}, &v)
 			if len(v.Changed) > 0 {
 				b.Fatalf("changed %v", v.Changed)
 			}
@@ -77,9 +77,9 @@ func BenchmarkPreview(b *testing.B) {
 	})
 	b.Run("shadow/200-decisions", func(b *testing.B) {
 		for b.Loop() {
-			var page whatif.ShadowPage
-			ask(b, whatif.ShadowSubject, whatif.ShadowQuestion{Tenant: tenant, Catalog: "fleet", Revision: next, Limit: whatif.MaxPageScopes}, &page)
-			if len(page.Differences) != whatif.MaxPageScopes {
+			var page previewapi.ShadowPage
+			ask(b, previewapi.ShadowSubject, previewapi.ShadowQuestion{Tenant: tenant, Catalog: "fleet", Revision: next, Limit: previewapi.MaxPageScopes}, &page)
+			if len(page.Differences) != previewapi.MaxPageScopes {
 				b.Fatalf("%d differences", len(page.Differences))
 			}
 		}

@@ -13,34 +13,34 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/installplan"
-	"github.com/chandler-fleet/chandler/libs/whatif"
+	"github.com/chandler-fleet/chandler/libs/previewapi"
 )
 
 // change is a supposed event and how it comes about in earnest.
 type change struct {
 	name string
-	list []whatif.Hypothesis
+	list []previewapi.Hypothesis
 	do   func()
 }
 
-func (f *fleet) supposed(subject string, incarnation int, p events.Payload) whatif.Hypothesis {
+func (f *fleet) supposed(subject string, incarnation int, p events.Payload) previewapi.Hypothesis {
 	f.t.Helper()
-	h, err := whatif.Suppose(subject, incarnation, p)
+	h, err := previewapi.NewHypothesis(subject, incarnation, p)
 	f.must(err)
 	return h
 }
 
 // preview asks for all pages of a preview.
-func (f *fleet) preview(q whatif.Question) (whatif.Page, []whatif.Outlook) {
+func (f *fleet) preview(q previewapi.Question) (previewapi.Page, []previewapi.ScopePreview) {
 	f.t.Helper()
 	q.Tenant, q.ID = tenant, uuid.New()
-	var page whatif.Page
-	f.must(f.nats.Bus.Ask(f.ctx, whatif.PreviewSubject, q, &page))
+	var page previewapi.Page
+	f.must(f.nats.Bus.Ask(f.ctx, previewapi.PreviewSubject, q, &page))
 	all := page.Scopes
 	for page.Next != nil {
-		r := whatif.Reading{Tenant: tenant, ID: q.ID, After: *page.Next, Limit: q.Limit}
-		page = whatif.Page{}
-		f.must(f.nats.Bus.Ask(f.ctx, whatif.ReadSubject, r, &page))
+		r := previewapi.PageRequest{Tenant: tenant, ID: q.ID, After: *page.Next, Limit: q.Limit}
+		page = previewapi.Page{}
+		f.must(f.nats.Bus.Ask(f.ctx, previewapi.ReadSubject, r, &page))
 		all = append(all, page.Scopes...)
 	}
 	return page, all
@@ -49,8 +49,8 @@ func (f *fleet) preview(q whatif.Question) (whatif.Page, []whatif.Outlook) {
 // changed is what makes a preview void.
 func (f *fleet) changed(id uuid.UUID) []string {
 	f.t.Helper()
-	var v whatif.Verdict
-	f.must(f.nats.Bus.Ask(f.ctx, whatif.CheckSubject, whatif.Reading{Tenant: tenant, ID: id}, &v))
+	var v previewapi.CheckResult
+	f.must(f.nats.Bus.Ask(f.ctx, previewapi.CheckSubject, previewapi.PageRequest{Tenant: tenant, ID: id}, &v))
 	out := []string{}
 	for _, c := range v.Changed {
 		out = append(out, c.What)
@@ -89,7 +89,7 @@ func (f *fleet) decidedAfter(n int) []string {
 }
 
 // foreseen is the same of a preview.
-func foreseen(list []whatif.Outlook) []string {
+func foreseen(list []previewapi.ScopePreview) []string {
 	out := []string{}
 	for _, o := range list {
 		for _, p := range o.Plans {
@@ -129,7 +129,7 @@ func TestPreviewedPlansAreThoseProposed(t *testing.T) {
 	for round := range rounds {
 		c := w.next()
 		before, recorded := f.traces(), len(f.recorded())
-		page, outlooks := f.preview(whatif.Question{Hypotheses: c.list})
+		page, outlooks := f.preview(previewapi.Question{Hypotheses: c.list})
 		if after := f.traces(); after != before {
 			t.Fatalf("round %d: asking what comes of %s left traces: %s, before %s", round, c.name, after, before)
 		}
@@ -171,7 +171,7 @@ func TestPreviewIsVoidWhenWhatItRestsOnChanged(t *testing.T) {
 	f.quiet()
 	spec := events.SubscriptionSpec{Package: "buoy", Channel: "stable", Catalog: "fleet", Approval: installplan.Manual}
 	h := f.supposed(scoped("buoy"), 1, events.SubscriptionCreated{Cluster: cluster, Namespace: namespace, Name: "buoy", Spec: spec})
-	page, outlooks := f.preview(whatif.Question{Cluster: cluster, Namespace: namespace, Hypotheses: []whatif.Hypothesis{h}})
+	page, outlooks := f.preview(previewapi.Question{Cluster: cluster, Namespace: namespace, Hypotheses: []previewapi.Hypothesis{h}})
 	if len(outlooks) != 1 || len(outlooks[0].Plans) != 1 || outlooks[0].Plans[0].Approval != installplan.Manual || len(outlooks[0].Plans[0].Document) == 0 {
 		t.Fatalf("foreseen %+v", outlooks)
 	}
@@ -180,14 +180,14 @@ func TestPreviewIsVoidWhenWhatItRestsOnChanged(t *testing.T) {
 	if diff := cmp.Diff([]string{"operator group og"}, f.changed(page.ID)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	page, _ = f.preview(whatif.Question{Cluster: cluster, Namespace: namespace, Hypotheses: []whatif.Hypothesis{h}})
+	page, _ = f.preview(previewapi.Question{Cluster: cluster, Namespace: namespace, Hypotheses: []previewapi.Hypothesis{h}})
 	f.publish("fleet", rev, f.pkg("buoy", version{v: "1.1.0", replaces: "1.0.0"}, version{v: "1.0.0"}))
 	f.quiet()
 	if diff := cmp.Diff([]string{"catalog fleet"}, f.changed(page.ID)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	var v whatif.Verdict
-	err := f.nats.Bus.Ask(f.ctx, whatif.CheckSubject, whatif.Reading{Tenant: "another", ID: page.ID}, &v)
+	var v previewapi.CheckResult
+	err := f.nats.Bus.Ask(f.ctx, previewapi.CheckSubject, previewapi.PageRequest{Tenant: "another", ID: page.ID}, &v)
 	if !errs.Is(err, errs.NotFound) {
 		t.Errorf("the preview of another tenant gives %v", err)
 	}
@@ -221,17 +221,17 @@ func TestPreviewOfManyNamespaces(t *testing.T) {
 	f.quiet()
 	next := f.publish("staging", rev, f.pkg("buoy", version{v: "1.1.0", replaces: "1.0.0"}, version{v: "1.0.0"}), gauge)
 	f.quiet()
-	suppose := func(subject string, p events.Payload) whatif.Question {
-		return whatif.Question{Limit: 2, Hypotheses: []whatif.Hypothesis{f.supposed(subject, 0, p)}}
+	suppose := func(subject string, p events.Payload) previewapi.Question {
+		return previewapi.Question{Limit: 2, Hypotheses: []previewapi.Hypothesis{f.supposed(subject, 0, p)}}
 	}
 	page, outlooks := f.preview(suppose("fleet", events.CatalogRevisionPublished{Revision: next}))
-	want := whatif.Totals{Scopes: namespaces - 1, Plans: namespaces - 1, Superseded: namespaces - 1}
+	want := previewapi.Totals{Scopes: namespaces - 1, Plans: namespaces - 1, Superseded: namespaces - 1}
 	if diff := cmp.Diff(want, page.Totals); diff != "" || len(outlooks) != namespaces-1 {
 		t.Errorf("%d outlooks, totals (-want +got):\n%s", len(outlooks), diff)
 	}
-	var again whatif.Page
-	f.must(f.nats.Bus.Ask(f.ctx, whatif.ReadSubject, whatif.Reading{Tenant: tenant, ID: page.ID, Limit: 4}, &again))
-	if len(again.Scopes) != 4 || again.Next == nil || !slices.IsSortedFunc(again.Scopes, func(a, b whatif.Outlook) int { return a.Scope().Compare(b.Scope()) }) {
+	var again previewapi.Page
+	f.must(f.nats.Bus.Ask(f.ctx, previewapi.ReadSubject, previewapi.PageRequest{Tenant: tenant, ID: page.ID, Limit: 4}, &again))
+	if len(again.Scopes) != 4 || again.Next == nil || !slices.IsSortedFunc(again.Scopes, func(a, b previewapi.ScopePreview) int { return a.Scope().Compare(b.Scope()) }) {
 		t.Errorf("read again: %d scopes, next %v", len(again.Scopes), again.Next)
 	}
 	page, _ = f.preview(suppose("fleet", events.CatalogRemoved{}))
@@ -248,7 +248,7 @@ func TestPreviewOfManyNamespaces(t *testing.T) {
 	}
 	q := suppose("fleet", events.CatalogRevisionPublished{Revision: "sha256:none"})
 	q.Tenant, q.ID = tenant, uuid.New()
-	if err := f.nats.Bus.Ask(f.ctx, whatif.PreviewSubject, q, &again); !errs.Is(err, errs.NotFound) {
+	if err := f.nats.Bus.Ask(f.ctx, previewapi.PreviewSubject, q, &again); !errs.Is(err, errs.NotFound) {
 		t.Errorf("a revision that is not stored gives %v", err)
 	}
 }
@@ -262,7 +262,7 @@ func TestAnswersDecideOnABoundedNumber(t *testing.T) {
 	f.ready()
 	f.addCatalog("fleet")
 	rev := f.publish("fleet", "", f.pkg("buoy", version{v: "1.0.0"}))
-	const namespaces = whatif.MaxDecisions + 5
+	const namespaces = previewapi.MaxDecisions + 5
 	for i := range namespaces {
 		ns := fmt.Sprintf("ns-%d", i)
 		at := cluster + "/" + ns + "/"
@@ -273,28 +273,28 @@ func TestAnswersDecideOnABoundedNumber(t *testing.T) {
 		})
 	}
 	f.quiet()
-	q := whatif.Question{Tenant: tenant, ID: uuid.New(), Limit: whatif.MaxPageScopes, Hypotheses: []whatif.Hypothesis{f.supposed("fleet", 0, events.CatalogRemoved{})}}
-	var page whatif.Page
-	f.must(f.nats.Bus.Ask(f.ctx, whatif.PreviewSubject, q, &page))
-	if page.Totals.Scopes != whatif.MaxDecisions || page.Next == nil {
+	q := previewapi.Question{Tenant: tenant, ID: uuid.New(), Limit: previewapi.MaxPageScopes, Hypotheses: []previewapi.Hypothesis{f.supposed("fleet", 0, events.CatalogRemoved{})}}
+	var page previewapi.Page
+	f.must(f.nats.Bus.Ask(f.ctx, previewapi.PreviewSubject, q, &page))
+	if page.Totals.Scopes != previewapi.MaxDecisions || page.Next == nil {
 		t.Errorf("the first page: %+v, next %v", page.Totals, page.Next)
 	}
-	f.must(f.nats.Bus.Ask(f.ctx, whatif.ReadSubject, whatif.Reading{Tenant: tenant, ID: q.ID, After: *page.Next, Limit: whatif.MaxPageScopes}, &page))
+	f.must(f.nats.Bus.Ask(f.ctx, previewapi.ReadSubject, previewapi.PageRequest{Tenant: tenant, ID: q.ID, After: *page.Next, Limit: previewapi.MaxPageScopes}, &page))
 	if page.Totals.Scopes != namespaces {
 		t.Errorf("both pages: %+v", page.Totals)
 	}
-	check := func(after whatif.Scope) whatif.Verdict {
-		var v whatif.Verdict
-		f.must(f.nats.Bus.Ask(f.ctx, whatif.CheckSubject, whatif.Reading{Tenant: tenant, ID: q.ID, After: after, Limit: whatif.MaxPageScopes}, &v))
+	check := func(after previewapi.Scope) previewapi.CheckResult {
+		var v previewapi.CheckResult
+		f.must(f.nats.Bus.Ask(f.ctx, previewapi.CheckSubject, previewapi.PageRequest{Tenant: tenant, ID: q.ID, After: after, Limit: previewapi.MaxPageScopes}, &v))
 		return v
 	}
-	if v := check(whatif.Scope{}); v.Next != nil || len(v.Changed) != 0 {
+	if v := check(previewapi.Scope{}); v.Next != nil || len(v.Changed) != 0 {
 		t.Errorf("where nothing moved, all is compared at once: %+v", v)
 	}
 	f.publish("fleet", rev, f.pkg("buoy", version{v: "1.1.0", replaces: "1.0.0"}, version{v: "1.0.0"}))
 	f.quiet()
-	first := check(whatif.Scope{})
-	if first.Next == nil || len(first.Changed) != whatif.MaxChanges {
+	first := check(previewapi.Scope{})
+	if first.Next == nil || len(first.Changed) != previewapi.MaxChanges {
 		t.Fatalf("where all moved: %d changes, next %v", len(first.Changed), first.Next)
 	}
 	if rest := check(*first.Next); rest.Next != nil || len(rest.Changed) == 0 {
@@ -313,11 +313,11 @@ func TestPreviewSaysWhatIsNotFetched(t *testing.T) {
 	f.publish("fleet", "", f.pkg("buoy", version{v: "1.0.0", bare: true, image: "registry.test/buoy:1"}))
 	f.quiet()
 	before := f.traces()
-	_, outlooks := f.preview(whatif.Question{Hypotheses: []whatif.Hypothesis{f.supposed(scoped("buoy"), 1, events.SubscriptionCreated{
+	_, outlooks := f.preview(previewapi.Question{Hypotheses: []previewapi.Hypothesis{f.supposed(scoped("buoy"), 1, events.SubscriptionCreated{
 		Cluster: cluster, Namespace: namespace, Name: "buoy",
 		Spec: events.SubscriptionSpec{Package: "buoy", Channel: "stable", Catalog: "fleet", Approval: installplan.Automatic},
 	})}})
-	if len(outlooks) != 1 || len(outlooks[0].Waiting) != 1 || outlooks[0].Waiting[0].For != whatif.WaitImage || !strings.Contains(outlooks[0].Waiting[0].Sentences[0], "registry.test/buoy:1") {
+	if len(outlooks) != 1 || len(outlooks[0].Waiting) != 1 || outlooks[0].Waiting[0].For != previewapi.WaitImage || !strings.Contains(outlooks[0].Waiting[0].Sentences[0], "registry.test/buoy:1") {
 		t.Errorf("foreseen %+v", outlooks)
 	}
 	if after := f.traces(); after != before {
@@ -343,7 +343,7 @@ func TestPreviewKnowsWhatWasJustWritten(t *testing.T) {
 			f.must(f.db.Pool(t, "admin").QueryRow(f.ctx, `select count(*) from eventlog.appended`).Scan(&n))
 			return n == 0
 		})
-		_, outlooks := f.preview(whatif.Question{Hypotheses: []whatif.Hypothesis{f.supposed(scoped("buoy"), 1, events.SubscriptionCreated{
+		_, outlooks := f.preview(previewapi.Question{Hypotheses: []previewapi.Hypothesis{f.supposed(scoped("buoy"), 1, events.SubscriptionCreated{
 			Cluster: cluster, Namespace: namespace, Name: "buoy",
 			Spec: events.SubscriptionSpec{Package: "buoy", Channel: "stable", Catalog: "fleet", Approval: installplan.Automatic},
 		})}})
@@ -361,11 +361,11 @@ func TestExpiredPreviewsAreDeleted(t *testing.T) {
 	f.ready()
 	f.quiet()
 	group := f.supposed(scoped("og"), 0, events.OperatorGroupDeleted{})
-	page, _ := f.preview(whatif.Question{Hypotheses: []whatif.Hypothesis{group}})
+	page, _ := f.preview(previewapi.Question{Hypotheses: []previewapi.Hypothesis{group}})
 	pool := f.pools[events.Resolver]
 	_, err := pool.Exec(f.ctx, `update resolver.previews set expires = now()`)
 	f.must(err)
-	if err := f.nats.Bus.Ask(f.ctx, whatif.ReadSubject, whatif.Reading{Tenant: tenant, ID: page.ID}, &page); !errs.Is(err, errs.NotFound) {
+	if err := f.nats.Bus.Ask(f.ctx, previewapi.ReadSubject, previewapi.PageRequest{Tenant: tenant, ID: page.ID}, &page); !errs.Is(err, errs.NotFound) {
 		t.Errorf("an expired preview gives %v", err)
 	}
 	stop()

@@ -6,13 +6,13 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
-	"github.com/chandler-fleet/chandler/libs/whatif"
+	"github.com/chandler-fleet/chandler/libs/previewapi"
 	"github.com/chandler-fleet/chandler/services/resolver/resolve"
 )
 
 // removal says who depends on an installed operator, and what is decided once it and its subscriptions are gone.
 func (p *previewer) removal(ctx context.Context, question json.RawMessage) (any, error) {
-	var q whatif.RemovalQuestion
+	var q previewapi.RemovalQuestion
 	if err := json.Unmarshal(question, &q); err != nil {
 		return nil, errs.Wrap(errs.Invalid, err, "read the question")
 	}
@@ -23,24 +23,24 @@ func (p *previewer) removal(ctx context.Context, question json.RawMessage) (any,
 	if err != nil {
 		return nil, err
 	}
-	out := whatif.RemovalOutlook{Dependants: l.Dependants(q.CSV)}
-	about := whatif.Question{Tenant: q.Tenant, Cluster: q.Cluster, Namespace: q.Namespace}
+	out := previewapi.RemovalPreview{Dependants: l.Dependants(q.CSV)}
+	about := previewapi.Question{Tenant: q.Tenant, Cluster: q.Cluster, Namespace: q.Namespace}
 	in := q.Cluster + "/" + q.Namespace + "/"
-	gone, err := whatif.Suppose(in+q.CSV, 1, events.CSVRemoved{Reason: "Uninstalled"})
+	gone, err := previewapi.NewHypothesis(in+q.CSV, 1, events.CSVRemoved{Reason: "Uninstalled"})
 	if err != nil {
 		return nil, err
 	}
 	about.Hypotheses = append(about.Hypotheses, gone)
 	for _, name := range q.Subscriptions {
-		ends, err := whatif.Suppose(in+name, 1, events.SubscriptionDeleted{})
+		ends, err := previewapi.NewHypothesis(in+name, 1, events.SubscriptionDeleted{})
 		if err != nil {
 			return nil, err
 		}
 		about.Hypotheses = append(about.Hypotheses, ends)
 	}
-	_, out.Outlook, err = p.outlook(ctx, about, whatif.Scope{Cluster: q.Cluster, Namespace: q.Namespace})
-	for i := range out.Outlook.Plans {
-		out.Outlook.Plans[i].Document = nil // who is asked whether an operator may go does not read the steps of what comes
+	_, out.After, err = p.previewScope(ctx, about, previewapi.Scope{Cluster: q.Cluster, Namespace: q.Namespace})
+	for i := range out.After.Plans {
+		out.After.Plans[i].Document = nil // who is asked whether an operator may go does not read the steps of what comes
 	}
 	return out, err
 }

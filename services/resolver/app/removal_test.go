@@ -3,7 +3,7 @@ package app_test
 import (
 	"testing"
 
-	"github.com/chandler-fleet/chandler/libs/whatif"
+	"github.com/chandler-fleet/chandler/libs/previewapi"
 )
 
 // TestWhatFollowsARemoval: who depends on an operator by dependencies.yaml is named before it goes (R-UNI-4), and so is the
@@ -20,19 +20,19 @@ func TestWhatFollowsARemoval(t *testing.T) {
 	f.carryOut(f.livePlan())
 	f.quiet()
 	before := len(f.recorded())
-	ask := func(csv string, subscriptions ...string) (out whatif.RemovalOutlook) {
+	ask := func(csv string, subscriptions ...string) (out previewapi.RemovalPreview) {
 		t.Helper()
-		f.must(f.nats.Bus.Ask(f.ctx, whatif.RemovalSubject, whatif.RemovalQuestion{Tenant: tenant, Cluster: cluster, Namespace: namespace, CSV: csv, Subscriptions: subscriptions}, &out))
+		f.must(f.nats.Bus.Ask(f.ctx, previewapi.RemovalSubject, previewapi.RemovalQuestion{Tenant: tenant, Cluster: cluster, Namespace: namespace, CSV: csv, Subscriptions: subscriptions}, &out))
 		return out
 	}
 	gone := ask("gauge.v1.0.0", "gauge-stable-fleet")
 	if len(gone.Dependants) != 1 || gone.Dependants[0].String() != namespace+"/buoy.v1.0.0" || len(gone.Dependants[0].Requires) != 1 {
 		t.Errorf("dependants %+v", gone.Dependants)
 	}
-	if p := gone.Outlook.Plans; len(p) != 1 || p[0].Bundles[0].CSV != "gauge.v1.0.0" || p[0].Bundles[0].RequiredBy == "" || p[0].Document != nil {
-		t.Errorf("what follows %+v", gone.Outlook)
+	if p := gone.After.Plans; len(p) != 1 || p[0].Bundles[0].CSV != "gauge.v1.0.0" || p[0].Bundles[0].RequiredBy == "" || p[0].Document != nil {
+		t.Errorf("what follows %+v", gone.After)
 	}
-	if free := ask("buoy.v1.0.0", "buoy"); len(free.Dependants) != 0 || len(free.Outlook.Plans) != 0 || len(free.Outlook.Failures) != 0 {
+	if free := ask("buoy.v1.0.0", "buoy"); len(free.Dependants) != 0 || len(free.After.Plans) != 0 || len(free.After.Failures) != 0 {
 		t.Errorf("nobody depends on it: %+v", free)
 	}
 	if after := len(f.recorded()); after != before {

@@ -59,7 +59,7 @@ func (s *sampler) turn(ctx context.Context, scopes int) error {
 		if err != nil || !ok {
 			return err
 		}
-		if err := s.look(ctx, m); err != nil {
+		if err := s.resolveFresh(ctx, m); err != nil {
 			return err
 		}
 	}
@@ -67,7 +67,7 @@ func (s *sampler) turn(ctx context.Context, scopes int) error {
 }
 
 // look resolves one scope afresh. A scope that is dirty will be resolved anyway, and tells nothing.
-func (s *sampler) look(ctx context.Context, m store.Sample) error {
+func (s *sampler) resolveFresh(ctx context.Context, m store.Sample) error {
 	l, err := s.store.Load(ctx, m.Tenant, m.Scope)
 	if err != nil {
 		return err

@@ -11,19 +11,19 @@ import (
 	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
-	"github.com/chandler-fleet/chandler/libs/whatif"
+	"github.com/chandler-fleet/chandler/libs/previewapi"
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
-	"github.com/chandler-fleet/chandler/services/resolver/foresee"
 	"github.com/chandler-fleet/chandler/services/resolver/internal/catalogview"
 	"github.com/chandler-fleet/chandler/services/resolver/internal/store"
 	"github.com/chandler-fleet/chandler/services/resolver/offer"
+	"github.com/chandler-fleet/chandler/services/resolver/preview"
 	"github.com/chandler-fleet/chandler/services/resolver/resolve"
 )
 
 // shadow makes a page of recorded decisions again and lists what comes out differently (PEERS, capability 3). One
 // decision at a time is in memory, and nothing is written.
 func (p *previewer) shadow(ctx context.Context, question json.RawMessage) (any, error) {
-	var q whatif.ShadowQuestion
+	var q previewapi.ShadowQuestion
 	if err := json.Unmarshal(question, &q); err != nil {
 		return nil, errs.Wrap(errs.Invalid, err, "read the question")
 	}
@@ -37,7 +37,7 @@ func (p *previewer) shadow(ctx context.Context, question json.RawMessage) (any, 
 	if err != nil {
 		return nil, err
 	}
-	page := whatif.ShadowPage{Differences: []whatif.ShadowDifference{}, Next: next}
+	page := previewapi.ShadowPage{Differences: []previewapi.ShadowDifference{}, Next: next}
 	run := &shadowRun{previewer: p, q: q}
 	for _, d := range list {
 		diff, err := run.again(ctx, d)
@@ -57,23 +57,23 @@ func (p *previewer) shadow(ctx context.Context, question json.RawMessage) (any, 
 
 // knownRevision refuses a run beside what is not there: every decision would come out the same, and a pipeline that
 // misspells a catalog would pass for ever.
-func (p *previewer) knownRevision(ctx context.Context, q whatif.ShadowQuestion) error {
+func (p *previewer) knownRevision(ctx context.Context, q previewapi.ShadowQuestion) error {
 	if q.Revision == "" {
 		return nil
 	}
 	if err := p.catchUp(ctx); err != nil { // who has just added the catalog asks about it
 		return err
 	}
-	h, err := whatif.Suppose(q.Catalog, 0, events.CatalogRevisionPublished{Revision: q.Revision})
+	h, err := previewapi.NewHypothesis(q.Catalog, 0, events.CatalogRevisionPublished{Revision: q.Revision})
 	if err != nil {
 		return err
 	}
-	return p.store.Known(ctx, q.Tenant, whatif.Scope{Cluster: q.Cluster, Namespace: q.Namespace}, "/catalog", []whatif.Hypothesis{h})
+	return p.store.Known(ctx, q.Tenant, previewapi.Scope{Cluster: q.Cluster, Namespace: q.Namespace}, "/catalog", []previewapi.Hypothesis{h})
 }
 
 // recorded reads the decisions of one page, and where the next one begins.
-func (p *previewer) recorded(ctx context.Context, q whatif.ShadowQuestion) (list []store.Decided, next string, err error) {
-	limit := min(cmp.Or(max(q.Limit, 0), whatif.ShadowDecisions), whatif.MaxShadowDecisions)
+func (p *previewer) recorded(ctx context.Context, q previewapi.ShadowQuestion) (list []store.Decided, next string, err error) {
+	limit := min(cmp.Or(max(q.Limit, 0), previewapi.ShadowDecisions), previewapi.MaxShadowDecisions)
 	narrow := store.Decisions{Tenant: q.Tenant, Cluster: q.Cluster, Namespace: q.Namespace}
 	if q.From != nil || q.To != nil {
 		return p.recordedIn(ctx, q, narrow, limit)
@@ -94,7 +94,7 @@ func (p *previewer) recorded(ctx context.Context, q whatif.ShadowQuestion) (list
 }
 
 // recordedIn reads from a range of the log; its cursor is a position.
-func (p *previewer) recordedIn(ctx context.Context, q whatif.ShadowQuestion, narrow store.Decisions, limit int) (list []store.Decided, next string, err error) {
+func (p *previewer) recordedIn(ctx context.Context, q previewapi.ShadowQuestion, narrow store.Decisions, limit int) (list []store.Decided, next string, err error) {
 	var after, to events.Position
 	if q.From != nil {
 		after = *q.From
@@ -127,17 +127,17 @@ func (p *previewer) recordedIn(ctx context.Context, q whatif.ShadowQuestion, nar
 // shadowRun is one page of a run. It keeps what it read of the last scope: decisions come scope by scope.
 type shadowRun struct {
 	*previewer
-	q  whatif.ShadowQuestion
+	q  previewapi.ShadowQuestion
 	at store.Loaded
 }
 
 // again makes a decision again; nil is no difference.
-func (r *shadowRun) again(ctx context.Context, d store.Decided) (*whatif.ShadowDifference, error) {
+func (r *shadowRun) again(ctx context.Context, d store.Decided) (*previewapi.ShadowDifference, error) {
 	record, err := r.store.Record(ctx, r.q.Tenant, d.Outcome.Input)
 	if err != nil {
 		return nil, err
 	}
-	out := &whatif.ShadowDifference{
+	out := &previewapi.ShadowDifference{
 		Cluster: d.Scope.Cluster, Namespace: d.Scope.Namespace, Subscription: d.Subscription, Input: d.Outcome.Input, Semantics: record.Semantics,
 	}
 	var same bool
@@ -156,7 +156,7 @@ func (r *shadowRun) again(ctx context.Context, d store.Decided) (*whatif.ShadowD
 }
 
 // byThisBuild compares what this build makes of the record, by the rules that it names, with what was recorded.
-func (r *shadowRun) byThisBuild(ctx context.Context, d store.Decided, record resolve.Record, out *whatif.ShadowDifference) (bool, error) {
+func (r *shadowRun) byThisBuild(ctx context.Context, d store.Decided, record resolve.Record, out *previewapi.ShadowDifference) (bool, error) {
 	result, err := r.views.Again(ctx, r.q.Tenant, record)
 	if err != nil {
 		return false, err
@@ -173,12 +173,12 @@ func (r *shadowRun) byThisBuild(ctx context.Context, d store.Decided, record res
 	if err != nil || len(differences) == 0 {
 		return true, err
 	}
-	verdicts, err := decide.Assess(foresee.Then(record, nil, nil), result)
+	verdicts, err := decide.Assess(preview.RecordedState(record, nil, nil), result)
 	if err != nil {
 		return false, err
 	}
-	out.Before = foresee.Recorded(d.Outcome, "")
-	out.After, _ = foresee.Shadow(verdicts, d.Subscription)
+	out.Before = preview.RecordedOutcome(d.Outcome, "")
+	out.After, _ = preview.ShadowOutcome(verdicts, d.Subscription)
 	for _, x := range differences {
 		out.Why = append(out.Why, fmt.Sprintf("%s was %s, and is %s now", x.What, x.Recorded, x.Again))
 	}
@@ -206,7 +206,7 @@ func (r *shadowRun) scope(ctx context.Context, s resolve.Scope) error {
 
 // besideRevision puts a revision in the place of what a catalog offered then. Decisions that asked nothing of the
 // catalog are the same.
-func (r *shadowRun) besideRevision(ctx context.Context, d store.Decided, record resolve.Record, out *whatif.ShadowDifference) (bool, error) {
+func (r *shadowRun) besideRevision(ctx context.Context, d store.Decided, record resolve.Record, out *previewapi.ShadowDifference) (bool, error) {
 	if err := r.scope(ctx, d.Scope); err != nil {
 		return false, err
 	}
@@ -218,24 +218,24 @@ func (r *shadowRun) besideRevision(ctx context.Context, d store.Decided, record 
 	catalogs[i].Revision, catalogs[i].Failed, catalogs[i].Reason = r.q.Revision, false, ""
 	view := r.view(ctx, record, catalogs)
 	view.instead = &catalogs[i]
-	return r.compare(ctx, d, record, view, foresee.Then(record, r.at.Labels, r.at.Policies), out)
+	return r.compare(ctx, d, record, view, preview.RecordedState(record, r.at.Labels, r.at.Policies), out)
 }
 
 // besidePolicy puts an approval policy beside those of the record, and of today for what a record does not tell: who
 // has to agree.
-func (r *shadowRun) besidePolicy(ctx context.Context, d store.Decided, record resolve.Record, out *whatif.ShadowDifference) (bool, error) {
+func (r *shadowRun) besidePolicy(ctx context.Context, d store.Decided, record resolve.Record, out *previewapi.ShadowDifference) (bool, error) {
 	if err := r.scope(ctx, d.Scope); err != nil {
 		return false, err
 	}
 	p := decide.Policy{Name: r.q.Policy.Name, Spec: r.q.Policy.Spec}
 	policies := slices.DeleteFunc(slices.Clone(r.at.Policies), func(o decide.Policy) bool { return o.Name == p.Name })
-	state := foresee.Then(record, r.at.Labels, append(policies, p))
-	record.Policy.Bounds = foresee.Bounds(record, p, r.at.Labels)
+	state := preview.RecordedState(record, r.at.Labels, append(policies, p))
+	record.Policy.Bounds = preview.Bounds(record, p, r.at.Labels)
 	return r.compare(ctx, d, record, r.view(ctx, record, r.at.Catalogs), state, out)
 }
 
 // compare resolves by the rules of this build, and compares with what was recorded.
-func (r *shadowRun) compare(ctx context.Context, d store.Decided, record resolve.Record, view *shadowView, state decide.State, out *whatif.ShadowDifference) (bool, error) {
+func (r *shadowRun) compare(ctx context.Context, d store.Decided, record resolve.Record, view *shadowView, state decide.State, out *previewapi.ShadowDifference) (bool, error) {
 	in := record.Input(view)
 	in.Semantics = resolve.Semantics
 	result := resolve.Resolve(in)
@@ -254,9 +254,9 @@ func (r *shadowRun) compare(ctx context.Context, d store.Decided, record resolve
 	if err != nil {
 		return false, err
 	}
-	out.Before, out.Later = foresee.Recorded(d.Outcome, approval), view.later
-	out.After, out.Why = foresee.Shadow(verdicts, d.Subscription)
-	if foresee.SameOutcome(out.Before, out.After) {
+	out.Before, out.Later = preview.RecordedOutcome(d.Outcome, approval), view.later
+	out.After, out.Why = preview.ShadowOutcome(verdicts, d.Subscription)
+	if preview.SameOutcome(out.Before, out.After) {
 		return true, nil
 	}
 	explained, err := r.explained(ctx, d)

@@ -10,16 +10,16 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
-	"github.com/chandler-fleet/chandler/libs/whatif"
+	"github.com/chandler-fleet/chandler/libs/previewapi"
 )
 
 // shadow runs all pages of a shadow run.
-func (f *fleet) shadow(q whatif.ShadowQuestion) (same, missing int, list []string) {
+func (f *fleet) shadow(q previewapi.ShadowQuestion) (same, missing int, list []string) {
 	f.t.Helper()
 	q.Tenant, q.Limit = tenant, 2
 	for {
-		var page whatif.ShadowPage
-		f.must(f.nats.Bus.Ask(f.ctx, whatif.ShadowSubject, q, &page))
+		var page previewapi.ShadowPage
+		f.must(f.nats.Bus.Ask(f.ctx, previewapi.ShadowSubject, q, &page))
 		same, missing = same+page.Same, missing+page.Missing
 		for _, d := range page.Differences {
 			if len(d.Why) == 0 {
@@ -58,13 +58,13 @@ func TestShadowListsWhatWouldComeOutDifferently(t *testing.T) {
 	f.must(f.pools[events.Resolver].QueryRow(f.ctx, `select revision from resolver.catalog_revisions where subject = 'staging'`).Scan(&next))
 
 	before := f.traces()
-	if same, missing, list := f.shadow(whatif.ShadowQuestion{}); same != 4 || missing != 0 || list != nil {
+	if same, missing, list := f.shadow(previewapi.ShadowQuestion{}); same != 4 || missing != 0 || list != nil {
 		t.Errorf("by this build: %d the same, %d missing, differences %v", same, missing, list)
 	}
-	if same, _, list := f.shadow(whatif.ShadowQuestion{From: &events.Position{Epoch: 1}}); same < 4 || list != nil {
+	if same, _, list := f.shadow(previewapi.ShadowQuestion{From: &events.Position{Epoch: 1}}); same < 4 || list != nil {
 		t.Errorf("by this build, from the beginning: %d the same, differences %v", same, list)
 	}
-	same, _, list := f.shadow(whatif.ShadowQuestion{Catalog: "fleet", Revision: next})
+	same, _, list := f.shadow(previewapi.ShadowQuestion{Catalog: "fleet", Revision: next})
 	want := []string{
 		"coast-ops/buoy: Planned buoy.v1.0.0 → Planned buoy.v2.0.0",
 		"coast-ops/tide: Failed ConstraintsNotSatisfiable → Planned tide.v1.0.0",
@@ -75,15 +75,15 @@ func TestShadowListsWhatWouldComeOutDifferently(t *testing.T) {
 	policy := &events.ApprovalPolicySet{Name: "pinned", Spec: events.ApprovalPolicySpec{
 		Selector: events.PolicySelector{Packages: []string{"gauge"}}, Versions: events.PolicyVersions{Ceiling: "0.9.0"},
 	}}
-	same, _, list = f.shadow(whatif.ShadowQuestion{Policy: policy})
+	same, _, list = f.shadow(previewapi.ShadowQuestion{Policy: policy})
 	if len(list) != 1 || same != 3 {
 		t.Errorf("beside the policy: %d the same, differences %v", same, list)
 	}
 	if after := f.traces(); after != before {
 		t.Errorf("left %s, before %s", after, before)
 	}
-	var page whatif.ShadowPage
-	err := f.nats.Bus.Ask(f.ctx, whatif.ShadowSubject, whatif.ShadowQuestion{Tenant: tenant, Catalog: "fleet"}, &page)
+	var page previewapi.ShadowPage
+	err := f.nats.Bus.Ask(f.ctx, previewapi.ShadowSubject, previewapi.ShadowQuestion{Tenant: tenant, Catalog: "fleet"}, &page)
 	if !errs.Is(err, errs.Invalid) {
 		t.Errorf("a catalog without a revision gives %v", err)
 	}
@@ -105,7 +105,7 @@ func TestQuestionsAboutWhatIsNotThereAreRefused(t *testing.T) {
 	f.quiet()
 	var known string
 	f.must(f.pools[events.Resolver].QueryRow(f.ctx, `select revision from resolver.catalog_revisions where subject = 'fleet'`).Scan(&known))
-	revision := func(catalog, r string) whatif.Hypothesis {
+	revision := func(catalog, r string) previewapi.Hypothesis {
 		return f.supposed(catalog, 0, events.CatalogRevisionPublished{Revision: r})
 	}
 	on := f.supposed("off", 0, events.CatalogChanged{SourceType: "directory"})
@@ -114,27 +114,27 @@ func TestQuestionsAboutWhatIsNotThereAreRefused(t *testing.T) {
 		kind       errs.Kind
 		catalog    string // of a shadow run; "" for none
 		revision   string
-		list       []whatif.Hypothesis
+		list       []previewapi.Hypothesis
 	}{
 		{"a misspelt catalog", "catalog-known", errs.NotFound, "fleeet", known, nil},
 		{"a disabled catalog", "catalog-offered", errs.Unprocessable, "off", known, nil},
 		{"a catalog of other clusters", "catalog-offered", errs.Unprocessable, "elsewhere", known, nil},
 		{"an unknown revision", "revision-known", errs.NotFound, "fleet", "sha256:none", nil},
-		{"an operator that is not there", "operator-known", errs.NotFound, "", "", []whatif.Hypothesis{f.supposed(scoped("buoy.v9"), 0, events.CSVRemoved{})}},
-		{"a disabled catalog that is enabled, too", "", "", "", "", []whatif.Hypothesis{on, revision("off", known)}},
+		{"an operator that is not there", "operator-known", errs.NotFound, "", "", []previewapi.Hypothesis{f.supposed(scoped("buoy.v9"), 0, events.CSVRemoved{})}},
+		{"a disabled catalog that is enabled, too", "", "", "", "", []previewapi.Hypothesis{on, revision("off", known)}},
 		{"what is there", "", "", "fleet", known, nil},
 	} {
 		question := c.list
 		if c.catalog != "" {
-			question = []whatif.Hypothesis{revision(c.catalog, c.revision)}
-			err := f.nats.Bus.Ask(f.ctx, whatif.ShadowSubject, whatif.ShadowQuestion{
+			question = []previewapi.Hypothesis{revision(c.catalog, c.revision)}
+			err := f.nats.Bus.Ask(f.ctx, previewapi.ShadowSubject, previewapi.ShadowQuestion{
 				Tenant: tenant, Cluster: cluster, Namespace: namespace, Catalog: c.catalog, Revision: c.revision,
-			}, &whatif.ShadowPage{})
+			}, &previewapi.ShadowPage{})
 			f.refused("a shadow run beside "+c.name, err, c.kind, c.rule)
 		}
-		err := f.nats.Bus.Ask(f.ctx, whatif.PreviewSubject, whatif.Question{
+		err := f.nats.Bus.Ask(f.ctx, previewapi.PreviewSubject, previewapi.Question{
 			Tenant: tenant, ID: uuid.New(), Cluster: cluster, Namespace: namespace, Hypotheses: question,
-		}, &whatif.Page{})
+		}, &previewapi.Page{})
 		f.refused("a preview of "+c.name, err, c.kind, c.rule)
 	}
 }

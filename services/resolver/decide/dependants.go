@@ -4,14 +4,14 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/chandler-fleet/chandler/libs/whatif"
+	"github.com/chandler-fleet/chandler/libs/previewapi"
 	"github.com/chandler-fleet/chandler/services/resolver/offer"
 )
 
 // Dependants are the installed operators of the scope that require what a ClusterServiceVersion meets and no other installed
 // one does, by whichever kind of requirement (R-RES-21). Operators that are being replaced neither depend nor help.
-func (s State) Dependants(csv string) []whatif.Dependant {
-	out := []whatif.Dependant{}
+func (s State) Dependants(csv string) []previewapi.Dependant {
+	out := []previewapi.Dependant{}
 	var goes *offer.Operator
 	var stay []*offer.Operator
 	for _, i := range s.Installed {
@@ -27,7 +27,7 @@ func (s State) Dependants(csv string) []whatif.Dependant {
 		return out
 	}
 	for _, o := range stay {
-		d := whatif.Dependant{Namespace: s.Scope.Namespace, CSV: o.Name}
+		d := previewapi.Dependant{Namespace: s.Scope.Namespace, CSV: o.Name}
 		for _, r := range o.Requires {
 			if r.Matches(goes) && !slices.ContainsFunc(stay, r.Matches) {
 				d.Requires = append(d.Requires, r.Text)
@@ -37,6 +37,6 @@ func (s State) Dependants(csv string) []whatif.Dependant {
 			out = append(out, d)
 		}
 	}
-	slices.SortFunc(out, func(a, b whatif.Dependant) int { return cmp.Compare(a.CSV, b.CSV) })
+	slices.SortFunc(out, func(a, b previewapi.Dependant) int { return cmp.Compare(a.CSV, b.CSV) })
 	return out
 }

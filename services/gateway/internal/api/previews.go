@@ -10,17 +10,17 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
-	"github.com/chandler-fleet/chandler/libs/whatif"
+	"github.com/chandler-fleet/chandler/libs/previewapi"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 	"github.com/chandler-fleet/chandler/services/gateway/preview"
 )
 
 // Previews answers what changes would lead to, and carries out what was previewed.
 type Previews interface {
-	Preview(ctx context.Context, who model.Caller, in model.AskPreview, how model.Validate, limit int) (whatif.Page, preview.Kept, error)
-	ReadPreview(ctx context.Context, who model.Caller, id uuid.UUID, after whatif.Scope, limit int) (whatif.Page, preview.Kept, error)
+	Preview(ctx context.Context, who model.Caller, in model.AskPreview, how model.Validate, limit int) (previewapi.Page, preview.Kept, error)
+	ReadPreview(ctx context.Context, who model.Caller, id uuid.UUID, after previewapi.Scope, limit int) (previewapi.Page, preview.Kept, error)
 	ApplyPreview(ctx context.Context, who model.Caller, id uuid.UUID) (model.PreviewApplied, error)
-	Shadow(ctx context.Context, who model.Caller, in model.AskShadow) (whatif.ShadowPage, error)
+	Shadow(ctx context.Context, who model.Caller, in model.AskShadow) (previewapi.ShadowPage, error)
 	Questions(ctx context.Context, who model.Caller, page model.Page) ([]model.Question, []string, error)
 }
 
@@ -98,18 +98,18 @@ func (a *API) previews() {
 }
 
 // after reads the cursor of a page.
-func (q PageQuery) after() (whatif.Scope, error) {
+func (q PageQuery) after() (previewapi.Scope, error) {
 	p, err := ListQuery{Cursor: q.Cursor}.page()
 	if err != nil || q.Cursor == "" {
-		return whatif.Scope{}, err
+		return previewapi.Scope{}, err
 	}
 	if len(p.After) != scopeParts {
-		return whatif.Scope{}, errs.New(errs.Invalid, "the cursor does not belong to a preview").At("query.cursor", "cursor")
+		return previewapi.Scope{}, errs.New(errs.Invalid, "the cursor does not belong to a preview").At("query.cursor", "cursor")
 	}
-	return whatif.Scope{Cluster: p.After[0], Namespace: p.After[1]}, nil
+	return previewapi.Scope{Cluster: p.After[0], Namespace: p.After[1]}, nil
 }
 
-func previewed(page whatif.Page, kept preview.Kept, err error) (*output[model.Preview], error) {
+func previewed(page previewapi.Page, kept preview.Kept, err error) (*output[model.Preview], error) {
 	if err != nil {
 		return nil, err
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/libs/previewapi"
 	"github.com/chandler-fleet/chandler/libs/protocol"
-	"github.com/chandler-fleet/chandler/libs/whatif"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 	"github.com/chandler-fleet/chandler/services/gateway/operator"
 	"github.com/chandler-fleet/chandler/services/gateway/subscription"
@@ -46,15 +46,15 @@ func (s *Service) RemovalPlan(ctx context.Context, who model.Caller, name operat
 	for _, d := range after.Dependants {
 		p.Requires = append(p.Requires, model.RemovalDependant{Operator: d.String(), Requires: d.Requires})
 	}
-	next := model.PreviewScopeOf(after.Outlook)
+	next := model.PreviewScopeOf(after.After)
 	p.Next = &next
 	return p, err
 }
 
 // afterRemoval asks the resolver who depends on an operator, and what it would decide once that and its subscriptions are
 // gone.
-func (s *Service) afterRemoval(ctx context.Context, who model.Caller, name operator.Name, subscribers []string) (out whatif.RemovalOutlook, err error) {
-	err = s.ask(ctx, whatif.RemovalSubject, whatif.RemovalQuestion{
+func (s *Service) afterRemoval(ctx context.Context, who model.Caller, name operator.Name, subscribers []string) (out previewapi.RemovalPreview, err error) {
+	err = s.ask(ctx, previewapi.RemovalSubject, previewapi.RemovalQuestion{
 		Tenant: who.Tenant, Cluster: name.Cluster, Namespace: name.Namespace, CSV: name.Name, Subscriptions: subscribers,
 	}, &out)
 	return out, err
@@ -98,7 +98,7 @@ func (s *Service) Uninstall(ctx context.Context, who model.Caller, name operator
 }
 
 // uninstall appends the request and the ends of subscriptions in the unit of the context.
-func (s *Service) uninstall(ctx context.Context, who model.Caller, name operator.Name, in model.Uninstall, dependants []whatif.Dependant) (out outcome[operator.State], subscribers []string, err error) {
+func (s *Service) uninstall(ctx context.Context, who model.Caller, name operator.Name, in model.Uninstall, dependants []previewapi.Dependant) (out outcome[operator.State], subscribers []string, err error) {
 	out, err = run(ctx, s, who, operators, name.Subject(), operator.State{Name: name}, func(ctx context.Context, tx pgx.Tx, now operator.State) (operator.Command, error) {
 		if now.Installed {
 			if subscribers, err = s.subscribers(ctx, tx, who, name, now); err != nil {
@@ -154,7 +154,7 @@ func (s *Service) subscribers(ctx context.Context, tx pgx.Tx, who model.Caller, 
 }
 
 // askRemoval has the installer ask the cluster, which adds to the dependants those that need an API by what it knows.
-func (s *Service) askRemoval(ctx context.Context, who model.Caller, name operator.Name, crds []string, dependants []whatif.Dependant) (model.RemovalPlan, error) {
+func (s *Service) askRemoval(ctx context.Context, who model.Caller, name operator.Name, crds []string, dependants []previewapi.Dependant) (model.RemovalPlan, error) {
 	p := model.RemovalPlan{}
 	q := protocol.RemovalQuestion{Namespace: name.Namespace, CSV: name.Name, CRDs: crds}
 	for _, d := range dependants {

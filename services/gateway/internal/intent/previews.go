@@ -17,7 +17,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
-	"github.com/chandler-fleet/chandler/libs/whatif"
+	"github.com/chandler-fleet/chandler/libs/previewapi"
 	"github.com/chandler-fleet/chandler/services/gateway/cluster"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 	"github.com/chandler-fleet/chandler/services/gateway/preview"
@@ -77,8 +77,8 @@ const (
 // run with all their checks up to a savepoint; what they came to is kept, in the same transaction, with who asked; then
 // the resolver is asked. Where the process dies after that, the preview can be read by its id, which nobody was told,
 // until it expires; before, nothing was kept.
-func (s *Service) Preview(ctx context.Context, who model.Caller, in model.AskPreview, how model.Validate, limit int) (whatif.Page, preview.Kept, error) {
-	var page whatif.Page
+func (s *Service) Preview(ctx context.Context, who model.Caller, in model.AskPreview, how model.Validate, limit int) (previewapi.Page, preview.Kept, error) {
+	var page previewapi.Page
 	changes, about, err := s.supposeAll(who, in, how)
 	if err == nil {
 		err = s.roomForPreview(ctx, who)
@@ -87,11 +87,11 @@ func (s *Service) Preview(ctx context.Context, who model.Caller, in model.AskPre
 		return page, preview.Kept{}, err
 	}
 	var kept preview.Kept
-	var list []whatif.Hypothesis
+	var list []previewapi.Hypothesis
 	err = s.transact(ctx, who, "preview", func(ctx context.Context, tx pgx.Tx) error {
 		now := s.Now().UTC()
 		kept = preview.Kept{
-			Tenant: who.Tenant, ID: s.NewID(), Actor: who.Actor, Asked: now, Expires: now.Add(whatif.Life), Request: in, Validate: how,
+			Tenant: who.Tenant, ID: s.NewID(), Actor: who.Actor, Asked: now, Expires: now.Add(previewapi.Lifetime), Request: in, Validate: how,
 		}
 		if list, err = s.try(ctx, tx, who, changes, &kept); err != nil {
 			return err
@@ -104,8 +104,8 @@ func (s *Service) Preview(ctx context.Context, who model.Caller, in model.AskPre
 	if err != nil {
 		return page, kept, err
 	}
-	q := whatif.Question{Tenant: who.Tenant, ID: kept.ID, Hypotheses: list, Cluster: in.Cluster, Namespace: in.Namespace, Limit: limit}
-	if err := s.ask(ctx, whatif.PreviewSubject, q, &page); err != nil {
+	q := previewapi.Question{Tenant: who.Tenant, ID: kept.ID, Hypotheses: list, Cluster: in.Cluster, Namespace: in.Namespace, Limit: limit}
+	if err := s.ask(ctx, previewapi.PreviewSubject, q, &page); err != nil {
 		return page, kept, err
 	}
 	removed, err := s.adviseRemoved(ctx, who, page)
@@ -115,7 +115,7 @@ func (s *Service) Preview(ctx context.Context, who model.Caller, in model.AskPre
 
 // adviseRemoved says what plans would write that the next version of their cluster no longer serves (R-CSV-61), as far as
 // their documents were answered.
-func (s *Service) adviseRemoved(ctx context.Context, who model.Caller, page whatif.Page) ([]string, error) {
+func (s *Service) adviseRemoved(ctx context.Context, who model.Caller, page previewapi.Page) ([]string, error) {
 	var out []string
 	for _, o := range page.Scopes {
 		for _, p := range o.Plans {
@@ -139,8 +139,8 @@ func (s *Service) adviseRemoved(ctx context.Context, who model.Caller, page what
 // beyond by as much: this is about room, which has no sharp end.
 func (s *Service) roomForPreview(ctx context.Context, who model.Caller) error {
 	alive, err := s.Previews.Alive(ctx, s.Pool, who.Tenant, s.Now().UTC())
-	if err == nil && alive >= whatif.MaxAlive {
-		return errs.New(errs.Conflict, "%d previews and dry runs of the last hour are kept, which is as many as can be: they go %s after they were asked for", alive, whatif.Life).
+	if err == nil && alive >= previewapi.MaxAlive {
+		return errs.New(errs.Conflict, "%d previews and dry runs of the last hour are kept, which is as many as can be: they go %s after they were asked for", alive, previewapi.Lifetime).
 			At("", "previews-kept")
 	}
 	return err
@@ -161,7 +161,7 @@ func (s *Service) supposeAll(who model.Caller, in model.AskPreview, how model.Va
 
 // try runs the changes and takes them back, but for the configurations that their events commit to: these are the
 // preview's until it is carried out. It returns what is to be supposed, in order.
-func (s *Service) try(ctx context.Context, tx pgx.Tx, who model.Caller, changes []supposed, kept *preview.Kept) (list []whatif.Hypothesis, err error) {
+func (s *Service) try(ctx context.Context, tx pgx.Tx, who model.Caller, changes []supposed, kept *preview.Kept) (list []previewapi.Hypothesis, err error) {
 	savepoint, err := tx.Begin(ctx)
 	if err != nil {
 		return nil, pg.Err(err)
@@ -197,9 +197,9 @@ func (s *Service) try(ctx context.Context, tx pgx.Tx, who model.Caller, changes 
 }
 
 // carryOut runs changes in the unit of the context, and returns their events in order.
-func carryOut(ctx context.Context, changes []supposed) ([]whatif.Hypothesis, error) {
+func carryOut(ctx context.Context, changes []supposed) ([]previewapi.Hypothesis, error) {
 	u := unitOf(ctx)
-	list := []whatif.Hypothesis{}
+	list := []previewapi.Hypothesis{}
 	for _, c := range changes {
 		if c.intent == nil {
 			h, err := c.hypothesis()
@@ -232,8 +232,8 @@ func (s *Service) committed(ctx context.Context, tx pgx.Tx, who model.Caller, wr
 }
 
 // ReadPreview reads a page of a preview; where nobody has read so far, the resolver goes on.
-func (s *Service) ReadPreview(ctx context.Context, who model.Caller, id uuid.UUID, after whatif.Scope, limit int) (whatif.Page, preview.Kept, error) {
-	var page whatif.Page
+func (s *Service) ReadPreview(ctx context.Context, who model.Caller, id uuid.UUID, after previewapi.Scope, limit int) (previewapi.Page, preview.Kept, error) {
+	var page previewapi.Page
 	kept, err := s.Previews.Get(ctx, s.Pool, who.Tenant, id, s.Now().UTC())
 	if err != nil {
 		return page, kept, err
@@ -241,7 +241,7 @@ func (s *Service) ReadPreview(ctx context.Context, who model.Caller, id uuid.UUI
 	if err := s.auditAlone(ctx, who, preview.ActionRead, "", id); err != nil {
 		return page, kept, err
 	}
-	err = s.ask(ctx, whatif.ReadSubject, whatif.Reading{Tenant: who.Tenant, ID: id, After: after, Limit: limit}, &page)
+	err = s.ask(ctx, previewapi.ReadSubject, previewapi.PageRequest{Tenant: who.Tenant, ID: id, After: after, Limit: limit}, &page)
 	return page, kept, err
 }
 
@@ -280,10 +280,10 @@ func (s *Service) ApplyPreview(ctx context.Context, who model.Caller, id uuid.UU
 
 // stillHolds asks the resolver, page by page.
 func (s *Service) stillHolds(ctx context.Context, who model.Caller, id uuid.UUID) error {
-	r := whatif.Reading{Tenant: who.Tenant, ID: id, Limit: whatif.MaxPageScopes}
+	r := previewapi.PageRequest{Tenant: who.Tenant, ID: id, Limit: previewapi.MaxPageScopes}
 	for {
-		var v whatif.Verdict
-		if err := s.ask(ctx, whatif.CheckSubject, r, &v); err != nil {
+		var v previewapi.CheckResult
+		if err := s.ask(ctx, previewapi.CheckSubject, r, &v); err != nil {
 			return err
 		}
 		var changed []error

@@ -11,17 +11,17 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
-	"github.com/chandler-fleet/chandler/libs/whatif"
+	"github.com/chandler-fleet/chandler/libs/previewapi"
 	"github.com/chandler-fleet/chandler/services/gateway/approvalpolicy"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 	"github.com/chandler-fleet/chandler/services/gateway/preview"
 	"github.com/chandler-fleet/chandler/services/gateway/rule"
 )
 
-// Shadow makes recorded decisions again beside something else, page by page; nothing is written but who asked.
-func (s *Service) Shadow(ctx context.Context, who model.Caller, in model.AskShadow) (whatif.ShadowPage, error) {
-	var page whatif.ShadowPage
-	q := whatif.ShadowQuestion{
+// ShadowOutcome makes recorded decisions again beside something else, page by page; nothing is written but who asked.
+func (s *Service) Shadow(ctx context.Context, who model.Caller, in model.AskShadow) (previewapi.ShadowPage, error) {
+	var page previewapi.ShadowPage
+	q := previewapi.ShadowQuestion{
 		Tenant: who.Tenant, Cluster: in.Cluster, Namespace: in.Namespace, Catalog: in.Catalog, Revision: in.Revision, After: in.Cursor, Limit: in.Limit,
 	}
 	for _, at := range []struct {
@@ -49,7 +49,7 @@ func (s *Service) Shadow(ctx context.Context, who model.Caller, in model.AskShad
 	if err := s.auditAlone(ctx, who, preview.ActionShadow, about[:min(len(about), maxAbout)], uuid.Nil); err != nil {
 		return page, err
 	}
-	err = s.ask(ctx, whatif.ShadowSubject, q, &page)
+	err = s.ask(ctx, previewapi.ShadowSubject, q, &page)
 	return page, err
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
-	"github.com/chandler-fleet/chandler/libs/whatif"
+	"github.com/chandler-fleet/chandler/libs/previewapi"
 	"github.com/chandler-fleet/chandler/services/gateway/catalog"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 	"github.com/chandler-fleet/chandler/services/gateway/operatorgroup"
@@ -20,11 +20,11 @@ import (
 type supposed struct {
 	about string // for the record of questions
 	// reach is what it can touch at most; empty fields are all.
-	reach whatif.Scope
+	reach previewapi.Scope
 	// intent carries it out; nil for what no intent can do.
 	intent func(ctx context.Context, tx pgx.Tx) error
 	// hypothesis is the event of what no intent can do, and why says so.
-	hypothesis func() (whatif.Hypothesis, error)
+	hypothesis func() (previewapi.Hypothesis, error)
 	why        string
 }
 
@@ -93,7 +93,7 @@ func needsSpec(action string, has bool, what, at string) error {
 
 func (s *Service) supposeSubscription(who model.Caller, c model.PreviewSubscription, how model.Validate, at string) (supposed, error) {
 	name := subscription.Name{Cluster: c.Cluster, Namespace: c.Namespace, Name: c.Name}
-	out := supposed{about: c.Action + " subscription " + name.Subject(), reach: whatif.Scope{Cluster: c.Cluster, Namespace: c.Namespace}}
+	out := supposed{about: c.Action + " subscription " + name.Subject(), reach: previewapi.Scope{Cluster: c.Cluster, Namespace: c.Namespace}}
 	out.intent = func(ctx context.Context, tx pgx.Tx) error {
 		action, err := s.action(ctx, tx, who, events.KindSubscription, name.Subject(), c.Action)
 		switch {
@@ -112,7 +112,7 @@ func (s *Service) supposeSubscription(who model.Caller, c model.PreviewSubscript
 
 func (s *Service) supposeGroup(who model.Caller, c model.PreviewOperatorGroup, at string) (supposed, error) {
 	name := operatorgroup.Name{Cluster: c.Cluster, Namespace: c.Namespace, Name: c.Name}
-	out := supposed{about: c.Action + " operatorgroup " + name.Subject(), reach: whatif.Scope{Cluster: c.Cluster, Namespace: c.Namespace}}
+	out := supposed{about: c.Action + " operatorgroup " + name.Subject(), reach: previewapi.Scope{Cluster: c.Cluster, Namespace: c.Namespace}}
 	out.intent = func(ctx context.Context, tx pgx.Tx) error {
 		action, err := s.action(ctx, tx, who, events.KindOperatorGroup, name.Subject(), c.Action)
 		switch {
@@ -141,8 +141,8 @@ func (s *Service) supposeCatalog(who model.Caller, c model.PreviewCatalog, how m
 	case c.Revision != "" && !settings && !c.Remove:
 		return supposed{
 			about: "revision " + c.Revision + " of catalog " + name.Subject(),
-			hypothesis: func() (whatif.Hypothesis, error) {
-				return whatif.Suppose(name.Subject(), 0, events.CatalogRevisionPublished{Revision: c.Revision})
+			hypothesis: func() (previewapi.Hypothesis, error) {
+				return previewapi.NewHypothesis(name.Subject(), 0, events.CatalogRevisionPublished{Revision: c.Revision})
 			},
 			why: "a revision comes into service with its catalog's source: let the source have it",
 		}, nil
@@ -181,9 +181,9 @@ func supposeOperator(c model.PreviewOperator) supposed {
 	subject := c.Cluster + "/" + c.Namespace + "/" + c.Name
 	return supposed{
 		about: "remove operator " + subject,
-		reach: whatif.Scope{Cluster: c.Cluster, Namespace: c.Namespace},
-		hypothesis: func() (whatif.Hypothesis, error) {
-			return whatif.Suppose(subject, 0, events.CSVRemoved{Reason: "Removed"})
+		reach: previewapi.Scope{Cluster: c.Cluster, Namespace: c.Namespace},
+		hypothesis: func() (previewapi.Hypothesis, error) {
+			return previewapi.NewHypothesis(subject, 0, events.CSVRemoved{Reason: "Removed"})
 		},
 		why: "an installed operator is uninstalled by a request of its own, after a look at the removal plan",
 	}

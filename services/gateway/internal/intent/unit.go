@@ -9,7 +9,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
-	"github.com/chandler-fleet/chandler/libs/whatif"
+	"github.com/chandler-fleet/chandler/libs/previewapi"
 	"github.com/chandler-fleet/chandler/services/gateway/preview"
 )
 
@@ -54,7 +54,7 @@ func note(ctx context.Context, a eventlog.Appended, subject string, before any, 
 	}
 	w := preview.Write{Subject: subject, Stream: a.Stream.String(), Before: string(d)}
 	for _, p := range payloads {
-		h, err := whatif.Suppose(subject, a.Stream.Incarnation, p)
+		h, err := previewapi.NewHypothesis(subject, a.Stream.Incarnation, p)
 		if err != nil {
 			return err
 		}

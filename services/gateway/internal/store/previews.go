@@ -12,7 +12,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/pg"
-	"github.com/chandler-fleet/chandler/libs/whatif"
+	"github.com/chandler-fleet/chandler/libs/previewapi"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 	"github.com/chandler-fleet/chandler/services/gateway/preview"
 )
@@ -65,7 +65,7 @@ func (Previews) read(ctx context.Context, q pg.Querier, tenant string, id uuid.U
 		from gateway.previews where tenant = $1 and id = $2 and expires > $3`+lock, tenant, id, now).
 		Scan(&p.Actor, &p.Asked, &p.Expires, &request, &validate, &writes, &p.NotApplicable, &p.Bodies, &applied, &p.AppliedBy, &done)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return p, errs.New(errs.NotFound, "there is no preview %s; previews are kept for %s", id, whatif.Life).At("path.id", "preview-known")
+		return p, errs.New(errs.NotFound, "there is no preview %s; previews are kept for %s", id, previewapi.Lifetime).At("path.id", "preview-known")
 	}
 	if err != nil {
 		return p, fmt.Errorf("read preview %s: %w", id, pg.Err(err))

@@ -12,7 +12,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/pg"
-	"github.com/chandler-fleet/chandler/libs/whatif"
+	"github.com/chandler-fleet/chandler/libs/previewapi"
 )
 
 // sweepBatch bounds how many expired previews one statement deletes, with all their scopes.
@@ -20,21 +20,21 @@ const sweepBatch = 50
 
 // Preview is a question about what has not happened, with how far it was answered.
 type Preview struct {
-	whatif.Question
+	previewapi.Question
 	AskedAt  time.Time
 	Expires  time.Time
-	Totals   whatif.Totals
+	Totals   previewapi.Totals
 	Complete bool
-	Reached  whatif.Scope // the last scope that was looked at
+	Reached  previewapi.Scope // the last scope that was looked at
 }
 
 // PreviewScope is what a preview came to in one scope.
 type PreviewScope struct {
-	whatif.Scope
+	previewapi.Scope
 	Fingerprint string
 	Facts       map[string]string
 	Announced   string
-	Outlook     *whatif.Outlook // nil where there is no news
+	Preview     *previewapi.ScopePreview // nil where there is no news
 }
 
 // PutPreview keeps a preview with its first page.
@@ -59,7 +59,7 @@ func (s *Store) PutPreview(ctx context.Context, p Preview, page []PreviewScope) 
 }
 
 // ExtendPreview keeps a further page. It is errs.Conflict where another request read on meanwhile.
-func (s *Store) ExtendPreview(ctx context.Context, p Preview, from whatif.Scope, page []PreviewScope) error {
+func (s *Store) ExtendPreview(ctx context.Context, p Preview, from previewapi.Scope, page []PreviewScope) error {
 	totals, err := encode(p.Totals)
 	if err != nil {
 		return err
@@ -85,8 +85,8 @@ func putPreviewScopes(ctx context.Context, tx pgx.Tx, p Preview, page []PreviewS
 			return err
 		}
 		var outlook json.RawMessage
-		if x.Outlook != nil {
-			if outlook, err = encode(x.Outlook); err != nil {
+		if x.Preview != nil {
+			if outlook, err = encode(x.Preview); err != nil {
 				return err
 			}
 		}
@@ -107,7 +107,7 @@ func (s *Store) Preview(ctx context.Context, tenant string, id uuid.UUID) (Previ
 		where tenant = $1 and id = $2 and expires > $3`, tenant, id, s.now()).
 		Scan(&p.AskedAt, &p.Expires, &question, &totals, &p.Complete, &p.Reached.Cluster, &p.Reached.Namespace)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return p, errs.New(errs.NotFound, "there is no preview %s; previews are kept for %s", id, whatif.Life)
+		return p, errs.New(errs.NotFound, "there is no preview %s; previews are kept for %s", id, previewapi.Lifetime)
 	}
 	if err != nil {
 		return p, fmt.Errorf("read preview %s: %w", id, pg.Err(err))
@@ -117,7 +117,7 @@ func (s *Store) Preview(ctx context.Context, tenant string, id uuid.UUID) (Previ
 }
 
 // PreviewScopes reads at most limit scopes of a preview behind after, in order.
-func (s *Store) PreviewScopes(ctx context.Context, tenant string, id uuid.UUID, after whatif.Scope, limit int) ([]PreviewScope, error) {
+func (s *Store) PreviewScopes(ctx context.Context, tenant string, id uuid.UUID, after previewapi.Scope, limit int) ([]PreviewScope, error) {
 	rows, err := s.pool.Query(ctx, `select cluster, namespace, fingerprint, facts, announced, outlook from resolver.preview_scopes
 		where tenant = $1 and id = $2 and (cluster collate "C", namespace collate "C") > ($3, $4) order by cluster collate "C", namespace collate "C" limit $5`,
 		tenant, id, after.Cluster, after.Namespace, limit)
@@ -130,8 +130,8 @@ func (s *Store) PreviewScopes(ctx context.Context, tenant string, id uuid.UUID, 
 			return x, err
 		}
 		if outlook != nil {
-			x.Outlook = new(whatif.Outlook)
-			err = json.Unmarshal(outlook, x.Outlook)
+			x.Preview = new(previewapi.ScopePreview)
+			err = json.Unmarshal(outlook, x.Preview)
 		}
 		return x, errors.Join(err, json.Unmarshal(facts, &x.Facts))
 	})

@@ -14,7 +14,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
-	"github.com/chandler-fleet/chandler/libs/whatif"
+	"github.com/chandler-fleet/chandler/libs/previewapi"
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
 	"github.com/chandler-fleet/chandler/services/resolver/resolve"
 )
@@ -87,7 +87,7 @@ func (s *Store) DecisionsAfter(ctx context.Context, d Decisions, after events.Po
 // Known refuses hypotheses that would be answered "nothing changes" because what they are about is not there: a catalog
 // that is misspelt, disabled or not offered to the cluster and namespace that the question is narrowed to, a revision
 // that is not stored, an operator that is not installed. field is the place in the question.
-func (s *Store) Known(ctx context.Context, tenant string, narrow whatif.Scope, field string, list []whatif.Hypothesis) error {
+func (s *Store) Known(ctx context.Context, tenant string, narrow previewapi.Scope, field string, list []previewapi.Hypothesis) error {
 	for _, h := range list {
 		p, err := h.Payload()
 		if err != nil {
@@ -109,8 +109,8 @@ func (s *Store) Known(ctx context.Context, tenant string, narrow whatif.Scope, f
 }
 
 // enabled says whether a catalog is supposed to be enabled.
-func enabled(subject string, list []whatif.Hypothesis) bool {
-	return slices.ContainsFunc(list, func(h whatif.Hypothesis) bool {
+func enabled(subject string, list []previewapi.Hypothesis) bool {
+	return slices.ContainsFunc(list, func(h previewapi.Hypothesis) bool {
 		p, err := h.Payload()
 		change, is := p.(events.CatalogChanged)
 		return err == nil && is && h.Subject == subject && !change.Disabled
@@ -118,7 +118,7 @@ func enabled(subject string, list []whatif.Hypothesis) bool {
 }
 
 // knownCatalog wants a catalog to be there and to be offered; evenDisabled is for what is said of one that is not.
-func (s *Store) knownCatalog(ctx context.Context, tenant string, narrow whatif.Scope, field, subject string, evenDisabled bool) error {
+func (s *Store) knownCatalog(ctx context.Context, tenant string, narrow previewapi.Scope, field, subject string, evenDisabled bool) error {
 	var disabled bool
 	var cluster, namespace string
 	err := s.pool.QueryRow(ctx, `select disabled, visibility_cluster, visibility_namespace from resolver.catalogs where tenant = $1 and subject = $2`, tenant, subject).

@@ -12,7 +12,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
-	"github.com/chandler-fleet/chandler/libs/whatif"
+	"github.com/chandler-fleet/chandler/libs/previewapi"
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
 	"github.com/chandler-fleet/chandler/services/resolver/resolve"
 )
@@ -23,11 +23,11 @@ func (l Loaded) Clock() int64 { return l.clock }
 // Touched finds the scopes that hypotheses can touch, as the folds of the same events would: by name, by the read
 // sets of the last resolutions, by the selector of a policy. They are in order of cluster and namespace, each once;
 // a question that names a namespace has that one alone.
-func (s *Store) Touched(ctx context.Context, q whatif.Question) ([]whatif.Scope, error) {
+func (s *Store) Touched(ctx context.Context, q previewapi.Question) ([]previewapi.Scope, error) {
 	if q.Single() {
-		return []whatif.Scope{{Cluster: q.Cluster, Namespace: q.Namespace}}, nil
+		return []previewapi.Scope{{Cluster: q.Cluster, Namespace: q.Namespace}}, nil
 	}
-	var all []whatif.Scope
+	var all []previewapi.Scope
 	err := s.pool.TenantTx(ctx, q.Tenant, func(tx pgx.Tx) error {
 		for _, h := range q.Hypotheses {
 			found, err := s.touchedBy(ctx, tx, q.Tenant, h)
@@ -41,14 +41,14 @@ func (s *Store) Touched(ctx context.Context, q whatif.Question) ([]whatif.Scope,
 	if err != nil {
 		return nil, err
 	}
-	all = slices.DeleteFunc(all, func(x whatif.Scope) bool {
+	all = slices.DeleteFunc(all, func(x previewapi.Scope) bool {
 		return q.Cluster != "" && x.Cluster != q.Cluster || q.Namespace != "" && x.Namespace != q.Namespace
 	})
-	slices.SortFunc(all, whatif.Scope.Compare)
+	slices.SortFunc(all, previewapi.Scope.Compare)
 	return slices.Compact(all), nil
 }
 
-func (s *Store) touchedBy(ctx context.Context, tx pgx.Tx, tenant string, h whatif.Hypothesis) ([]whatif.Scope, error) {
+func (s *Store) touchedBy(ctx context.Context, tx pgx.Tx, tenant string, h previewapi.Hypothesis) ([]previewapi.Scope, error) {
 	p, err := h.Payload()
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func (s *Store) touchedBy(ctx context.Context, tx pgx.Tx, tenant string, h whati
 	if err != nil {
 		return nil, errs.New(errs.Unprocessable, "it cannot be previewed what %s of %s would do", h.Type, h.Subject)
 	}
-	return []whatif.Scope{{Cluster: cluster, Namespace: namespace}}, nil
+	return []previewapi.Scope{{Cluster: cluster, Namespace: namespace}}, nil
 }
 
 // touchedByRevision is what a stored revision, put in service in a catalog, changes for its clusters: packages that
@@ -148,7 +148,7 @@ func packagesIn(ctx context.Context, tx pgx.Tx, tenant, revision string) (map[st
 
 // askers are the scopes whose read set is touched, where the catalog can be seen at all; who named it is
 // touched in all of its cluster (R-CAT-85).
-func (s *Store) askers(ctx context.Context, tx pgx.Tx, tenant, subject string, what asked) ([]whatif.Scope, error) {
+func (s *Store) askers(ctx context.Context, tx pgx.Tx, tenant, subject string, what asked) ([]previewapi.Scope, error) {
 	var cluster, namespace string
 	err := tx.QueryRow(ctx, `select visibility_cluster, visibility_namespace from resolver.catalogs where tenant = $1 and subject = $2`, tenant, subject).
 		Scan(&cluster, &namespace)
@@ -173,7 +173,7 @@ func (s *Store) askers(ctx context.Context, tx pgx.Tx, tenant, subject string, w
 	if err != nil {
 		return nil, fmt.Errorf("find the namespaces that ask catalog %s: %w", subject, pg.Err(err))
 	}
-	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[whatif.Scope])
+	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[previewapi.Scope])
 	if err != nil {
 		return nil, fmt.Errorf("find the namespaces that ask catalog %s: %w", subject, pg.Err(err))
 	}
@@ -181,7 +181,7 @@ func (s *Store) askers(ctx context.Context, tx pgx.Tx, tenant, subject string, w
 }
 
 // chosen are the scopes that an approval policy chooses as it is, or by further selectors.
-func (s *Store) chosen(ctx context.Context, tx pgx.Tx, tenant, subject string, selectors ...events.PolicySelector) ([]whatif.Scope, error) {
+func (s *Store) chosen(ctx context.Context, tx pgx.Tx, tenant, subject string, selectors ...events.PolicySelector) ([]previewapi.Scope, error) {
 	before, known, err := readPolicy(ctx, tx, tenant, strings.TrimPrefix(subject, policySubject))
 	if err != nil {
 		return nil, err
@@ -189,7 +189,7 @@ func (s *Store) chosen(ctx context.Context, tx pgx.Tx, tenant, subject string, s
 	if known {
 		selectors = append(selectors, before.Selector)
 	}
-	var all []whatif.Scope
+	var all []previewapi.Scope
 	for _, sel := range selectors {
 		sql, args, err := chosenBy(sel, "")
 		if err != nil {
@@ -200,7 +200,7 @@ func (s *Store) chosen(ctx context.Context, tx pgx.Tx, tenant, subject string, s
 		if err != nil {
 			return nil, fmt.Errorf("find the namespaces of %s: %w", subject, pg.Err(err))
 		}
-		list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[whatif.Scope])
+		list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[previewapi.Scope])
 		if err != nil {
 			return nil, fmt.Errorf("find the namespaces of %s: %w", subject, pg.Err(err))
 		}

@@ -64,7 +64,7 @@ func (s *Store) Write(ctx context.Context, l Loaded, d decide.Decisions, reads [
 	return nil
 }
 
-// Settle records the subscriptions for dependencies of finished plans.
+// ApplyGenerated records the subscriptions for dependencies of finished plans.
 func (s *Store) Settle(ctx context.Context, l Loaded, subs []events.SubscriptionGenerated, plans []decide.Plan, c Cause) error {
 	return s.pool.Tx(ctx, func(tx pgx.Tx) error {
 		w := s.writer(l, c)

@@ -1,7 +1,7 @@
-package whatif
+package previewapi
 
 // RemovalSubject is where the resolver says who depends on an installed operator, and what it would decide once that is
-// gone: RemovalQuestion → RemovalOutlook. Nothing is kept of the answer.
+// gone: RemovalQuestion → RemovalPreview. Nothing is kept of the answer.
 const RemovalSubject = "chandler.ask.resolver.removal"
 
 // RemovalQuestion names an installed operator, and the subscriptions that would end with it.
@@ -13,10 +13,10 @@ type RemovalQuestion struct {
 	Subscriptions []string `json:"subscriptions,omitempty"`
 }
 
-// RemovalOutlook is what the removal of an operator would leave to the resolver.
-type RemovalOutlook struct {
-	Dependants []Dependant `json:"dependants"` // by namespace and name
-	Outlook    Outlook     `json:"outlook"`
+// RemovalPreview is what the removal of an operator would leave to the resolver.
+type RemovalPreview struct {
+	Dependants []Dependant  `json:"dependants"` // by namespace and name
+	After      ScopePreview `json:"outlook"`
 }
 
 // Dependant is an installed operator of which a requirement is met by another one alone.

@@ -1,11 +1,4 @@
-// Package whatif is the language in which gateway and resolver speak of what has not happened: hypothetical events,
-// and what the resolver would decide if they were in the log (PEERS P19, capability 3). It is vocabulary alone: the
-// gateway makes hypotheses from requests by the rules of the real intents, and the resolver draws the conclusions.
-//
-// A preview is asked for once, under an id that the gateway draws, and its answer is kept outside the log for Life.
-// It covers the scopes that the hypotheses can touch, page by page; a preview that was read to its end can be
-// checked, and while the check says that it still holds, what it announces is what the real events lead to.
-package whatif
+package previewapi
 
 import (
 	"cmp"
@@ -22,16 +15,16 @@ import (
 // Subjects of the bus on which the resolver answers.
 const (
 	PreviewSubject = "chandler.ask.resolver.preview"       // Question → Page
-	ReadSubject    = "chandler.ask.resolver.preview.read"  // Reading → Page
-	CheckSubject   = "chandler.ask.resolver.preview.check" // Reading → Verdict
+	ReadSubject    = "chandler.ask.resolver.preview.read"  // PageRequest → Page
+	CheckSubject   = "chandler.ask.resolver.preview.check" // PageRequest → CheckResult
 	ShadowSubject  = "chandler.ask.resolver.shadow"        // ShadowQuestion → ShadowPage
 )
 
 const (
-	// Life is how long a preview is kept and can be applied: time to show it to somebody, and no more, since
+	// Lifetime is how long a preview is kept and can be applied: time to show it to somebody, and no more, since
 	// people act on what they read in it.
-	Life = time.Hour
-	// MaxHypotheses bounds what one preview supposes; each is one write of a person.
+	Lifetime = time.Hour
+	// MaxHypotheses bounds the events of one preview; each is one write of a person.
 	MaxHypotheses = 20
 	// PageScopes is how many scopes a page looks at where nobody says.
 	PageScopes = 50
@@ -40,12 +33,12 @@ const (
 	// MaxDecisions bounds the scopes that are decided on for one answer, which has to be there before the request for it
 	// ends: each costs a resolution and the rendering of its plans. The answer says where to go on.
 	MaxDecisions = 50
-	// MaxAlive bounds the previews of a tenant that are kept at one time: each holds an outlook for every namespace that
+	// MaxAlive bounds the previews of a tenant that are kept at one time: each holds an answer for every namespace that
 	// it touches. Dry runs count, so that there is room for one every few seconds.
 	MaxAlive = 1000
 )
 
-// Hypothesis is an event that is supposed to be in the log.
+// Hypothesis is an event that a preview adds to the log, without writing it.
 type Hypothesis struct {
 	Subject     string          `json:"subject"` // of its stream
 	Incarnation int             `json:"incarnation,omitempty"`
@@ -53,17 +46,17 @@ type Hypothesis struct {
 	Data        json.RawMessage `json:"data"`
 }
 
-// Suppose makes a hypothesis of a payload.
-func Suppose(subject string, incarnation int, p events.Payload) (Hypothesis, error) {
+// NewHypothesis makes a hypothesis of a payload.
+func NewHypothesis(subject string, incarnation int, p events.Payload) (Hypothesis, error) {
 	raw, err := json.Marshal(p)
 	return Hypothesis{Subject: subject, Incarnation: incarnation, Type: p.EventType(), Data: raw},
 		errs.Wrap(errs.Internal, err, "encode %s", p.EventType())
 }
 
-// Payload is the supposed event's.
+// Payload decodes the event.
 func (h Hypothesis) Payload() (events.Payload, error) {
 	p, err := events.Decode(events.Envelope{Type: h.Type, Data: h.Data})
-	return p, errs.Wrap(errs.Invalid, err, "read what is supposed of %s", h.Subject)
+	return p, errs.Wrap(errs.Invalid, err, "read the hypothesis about %s", h.Subject)
 }
 
 // Scope is one namespace of one cluster. As the place where a reading goes on, the zero value is the beginning.
@@ -92,8 +85,8 @@ type Question struct {
 // Single says whether the question is about one namespace. Its answer holds the plans' documents.
 func (q Question) Single() bool { return q.Cluster != "" && q.Namespace != "" }
 
-// Reading names a stored preview and where to go on.
-type Reading struct {
+// PageRequest names a stored preview and where to go on.
+type PageRequest struct {
 	Tenant string    `json:"tenant"`
 	ID     uuid.UUID `json:"id"`
 	After  Scope     `json:"after"`
@@ -108,7 +101,7 @@ type Page struct {
 	// Totals count all pages that were read so far.
 	Totals Totals `json:"totals"`
 	// Scopes are those about which there is news, by cluster and namespace, and the one of a Single question.
-	Scopes []Outlook `json:"scopes"`
+	Scopes []ScopePreview `json:"scopes"`
 	// Next is where the page after goes on; nil after the last.
 	Next *Scope `json:"next,omitempty"`
 }
@@ -131,24 +124,24 @@ func (t *Totals) Add(o Totals) {
 	t.Failures += o.Failures
 }
 
-// Outlook is what would be decided in one scope.
-type Outlook struct {
-	Cluster    string            `json:"cluster"`
-	Namespace  string            `json:"namespace"`
-	Plans      []ForeseenPlan    `json:"plans" nullable:"false" doc:"Plans that would be proposed"`
-	Superseded []ForeseenEnd     `json:"superseded" nullable:"false" doc:"Plans that are there and would be superseded"`
-	Failures   []ForeseenFailure `json:"failures" nullable:"false" doc:"What could not be planned, and why"`
-	Generated  []string          `json:"generated,omitempty" doc:"Subscriptions that the resolver makes for dependencies before anything else"`
-	Waiting    []ForeseenStandby `json:"waiting" nullable:"false" doc:"What would have to wait, and for what"`
-	Settled    []ForeseenOutcome `json:"settled" nullable:"false" doc:"Subscriptions that would be at the latest known version and were not told so"`
-	Unchanged  int               `json:"unchanged" doc:"Components about which there is nothing new"`
+// ScopePreview is what would be decided in one scope.
+type ScopePreview struct {
+	Cluster    string              `json:"cluster"`
+	Namespace  string              `json:"namespace"`
+	Plans      []PreviewPlan       `json:"plans" nullable:"false" doc:"Plans that would be proposed"`
+	Superseded []PreviewSuperseded `json:"superseded" nullable:"false" doc:"Plans that are there and would be superseded"`
+	Failures   []PreviewFailure    `json:"failures" nullable:"false" doc:"What could not be planned, and why"`
+	Generated  []string            `json:"generated,omitempty" doc:"Subscriptions that the resolver makes for dependencies before anything else"`
+	Waiting    []PreviewWaiting    `json:"waiting" nullable:"false" doc:"What would have to wait, and for what"`
+	Settled    []PreviewOutcome    `json:"settled" nullable:"false" doc:"Subscriptions that would be at the latest known version and were not told so"`
+	Unchanged  int                 `json:"unchanged" doc:"Components about which there is nothing new"`
 }
 
-// Scope is where it is.
-func (o Outlook) Scope() Scope { return Scope{Cluster: o.Cluster, Namespace: o.Namespace} }
+// Scope is the namespace that it is about.
+func (o ScopePreview) Scope() Scope { return Scope{Cluster: o.Cluster, Namespace: o.Namespace} }
 
 // News says whether anything would be decided.
-func (o Outlook) News() bool {
+func (o ScopePreview) News() bool {
 	for _, f := range o.Failures {
 		if f.News {
 			return true
@@ -163,7 +156,7 @@ func (o Outlook) News() bool {
 }
 
 // Totals counts it.
-func (o Outlook) Totals() Totals {
+func (o ScopePreview) Totals() Totals {
 	t := Totals{Scopes: 1, Plans: len(o.Plans), Superseded: len(o.Superseded)}
 	for _, f := range o.Failures {
 		if f.News {
@@ -176,9 +169,9 @@ func (o Outlook) Totals() Totals {
 	return t
 }
 
-// ForeseenPlan is an install plan as it would be proposed, without what is drawn or counted at that moment: id,
+// PreviewPlan is an install plan as it would be proposed, without what is drawn or counted at that moment: id,
 // name and generation. Its digest is that of the plan.
-type ForeseenPlan struct {
+type PreviewPlan struct {
 	Component     string                 `json:"component"`
 	Approval      string                 `json:"approval" enum:"Automatic,Manual"`
 	Digest        string                 `json:"digest" doc:"Of the plan, as it will be proposed"`
@@ -194,16 +187,16 @@ type ForeseenPlan struct {
 	Document      json.RawMessage        `json:"document,omitempty" doc:"The plan with its steps, in previews of one namespace"`
 }
 
-// ForeseenEnd is a plan that would be superseded.
-type ForeseenEnd struct {
+// PreviewSuperseded is a plan that would be superseded.
+type PreviewSuperseded struct {
 	Plan      string `json:"plan"`
 	Name      string `json:"name"`
 	Component string `json:"component"`
 	Digest    string `json:"digest"`
 }
 
-// ForeseenFailure is a component that could not be planned.
-type ForeseenFailure struct {
+// PreviewFailure is a component that could not be planned.
+type PreviewFailure struct {
 	Component     string          `json:"component"`
 	Subscriptions []string        `json:"subscriptions" nullable:"false"`
 	Reason        string          `json:"reason"`
@@ -222,27 +215,27 @@ const (
 	WaitEnded    = "AlreadyEnded"     // the same plan failed or was rejected before, and nothing changed since
 )
 
-// ForeseenStandby is a component that would have to wait.
-type ForeseenStandby struct {
+// PreviewWaiting is a component that would have to wait.
+type PreviewWaiting struct {
 	Component string   `json:"component"`
 	For       string   `json:"for" enum:"CatalogLoading,UnderWay,ImageNotFetched,CatalogUnhealthy,AlreadyEnded"`
 	Sentences []string `json:"sentences" nullable:"false"`
 	News      bool     `json:"news" doc:"Nothing of it was told so far"`
 }
 
-// ForeseenOutcome is what a subscription would be told.
-type ForeseenOutcome struct {
+// PreviewOutcome is what a subscription would be told.
+type PreviewOutcome struct {
 	Subscription string `json:"subscription"`
 	CSV          string `json:"csv"`
 }
 
-// Verdict says whether a preview still holds, for the scopes that were looked at.
-type Verdict struct {
+// CheckResult says whether a preview still holds, for the scopes that were looked at.
+type CheckResult struct {
 	Changed []Change `json:"changed"` // at most MaxChanges; none where it holds
 	Next    *Scope   `json:"next,omitempty"`
 }
 
-// MaxChanges bounds what a verdict names.
+// MaxChanges bounds what a check names.
 const MaxChanges = 20
 
 // Change is something that a preview was computed on and that is another thing now.

@@ -1,8 +1,8 @@
-// Package foresee draws hypothetical events into the state of a scope, says what a decision on it comes to in the
+// Package preview draws hypothetical events into the state of a scope, says what a decision on it comes to in the
 // words of libs/whatif, and tells what such an answer rests on. It is pure. What it supposes follows the folds of
 // the resolver's tables: a test of the resolver compares the plans that come of supposed events with those of real
 // ones.
-package foresee
+package preview
 
 import (
 	"cmp"
@@ -11,23 +11,23 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
-	"github.com/chandler-fleet/chandler/libs/whatif"
+	"github.com/chandler-fleet/chandler/libs/previewapi"
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
 	"github.com/chandler-fleet/chandler/services/resolver/resolve"
 )
 
-// world is a state while hypotheses are drawn into it.
-type world struct {
+// state is one while hypotheses are applied to it.
+type state struct {
 	decide.State
 	// hidden are catalogs that the scope does not see since they are disabled.
 	hidden []decide.Catalog
 }
 
-// Suppose returns the state as it would be with the hypotheses in the log, in their order. Those about other scopes
+// Apply returns the state as it would be with the hypotheses in the log, in their order. Those about other scopes
 // change nothing. hidden are the disabled catalogs among those that the hypotheses name, as the scope would see them.
 // What cannot be supposed is errs.Unprocessable.
-func Suppose(s decide.State, hidden []decide.Catalog, list []whatif.Hypothesis) (decide.State, error) {
-	w := world{State: s, hidden: hidden}
+func Apply(s decide.State, hidden []decide.Catalog, list []previewapi.Hypothesis) (decide.State, error) {
+	w := state{State: s, hidden: hidden}
 	w.Subscriptions, w.Groups = slices.Clone(s.Subscriptions), slices.Clone(s.Groups)
 	w.Installed, w.Catalogs = slices.Clone(s.Installed), slices.Clone(s.Catalogs)
 	for _, h := range list {
@@ -38,7 +38,7 @@ func Suppose(s decide.State, hidden []decide.Catalog, list []whatif.Hypothesis) 
 	return w.State, nil
 }
 
-func (w *world) suppose(h whatif.Hypothesis) error {
+func (w *state) suppose(h previewapi.Hypothesis) error {
 	p, err := h.Payload()
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func (w *world) suppose(h whatif.Hypothesis) error {
 // approvalPrefix goes before the name in the subject of an approval policy.
 const approvalPrefix = "approval/"
 
-func (w *world) policy(name string, p events.Payload) error {
+func (w *state) policy(name string, p events.Payload) error {
 	w.Policies = slices.DeleteFunc(slices.Clone(w.Policies), func(o decide.Policy) bool { return o.Name == name })
 	switch p := p.(type) {
 	case events.ApprovalPolicySet:
@@ -110,13 +110,13 @@ func (w *world) policy(name string, p events.Payload) error {
 	return nil
 }
 
-func (w *world) find(name string) int {
+func (w *state) find(name string) int {
 	return slices.IndexFunc(w.Subscriptions, func(s decide.Subscription) bool { return s.Name == name })
 }
 
 // youngest is the age of the subscription that is made next: the log gives them in order, too, and which of two is older
 // can decide whom an operator belongs to.
-func (w *world) youngest() int64 {
+func (w *state) youngest() int64 {
 	var newest int64
 	for _, s := range w.Subscriptions {
 		newest = max(newest, s.Created)
@@ -125,20 +125,20 @@ func (w *world) youngest() int64 {
 }
 
 // put adds a subscription in the order of the table; one of that name is there no more.
-func (w *world) put(sub decide.Subscription) {
+func (w *state) put(sub decide.Subscription) {
 	w.Subscriptions = slices.DeleteFunc(w.Subscriptions, func(s decide.Subscription) bool { return s.Name == sub.Name })
 	at, _ := slices.BinarySearchFunc(w.Subscriptions, sub, func(a, b decide.Subscription) int { return cmp.Compare(a.Name, b.Name) })
 	w.Subscriptions = slices.Insert(w.Subscriptions, at, sub)
 }
 
-func (w *world) putGroup(g decide.Group) {
+func (w *state) putGroup(g decide.Group) {
 	w.Groups = slices.DeleteFunc(w.Groups, func(o decide.Group) bool { return o.Name == g.Name })
 	at, _ := slices.BinarySearchFunc(w.Groups, g, func(a, b decide.Group) int { return cmp.Compare(a.Name, b.Name) })
 	w.Groups = slices.Insert(w.Groups, at, g)
 }
 
 // published puts a revision in service where the scope sees the catalog; the look at it succeeded.
-func (w *world) published(subject, revision string) {
+func (w *state) published(subject, revision string) {
 	for _, list := range [][]decide.Catalog{w.Catalogs, w.hidden} {
 		for i := range list {
 			if list[i].Subject == subject {
@@ -149,14 +149,14 @@ func (w *world) published(subject, revision string) {
 }
 
 // private says whether a catalog is offered to another namespace of the scope's cluster alone.
-func (w *world) private(subject string, is bool) {
+func (w *state) private(subject string, is bool) {
 	w.Private = slices.DeleteFunc(slices.Clone(w.Private), func(s string) bool { return s == subject })
 	if is {
 		w.Private = append(w.Private, subject)
 	}
 }
 
-func (w *world) catalogChanged(subject string, p events.CatalogChanged) {
+func (w *state) catalogChanged(subject string, p events.CatalogChanged) {
 	is := func(c decide.Catalog) bool { return c.Subject == subject }
 	seen := p.Visibility
 	w.private(subject, !p.Disabled && seen.Cluster == w.Scope.Cluster && seen.Namespace != "" && seen.Namespace != w.Scope.Namespace)
@@ -177,14 +177,14 @@ func (w *world) catalogChanged(subject string, p events.CatalogChanged) {
 	}
 }
 
-// Settle gives the state the subscriptions that are made for the dependencies of finished plans before anything is
+// ApplyGenerated gives the state the subscriptions that are made for the dependencies of finished plans before anything is
 // decided (R-RES-40), and returns their names. A name that is taken stays with who has it.
-func Settle(s decide.State) (decide.State, []string) {
+func ApplyGenerated(s decide.State) (decide.State, []string) {
 	subs, settled := decide.Generated(s)
 	if len(settled) == 0 {
 		return s, nil
 	}
-	w := world{State: s}
+	w := state{State: s}
 	w.Subscriptions, w.Plans = slices.Clone(s.Subscriptions), slices.Clone(s.Plans)
 	var names []string
 	for _, g := range subs {

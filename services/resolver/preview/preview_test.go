@@ -1,4 +1,4 @@
-package foresee_test
+package preview_test
 
 import (
 	"slices"
@@ -9,15 +9,15 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/installplan"
-	"github.com/chandler-fleet/chandler/libs/whatif"
+	"github.com/chandler-fleet/chandler/libs/previewapi"
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
-	"github.com/chandler-fleet/chandler/services/resolver/foresee"
+	"github.com/chandler-fleet/chandler/services/resolver/preview"
 	"github.com/chandler-fleet/chandler/services/resolver/resolve"
 )
 
-func supposed(t *testing.T, subject string, p events.Payload) whatif.Hypothesis {
+func supposed(t *testing.T, subject string, p events.Payload) previewapi.Hypothesis {
 	t.Helper()
-	h, err := whatif.Suppose(subject, 1, p)
+	h, err := previewapi.NewHypothesis(subject, 1, p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestSupposeDrawsEventsIntoTheState(t *testing.T) {
 	private := events.CatalogVisibility{Cluster: "c", Namespace: "m"}
 	for _, c := range []struct {
 		name       string
-		h          whatif.Hypothesis
+		h          previewapi.Hypothesis
 		gone, came []string
 	}{
 		{"a subscription is created in its place", supposed(t, "c/n/gauge", events.SubscriptionCreated{Spec: events.SubscriptionSpec{Channel: "x"}}), nil, []string{"sub gauge x"}},
@@ -90,7 +90,7 @@ func TestSupposeDrawsEventsIntoTheState(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			given := state()
-			got, err := foresee.Suppose(given, []decide.Catalog{{Subject: "hidden", Revision: "r7"}}, []whatif.Hypothesis{c.h})
+			got, err := preview.Apply(given, []decide.Catalog{{Subject: "hidden", Revision: "r7"}}, []previewapi.Hypothesis{c.h})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -137,18 +137,18 @@ func TestSupposedSubscriptionsAreYoungerInTheirOrder(t *testing.T) {
 	given.Plans = []decide.Plan{{ID: "1", State: installplan.State{Phase: installplan.Complete, Proposed: events.InstallPlanProposed{
 		Bundles: []events.PlannedBundle{{CSV: "gauge.v1", Package: "gauge", Channel: "stable", Catalog: "fleet"}},
 	}}}}
-	same, err := foresee.Suppose(given, nil, []whatif.Hypothesis{
+	same, err := preview.Apply(given, nil, []previewapi.Hypothesis{
 		supposed(t, "c/n/zulu", events.SubscriptionMetadataChanged{}), supposed(t, "c/n/g", events.OperatorGroupMetadataChanged{}), supposed(t, "fleet", events.CatalogMetadataChanged{}),
 		supposed(t, "approval/p", events.ApprovalPolicyMetadataChanged{}),
 	})
 	if diff := cmp.Diff(given, same); err != nil || diff != "" {
 		t.Errorf("labels decide something, %v:\n%s", err, diff)
 	}
-	got, err := foresee.Suppose(given, nil, []whatif.Hypothesis{supposed(t, "c/n/zulu", events.SubscriptionCreated{}), supposed(t, "c/n/alfa", events.SubscriptionCreated{})})
+	got, err := preview.Apply(given, nil, []previewapi.Hypothesis{supposed(t, "c/n/zulu", events.SubscriptionCreated{}), supposed(t, "c/n/alfa", events.SubscriptionCreated{})})
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, _ = foresee.Settle(got)
+	got, _ = preview.ApplyGenerated(got)
 	slices.SortStableFunc(got.Subscriptions, func(a, b decide.Subscription) int { return int(a.Created - b.Created) })
 	var order []string
 	for _, s := range got.Subscriptions {
@@ -162,15 +162,15 @@ func TestSupposedSubscriptionsAreYoungerInTheirOrder(t *testing.T) {
 // TestSupposeRefusesWhatItCannotSay: an event that is no person's and no catalog's is refused by name.
 func TestSupposeRefusesWhatItCannotSay(t *testing.T) {
 	t.Parallel()
-	for _, h := range []whatif.Hypothesis{
+	for _, h := range []previewapi.Hypothesis{
 		supposed(t, "c/n/x", events.InstallPlanSuperseded{}), supposed(t, "c", events.ClusterRemoved{}),
 		supposed(t, "approval/p", events.SubscriptionDeleted{}),
 	} {
-		if _, err := foresee.Suppose(state(), nil, []whatif.Hypothesis{h}); !errs.Is(err, errs.Unprocessable) {
+		if _, err := preview.Apply(state(), nil, []previewapi.Hypothesis{h}); !errs.Is(err, errs.Unprocessable) {
 			t.Errorf("%s of %s: %v", h.Type, h.Subject, err)
 		}
 	}
-	if _, err := foresee.Suppose(state(), nil, []whatif.Hypothesis{{Type: "nobody.knows.v1"}}); !errs.Is(err, errs.Invalid) {
+	if _, err := preview.Apply(state(), nil, []previewapi.Hypothesis{{Type: "nobody.knows.v1"}}); !errs.Is(err, errs.Invalid) {
 		t.Errorf("an unknown type: %v", err)
 	}
 }
@@ -183,7 +183,7 @@ func TestSettleMakesSubscriptionsForDependencies(t *testing.T) {
 		{CSV: "gauge.v1", Package: "gauge", Channel: "stable", Catalog: "fleet"}, {CSV: "buoy.v1", Package: "buoy", Subscriptions: []string{"buoy"}},
 	}}
 	s.Plans = []decide.Plan{{ID: "1", State: installplan.State{Proposed: proposed, Phase: installplan.Complete}}}
-	got, generated := foresee.Settle(s)
+	got, generated := preview.ApplyGenerated(s)
 	if diff := cmp.Diff([]string{"gauge-stable-fleet"}, generated); diff != "" || !got.Plans[0].Settled || s.Plans[0].Settled {
 		t.Errorf("generated (-want +got):\n%s; settled %v, given %v", diff, got.Plans[0].Settled, s.Plans[0].Settled)
 	}
@@ -191,7 +191,7 @@ func TestSettleMakesSubscriptionsForDependencies(t *testing.T) {
 	if i < 0 || got.Subscriptions[i].InstalledCSV != "gauge.v1" || got.Subscriptions[i].Spec.Approval != installplan.Automatic {
 		t.Errorf("subscriptions %+v", got.Subscriptions)
 	}
-	if _, again := foresee.Settle(got); again != nil {
+	if _, again := preview.ApplyGenerated(got); again != nil {
 		t.Errorf("generated twice: %v", again)
 	}
 }
@@ -200,7 +200,7 @@ func TestSettleMakesSubscriptionsForDependencies(t *testing.T) {
 func TestDifferencesNameFacts(t *testing.T) {
 	t.Parallel()
 	facts := func(s decide.State) map[string]string {
-		f, err := foresee.Facts(s)
+		f, err := preview.Facts(s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -208,17 +208,17 @@ func TestDifferencesNameFacts(t *testing.T) {
 	}
 	before, s := facts(state()), state()
 	s.Subscriptions[0].Outcome, s.Subscriptions[0].Version, s.Decisions = decide.Outcome{Kind: decide.OutcomeFailed}, 9, 4
-	if d := foresee.Differences(before, facts(s)); d != nil {
+	if d := preview.Differences(before, facts(s)); d != nil {
 		t.Errorf("what is told of a subscription is nothing that a decision rests on: %v", d)
 	}
 	s.Subscriptions[0].Spec.Channel, s.Catalogs[0].Revision, s.Installed = "x", "r2", nil
 	s.Policies = append(s.Policies, decide.Policy{Name: "q"}, decide.Policy{Name: "elsewhere", Spec: events.ApprovalPolicySpec{Selector: events.PolicySelector{Clusters: []string{"d"}}}})
 	want := []string{"approval policy q", "catalog fleet", "operator buoy.v1", "subscription buoy"}
-	if diff := cmp.Diff(want, foresee.Differences(before, facts(s))); diff != "" {
+	if diff := cmp.Diff(want, preview.Differences(before, facts(s))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	one, err := foresee.Fingerprint(before, 1)
-	two, err2 := foresee.Fingerprint(before, 2)
+	one, err := preview.Fingerprint(before, 1)
+	two, err2 := preview.Fingerprint(before, 2)
 	if err != nil || err2 != nil || one == two {
 		t.Errorf("the clock of catalogs is not in the fingerprint: %v %v", err, err2)
 	}
@@ -241,11 +241,11 @@ func TestPlansThatEndedAreFacts(t *testing.T) {
 			s := state()
 			s.Plans = plans
 			var err error
-			if facts[i], err = foresee.Facts(s); err != nil {
+			if facts[i], err = preview.Facts(s); err != nil {
 				t.Fatal(err)
 			}
 		}
-		return foresee.Differences(facts[0], facts[1])
+		return preview.Differences(facts[0], facts[1])
 	}
 	failed := plan("first", installplan.Failed, "buoy")
 	for _, c := range []struct {
@@ -269,17 +269,17 @@ func TestPlansThatEndedAreFacts(t *testing.T) {
 // TestAnnouncedIsWhatIsPromised: the digest changes with plans, ends and failures, and not with what is news.
 func TestAnnouncedIsWhatIsPromised(t *testing.T) {
 	t.Parallel()
-	digestOf := func(o whatif.Outlook) string {
-		d, err := foresee.Announced(o)
+	digestOf := func(o previewapi.ScopePreview) string {
+		d, err := preview.Announced(o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return string(d)
 	}
-	base := func() whatif.Outlook {
-		return whatif.Outlook{
-			Plans: []whatif.ForeseenPlan{{Digest: "d"}}, Failures: []whatif.ForeseenFailure{{Component: "x", Explanation: []byte(`{}`)}},
-			Waiting: []whatif.ForeseenStandby{{Component: "y", For: whatif.WaitUnderWay}},
+	base := func() previewapi.ScopePreview {
+		return previewapi.ScopePreview{
+			Plans: []previewapi.PreviewPlan{{Digest: "d"}}, Failures: []previewapi.PreviewFailure{{Component: "x", Explanation: []byte(`{}`)}},
+			Waiting: []previewapi.PreviewWaiting{{Component: "y", For: previewapi.WaitUnderWay}},
 		}
 	}
 	first := digestOf(base())
@@ -288,12 +288,12 @@ func TestAnnouncedIsWhatIsPromised(t *testing.T) {
 	if digestOf(same) != first {
 		t.Error("news makes a difference")
 	}
-	for i, change := range []func(o *whatif.Outlook){
-		func(o *whatif.Outlook) { o.Plans[0].Digest = "e" },
-		func(o *whatif.Outlook) { o.Superseded = []whatif.ForeseenEnd{{Plan: "p"}} },
-		func(o *whatif.Outlook) { o.Failures[0].Explanation = []byte(`{"a":1}`) },
-		func(o *whatif.Outlook) { o.Waiting[0].For = whatif.WaitImage },
-		func(o *whatif.Outlook) { o.Generated = []string{"g"} },
+	for i, change := range []func(o *previewapi.ScopePreview){
+		func(o *previewapi.ScopePreview) { o.Plans[0].Digest = "e" },
+		func(o *previewapi.ScopePreview) { o.Superseded = []previewapi.PreviewSuperseded{{Plan: "p"}} },
+		func(o *previewapi.ScopePreview) { o.Failures[0].Explanation = []byte(`{"a":1}`) },
+		func(o *previewapi.ScopePreview) { o.Waiting[0].For = previewapi.WaitImage },
+		func(o *previewapi.ScopePreview) { o.Generated = []string{"g"} },
 	} {
 		o := base()
 		change(&o)

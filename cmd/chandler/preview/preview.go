@@ -1,6 +1,6 @@
-// Package foreseen says previews and shadow runs in the words of the command line: documents of files as changes to be
+// Package preview says previews and shadow runs in the words of the command line: documents of files as changes to be
 // previewed, answers as lines of a table and as sentences. It does no I/O.
-package foreseen
+package preview
 
 import (
 	"cmp"
@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/chandler-fleet/chandler/cmd/chandler/olm"
-	"github.com/chandler-fleet/chandler/libs/whatif"
+	"github.com/chandler-fleet/chandler/libs/previewapi"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -152,7 +152,7 @@ func Differences(s model.Shadow) (rows [][]any, lines []string) {
 	return rows, lines
 }
 
-func outcome(o whatif.ShadowOutcome) string {
+func outcome(o previewapi.ShadowOutcome) string {
 	var parts []string
 	for _, p := range []string{o.Kind, o.CSV, o.Reason, o.Approval} {
 		if p != "" {

@@ -1,4 +1,4 @@
-package whatif
+package previewapi
 
 import (
 	"github.com/chandler-fleet/chandler/libs/events"

@@ -1,4 +1,4 @@
-package foresee
+package preview
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/installplan"
-	"github.com/chandler-fleet/chandler/libs/whatif"
+	"github.com/chandler-fleet/chandler/libs/previewapi"
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
 	"github.com/chandler-fleet/chandler/services/resolver/resolve"
 )
@@ -15,8 +15,8 @@ import (
 // WaitingOutcome is the kind of an outcome that would not be told yet.
 const WaitingOutcome = "Waiting"
 
-// Then is the state that a recorded decision was made on, as far as its record tells: operators at rest, no plans.
-func Then(r resolve.Record, labels map[string]string, policies []decide.Policy) decide.State {
+// RecordedState is the state that a recorded decision was made on, as far as its record tells: operators at rest, no plans.
+func RecordedState(r resolve.Record, labels map[string]string, policies []decide.Policy) decide.State {
 	s := decide.State{Scope: r.Scope, Labels: labels, Policies: policies}
 	for _, g := range r.OperatorGroups {
 		group := decide.Group{Name: g.Name, Spec: events.OperatorGroupSpec{ExcludeGlobalCatalogs: g.ExcludeGlobalCatalogs}}
@@ -52,29 +52,29 @@ func Bounds(r resolve.Record, p decide.Policy, labels map[string]string) []resol
 	return out
 }
 
-// Recorded gives what was told of a subscription the form of a shadow run; approval is that of the plan, where known.
-func Recorded(o decide.Outcome, approval string) whatif.ShadowOutcome {
-	return whatif.ShadowOutcome{Kind: o.Kind, CSV: o.CSV, Reason: o.Reason, Approval: approval}
+// RecordedOutcome gives what was told of a subscription the form of a shadow run; approval is that of the plan, where known.
+func RecordedOutcome(o decide.Outcome, approval string) previewapi.ShadowOutcome {
+	return previewapi.ShadowOutcome{Kind: o.Kind, CSV: o.CSV, Reason: o.Reason, Approval: approval}
 }
 
-// Shadow is what would be told of a subscription, and why, in sentences.
-func Shadow(verdicts []decide.Verdict, subscription string) (whatif.ShadowOutcome, []string) {
+// ShadowOutcome is what would be told of a subscription, and why, in sentences.
+func ShadowOutcome(verdicts []decide.Verdict, subscription string) (previewapi.ShadowOutcome, []string) {
 	for _, v := range verdicts {
 		if slices.Contains(v.Component.Subscriptions, subscription) {
 			return shadow(v, subscription)
 		}
 	}
-	return whatif.ShadowOutcome{Kind: WaitingOutcome}, []string{"nothing would be said of it"}
+	return previewapi.ShadowOutcome{Kind: WaitingOutcome}, []string{"nothing would be said of it"}
 }
 
-func shadow(v decide.Verdict, subscription string) (whatif.ShadowOutcome, []string) {
+func shadow(v decide.Verdict, subscription string) (previewapi.ShadowOutcome, []string) {
 	if v.Failure != nil {
-		return whatif.ShadowOutcome{Kind: decide.OutcomeFailed, Reason: v.Failure.Reason}, sentences(v.Failure)
+		return previewapi.ShadowOutcome{Kind: decide.OutcomeFailed, Reason: v.Failure.Reason}, sentences(v.Failure)
 	}
 	if v.Kind == decide.Waiting {
-		return whatif.ShadowOutcome{Kind: WaitingOutcome}, []string{"a catalog that it needs is being loaded for the first time"}
+		return previewapi.ShadowOutcome{Kind: WaitingOutcome}, []string{"a catalog that it needs is being loaded for the first time"}
 	}
-	out, why := whatif.ShadowOutcome{Kind: decide.OutcomeAtLatestKnown}, []string{}
+	out, why := previewapi.ShadowOutcome{Kind: decide.OutcomeAtLatestKnown}, []string{}
 	for _, o := range v.Component.Outcomes {
 		if o.Subscription != subscription {
 			continue
@@ -101,7 +101,7 @@ func shadow(v decide.Verdict, subscription string) (whatif.ShadowOutcome, []stri
 }
 
 // SameOutcome says whether two outcomes are the same to a person. An approval that is not known is no difference.
-func SameOutcome(a, b whatif.ShadowOutcome) bool {
+func SameOutcome(a, b previewapi.ShadowOutcome) bool {
 	if a.Approval == "" || b.Approval == "" {
 		a.Approval, b.Approval = "", ""
 	}

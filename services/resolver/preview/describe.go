@@ -1,4 +1,4 @@
-package foresee
+package preview
 
 import (
 	"slices"
@@ -6,23 +6,23 @@ import (
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/installplan"
-	"github.com/chandler-fleet/chandler/libs/whatif"
+	"github.com/chandler-fleet/chandler/libs/previewapi"
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
 	"github.com/chandler-fleet/chandler/services/resolver/resolve"
 )
 
-// Outlook says what decisions on a state come to. documents adds the plans with their steps.
-func Outlook(s decide.State, verdicts []decide.Verdict, d decide.Decisions, documents bool) (whatif.Outlook, error) {
-	o := whatif.Outlook{
-		Cluster: s.Scope.Cluster, Namespace: s.Scope.Namespace, Plans: []whatif.ForeseenPlan{}, Superseded: []whatif.ForeseenEnd{},
-		Failures: []whatif.ForeseenFailure{}, Waiting: []whatif.ForeseenStandby{}, Settled: []whatif.ForeseenOutcome{},
+// Describe says what decisions on a state come to. documents adds the plans with their steps.
+func Describe(s decide.State, verdicts []decide.Verdict, d decide.Decisions, documents bool) (previewapi.ScopePreview, error) {
+	o := previewapi.ScopePreview{
+		Cluster: s.Scope.Cluster, Namespace: s.Scope.Namespace, Plans: []previewapi.PreviewPlan{}, Superseded: []previewapi.PreviewSuperseded{},
+		Failures: []previewapi.PreviewFailure{}, Waiting: []previewapi.PreviewWaiting{}, Settled: []previewapi.PreviewOutcome{},
 	}
 	for _, p := range d.Proposals {
 		o.Plans = append(o.Plans, plan(p, documents))
 	}
 	for _, x := range d.Superseded {
 		p := x.Plan.State.Proposed
-		o.Superseded = append(o.Superseded, whatif.ForeseenEnd{Plan: x.Plan.ID, Name: p.Name, Component: p.Component, Digest: p.Digest})
+		o.Superseded = append(o.Superseded, previewapi.PreviewSuperseded{Plan: x.Plan.ID, Name: p.Name, Component: p.Component, Digest: p.Digest})
 	}
 	for _, v := range verdicts {
 		if err := add(&o, v, d); err != nil {
@@ -32,9 +32,9 @@ func Outlook(s decide.State, verdicts []decide.Verdict, d decide.Decisions, docu
 	return o, nil
 }
 
-func plan(p decide.Proposal, document bool) whatif.ForeseenPlan {
+func plan(p decide.Proposal, document bool) previewapi.PreviewPlan {
 	e := p.Event
-	out := whatif.ForeseenPlan{
+	out := previewapi.PreviewPlan{
 		Component: e.Component, Approval: e.Approval, Digest: e.Digest, Input: e.Input, Semantics: e.Semantics, Steps: e.Steps, Base: e.Base,
 		Bundles: e.Bundles, Policies: e.Policies, ManualReasons: e.ManualReasons, Approvers: e.Approvers, Windows: e.Windows,
 	}
@@ -45,7 +45,7 @@ func plan(p decide.Proposal, document bool) whatif.ForeseenPlan {
 }
 
 // add says what becomes of one component beside plans.
-func add(o *whatif.Outlook, v decide.Verdict, d decide.Decisions) error {
+func add(o *previewapi.ScopePreview, v decide.Verdict, d decide.Decisions) error {
 	news := told(v, d)
 	switch v.Kind {
 	case decide.Proposed:
@@ -56,7 +56,7 @@ func add(o *whatif.Outlook, v decide.Verdict, d decide.Decisions) error {
 		return err
 	case decide.Settled:
 		for _, t := range news {
-			o.Settled = append(o.Settled, whatif.ForeseenOutcome{Subscription: t.Subscription.Name, CSV: t.Outcome.CSV})
+			o.Settled = append(o.Settled, previewapi.PreviewOutcome{Subscription: t.Subscription.Name, CSV: t.Outcome.CSV})
 		}
 		if len(news) > 0 {
 			return nil
@@ -83,9 +83,9 @@ func told(v decide.Verdict, d decide.Decisions) []decide.Told {
 	return out
 }
 
-func failure(v decide.Verdict, news bool) (whatif.ForeseenFailure, error) {
+func failure(v decide.Verdict, news bool) (previewapi.PreviewFailure, error) {
 	raw, err := digest.Canonical(v.Failure)
-	return whatif.ForeseenFailure{
+	return previewapi.PreviewFailure{
 		Component: v.Component.Name, Subscriptions: append([]string{}, v.Failure.Subscriptions...), Reason: v.Failure.Reason,
 		Class: string(v.Failure.Class), Sentences: sentences(v.Failure), Explanation: raw, News: news,
 	}, errs.Wrap(errs.Internal, err, "encode an explanation")
@@ -101,26 +101,26 @@ func Waits(v decide.Verdict) []string {
 }
 
 // standby says what a component waits for; waits is false where it would do nothing anyhow.
-func standby(v decide.Verdict, news bool) (w whatif.ForeseenStandby, waits bool) {
+func standby(v decide.Verdict, news bool) (w previewapi.PreviewWaiting, waits bool) {
 	c := v.Component
-	w = whatif.ForeseenStandby{Component: c.Name, News: news, Sentences: []string{}}
+	w = previewapi.PreviewWaiting{Component: c.Name, News: news, Sentences: []string{}}
 	switch v.Kind {
 	case decide.Waiting:
-		w.For, w.Sentences = whatif.WaitCatalog, append(w.Sentences, "a catalog that it needs is being loaded for the first time")
+		w.For, w.Sentences = previewapi.WaitCatalog, append(w.Sentences, "a catalog that it needs is being loaded for the first time")
 	case decide.Held:
-		w.For, w.Sentences = whatif.WaitUnderWay, append(w.Sentences, "a plan of it is being carried out, or one of its operators is not Succeeded: one step at a time")
+		w.For, w.Sentences = previewapi.WaitUnderWay, append(w.Sentences, "a plan of it is being carried out, or one of its operators is not Succeeded: one step at a time")
 		return w, len(c.Bundles) > 0 || c.Failure != nil
 	case decide.Fetching:
-		w.For = whatif.WaitImage
+		w.For = previewapi.WaitImage
 		for _, b := range c.Bundles {
 			if b.Content == "" && b.Image != "" {
 				w.Sentences = append(w.Sentences, "the steps of "+b.CSV+" are not known before its image "+b.Image+" is fetched, which a preview does not ask for")
 			}
 		}
 	case decide.Blocked:
-		w.For, w.Sentences = whatif.WaitStrict, sentences(v.Failure)
+		w.For, w.Sentences = previewapi.WaitStrict, sentences(v.Failure)
 	case decide.Ended:
-		w.For, w.Sentences = whatif.WaitEnded, append(w.Sentences, "plan "+v.Plan.State.Proposed.Name+", which does the same, ended as "+string(v.Plan.State.Phase))
+		w.For, w.Sentences = previewapi.WaitEnded, append(w.Sentences, "plan "+v.Plan.State.Proposed.Name+", which does the same, ended as "+string(v.Plan.State.Phase))
 	case decide.Proposed, decide.Failed, decide.Settled, decide.Kept:
 		return w, false
 	}
@@ -142,16 +142,16 @@ const (
 	factType        = "chandler.preview-fact.v1"
 )
 
-// Announced is the digest of what an outlook promises: plans, ends and failures, not whether they are news.
-func Announced(o whatif.Outlook) (digest.Digest, error) {
-	type promise struct {
-		Plans      []string             `json:"plans"`
-		Superseded []whatif.ForeseenEnd `json:"superseded"`
-		Failures   []string             `json:"failures"`
-		Waiting    [][2]string          `json:"waiting"`
-		Generated  []string             `json:"generated"`
+// Announced is the digest of what a preview of a scope announces: plans, ends and failures, not whether they are news.
+func Announced(o previewapi.ScopePreview) (digest.Digest, error) {
+	type announced struct {
+		Plans      []string                       `json:"plans"`
+		Superseded []previewapi.PreviewSuperseded `json:"superseded"`
+		Failures   []string                       `json:"failures"`
+		Waiting    [][2]string                    `json:"waiting"`
+		Generated  []string                       `json:"generated"`
 	}
-	var p promise
+	var p announced
 	for _, x := range o.Plans {
 		p.Plans = append(p.Plans, x.Digest)
 	}
@@ -229,8 +229,8 @@ func newest(plans []decide.Plan) map[string]bool {
 	return out
 }
 
-// Fingerprint names everything that an outlook rests on: facts, the clock of the tenant's catalogs, which tells of
-// bundle images, too, and the rules. Equal fingerprints have equal outlooks.
+// Fingerprint names everything that a preview of a scope rests on: facts, the clock of the tenant's catalogs, which tells of
+// bundle images, too, and the rules. Equal fingerprints have equal previews.
 func Fingerprint(facts map[string]string, clock int64) (digest.Digest, error) {
 	return digest.JSON(fingerprintType, struct {
 		Facts     map[string]string `json:"facts"`

@@ -1,4 +1,4 @@
-package foreseen_test
+package preview_test
 
 import (
 	"fmt"
@@ -7,30 +7,30 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/chandler-fleet/chandler/cmd/chandler/foreseen"
 	"github.com/chandler-fleet/chandler/cmd/chandler/olm"
-	"github.com/chandler-fleet/chandler/libs/whatif"
+	"github.com/chandler-fleet/chandler/cmd/chandler/preview"
+	"github.com/chandler-fleet/chandler/libs/previewapi"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
 // TestRowsSayEverything: plans with what they move, what ends, what fails for the first time and still, what waits.
 func TestRowsSayEverything(t *testing.T) {
 	t.Parallel()
-	rows, lines := foreseen.Rows(model.PreviewScope{
+	rows, lines := preview.Rows(model.PreviewScope{
 		Cluster: "c", Namespace: "n",
 		Plans: []model.PreviewPlan{{
 			Component: "buoy", Approval: "Manual", Steps: 3, Digest: "sha256:0123456789abcdef", Policies: []string{"careful"}, ManualReasons: []string{"MajorUpgrade"},
 			Bundles: []model.PlannedBundle{{CSV: "gauge.v1"}, {CSV: "buoy.v2", Replaces: "buoy.v1"}},
 		}},
-		Superseded: []whatif.ForeseenEnd{{Name: "install-x", Component: "buoy", Digest: "sha256:ff"}},
-		Failures:   []whatif.ForeseenFailure{{Component: "a", Reason: "R", News: true, Sentences: []string{"why a"}}, {Component: "b", Reason: "R"}},
-		Waiting:    []whatif.ForeseenStandby{{Component: "w", For: whatif.WaitImage, Sentences: []string{"why w"}}},
-		Settled:    []whatif.ForeseenOutcome{{Subscription: "s", CSV: "s.v1"}},
+		Superseded: []previewapi.PreviewSuperseded{{Name: "install-x", Component: "buoy", Digest: "sha256:ff"}},
+		Failures:   []previewapi.PreviewFailure{{Component: "a", Reason: "R", News: true, Sentences: []string{"why a"}}, {Component: "b", Reason: "R"}},
+		Waiting:    []previewapi.PreviewWaiting{{Component: "w", For: previewapi.WaitImage, Sentences: []string{"why w"}}},
+		Settled:    []previewapi.PreviewOutcome{{Subscription: "s", CSV: "s.v1"}},
 	})
 	var got []string
 	for _, r := range rows {
-		if len(r) != len(foreseen.Columns) {
-			t.Errorf("%d cells, want %d: %v", len(r), len(foreseen.Columns), r)
+		if len(r) != len(preview.Columns) {
+			t.Errorf("%d cells, want %d: %v", len(r), len(preview.Columns), r)
 		}
 		got = append(got, fmt.Sprint(r[2:8]...))
 	}
@@ -58,15 +58,15 @@ func TestChangesOfDocuments(t *testing.T) {
 		{Name: "p", Policy: &model.ApprovalPolicySpec{}},
 		{Name: "s", Namespace: "n", Subscription: &model.SubscriptionSpec{Package: "x"}},
 	}
-	list, err := foreseen.Changes(documents, []string{"a", "b"})
+	list, err := preview.Changes(documents, []string{"a", "b"})
 	if err != nil || len(list) != 5 || list[0].ApprovalPolicy == nil || list[1].OperatorGroup.Cluster != "a" || list[4].Subscription.Cluster != "b" {
 		t.Errorf("%+v, %v", list, err)
 	}
-	_, err = foreseen.Changes([]olm.Document{{Kind: "CatalogSource", Where: "x.yaml, document 1", Catalog: &olm.Catalog{}}}, nil)
+	_, err = preview.Changes([]olm.Document{{Kind: "CatalogSource", Where: "x.yaml, document 1", Catalog: &olm.Catalog{}}}, nil)
 	if err == nil || !strings.Contains(err.Error(), "x.yaml, document 1") {
 		t.Errorf("got %v", err)
 	}
-	if _, err := foreseen.Removed("cluster", "", "", "c"); err == nil {
+	if _, err := preview.Removed("cluster", "", "", "c"); err == nil {
 		t.Error("the removal of a cluster can be previewed")
 	}
 }
@@ -74,9 +74,9 @@ func TestChangesOfDocuments(t *testing.T) {
 // TestDifferencesAreSentences: before and after on one line, the reasons and the counts below.
 func TestDifferencesAreSentences(t *testing.T) {
 	t.Parallel()
-	rows, lines := foreseen.Differences(model.Shadow{Same: 3, Missing: 1, Differences: []whatif.ShadowDifference{{
+	rows, lines := preview.Differences(model.Shadow{Same: 3, Missing: 1, Differences: []previewapi.ShadowDifference{{
 		Cluster: "c", Namespace: "n", Subscription: "s", Semantics: "v", Why: []string{"since"}, Later: true,
-		Before: whatif.ShadowOutcome{Kind: "Planned", CSV: "s.v1", Approval: "Manual"}, After: whatif.ShadowOutcome{Kind: "Failed", Reason: "R"},
+		Before: previewapi.ShadowOutcome{Kind: "Planned", CSV: "s.v1", Approval: "Manual"}, After: previewapi.ShadowOutcome{Kind: "Failed", Reason: "R"},
 	}}})
 	want := []any{"c", "n", "s", "Planned s.v1 Manual", "Failed R", "v"}
 	if len(rows) != 1 || cmp.Diff(want, rows[0]) != "" || len(lines) != 4 || lines[0] != "c/n/s: since" || !strings.Contains(lines[2], "3 come out the same, 1 differently") {
