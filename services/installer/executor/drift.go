@@ -16,11 +16,11 @@ import (
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/csv"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/certs"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/clusterconfig"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/drift"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/facts"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/surroundings"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/watch"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
+	"github.com/chandler-fleet/chandler/services/installer/executor/watch"
 	"github.com/chandler-fleet/chandler/services/installer/mirror"
 )
 
@@ -39,8 +39,8 @@ var gvkNamespace = schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
 // is wanted of the cluster: one that merely stands by costs little.
 func watchedKinds() []watch.Kind {
 	managed := func(gvk schema.GroupVersionKind) watch.Kind {
-		k := watch.Kind{GVK: gvk, Resource: cluster.Resource(gvk).Resource, Selector: selectManaged, Owner: render.LabelOwnerNamespace}
-		if !cluster.BuiltIn(gvk.Group) {
+		k := watch.Kind{GVK: gvk, Resource: kube.Resource(gvk).Resource, Selector: selectManaged, Owner: render.LabelOwnerNamespace}
+		if !kube.BuiltIn(gvk.Group) {
 			k.CRD = k.Resource + "." + gvk.Group
 		}
 		return k
@@ -50,21 +50,21 @@ func watchedKinds() []watch.Kind {
 	conditions := managed(facts.GVKCondition)
 	conditions.Status = true
 	out := []watch.Kind{
-		managed(cluster.GVKInstalledOperator), deployments, managed(cluster.GVKPolicy), managed(cluster.GVKPolicyBinding),
-		{GVK: gvkCRD, Resource: cluster.Resource(gvkCRD).Resource, Status: true},
-		{GVK: gvkNamespace, Resource: cluster.Resource(gvkNamespace).Resource, Labels: true},
+		managed(kube.GVKInstalledOperator), deployments, managed(kube.GVKPolicy), managed(kube.GVKPolicyBinding),
+		{GVK: gvkCRD, Resource: kube.Resource(gvkCRD).Resource, Status: true},
+		{GVK: gvkNamespace, Resource: kube.Resource(gvkNamespace).Resource, Labels: true},
 		conditions,
-		{GVK: surroundings.GVKConfigMap, Resource: "configmaps", Namespace: cluster.SystemNamespace},
-		{GVK: surroundings.GVKSecret, Resource: "secrets", Namespace: cluster.SystemNamespace, Selector: surroundings.LabelPullSecret + "=true"},
-		{GVK: surroundings.GVKProxy, Resource: "proxies", CRD: "proxies.config.openshift.io", Status: true}, // the values in force stand there
+		{GVK: clusterconfig.GVKConfigMap, Resource: "configmaps", Namespace: kube.SystemNamespace},
+		{GVK: clusterconfig.GVKSecret, Resource: "secrets", Namespace: kube.SystemNamespace, Selector: clusterconfig.LabelPullSecret + "=true"},
+		{GVK: clusterconfig.GVKProxy, Resource: "proxies", CRD: "proxies.config.openshift.io", Status: true}, // the values in force stand there
 	}
 	for _, gvk := range ownedKinds() {
 		if gvk != gvkDeployment {
 			out = append(out, managed(gvk))
 		}
 	}
-	out = watch.Standby(append(out, mirrorKinds()...), cluster.GVKInstalledOperator, cluster.GVKPolicy, cluster.GVKPolicyBinding, gvkCRD, gvkNamespace)
-	return append(out, surroundings.TokenKinds()...)
+	out = watch.Standby(append(out, mirrorKinds()...), kube.GVKInstalledOperator, kube.GVKPolicy, kube.GVKPolicyBinding, gvkCRD, gvkNamespace)
+	return append(out, clusterconfig.TokenKinds()...)
 }
 
 // changed wakes the namespaces that a change concerns.
@@ -75,7 +75,7 @@ func (s *session) changed(c watch.Change) {
 	switch c.GVK {
 	case gvkCRD:
 		s.definitionChanged(c)
-	case cluster.GVKPolicy, cluster.GVKPolicyBinding:
+	case kube.GVKPolicy, kube.GVKPolicyBinding:
 		s.policyChanged(c)
 	case gvkNamespace:
 		s.wake(c.Name)
@@ -83,7 +83,7 @@ func (s *session) changed(c watch.Change) {
 		if s.mirrors.Copying() || c.Name == mirror.GlobalCopies {
 			s.wakeKnown()
 		}
-	case surroundings.GVKProxy:
+	case clusterconfig.GVKProxy:
 		s.surroundingsChanged()
 	default:
 		s.objectChanged(c)
@@ -91,13 +91,13 @@ func (s *session) changed(c watch.Change) {
 }
 
 func (s *session) objectChanged(c watch.Change) {
-	if c.Namespace == cluster.SystemNamespace && (c.GVK == surroundings.GVKSecret || c.Name == surroundings.ProxyConfigMap) {
+	if c.Namespace == kube.SystemNamespace && (c.GVK == clusterconfig.GVKSecret || c.Name == clusterconfig.ProxyConfigMap) {
 		s.surroundingsChanged()
 		return
 	}
 	namespace := cmp.Or(c.Owner, c.Namespace)
 	foreign := c.Moved && s.trail.Seen(namespace, c)
-	if foreign && (c.GVK == gvkAccount || c.GVK == surroundings.GVKSecret) {
+	if foreign && (c.GVK == gvkAccount || c.GVK == clusterconfig.GVKSecret) {
 		s.around.ForgetNamespace(c.Namespace)
 	}
 	s.mirrors.ConditionTouched(c)
@@ -301,7 +301,7 @@ func (w *work) correct(ctx context.Context, m *member, s subject, o render.Objec
 		w.noteDrift(m, found)
 		return err
 	}
-	if o.GVK == cluster.GVKCSV {
+	if o.GVK == kube.GVKCSV {
 		m.take(written)
 	}
 	found.Corrected = true
@@ -323,7 +323,7 @@ func (w *work) compare(ctx context.Context, m *member, s subject, o render.Objec
 	if err != nil {
 		return err
 	}
-	if live == nil && o.GVK == cluster.GVKCSV {
+	if live == nil && o.GVK == kube.GVKCSV {
 		return nil // whoever deletes the InstalledOperator itself has uninstalled the operator
 	}
 	if done, err := w.compareShare(ctx, s, o, live, want); done || err != nil {

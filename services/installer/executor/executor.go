@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,9 +15,10 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/protocol"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/hub"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/watch"
+	"github.com/chandler-fleet/chandler/services/installer/executor/failure"
+	"github.com/chandler-fleet/chandler/services/installer/executor/hubclient"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
+	"github.com/chandler-fleet/chandler/services/installer/executor/watch"
 	"github.com/chandler-fleet/chandler/services/installer/mirror"
 )
 
@@ -95,11 +95,12 @@ func (c Config) check() error {
 // Executor serves one cluster.
 type Executor struct {
 	cfg      Config
-	hub      *hub.Hub
-	contents *hub.Contents
-	inbox    *hub.Inbox
-	reporter *hub.Reporter
-	standby  atomic.Bool  // somebody else held the cluster when we looked last
+	hub      *hubclient.Hub
+	contents *hubclient.Contents
+	inbox    *hubclient.Inbox
+	reporter *hubclient.Reporter
+	standby  atomic.Bool // somebody else held the cluster when we looked last
+	points   failure.Points
 	held     atomic.Int64 // our last epoch: who held the cluster speaks for it until another one does
 }
 
@@ -110,17 +111,12 @@ func New(cfg Config) (*Executor, error) {
 	}
 	cfg.Timing = cfg.Timing.withDefaults()
 	cfg.Log = cfg.Log.With("cluster", cfg.Cluster)
-	h := hub.New(cfg.JetStream, cfg.Tenant, cfg.ClusterID, cfg.GrantKey)
+	h := hubclient.New(cfg.JetStream, cfg.Tenant, cfg.ClusterID, cfg.GrantKey)
 	return &Executor{
-		cfg: cfg, hub: h, contents: hub.NewContents(h), inbox: hub.NewInbox(),
-		reporter: hub.NewReporter(h, cfg.Log, cfg.Timing.Resend, cfg.Now),
+		cfg: cfg, points: cfg.Hook, hub: h, contents: hubclient.NewContents(h), inbox: hubclient.NewInbox(),
+		reporter: hubclient.NewReporter(h, cfg.Log, cfg.Timing.Resend, cfg.Now),
 	}, nil
 }
-
-// crash is what a Hook's error becomes: it ends Run as kill -9 would, without an orderly end.
-type crash struct{ error }
-
-func (c crash) Unwrap() error { return c.error }
 
 // Run works until ctx ends and returns nil then. It waits for a cluster or a hub that is away, and
 // for another holder, as long as it takes.
@@ -132,20 +128,20 @@ func (e *Executor) Run(ctx context.Context) error {
 	running.Go(func() { e.keep(ctx, "listener", e.listen) })
 	running.Go(func() { e.keep(ctx, "reporter", e.reporter.Run) })
 
-	base, err := cluster.NewBase(e.cfg.REST)
+	base, err := kube.NewBase(e.cfg.REST)
 	if err != nil {
 		return err
 	}
-	lease := cluster.NewLease(base, e.registration(), e.cfg.Holder, e.cfg.Timing.Lease, e.cfg.Now)
+	lease := kube.NewLease(base, e.registration(), e.cfg.Holder, e.cfg.Timing.Lease, e.cfg.Now)
 	wait := e.cfg.Timing.Backoff
 	for ctx.Err() == nil {
 		var held bool
-		err := guard(ctx, e.cfg.Log, "session", func() (err error) {
+		err := failure.Guard(ctx, e.cfg.Log, "session", func() (err error) {
 			held, err = e.serve(ctx, base, lease)
 			return err
 		})
-		if c, ok := errors.AsType[crash](err); ok {
-			return c.error
+		if c, ok := errors.AsType[failure.Crash](err); ok {
+			return c.Err
 		}
 		if err != nil && ctx.Err() == nil {
 			e.cfg.Log.WarnContext(ctx, "executor waits", "error", err, "wait", wait)
@@ -166,7 +162,7 @@ func (e *Executor) Run(ctx context.Context) error {
 }
 
 // serve makes one round: connect, try for the lease, work while it is held. held reports whether it was.
-func (e *Executor) serve(ctx context.Context, base *cluster.Base, lease *cluster.Lease) (held bool, err error) {
+func (e *Executor) serve(ctx context.Context, base *kube.Base, lease *kube.Lease) (held bool, err error) {
 	version, err := base.Version(ctx)
 	if err != nil {
 		return false, err
@@ -214,21 +210,21 @@ func (e *Executor) serve(ctx context.Context, base *cluster.Base, lease *cluster
 // installed stays and runs. It is asked of a cluster that no executor holds any more; one that comes back makes its
 // policies anew.
 func LetGo(ctx context.Context, config *rest.Config, tenant, clusterID string) error {
-	base, err := cluster.NewBase(config)
+	base, err := kube.NewBase(config)
 	if err != nil {
 		return err
 	}
-	return base.LetGo(ctx, cluster.Registration{Tenant: tenant, ID: clusterID}, mirror.PolicyNames()...)
+	return base.LetGo(ctx, kube.Registration{Tenant: tenant, ID: clusterID}, mirror.PolicyNames()...)
 }
 
 // registration is what the executor holds its cluster for.
-func (e *Executor) registration() cluster.Registration {
-	return cluster.Registration{Tenant: e.cfg.Tenant, ID: e.cfg.ClusterID, Name: e.cfg.Cluster}
+func (e *Executor) registration() kube.Registration {
+	return kube.Registration{Tenant: e.cfg.Tenant, ID: e.cfg.ClusterID, Name: e.cfg.Cluster}
 }
 
 // hold has the API server keep everybody else out of what the executor writes, and returns when it does: those of lower
 // epochs altogether, others from what it remembers.
-func hold(ctx context.Context, base *cluster.Base, epoch int64) error {
+func hold(ctx context.Context, base *kube.Base, epoch int64) error {
 	if err := base.Fence(ctx, epoch); err != nil {
 		return fmt.Errorf("epoch %d: %w", epoch, err)
 	}
@@ -239,7 +235,7 @@ func hold(ctx context.Context, base *cluster.Base, epoch int64) error {
 func (e *Executor) listen(ctx context.Context) {
 	refused := func(err error) { e.cfg.Log.WarnContext(ctx, "plans refused", "error", err) }
 	stop, err := e.hub.Follow(func(p protocol.ScopePlans) {
-		if err := guard(ctx, e.cfg.Log, "news", func() error { e.inbox.Offer(p); return nil }); err != nil {
+		if err := failure.Guard(ctx, e.cfg.Log, "news", func() error { e.inbox.Offer(p); return nil }); err != nil {
 			refused(err)
 		}
 	}, refused)
@@ -272,9 +268,9 @@ func (e *Executor) listen(ctx context.Context) {
 
 // reportTrouble tells the hub why the cluster is not being served.
 func (e *Executor) reportTrouble(err error) {
-	state, reason := trouble(err)
-	if cluster.IsElsewhere(err) && e.held.Load() > 0 {
-		state = stateHeldElsewhere // it was ours
+	state, reason := failure.OfCluster(err)
+	if kube.IsElsewhere(err) && e.held.Load() > 0 {
+		state = failure.StateHeldElsewhere // it was ours
 	}
 	if state == "" {
 		return
@@ -288,7 +284,7 @@ func (e *Executor) reportTrouble(err error) {
 		return // the holder speaks for the scopes
 	}
 	for _, p := range e.inbox.All() {
-		e.reporter.Blocked(p, e.held.Load(), hub.Block{Class: classTransient, Reason: "Cluster" + state, Message: err.Error()})
+		e.reporter.Blocked(p, e.held.Load(), hubclient.Block{Class: failure.Transient, Reason: "Cluster" + state, Message: err.Error()})
 	}
 }
 
@@ -299,35 +295,6 @@ func pause(ctx context.Context, d time.Duration) {
 	case <-ctx.Done():
 	case <-t.C:
 	}
-}
-
-// panicked is what a panic becomes: a fault over one plan or cluster must not end the others.
-type panicked struct {
-	where string
-	value any
-}
-
-func (p panicked) Error() string { return fmt.Sprintf("panic in %s: %v", p.where, p.value) }
-
-func isPanic(err error) bool {
-	_, ok := errors.AsType[panicked](err)
-	return ok
-}
-
-func isCrash(err error) bool {
-	_, ok := errors.AsType[crash](err)
-	return ok
-}
-
-// guard calls do and turns a panic into an error; where it came from goes into the log.
-func guard(ctx context.Context, log *slog.Logger, where string, do func() error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			log.ErrorContext(ctx, "panic", "where", where, "panic", v, "stack", string(debug.Stack()))
-			err = panicked{where: where, value: v}
-		}
-	}()
-	return do()
 }
 
 // backoff is the wait after the n-th failure in a row.
@@ -346,10 +313,14 @@ func (s *session) backoff(n int) time.Duration {
 func (e *Executor) keep(ctx context.Context, where string, run func(context.Context)) {
 	wait := e.cfg.Timing.Backoff
 	for ctx.Err() == nil {
-		if guard(ctx, e.cfg.Log, where, func() error { run(ctx); return nil }) == nil {
+		if failure.Guard(ctx, e.cfg.Log, where, func() error { run(ctx); return nil }) == nil {
 			return
 		}
 		pause(ctx, wait)
 		wait = min(2*wait, reconnectMax, e.cfg.Timing.Longest)
 	}
+}
+
+func block(f failure.Failure) hubclient.Block {
+	return hubclient.Block{Class: f.Class, Reason: f.Reason, Message: f.Message}
 }

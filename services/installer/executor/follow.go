@@ -16,7 +16,8 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/services/installer/csv"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/failure"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 )
 
 // maxTransitions bounds one look: a chain of ClusterServiceVersions makes a handful, and a machine that
@@ -43,7 +44,7 @@ const (
 var gvkDeployment = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 
 // selectManaged selects what Chandler wrote.
-const selectManaged = cluster.LabelManaged + "=true"
+const selectManaged = kube.LabelManaged + "=true"
 
 // member is one installed operator of the namespace: its InstalledOperator, which stands for its ClusterServiceVersion.
 type member struct {
@@ -165,8 +166,8 @@ func (w *work) copyPullSecrets(ctx context.Context) error {
 
 // prepare makes, right before Deployments of an operator are written, what they cannot start without. A failure holds
 // them back.
-func (w *work) prepare(ctx context.Context, s subject) (*failure, error) {
-	for _, prepare := range []func(context.Context, subject) (*failure, error){w.certify} {
+func (w *work) prepare(ctx context.Context, s subject) (*failure.Failure, error) {
+	for _, prepare := range []func(context.Context, subject) (*failure.Failure, error){w.certify} {
 		if f, err := prepare(ctx, s); f != nil || err != nil {
 			return f, err
 		}
@@ -175,14 +176,14 @@ func (w *work) prepare(ctx context.Context, s subject) (*failure, error) {
 }
 
 func (w *work) load(ctx context.Context) error {
-	list, err := w.client.ListServed(ctx, cluster.GVKInstalledOperator, w.ns)
+	list, err := w.client.ListServed(ctx, kube.GVKInstalledOperator, w.ns)
 	if err != nil {
 		return err
 	}
 	w.members, w.aside, w.unread = w.members[:0], nil, map[string]string{}
 	for i := range list {
 		o := &list[i]
-		if o.GetLabels()[cluster.LabelManaged] != "true" {
+		if o.GetLabels()[kube.LabelManaged] != "true" {
 			if o, err = w.relabel(ctx, o); err != nil {
 				return err
 			}
@@ -220,17 +221,17 @@ func (w *work) relabel(ctx context.Context, o *unstructured.Unstructured) (*unst
 	if w.refused || w.stopped() != nil || w.waits(o.GetName(), partLabel) {
 		return nil, nil //nolint:nilnil // it is not followed now
 	}
-	if err := w.at("before label put back"); err != nil {
+	if err := w.points.At("before label put back"); err != nil {
 		return nil, err
 	}
-	patch := []byte(`{"metadata":{"labels":{"` + cluster.LabelManaged + `":"true"}}}`)
-	labelled, err := w.client.MergePatch(ctx, cluster.GVKInstalledOperator, w.ns, o.GetName(), patch)
+	patch := []byte(`{"metadata":{"labels":{"` + kube.LabelManaged + `":"true"}}}`)
+	labelled, err := w.client.MergePatch(ctx, kube.GVKInstalledOperator, w.ns, o.GetName(), patch)
 	if err != nil {
 		return nil, w.alone(ctx, o.GetName(), partLabel, err)
 	}
 	delete(w.unread, o.GetName())
 	w.cfg.Log.InfoContext(ctx, "InstalledOperator has Chandler's label again", "name", o.GetName(), "namespace", w.ns)
-	return labelled, w.alone(ctx, o.GetName(), partLabel, w.at("label put back"))
+	return labelled, w.alone(ctx, o.GetName(), partLabel, w.points.At("label put back"))
 }
 
 // advance makes at most one transition of each member.
@@ -276,7 +277,7 @@ func (w *work) advanceOne(ctx context.Context, m *member, deployments []appsv1.D
 
 // write puts one transition into the object's status, by compare-and-set.
 func (w *work) write(ctx context.Context, m *member, t csv.Transition, o csv.Observation) error {
-	if err := w.at("before phase"); err != nil {
+	if err := w.points.At("before phase"); err != nil {
 		return err
 	}
 	next := m.status.Apply(t, o.Now)
@@ -286,7 +287,7 @@ func (w *work) write(ctx context.Context, m *member, t csv.Transition, o csv.Obs
 		return err
 	}
 	w.cfg.Log.InfoContext(ctx, "phase changed", "csv", m.name(), "namespace", w.ns, "phase", t.Phase, "reason", t.Reason, "message", t.Message)
-	return w.at("phase")
+	return w.points.At("phase")
 }
 
 // saveStatus writes the status of a member by compare-and-set.
@@ -383,12 +384,12 @@ func (w *work) repair(ctx context.Context, m *member) (bool, error) {
 		}
 	}
 	if f != nil {
-		w.cfg.Log.WarnContext(ctx, "operator cannot be repaired", "csv", m.name(), "namespace", w.ns, "reason", f.reason, "message", f.message)
+		w.cfg.Log.WarnContext(ctx, "operator cannot be repaired", "csv", m.name(), "namespace", w.ns, "reason", f.Reason, "message", f.Message)
 		w.soon(w.cfg.Timing.Pause)
 		return false, nil
 	}
 	for _, o := range objects {
-		if o.GVK == cluster.GVKCSV || o.GVK == gvkCRD {
+		if o.GVK == kube.GVKCSV || o.GVK == gvkCRD {
 			continue
 		}
 		_, err := w.reapply(ctx, s, o)

@@ -15,10 +15,11 @@ import (
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/csv"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/failure"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/groups"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/preflight"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/uninstall"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 	"github.com/chandler-fleet/chandler/services/installer/group"
 	"github.com/chandler-fleet/chandler/services/installer/rights"
 )
@@ -69,8 +70,8 @@ func (w *work) lookAtGroup(ctx context.Context) error {
 // is to be given there (R-OG-60): a namespace that is added, or gets a label, is no grant. Of an operator of which the log is
 // gone the group's account of now is asked.
 func (w *work) limit(ctx context.Context, g *liveGroup) error {
-	scoped := func(x *cluster.Execution) bool { return x.Spec.Account != "" }
-	if w.groupAccount() == (cluster.Account{}) && !slices.ContainsFunc(w.executions, scoped) {
+	scoped := func(x *kube.Execution) bool { return x.Spec.Account != "" }
+	if w.groupAccount() == (kube.Account{}) && !slices.ContainsFunc(w.executions, scoped) {
 		return nil
 	}
 	if err := w.load(ctx); err != nil {
@@ -80,15 +81,15 @@ func (w *work) limit(ctx context.Context, g *liveGroup) error {
 	for _, m := range w.members {
 		o := groups.Scoped{Name: m.name(), UID: string(m.object.GetUID()), Account: w.groupAccount()}
 		if x := w.execution(m.plan); x != nil {
-			o.Account, _ = cluster.ParseAccount(x.Spec.Account) // it is what the hub granted
+			o.Account, _ = kube.ParseAccount(x.Spec.Account) // it is what the hub granted
 		}
 		var err error
-		if o.Own, err = render.Permissions(m.csv, w.ns); o.Account == (cluster.Account{}) || m.doubted || err != nil {
+		if o.Own, err = render.Permissions(m.csv, w.ns); o.Account == (kube.Account{}) || m.doubted || err != nil {
 			continue // an error is met again where its rights are kept
 		}
 		list = append(list, o)
 	}
-	targets, lacks := g.served, func(ctx context.Context, a cluster.Account, given []render.Object) (rights.Result, error) {
+	targets, lacks := g.served, func(ctx context.Context, a kube.Account, given []render.Object) (rights.Result, error) {
 		return preflight.Given(ctx, w.client, a, given)
 	}
 	if operatorgroup.Global(g.Targets) {
@@ -156,7 +157,7 @@ func (w *work) standings(ctx context.Context) (out []operatorgroup.Standing, cla
 	}
 	within, cancel := context.WithTimeout(ctx, namespacesFor)
 	defer cancel()
-	list, err := w.client.Metadata.Resource(cluster.Resource(cluster.GVKInstalledOperator)).List(within, metav1.ListOptions{}) // also of those that lost their label
+	list, err := w.client.Metadata.Resource(kube.Resource(kube.GVKInstalledOperator)).List(within, metav1.ListOptions{}) // also of those that lost their label
 	if err != nil {
 		return nil, nil, err
 	}
@@ -184,7 +185,7 @@ func (w *work) targetsOverlay() overlay {
 	claimed := func(s subject) string { return operatorgroup.Join(w.groups.Claims.Of(w.ns, s.bundle.CSV)) }
 	return overlay{
 		about: func(_ subject, kind, _ string) bool {
-			return kind == cluster.GVKInstalledOperator.Kind || kind == gvkDeployment.Kind
+			return kind == kube.GVKInstalledOperator.Kind || kind == gvkDeployment.Kind
 		},
 		input: func(s subject) any { return []any{g.annotations(s.bundle.CSV), claimed(s)} },
 		lay: func(s subject, body *unstructured.Unstructured) error {
@@ -201,7 +202,7 @@ func (w *work) targetsOverlay() overlay {
 
 // claim claims the APIs of a plan's operators before the first step, so that what is written says so from the start.
 // One that is refused is installed as far as it goes, and its phase says why (R-OG-36).
-func (w *work) claim(_ context.Context, r ready) (*failure, error) {
+func (w *work) claim(_ context.Context, r ready) (*failure.Failure, error) {
 	w.stand()
 	for _, name := range slices.Sorted(maps.Keys(r.csvs)) {
 		w.settle(name, r.csvs[name])
@@ -233,7 +234,7 @@ func (w *work) arrangeGroup(ctx context.Context) error {
 	if w.stopped() != nil {
 		return nil
 	}
-	if err := w.later(ctx, "roles of APIs", w.groups.Free(ctx, w.kept(), free, w.at)); err != nil {
+	if err := w.later(ctx, "roles of APIs", w.groups.Free(ctx, w.kept(), free, w.points.At)); err != nil {
 		return err
 	}
 	if !g.one {
@@ -319,7 +320,7 @@ func (w *work) halt(ctx context.Context, m *member) error {
 
 // keep keeps a set. What cannot be written now is tried again; what an operator lacks for it, its requirements say.
 func (w *work) keep(ctx context.Context, s groups.Set) error {
-	return w.later(ctx, "roles", w.groups.Keeper.Keep(ctx, w.kept(), s, w.at))
+	return w.later(ctx, "roles", w.groups.Keeper.Keep(ctx, w.kept(), s, w.points.At))
 }
 
 // kept is the cluster with a note of everything that is left in it: that wakes nobody but the operators that may have
@@ -344,7 +345,7 @@ func (w *work) groupRoles(ctx context.Context) error {
 		w.soon(max(wait, time.Millisecond))
 		return w.labelNamespaces(ctx)
 	}
-	if err := w.later(ctx, "roles of APIs", w.groups.Sweep(ctx, w.kept(), w.at)); err != nil {
+	if err := w.later(ctx, "roles of APIs", w.groups.Sweep(ctx, w.kept(), w.points.At)); err != nil {
 		return err
 	}
 	if err := w.apiRoles(ctx); err != nil { // first: the cluster then gathers those of a group once
@@ -387,7 +388,7 @@ func (w *work) labelNamespaces(ctx context.Context) error {
 	changes := groups.Labels(w.live.group.ID, w.targets(), namespaces, w.inbox.MayHaveGroup)
 	for _, ns := range slices.Sorted(maps.Keys(changes)) {
 		label := func() error { return w.later(ctx, "labels of targets", w.client.LabelNamespace(ctx, ns, changes[ns])) }
-		if err := w.between("label", label); err != nil {
+		if err := w.points.Between("label", label); err != nil {
 			return err
 		}
 	}

@@ -16,10 +16,11 @@ import (
 	"github.com/chandler-fleet/chandler/libs/installplan"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/services/installer/csv"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/failure"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/groups"
 	mirrors "github.com/chandler-fleet/chandler/services/installer/executor/internal/mirror"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/watch"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
+	"github.com/chandler-fleet/chandler/services/installer/executor/watch"
 	"github.com/chandler-fleet/chandler/services/installer/group"
 	"github.com/chandler-fleet/chandler/services/installer/mirror"
 )
@@ -27,7 +28,7 @@ import (
 // mirrorKinds are watched beside what Chandler manages: the mirrors, the OLMConfig, and OLM itself.
 func mirrorKinds() []watch.Kind {
 	kind := func(gvk schema.GroupVersionKind, selector, owner string) watch.Kind {
-		k := watch.Kind{GVK: gvk, Resource: cluster.Resource(gvk).Resource, Selector: selector, Owner: owner}
+		k := watch.Kind{GVK: gvk, Resource: kube.Resource(gvk).Resource, Selector: selector, Owner: owner}
 		k.CRD = k.Resource + "." + gvk.Group
 		return k
 	}
@@ -35,7 +36,7 @@ func mirrorKinds() []watch.Kind {
 	for _, gvk := range mirror.Kinds() {
 		out = append(out, kind(gvk, mirror.LabelMirror, mirror.LabelMirror))
 	}
-	return append(out, watch.Kind{GVK: gvkDeployment, Resource: cluster.Resource(gvkDeployment).Resource, Selector: mirror.OLMSelector()})
+	return append(out, watch.Kind{GVK: gvkDeployment, Resource: kube.Resource(gvkDeployment).Resource, Selector: mirror.OLMSelector()})
 }
 
 // mirrorChanged takes a change of what mirrorKinds name; false where it concerns something else.
@@ -72,7 +73,7 @@ func (s *session) mirrorsListed(gvk schema.GroupVersionKind) {
 
 // policyChanged has an admission policy of ours put right.
 func (s *session) policyChanged(c watch.Change) {
-	if slices.Contains(cluster.Policies(), c.Name) {
+	if slices.Contains(kube.Policies(), c.Name) {
 		s.policyTouched()
 	}
 	if c.Gone && s.mirrors.PolicyGone(c.Name) {
@@ -148,7 +149,7 @@ func (s *session) prepareMirrors(ctx context.Context) {
 	if err == nil && s.olmMessage() == "" {
 		err = s.mirrors.Ensure(ctx, all[0].Settings.WithDefaults().Mirror)
 	}
-	if isCrash(err) {
+	if failure.IsCrash(err) {
 		s.end(err)
 	}
 }
@@ -179,7 +180,7 @@ func (w *work) mirror(ctx context.Context) error {
 		wait, err = w.mirrors.Retire(ctx, setting, w.cfg.Now())
 		w.soon(wait)
 	}
-	if err == nil || final(ctx, err) {
+	if err == nil || failure.Final(ctx, err) {
 		return err
 	}
 	w.cfg.Log.WarnContext(ctx, "mirrors are tried again", "namespace", w.ns, "error", err)
@@ -215,7 +216,7 @@ func (w *work) keepMirrors(ctx context.Context, setting string) (more bool, err 
 			wanted[i].Events = nil
 		}
 	}
-	if more, err = w.mirrors.Keep(ctx, w.ns, wanted); err != nil && final(ctx, err) {
+	if more, err = w.mirrors.Keep(ctx, w.ns, wanted); err != nil && failure.Final(ctx, err) {
 		return more, err
 	}
 	return more, errors.Join(err, w.tellCopies(ctx, showing))
@@ -400,7 +401,7 @@ func (w *work) partsOf(ctx context.Context, m *member) ([]protocol.ObjectRef, er
 	s := subject{plan: m.plan, bundle: events.PlannedBundle{CSV: m.name(), Content: m.object.GetAnnotations()[annotationContent]}}
 	objects, f := w.objectsOf(ctx, s)
 	if f != nil {
-		return nil, errs.New(errs.Unavailable, "the parts of %s are not known: %s", m.name(), f.message)
+		return nil, errs.New(errs.Unavailable, "the parts of %s are not known: %s", m.name(), f.Message)
 	}
 	for _, o := range objects {
 		refs = append(refs, refIn(o))

@@ -18,10 +18,11 @@ import (
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/condition"
 	"github.com/chandler-fleet/chandler/services/installer/csv"
+	"github.com/chandler-fleet/chandler/services/installer/executor/failure"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/certs"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/facts"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/lineage"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 )
 
 const (
@@ -152,15 +153,15 @@ func (w *work) installTrouble(ctx context.Context, m *member) (message string, f
 	if x.Status.Phase == protocol.PlanFailed {
 		return x.Status.Message, false, nil
 	}
-	if x.Spec.Account == "" || x.Status.Reason != reasonForbidden && m.status.Reason != csv.ReasonInstallComponentFailedNoRetry {
+	if x.Spec.Account == "" || x.Status.Reason != failure.ReasonForbidden && m.status.Reason != csv.ReasonInstallComponentFailedNoRetry {
 		return "", false, nil
 	}
-	account, err := cluster.ParseAccount(x.Spec.Account)
+	account, err := kube.ParseAccount(x.Spec.Account)
 	if err != nil {
 		return "", false, err
 	}
 	for _, verb := range []string{"create", "patch"} {
-		what := authorizationv1.ResourceAttributes{Namespace: w.ns, Verb: verb, Group: gvkDeployment.Group, Resource: cluster.Resource(gvkDeployment).Resource}
+		what := authorizationv1.ResourceAttributes{Namespace: w.ns, Verb: verb, Group: gvkDeployment.Group, Resource: kube.Resource(gvkDeployment).Resource}
 		allowed, err := w.client.Allowed(ctx, account, what)
 		if err != nil {
 			return "", false, err
@@ -173,9 +174,9 @@ func (w *work) installTrouble(ctx context.Context, m *member) (message string, f
 }
 
 // stuckAtDeployment reports a plan that has set about a Deployment of the member and is not done with it.
-func stuckAtDeployment(m *member, x *cluster.Execution) bool {
-	return slices.ContainsFunc(x.Status.Steps, func(s cluster.Step) bool {
-		return s.State == cluster.StepTaken && s.Kind == gvkDeployment.Kind &&
+func stuckAtDeployment(m *member, x *kube.Execution) bool {
+	return slices.ContainsFunc(x.Status.Steps, func(s kube.Step) bool {
+		return s.State == kube.StepTaken && s.Kind == gvkDeployment.Kind &&
 			slices.ContainsFunc(m.csv.Spec.Install.Spec.Deployments, func(d bundle.Deployment) bool { return d.Name == s.Name })
 	})
 }
@@ -290,7 +291,7 @@ func (w *work) noteRequirements(ctx context.Context, m *member, o csv.Observatio
 	if reflect.DeepEqual(o.Requirements, m.status.RequirementStatus) {
 		return nil
 	}
-	if err := w.at("before requirements"); err != nil {
+	if err := w.points.At("before requirements"); err != nil {
 		return err
 	}
 	next := m.status
@@ -298,7 +299,7 @@ func (w *work) noteRequirements(ctx context.Context, m *member, o csv.Observatio
 	if err := w.saveStatus(ctx, m, next); err != nil {
 		return err
 	}
-	return w.at("requirements")
+	return w.points.At("requirements")
 }
 
 // cameFirst reports whether owner (namespace/name) is another operator of the namespace that was there before m: who
@@ -312,7 +313,7 @@ func (w *work) cameFirst(m *member, owner string) bool {
 func (w *work) foreignOwner(m *member, owners []metav1.OwnerReference) string {
 	foreign := ""
 	for _, owner := range owners {
-		if owner.Kind != cluster.GVKInstalledOperator.Kind {
+		if owner.Kind != kube.GVKInstalledOperator.Kind {
 			continue
 		}
 		if foreign = w.foreign(m, owner.Name); foreign == "" {
@@ -365,19 +366,19 @@ func (w *work) syncCondition(ctx context.Context, o *unstructured.Unstructured) 
 	if err != nil {
 		return nil, err
 	}
-	if err := w.at("before condition"); err != nil {
+	if err := w.points.At("before condition"); err != nil {
 		return nil, err
 	}
 	if _, err := w.client.UpdateStatus(ctx, next); err != nil {
 		return nil, err
 	}
 	w.facts.ForgetNamespace(w.ns)
-	return found, w.at("condition")
+	return found, w.points.At("condition")
 }
 
 // checkUpgradeable refuses to begin a plan that replaces an operator which does not let itself be upgraded, as it says
 // at this moment (R-COND-3). Once begun, the new one waits in Pending instead.
-func (w *work) checkUpgradeable(ctx context.Context, r ready) (*failure, error) {
+func (w *work) checkUpgradeable(ctx context.Context, r ready) (*failure.Failure, error) {
 	for _, b := range r.document.Bundles {
 		if b.Replaces == "" {
 			continue
@@ -391,9 +392,9 @@ func (w *work) checkUpgradeable(ctx context.Context, r ready) (*failure, error) 
 			return nil, err
 		}
 		if c := condition.Decide(found); !c.Upgradeable {
-			return &failure{
-				class: classConflict, reason: string(csv.ReasonOperatorConditionNotUpgradeable), quick: true,
-				message: b.Replaces + ": operator is not upgradeable: " + c.Message,
+			return &failure.Failure{
+				Class: failure.Conflict, Reason: string(csv.ReasonOperatorConditionNotUpgradeable), Quick: true,
+				Message: b.Replaces + ": operator is not upgradeable: " + c.Message,
 			}, nil
 		}
 	}

@@ -14,7 +14,8 @@ import (
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/csv"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/failure"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 )
 
 // optional reports a kind that the cluster's settings do not have an operator wait for.
@@ -24,7 +25,7 @@ func (w *work) optional(gvk schema.GroupVersionKind) bool {
 
 // unserved reports an error that says that the kind of an object is not served, where that is no reason to wait.
 func (w *work) unserved(gvk schema.GroupVersionKind, err error) bool {
-	return err != nil && w.optional(gvk) && classify(err).reason == reasonNotServed
+	return err != nil && w.optional(gvk) && failure.Classify(err).Reason == failure.ReasonNotServed
 }
 
 // waitsFor says what an object that is left out waits for.
@@ -32,25 +33,25 @@ func waitsFor(kind, group string) string { return fmt.Sprintf("waits for %s (%s)
 
 // leave notes a step whose kind the cluster does not serve and that no operator needs: it is done when the kind appears
 // (bringLate).
-func leave(entry cluster.Step, o render.Object) cluster.Step {
-	entry.State, entry.Operator, entry.Warnings = cluster.StepLeft, o.Resolving, []string{waitsFor(o.GVK.Kind, o.GVK.Group) + ": it is written when the cluster serves that"}
+func leave(entry kube.Step, o render.Object) kube.Step {
+	entry.State, entry.Operator, entry.Warnings = kube.StepLeft, o.Resolving, []string{waitsFor(o.GVK.Kind, o.GVK.Group) + ": it is written when the cluster serves that"}
 	return entry
 }
 
 // late are the steps of an operator's plan, which has ended, that were left since their kinds were not served.
-func (w *work) late(m *member) []*cluster.Step { return w.leftSteps(m, false) }
+func (w *work) late(m *member) []*kube.Step { return w.leftSteps(m, false) }
 
 // leftSteps are the steps that the plan of an operator left: those that have the API server call it, or the others.
-func (w *work) leftSteps(m *member, callers bool) []*cluster.Step {
+func (w *work) leftSteps(m *member, callers bool) []*kube.Step {
 	x := w.execution(m.plan)
 	if x == nil || !ended(x) {
 		return nil
 	}
-	var out []*cluster.Step
+	var out []*kube.Step
 	for n := range x.Status.Steps {
 		s := &x.Status.Steps[n]
 		calls := s.Group == render.GVKAPIService.Group || s.Group == render.GVKValidatingWebhook.Group
-		if s.State == cluster.StepLeft && s.Operator == m.name() && calls == callers {
+		if s.State == kube.StepLeft && s.Operator == m.name() && calls == callers {
 			out = append(out, s)
 		}
 	}
@@ -83,9 +84,9 @@ func (w *work) bringLate(ctx context.Context) error {
 }
 
 // bring writes those of the steps whose kinds are served now.
-func (w *work) bring(ctx context.Context, m *member, s subject, late []*cluster.Step) error {
+func (w *work) bring(ctx context.Context, m *member, s subject, late []*kube.Step) error {
 	served := map[schema.GroupKind]bool{}
-	late = slices.DeleteFunc(late, func(step *cluster.Step) bool {
+	late = slices.DeleteFunc(late, func(step *kube.Step) bool {
 		gk := schema.GroupKind{Group: step.Group, Kind: step.Kind}
 		if _, asked := served[gk]; !asked {
 			served[gk] = w.defined(ctx, gk)
@@ -97,7 +98,7 @@ func (w *work) bring(ctx context.Context, m *member, s subject, late []*cluster.
 	}
 	objects, f := w.render(ctx, s.bundle, s.config)
 	if f != nil {
-		return fmt.Errorf("%s: %s", f.reason, f.message)
+		return fmt.Errorf("%s: %s", f.Reason, f.Message)
 	}
 	done := false
 	for _, step := range late {
@@ -114,7 +115,7 @@ func (w *work) bring(ctx context.Context, m *member, s subject, late []*cluster.
 			}
 			step.UID = string(written.GetUID())
 		}
-		step.State, step.Epoch, step.Time, step.Warnings, done = cluster.StepDone, w.client.Number, w.cfg.Now().UTC(), nil, true
+		step.State, step.Epoch, step.Time, step.Warnings, done = kube.StepDone, w.client.Number, w.cfg.Now().UTC(), nil, true
 	}
 	if !done {
 		return nil
@@ -125,7 +126,7 @@ func (w *work) bring(ctx context.Context, m *member, s subject, late []*cluster.
 
 // defined reports a kind that a definition of the cluster may serve. Whether it does shows the write.
 func (w *work) defined(ctx context.Context, gk schema.GroupKind) bool {
-	name := cluster.Resource(schema.GroupVersionKind{Group: gk.Group, Kind: gk.Kind}).Resource + "." + gk.Group
+	name := kube.Resource(schema.GroupVersionKind{Group: gk.Group, Kind: gk.Kind}).Resource + "." + gk.Group
 	if w.watcher.Absent(gvkCRD, "", name) {
 		return false
 	}

@@ -16,9 +16,9 @@ import (
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/csv"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/clusterconfig"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/drift"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/surroundings"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 	"github.com/chandler-fleet/chandler/services/installer/mirror"
 )
 
@@ -46,13 +46,13 @@ type subject struct {
 	plan, component, traceParent string
 	bundle                       events.PlannedBundle
 	csv                          bundle.CSV
-	config                       json.RawMessage          // of its subscription
-	uid                          string                   // of its InstalledOperator; "" while that is not written
-	log                          *cluster.ExecutionStatus // of its plan, which has ended; nil where that does not matter
+	config                       json.RawMessage       // of its subscription
+	uid                          string                // of its InstalledOperator; "" while that is not written
+	log                          *kube.ExecutionStatus // of its plan, which has ended; nil where that does not matter
 }
 
 // subject is a plan's view of one of its operators.
-func (r ready) subject(x *cluster.Execution, name string) (subject, error) {
+func (r ready) subject(x *kube.Execution, name string) (subject, error) {
 	i := slices.IndexFunc(r.document.Bundles, func(b events.PlannedBundle) bool { return b.CSV == name })
 	if i < 0 {
 		return subject{}, fmt.Errorf("plan %s has no bundle %s", r.Name, name)
@@ -62,7 +62,7 @@ func (r ready) subject(x *cluster.Execution, name string) (subject, error) {
 		return s, nil
 	}
 	for _, step := range x.Status.Steps {
-		if step.Kind == cluster.GVKCSV.Kind && step.Name == name && step.State == cluster.StepDone {
+		if step.Kind == kube.GVKCSV.Kind && step.Name == name && step.State == kube.StepDone {
 			s.uid = step.UID
 		}
 	}
@@ -109,7 +109,7 @@ func (w *work) dress(s subject, o render.Object) (*unstructured.Unstructured, er
 		return nil, err
 	}
 	extra := map[string]string{annotationDigest: string(step), annotationDressed: dressed, annotationPlan: s.plan, annotationComponent: s.component}
-	if body.GetKind() == cluster.GVKInstalledOperator.Kind {
+	if body.GetKind() == kube.GVKInstalledOperator.Kind {
 		extra[annotationContent], extra[annotationPackage], extra[annotationTraceParent] = s.bundle.Content, s.bundle.Package, s.traceParent
 		extra[annotationReason] = s.bundle.Reason
 	}
@@ -127,7 +127,7 @@ func (w *work) dress(s subject, o render.Object) (*unstructured.Unstructured, er
 	if labels == nil {
 		labels = map[string]string{}
 	}
-	labels[cluster.LabelManaged] = "true"
+	labels[kube.LabelManaged] = "true"
 	if s.bundle.Package != "" {
 		labels[mirror.ComponentLabel(s.bundle.Package, w.ns)] = ""
 	}
@@ -137,23 +137,23 @@ func (w *work) dress(s subject, o render.Object) (*unstructured.Unstructured, er
 		return nil, err
 	}
 	if part != nil {
-		cluster.NoteWants(body, part.owner)
+		kube.NoteWants(body, part.owner)
 	}
-	if o.Namespace != w.ns || body.GetKind() == cluster.GVKInstalledOperator.Kind {
+	if o.Namespace != w.ns || body.GetKind() == kube.GVKInstalledOperator.Kind {
 		return body, nil // an owner in another namespace would have the cluster remove it
 	}
 	if s.uid == "" {
 		return nil, fmt.Errorf("%s comes before its ClusterServiceVersion %s", o, o.Resolving)
 	}
-	cluster.SetOwner(body, o.Resolving, s.uid)
+	kube.SetOwner(body, o.Resolving, s.uid)
 	return body, nil
 }
 
 // lay returns the object with its overlays, and the digest of that where an overlay is about it.
 func (w *work) lay(s subject, o render.Object) (body *unstructured.Unstructured, dressed string, err error) {
 	body = &unstructured.Unstructured{Object: o.Clone().Body}
-	if o.GVK.Kind == cluster.GVKCSV.Kind {
-		cluster.InstalledOperator(body)
+	if o.GVK.Kind == kube.GVKCSV.Kind {
+		kube.InstalledOperator(body)
 		if s.bundle.Replaces != "" { // the installed one, from which a range may have skipped
 			if err := unstructured.SetNestedField(body.Object, s.bundle.Replaces, "spec", "replaces"); err != nil {
 				return nil, "", errs.Wrap(errs.Invalid, err, "%s", o)
@@ -286,7 +286,7 @@ func (w *work) atRest(m *member) bool {
 func (w *work) tailor(ctx context.Context, m *member, s subject, inputs string) (*attire, error) {
 	objects, f := w.objectsOf(ctx, s)
 	if f != nil {
-		w.cfg.Log.WarnContext(ctx, "what an operator should look like is not known", "csv", s.bundle.CSV, "namespace", w.ns, "reason", f.reason, "message", f.message)
+		w.cfg.Log.WarnContext(ctx, "what an operator should look like is not known", "csv", s.bundle.CSV, "namespace", w.ns, "reason", f.Reason, "message", f.Message)
 		w.soon(w.cfg.Timing.Pause)
 		return nil, nil //nolint:nilnil // not known now is an answer here
 	}
@@ -325,7 +325,7 @@ func (w *work) tailor(ctx context.Context, m *member, s subject, inputs string) 
 
 // refit writes an object where it does not look as it is to look, and where it is not a successor's by now.
 func (w *work) refit(ctx context.Context, m *member, s subject, o render.Object, dressed string) error {
-	if o.GVK == cluster.GVKCSV {
+	if o.GVK == kube.GVKCSV {
 		if m.object.GetAnnotations()[annotationDressed] == dressed {
 			return nil
 		}
@@ -339,8 +339,8 @@ func (w *work) refit(ctx context.Context, m *member, s subject, o render.Object,
 		return w.trust(ctx, s, o.Name)
 	}
 	live, err := w.client.Get(ctx, o.GVK, o.Namespace, o.Name)
-	own := cluster.Operator{Namespace: w.ns, Name: m.name()}.Label()
-	if err != nil || live != nil && live.GetAnnotations()[annotationDressed] == dressed || w.servesOn(m) && (live == nil || cluster.OwnerOf(live) != own) {
+	own := kube.Operator{Namespace: w.ns, Name: m.name()}.Label()
+	if err != nil || live != nil && live.GetAnnotations()[annotationDressed] == dressed || w.servesOn(m) && (live == nil || kube.OwnerOf(live) != own) {
 		return err
 	}
 	_, err = w.reapply(ctx, s, o)
@@ -354,13 +354,13 @@ func (w *work) reapply(ctx context.Context, s subject, o render.Object) (*unstru
 	if err != nil {
 		return nil, err
 	}
-	if o.GVK == cluster.GVKCSV {
+	if o.GVK == kube.GVKCSV {
 		body.SetUID(types.UID(s.uid)) // of the one that was looked at: one that somebody deletes meanwhile stays deleted
 	}
 	if o.GVK == gvkDeployment {
 		drift.LeaveReplicas(body, w.live.deployments[o.Name])
 	}
-	if err := w.at("before reapply"); err != nil {
+	if err := w.points.At("before reapply"); err != nil {
 		return nil, err
 	}
 	part, err := w.shareIn(s, o)
@@ -381,7 +381,7 @@ func (w *work) reapply(ctx context.Context, s subject, o render.Object) (*unstru
 	}
 	w.clean(applied)
 	w.deployed = nil
-	return applied, w.at("reapplied")
+	return applied, w.points.At("reapplied")
 }
 
 // lookAround finds what every operator of the cluster is told. Most looks ask the cluster nothing.
@@ -397,7 +397,7 @@ func (w *work) proxyOverlay() overlay {
 		about: func(_ subject, kind, _ string) bool { return kind == gvkDeployment.Kind },
 		input: func(subject) any { return proxy },
 		lay: func(s subject, body *unstructured.Unstructured) error {
-			if overridden, err := surroundings.Overridden(s.config); overridden || err != nil {
+			if overridden, err := clusterconfig.Overridden(s.config); overridden || err != nil {
 				return err
 			}
 			return proxy.Lay(body)
@@ -411,7 +411,7 @@ func (w *work) pullOverlay() overlay {
 	secrets := w.live.around.PullSecrets
 	return overlay{
 		about: func(_ subject, kind, _ string) bool { return kind == gvkAccount.Kind && len(secrets) > 0 },
-		input: func(subject) any { return surroundings.Names(secrets) },
-		lay:   func(_ subject, body *unstructured.Unstructured) error { return surroundings.Leave(body, secrets) },
+		input: func(subject) any { return clusterconfig.Names(secrets) },
+		lay:   func(_ subject, body *unstructured.Unstructured) error { return clusterconfig.Leave(body, secrets) },
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 )
 
 // TestWritten: what an operator looks like at rest is what its plan wrote. Of one that failed before its webhooks, these
@@ -19,12 +19,12 @@ func TestWritten(t *testing.T) {
 		return o
 	}
 	objects := []render.Object{object("ConfigMap", "tide"), object("Deployment", "tide"), object("ValidatingWebhookConfiguration", "tide")}
-	step := func(kind, state string) cluster.Step {
-		return cluster.Step{Kind: kind, Namespace: "ops", Name: "tide", State: state}
+	step := func(kind, state string) kube.Step {
+		return kube.Step{Kind: kind, Namespace: "ops", Name: "tide", State: state}
 	}
-	log := &cluster.ExecutionStatus{Phase: protocol.PlanFailed, Steps: []cluster.Step{step("ConfigMap", cluster.StepDone), step("Deployment", cluster.StepTaken)}}
+	log := &kube.ExecutionStatus{Phase: protocol.PlanFailed, Steps: []kube.Step{step("ConfigMap", kube.StepDone), step("Deployment", kube.StepTaken)}}
 	for name, c := range map[string]struct {
-		log  *cluster.ExecutionStatus
+		log  *kube.ExecutionStatus
 		want []string
 	}{
 		"a plan that failed on the way": {log, []string{"ConfigMap"}},

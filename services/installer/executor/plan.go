@@ -11,15 +11,16 @@ import (
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/hub"
+	"github.com/chandler-fleet/chandler/services/installer/executor/failure"
+	"github.com/chandler-fleet/chandler/services/installer/executor/hubclient"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 )
 
 // plan carries one plan as far as it goes now and notes the outcome. A panic blocks this plan alone.
 func (w *work) plan(ctx context.Context, p protocol.Plan) error {
-	err := guard(ctx, w.cfg.Log, "plan "+p.Name, func() error { return w.carry(ctx, p) })
-	if isPanic(err) {
-		f := transient(err)
+	err := failure.Guard(ctx, w.cfg.Log, "plan "+p.Name, func() error { return w.carry(ctx, p) })
+	if failure.IsPanic(err) {
+		f := failure.OwnObject(err)
 		return w.blocked(ctx, p, w.execution(p.ID), &f)
 	}
 	return err
@@ -54,7 +55,7 @@ func (w *work) carry(ctx context.Context, p protocol.Plan) (err error) {
 			return err
 		}
 	}
-	if f != nil && (f.class != classPermanent || x == nil && !w.mayFail(f)) {
+	if f != nil && (f.Class != failure.Permanent || x == nil && !w.mayFail(f)) {
 		return w.blocked(ctx, p, x, f)
 	}
 	if x, err = w.begin(ctx, r, x); err != nil {
@@ -69,7 +70,7 @@ func (w *work) carry(ctx context.Context, p protocol.Plan) (err error) {
 	switch {
 	case err != nil:
 		return w.interrupted(ctx, p, x, err)
-	case f != nil && f.class == classPermanent:
+	case f != nil && f.Class == failure.Permanent:
 		return w.fail(ctx, p, x, f)
 	case f != nil:
 		return w.blocked(ctx, p, x, f)
@@ -82,8 +83,8 @@ func (w *work) carry(ctx context.Context, p protocol.Plan) (err error) {
 
 // mayFail reports whether a plan may be failed for good before it is begun: only what no retry can
 // change, and only under a grant that was checked.
-func (w *work) mayFail(f *failure) bool {
-	return f.reason == reasonDigest || f.reason == reasonUnsupported
+func (w *work) mayFail(f *failure.Failure) bool {
+	return f.Reason == failure.ReasonDigest || f.Reason == failure.ReasonUnsupported
 }
 
 // admit asks what needs neither cluster nor content (DESIGN D6, R-IP-42):
@@ -94,11 +95,11 @@ func (w *work) mayFail(f *failure) bool {
 //  4. before the first step: a grant for another service account than the operator group names, or that has run out, which is asked once more right before the log says that the plan
 //     has begun
 //  5. no operator group, or several: whom the operators serve is not known; a namespace where no operator may be
-func (w *work) admit(p protocol.Plan, begun bool) *failure {
+func (w *work) admit(p protocol.Plan, begun bool) *failure.Failure {
 	if w.refused {
-		return &failure{
-			class: classStopped, reason: reasonBehind, quick: true,
-			message: fmt.Sprintf("the record stands at %s, this cluster has acted on %s", w.plans.Position, w.seenAt(w.ns)),
+		return &failure.Failure{
+			Class: failure.Stopped, Reason: failure.ReasonBehind, Quick: true,
+			Message: fmt.Sprintf("the record stands at %s, this cluster has acted on %s", w.plans.Position, w.seenAt(w.ns)),
 		}
 	}
 	if f := w.stopped(); f != nil {
@@ -106,10 +107,10 @@ func (w *work) admit(p protocol.Plan, begun bool) *failure {
 	}
 	g := p.Grant
 	if err := g.Verify(w.cfg.GrantKey); err != nil {
-		return &failure{class: classConflict, reason: reasonGrant, quick: true, message: err.Error()}
+		return &failure.Failure{Class: failure.Conflict, Reason: failure.ReasonGrant, Quick: true, Message: err.Error()}
 	}
 	if g.Plan != p.ID || g.Digest != p.Digest || g.Cluster != w.cfg.ClusterID || g.Namespace != w.ns {
-		return &failure{class: classConflict, reason: reasonGrant, quick: true, message: "the grant is for another plan, digest, cluster or namespace"}
+		return &failure.Failure{Class: failure.Conflict, Reason: failure.ReasonGrant, Quick: true, Message: "the grant is for another plan, digest, cluster or namespace"}
 	}
 	if !begun && g.Expired(w.cfg.Now()) {
 		return expired(g)
@@ -118,19 +119,19 @@ func (w *work) admit(p protocol.Plan, begun bool) *failure {
 		return f
 	}
 	if g.Account != w.groupAccount().Name {
-		return &failure{class: classConflict, reason: reasonGrant, quick: true, message: "the grant is for another service account than the operator group names"}
+		return &failure.Failure{Class: failure.Conflict, Reason: failure.ReasonGrant, Quick: true, Message: "the grant is for another service account than the operator group names"}
 	}
 	return nil
 }
 
 // granted asks before a removal begins whether the hub wants it, here and now (DESIGN D6).
-func (w *work) granted(r protocol.Removal) *failure {
+func (w *work) granted(r protocol.Removal) *failure.Failure {
 	d, err := r.Digest()
 	switch err = errors.Join(err, r.Grant.Verify(w.cfg.GrantKey)); {
 	case err != nil:
-		return &failure{class: classConflict, reason: reasonGrant, quick: true, message: err.Error()}
+		return &failure.Failure{Class: failure.Conflict, Reason: failure.ReasonGrant, Quick: true, Message: err.Error()}
 	case r.Grant.Plan != r.ID || r.Grant.Digest != string(d) || r.Grant.Cluster != w.cfg.ClusterID || r.Grant.Namespace != w.ns:
-		return &failure{class: classConflict, reason: reasonGrant, quick: true, message: "the grant is for another removal, cluster or namespace"}
+		return &failure.Failure{Class: failure.Conflict, Reason: failure.ReasonGrant, Quick: true, Message: "the grant is for another removal, cluster or namespace"}
 	case r.Grant.Expired(w.cfg.Now()):
 		return expired(r.Grant)
 	}
@@ -138,38 +139,38 @@ func (w *work) granted(r protocol.Removal) *failure {
 }
 
 // oneGroup: no plan is carried out among Chandler's own objects, whose accounts may do everything; elsewhere a plan needs exactly one operator group in its namespace (R-IP-42).
-func (w *work) oneGroup() *failure {
+func (w *work) oneGroup() *failure.Failure {
 	switch {
-	case w.ns == cluster.SystemNamespace:
-		return &failure{
-			class: classConflict, reason: reasonReserved, quick: true,
-			message: "namespace " + w.ns + " is Chandler's own: no operator is installed there; choose another namespace",
+	case w.ns == kube.SystemNamespace:
+		return &failure.Failure{
+			Class: failure.Conflict, Reason: failure.ReasonReserved, Quick: true,
+			Message: "namespace " + w.ns + " is Chandler's own: no operator is installed there; choose another namespace",
 		}
 	case w.plans.OperatorGroups == 0:
-		return &failure{
-			class: classConflict, reason: reasonNoGroup, quick: true,
-			message: "attenuated service account query failed - no operator group found that is managing this namespace",
+		return &failure.Failure{
+			Class: failure.Conflict, Reason: failure.ReasonNoGroup, Quick: true,
+			Message: "attenuated service account query failed - no operator group found that is managing this namespace",
 		}
 	case w.plans.OperatorGroups > 1:
-		return &failure{
-			class: classConflict, reason: reasonManyGroups, quick: true,
-			message: fmt.Sprintf("attenuated service account query failed - more than one operator group(s) are managing this namespace count=%d", w.plans.OperatorGroups),
+		return &failure.Failure{
+			Class: failure.Conflict, Reason: failure.ReasonManyGroups, Quick: true,
+			Message: fmt.Sprintf("attenuated service account query failed - more than one operator group(s) are managing this namespace count=%d", w.plans.OperatorGroups),
 		}
 	}
 	return nil
 }
 
-func expired(g protocol.Grant) *failure {
-	return &failure{class: classExpired, reason: reasonExpired, quick: true, message: "the grant expired at " + g.Expires.UTC().Format("2006-01-02T15:04:05Z")}
+func expired(g protocol.Grant) *failure.Failure {
+	return &failure.Failure{Class: failure.Expired, Reason: failure.ReasonExpired, Quick: true, Message: "the grant expired at " + g.Expires.UTC().Format("2006-01-02T15:04:05Z")}
 }
 
 // checks are what is to be known before the first step, beside what a check of the plan lists in full.
-func (w *work) checks() []func(context.Context, ready) (*failure, error) {
-	return []func(context.Context, ready) (*failure, error){w.checkBase, w.checkRemovals, w.checkUpgradeable, w.checkAccount, w.checkOwners}
+func (w *work) checks() []func(context.Context, ready) (*failure.Failure, error) {
+	return []func(context.Context, ready) (*failure.Failure, error){w.checkBase, w.checkRemovals, w.checkUpgradeable, w.checkAccount, w.checkOwners}
 }
 
 // check asks everything that is to be known before the first step, in order; the first obstacle counts.
-func (w *work) check(ctx context.Context, r ready) (*failure, error) {
+func (w *work) check(ctx context.Context, r ready) (*failure.Failure, error) {
 	for _, of := range append(w.checks(), w.checkTaken, w.checkShared, w.checkRights, w.checkCRDs, w.claim) {
 		if f, err := of(ctx, r); f != nil || err != nil {
 			return f, err
@@ -179,24 +180,24 @@ func (w *work) check(ctx context.Context, r ready) (*failure, error) {
 }
 
 // checkBase compares what the plan stands on with the cluster, before the first step (DESIGN D6).
-func (w *work) checkBase(ctx context.Context, r ready) (*failure, error) {
+func (w *work) checkBase(ctx context.Context, r ready) (*failure.Failure, error) {
 	for _, b := range r.document.Bundles {
 		if b.Replaces == "" {
 			continue
 		}
-		found, err := w.client.Get(ctx, cluster.GVKInstalledOperator, w.ns, b.Replaces)
+		found, err := w.client.Get(ctx, kube.GVKInstalledOperator, w.ns, b.Replaces)
 		if err != nil {
 			return nil, err
 		}
 		if found == nil {
-			return &failure{class: classConflict, reason: reasonBase, message: b.CSV + " is to follow " + b.Replaces + ", which is not installed"}, nil
+			return &failure.Failure{Class: failure.Conflict, Reason: failure.ReasonBase, Message: b.CSV + " is to follow " + b.Replaces + ", which is not installed"}, nil
 		}
 	}
 	return nil, nil //nolint:nilnil // neither a failure nor an error: the base is as it was
 }
 
 // notYet reports a plan whose back-off still runs, and why it waits.
-func (w *work) notYet(id string, x *cluster.Execution) (bool, *failure) {
+func (w *work) notYet(id string, x *kube.Execution) (bool, *failure.Failure) {
 	now := w.cfg.Now()
 	if x == nil {
 		w.mu.Lock()
@@ -227,19 +228,19 @@ func (w *work) newlyChosen(p protocol.Plan) bool {
 
 // stillFor discards an execution of which no step was taken where the operator group names another account by now than
 // the one that was written down in it: it is opened anew (R-OG-60).
-func (w *work) stillFor(ctx context.Context, x *cluster.Execution) (*cluster.Execution, error) {
+func (w *work) stillFor(ctx context.Context, x *kube.Execution) (*kube.Execution, error) {
 	if x == nil || x.Status.Begun || x.Spec.Account == w.groupAccount().User() {
 		return x, nil
 	}
 	if err := w.client.Discard(ctx, x); err != nil {
 		return x, err
 	}
-	w.executions = slices.DeleteFunc(w.executions, func(o *cluster.Execution) bool { return o == x })
-	return nil, w.at("discarded")
+	w.executions = slices.DeleteFunc(w.executions, func(o *kube.Execution) bool { return o == x })
+	return nil, w.points.At("discarded")
 }
 
 // openExecution opens an execution; one of that name that is there must be the hub's.
-func (w *work) openExecution(ctx context.Context, spec cluster.ExecutionSpec) (*cluster.Execution, error) {
+func (w *work) openExecution(ctx context.Context, spec kube.ExecutionSpec) (*kube.Execution, error) {
 	x, err := w.client.Open(ctx, w.ns, spec)
 	if err == nil {
 		err = x.Proven(w.cfg.GrantKey, w.cfg.ClusterID)
@@ -252,19 +253,19 @@ func (w *work) openExecution(ctx context.Context, spec cluster.ExecutionSpec) (*
 }
 
 // begin makes sure of the namespace and of the execution.
-func (w *work) begin(ctx context.Context, r ready, x *cluster.Execution) (*cluster.Execution, error) {
+func (w *work) begin(ctx context.Context, r ready, x *kube.Execution) (*kube.Execution, error) {
 	if x != nil {
 		return x, nil
 	}
 	if err := w.client.EnsureNamespace(ctx, w.ns); err != nil {
 		return nil, err
 	}
-	if err := w.at("begin"); err != nil {
+	if err := w.points.At("begin"); err != nil {
 		return nil, err
 	}
 	p := r.Plan
-	spec := cluster.ExecutionSpec{Plan: p.ID, Name: p.Name, Digest: p.Digest, Component: p.Component, Configs: p.Configs, Grant: p.Grant}
-	spec.Steps, spec.Account = hub.CountSteps(p), w.groupAccount().User()
+	spec := kube.ExecutionSpec{Plan: p.ID, Name: p.Name, Digest: p.Digest, Component: p.Component, Configs: p.Configs, Grant: p.Grant}
+	spec.Steps, spec.Account = hubclient.CountSteps(p), w.groupAccount().User()
 	for _, b := range r.document.Bundles {
 		spec.Operators = append(spec.Operators, b.CSV)
 	}
@@ -275,29 +276,24 @@ func (w *work) begin(ctx context.Context, r ready, x *cluster.Execution) (*clust
 	w.mu.Lock()
 	delete(w.retry, p.ID)
 	w.mu.Unlock()
-	return x, w.at("opened")
-}
-
-// final reports an error that ends the session.
-func final(ctx context.Context, err error) bool {
-	return ctx.Err() != nil || cluster.IsFenced(err) || isCrash(err)
+	return x, w.points.At("opened")
 }
 
 // interrupted turns an error of the API into a block of the plan; a crash, a lost fence and the end of
 // the session pass through.
-func (w *work) interrupted(ctx context.Context, p protocol.Plan, x *cluster.Execution, err error) error {
-	if final(ctx, err) {
+func (w *work) interrupted(ctx context.Context, p protocol.Plan, x *kube.Execution, err error) error {
+	if failure.Final(ctx, err) {
 		return err
 	}
-	f := transient(err)
+	f := failure.OwnObject(err)
 	return w.blocked(ctx, p, x, &f)
 }
 
 // blocked notes why a plan waits. The log keeps it, with the back-off, once there is a log.
-func (w *work) blocked(ctx context.Context, p protocol.Plan, x *cluster.Execution, f *failure) error {
+func (w *work) blocked(ctx context.Context, p protocol.Plan, x *kube.Execution, f *failure.Failure) error {
 	f = w.withOwner(ctx, f)
 	defer func() { w.outcome(p, x, f) }()
-	if f.quick {
+	if f.Quick {
 		w.soon(w.cfg.Timing.Pause)
 	}
 	if x == nil {
@@ -305,16 +301,16 @@ func (w *work) blocked(ctx context.Context, p protocol.Plan, x *cluster.Executio
 		return nil
 	}
 	s := &x.Status
-	same := s.Phase == protocol.PlanBlocked && s.Reason == f.reason
-	w.logWait(ctx, p, f, !same || s.Message != f.message)
-	if f.quick && same && s.Message == f.message {
+	same := s.Phase == protocol.PlanBlocked && s.Reason == f.Reason
+	w.logWait(ctx, p, f, !same || s.Message != f.Message)
+	if f.Quick && same && s.Message == f.Message {
 		return nil
 	}
 	if !same {
 		s.Since = w.cfg.Now().UTC()
 	}
-	s.Phase, s.Class, s.Reason, s.Message = protocol.PlanBlocked, f.class, f.reason, f.message
-	if !f.quick {
+	s.Phase, s.Class, s.Reason, s.Message = protocol.PlanBlocked, f.Class, f.Reason, f.Message
+	if !f.Quick {
 		s.Attempts++
 		wait := w.backoff(s.Attempts)
 		s.NotBefore = w.cfg.Now().UTC().Add(wait)
@@ -324,25 +320,25 @@ func (w *work) blocked(ctx context.Context, p protocol.Plan, x *cluster.Executio
 }
 
 // logWait logs why a plan waits; what waits for the same as before, only to those who look for everything.
-func (w *work) logWait(ctx context.Context, p protocol.Plan, f *failure, news bool) {
+func (w *work) logWait(ctx context.Context, p protocol.Plan, f *failure.Failure, news bool) {
 	level := slog.LevelDebug
 	if news {
 		level = slog.LevelInfo
 	}
-	w.cfg.Log.Log(ctx, level, "plan waits", "plan", p.Name, "namespace", w.ns, "class", f.class, "reason", f.reason, "message", f.message)
+	w.cfg.Log.Log(ctx, level, "plan waits", "plan", p.Name, "namespace", w.ns, "class", f.Class, "reason", f.Reason, "message", f.Message)
 }
 
 // noteRetry notes why a plan waits that has no step log yet, and reports whether it waited for something else before.
-func (w *work) noteRetry(id string, f failure) (news bool) {
+func (w *work) noteRetry(id string, f failure.Failure) (news bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	note, ok := w.retry[id]
 	if !ok {
 		note.since = w.cfg.Now()
 	}
-	news = !ok || note.failure.reason != f.reason || note.failure.message != f.message
+	news = !ok || note.failure.Reason != f.Reason || note.failure.Message != f.Message
 	note.after, note.failure = time.Time{}, f
-	if !f.quick {
+	if !f.Quick {
 		note.attempts++
 		wait := w.backoff(note.attempts)
 		note.after = w.cfg.Now().Add(wait)
@@ -375,10 +371,10 @@ func (w *work) release() {
 	w.noted[w.ns] = now
 }
 
-func (w *work) fail(ctx context.Context, p protocol.Plan, x *cluster.Execution, f *failure) error {
-	w.cfg.Log.WarnContext(ctx, "plan failed", "plan", p.Name, "namespace", w.ns, "reason", f.reason, "message", f.message)
+func (w *work) fail(ctx context.Context, p protocol.Plan, x *kube.Execution, f *failure.Failure) error {
+	w.cfg.Log.WarnContext(ctx, "plan failed", "plan", p.Name, "namespace", w.ns, "reason", f.Reason, "message", f.Message)
 	s := &x.Status
-	s.Phase, s.Class, s.Reason, s.Message, s.Ended = protocol.PlanFailed, f.class, f.reason, f.message, w.cfg.Now().UTC()
+	s.Phase, s.Class, s.Reason, s.Message, s.Ended = protocol.PlanFailed, f.Class, f.Reason, f.Message, w.cfg.Now().UTC()
 	if err := w.client.Save(ctx, x); err != nil {
 		return err
 	}
@@ -386,14 +382,14 @@ func (w *work) fail(ctx context.Context, p protocol.Plan, x *cluster.Execution, 
 	return nil
 }
 
-func (w *work) finish(ctx context.Context, p protocol.Plan, x *cluster.Execution) error {
+func (w *work) finish(ctx context.Context, p protocol.Plan, x *kube.Execution) error {
 	w.cfg.Log.InfoContext(ctx, "plan finished", "plan", p.Name, "namespace", w.ns, "steps", len(x.Status.Steps))
 	w.outcome(p, x, nil)
 	return nil
 }
 
 // owed are the steps of an operator's plan, which has ended, that were left until its Deployments answer.
-func (w *work) owed(m *member) []*cluster.Step { return w.leftSteps(m, true) }
+func (w *work) owed(m *member) []*kube.Step { return w.leftSteps(m, true) }
 
 // summon does the steps that a plan had to leave, once the Deployments answer.
 func (w *work) summon(ctx context.Context, m *member) (bool, error) {
@@ -408,7 +404,7 @@ func (w *work) summon(ctx context.Context, m *member) (bool, error) {
 	}
 	objects, f := w.render(ctx, s.bundle, s.config)
 	if f != nil {
-		w.cfg.Log.WarnContext(ctx, "webhooks and API services cannot be written", "csv", m.name(), "namespace", w.ns, "reason", f.reason, "message", f.message)
+		w.cfg.Log.WarnContext(ctx, "webhooks and API services cannot be written", "csv", m.name(), "namespace", w.ns, "reason", f.Reason, "message", f.Message)
 		w.soon(w.cfg.Timing.Pause)
 		return false, nil
 	}
@@ -423,7 +419,7 @@ func (w *work) summon(ctx context.Context, m *member) (bool, error) {
 			}
 			step.UID = string(written.GetUID())
 		}
-		step.State, step.Epoch, step.Time, step.Warnings = cluster.StepDone, w.client.Number, w.cfg.Now().UTC(), nil
+		step.State, step.Epoch, step.Time, step.Warnings = kube.StepDone, w.client.Number, w.cfg.Now().UTC(), nil
 	}
 	return true, w.save(ctx, w.execution(m.plan), "summoned")
 }

@@ -13,7 +13,8 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/failure"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 )
 
 // TestAGrantIsAskedBeforeTheFirstStep: a grant that ended while content was fetched and the base was checked begins
@@ -23,8 +24,8 @@ func TestAGrantIsAskedBeforeTheFirstStep(t *testing.T) {
 	now := time.Date(2026, 5, 9, 20, 0, 0, 0, time.UTC)
 	written := errors.New("the log is written")
 	w := &work{session: &session{Executor: &Executor{cfg: Config{
-		Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return now }, Hook: func(string) error { return written },
-	}}}}
+		Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return now },
+	}, points: func(string) error { return written }}}}
 	for name, c := range map[string]struct {
 		expires time.Time
 		begun   bool
@@ -35,13 +36,13 @@ func TestAGrantIsAskedBeforeTheFirstStep(t *testing.T) {
 		"too late, but it has": {now.Add(-time.Hour), true, true},
 	} {
 		r := ready{Plan: protocol.Plan{ID: "p", Grant: protocol.Grant{Expires: c.expires}}}
-		x := &cluster.Execution{}
+		x := &kube.Execution{}
 		x.Status.Begun = c.begun
 		f, err := w.steps(t.Context(), r, x)
 		switch {
 		case c.begins && (f != nil || !errors.Is(err, written)):
 			t.Errorf("%s: it does not begin: %+v, %v", name, f, err)
-		case !c.begins && (err != nil || f == nil || f.reason != reasonExpired || x.Status.Begun):
+		case !c.begins && (err != nil || f == nil || f.Reason != failure.ReasonExpired || x.Status.Begun):
 			t.Errorf("%s: it begins: %+v, %v", name, f, err)
 		}
 	}
@@ -64,7 +65,7 @@ func TestNotesOfAPlanEndWithIt(t *testing.T) {
 		w.release()
 		for _, p := range w.plans.Plans { // each waits, and for a definition
 			w.newlyChosen(p)
-			w.noteRetry(p.ID, failure{class: classTransient, reason: reasonForbidden})
+			w.noteRetry(p.ID, failure.Failure{Class: failure.Transient, Reason: failure.ReasonForbidden})
 			w.holdForCRDs(p.ID, true)
 		}
 	}
@@ -101,29 +102,29 @@ func TestNotesOfAPlanEndWithIt(t *testing.T) {
 func TestAPlanIsUnderWayByItsLog(t *testing.T) {
 	t.Parallel()
 	two := &member{object: &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "tide.v2"}}}, plan: "p"}
-	left := func(gvk schema.GroupVersionKind) []cluster.Step {
-		return []cluster.Step{{State: cluster.StepLeft, Operator: "tide.v2", Group: gvk.Group, Kind: gvk.Kind}}
+	left := func(gvk schema.GroupVersionKind) []kube.Step {
+		return []kube.Step{{State: kube.StepLeft, Operator: "tide.v2", Group: gvk.Group, Kind: gvk.Kind}}
 	}
 	monitor := schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: "ServiceMonitor"}
 	for name, c := range map[string]struct {
-		status                          cluster.ExecutionStatus
+		status                          kube.ExecutionStatus
 		listed, opened                  bool
 		planned, frozen, toCall, aborts bool
 	}{
-		"opened, not begun":  {cluster.ExecutionStatus{}, true, true, false, false, false, false},
-		"begun":              {cluster.ExecutionStatus{Begun: true, Phase: protocol.PlanStarted}, true, true, true, false, true, false},
-		"begun, not opened":  {cluster.ExecutionStatus{Begun: true, Phase: protocol.PlanStarted}, true, false, true, true, false, false},
-		"begun, withheld":    {cluster.ExecutionStatus{Begun: true, Phase: protocol.PlanStarted}, false, false, true, true, false, true},
-		"begun and blocked":  {cluster.ExecutionStatus{Begun: true, Phase: protocol.PlanBlocked}, true, true, true, false, true, true},
-		"finished":           {cluster.ExecutionStatus{Begun: true, Phase: protocol.PlanFinished}, true, false, false, false, false, false},
-		"failed":             {cluster.ExecutionStatus{Begun: true, Phase: protocol.PlanFailed}, true, false, false, false, false, false},
-		"finished, one left": {cluster.ExecutionStatus{Begun: true, Phase: protocol.PlanFinished, Steps: left(render.GVKValidatingWebhook)}, true, false, false, false, true, false},
-		"one for its kind":   {cluster.ExecutionStatus{Begun: true, Phase: protocol.PlanFinished, Steps: left(monitor)}, true, false, false, false, false, false},
+		"opened, not begun":  {kube.ExecutionStatus{}, true, true, false, false, false, false},
+		"begun":              {kube.ExecutionStatus{Begun: true, Phase: protocol.PlanStarted}, true, true, true, false, true, false},
+		"begun, not opened":  {kube.ExecutionStatus{Begun: true, Phase: protocol.PlanStarted}, true, false, true, true, false, false},
+		"begun, withheld":    {kube.ExecutionStatus{Begun: true, Phase: protocol.PlanStarted}, false, false, true, true, false, true},
+		"begun and blocked":  {kube.ExecutionStatus{Begun: true, Phase: protocol.PlanBlocked}, true, true, true, false, true, true},
+		"finished":           {kube.ExecutionStatus{Begun: true, Phase: protocol.PlanFinished}, true, false, false, false, false, false},
+		"failed":             {kube.ExecutionStatus{Begun: true, Phase: protocol.PlanFailed}, true, false, false, false, false, false},
+		"finished, one left": {kube.ExecutionStatus{Begun: true, Phase: protocol.PlanFinished, Steps: left(render.GVKValidatingWebhook)}, true, false, false, false, true, false},
+		"one for its kind":   {kube.ExecutionStatus{Begun: true, Phase: protocol.PlanFinished, Steps: left(monitor)}, true, false, false, false, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			x := &cluster.Execution{Spec: cluster.ExecutionSpec{Plan: "p", Operators: []string{"tide.v2"}}, Status: c.status}
-			w := &work{executions: []*cluster.Execution{x}, opened: map[string]ready{}}
+			x := &kube.Execution{Spec: kube.ExecutionSpec{Plan: "p", Operators: []string{"tide.v2"}}, Status: c.status}
+			w := &work{executions: []*kube.Execution{x}, opened: map[string]ready{}}
 			if c.listed {
 				w.plans.Plans = []protocol.Plan{{ID: "p"}}
 			}

@@ -16,9 +16,10 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
+	"github.com/chandler-fleet/chandler/services/installer/executor/failure"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/certs"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/preflight"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 	"github.com/chandler-fleet/chandler/services/installer/rights"
 )
 
@@ -31,24 +32,24 @@ const (
 
 // account is who carries out a plan (R-OG-60): who it was begun as, else the one that the operator group names now. So a
 // group that names another account, or none any more, changes the next plan and nothing that runs (R-OG-64).
-func (w *work) account(plan string) (cluster.Account, error) {
+func (w *work) account(plan string) (kube.Account, error) {
 	if x := w.execution(plan); x != nil && x.Status.Begun {
-		return cluster.ParseAccount(x.Spec.Account)
+		return kube.ParseAccount(x.Spec.Account)
 	}
 	return w.groupAccount(), nil
 }
 
 // groupAccount is the account that the operator group names, the zero value where it names none.
-func (w *work) groupAccount() cluster.Account {
+func (w *work) groupAccount() kube.Account {
 	name := w.plans.OperatorGroup.Spec.ServiceAccountName
 	if name == "" {
-		return cluster.Account{}
+		return kube.Account{}
 	}
-	return cluster.Account{Namespace: w.ns, Name: name}
+	return kube.Account{Namespace: w.ns, Name: name}
 }
 
 // as returns the client that writes an object of a plan (R-OG-60, R-OG-61).
-func (w *work) as(x *cluster.Execution, gvk schema.GroupVersionKind) (*cluster.Epoch, error) {
+func (w *work) as(x *kube.Execution, gvk schema.GroupVersionKind) (*kube.Epoch, error) {
 	if x.Spec.Account == "" || preflight.Direct(gvk) {
 		return w.client, nil
 	}
@@ -57,7 +58,7 @@ func (w *work) as(x *cluster.Execution, gvk schema.GroupVersionKind) (*cluster.E
 	if c, ok := w.scoped[x.Spec.Account]; ok {
 		return c, nil
 	}
-	a, err := cluster.ParseAccount(x.Spec.Account)
+	a, err := kube.ParseAccount(x.Spec.Account)
 	if err != nil {
 		return nil, err
 	}
@@ -70,18 +71,18 @@ func (w *work) as(x *cluster.Execution, gvk schema.GroupVersionKind) (*cluster.E
 }
 
 // checkAccount: the service account of the operator group must exist (R-IP-42).
-func (w *work) checkAccount(ctx context.Context, r ready) (*failure, error) {
+func (w *work) checkAccount(ctx context.Context, r ready) (*failure.Failure, error) {
 	a, err := w.account(r.ID)
-	if err != nil || a == (cluster.Account{}) {
+	if err != nil || a == (kube.Account{}) {
 		return nil, err
 	}
 	found, err := w.client.Get(ctx, gvkAccount, a.Namespace, a.Name)
 	if err != nil || found != nil {
 		return nil, err
 	}
-	return &failure{
-		class: classConflict, reason: reasonNoAccount, quick: true,
-		message: fmt.Sprintf("attenuated service account query failed - please make sure the service account exists. sa=%s operatorgroup=%s/%s",
+	return &failure.Failure{
+		Class: failure.Conflict, Reason: reasonNoAccount, Quick: true,
+		Message: fmt.Sprintf("attenuated service account query failed - please make sure the service account exists. sa=%s operatorgroup=%s/%s",
 			a.Name, w.ns, w.plans.OperatorGroup.Name),
 	}, nil
 }
@@ -117,14 +118,14 @@ func (w *work) secrets(r ready) []render.Object {
 
 // checkOwners wants no object of the plan to be another operator's, or Chandler's own: it would be taken over, and go with
 // whichever of the two goes first.
-func (w *work) checkOwners(ctx context.Context, r ready) (*failure, error) {
+func (w *work) checkOwners(ctx context.Context, r ready) (*failure.Failure, error) {
 	q, err := w.question(r)
 	if err != nil {
 		return nil, err
 	}
 	found, err := preflight.Taken(ctx, w.client, q)
 	if err != nil {
-		return stuck(ctx, err)
+		return failure.OfCheck(ctx, err)
 	}
 	for _, o := range found.Vacant {
 		w.vacant.Note(refIn(o))
@@ -135,7 +136,7 @@ func (w *work) checkOwners(ctx context.Context, r ready) (*failure, error) {
 	if len(found.Taken) == 0 {
 		return nil, nil //nolint:nilnil // nothing is in the way
 	}
-	return &failure{class: classConflict, reason: reasonManager, message: spoken(found.Taken)}, nil
+	return &failure.Failure{Class: failure.Conflict, Reason: failure.ReasonManager, Message: spoken(found.Taken)}, nil
 }
 
 // lastCounts reports an object that others may have written by right, and of which no form is anybody's: what is the
@@ -147,30 +148,30 @@ func lastCounts(o render.Object, live *unstructured.Unstructured) bool {
 	if o.Namespace == "" {
 		return true
 	}
-	by := cluster.OwnerOf(live)
-	return render.Shared(o.GVK) && by != cluster.Operator{} && by != cluster.Operator{Namespace: o.Namespace, Name: o.Resolving}.Label()
+	by := kube.OwnerOf(live)
+	return render.Shared(o.GVK) && by != kube.Operator{} && by != kube.Operator{Namespace: o.Namespace, Name: o.Resolving}.Label()
 }
 
 // checkRights wants every right that the account needs, before the first step, and names all that it lacks (R-IP-41).
 // Granting them lets the plan go on, so it is no conflict (R-IP-40).
-func (w *work) checkRights(ctx context.Context, r ready) (*failure, error) {
+func (w *work) checkRights(ctx context.Context, r ready) (*failure.Failure, error) {
 	q, err := w.question(r)
 	if err != nil {
 		return nil, err
 	}
 	missing, err := preflight.Permissions(ctx, w.client, q)
 	if err != nil {
-		return stuck(ctx, err)
+		return failure.OfCheck(ctx, err)
 	}
 	if len(missing.Missing) == 0 {
 		return nil, nil //nolint:nilnil // nothing is in the way
 	}
-	return &failure{class: classTransient, reason: reasonForbidden, message: rights.Forbidden(missing)}, nil
+	return &failure.Failure{Class: failure.Transient, Reason: failure.ReasonForbidden, Message: rights.Forbidden(missing)}, nil
 }
 
 // checkCRDs wants every definition to be safe to change (R-CRD). It is asked again with back-off, and at once when a
 // definition changes.
-func (w *work) checkCRDs(ctx context.Context, r ready) (*failure, error) {
+func (w *work) checkCRDs(ctx context.Context, r ready) (*failure.Failure, error) {
 	q, err := w.question(r)
 	if err != nil {
 		return nil, err
@@ -183,7 +184,7 @@ func (w *work) checkCRDs(ctx context.Context, r ready) (*failure, error) {
 		return absent
 	}
 	f, err := w.judgeCRDs(ctx, q)
-	if f == nil && err == nil || f != nil && f.reason == reasonUnsafeCRD {
+	if f == nil && err == nil || f != nil && f.Reason == reasonUnsafeCRD {
 		w.holdForCRDs(r.ID, f != nil)
 	}
 	return f, err
@@ -191,7 +192,7 @@ func (w *work) checkCRDs(ctx context.Context, r ready) (*failure, error) {
 
 // checkTaken wants the API server to take the definitions of groups that it protects, before the first step: of these it is
 // the bundle's author who forgot the approval, as a rule, and an operator would be left half installed.
-func (w *work) checkTaken(ctx context.Context, r ready) (*failure, error) {
+func (w *work) checkTaken(ctx context.Context, r ready) (*failure.Failure, error) {
 	return w.taken(ctx, r, preflight.Protected)
 }
 
@@ -202,26 +203,26 @@ func (w *work) defines(ctx context.Context, o render.Object) bool {
 }
 
 // taken asks whether the API server would take the objects of a plan that are asked about.
-func (w *work) taken(ctx context.Context, r ready, asked func(render.Object) bool) (*failure, error) {
+func (w *work) taken(ctx context.Context, r ready, asked func(render.Object) bool) (*failure.Failure, error) {
 	q, err := w.question(r)
 	if err != nil {
 		return nil, err
 	}
 	refused, err := preflight.Refused(ctx, w.client, q, asked)
 	if err != nil {
-		return stuck(ctx, err)
+		return failure.OfCheck(ctx, err)
 	}
 	if len(refused) == 0 {
 		return nil, nil //nolint:nilnil // nothing is in the way
 	}
-	return &failure{class: classConflict, reason: reasonNotTaken, message: spoken(refused)}, nil
+	return &failure.Failure{Class: failure.Conflict, Reason: reasonNotTaken, Message: spoken(refused)}, nil
 }
 
 // judgeCRDs says what keeps the definitions of a question from being changed.
-func (w *work) judgeCRDs(ctx context.Context, q preflight.Question) (*failure, error) {
+func (w *work) judgeCRDs(ctx context.Context, q preflight.Question) (*failure.Failure, error) {
 	verdicts, err := w.definitions(ctx, q)
 	if err != nil {
-		return stuck(ctx, err)
+		return failure.OfCheck(ctx, err)
 	}
 	var problems []string
 	for _, v := range verdicts {
@@ -232,11 +233,11 @@ func (w *work) judgeCRDs(ctx context.Context, q preflight.Question) (*failure, e
 	if len(problems) == 0 {
 		return nil, nil //nolint:nilnil // nothing is in the way
 	}
-	return &failure{class: classConflict, reason: reasonUnsafeCRD, message: spoken(problems)}, nil
+	return &failure.Failure{Class: failure.Conflict, Reason: reasonUnsafeCRD, Message: spoken(problems)}, nil
 }
 
 // recheck judges a definition that came since the plan was looked at.
-func (w *work) recheck(ctx context.Context, r ready, o render.Object) (*failure, error) {
+func (w *work) recheck(ctx context.Context, r ready, o render.Object) (*failure.Failure, error) {
 	if o.GVK != gvkCRD {
 		return nil, nil //nolint:nilnil // who may write the others is said when they are applied
 	}
@@ -276,18 +277,6 @@ func spoken(problems []string) string {
 		return strings.Join(problems[:maxProblems], "; ") + fmt.Sprintf("; and %d more", n)
 	}
 	return strings.Join(problems, "; ")
-}
-
-// stuck makes of an error of a check a block of its plan alone; what ends the session stays an error.
-func stuck(ctx context.Context, err error) (*failure, error) {
-	if final(ctx, err) {
-		return nil, err
-	}
-	f := transient(err)
-	if k := errs.KindOf(err); k == errs.Invalid || k == errs.TooLarge {
-		f.class, f.reason = classConflict, reasonInvalid
-	}
-	return &f, nil
 }
 
 // holdForCRDs notes whether a plan waits for definitions to change.
@@ -366,10 +355,10 @@ func (w *work) checkAll(ctx context.Context, p protocol.Plan) (protocol.PlanChec
 		return w.begunCheck(ctx, p, x)
 	}
 	var obstacles []protocol.Obstacle
-	note := func(f *failure) {
+	note := func(f *failure.Failure) {
 		if f != nil {
 			f = w.withOwner(ctx, f)
-			obstacles = append(obstacles, protocol.Obstacle{Class: f.class, Reason: f.reason, Message: f.message})
+			obstacles = append(obstacles, protocol.Obstacle{Class: f.Class, Reason: f.Reason, Message: f.Message})
 		}
 	}
 	note(w.oneGroup())
@@ -378,7 +367,7 @@ func (w *work) checkAll(ctx context.Context, p protocol.Plan) (protocol.PlanChec
 		note(f)
 		return protocol.PlanCheck{Account: w.groupAccount().User(), Obstacles: obstacles}, nil
 	}
-	all := func(ctx context.Context, r ready) (*failure, error) { // of one that is there the verdict says more
+	all := func(ctx context.Context, r ready) (*failure.Failure, error) { // of one that is there the verdict says more
 		return w.taken(ctx, r, func(o render.Object) bool {
 			return preflight.Protected(o) || preflight.Definition(o) && !w.defines(ctx, o)
 		})
@@ -395,8 +384,8 @@ func (w *work) checkAll(ctx context.Context, p protocol.Plan) (protocol.PlanChec
 		return protocol.PlanCheck{}, err
 	}
 	for _, x := range refusals {
-		f := classify(x.Err)
-		f.message = x.Object + ": " + f.message
+		f := failure.Classify(x.Err)
+		f.Message = x.Object + ": " + f.Message
 		note(&f)
 	}
 	q, err := w.question(r)
@@ -418,7 +407,7 @@ func (w *work) checkAll(ctx context.Context, p protocol.Plan) (protocol.PlanChec
 
 // begunCheck says of a plan that has begun what keeps it from going on. What a person may settle came since it was looked
 // at, and is looked at as it is now.
-func (w *work) begunCheck(ctx context.Context, p protocol.Plan, x *cluster.Execution) (out protocol.PlanCheck, err error) {
+func (w *work) begunCheck(ctx context.Context, p protocol.Plan, x *kube.Execution) (out protocol.PlanCheck, err error) {
 	out.Account = x.Spec.Account
 	s := x.Status
 	if s.Phase != protocol.PlanBlocked && s.Phase != protocol.PlanFailed {
@@ -426,7 +415,7 @@ func (w *work) begunCheck(ctx context.Context, p protocol.Plan, x *cluster.Execu
 	}
 	out.Obstacles = []protocol.Obstacle{{Class: s.Class, Reason: s.Reason, Message: s.Message}}
 	r, f := w.open(ctx, p, x)
-	if f != nil || s.Reason != reasonShared && s.Reason != reasonUnsafeCRD {
+	if f != nil || s.Reason != failure.ReasonShared && s.Reason != reasonUnsafeCRD {
 		return out, nil
 	}
 	q, err := w.question(r)

@@ -15,10 +15,11 @@ import (
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/csv"
+	"github.com/chandler-fleet/chandler/services/installer/executor/failure"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/certs"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/provenance"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/uninstall"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/vouch"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 	"github.com/chandler-fleet/chandler/services/installer/removal"
 )
 
@@ -65,20 +66,20 @@ func (w *work) remove(ctx context.Context, m *member) error {
 	if err := w.keepWords(ctx, m, words); err != nil {
 		return err
 	}
-	if err := w.at("words kept"); err != nil {
+	if err := w.points.At("words kept"); err != nil {
 		return err
 	}
 	if err := w.removeOwned(ctx, m.name()); err != nil {
 		return err
 	}
-	if err := w.at("orphans removed"); err != nil {
+	if err := w.points.At("orphans removed"); err != nil {
 		return err
 	}
 	if err := w.client.Delete(ctx, m.object); err != nil {
 		return err
 	}
 	w.cfg.Log.InfoContext(ctx, "replaced ClusterServiceVersion removed", "csv", m.name(), "namespace", w.ns)
-	return w.at("removed")
+	return w.points.At("removed")
 }
 
 func (w *work) keepWords(ctx context.Context, m *member, words protocol.CSVReport) error {
@@ -124,7 +125,7 @@ func (w *work) resetConversion(ctx context.Context, name string) error {
 			continue // they do so as long as they are there
 		default:
 			w.cfg.Log.InfoContext(ctx, "conversion of a CustomResourceDefinition is by name again", "crd", crds[i].GetName(), "csv", name, "namespace", w.ns)
-			err = w.between("conversion", func() error { return w.client.ResetConversion(ctx, &crds[i], certs.LabelConverted) })
+			err = w.points.Between("conversion", func() error { return w.client.ResetConversion(ctx, &crds[i], certs.LabelConverted) })
 		}
 		if err != nil {
 			return err
@@ -163,7 +164,7 @@ func (w *work) handConversionBack(ctx context.Context, crd *unstructured.Unstruc
 	if err != nil {
 		return err
 	}
-	return w.between("conversion", func() error { return w.client.Convert(ctx, crd, conversion, w.manager(s.bundle.Package)) })
+	return w.points.Between("conversion", func() error { return w.client.Convert(ctx, crd, conversion, w.manager(s.bundle.Package)) })
 }
 
 // findGone notes ClusterServiceVersions that the record holds as installed and that somebody deleted in the
@@ -175,7 +176,7 @@ func (w *work) findGone(ctx context.Context) error {
 			continue
 		}
 		// What it owns goes only when the object itself is gone: one that lost Chandler's label is not.
-		found, err := w.client.GetServed(ctx, cluster.GVKInstalledOperator, w.ns, i.CSV)
+		found, err := w.client.GetServed(ctx, kube.GVKInstalledOperator, w.ns, i.CSV)
 		if err != nil {
 			return err
 		}
@@ -207,8 +208,8 @@ func (w *work) lives(name string) bool {
 
 // underWay is the execution of a plan that brings a ClusterServiceVersion, has begun and not ended; nil without one. The
 // log alone says so: a plan that cannot be read now is under way as well.
-func (w *work) underWay(name string) *cluster.Execution {
-	i := slices.IndexFunc(w.executions, func(x *cluster.Execution) bool {
+func (w *work) underWay(name string) *kube.Execution {
+	i := slices.IndexFunc(w.executions, func(x *kube.Execution) bool {
 		return x.Status.Begun && !ended(x) && slices.Contains(x.Spec.Operators, name)
 	})
 	if i < 0 {
@@ -225,15 +226,15 @@ func (w *work) planned(name string) bool { return w.underWay(name) != nil }
 // what it says that it follows.
 func (w *work) vouched(ctx context.Context, m *member) error {
 	a := m.object.GetAnnotations()
-	said := vouch.Said{
+	claim := provenance.Claim{
 		Plan: m.plan, Execution: w.execution, Plans: w.plans.Plans, Installed: w.plans.Installed,
 		GrantedOperator: protocol.GrantedOperator{
 			CSV: m.name(), Package: a[annotationPackage], Content: a[annotationContent], Replaces: m.csv.Spec.Replaces, Reason: a[annotationReason],
 		},
 	}
-	plan, granted, err := said.Granted()
+	plan, granted, err := claim.Verify()
 	if err == nil {
-		err = said.Config(plan, granted)
+		err = claim.CheckConfig(plan, granted)
 	}
 	var of *bundle.CSV
 	first := false
@@ -260,20 +261,20 @@ func (w *work) vouched(ctx context.Context, m *member) error {
 // take makes an object that the cluster holds the member's, and returns which of its annotations count for nothing.
 func (m *member) take(o *unstructured.Unstructured) (other []string) {
 	m.object = o
-	return vouch.Lay(o, m.granted)
+	return provenance.SetAnnotations(o, m.granted)
 }
 
 // lost is what becomes of a plan whose operator is not followed any more: one that is gone was removed by somebody, and
 // what is left of the plan cannot bring it back; another plan can.
-func (w *work) lost(ctx context.Context, name string) (*failure, error) {
-	found, err := w.client.GetServed(ctx, cluster.GVKInstalledOperator, w.ns, name)
+func (w *work) lost(ctx context.Context, name string) (*failure.Failure, error) {
+	found, err := w.client.GetServed(ctx, kube.GVKInstalledOperator, w.ns, name)
 	switch {
 	case err != nil:
 		return nil, err
 	case found != nil:
-		return &failure{class: classConflict, reason: reasonBase, message: "ClusterServiceVersion " + name + " was changed and cannot be followed any more"}, nil
+		return &failure.Failure{Class: failure.Conflict, Reason: failure.ReasonBase, Message: "ClusterServiceVersion " + name + " was changed and cannot be followed any more"}, nil
 	}
-	return &failure{class: classPermanent, reason: reasonBase, message: "ClusterServiceVersion " + name + " was removed while its plan ran"}, nil
+	return &failure.Failure{Class: failure.Permanent, Reason: failure.ReasonBase, Message: "ClusterServiceVersion " + name + " was removed while its plan ran"}, nil
 }
 
 // replacement is what replaces an operator; one that is there and cannot be read may be that.
@@ -317,7 +318,7 @@ func (w *work) handBack(ctx context.Context, r protocol.Removal) error {
 }
 
 // stuck reports a plan that is under way and does not go on by itself now.
-func (w *work) stuck(x *cluster.Execution) bool {
+func (w *work) stuck(x *kube.Execution) bool {
 	listed := slices.ContainsFunc(w.plans.Plans, func(p protocol.Plan) bool { return p.ID == x.Spec.Plan })
 	return !listed || x.Status.Phase == protocol.PlanBlocked
 }
@@ -333,17 +334,17 @@ func (w *work) abort(ctx context.Context, r protocol.Removal) error {
 	if i := slices.IndexFunc(w.plans.Plans, func(p protocol.Plan) bool { return p.ID == x.Spec.Plan }); i >= 0 {
 		p = w.plans.Plans[i]
 	}
-	if err := w.at("before abort"); err != nil {
+	if err := w.points.At("before abort"); err != nil {
 		return err
 	}
 	message := "aborted by the removal of " + r.CSV + " (" + r.ID + ")"
 	if x.Status.Message != "" {
 		message += "; it waited: " + x.Status.Message
 	}
-	if err := w.fail(ctx, p, x, &failure{class: classPermanent, reason: reasonAborted, message: message}); err != nil {
+	if err := w.fail(ctx, p, x, &failure.Failure{Class: failure.Permanent, Reason: failure.ReasonAborted, Message: message}); err != nil {
 		return err
 	}
-	return w.at("aborted")
+	return w.points.At("aborted")
 }
 
 // frozen reports an operator whose plan is under way and cannot be read in this look: what is still to come for it is
@@ -359,8 +360,8 @@ func (w *work) frozen(m *member) bool {
 
 // another ends a removal of which the operator is gone while another one was installed under its name: what bears that name
 // now is not what was looked at.
-func (w *work) another(ctx context.Context, r protocol.Removal, x *cluster.Execution) error {
-	live, err := w.client.GetServed(ctx, cluster.GVKInstalledOperator, w.ns, r.CSV)
+func (w *work) another(ctx context.Context, r protocol.Removal, x *kube.Execution) error {
+	live, err := w.client.GetServed(ctx, kube.GVKInstalledOperator, w.ns, r.CSV)
 	if err != nil || !uninstall.Another(live, x.Status.Steps) {
 		return err
 	}
@@ -376,7 +377,7 @@ func (w *work) another(ctx context.Context, r protocol.Removal, x *cluster.Execu
 // in its name is nobody else's.
 func (w *work) adopt(ctx context.Context, body *unstructured.Unstructured) error {
 	gvk := body.GroupVersionKind()
-	if there, _ := w.watcher.There(gvk, body.GetNamespace(), body.GetName()); there && gvk != gvkCRD || gvk == cluster.GVKInstalledOperator {
+	if there, _ := w.watcher.There(gvk, body.GetNamespace(), body.GetName()); there && gvk != gvkCRD || gvk == kube.GVKInstalledOperator {
 		return nil
 	}
 	if h := body.GetLabels()[render.LabelPermissionsHash]; h != "" && strings.HasSuffix(body.GetName(), h) {
@@ -386,12 +387,12 @@ func (w *work) adopt(ctx context.Context, body *unstructured.Unstructured) error
 	if err != nil || found == nil {
 		return err
 	}
-	return w.between("adopt", func() error { return w.client.Adopt(ctx, gvk, found) })
+	return w.points.Between("adopt", func() error { return w.client.Adopt(ctx, gvk, found) })
 }
 
 // hasWords reports one that was replaced, and not deleted by somebody.
 func (w *work) hasWords(i protocol.Installed) bool {
-	return slices.ContainsFunc(w.executions, func(x *cluster.Execution) bool {
+	return slices.ContainsFunc(w.executions, func(x *kube.Execution) bool {
 		return slices.ContainsFunc(x.Status.Removed, func(c protocol.CSVReport) bool { return c.Name == i.CSV && c.Plan == i.Plan })
 	})
 }

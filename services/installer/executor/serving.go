@@ -14,8 +14,9 @@ import (
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/csv"
+	"github.com/chandler-fleet/chandler/services/installer/executor/failure"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/certs"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 	"github.com/chandler-fleet/chandler/services/installer/group"
 	"github.com/chandler-fleet/chandler/services/installer/serving"
 )
@@ -95,7 +96,7 @@ func (w *work) servingOverlay() overlay {
 // certify makes sure of the certificates of an operator before anything needs them: its pods mount them, and the API
 // server trusts their CA. One that is due is renewed where its operator is at rest; in an upgrade it is good enough,
 // and is renewed after, unless that takes too long.
-func (w *work) certify(ctx context.Context, s subject) (*failure, error) {
+func (w *work) certify(ctx context.Context, s subject) (*failure.Failure, error) {
 	renewed := false
 	for _, c := range w.called(s.csv) {
 		have := w.live.certificates[c.Secret]
@@ -106,11 +107,11 @@ func (w *work) certify(ctx context.Context, s subject) (*failure, error) {
 		}
 		next, err := w.certificate(ctx, owner, c, have, bad)
 		if err != nil {
-			if final(ctx, err) {
+			if failure.Final(ctx, err) {
 				return nil, err
 			}
-			f := classify(err)
-			f.message = fmt.Sprintf("Secret %s/%s: %s", w.ns, c.Secret, f.message)
+			f := failure.Classify(err)
+			f.Message = fmt.Sprintf("Secret %s/%s: %s", w.ns, c.Secret, f.Message)
 			return &f, nil
 		}
 		w.live.certificates[c.Secret], renewed = next, renewed || bad
@@ -153,7 +154,7 @@ func (w *work) certificate(ctx context.Context, s subject, c render.Serving, hav
 		}
 	}
 	body := certs.Secret(w.ns, c.Secret, s.bundle.CSV, next.Certificate)
-	cluster.SetOwner(body, s.bundle.CSV, s.uid)
+	kube.SetOwner(body, s.bundle.CSV, s.uid)
 	as := w.client // what a plan has brought is kept up by Chandler, whatever the plan's account may do today (R-OG-64)
 	if x := w.underWay(s.bundle.CSV); x != nil {
 		var err error
@@ -161,7 +162,7 @@ func (w *work) certificate(ctx context.Context, s subject, c render.Serving, hav
 			return next, err
 		}
 	}
-	if err := w.at("before certificate"); err != nil {
+	if err := w.points.At("before certificate"); err != nil {
 		return next, err
 	}
 	if _, err := as.Apply(ctx, body, w.manager(s.bundle.Package)); err != nil {
@@ -169,7 +170,7 @@ func (w *work) certificate(ctx context.Context, s subject, c render.Serving, hav
 	}
 	w.certificates.Forget(w.ns)
 	w.cfg.Log.InfoContext(ctx, "serving certificate written", "csv", s.bundle.CSV, "namespace", w.ns, "secret", c.Secret, "renewed", renew)
-	return next, w.at("certificate")
+	return next, w.points.At("certificate")
 }
 
 // certTimes are when the certificates of an operator were made, and when the first is to be renewed (R-CSV-5).
@@ -183,7 +184,7 @@ func (w *work) certTimes(m *member) (updated, rotateAt time.Time) {
 
 // passCRDs makes the certificates before the first CRD of an operator that converts: the API server is never told to
 // call somebody whom it cannot trust. What the CRDs keep of their former form is found here, too.
-func (w *work) passCRDs(ctx context.Context, r ready, x *cluster.Execution, name string) (*failure, error) {
+func (w *work) passCRDs(ctx context.Context, r ready, x *kube.Execution, name string) (*failure.Failure, error) {
 	s, err := r.subject(x, name)
 	if err != nil {
 		return nil, err
@@ -203,7 +204,7 @@ func (w *work) passCRDs(ctx context.Context, r ready, x *cluster.Execution, name
 // closed would refuse what it is about, at an upgrade even what the running version allows. Where they do not become
 // ready in the time for an install, the plan ends without, so that another version can follow; the steps that are left
 // are done when the operator has recovered (summon).
-func (w *work) passCallers(ctx context.Context, r ready, x *cluster.Execution, name string) (*failure, error) {
+func (w *work) passCallers(ctx context.Context, r ready, x *kube.Execution, name string) (*failure.Failure, error) {
 	if err := w.follow(ctx); err != nil {
 		return nil, err
 	}
@@ -220,11 +221,11 @@ func (w *work) passCallers(ctx context.Context, r ready, x *cluster.Execution, n
 	case c.Healthy:
 		return nil, nil //nolint:nilnil // the way is free
 	case w.members[i].status.Phase != csv.PhaseFailed:
-		return &failure{class: classTransient, reason: reasonNotServing, message: c.Message, quick: true}, nil
+		return &failure.Failure{Class: failure.Transient, Reason: reasonNotServing, Message: c.Message, Quick: true}, nil
 	}
 	for n := range x.Status.Steps {
-		if s := &x.Status.Steps[n]; s.State == cluster.StepTaken && r.objects[n].Resolving == name && render.Calls(r.objects[n].GVK) {
-			s.State, s.Operator, s.Warnings = cluster.StepLeft, name, []string{"not written: what it has the API server call does not answer (" + c.Message + "); it is written when that does"}
+		if s := &x.Status.Steps[n]; s.State == kube.StepTaken && r.objects[n].Resolving == name && render.Calls(r.objects[n].GVK) {
+			s.State, s.Operator, s.Warnings = kube.StepLeft, name, []string{"not written: what it has the API server call does not answer (" + c.Message + "); it is written when that does"}
 		}
 	}
 	return nil, nil //nolint:nilnil // it had its time
@@ -247,7 +248,7 @@ func (w *work) toCall(m *member) bool {
 		return len(w.owed(m)) > 0
 	}
 	for i, o := range w.opened[x.Spec.Plan].objects {
-		if o.Resolving == m.name() && render.Calls(o.GVK) && (i >= len(x.Status.Steps) || x.Status.Steps[i].State != cluster.StepDone) {
+		if o.Resolving == m.name() && render.Calls(o.GVK) && (i >= len(x.Status.Steps) || x.Status.Steps[i].State != kube.StepDone) {
 			return true
 		}
 	}
@@ -371,7 +372,7 @@ func (w *work) serveOn(ctx context.Context, m *member) error {
 		return err
 	}
 	if f != nil {
-		w.cfg.Log.WarnContext(ctx, "certificates cannot be renewed", "csv", m.name(), "namespace", w.ns, "reason", f.reason, "message", f.message)
+		w.cfg.Log.WarnContext(ctx, "certificates cannot be renewed", "csv", m.name(), "namespace", w.ns, "reason", f.Reason, "message", f.Message)
 		w.soon(w.cfg.Timing.Pause)
 		return nil
 	}
@@ -393,5 +394,5 @@ func (w *work) trust(ctx context.Context, s subject, name string) error {
 	if err != nil || !distrusts {
 		return err
 	}
-	return w.between("trust", func() error { return w.client.Convert(ctx, live, conversion, w.manager(s.bundle.Package)) })
+	return w.points.Between("trust", func() error { return w.client.Convert(ctx, live, conversion, w.manager(s.bundle.Package)) })
 }

@@ -12,29 +12,30 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/services/installer/csv"
+	"github.com/chandler-fleet/chandler/services/installer/executor/failure"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/certs"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/desk"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/clusterconfig"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/drift"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/facts"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/groups"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/idle"
 	mirrors "github.com/chandler-fleet/chandler/services/installer/executor/internal/mirror"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/rest"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/surroundings"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/provenance"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/renderlimit"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/uninstall"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/unready"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/vouch"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/watch"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/webhooks"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
+	"github.com/chandler-fleet/chandler/services/installer/executor/watch"
 )
 
 const (
 	// workers is how many namespaces are worked on at a time. Work mostly waits, for the API server or for a CRD to be
 	// established; writes are bounded by themselves.
 	workers = 32
-	// desks is how many of them may have the rendered objects of operators at rest at a time: these are large, and it is the
+	// maxRenders is how many of them may have the rendered objects of operators at rest at a time: these are large, and it is the
 	// processor that they wait for.
-	desks = 8
+	maxRenders = 8
 	// restAfter is how long nothing is worked on before bundles that may be asked for again are forgotten.
 	restAfter = time.Minute
 	// releaseTimeout bounds the hand-over of the lease at an orderly stop.
@@ -46,9 +47,9 @@ const (
 // session is one time of holding the cluster: from the lease to its loss.
 type session struct {
 	*Executor
-	base      *cluster.Base
-	client    *cluster.Epoch
-	lease     *cluster.Lease
+	base      *kube.Base
+	client    *kube.Epoch
+	lease     *kube.Lease
 	version   string
 	queue     workqueue.TypedRateLimitingInterface[string]
 	end       context.CancelCauseFunc
@@ -60,15 +61,15 @@ type session struct {
 	tokens    chan struct{} // something changed that the mode of cloud tokens hangs on
 	turns     chan struct{} // one for each write of a step that may be under way
 	judging   chan struct{} // one for each plan whose definitions may be judged at a time
-	around    *surroundings.Cache
-	room      *desk.Room
-	rest      *rest.Rest
+	around    *clusterconfig.Cache
+	renders   *renderlimit.Limiter
+	idle      *idle.Timer
 	operators *uninstall.Operators // what installed operators bring and need
 	unready   *unready.Cache       // why Deployments are not ready
 	hooks     *webhooks.Owners     // whose admission webhooks are
 
 	mu      sync.Mutex
-	seen    map[string]cluster.Seen
+	seen    map[string]kube.Seen
 	scopes  map[string]bool                           // every namespace that was worked on
 	waiting map[string]bool                           // those that wait for an API to appear
 	awaited map[string][]string                       // API groups that objects of a namespace wait for which no operator needs
@@ -83,9 +84,9 @@ type session struct {
 	pace         *drift.Pace
 	parts        map[string][]protocol.ObjectRef // rendered objects of operators that are shown, by uid of the InstalledOperator
 	groups       *groups.Groups
-	specs        *vouch.Specs
-	unsafe       map[string]string         // namespaces of plans that wait for definitions to change, by plan id
-	scoped       map[string]*cluster.Epoch // clients that write through service accounts, by user name
+	specs        *provenance.Specs
+	unsafe       map[string]string      // namespaces of plans that wait for definitions to change, by plan id
+	scoped       map[string]*kube.Epoch // clients that write through service accounts, by user name
 	shares       *shares
 	chosen       map[string]string   // what was chosen of obstacles of plans when they were tried last, by plan id
 	noted        map[string][]string // plans that notes by plan id may be kept of, by namespace
@@ -97,25 +98,25 @@ type retryNote struct {
 	attempts int
 	since    time.Time
 	after    time.Time
-	failure  failure
+	failure  failure.Failure
 }
 
-func newSession(e *Executor, base *cluster.Base, client *cluster.Epoch, lease *cluster.Lease, version string, seen map[string]cluster.Seen) *session {
+func newSession(e *Executor, base *kube.Base, client *kube.Epoch, lease *kube.Lease, version string, seen map[string]kube.Seen) *session {
 	s := &session{
 		Executor: e, base: base, edited: make(chan struct{}, 1), tokens: make(chan struct{}, 1), client: client, lease: lease, version: version,
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]()),
-		facts: facts.New(client, e.cfg.Now), around: surroundings.New(client), certificates: certs.NewStore(), groups: groups.New(e.cfg.Timing.Refused),
+		facts: facts.New(client, e.cfg.Now), around: clusterconfig.New(client), certificates: certs.NewStore(), groups: groups.New(e.cfg.Timing.Refused),
 		trail: watch.NewTrail(), signals: watch.NewSignals(), turns: make(chan struct{}, parallelWrites), judging: make(chan struct{}, 1),
 		seen: seen, scopes: map[string]bool{}, waiting: map[string]bool{}, retry: map[string]retryNote{}, errors: map[string]time.Time{},
 		attires: map[string]map[string]attire{}, drifts: map[string]map[protocol.ObjectRef]drifted{},
-		unsafe: map[string]string{}, awaited: map[string][]string{}, scoped: map[string]*cluster.Epoch{}, chosen: map[string]string{}, shares: newShares(),
+		unsafe: map[string]string{}, awaited: map[string][]string{}, scoped: map[string]*kube.Epoch{}, chosen: map[string]string{}, shares: newShares(),
 		noted: map[string][]string{},
 	}
-	s.pace, s.specs = drift.NewPace(e.cfg.Timing.Backoff, e.cfg.Timing.Longest), vouch.NewSpecs()
-	s.room, s.rest = desk.NewRoom(desks), rest.New(restAfter, e.contents.Forget)
+	s.pace, s.specs = drift.NewPace(e.cfg.Timing.Backoff, e.cfg.Timing.Longest), provenance.NewSpecs()
+	s.renders, s.idle = renderlimit.New(maxRenders), idle.New(restAfter, e.contents.Forget)
 	s.operators = uninstall.NewOperators()
 	s.unready, s.hooks = unready.New(client, e.cfg.Now, e.cfg.Timing.Grace), webhooks.New(client, e.cfg.Now)
-	s.mirrors = mirrors.New(mirrors.Config{Client: client, Log: e.cfg.Log, Now: e.cfg.Now, At: s.at})
+	s.mirrors = mirrors.New(mirrors.Config{Client: client, Log: e.cfg.Log, Now: e.cfg.Now, At: s.points.At})
 	s.olm, s.parts = mirrors.NewOLM(client, e.cfg.Log, e.cfg.Now), map[string][]protocol.ObjectRef{}
 	return s
 }
@@ -127,7 +128,7 @@ func (s *session) run(ctx context.Context) error {
 	var running sync.WaitGroup
 	for _, a := range s.asides() {
 		running.Go(func() {
-			if err := guard(within, s.cfg.Log, a.where, func() error { a.do(within); return nil }); err != nil {
+			if err := failure.Guard(within, s.cfg.Log, a.where, func() error { a.do(within); return nil }); err != nil {
 				end(err)
 			}
 		})
@@ -159,7 +160,7 @@ func (s *session) asides() []aside {
 
 // ended makes of the cause what Run is to know, and hands the lease over at an orderly stop.
 func (s *session) ended(ctx context.Context, cause error) error {
-	if c, ok := errors.AsType[crash](cause); ok {
+	if c, ok := errors.AsType[failure.Crash](cause); ok {
 		return c
 	}
 	if ctx.Err() == nil {
@@ -216,7 +217,7 @@ func (s *session) renew(ctx context.Context) {
 func (s *session) work(ctx context.Context) {
 	var working sync.WaitGroup
 	defer working.Wait()
-	defer s.rest.Stop()
+	defer s.idle.Stop()
 	places := make(chan struct{}, workers)
 	for {
 		places <- struct{}{}
@@ -230,8 +231,8 @@ func (s *session) work(ctx context.Context) {
 			if ctx.Err() != nil {
 				return
 			}
-			s.rest.Stir()
-			if err := guard(ctx, s.cfg.Log, "worker", func() error { s.one(ctx, ns); return nil }); err != nil {
+			s.idle.Touch()
+			if err := failure.Guard(ctx, s.cfg.Log, "worker", func() error { s.one(ctx, ns); return nil }); err != nil {
 				s.end(err)
 			}
 		})
@@ -242,23 +243,23 @@ func (s *session) work(ctx context.Context) {
 func (s *session) one(ctx context.Context, namespace string) {
 	s.watcher.Demand() // something is wanted of the cluster
 	var again time.Duration
-	err := guard(ctx, s.cfg.Log, "namespace "+namespace, func() (err error) {
+	err := failure.Guard(ctx, s.cfg.Log, "namespace "+namespace, func() (err error) {
 		again, err = s.reconcile(ctx, namespace)
 		return err
 	})
 	switch {
-	case isCrash(err):
+	case failure.IsCrash(err):
 		s.end(err)
 		return
 	case ctx.Err() != nil:
 		return
-	case cluster.IsFenced(err) && s.fencedOut(ctx):
+	case kube.IsFenced(err) && s.fencedOut(ctx):
 		s.end(errs.Wrap(errs.Conflict, err, "a write was refused"))
 		return
 	case err != nil:
 		s.cfg.Log.InfoContext(ctx, "work on a namespace is tried again", "namespace", namespace, "error", err)
 		if plans, _, known := s.inbox.Get(namespace); known && s.lasting(namespace) {
-			s.reporter.Blocked(plans, s.client.Number, transient(err).block())
+			s.reporter.Blocked(plans, s.client.Number, block(failure.OwnObject(err)))
 		}
 		again = min(errorPause, s.cfg.Timing.Pause)
 	default:
@@ -288,7 +289,7 @@ func (s *session) restore(ctx context.Context) {
 		}
 		if err := hold(ctx, s.base, s.client.Number); err != nil && ctx.Err() == nil {
 			s.cfg.Log.WarnContext(ctx, "admission policies are not as they should be", "error", err)
-			if cluster.IsFenceAhead(err) {
+			if kube.IsFenceAhead(err) {
 				s.end(err)
 				return
 			}
@@ -317,28 +318,6 @@ func (s *session) lasting(namespace string) bool {
 	return s.cfg.Now().Sub(since) >= s.cfg.Timing.Grace
 }
 
-// at is a point between two effects.
-func (s *session) at(point string) error {
-	if s.cfg.Hook == nil {
-		return nil
-	}
-	if err := s.cfg.Hook(point); err != nil {
-		return crash{err}
-	}
-	return nil
-}
-
-// between has one effect between two points.
-func (s *session) between(what string, effect func() error) error {
-	if err := s.at("before " + what); err != nil {
-		return err
-	}
-	if err := effect(); err != nil {
-		return err
-	}
-	return s.at(what)
-}
-
 // note compares the message with what was acted on, and writes its position down before anything is
 // done because of it. refused reports a record that has gone back.
 func (s *session) note(ctx context.Context, p protocol.ScopePlans, behind bool) (refused bool, err error) {
@@ -353,7 +332,7 @@ func (s *session) note(ctx context.Context, p protocol.ScopePlans, behind bool) 
 	if p.Position == seen.Position || len(p.Plans) == 0 && len(p.Installed) == 0 && seen.IsZero() {
 		return false, nil // nothing new, or nothing here that could be acted on
 	}
-	next := cluster.Seen{Position: p.Position, Proof: p.Proof}
+	next := kube.Seen{Position: p.Position, Proof: p.Proof}
 	if err := s.client.SetSeen(ctx, ns, next); err != nil {
 		return false, err
 	}
@@ -363,16 +342,16 @@ func (s *session) note(ctx context.Context, p protocol.ScopePlans, behind bool) 
 	return false, nil
 }
 
-func (s *session) seenAt(namespace string) cluster.Seen {
+func (s *session) seenAt(namespace string) kube.Seen {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.seen[namespace]
 }
 
-func (s *session) seenHighest() cluster.Seen {
+func (s *session) seenHighest() kube.Seen {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var top cluster.Seen
+	var top kube.Seen
 	for p := range maps.Values(s.seen) {
 		if top.Less(p.Position) {
 			top = p

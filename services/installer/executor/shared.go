@@ -2,11 +2,9 @@ package executor
 
 import (
 	"context"
-	"fmt"
 	"hash/maphash"
 	"reflect"
 	"slices"
-	"strings"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,9 +13,10 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/failure"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/drift"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/preflight"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 	"github.com/chandler-fleet/chandler/services/installer/shared"
 )
 
@@ -61,43 +60,6 @@ func (w *work) shareIn(s subject, o render.Object) (*share, error) {
 	}, err
 }
 
-// asking is that a person has to choose whose form of an object holds.
-type asking struct{ protocol.SharedObject }
-
-// Error names the object, both owners, what differs, and what can be done.
-func (a asking) Error() string {
-	return fmt.Sprintf("%s is that of %s, and %s brings it in another form: %s; %s", a.ObjectRef, a.Holder, a.Operator, differences(a.Differences), a.remedy())
-}
-
-// remedy says what approvers can choose.
-func (a asking) remedy() string {
-	if a.Refused != "" {
-		return "the form of " + a.Operator + " cannot take its place (" + a.Refused + "): approve the plan with keep for " + a.ChoiceName() + ", or uninstall one of the two"
-	}
-	return "approve the plan with keep or take for " + a.ChoiceName()
-}
-
-// maxDifferences is how many fields a sentence names; the check of the plan has more.
-const maxDifferences = 3
-
-func differences(list []protocol.FieldDrift) string {
-	var out []string
-	for _, f := range list[:min(len(list), maxDifferences)] {
-		out = append(out, fmt.Sprintf("%s is %s, not %s", f.Path, spelled(f.Have), spelled(f.Want)))
-	}
-	if n := len(list) - maxDifferences; n > 0 {
-		out = append(out, fmt.Sprintf("and %d more", n))
-	}
-	return strings.Join(out, "; ")
-}
-
-func spelled(raw []byte) string {
-	if len(raw) == 0 {
-		return "(not told)"
-	}
-	return string(raw)
-}
-
 // findings are the objects of a plan that other operators have, or bring with the same plan, in another form, with what was
 // chosen of them.
 func (w *work) findings(ctx context.Context, r ready) ([]protocol.SharedObject, error) {
@@ -139,8 +101,8 @@ func (w *work) finding(ctx context.Context, r ready, o render.Object) (*protocol
 
 // ownersOf reports an object that operators have.
 func ownersOf(live *unstructured.Unstructured) bool {
-	return live != nil && live.GetLabels()[cluster.LabelManaged] == "true" &&
-		(cluster.OwnerOf(live) != cluster.Operator{} || len(cluster.Alongside(live)) > 0)
+	return live != nil && live.GetLabels()[kube.LabelManaged] == "true" &&
+		(kube.OwnerOf(live) != kube.Operator{} || len(kube.Alongside(live)) > 0)
 }
 
 // weigh says who has an object and what writing it comes to; f is what approvers are or were asked, nil where nothing.
@@ -207,25 +169,25 @@ func (w *work) forms(ctx context.Context, live, body *unstructured.Unstructured)
 }
 
 // checkShared wants a person's word where an object of the plan is another operator's in another form.
-func (w *work) checkShared(ctx context.Context, r ready) (*failure, error) {
+func (w *work) checkShared(ctx context.Context, r ready) (*failure.Failure, error) {
 	found, err := w.findings(ctx, r)
 	if err != nil {
-		return stuck(ctx, err)
+		return failure.OfCheck(ctx, err)
 	}
 	var texts []string
 	for _, f := range found {
 		if f.Choice == "" {
-			texts = append(texts, asking{f}.Error())
+			texts = append(texts, failure.ChoiceNeeded{SharedObject: f}.Error())
 		}
 	}
 	if len(texts) == 0 {
 		return nil, nil //nolint:nilnil // nothing is in the way
 	}
-	return &failure{class: classConflict, reason: reasonShared, message: spoken(texts)}, nil
+	return &failure.Failure{Class: failure.Conflict, Reason: failure.ReasonShared, Message: spoken(texts)}, nil
 }
 
 // putShared writes an object in its step where other operators may have it.
-func (w *work) putShared(ctx context.Context, as *cluster.Epoch, body *unstructured.Unstructured, part share) (*unstructured.Unstructured, error) {
+func (w *work) putShared(ctx context.Context, as *kube.Epoch, body *unstructured.Unstructured, part share) (*unstructured.Unstructured, error) {
 	unlock := w.shares.lock(part.ref)
 	defer unlock()
 	live, err := w.client.Get(ctx, body.GroupVersionKind(), body.GetNamespace(), body.GetName())
@@ -244,7 +206,7 @@ func (w *work) putShared(ctx context.Context, as *cluster.Epoch, body *unstructu
 	}
 	outcome := shared.Decide(in)
 	if outcome == shared.Ask {
-		return nil, asking{*f}
+		return nil, failure.ChoiceNeeded{SharedObject: *f}
 	}
 	elected := in.Elected(outcome)
 	if err := w.elect(ctx, live, elected, in, part); err != nil {
@@ -252,7 +214,7 @@ func (w *work) putShared(ctx context.Context, as *cluster.Epoch, body *unstructu
 	}
 	if outcome == shared.Share {
 		return w.applying(func() (*unstructured.Unstructured, error) {
-			return as.Join(ctx, live, cluster.Share(body, part.owner), part.manager, *elected)
+			return as.Join(ctx, live, kube.Share(body, part.owner), part.manager, *elected)
 		})
 	}
 	if len(in.Others) == 0 {
@@ -262,7 +224,7 @@ func (w *work) putShared(ctx context.Context, as *cluster.Epoch, body *unstructu
 }
 
 func (w *work) applying(write func() (*unstructured.Unstructured, error)) (*unstructured.Unstructured, error) {
-	if err := w.at("before apply"); err != nil {
+	if err := w.points.At("before apply"); err != nil {
 		return nil, err
 	}
 	return write()
@@ -279,8 +241,8 @@ func (w *work) elect(ctx context.Context, live *unstructured.Unstructured, elect
 			return err
 		}
 	}
-	return w.between("elect", func() error {
-		return w.client.Elect(ctx, live, cluster.Election{Object: part.ref.String(), Namespace: elected.Namespace, Package: elected.Package, Plan: part.plan})
+	return w.points.Between("elect", func() error {
+		return w.client.Elect(ctx, live, kube.Election{Object: part.ref.String(), Namespace: elected.Namespace, Package: elected.Package, Plan: part.plan})
 	})
 }
 
@@ -324,7 +286,7 @@ func (w *work) heldBy(ctx context.Context, live, body *unstructured.Unstructured
 	if in.Holder == nil || in.Holder.Is(part.owner) {
 		return nil, nil //nolint:nilnil // it is the operator's
 	}
-	if held := (cluster.Operator{Namespace: in.Holder.Namespace, Name: in.Holder.CSV}).Label(); cluster.OwnerOf(live) != held {
+	if held := (kube.Operator{Namespace: in.Holder.Namespace, Name: in.Holder.CSV}).Label(); kube.OwnerOf(live) != held {
 		return nil, nil //nolint:nilnil // who held it is gone
 	}
 	return in.Holder, nil
@@ -332,10 +294,10 @@ func (w *work) heldBy(ctx context.Context, live, body *unstructured.Unstructured
 
 // onlyOf reports an object that no other operator has.
 func onlyOf(live *unstructured.Unstructured, owner shared.Owner) bool {
-	if cluster.OwnerOf(live) != (cluster.Operator{Namespace: owner.Namespace, Name: owner.CSV}).Label() {
+	if kube.OwnerOf(live) != (kube.Operator{Namespace: owner.Namespace, Name: owner.CSV}).Label() {
 		return false
 	}
-	return !slices.ContainsFunc(cluster.Alongside(live), func(name string) bool { return name != owner.String() })
+	return !slices.ContainsFunc(kube.Alongside(live), func(name string) bool { return name != owner.String() })
 }
 
 // keepUp writes an object of an operator at rest that others may have, too. What another one holds is left as it is, but
@@ -355,7 +317,7 @@ func (w *work) keepUp(ctx context.Context, body *unstructured.Unstructured, part
 	case holder != nil && live == nil:
 		return nil, nil //nolint:nilnil // its holder makes it
 	case holder != nil:
-		return w.client.Join(ctx, live, cluster.Share(body, part.owner), part.manager, *holder)
+		return w.client.Join(ctx, live, kube.Share(body, part.owner), part.manager, *holder)
 	case !ownersOf(live):
 		applied, err := w.client.Apply(ctx, body, part.manager)
 		if err == nil && live == nil {
@@ -406,7 +368,7 @@ func (w *work) compareShare(ctx context.Context, s subject, o render.Object, liv
 	if live == nil {
 		return true, nil // its holder makes it again
 	}
-	if cluster.HasShare(live, cluster.Share(want, part.owner)) {
+	if kube.HasShare(live, kube.Share(want, part.owner)) {
 		return true, w.steady(live)
 	}
 	_, err = w.reapply(ctx, s, o)

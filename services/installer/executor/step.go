@@ -3,7 +3,6 @@ package executor
 import (
 	"cmp"
 	"context"
-	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -14,7 +13,8 @@ import (
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/csv"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/failure"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 )
 
 // Annotations that Chandler puts on what it applies.
@@ -24,7 +24,7 @@ const (
 	annotationPlan        = "chandler-fleet.io/plan"
 	annotationComponent   = "chandler-fleet.io/component"
 	annotationContent     = "chandler-fleet.io/content"
-	annotationPackage     = cluster.AnnotationPackage
+	annotationPackage     = kube.AnnotationPackage
 	annotationReason      = "chandler-fleet.io/reason" // why the plan brings it (events.PlannedBundle)
 	annotationTraceParent = "chandler-fleet.io/traceparent"
 )
@@ -42,7 +42,7 @@ const (
 
 // steps carries out what is not Done, in order, batch by batch. It returns a failure that stands in the
 // way of a step, or an error that concerns the log or the session.
-func (w *work) steps(ctx context.Context, r ready, x *cluster.Execution) (f *failure, err error) {
+func (w *work) steps(ctx context.Context, r ready, x *kube.Execution) (f *failure.Failure, err error) {
 	passed := map[string]bool{} // gates, by ClusterServiceVersion
 	batch, resumed := x.Status.Taken(), true
 	if len(batch) == 0 {
@@ -81,7 +81,7 @@ func following(objects []render.Object, i int) int {
 	n := i
 	for n < len(objects) && n-i < maxBatch && objects[n].Resolving == objects[i].Resolving && sortOf(objects[n]) == sortOf(objects[i]) {
 		n++
-		if objects[i].GVK.Kind == cluster.GVKCSV.Kind {
+		if objects[i].GVK.Kind == kube.GVKCSV.Kind {
 			break
 		}
 	}
@@ -95,7 +95,7 @@ func sortOf(o render.Object) string {
 	switch o.GVK.Kind {
 	case gvkCRD.Kind, gvkAccount.Kind, "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding":
 		return gvkCRD.Kind
-	case cluster.GVKCSV.Kind, gvkDeployment.Kind:
+	case kube.GVKCSV.Kind, gvkDeployment.Kind:
 		return o.GVK.Kind
 	}
 	if render.Calls(o.GVK) {
@@ -112,42 +112,42 @@ func binds(o render.Object) bool {
 // says so. Of several failures the worst is returned: an error, then what is permanent, then the first.
 //
 // An account that may not bind just any role binds those that exist: under one, bindings wait for the roles (R-OG-60).
-func (w *work) batch(ctx context.Context, r ready, x *cluster.Execution, batch []int, resumed bool) (*failure, error) {
+func (w *work) batch(ctx context.Context, r ready, x *kube.Execution, batch []int, resumed bool) (*failure.Failure, error) {
 	type result struct {
-		entry   cluster.Step
-		failure *failure
+		entry   kube.Step
+		failure *failure.Failure
 		err     error
 	}
 	results := make([]result, len(batch))
 	carry := func(n, i int) {
-		err := guard(ctx, w.cfg.Log, "step of plan "+r.Name, func() error {
+		err := failure.Guard(ctx, w.cfg.Log, "step of plan "+r.Name, func() error {
 			results[n].entry, results[n].failure, results[n].err = w.step(ctx, r, x, i, resumed)
 			return nil
 		})
 		if err != nil {
-			results[n].entry, results[n].failure, results[n].err = blame(r.objects[i], err)
+			results[n].failure, results[n].err = failure.OfStep(r.objects[i], err)
 		}
 	}
 	for _, last := range []bool{false, true} {
 		var running sync.WaitGroup
 		for n, i := range batch {
-			if x.Status.Steps[i].State == cluster.StepTaken && (x.Spec.Account != "" && binds(r.objects[i])) == last {
+			if x.Status.Steps[i].State == kube.StepTaken && (x.Spec.Account != "" && binds(r.objects[i])) == last {
 				running.Go(func() { carry(n, i) })
 			}
 		}
 		running.Wait()
 	}
 	w.deployed = nil
-	var worst *failure
+	var worst *failure.Failure
 	var err error
 	for n, i := range batch {
 		switch res := results[n]; {
-		case x.Status.Steps[i].State == cluster.StepLeft:
+		case x.Status.Steps[i].State == kube.StepLeft:
 		case res.err != nil:
 			err = cmp.Or(err, res.err)
 		case res.failure == nil:
 			x.Status.Steps[i] = res.entry
-		case worst == nil, worst.class != classPermanent && res.failure.class == classPermanent:
+		case worst == nil, worst.Class != failure.Permanent && res.failure.Class == failure.Permanent:
 			worst = res.failure
 		}
 	}
@@ -155,20 +155,20 @@ func (w *work) batch(ctx context.Context, r ready, x *cluster.Execution, batch [
 }
 
 // stopped looks at the stop switch as it is now, not as it was when the work began, and whether OLM is at work.
-func (w *work) stopped() *failure {
+func (w *work) stopped() *failure.Failure {
 	if message := w.olmMessage(); message != "" {
-		return &failure{class: classStopped, reason: reasonOLM, quick: true, message: message}
+		return &failure.Failure{Class: failure.Stopped, Reason: failure.ReasonOLM, Quick: true, Message: message}
 	}
 	p, _, _ := w.inbox.Get(w.ns)
 	if !p.Stopped {
 		return nil
 	}
-	return &failure{class: classStopped, reason: reasonStopped, quick: true, message: "effects are stopped"}
+	return &failure.Failure{Class: failure.Stopped, Reason: failure.ReasonStopped, Quick: true, Message: "effects are stopped"}
 }
 
 // take writes into the log that the next batch is set about, and with it that those before are done; past
 // the last step it ends the plan. Entries come with the plan's order, so they are only ever appended.
-func (w *work) take(ctx context.Context, r ready, x *cluster.Execution) (batch []int, err error) {
+func (w *work) take(ctx context.Context, r ready, x *kube.Execution) (batch []int, err error) {
 	s := &x.Status
 	now := w.cfg.Now().UTC()
 	s.Phase, s.Class, s.Reason, s.Message, s.Attempts = protocol.PlanStarted, "", "", "", 0
@@ -183,43 +183,47 @@ func (w *work) take(ctx context.Context, r ready, x *cluster.Execution) (batch [
 	for i := from; i < from+following(r.objects, from); i++ {
 		o := r.objects[i]
 		batch = append(batch, i)
-		s.Steps = append(s.Steps, cluster.Step{
+		s.Steps = append(s.Steps, kube.Step{
 			Index: i + 1, Group: o.GVK.Group, Kind: o.GVK.Kind, Namespace: o.Namespace, Name: o.Name,
-			Digest: string(r.document.Steps[i].Digest), State: cluster.StepTaken, Epoch: w.client.Number, Time: now,
+			Digest: string(r.document.Steps[i].Digest), State: kube.StepTaken, Epoch: w.client.Number, Time: now,
 		})
 	}
 	return batch, w.save(ctx, x, "taken")
 }
 
-func (w *work) save(ctx context.Context, x *cluster.Execution, point string) error {
-	if err := w.at("before " + point); err != nil {
+func (w *work) save(ctx context.Context, x *kube.Execution, point string) error {
+	if err := w.points.At("before " + point); err != nil {
 		return err
 	}
 	if err := w.client.Save(ctx, x); err != nil {
 		return err
 	}
-	return w.at(point)
+	return w.points.At(point)
 }
 
 // step applies one object in its turn and returns its entry of the log as done.
-func (w *work) step(ctx context.Context, r ready, x *cluster.Execution, i int, resumed bool) (cluster.Step, *failure, error) {
+func (w *work) step(ctx context.Context, r ready, x *kube.Execution, i int, resumed bool) (kube.Step, *failure.Failure, error) {
 	o, entry := r.objects[i], x.Status.Steps[i]
 	s, err := r.subject(x, o.Resolving)
 	if err != nil {
-		return blame(o, err)
+		f, err := failure.OfStep(o, err)
+		return entry, f, err
 	}
 	body, err := w.dress(s, o)
 	if err != nil {
-		return blame(o, err)
+		f, err := failure.OfStep(o, err)
+		return entry, f, err
 	}
-	ctx, warnings := cluster.GatherWarnings(ctx)
+	ctx, warnings := kube.GatherWarnings(ctx)
 	as, err := w.as(x, o.GVK)
 	if err != nil {
-		return blame(o, err)
+		f, err := failure.OfStep(o, err)
+		return entry, f, err
 	}
 	part, err := w.shareIn(s, o)
 	if err != nil {
-		return blame(o, err)
+		f, err := failure.OfStep(o, err)
+		return entry, f, err
 	}
 	if part != nil {
 		part.grant = r.Grant
@@ -228,7 +232,7 @@ func (w *work) step(ctx context.Context, r ready, x *cluster.Execution, i int, r
 	defer stop()
 	write := writing{body: body, as: as, manager: w.manager(s.bundle.Package), part: part, resumed: resumed}
 	applied, found, f, err := w.turn(ctx, write)
-	if cluster.IsTaken(err) && w.vacant.Fill(refOf(body)) { // it came meanwhile, and is one that was there from now on
+	if kube.IsTaken(err) && w.vacant.Fill(refOf(body)) { // it came meanwhile, and is one that was there from now on
 		if f, err = w.recheck(ctx, r, o); f == nil && err == nil {
 			applied, found, f, err = w.turn(ctx, write)
 		}
@@ -245,24 +249,25 @@ func (w *work) step(ctx context.Context, r ready, x *cluster.Execution, i int, r
 		}
 	}
 	if err != nil {
-		return blame(o, err)
+		f, err := failure.OfStep(o, err)
+		return entry, f, err
 	}
 	entry.Warnings = warnings.List()
-	entry.State, entry.UID, entry.Found, entry.Epoch, entry.Time = cluster.StepDone, string(applied.GetUID()), found, w.client.Number, w.cfg.Now().UTC()
+	entry.State, entry.UID, entry.Found, entry.Epoch, entry.Time = kube.StepDone, string(applied.GetUID()), found, w.client.Number, w.cfg.Now().UTC()
 	return entry, nil, nil
 }
 
 // writing is an object as its step writes it.
 type writing struct {
 	body    *unstructured.Unstructured
-	as      *cluster.Epoch // who writes
+	as      *kube.Epoch // who writes
 	manager string
 	part    *share // nil where nobody else can have the object
 	resumed bool   // after a crash
 }
 
 // turn waits for the step's turn, honours the stop switch, and puts the object.
-func (w *work) turn(ctx context.Context, o writing) (applied *unstructured.Unstructured, found bool, f *failure, err error) {
+func (w *work) turn(ctx context.Context, o writing) (applied *unstructured.Unstructured, found bool, f *failure.Failure, err error) {
 	w.turns <- struct{}{}
 	defer func() { <-w.turns }()
 	if f := w.stopped(); f != nil {
@@ -306,19 +311,19 @@ func (w *work) put(ctx context.Context, o writing) (applied *unstructured.Unstru
 		return nil, false, err
 	}
 	w.clean(applied)
-	if body.GetKind() == cluster.GVKInstalledOperator.Kind {
+	if body.GetKind() == kube.GVKInstalledOperator.Kind {
 		w.loaded = false // it goes alone, so nobody else reads this now
 	}
-	return applied, false, w.at("applied")
+	return applied, false, w.points.At("applied")
 }
 
 // adoptLate marks an object that somebody else made between the look before the plan and the step, just as the step would
 // have it. A crash before the mark leaves the step to be looked at again.
 func (w *work) adoptLate(ctx context.Context, o *unstructured.Unstructured, manager string) error {
-	if cluster.Adopted(o) || !cluster.CameFirst(o, manager) {
+	if kube.Adopted(o) || !kube.CameFirst(o, manager) {
 		return nil
 	}
-	return w.between("adopt", func() error { return w.client.Adopt(ctx, o.GroupVersionKind(), o) })
+	return w.points.Between("adopt", func() error { return w.client.Adopt(ctx, o.GroupVersionKind(), o) })
 }
 
 // moving reports whether operators of the namespace are on their way, and not held up.
@@ -342,14 +347,14 @@ func refOf(o *unstructured.Unstructured) protocol.ObjectRef {
 // refIn is the name under which a rendered object stands in the cluster.
 func refIn(o render.Object) protocol.ObjectRef {
 	gvk := o.GVK
-	if gvk == cluster.GVKCSV {
-		gvk = cluster.GVKInstalledOperator
+	if gvk == kube.GVKCSV {
+		gvk = kube.GVKInstalledOperator
 	}
 	return protocol.ObjectRef{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: o.Namespace, Name: o.Name}
 }
 
 // pass asks the gate once for each ClusterServiceVersion.
-func (w *work) pass(ctx context.Context, r ready, x *cluster.Execution, o render.Object, passed map[string]bool) (*failure, error) {
+func (w *work) pass(ctx context.Context, r ready, x *kube.Execution, o render.Object, passed map[string]bool) (*failure.Failure, error) {
 	kind := sortOf(o)
 	if passed[kind+o.Resolving] && !render.Calls(o.GVK) { // what is called is asked of each batch
 		return nil, nil //nolint:nilnil // it was asked
@@ -368,7 +373,7 @@ func (w *work) pass(ctx context.Context, r ready, x *cluster.Execution, o render
 
 // gate holds the Deployments back until the ClusterServiceVersion's requirements are met (R-CSV-20) and the
 // one that it replaces has stepped back (R-CSV-51).
-func (w *work) gate(ctx context.Context, r ready, x *cluster.Execution, name string) (*failure, error) {
+func (w *work) gate(ctx context.Context, r ready, x *kube.Execution, name string) (*failure.Failure, error) {
 	if err := w.follow(ctx); err != nil {
 		return nil, err
 	}
@@ -387,30 +392,15 @@ func (w *work) gate(ctx context.Context, r ready, x *cluster.Execution, name str
 		w.want(r) // an overlay may have changed
 		return f, err
 	}
-	f := &failure{class: classTransient, reason: string(m.status.Reason), message: m.status.Message, quick: true}
+	f := &failure.Failure{Class: failure.Transient, Reason: string(m.status.Reason), Message: m.status.Message, Quick: true}
 	if m.status.Phase == csv.PhaseFailed { // nothing but a change by somebody ends it
-		f.class = classConflict
+		f.Class = failure.Conflict
 	}
 	if m.status.Phase == csv.PhasePending && m.status.Reason == csv.ReasonRequirementsUnknown {
-		f.reason, f.message = reasonPredecessor, name+" waits for the ClusterServiceVersion that it replaces"
+		f.Reason, f.Message = failure.ReasonPredecessor, name+" waits for the ClusterServiceVersion that it replaces"
 	}
 	return f, nil
 }
 
 // manager names the field manager of an operator of the namespace.
-func (w *work) manager(packageName string) string { return cluster.Manager(w.ns, packageName) }
-
-// blame sorts an error of a step: what ends the session stays an error.
-func blame(o render.Object, err error) (cluster.Step, *failure, error) {
-	if isCrash(err) || cluster.IsFenced(err) || errors.Is(err, context.Canceled) {
-		return cluster.Step{}, nil, err
-	}
-	f := classify(err)
-	if f.reason == reasonNotServed {
-		f.message = "the cluster does not serve " + o.GVK.GroupVersion().String() + " " + o.GVK.Kind + "; install what brings it, and the plan goes on"
-	}
-	if f.reason != reasonShared { // which names it
-		f.message = o.String() + ": " + f.message
-	}
-	return cluster.Step{}, &f, nil
-}
+func (w *work) manager(packageName string) string { return kube.Manager(w.ns, packageName) }

@@ -15,10 +15,11 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/services/installer/csv"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/hub"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/surroundings"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/watch"
+	"github.com/chandler-fleet/chandler/services/installer/executor/failure"
+	"github.com/chandler-fleet/chandler/services/installer/executor/hubclient"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/clusterconfig"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
+	"github.com/chandler-fleet/chandler/services/installer/executor/watch"
 	"github.com/chandler-fleet/chandler/services/installer/group"
 )
 
@@ -149,7 +150,7 @@ func (w *work) lookAtComponents(ctx context.Context) error {
 
 func (w *work) component(ctx context.Context, m *member, ref protocol.ObjectRef) (protocol.Component, error) {
 	gvk := schema.GroupVersionKind{Group: ref.Group, Version: ref.Version, Kind: ref.Kind}
-	if gvk == cluster.GVKInstalledOperator {
+	if gvk == kube.GVKInstalledOperator {
 		return csv.ComponentOfPhase(ref, m.status), nil
 	}
 	if o, listed := w.live.deployments[ref.Name]; listed && gvk == gvkDeployment {
@@ -195,15 +196,15 @@ func (w *work) removed() []protocol.CSVReport {
 
 // outcome notes what the report says of a plan. f is a block that no log holds. A transient failure is
 // told when it has lasted for a while: what is over by itself is no fact worth recording.
-func (w *work) outcome(p protocol.Plan, x *cluster.Execution, f *failure) {
-	r := protocol.PlanReport{ID: p.ID, Steps: hub.CountSteps(p), TraceParent: p.TraceParent}
+func (w *work) outcome(p protocol.Plan, x *kube.Execution, f *failure.Failure) {
+	r := protocol.PlanReport{ID: p.ID, Steps: hubclient.CountSteps(p), TraceParent: p.TraceParent}
 	if w.tell(&r, x, f) {
 		w.outcomes[p.ID] = r
 	}
 }
 
 // tell fills in what the execution and the block say, and reports whether there is anything to be told.
-func (w *work) tell(r *protocol.PlanReport, x *cluster.Execution, f *failure) bool {
+func (w *work) tell(r *protocol.PlanReport, x *kube.Execution, f *failure.Failure) bool {
 	r.Phase = protocol.PlanBlocked
 	if x != nil {
 		s := x.Status
@@ -217,7 +218,7 @@ func (w *work) tell(r *protocol.PlanReport, x *cluster.Execution, f *failure) bo
 		}
 	}
 	if f != nil {
-		r.Phase, r.Class, r.Reason, r.Message = protocol.PlanBlocked, f.class, f.reason, f.message
+		r.Phase, r.Class, r.Reason, r.Message = protocol.PlanBlocked, f.Class, f.Reason, f.Message
 	}
 	if r.Phase == protocol.PlanBlocked && w.young(r.ID, r.Class, x) {
 		if !r.Begun {
@@ -229,11 +230,11 @@ func (w *work) tell(r *protocol.PlanReport, x *cluster.Execution, f *failure) bo
 }
 
 // young reports a transient block that is not told yet, and sees to it that it will be.
-func (w *work) young(id, class string, x *cluster.Execution) bool {
+func (w *work) young(id, class string, x *kube.Execution) bool {
 	if class == "" {
 		return true // opened, and nothing has happened yet
 	}
-	if class != classTransient {
+	if class != failure.Transient {
 		return false
 	}
 	since := w.cfg.Now()
@@ -252,7 +253,7 @@ func (w *work) young(id, class string, x *cluster.Execution) bool {
 }
 
 // stepLog is the log as canonical JSON.
-func (w *work) stepLog(x *cluster.Execution) []byte {
+func (w *work) stepLog(x *kube.Execution) []byte {
 	log, err := digest.Canonical(map[string]any{"type": stepLogType, "plan": x.Spec.Plan, "digest": x.Spec.Digest, "steps": x.Status.Steps})
 	if err != nil {
 		w.cfg.Log.Error("step log cannot be encoded", "plan", x.Spec.Name, "error", errs.Wrap(errs.Internal, err, "encode"))
@@ -284,9 +285,9 @@ func (w *work) unlisted() []protocol.PlanReport {
 }
 
 // newestFirst sorts those that are under way before all, then by their end.
-func newestFirst(all []*cluster.Execution) []*cluster.Execution {
-	return slices.SortedFunc(slices.Values(all), func(a, b *cluster.Execution) int {
-		under := func(x *cluster.Execution) int {
+func newestFirst(all []*kube.Execution) []*kube.Execution {
+	return slices.SortedFunc(slices.Values(all), func(a, b *kube.Execution) int {
+		under := func(x *kube.Execution) int {
 			if ended(x) {
 				return 1
 			}
@@ -331,7 +332,7 @@ func (s *session) reportCluster() {
 		TokenAuth: tokenAuth,
 	}
 	if r.Message = s.olmMessage(); r.Message != "" {
-		r.Reason = reasonOLM
+		r.Reason = failure.ReasonOLM
 	}
 	s.reporter.Cluster(r)
 }
@@ -342,7 +343,7 @@ const tokensPause = time.Minute
 // tellTokens finds out which mode of cloud tokens the cluster is in, and again after each hint (R-TOK-1).
 func (s *session) tellTokens(ctx context.Context) {
 	for ctx.Err() == nil {
-		found, err := surroundings.TokenAuth(ctx, s.client)
+		found, err := clusterconfig.TokenAuth(ctx, s.client)
 		if err != nil {
 			s.cfg.Log.DebugContext(ctx, "the mode of cloud tokens is not known", "error", err)
 			pause(ctx, tokensPause)
@@ -362,9 +363,9 @@ func (s *session) tellTokens(ctx context.Context) {
 	}
 }
 
-// tokensChanged takes a change of what surroundings.TokenKinds name; false where it concerns something else.
+// tokensChanged takes a change of what clusterconfig.TokenKinds name; false where it concerns something else.
 func (s *session) tokensChanged(c watch.Change) bool {
-	if !surroundings.IsTokenKind(c.GVK) {
+	if !clusterconfig.IsTokenKind(c.GVK) {
 		return false
 	}
 	select {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/chandler-fleet/chandler/libs/protocol"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 )
 
 func ids(plans []protocol.PlanReport) string {
@@ -24,16 +24,16 @@ func TestUnlisted(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	cfg := Config{Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return now }}
-	run := func(id, phase string, begun bool, age time.Duration, bytes int) *cluster.Execution {
-		x := &cluster.Execution{Spec: cluster.ExecutionSpec{Plan: id, Steps: 3}}
+	run := func(id, phase string, begun bool, age time.Duration, bytes int) *kube.Execution {
+		x := &kube.Execution{Spec: kube.ExecutionSpec{Plan: id, Steps: 3}}
 		x.Status.Phase, x.Status.Begun, x.Status.Ended = phase, begun, now.Add(-age)
-		x.Status.Steps = []cluster.Step{{Index: 1, Name: strings.Repeat("x", bytes), State: cluster.StepDone}}
+		x.Status.Steps = []kube.Step{{Index: 1, Name: strings.Repeat("x", bytes), State: kube.StepDone}}
 		return x
 	}
 	w := &work{
 		session: &session{Executor: &Executor{cfg: cfg}},
 		plans:   protocol.ScopePlans{Plans: []protocol.Plan{{ID: "listed"}}},
-		executions: []*cluster.Execution{
+		executions: []*kube.Execution{
 			run("old", protocol.PlanFinished, true, 3*time.Hour, maxUnlistedLogs/2),
 			run("new", protocol.PlanFailed, true, time.Hour, 1),
 			run("middle", protocol.PlanFinished, true, 2*time.Hour, maxUnlistedLogs/2),

@@ -12,9 +12,10 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/protocol"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/failure"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/facts"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/uninstall"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 	"github.com/chandler-fleet/chandler/services/installer/removal"
 )
 
@@ -56,8 +57,8 @@ func (w *work) removals() []protocol.Removal {
 }
 
 // removing is the removal of an operator that has begun and not ended, nil without one.
-func (w *work) removing(csvName string) *cluster.Execution {
-	i := slices.IndexFunc(w.executions, func(x *cluster.Execution) bool {
+func (w *work) removing(csvName string) *kube.Execution {
+	i := slices.IndexFunc(w.executions, func(x *kube.Execution) bool {
 		return x.Spec.Removal != nil && x.Spec.Removal.CSV == csvName && x.Status.Begun && !ended(x)
 	})
 	if i < 0 {
@@ -70,8 +71,8 @@ func (w *work) removing(csvName string) *cluster.Execution {
 // custom resources go it still runs, since it ends their finalizers.
 func (w *work) leaving(csvName string) bool {
 	x := w.removing(csvName)
-	return x != nil && !slices.ContainsFunc(x.Status.Steps, func(s cluster.Step) bool {
-		return s.Action == protocol.RemovalCustomResources && s.State != cluster.StepDone
+	return x != nil && !slices.ContainsFunc(x.Status.Steps, func(s kube.Step) bool {
+		return s.Action == protocol.RemovalCustomResources && s.State != kube.StepDone
 	})
 }
 
@@ -87,13 +88,13 @@ func (w *work) setAside() {
 }
 
 // checkRemovals: nothing is installed over what is being removed, or follows it.
-func (w *work) checkRemovals(_ context.Context, r ready) (*failure, error) {
+func (w *work) checkRemovals(_ context.Context, r ready) (*failure.Failure, error) {
 	for _, b := range r.document.Bundles {
 		for _, name := range []string{b.CSV, b.Replaces} {
 			if x := w.removing(name); x != nil {
-				return &failure{
-					class: classConflict, reason: reasonUninstalling, quick: true,
-					message: name + " is being uninstalled (removal " + x.Spec.Plan + "): the plan goes on when that has ended",
+				return &failure.Failure{
+					Class: failure.Conflict, Reason: reasonUninstalling, Quick: true,
+					Message: name + " is being uninstalled (removal " + x.Spec.Plan + "): the plan goes on when that has ended",
 				}, nil
 			}
 		}
@@ -111,12 +112,12 @@ func (w *work) carryRemovals(ctx context.Context) error {
 		return err
 	}
 	for _, r := range list {
-		err := guard(ctx, w.cfg.Log, removalNamePrefix+r.CSV, func() error { return w.carryRemoval(ctx, r) })
-		if err != nil && (final(ctx, err) || !isPanic(err)) {
+		err := failure.Guard(ctx, w.cfg.Log, removalNamePrefix+r.CSV, func() error { return w.carryRemoval(ctx, r) })
+		if err != nil && (failure.Final(ctx, err) || !failure.IsPanic(err)) {
 			return err
 		}
 		if err != nil {
-			f := transient(err)
+			f := failure.OwnObject(err)
 			if err := w.blocked(ctx, asPlan(r), w.execution(r.ID), &f); err != nil {
 				return err
 			}
@@ -138,7 +139,7 @@ func (w *work) carryRemoval(ctx context.Context, r protocol.Removal) error {
 		w.outcome(p, x, f)
 		return nil
 	}
-	var f *failure
+	var f *failure.Failure
 	var err error
 	if x == nil || !x.Status.Begun {
 		if f = w.granted(r); f != nil {
@@ -153,7 +154,7 @@ func (w *work) carryRemoval(ctx context.Context, r protocol.Removal) error {
 		f, err = w.takeApart(ctx, r, x)
 	}
 	switch {
-	case err != nil && final(ctx, err):
+	case err != nil && failure.Final(ctx, err):
 		return err
 	case err != nil:
 		g := w.removalError(ctx, err)
@@ -166,19 +167,19 @@ func (w *work) carryRemoval(ctx context.Context, r protocol.Removal) error {
 }
 
 // removalError sorts an error. No object is to blame for good: it is tried again whatever it is.
-func (w *work) removalError(ctx context.Context, err error) failure {
-	f := transient(err)
+func (w *work) removalError(ctx context.Context, err error) failure.Failure {
+	f := failure.OwnObject(err)
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
-		f.reason = reasonTerminating
+		f.Reason = reasonTerminating
 		if text, lookErr := uninstall.Terminating(ctx, w.client, w.ns); lookErr == nil && text != "" {
-			f.message = text
+			f.Message = text
 		}
 	}
 	return f
 }
 
 // beginRemoval decides whether a removal is carried out, and writes down what it is to do.
-func (w *work) beginRemoval(ctx context.Context, r protocol.Removal, x *cluster.Execution) (*cluster.Execution, *failure, error) {
+func (w *work) beginRemoval(ctx context.Context, r protocol.Removal, x *kube.Execution) (*kube.Execution, *failure.Failure, error) {
 	if f := w.busy(r); f != nil {
 		return x, f, nil
 	}
@@ -195,42 +196,42 @@ func (w *work) beginRemoval(ctx context.Context, r protocol.Removal, x *cluster.
 		}
 	}
 	if x == nil {
-		if err := w.at("begin removal"); err != nil {
+		if err := w.points.At("begin removal"); err != nil {
 			return x, nil, err
 		}
-		spec := cluster.ExecutionSpec{Plan: r.ID, Name: removalNamePrefix + r.CSV, Digest: r.Plan, Removal: &r}
+		spec := kube.ExecutionSpec{Plan: r.ID, Name: removalNamePrefix + r.CSV, Digest: r.Plan, Removal: &r}
 		if x, err = w.openExecution(ctx, spec); err != nil {
 			return nil, nil, err
 		}
 	}
 	now := w.cfg.Now().UTC()
 	if reason != "" {
-		x.Status = cluster.ExecutionStatus{Phase: protocol.RemovalRefused, Reason: reason, Message: message, Ended: now}
+		x.Status = kube.ExecutionStatus{Phase: protocol.RemovalRefused, Reason: reason, Message: message, Ended: now}
 		w.cfg.Log.InfoContext(ctx, "removal refused", "csv", r.CSV, "namespace", w.ns, "reason", reason, "message", message)
 		return x, nil, w.save(ctx, x, "removal refused")
 	}
 	if err := w.abort(ctx, r); err != nil {
 		return x, nil, err
 	}
-	x.Status = cluster.ExecutionStatus{Phase: protocol.PlanStarted, Begun: true, Started: now, Left: found.Plan.Stays, Steps: found.Log(w.client.Number, now)}
+	x.Status = kube.ExecutionStatus{Phase: protocol.PlanStarted, Begun: true, Started: now, Left: found.Plan.Stays, Steps: found.Log(w.client.Number, now)}
 	w.cfg.Log.InfoContext(ctx, "removal begins", "csv", r.CSV, "namespace", w.ns, "steps", len(x.Status.Steps))
 	return x, nil, w.save(ctx, x, "removal begun")
 }
 
 // busy: an operator that is on its way in, or out already, is not removed beside that.
-func (w *work) busy(r protocol.Removal) *failure {
+func (w *work) busy(r protocol.Removal) *failure.Failure {
 	if x := w.underWay(r.CSV); x != nil && !w.stuck(x) {
-		return &failure{class: classConflict, reason: reasonPlanUnderWay, quick: true, message: "the install plan that brings " + r.CSV + " is under way: its removal begins when that has ended"}
+		return &failure.Failure{Class: failure.Conflict, Reason: reasonPlanUnderWay, Quick: true, Message: "the install plan that brings " + r.CSV + " is under way: its removal begins when that has ended"}
 	}
 	if i := slices.IndexFunc(w.members, func(m *member) bool { return m.csv.Spec.Replaces == r.CSV }); i >= 0 {
 		next := w.members[i].name()
-		return &failure{class: classConflict, reason: reasonReplacing, quick: true, message: next + " takes the place of " + r.CSV + ", which goes when that has succeeded: to have neither, uninstall " + next}
+		return &failure.Failure{Class: failure.Conflict, Reason: reasonReplacing, Quick: true, Message: next + " takes the place of " + r.CSV + ", which goes when that has succeeded: to have neither, uninstall " + next}
 	}
 	return nil
 }
 
 // takeApart carries out what is not Done, stretch by stretch. One write of the log ends a stretch and takes the next.
-func (w *work) takeApart(ctx context.Context, r protocol.Removal, x *cluster.Execution) (*failure, error) {
+func (w *work) takeApart(ctx context.Context, r protocol.Removal, x *kube.Execution) (*failure.Failure, error) {
 	back := false
 	for stretch := uninstall.Next(x.Status.Steps); len(stretch) > 0; stretch = uninstall.Next(x.Status.Steps) {
 		if err := w.takeStretch(ctx, x, stretch); err != nil {
@@ -251,7 +252,7 @@ func (w *work) takeApart(ctx context.Context, r protocol.Removal, x *cluster.Exe
 			return w.finalizers(left), nil
 		}
 		for n := range stretch {
-			stretch[n].State, stretch[n].Time = cluster.StepDone, w.cfg.Now().UTC()
+			stretch[n].State, stretch[n].Time = kube.StepDone, w.cfg.Now().UTC()
 		}
 		if f := w.stopped(); f != nil {
 			return f, nil
@@ -274,32 +275,32 @@ func (w *work) takeApart(ctx context.Context, r protocol.Removal, x *cluster.Exe
 }
 
 // finalizers: objects are to go and somebody still has to end something of theirs. Nothing tells when that is done.
-func (w *work) finalizers(left uninstall.Waiting) *failure {
+func (w *work) finalizers(left uninstall.Waiting) *failure.Failure {
 	w.soon(finalizersPause)
-	return &failure{class: classTransient, reason: reasonFinalizers, quick: true, message: "still there: " + left.String() + finalizersNextSteps}
+	return &failure.Failure{Class: failure.Transient, Reason: reasonFinalizers, Quick: true, Message: "still there: " + left.String() + finalizersNextSteps}
 }
 
-func (w *work) takeStretch(ctx context.Context, x *cluster.Execution, stretch []cluster.Step) error {
-	if stretch[0].State == cluster.StepTaken {
+func (w *work) takeStretch(ctx context.Context, x *kube.Execution, stretch []kube.Step) error {
+	if stretch[0].State == kube.StepTaken {
 		return nil
 	}
 	s := &x.Status
 	s.Phase, s.Class, s.Reason, s.Message, s.Attempts = protocol.PlanStarted, "", "", "", 0
 	for n := range stretch {
-		stretch[n].State, stretch[n].Epoch, stretch[n].Time = cluster.StepTaken, w.client.Number, w.cfg.Now().UTC()
+		stretch[n].State, stretch[n].Epoch, stretch[n].Time = kube.StepTaken, w.client.Number, w.cfg.Now().UTC()
 	}
 	return w.save(ctx, x, "stretch taken")
 }
 
-func (w *work) hands() uninstall.Hands { return uninstall.Hands{Client: w.client, At: w.at} }
+func (w *work) hands() uninstall.Hands { return uninstall.Hands{Client: w.client, At: w.points.At} }
 
 // stretch does what one stretch says, and returns what is still there. Doing it again is right.
-func (w *work) stretch(ctx context.Context, r protocol.Removal, x *cluster.Execution, steps []cluster.Step) (left uninstall.Waiting, err error) {
+func (w *work) stretch(ctx context.Context, r protocol.Removal, x *kube.Execution, steps []kube.Step) (left uninstall.Waiting, err error) {
 	action := steps[0].Action
 	switch {
 	case action == protocol.RemovalConversion:
 		return left, w.resetConversion(ctx, r.CSV)
-	case action == protocol.RemovalObjects && steps[0].Kind == cluster.GVKInstalledOperator.Kind:
+	case action == protocol.RemovalObjects && steps[0].Kind == kube.GVKInstalledOperator.Kind:
 		return left, nil // it goes last, after its last words
 	case action == protocol.RemovalObjects:
 		if steps, err = w.hands().Still(ctx, w.about(r), steps); err != nil {
@@ -333,7 +334,7 @@ func (w *work) about(r protocol.Removal) uninstall.Question {
 }
 
 // lastWords removes what came meanwhile, keeps what is to be told of the operator, and removes the InstalledOperator.
-func (w *work) lastWords(ctx context.Context, r protocol.Removal, x *cluster.Execution) (left uninstall.Waiting, err error) {
+func (w *work) lastWords(ctx context.Context, r protocol.Removal, x *kube.Execution) (left uninstall.Waiting, err error) {
 	if left, err = w.hands().Sweep(ctx, w.about(r)); err != nil || left.Count > 0 {
 		return left, err
 	}

@@ -7,8 +7,9 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/services/installer/csv"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/failure"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/webhooks"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 	"github.com/chandler-fleet/chandler/services/installer/readiness"
 )
 
@@ -59,7 +60,7 @@ func (w *work) notReady(ctx context.Context, m *member, d *appsv1.Deployment) pr
 	n := protocol.NotReady{Deployment: d.Name, Reason: cause.Reason, Message: cause.Message, Webhook: cause.Webhook}
 	if owners := w.ownersOf(ctx, cause.Webhook); len(owners) > 0 {
 		n.Message += "; " + webhooks.Sentence(cause.Webhook, owners)
-		if of := owners[0].Operator; of != (cluster.Operator{}) {
+		if of := owners[0].Operator; of != (kube.Operator{}) {
 			n.Owner = of.String()
 		}
 	}
@@ -79,16 +80,16 @@ func (w *work) ownersOf(ctx context.Context, webhook string) []webhooks.Owner {
 }
 
 // withOwner adds to a failure that an admission webhook is to blame for whose that is.
-func (w *work) withOwner(ctx context.Context, f *failure) *failure {
-	if f.reason != reasonDenied && f.reason != reasonWebhook {
+func (w *work) withOwner(ctx context.Context, f *failure.Failure) *failure.Failure {
+	if f.Reason != failure.ReasonDenied && f.Reason != failure.ReasonWebhook {
 		return f
 	}
-	name, _ := readiness.Webhook(f.message)
+	name, _ := readiness.Webhook(f.Message)
 	said := webhooks.Sentence(name, w.ownersOf(ctx, name))
 	if said == "" {
 		return f
 	}
 	named := *f
-	named.message += "; " + said
+	named.Message += "; " + said
 	return &named
 }

@@ -19,12 +19,13 @@ import (
 	"github.com/chandler-fleet/chandler/libs/installplan"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
+	"github.com/chandler-fleet/chandler/services/installer/executor/failure"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/certs"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/desk"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/clusterconfig"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/lineage"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/preflight"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/surroundings"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/renderlimit"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 )
 
 const (
@@ -40,15 +41,15 @@ type work struct {
 	ns         string
 	plans      protocol.ScopePlans
 	refused    bool // the message comes from a record that has gone back
-	executions []*cluster.Execution
+	executions []*kube.Execution
 	opened     map[string]ready               // by plan id
 	outcomes   map[string]protocol.PlanReport // by plan id
 	live       live
 	// wanted are the digests, with overlays, of the Deployments that begun plans are about to write, by
 	// ClusterServiceVersion.
 	wanted  map[string]map[string]string
-	desk    *desk.Desk       // what operators at rest render to
-	vacant  preflight.Vacant // objects of plans that were not there in this look
+	slot    *renderlimit.Slot // what operators at rest render to
+	vacant  preflight.Vacant  // objects of plans that were not there in this look
 	members []*member
 	line    lineage.Line // how the members follow each other
 	loaded  bool         // members are as the cluster has them
@@ -64,7 +65,7 @@ type work struct {
 
 // live is what the cluster itself says at the start of a look. Overlays depend on it.
 type live struct {
-	around surroundings.All
+	around clusterconfig.All
 	group  liveGroup
 	// certificates are those under which operators serve, by name of the Secret.
 	certificates map[string]certs.Kept
@@ -90,7 +91,7 @@ func (s *session) reconcile(ctx context.Context, namespace string) (again time.D
 		return 0, err
 	}
 	w := s.newWork(plans)
-	defer w.desk.Leave()
+	defer w.slot.Release()
 	if w.refused, err = s.note(ctx, plans, behind); err != nil {
 		return 0, err
 	}
@@ -98,15 +99,15 @@ func (s *session) reconcile(ctx context.Context, namespace string) (again time.D
 		return 0, err
 	}
 	if w.resting() {
-		if err := w.desk.Take(ctx); err != nil {
+		if err := w.slot.Acquire(ctx); err != nil {
 			return 0, err
 		}
 	}
-	err = guard(ctx, s.cfg.Log, "namespace "+namespace, func() error { return w.all(ctx) })
+	err = failure.Guard(ctx, s.cfg.Log, "namespace "+namespace, func() error { return w.all(ctx) })
 	switch {
 	case err == nil:
 		w.report()
-	case !final(ctx, err):
+	case !failure.Final(ctx, err):
 		w.reportBegun(ctx)
 	}
 	return w.again, err
@@ -114,12 +115,12 @@ func (s *session) reconcile(ctx context.Context, namespace string) (again time.D
 
 // proven are the executions of a namespace that the hub granted. Others are left alone, and stand in nobody's way: what
 // they say was not asked for.
-func (s *session) proven(ctx context.Context, namespace string) ([]*cluster.Execution, error) {
+func (s *session) proven(ctx context.Context, namespace string) ([]*kube.Execution, error) {
 	list, unread, err := s.client.Executions(ctx, namespace)
 	if err != nil {
 		return nil, err
 	}
-	list = slices.DeleteFunc(list, func(x *cluster.Execution) bool {
+	list = slices.DeleteFunc(list, func(x *kube.Execution) bool {
 		err := x.Proven(s.cfg.GrantKey, s.cfg.ClusterID)
 		if err != nil {
 			unread = append(unread, err)
@@ -136,7 +137,7 @@ func (s *session) proven(ctx context.Context, namespace string) ([]*cluster.Exec
 func (s *session) newWork(plans protocol.ScopePlans) *work {
 	return &work{
 		session: s, ns: plans.Scope.Namespace, plans: plans, wanted: map[string]map[string]string{}, opened: map[string]ready{},
-		outcomes: map[string]protocol.PlanReport{}, again: s.cfg.Timing.Resync, desk: s.room.Desk(),
+		outcomes: map[string]protocol.PlanReport{}, again: s.cfg.Timing.Resync, slot: s.renders.Slot(),
 	}
 }
 
@@ -155,7 +156,7 @@ func (w *work) all(ctx context.Context) error {
 func (w *work) carryPlans(ctx context.Context) error {
 	w.release()
 	if !w.resting() {
-		w.desk.Leave() // a plan may take its time
+		w.slot.Release() // a plan may take its time
 	}
 	for _, p := range w.plans.Plans {
 		if err := w.plan(ctx, p); err != nil {
@@ -171,8 +172,8 @@ func (w *work) soon(d time.Duration) {
 	}
 }
 
-func (w *work) execution(plan string) *cluster.Execution {
-	i := slices.IndexFunc(w.executions, func(x *cluster.Execution) bool { return x.Spec.Plan == plan })
+func (w *work) execution(plan string) *kube.Execution {
+	i := slices.IndexFunc(w.executions, func(x *kube.Execution) bool { return x.Spec.Plan == plan })
 	if i < 0 {
 		return nil
 	}
@@ -190,7 +191,7 @@ type ready struct {
 // open reads and checks a plan, once for a look: its digest, before it is begun the operator group that it
 // stands on, then what rendering gives against its steps. A plan that was begun goes on with the
 // configurations that it was begun with.
-func (w *work) open(ctx context.Context, p protocol.Plan, x *cluster.Execution) (ready, *failure) {
+func (w *work) open(ctx context.Context, p protocol.Plan, x *kube.Execution) (ready, *failure.Failure) {
 	if r, ok := w.opened[p.ID]; ok {
 		return r, nil
 	}
@@ -202,7 +203,7 @@ func (w *work) open(ctx context.Context, p protocol.Plan, x *cluster.Execution) 
 	case x != nil && x.Status.Begun:
 		r.Configs = x.Spec.Configs
 	case !w.standsOn(r.document.Base.OperatorGroup):
-		return r, &failure{class: classConflict, reason: reasonBase, quick: true, message: "the operator group is another one than the plan was made for"}
+		return r, &failure.Failure{Class: failure.Conflict, Reason: failure.ReasonBase, Quick: true, Message: "the operator group is another one than the plan was made for"}
 	}
 	for _, b := range r.document.Bundles {
 		objects, f := w.render(ctx, b, r.Configs[b.CSV])
@@ -215,12 +216,12 @@ func (w *work) open(ctx context.Context, p protocol.Plan, x *cluster.Execution) 
 		return r, f
 	}
 	for _, o := range r.objects {
-		if o.GVK != cluster.GVKCSV {
+		if o.GVK != kube.GVKCSV {
 			continue
 		}
 		m, err := parseMember(&unstructured.Unstructured{Object: o.Body})
 		if err != nil {
-			f := classifyContent(err)
+			f := failure.OfContent(err)
 			return r, &f
 		}
 		r.csvs[o.Name] = m.csv
@@ -239,21 +240,21 @@ func (w *work) standsOn(want string) bool {
 	return err == nil && have.OperatorGroup == want
 }
 
-func (w *work) parse(p protocol.Plan) (ready, *failure) {
+func (w *work) parse(p protocol.Plan) (ready, *failure.Failure) {
 	r := ready{Plan: p, csvs: map[string]bundle.CSV{}}
 	got, err := digest.JSON(installplan.DocumentType, p.Document)
 	if err != nil || string(got) != p.Digest {
-		return r, &failure{class: classPermanent, reason: reasonDigest, message: "the plan's document has digest " + string(got) + ", not " + p.Digest}
+		return r, &failure.Failure{Class: failure.Permanent, Reason: failure.ReasonDigest, Message: "the plan's document has digest " + string(got) + ", not " + p.Digest}
 	}
 	if err := json.Unmarshal(p.Document, &r.document); err != nil {
-		return r, &failure{class: classPermanent, reason: reasonDigest, message: err.Error()}
+		return r, &failure.Failure{Class: failure.Permanent, Reason: failure.ReasonDigest, Message: err.Error()}
 	}
 	return r, nil
 }
 
-func (w *work) render(ctx context.Context, b events.PlannedBundle, config json.RawMessage) ([]render.Object, *failure) {
+func (w *work) render(ctx context.Context, b events.PlannedBundle, config json.RawMessage) ([]render.Object, *failure.Failure) {
 	var objects []render.Object
-	err := guard(ctx, w.cfg.Log, "render of "+b.CSV, func() error {
+	err := failure.Guard(ctx, w.cfg.Log, "render of "+b.CSV, func() error {
 		content, err := w.contents.Get(ctx, digest.Digest(b.Content))
 		if err != nil {
 			return err
@@ -264,29 +265,29 @@ func (w *work) render(ctx context.Context, b events.PlannedBundle, config json.R
 	if err == nil {
 		return objects, nil
 	}
-	f := classifyContent(errs.Wrap(errs.KindOf(err), err, "bundle %s", b.CSV))
+	f := failure.OfContent(errs.Wrap(errs.KindOf(err), err, "bundle %s", b.CSV))
 	return nil, &f
 }
 
 // objectsOf renders an operator at rest, or takes what was rendered for its plan in this look; what its plan did not
 // write is none of it.
-func (w *work) objectsOf(ctx context.Context, s subject) ([]render.Object, *failure) {
+func (w *work) objectsOf(ctx context.Context, s subject) ([]render.Object, *failure.Failure) {
 	other := func(o render.Object) bool { return o.Resolving != s.bundle.CSV || !s.wrote(o) }
 	if r, ok := w.opened[s.plan]; ok && bytes.Equal(r.Configs[s.bundle.CSV], s.config) {
 		return slices.DeleteFunc(slices.Clone(r.objects), other), nil
 	}
 	key := s.bundle.Content + string(s.config)
-	objects, ok := w.desk.Find(key)
+	objects, ok := w.slot.Find(key)
 	if !ok {
-		if err := w.desk.Take(ctx); err != nil {
-			f := transient(err)
+		if err := w.slot.Acquire(ctx); err != nil {
+			f := failure.OwnObject(err)
 			return nil, &f
 		}
-		var f *failure
+		var f *failure.Failure
 		if objects, f = w.render(ctx, s.bundle, s.config); f != nil {
 			return nil, f
 		}
-		w.desk.Keep(key, objects)
+		w.slot.Keep(key, objects)
 	}
 	return slices.DeleteFunc(slices.Clone(objects), other), nil
 }
@@ -313,9 +314,9 @@ func (w *work) rendered(ctx context.Context, m *member) (s subject, objects []re
 }
 
 // compare refuses a plan whose steps are not what rendering gives here.
-func (r ready) compare() *failure {
-	mismatch := func(text string) *failure {
-		return &failure{class: classPermanent, reason: reasonDigest, message: text}
+func (r ready) compare() *failure.Failure {
+	mismatch := func(text string) *failure.Failure {
+		return &failure.Failure{Class: failure.Permanent, Reason: failure.ReasonDigest, Message: text}
 	}
 	if len(r.objects) != len(r.document.Steps) {
 		return mismatch("the plan has a different number of steps than its bundles give")
@@ -369,13 +370,13 @@ func (w *work) want(r ready) {
 	}
 }
 
-func ended(x *cluster.Execution) bool {
+func ended(x *kube.Execution) bool {
 	return slices.Contains([]string{protocol.PlanFinished, protocol.PlanFailed, protocol.RemovalRefused}, x.Status.Phase)
 }
 
 // prune removes executions that nobody refers to any more, but the newest few.
 func (w *work) prune(ctx context.Context) error {
-	var old []*cluster.Execution
+	var old []*kube.Execution
 	for _, x := range w.executions {
 		referred := slices.ContainsFunc(w.members, func(m *member) bool { return m.plan == x.Spec.Plan }) ||
 			slices.Contains(slices.Collect(maps.Values(w.unread)), x.Spec.Plan) ||
@@ -388,7 +389,7 @@ func (w *work) prune(ctx context.Context) error {
 	if len(old) <= keptExecutions {
 		return nil
 	}
-	slices.SortFunc(old, func(a, b *cluster.Execution) int {
+	slices.SortFunc(old, func(a, b *kube.Execution) int {
 		if c := a.Status.Ended.Compare(b.Status.Ended); c != 0 {
 			return c
 		}

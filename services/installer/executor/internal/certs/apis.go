@@ -16,7 +16,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/csv"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 	"github.com/chandler-fleet/chandler/services/installer/serving"
 )
 
@@ -24,7 +24,7 @@ var gvkService = schema.GroupVersionKind{Version: "v1", Kind: "Service"}
 
 // APIs asks the cluster for the API services that an operator of a namespace owns.
 type APIs struct {
-	Client       *cluster.Epoch
+	Client       *kube.Epoch
 	Namespace    string
 	Certificates map[string]Kept
 	Now          time.Time
@@ -101,7 +101,7 @@ func readAPI(name string, o *unstructured.Unstructured) (serving.API, error) {
 			} `json:"conditions"`
 		} `json:"status"`
 	}
-	if err := cluster.Decode(o, &body); err != nil {
+	if err := kube.Decode(o, &body); err != nil {
 		return a, errs.Wrap(errs.Invalid, err, "APIService %s", name)
 	}
 	a.CA = body.Spec.CABundle

@@ -12,7 +12,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/render"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 	"github.com/chandler-fleet/chandler/services/installer/serving"
 )
 
@@ -69,7 +69,7 @@ func FormerOf(crd *unstructured.Unstructured, ns string) (Former, bool, error) {
 	if d.Webhook {
 		return f, crd.GetLabels()[LabelConverted] == ns, nil
 	}
-	foreign := crd.GetLabels()[cluster.LabelManaged] != "true" && slices.ContainsFunc(crd.GetManagedFields(), func(m metav1.ManagedFieldsEntry) bool {
+	foreign := crd.GetLabels()[kube.LabelManaged] != "true" && slices.ContainsFunc(crd.GetManagedFields(), func(m metav1.ManagedFieldsEntry) bool {
 		return m.FieldsV1 != nil && strings.Contains(m.FieldsV1.GetRawString(), `"f:conversion":`)
 	})
 	return f, !foreign, nil

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/certs"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 	"github.com/chandler-fleet/chandler/services/installer/serving"
 )
 
@@ -54,7 +54,7 @@ func labelled(o *unstructured.Unstructured, labels map[string]string) *unstructu
 // that is carried out again writes the same.
 func TestFormer(t *testing.T) {
 	t.Parallel()
-	ours := map[string]string{certs.LabelConverted: "ops", cluster.LabelManaged: "true"}
+	ours := map[string]string{certs.LabelConverted: "ops", kube.LabelManaged: "true"}
 	foreign := definition(t, "", "", "v1", "v1", "v2")
 	foreign.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "kubectl", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:conversion":{"f:strategy":{}}}}`)}})
 	for name, c := range map[string]struct {
@@ -66,7 +66,7 @@ func TestFormer(t *testing.T) {
 			definition(t, "new", "", "v2", "v1", "v2"), definition(t, "old", "b2xk", "v1", "v1", "v2"),
 		},
 		"the first webhook": {
-			labelled(definition(t, "", "", "v1", "v1"), map[string]string{cluster.LabelManaged: "true"}),
+			labelled(definition(t, "", "", "v1", "v1"), map[string]string{kube.LabelManaged: "true"}),
 			definition(t, "new", "", "v2", "v1", "v2"), definition(t, "new", "", "v1", "v1", "v2"),
 		},
 		"the first webhook, for versions that there were": {
@@ -95,7 +95,7 @@ func TestFormer(t *testing.T) {
 					t.Fatalf("-want +got:\n%s", diff)
 				}
 				live = got // as it is written
-				live.SetLabels(map[string]string{cluster.LabelManaged: "true"})
+				live.SetLabels(map[string]string{kube.LabelManaged: "true"})
 				fatal(t, certs.Trust(live, nil, nil))
 			}
 		})

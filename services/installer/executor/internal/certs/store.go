@@ -15,7 +15,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/render"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 	"github.com/chandler-fleet/chandler/services/installer/serving"
 )
 
@@ -63,7 +63,7 @@ func (s *Store) Forget(name string) {
 }
 
 // Get returns the certificates of a namespace by name of the Secret. The map is the caller's own.
-func (s *Store) Get(ctx context.Context, client *cluster.Epoch, name string) (map[string]Kept, error) {
+func (s *Store) Get(ctx context.Context, client *kube.Epoch, name string) (map[string]Kept, error) {
 	s.mu.Lock()
 	n := s.known[name]
 	s.mu.Unlock()
@@ -151,8 +151,8 @@ func Secret(ns, name, csv string, c serving.Certificate) *unstructured.Unstructu
 			"namespace": ns, "name": name,
 			"annotations": map[string]any{render.AnnotationCAHash: c.Hash()},
 			"labels": map[string]any{
-				cluster.LabelManaged: "true", LabelServing: "true", render.LabelManaged: "true",
-				render.LabelOwner: render.OwnerLabelValue(csv), render.LabelOwnerKind: cluster.GVKCSV.Kind, render.LabelOwnerNamespace: ns,
+				kube.LabelManaged: "true", LabelServing: "true", render.LabelManaged: "true",
+				render.LabelOwner: render.OwnerLabelValue(csv), render.LabelOwnerKind: kube.GVKCSV.Kind, render.LabelOwnerNamespace: ns,
 			},
 		},
 	}}

@@ -13,7 +13,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/csv"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 	"github.com/chandler-fleet/chandler/services/installer/rights"
 )
 
@@ -94,7 +94,7 @@ func (c *Cache) findAccounts(ctx context.Context, q Question, f *csv.Facts) erro
 		}
 		fact := csv.AccountFact{UID: string(a.GetUID()), ForeignOwner: q.Foreign(a.GetOwnerReferences())}
 		scopes, held := added(q.Spec, a.GetName(), csv.Scopes(q.Spec, a.GetName(), q.Targets), satisfied)
-		if fact.Held, err = c.held(ctx, cluster.Account{Namespace: q.Operator.Namespace, Name: a.GetName()}, scopes, held); err != nil {
+		if fact.Held, err = c.held(ctx, kube.Account{Namespace: q.Operator.Namespace, Name: a.GetName()}, scopes, held); err != nil {
 			return err
 		}
 		f.Accounts[a.GetName()] = fact
@@ -169,7 +169,7 @@ func added(spec bundle.CSVSpec, account string, scopes, satisfied []string) (ask
 }
 
 // held adds what an account may do in the scopes, as csv.Scopes names them.
-func (c *Cache) held(ctx context.Context, account cluster.Account, scopes []string, held rights.Held) (rights.Held, error) {
+func (c *Cache) held(ctx context.Context, account kube.Account, scopes []string, held rights.Held) (rights.Held, error) {
 	for _, scope := range scopes {
 		rules, err := c.client.Rules(ctx, account, scope)
 		if err != nil {

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/chandler-fleet/chandler/services/installer/csv"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 )
 
 const (
@@ -42,7 +42,7 @@ var (
 
 // Cache is what is remembered of one cluster.
 type Cache struct {
-	client *cluster.Epoch
+	client *kube.Epoch
 	now    func() time.Time
 
 	mu sync.Mutex
@@ -90,7 +90,7 @@ const targetsComma = ","
 func JoinTargets(targets []string) string { return strings.Join(targets, targetsComma) }
 
 // New returns a cache that holds nothing.
-func New(client *cluster.Epoch, now func() time.Time) *Cache {
+func New(client *kube.Epoch, now func() time.Time) *Cache {
 	return &Cache{client: client, now: now, news: map[matter]int{}, crds: map[string]crdNote{}, met: map[string]metNote{}, conditions: map[string]conditionNote{}}
 }
 
@@ -177,8 +177,8 @@ func (c *Cache) NoteCRD(o *unstructured.Unstructured) {
 
 func (c *Cache) crdNoteOf(o *unstructured.Unstructured) crdNote {
 	note := crdNote{CRDFact: csv.CRDFact{UID: string(o.GetUID()), Alongside: alongside(o)}, version: o.GetResourceVersion(), until: c.now().Add(crdFor)}
-	note.Established, note.Served = cluster.Established(o)
-	if o.GetLabels()[cluster.LabelManaged] == "true" {
+	note.Established, note.Served = kube.Established(o)
+	if o.GetLabels()[kube.LabelManaged] == "true" {
 		note.until = c.now().Add(managedFor)
 	}
 	return note

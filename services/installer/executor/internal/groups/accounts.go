@@ -12,7 +12,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 	"github.com/chandler-fleet/chandler/services/installer/group"
 	"github.com/chandler-fleet/chandler/services/installer/rights"
 )
@@ -23,12 +23,12 @@ const wholeCluster = ""
 // Scoped is an operator that was installed through a service account (R-OG-60).
 type Scoped struct {
 	Name, UID string
-	Account   cluster.Account
+	Account   kube.Account
 	Own       []render.Object // its rights in its own namespace, as render.Permissions gives them
 }
 
 // Lacks asks what an account lacks of what roles are to give on its behalf.
-type Lacks func(ctx context.Context, a cluster.Account, roles []render.Object) (rights.Result, error)
+type Lacks func(ctx context.Context, a kube.Account, roles []render.Object) (rights.Result, error)
 
 // Limits are the targets that operators of a group may not be given, since their accounts have not what is to be given.
 type Limits struct {

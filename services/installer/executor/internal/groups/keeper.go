@@ -17,8 +17,8 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/render"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/watch"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
+	"github.com/chandler-fleet/chandler/services/installer/executor/watch"
 )
 
 // Manager is the field manager of what is kept here. It is one for all groups, since they share the roles of an API.
@@ -289,7 +289,7 @@ func managed(o render.Object) *unstructured.Unstructured {
 	if labels == nil {
 		labels = map[string]string{}
 	}
-	labels[cluster.LabelManaged] = "true"
+	labels[kube.LabelManaged] = "true"
 	body.SetLabels(labels)
 	return body
 }

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/watch"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
+	"github.com/chandler-fleet/chandler/services/installer/executor/watch"
 	"github.com/chandler-fleet/chandler/services/installer/mirror"
 )
 
@@ -53,7 +53,7 @@ func (k *Keeper) applyCondition(ctx context.Context, i Installed, n *conditionNo
 	for _, o := range objects {
 		body := &unstructured.Unstructured{Object: o.Body}
 		labels := body.GetLabels()
-		labels[cluster.LabelManaged] = "true"
+		labels[kube.LabelManaged] = "true"
 		body.SetLabels(labels)
 		i.own(body.Object)
 		if err := k.at("before condition kept"); err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/installer/definition"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 	"github.com/chandler-fleet/chandler/services/installer/mirror"
 )
 
@@ -70,7 +70,7 @@ func (k *Keeper) DefinitionGone(name string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	maps.DeleteFunc(k.notes, func(key Key, _ note) bool { // the watch of the kind ends, perhaps before it told of these
-		r := cluster.Resource(key.GVK)
+		r := kube.Resource(key.GVK)
 		return r.Resource+"."+r.Group == name
 	})
 	if k.retiring[name] {
@@ -94,7 +94,7 @@ func (k *Keeper) PolicyGone(name string) bool {
 }
 
 func (k *Keeper) ensureCRD(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (*unstructured.Unstructured, error) {
-	return k.Client.EnsureDefinition(ctx, cluster.Definition{CRD: crd, Manager: manager, Ours: ours, At: k.at})
+	return k.Client.EnsureDefinition(ctx, kube.Definition{CRD: crd, Manager: manager, Ours: ours, At: k.at})
 }
 
 // ours reports whether a definition is what Chandler wrote, and nobody has changed it.
@@ -103,8 +103,8 @@ func ours(o metav1.Object) bool { return definition.MadeBy(o, manager) }
 // ensurePolicy makes the admission policies, their bindings and the role of those who may read, or takes them away where
 // nothing is mirrored. What people create stays refused until Retire is done with the definitions.
 func (k *Keeper) ensurePolicy(ctx context.Context, setting string) error {
-	policy, binding := mirror.Policy(cluster.ExecutorUser)
-	intents, intentsBinding := mirror.Intents(cluster.ExecutorUser)
+	policy, binding := mirror.Policy(kube.ExecutorUser)
+	intents, intentsBinding := mirror.Intents(kube.ExecutorUser)
 	for _, p := range []struct {
 		gvk  schema.GroupVersionKind
 		name string

@@ -21,8 +21,8 @@ import (
 	"k8s.io/client-go/metadata"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/watch"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
+	"github.com/chandler-fleet/chandler/services/installer/executor/watch"
 	"github.com/chandler-fleet/chandler/services/installer/mirror"
 )
 
@@ -55,7 +55,7 @@ type Wanted struct {
 
 // Config is what a Keeper needs; every field is required.
 type Config struct {
-	Client *cluster.Epoch
+	Client *kube.Epoch
 	Log    *slog.Logger
 	Now    func() time.Time
 	// At is called at each point between two effects; its error ends the work there and then.
@@ -299,7 +299,7 @@ func (k *Keeper) write(ctx context.Context, key Key, kind types.PatchType, body 
 }
 
 func (k *Keeper) objects(key Key) metadata.ResourceInterface {
-	r := k.Client.Metadata.Resource(cluster.Resource(key.GVK))
+	r := k.Client.Metadata.Resource(kube.Resource(key.GVK))
 	if key.Namespace == "" {
 		return r
 	}

@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/watch"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
+	"github.com/chandler-fleet/chandler/services/installer/executor/watch"
 	"github.com/chandler-fleet/chandler/services/installer/mirror"
 )
 
@@ -43,7 +43,7 @@ func (s *shelf) keeper() *Keeper {
 		s.t.Fatal(err)
 	}
 	return New(Config{
-		Client: &cluster.Epoch{Dynamic: objects, Metadata: meta}, Log: slog.New(slog.DiscardHandler), At: func(string) error { return nil },
+		Client: &kube.Epoch{Dynamic: objects, Metadata: meta}, Log: slog.New(slog.DiscardHandler), At: func(string) error { return nil },
 	})
 }
 

@@ -18,7 +18,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/render"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 	"github.com/chandler-fleet/chandler/services/installer/mirror"
 )
 
@@ -37,7 +37,7 @@ type OLMCluster interface {
 	List(ctx context.Context, gvk schema.GroupVersionKind, namespace, selector string) ([]unstructured.Unstructured, error)
 	Page(ctx context.Context, r schema.GroupVersionResource, limit int64, from string) (items []unstructured.Unstructured, next string, err error)
 	Foreign(ctx context.Context, gvk schema.GroupVersionKind, namespace, name string) (*metav1.PartialObjectMetadata, error)
-	Allowed(ctx context.Context, a cluster.Account, what authorizationv1.ResourceAttributes) (bool, error)
+	Allowed(ctx context.Context, a kube.Account, what authorizationv1.ResourceAttributes) (bool, error)
 }
 
 // OLM tells whether OLM itself is at work in a cluster: two masters over the same kinds undo each other's work.
@@ -113,13 +113,13 @@ func (o *OLM) look(ctx context.Context) (running, passed []string, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	may := map[cluster.Account]bool{}
+	may := map[kube.Account]bool{}
 	for _, c := range mirror.OLMCandidates(list) {
-		account := cluster.Account{Namespace: c.Namespace, Name: c.Account}
+		account := kube.Account{Namespace: c.Namespace, Name: c.Account}
 		allowed, asked := may[account]
 		if !asked {
 			what := authorizationv1.ResourceAttributes{
-				Verb: "update", Group: mirror.GVKCSV.Group, Resource: cluster.Resource(mirror.GVKCSV).Resource, Subresource: "status",
+				Verb: "update", Group: mirror.GVKCSV.Group, Resource: kube.Resource(mirror.GVKCSV).Resource, Subresource: "status",
 			}
 			if allowed, err = o.cluster.Allowed(ctx, account, what); err != nil {
 				return nil, nil, err
@@ -151,7 +151,7 @@ func (o *OLM) deployments(ctx context.Context) ([]appsv1.Deployment, error) {
 	}
 	for from, more := "", true; more; more = from != "" {
 		var page []unstructured.Unstructured
-		if page, from, err = o.cluster.Page(ctx, cluster.Resource(gvkDeployment), deploymentsPage, from); err != nil {
+		if page, from, err = o.cluster.Page(ctx, kube.Resource(gvkDeployment), deploymentsPage, from); err != nil {
 			return nil, err
 		}
 		page = slices.DeleteFunc(page, func(d unstructured.Unstructured) bool { return !runsSomething(d) })
@@ -171,7 +171,7 @@ func runsSomething(d unstructured.Unstructured) bool {
 // foreignDeployments adds those that are not objects of an operator that Chandler installed.
 func foreignDeployments(out []appsv1.Deployment, list []unstructured.Unstructured) ([]appsv1.Deployment, error) {
 	for i := range list {
-		if l := list[i].GetLabels(); l[cluster.LabelManaged] == "true" && l[render.LabelOwner] != "" {
+		if l := list[i].GetLabels(); l[kube.LabelManaged] == "true" && l[render.LabelOwner] != "" {
 			continue
 		}
 		var d appsv1.Deployment

@@ -15,14 +15,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 )
 
 // olmCluster has Deployments, of which two may lie on a page, and accounts with OLM's rights.
 type olmCluster struct {
 	t           *testing.T
 	deployments []appsv1.Deployment
-	powerful    map[cluster.Account]bool
+	powerful    map[kube.Account]bool
 	definition  *metav1.PartialObjectMetadata
 	pages       int
 }
@@ -61,7 +61,7 @@ func (c *olmCluster) Foreign(context.Context, schema.GroupVersionKind, string, s
 	return c.definition, nil
 }
 
-func (c *olmCluster) Allowed(_ context.Context, a cluster.Account, what authorizationv1.ResourceAttributes) (bool, error) {
+func (c *olmCluster) Allowed(_ context.Context, a kube.Account, what authorizationv1.ResourceAttributes) (bool, error) {
 	if what.Namespace != "" || what.Resource != "clusterserviceversions" || what.Subresource != "status" || what.Group != "operators.coreos.com" {
 		c.t.Errorf("asked for %+v, want a right over the whole cluster that OLM cannot do without", what)
 	}
@@ -84,7 +84,7 @@ func TestOLM(t *testing.T) {
 	of := func(manager string) *metav1.PartialObjectMetadata {
 		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{{Manager: manager}}}}
 	}
-	olm := cluster.Account{Namespace: "olm", Name: "operator"}
+	olm := kube.Account{Namespace: "olm", Name: "operator"}
 	for name, c := range map[string]struct {
 		list       []appsv1.Deployment
 		definition *metav1.PartialObjectMetadata
@@ -107,13 +107,13 @@ func TestOLM(t *testing.T) {
 		"no definition but our own":      {list: []appsv1.Deployment{deployment("tenant", "web", "web", plain)}, definition: of(manager)},
 	} {
 		at := time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC)
-		in := &olmCluster{t: t, deployments: c.list, powerful: map[cluster.Account]bool{olm: true}, definition: c.definition}
+		in := &olmCluster{t: t, deployments: c.list, powerful: map[kube.Account]bool{olm: true}, definition: c.definition}
 		o := NewOLM(in, slog.New(slog.DiscardHandler), func() time.Time { return at })
 		got, changed, err := o.Running(t.Context())
 		if err != nil || c.want == "" != (got == "") || !strings.HasPrefix(got, c.want) || changed != (got != "") || o.Known() != got || in.pages != c.pages {
 			t.Errorf("%s: found %q, changed %v, %v, after %d pages", name, got, changed, err, in.pages)
 		}
-		in.powerful[cluster.Account{Namespace: "tenant", Name: "operator"}] = true // an administrator of the cluster gives it OLM's rights
+		in.powerful[kube.Account{Namespace: "tenant", Name: "operator"}] = true // an administrator of the cluster gives it OLM's rights
 		if again, changed, err := o.Running(t.Context()); again != got || changed || err != nil {
 			t.Errorf("%s: asked again within its time: %q, %v, %v", name, again, changed, err)
 		}

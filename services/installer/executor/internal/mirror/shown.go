@@ -14,7 +14,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/services/installer/csv"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 	"github.com/chandler-fleet/chandler/services/installer/mirror"
 )
 
@@ -35,7 +35,7 @@ func (i Installed) own(body map[string]any) {
 		return
 	}
 	meta["ownerReferences"] = []any{map[string]any{
-		"apiVersion": cluster.GVKInstalledOperator.GroupVersion().String(), "kind": cluster.GVKInstalledOperator.Kind,
+		"apiVersion": kube.GVKInstalledOperator.GroupVersion().String(), "kind": kube.GVKInstalledOperator.Kind,
 		"name": i.Name, "uid": i.UID, "blockOwnerDeletion": false, "controller": false,
 	}}
 }
@@ -154,25 +154,25 @@ func Small(objects []mirror.Object) ([]Wanted, error) {
 // Plans are the plans whose executions are kept, those that began first first. bundles are those of the plans that the
 // hub still names, packages those of installed operators by name. Steps are shown at the end: each batch would be a
 // write of its own.
-func Plans(executions []*cluster.Execution, bundles map[string][]events.PlannedBundle, packages map[string]string) []mirror.Plan {
+func Plans(executions []*kube.Execution, bundles map[string][]events.PlannedBundle, packages map[string]string) []mirror.Plan {
 	var out []mirror.Plan
 	for _, x := range executions {
 		s := x.Status
 		p := mirror.Plan{ID: x.Spec.Plan, Name: x.Spec.Name, Phase: s.Phase, Message: s.Message, Started: s.Started, Ended: s.Ended}
 		resolving := ""
 		for _, step := range s.Steps {
-			if step.Kind == cluster.GVKCSV.Kind {
+			if step.Kind == kube.GVKCSV.Kind {
 				resolving = step.Name
 				p.Bundles = append(p.Bundles, events.PlannedBundle{CSV: step.Name, Package: packages[step.Name]})
 			}
-			if len(step.Warnings) > 0 && step.State == cluster.StepDone { // those of others are Chandler's own notes
+			if len(step.Warnings) > 0 && step.State == kube.StepDone { // those of others are Chandler's own notes
 				p.Warned = append(p.Warned, mirror.WarnedStep{
 					Index: step.Index - 1, Resolving: resolving, Kind: step.Kind, Name: step.Name, Texts: step.Warnings, Time: step.Time,
 				})
 			}
 			if !s.Ended.IsZero() {
 				p.Steps = append(p.Steps, mirror.PlanStep{
-					Resolving: resolving, GVK: schema.GroupVersionKind{Group: step.Group, Kind: step.Kind}, Name: step.Name, Done: step.State == cluster.StepDone,
+					Resolving: resolving, GVK: schema.GroupVersionKind{Group: step.Group, Kind: step.Kind}, Name: step.Name, Done: step.State == kube.StepDone,
 				})
 			}
 		}

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/flowcontrol"
 
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 	"github.com/chandler-fleet/chandler/services/installer/mirror"
 )
 
@@ -192,7 +192,7 @@ func (t *teller) create(ctx context.Context, n telling) error {
 	if err != nil {
 		return err
 	}
-	_, err = t.Client.Dynamic.Resource(cluster.Resource(gvkEvent)).Namespace(o.Namespace).Create(ctx, body, metav1.CreateOptions{FieldManager: manager})
+	_, err = t.Client.Dynamic.Resource(kube.Resource(gvkEvent)).Namespace(o.Namespace).Create(ctx, body, metav1.CreateOptions{FieldManager: manager})
 	return err
 }
 

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/chandler-fleet/chandler/libs/protocol"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 	"github.com/chandler-fleet/chandler/services/installer/mirror"
 )
 
@@ -68,7 +68,7 @@ func (b *box) tells(t *testing.T) *teller {
 		t.Fatal(err)
 	}
 	out := newTeller(Config{
-		Client: &cluster.Epoch{Dynamic: objects}, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return eventTime.Add(time.Minute) },
+		Client: &kube.Epoch{Dynamic: objects}, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return eventTime.Add(time.Minute) },
 	})
 	out.pause = func(context.Context, time.Duration) {}
 	return out

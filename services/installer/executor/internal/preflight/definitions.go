@@ -14,7 +14,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/crd"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 )
 
 const (
@@ -29,7 +29,7 @@ const (
 var gvkCRD = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
 
 // Definitions judges every definition of the plan, in its order.
-func Definitions(ctx context.Context, c *cluster.Epoch, q Question) ([]protocol.CRDVerdict, error) {
+func Definitions(ctx context.Context, c *kube.Epoch, q Question) ([]protocol.CRDVerdict, error) {
 	var out []protocol.CRDVerdict
 	budget := crd.NewBudget()
 	for _, o := range q.Objects {
@@ -45,7 +45,7 @@ func Definitions(ctx context.Context, c *cluster.Epoch, q Question) ([]protocol.
 	return out, nil
 }
 
-func judge(ctx context.Context, c *cluster.Epoch, q Question, o render.Object, budget *crd.Budget) (protocol.CRDVerdict, error) {
+func judge(ctx context.Context, c *kube.Epoch, q Question, o render.Object, budget *crd.Budget) (protocol.CRDVerdict, error) {
 	var live *unstructured.Unstructured
 	var err error
 	if q.Vacant == nil || !q.Vacant(o) {
@@ -86,14 +86,14 @@ func judge(ctx context.Context, c *cluster.Epoch, q Question, o render.Object, b
 
 // owners are the operators that say in the definition that they brought it (R-CSV-22), and that are still there: who is
 // gone leaves its word behind. Both Chandler's operators and OLM's count.
-func owners(ctx context.Context, c *cluster.Epoch, live *unstructured.Unstructured) ([]string, error) {
+func owners(ctx context.Context, c *kube.Epoch, live *unstructured.Unstructured) ([]string, error) {
 	var out []string
 	for key, owner := range live.GetAnnotations() {
 		namespace, name, ok := strings.Cut(owner, "/")
 		if !ok || !strings.HasPrefix(key, render.AnnotationInstalledAlongside) {
 			continue
 		}
-		for _, gvk := range []schema.GroupVersionKind{cluster.GVKInstalledOperator, cluster.GVKCSV} {
+		for _, gvk := range []schema.GroupVersionKind{kube.GVKInstalledOperator, kube.GVKCSV} {
 			o, err := c.Get(ctx, gvk, namespace, name)
 			if err != nil {
 				return nil, err

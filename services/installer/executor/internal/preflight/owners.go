@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/chandler-fleet/chandler/libs/render"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 )
 
 // Owners are what the objects of a plan are in the cluster, in the plan's order.
@@ -33,7 +33,7 @@ const (
 
 // Taken says whose the objects of a plan are. What nobody else can have, since its name is made for its operator, is not
 // asked for; of definitions there can be several owners, and what they may do is said by Definitions.
-func Taken(ctx context.Context, c *cluster.Epoch, q Question) (Owners, error) {
+func Taken(ctx context.Context, c *kube.Epoch, q Question) (Owners, error) {
 	objects := slices.DeleteFunc(slices.Clone(q.Objects), own)
 	taken, failed, states := make([]string, len(objects)), make([]error, len(objects)), make([]state, len(objects))
 	turns := make(chan struct{}, parallelReads)
@@ -68,7 +68,7 @@ func Taken(ctx context.Context, c *cluster.Epoch, q Question) (Owners, error) {
 const parallelReads = 8
 
 // takenBy says whose an object is that somebody else has, "" where it may be written.
-func takenBy(ctx context.Context, c *cluster.Epoch, q Question, o render.Object) (who string, is state, err error) {
+func takenBy(ctx context.Context, c *kube.Epoch, q Question, o render.Object) (who string, is state, err error) {
 	live, err := metadata(ctx, c, o)
 	if err != nil {
 		return "", free, err
@@ -76,9 +76,9 @@ func takenBy(ctx context.Context, c *cluster.Epoch, q Question, o render.Object)
 	switch {
 	case live == nil:
 		return "", vacant, nil
-	case live.Labels[cluster.LabelManaged] != "true":
+	case live.Labels[kube.LabelManaged] != "true":
 		return "", free, nil // what the API server says of it when it is applied names the other manager
-	case Formed(o) && cluster.OwnerOf(live) != cluster.Operator{}:
+	case Formed(o) && kube.OwnerOf(live) != kube.Operator{}:
 		if q.alone(live) {
 			return "", free, nil
 		}
@@ -93,15 +93,15 @@ func takenBy(ctx context.Context, c *cluster.Epoch, q Question, o render.Object)
 
 // alone reports an object that only operators have which the plan brings or replaces.
 func (q Question) alone(live *metav1.PartialObjectMetadata) bool {
-	ours := func(o cluster.Operator) bool {
-		return slices.ContainsFunc(q.Leaving, func(name string) bool { return cluster.Operator{Namespace: q.Namespace, Name: name}.Label() == o })
+	ours := func(o kube.Operator) bool {
+		return slices.ContainsFunc(q.Leaving, func(name string) bool { return kube.Operator{Namespace: q.Namespace, Name: name}.Label() == o })
 	}
-	if !ours(cluster.OwnerOf(live)) {
+	if !ours(kube.OwnerOf(live)) {
 		return false
 	}
-	for _, name := range cluster.Alongside(live) {
+	for _, name := range kube.Alongside(live) {
 		namespace, csv, _ := strings.Cut(name, "/")
-		if !ours(cluster.Operator{Namespace: namespace, Name: csv}.Label()) {
+		if !ours(kube.Operator{Namespace: namespace, Name: csv}.Label()) {
 			return false
 		}
 	}
@@ -117,17 +117,17 @@ func Formed(o render.Object) bool {
 // own reports an object whose name is made for its operator, and a definition.
 func own(o render.Object) bool {
 	switch o.GVK {
-	case gvkCRD, cluster.GVKCSV, render.GVKValidatingWebhook, render.GVKMutatingWebhook:
+	case gvkCRD, kube.GVKCSV, render.GVKValidatingWebhook, render.GVKMutatingWebhook:
 		return true
 	}
 	labels, _, err := unstructured.NestedStringMap(o.Body, "metadata", "labels")
 	return err == nil && labels[render.LabelPermissionsHash] != "" || labels[render.LabelOwner] == ""
 }
 
-func metadata(ctx context.Context, c *cluster.Epoch, o render.Object) (*metav1.PartialObjectMetadata, error) {
+func metadata(ctx context.Context, c *kube.Epoch, o render.Object) (*metav1.PartialObjectMetadata, error) {
 	ctx, cancel := c.Limit(ctx)
 	defer cancel()
-	of := c.Metadata.Resource(cluster.Resource(o.GVK))
+	of := c.Metadata.Resource(kube.Resource(o.GVK))
 	live, err := of.Namespace(o.Namespace).Get(ctx, o.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil //nolint:nilnil // absence is an answer here, not an error

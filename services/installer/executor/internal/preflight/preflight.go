@@ -9,7 +9,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 	"github.com/chandler-fleet/chandler/services/installer/rights"
 )
 
@@ -17,7 +17,7 @@ import (
 type Question struct {
 	Namespace string
 	// Account is who writes the objects; the zero value is Chandler itself, which no right is asked of.
-	Account cluster.Account
+	Account kube.Account
 	Objects []render.Object
 	// Targets are the namespaces that the operator group serves; "" is the whole cluster.
 	Targets []string
@@ -39,14 +39,14 @@ func Direct(gvk schema.GroupVersionKind) bool {
 	switch gvk.GroupKind() {
 	case schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"},
 		schema.GroupKind{Group: "apiregistration.k8s.io", Kind: "APIService"},
-		cluster.GVKCSV.GroupKind(), cluster.GVKInstalledOperator.GroupKind():
+		kube.GVKCSV.GroupKind(), kube.GVKInstalledOperator.GroupKind():
 		return true
 	}
 	return false
 }
 
 // Check answers with everything at once.
-func Check(ctx context.Context, c *cluster.Epoch, q Question) (protocol.PlanCheck, error) {
+func Check(ctx context.Context, c *kube.Epoch, q Question) (protocol.PlanCheck, error) {
 	out := protocol.PlanCheck{Account: q.Account.User(), RemovedAPIs: RemovedAPIs(q.KubernetesVersion, q.Objects)}
 	missing, err := Permissions(ctx, c, q)
 	if err != nil {
@@ -65,8 +65,8 @@ func Check(ctx context.Context, c *cluster.Epoch, q Question) (protocol.PlanChec
 const maxAsked = 100
 
 // Permissions finds the rights that the account lacks.
-func Permissions(ctx context.Context, c *cluster.Epoch, q Question) (rights.Result, error) {
-	if q.Account == (cluster.Account{}) {
+func Permissions(ctx context.Context, c *kube.Epoch, q Question) (rights.Result, error) {
+	if q.Account == (kube.Account{}) {
 		return rights.Result{}, nil
 	}
 	p := rights.Plan{Targets: q.Targets, Objects: slices.DeleteFunc(slices.Clone(q.Objects), func(o render.Object) bool { return Direct(o.GVK) })}
@@ -94,7 +94,7 @@ func Permissions(ctx context.Context, c *cluster.Epoch, q Question) (rights.Resu
 }
 
 // Given finds what an account lacks of what roles are to give on its behalf, where Chandler writes them itself.
-func Given(ctx context.Context, c *cluster.Epoch, a cluster.Account, given []render.Object) (rights.Result, error) {
+func Given(ctx context.Context, c *kube.Epoch, a kube.Account, given []render.Object) (rights.Result, error) {
 	namespaces := make([]string, 0, len(given))
 	for _, o := range given {
 		namespaces = append(namespaces, o.Namespace)

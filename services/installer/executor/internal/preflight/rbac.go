@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 	"github.com/chandler-fleet/chandler/services/installer/rights"
 )
 
@@ -21,12 +21,12 @@ func rbacKind(kind string) schema.GroupVersionKind {
 
 // roles reads each role of the cluster once.
 type roles struct {
-	cluster *cluster.Epoch
+	cluster *kube.Epoch
 	rules   map[rights.Role][]rbacv1.PolicyRule
 	read    map[rights.Role]bool // whether it exists
 }
 
-func newRoles(c *cluster.Epoch) *roles {
+func newRoles(c *kube.Epoch) *roles {
 	return &roles{cluster: c, rules: map[rights.Role][]rbacv1.PolicyRule{}, read: map[rights.Role]bool{}}
 }
 
@@ -71,7 +71,7 @@ func (r *roles) all(ctx context.Context, refs []rights.Role) (map[rights.Role][]
 }
 
 // held finds what RBAC gives an account in the cluster and in some namespaces, as the API server finds it.
-func (r *roles) held(ctx context.Context, a cluster.Account, namespaces []string) (rights.Held, error) {
+func (r *roles) held(ctx context.Context, a kube.Account, namespaces []string) (rights.Held, error) {
 	who := rights.Subject{Namespace: a.Namespace, Name: a.Name, User: a.User(), Groups: a.Groups()}
 	out := rights.Held{Namespaces: map[string][]rbacv1.PolicyRule{}}
 	var err error
@@ -123,7 +123,7 @@ func decode(o *unstructured.Unstructured, into any) error {
 }
 
 // ask returns the accesses that the API server allows an account although RBAC does not say so.
-func ask(ctx context.Context, c *cluster.Epoch, a cluster.Account, unknown []rights.Access) (map[rights.Access]bool, error) {
+func ask(ctx context.Context, c *kube.Epoch, a kube.Account, unknown []rights.Access) (map[rights.Access]bool, error) {
 	allowed := map[rights.Access]bool{}
 	for _, u := range unknown[:min(len(unknown), maxAsked)] {
 		ok, err := c.Allowed(ctx, a, authorizationv1.ResourceAttributes{

@@ -11,7 +11,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/removedapi"
 	"github.com/chandler-fleet/chandler/libs/render"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 )
 
 // RemovedAPIs are the kinds of Kubernetes that objects of a plan use and that the cluster no longer serves once it is
@@ -36,7 +36,7 @@ func RemovedAPIs(kubernetesVersion string, objects []render.Object) []protocol.R
 
 func usedBy(o render.Object) []removedapi.Kind {
 	switch o.GVK {
-	case cluster.GVKCSV:
+	case kube.GVKCSV:
 		var out []removedapi.Kind
 		for _, a := range objectsIn(o.Body, "spec", "nativeAPIs") {
 			out = append(out, removedapi.Kind{Group: text(a, "group"), Version: text(a, "version"), Kind: text(a, "kind")})

@@ -14,7 +14,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/removedapi"
 	"github.com/chandler-fleet/chandler/libs/render"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 )
 
 // lifecycle is what generated types of Kubernetes say of themselves.
@@ -62,7 +62,7 @@ func TestRemovedAPIs(t *testing.T) {
 		}}}}}
 	}
 	budget := object("policy", "v1beta1", "PodDisruptionBudget", "gauge", nil)
-	csv := object(cluster.GVKCSV.Group, cluster.GVKCSV.Version, cluster.GVKCSV.Kind, "gauge.v1", map[string]any{"spec": map[string]any{"nativeAPIs": []any{
+	csv := object(kube.GVKCSV.Group, kube.GVKCSV.Version, kube.GVKCSV.Kind, "gauge.v1", map[string]any{"spec": map[string]any{"nativeAPIs": []any{
 		map[string]any{"group": "batch", "version": "v1beta1", "kind": "CronJob"}, map[string]any{"group": "batch", "version": "v1", "kind": "Job"}, "odd",
 	}}})
 	removed := func(group, kind, version, in string) protocol.RemovedAPI {
@@ -85,7 +85,7 @@ func TestRemovedAPIs(t *testing.T) {
 		"a webhook for every version":  {"v1.24.3", webhook(render.GVKMutatingWebhook, "*"), nil},
 		"of a custom resource":         {"v1.24.3", object("sea.test", "v1beta1", "CronJob", "gauge", nil), nil},
 		"the version is not known":     {"", budget, nil},
-		"a ClusterServiceVersion bare": {"v1.24.3", object(cluster.GVKCSV.Group, cluster.GVKCSV.Version, cluster.GVKCSV.Kind, "gauge.v1", nil), nil},
+		"a ClusterServiceVersion bare": {"v1.24.3", object(kube.GVKCSV.Group, kube.GVKCSV.Version, kube.GVKCSV.Kind, "gauge.v1", nil), nil},
 	} {
 		if diff := cmp.Diff(c.want, RemovedAPIs(c.version, []render.Object{c.object})); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

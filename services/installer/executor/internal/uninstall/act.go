@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chandler-fleet/chandler/libs/protocol"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 	"github.com/chandler-fleet/chandler/services/installer/removal"
 )
 
@@ -21,11 +21,11 @@ import (
 const parallelDeletes = 4
 
 // Log is the plan as entries of a step log, none of them done. Those of one index go together.
-func (f Found) Log(epoch int64, now time.Time) []cluster.Step {
-	var out []cluster.Step
+func (f Found) Log(epoch int64, now time.Time) []kube.Step {
+	var out []kube.Step
 	for i, s := range f.Plan.Steps {
 		for _, o := range s.Objects {
-			out = append(out, cluster.Step{
+			out = append(out, kube.Step{
 				Index: i + 1, Action: s.Action, Group: o.Group, Version: o.Version, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name,
 				UID: f.UIDs[o], Epoch: epoch, Time: now,
 			})
@@ -35,13 +35,13 @@ func (f Found) Log(epoch int64, now time.Time) []cluster.Step {
 }
 
 // Next are the first entries that go together and are not done; empty at the end. They are part of what is given.
-func Next(steps []cluster.Step) []cluster.Step {
-	from := slices.IndexFunc(steps, func(s cluster.Step) bool { return s.State != cluster.StepDone })
+func Next(steps []kube.Step) []kube.Step {
+	from := slices.IndexFunc(steps, func(s kube.Step) bool { return s.State != kube.StepDone })
 	if from < 0 {
 		return nil
 	}
 	steps = steps[from:]
-	if n := slices.IndexFunc(steps, func(s cluster.Step) bool { return s.Index != steps[0].Index }); n >= 0 {
+	if n := slices.IndexFunc(steps, func(s kube.Step) bool { return s.Index != steps[0].Index }); n >= 0 {
 		steps = steps[:n]
 	}
 	return steps
@@ -49,12 +49,12 @@ func Next(steps []cluster.Step) []cluster.Step {
 
 // Hands act in a cluster; At is called before and after each effect. Everything can be done again.
 type Hands struct {
-	Client *cluster.Epoch
+	Client *kube.Epoch
 	At     func(point string) error
 }
 
 // Delete deletes exactly the objects that were looked at, a few at a time.
-func (h Hands) Delete(ctx context.Context, steps []cluster.Step) error {
+func (h Hands) Delete(ctx context.Context, steps []kube.Step) error {
 	found := make([]error, len(steps))
 	turns := make(chan struct{}, parallelDeletes)
 	var running sync.WaitGroup
@@ -80,7 +80,7 @@ func (h Hands) delete(ctx context.Context, o *unstructured.Unstructured) error {
 }
 
 // stub is an object of which only the identity is known.
-func stub(s cluster.Step) *unstructured.Unstructured {
+func stub(s kube.Step) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{Object: map[string]any{}}
 	o.SetGroupVersionKind(schema.GroupVersionKind{Group: s.Group, Version: s.Version, Kind: s.Kind})
 	o.SetNamespace(s.Namespace)
@@ -90,7 +90,7 @@ func stub(s cluster.Step) *unstructured.Unstructured {
 }
 
 // Remaining looks which of the objects that were deleted are still there.
-func (h Hands) Remaining(ctx context.Context, steps []cluster.Step) (Waiting, error) {
+func (h Hands) Remaining(ctx context.Context, steps []kube.Step) (Waiting, error) {
 	var left Waiting
 	for _, s := range steps {
 		live, err := h.Client.Get(ctx, stub(s).GroupVersionKind(), s.Namespace, s.Name)
@@ -105,7 +105,7 @@ func (h Hands) Remaining(ctx context.Context, steps []cluster.Step) (Waiting, er
 }
 
 // Empty deletes every object of definitions, and says which are still there: those that wait for their finalizers.
-func (h Hands) Empty(ctx context.Context, definitions []cluster.Step) (Waiting, error) {
+func (h Hands) Empty(ctx context.Context, definitions []kube.Step) (Waiting, error) {
 	var left Waiting
 	for _, d := range definitions {
 		if err := h.At("before custom resources"); err != nil {
@@ -122,7 +122,7 @@ func (h Hands) Empty(ctx context.Context, definitions []cluster.Step) (Waiting, 
 // another installed operator brought, too, is that one's from then on.
 func (h Hands) Sweep(ctx context.Context, q Question) (Waiting, error) {
 	var left Waiting
-	own := cluster.Operator{Namespace: q.Namespace, Name: q.CSV}
+	own := kube.Operator{Namespace: q.Namespace, Name: q.CSV}
 	if q.Named { // first: what another operator that goes hands over until then is found below, and after that nothing is handed over
 		if err := h.forgo(ctx, q, own); err != nil {
 			return left, err
@@ -152,7 +152,7 @@ func (h Hands) Sweep(ctx context.Context, q Question) (Waiting, error) {
 }
 
 // leave gives a shared object to another operator that is installed and named by it; false where there is none.
-func (h Hands) leave(ctx context.Context, own cluster.Operator, o object) (bool, error) {
+func (h Hands) leave(ctx context.Context, own kube.Operator, o object) (bool, error) {
 	heir, err := h.Client.Heir(ctx, own, o.meta)
 	if err != nil || heir == nil {
 		return false, err
@@ -167,14 +167,14 @@ func (h Hands) leave(ctx context.Context, own cluster.Operator, o object) (bool,
 }
 
 // forgo takes the operator's name off shared objects that are others'.
-func (h Hands) forgo(ctx context.Context, q Question, own cluster.Operator) error {
+func (h Hands) forgo(ctx context.Context, q Question, own kube.Operator) error {
 	packageName := ""
-	o, err := h.Client.Get(ctx, cluster.GVKInstalledOperator, q.Namespace, q.CSV)
+	o, err := h.Client.Get(ctx, kube.GVKInstalledOperator, q.Namespace, q.CSV)
 	if err != nil {
 		return err
 	}
 	if o != nil {
-		packageName = o.GetAnnotations()[cluster.AnnotationPackage]
+		packageName = o.GetAnnotations()[kube.AnnotationPackage]
 	}
 	objects, err := joined(ctx, h.Client, q, packageName)
 	if err != nil {
@@ -189,7 +189,7 @@ func (h Hands) forgo(ctx context.Context, q Question, own cluster.Operator) erro
 }
 
 // Spare parts definitions that are to go: an operator that was installed since may own one, which then stays.
-func (h Hands) Spare(ctx context.Context, q Question, steps []cluster.Step) (doomed []cluster.Step, spared []protocol.Leftover, err error) {
+func (h Hands) Spare(ctx context.Context, q Question, steps []kube.Step) (doomed []kube.Step, spared []protocol.Leftover, err error) {
 	now, err := Look(ctx, h.Client, Question{Namespace: q.Namespace, CSV: q.CSV, CRDs: []string{removal.All}, Operators: q.Operators})
 	if err != nil {
 		return nil, nil, err

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 )
 
 // listed is how many custom resources are read at a time.
@@ -49,7 +49,7 @@ func (w *Waiting) note(of string, o metav1.Object) {
 }
 
 // empty deletes every object of a definition, and notes those that are still there.
-func empty(ctx context.Context, c *cluster.Epoch, crd string, left *Waiting) error {
+func empty(ctx context.Context, c *kube.Epoch, crd string, left *Waiting) error {
 	of, ok, err := resource(ctx, c, crd)
 	if err != nil || !ok {
 		return err
@@ -70,7 +70,7 @@ func empty(ctx context.Context, c *cluster.Epoch, crd string, left *Waiting) err
 }
 
 // each calls do for every object of a resource, page by page.
-func each(ctx context.Context, c *cluster.Epoch, of schema.GroupVersionResource, do func(metav1.Object) error) error {
+func each(ctx context.Context, c *kube.Epoch, of schema.GroupVersionResource, do func(metav1.Object) error) error {
 	o := metav1.ListOptions{Limit: listed}
 	for {
 		list, err := metadata(ctx, c, of, o)
@@ -88,7 +88,7 @@ func each(ctx context.Context, c *cluster.Epoch, of schema.GroupVersionResource,
 	}
 }
 
-func remove(ctx context.Context, c *cluster.Epoch, of schema.GroupVersionResource, o metav1.Object) error {
+func remove(ctx context.Context, c *kube.Epoch, of schema.GroupVersionResource, o metav1.Object) error {
 	uid, background := o.GetUID(), metav1.DeletePropagationBackground
 	err := c.Dynamic.Resource(of).Namespace(o.GetNamespace()).Delete(ctx, o.GetName(), metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &background,
@@ -100,7 +100,7 @@ func remove(ctx context.Context, c *cluster.Epoch, of schema.GroupVersionResourc
 }
 
 // Terminating says of a namespace that is being deleted what keeps it (R-UNI-5); "" of one that is not.
-func Terminating(ctx context.Context, c *cluster.Epoch, namespace string) (string, error) {
+func Terminating(ctx context.Context, c *kube.Epoch, namespace string) (string, error) {
 	o, err := c.Get(ctx, schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, "", namespace)
 	if err != nil || o == nil || o.GetDeletionTimestamp() == nil {
 		return "", err
@@ -110,7 +110,7 @@ func Terminating(ctx context.Context, c *cluster.Epoch, namespace string) (strin
 			Conditions []struct{ Type, Status, Message string } `json:"conditions"`
 		} `json:"status"`
 	}
-	if err := cluster.Decode(o, &n); err != nil {
+	if err := kube.Decode(o, &n); err != nil {
 		return "", err
 	}
 	texts := []string{"namespace " + namespace + " is being deleted"}

@@ -16,7 +16,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/certs"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 	"github.com/chandler-fleet/chandler/services/installer/mirror"
 	"github.com/chandler-fleet/chandler/services/installer/removal"
 )
@@ -27,7 +27,7 @@ const sampled = 5
 // parallelLists is how many kinds are asked for at a time.
 const parallelLists = 8
 
-const selectManaged = cluster.LabelManaged + "=true"
+const selectManaged = kube.LabelManaged + "=true"
 
 // GVKCRD is the kind of custom resource definitions.
 var GVKCRD = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
@@ -55,7 +55,7 @@ type Question struct {
 }
 
 // Look says what removing an operator would do now.
-func Look(ctx context.Context, c *cluster.Epoch, q Question) (Found, error) {
+func Look(ctx context.Context, c *kube.Epoch, q Question) (Found, error) {
 	f := Found{UIDs: map[protocol.ObjectRef]string{}}
 	in := removal.Input{Operator: removal.Operator{Namespace: q.Namespace, Name: q.CSV}, CRDs: q.CRDs, Dependants: q.Dependants}
 	packageName := ""
@@ -68,8 +68,8 @@ func Look(ctx context.Context, c *cluster.Epoch, q Question) (Found, error) {
 			in.Others = append(in.Others, o.Operator)
 			continue
 		}
-		in.Operator, in.Object, f.Installed = o.Operator, refOf(cluster.GVKInstalledOperator, o.meta), true
-		in.UID, packageName = string(o.meta.UID), o.meta.Annotations[cluster.AnnotationPackage]
+		in.Operator, in.Object, f.Installed = o.Operator, refOf(kube.GVKInstalledOperator, o.meta), true
+		in.UID, packageName = string(o.meta.UID), o.meta.Annotations[kube.AnnotationPackage]
 		f.UIDs[in.Object] = in.UID
 	}
 	objects, err := owned(ctx, c, q)
@@ -77,11 +77,11 @@ func Look(ctx context.Context, c *cluster.Epoch, q Question) (Found, error) {
 		return f, err
 	}
 	for _, o := range objects {
-		if cluster.Adopted(o.meta) {
+		if kube.Adopted(o.meta) {
 			in.Before = append(in.Before, o.ref)
 			continue
 		}
-		in.Objects = append(in.Objects, removal.Owned{ObjectRef: o.ref, Alongside: cluster.Alongside(o.meta)})
+		in.Objects = append(in.Objects, removal.Owned{ObjectRef: o.ref, Alongside: kube.Alongside(o.meta)})
 		f.UIDs[o.ref] = string(o.meta.UID)
 	}
 	common, err := joined(ctx, c, q, packageName)
@@ -89,7 +89,7 @@ func Look(ctx context.Context, c *cluster.Epoch, q Question) (Found, error) {
 		return f, err
 	}
 	for _, o := range common {
-		in.Common = append(in.Common, removal.Owned{ObjectRef: o.ref, Alongside: cluster.Alongside(o.meta)})
+		in.Common = append(in.Common, removal.Owned{ObjectRef: o.ref, Alongside: kube.Alongside(o.meta)})
 	}
 	if in.Definitions, err = definitions(ctx, c, search{in, packageName, q.Count}, f.UIDs); err != nil {
 		return f, err
@@ -126,16 +126,16 @@ func (o object) whole() *unstructured.Unstructured {
 }
 
 // owned are the objects that name an operator as their owner, in all namespaces.
-func owned(ctx context.Context, c *cluster.Epoch, q Question) ([]object, error) {
+func owned(ctx context.Context, c *kube.Epoch, q Question) ([]object, error) {
 	selector := strings.Join([]string{
 		selectManaged, render.LabelOwner + "=" + render.OwnerLabelValue(q.CSV), render.LabelOwnerNamespace + "=" + q.Namespace,
-		render.LabelOwnerKind + "=" + cluster.GVKCSV.Kind,
+		render.LabelOwnerKind + "=" + kube.GVKCSV.Kind,
 	}, ",")
 	return chosen(ctx, c, q.Kinds, selector)
 }
 
 // chosen are the objects of several kinds that a label selector chooses, in the order of the kinds, which are asked for at once.
-func chosen(ctx context.Context, c *cluster.Epoch, kinds []schema.GroupVersionKind, selector string) ([]object, error) {
+func chosen(ctx context.Context, c *kube.Epoch, kinds []schema.GroupVersionKind, selector string) ([]object, error) {
 	found, failed := make([][]object, len(kinds)), make([]error, len(kinds))
 	turns := make(chan struct{}, parallelLists)
 	var running sync.WaitGroup
@@ -143,7 +143,7 @@ func chosen(ctx context.Context, c *cluster.Epoch, kinds []schema.GroupVersionKi
 		running.Go(func() {
 			turns <- struct{}{}
 			defer func() { <-turns }()
-			list, err := metadata(ctx, c, cluster.Resource(gvk), metav1.ListOptions{LabelSelector: selector})
+			list, err := metadata(ctx, c, kube.Resource(gvk), metav1.ListOptions{LabelSelector: selector})
 			if failed[n] = err; err != nil {
 				return
 			}
@@ -162,21 +162,21 @@ func chosen(ctx context.Context, c *cluster.Epoch, kinds []schema.GroupVersionKi
 
 // joined are the objects that an operator has and another one holds. They bear the label of its component; where the
 // package is not known, since somebody deleted the InstalledOperator, all that Chandler wrote is looked at.
-func joined(ctx context.Context, c *cluster.Epoch, q Question, packageName string) ([]object, error) {
+func joined(ctx context.Context, c *kube.Epoch, q Question, packageName string) ([]object, error) {
 	selector := selectManaged
 	if packageName != "" {
 		selector += "," + mirror.ComponentLabel(packageName, q.Namespace)
 	}
 	kinds := slices.DeleteFunc(slices.Clone(q.Kinds), func(gvk schema.GroupVersionKind) bool { return !render.Shared(gvk) })
 	list, err := chosen(ctx, c, kinds, selector)
-	own := cluster.Operator{Namespace: q.Namespace, Name: q.CSV}
+	own := kube.Operator{Namespace: q.Namespace, Name: q.CSV}
 	return slices.DeleteFunc(list, func(o object) bool {
-		return !slices.Contains(cluster.Alongside(o.meta), own.String()) || cluster.OwnerOf(o.meta) == own.Label() || o.meta.DeletionTimestamp != nil
+		return !slices.Contains(kube.Alongside(o.meta), own.String()) || kube.OwnerOf(o.meta) == own.Label() || o.meta.DeletionTimestamp != nil
 	}), err
 }
 
 // metadata lists metadata of all namespaces; an API that is not served has none.
-func metadata(ctx context.Context, c *cluster.Epoch, of schema.GroupVersionResource, o metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
+func metadata(ctx context.Context, c *kube.Epoch, of schema.GroupVersionResource, o metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
 	ctx, cancel := c.Limit(ctx)
 	defer cancel()
 	list, err := c.Metadata.Resource(of).List(ctx, o)
@@ -194,8 +194,8 @@ type search struct {
 }
 
 // definitions are the custom resource definitions that an operator owns, or that it or a version before it has brought.
-func definitions(ctx context.Context, c *cluster.Epoch, in search, uids map[protocol.ObjectRef]string) ([]removal.Definition, error) {
-	list, err := metadata(ctx, c, cluster.Resource(GVKCRD), metav1.ListOptions{})
+func definitions(ctx context.Context, c *kube.Epoch, in search, uids map[protocol.ObjectRef]string) ([]removal.Definition, error) {
+	list, err := metadata(ctx, c, kube.Resource(GVKCRD), metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +207,7 @@ func definitions(ctx context.Context, c *cluster.Epoch, in search, uids map[prot
 	for i := range list.Items {
 		o := &list.Items[i]
 		earlier := broughtEarlier(o, in.Operator.Namespace, in.packageName)
-		d := removal.Definition{ObjectRef: refOf(GVKCRD, o), Managed: o.Labels[cluster.LabelManaged] == "true" && !cluster.Adopted(o), Alongside: cluster.Alongside(o)}
+		d := removal.Definition{ObjectRef: refOf(GVKCRD, o), Managed: o.Labels[kube.LabelManaged] == "true" && !kube.Adopted(o), Alongside: kube.Alongside(o)}
 		brought := slices.Contains(d.Alongside, in.Operator.String())
 		if !brought && !owned[o.Name] && !earlier {
 			continue
@@ -229,12 +229,12 @@ func definitions(ctx context.Context, c *cluster.Epoch, in search, uids map[prot
 // does not bring: definitions outlive the versions that drop them.
 func broughtEarlier(o *metav1.PartialObjectMetadata, namespace, packageName string) bool {
 	return packageName != "" && slices.ContainsFunc(o.ManagedFields, func(f metav1.ManagedFieldsEntry) bool {
-		return f.Manager == cluster.Manager(namespace, packageName)
+		return f.Manager == kube.Manager(namespace, packageName)
 	})
 }
 
 // loss counts the objects of a definition.
-func loss(ctx context.Context, c *cluster.Epoch, crd string) (protocol.Loss, error) {
+func loss(ctx context.Context, c *kube.Epoch, crd string) (protocol.Loss, error) {
 	l := protocol.Loss{CRD: crd}
 	of, ok, err := resource(ctx, c, crd)
 	if err != nil || !ok {
@@ -260,7 +260,7 @@ func name(o metav1.Object) string { return strings.TrimPrefix(o.GetNamespace()+"
 
 // resource is where the objects of a definition are served; ok is false where there is no such definition, or it
 // serves nothing.
-func resource(ctx context.Context, c *cluster.Epoch, crd string) (of schema.GroupVersionResource, ok bool, err error) {
+func resource(ctx context.Context, c *kube.Epoch, crd string) (of schema.GroupVersionResource, ok bool, err error) {
 	o, err := c.Get(ctx, GVKCRD, "", crd)
 	if err != nil || o == nil {
 		return of, false, err
@@ -275,7 +275,7 @@ func resource(ctx context.Context, c *cluster.Epoch, crd string) (of schema.Grou
 			} `json:"versions"`
 		} `json:"spec"`
 	}
-	if err := cluster.Decode(o, &d); err != nil {
+	if err := kube.Decode(o, &d); err != nil {
 		return of, false, errs.Wrap(errs.Internal, err, "decode CustomResourceDefinition %s", crd)
 	}
 	for _, v := range d.Spec.Versions {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chandler-fleet/chandler/libs/bundle"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 	"github.com/chandler-fleet/chandler/services/installer/removal"
 )
 
@@ -81,8 +81,8 @@ type installed struct {
 
 // all are the installed operators of the cluster: one question for which there are, and further ones only where it is not known
 // what one brings and needs.
-func (k *Operators) all(ctx context.Context, c *cluster.Epoch) ([]installed, error) {
-	list, err := metadata(ctx, c, cluster.Resource(cluster.GVKInstalledOperator), metav1.ListOptions{LabelSelector: selectManaged})
+func (k *Operators) all(ctx context.Context, c *kube.Epoch) ([]installed, error) {
+	list, err := metadata(ctx, c, kube.Resource(kube.GVKInstalledOperator), metav1.ListOptions{LabelSelector: selectManaged})
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func (k *Operators) all(ctx context.Context, c *cluster.Epoch) ([]installed, err
 const fewUnknown = 4
 
 // read reads those whole that are not known.
-func (k *Operators) read(ctx context.Context, c *cluster.Epoch, there []metav1.PartialObjectMetadata) error {
+func (k *Operators) read(ctx context.Context, c *kube.Epoch, there []metav1.PartialObjectMetadata) error {
 	var unknown []*metav1.PartialObjectMetadata
 	for i := range there {
 		if _, ok := k.find(&there[i]); !ok {
@@ -111,7 +111,7 @@ func (k *Operators) read(ctx context.Context, c *cluster.Epoch, there []metav1.P
 	}
 	if len(unknown) <= fewUnknown {
 		for _, o := range unknown {
-			whole, err := c.Get(ctx, cluster.GVKInstalledOperator, o.Namespace, o.Name)
+			whole, err := c.Get(ctx, kube.GVKInstalledOperator, o.Namespace, o.Name)
 			if err != nil {
 				return err
 			}
@@ -123,7 +123,7 @@ func (k *Operators) read(ctx context.Context, c *cluster.Epoch, there []metav1.P
 	}
 	from := ""
 	for {
-		page, next, err := c.Page(ctx, cluster.Resource(cluster.GVKInstalledOperator), readAtOnce, from)
+		page, next, err := c.Page(ctx, kube.Resource(kube.GVKInstalledOperator), readAtOnce, from)
 		if err != nil {
 			return err
 		}

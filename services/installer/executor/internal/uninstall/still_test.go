@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/chandler-fleet/chandler/libs/protocol"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 	"github.com/chandler-fleet/chandler/services/installer/removal"
 )
 
@@ -23,12 +23,12 @@ func TestOf(t *testing.T) {
 		}},
 		UIDs: map[protocol.ObjectRef]string{deployment: "1", crd: "2"},
 	}
-	step := func(action string, o protocol.ObjectRef, uid string) cluster.Step {
-		return cluster.Step{Action: action, Group: o.Group, Version: o.Version, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, UID: uid}
+	step := func(action string, o protocol.ObjectRef, uid string) kube.Step {
+		return kube.Step{Action: action, Group: o.Group, Version: o.Version, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, UID: uid}
 	}
 	foreign := protocol.ObjectRef{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRoleBinding", Name: "admins"}
 	for name, c := range map[string]struct {
-		step cluster.Step
+		step kube.Step
 		crds []string
 		want bool
 	}{
@@ -41,11 +41,11 @@ func TestOf(t *testing.T) {
 		"a definition that nobody asked for":      {step(protocol.RemovalCRDs, crd, "2"), nil, false},
 		"a definition as a plain object":          {step(protocol.RemovalObjects, crd, "2"), nil, false},
 	} {
-		var want []cluster.Step
+		var want []kube.Step
 		if c.want {
 			want = append(want, c.step)
 		}
-		if got := f.of([]cluster.Step{c.step}, c.crds); !cmp.Equal(got, want) && len(got)+len(want) > 0 {
+		if got := f.of([]kube.Step{c.step}, c.crds); !cmp.Equal(got, want) && len(got)+len(want) > 0 {
 			t.Errorf("%s: got %v, want %v", name, got, want)
 		}
 	}
@@ -56,7 +56,7 @@ func TestOf(t *testing.T) {
 func TestBroughtEarlier(t *testing.T) {
 	t.Parallel()
 	o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "gauges.sea.test", ManagedFields: []metav1.ManagedFieldsEntry{
-		{Manager: "kube-apiserver"}, {Manager: cluster.Manager("ops", "tide")},
+		{Manager: "kube-apiserver"}, {Manager: kube.Manager("ops", "tide")},
 	}}}
 	for name, c := range map[string]struct {
 		namespace, packageName string

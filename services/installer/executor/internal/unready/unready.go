@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 	"github.com/chandler-fleet/chandler/services/installer/readiness"
 )
 
@@ -36,7 +36,7 @@ const (
 
 // Cache is what is known of one cluster's Deployments that are not ready.
 type Cache struct {
-	client *cluster.Epoch
+	client *kube.Epoch
 	now    func() time.Time
 	first  time.Duration
 
@@ -52,7 +52,7 @@ type note struct {
 }
 
 // New returns a cache that asks nothing of a Deployment that has not been seen unready for the first while.
-func New(client *cluster.Epoch, now func() time.Time, first time.Duration) *Cache {
+func New(client *kube.Epoch, now func() time.Time, first time.Duration) *Cache {
 	return &Cache{client: client, now: now, first: first, notes: map[string]note{}}
 }
 
@@ -136,8 +136,8 @@ func (c *Cache) look(ctx context.Context, d *appsv1.Deployment) (readiness.Seen,
 	return seen, nil
 }
 
-func list[T any](ctx context.Context, client *cluster.Epoch, gvk schema.GroupVersionKind, namespace string, o metav1.ListOptions) ([]T, error) {
-	found, err := client.Dynamic.Resource(cluster.Resource(gvk)).Namespace(namespace).List(ctx, o)
+func list[T any](ctx context.Context, client *kube.Epoch, gvk schema.GroupVersionKind, namespace string, o metav1.ListOptions) ([]T, error) {
+	found, err := client.Dynamic.Resource(kube.Resource(gvk)).Namespace(namespace).List(ctx, o)
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/chandler-fleet/chandler/libs/render"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 	"github.com/chandler-fleet/chandler/services/installer/readiness"
 )
 
@@ -63,7 +63,7 @@ func (o *Owners) Try(ctx context.Context, objects []render.Object) ([]Refusal, e
 // try returns what a webhook says against an object, nil where none does.
 func (o *Owners) try(ctx context.Context, one render.Object) error {
 	body := (&unstructured.Unstructured{Object: one.Body}).DeepCopy()
-	client := o.client.Dynamic.Resource(cluster.Resource(one.GVK))
+	client := o.client.Dynamic.Resource(kube.Resource(one.GVK))
 	trial := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationIgnore}
 	var err error
 	if one.Namespace == "" {
@@ -83,7 +83,7 @@ func (o *Owners) try(ctx context.Context, one render.Object) error {
 
 // withPods adds a Pod for each Deployment. It runs under the account that every namespace has: the operator's own need not be there yet.
 func withPods(objects []render.Object) []render.Object {
-	out := slices.DeleteFunc(slices.Clone(objects), func(o render.Object) bool { return o.GVK == cluster.GVKCSV })
+	out := slices.DeleteFunc(slices.Clone(objects), func(o render.Object) bool { return o.GVK == kube.GVKCSV })
 	for _, o := range objects {
 		if o.GVK != gvkDeployment {
 			continue
@@ -110,7 +110,7 @@ type rule struct{ groups, versions, resources []string }
 type rules []rule
 
 func (r rules) about(gvk schema.GroupVersionKind) bool {
-	resource := cluster.Resource(gvk)
+	resource := kube.Resource(gvk)
 	return slices.ContainsFunc(r, func(one rule) bool {
 		return has(one.groups, resource.Group) && has(one.versions, resource.Version) && (has(one.resources, resource.Resource) || slices.Contains(one.resources, "*/*"))
 	})

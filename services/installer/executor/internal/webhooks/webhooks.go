@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/chandler-fleet/chandler/libs/render"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/cluster"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 )
 
 // believedFor is how long the configurations of a cluster are not read again: a webhook that refuses everything is asked about
@@ -24,13 +24,13 @@ type Owner struct {
 	Kind          string
 	Configuration string
 	// Operator is whose it is, by its labels; the zero value where it is no operator's.
-	Operator cluster.Operator
+	Operator kube.Operator
 }
 
 // String names the owner for people.
 func (o Owner) String() string {
 	of := o.Kind + " " + o.Configuration
-	if (o.Operator == cluster.Operator{}) {
+	if (o.Operator == kube.Operator{}) {
 		return of + ", which is no operator's"
 	}
 	return "operator " + o.Operator.Name + " in namespace " + o.Operator.Namespace + " (" + of + ")"
@@ -38,7 +38,7 @@ func (o Owner) String() string {
 
 // Owners knows the webhooks of one cluster. Nothing is read until somebody asks.
 type Owners struct {
-	client *cluster.Epoch
+	client *kube.Epoch
 	now    func() time.Time
 
 	mu     sync.Mutex
@@ -48,7 +48,7 @@ type Owners struct {
 }
 
 // New returns what has read nothing yet.
-func New(client *cluster.Epoch, now func() time.Time) *Owners {
+func New(client *kube.Epoch, now func() time.Time) *Owners {
 	return &Owners{client: client, now: now}
 }
 
@@ -80,7 +80,7 @@ func (o *Owners) read(ctx context.Context) error {
 			return err
 		}
 		for i := range list {
-			owner := Owner{Kind: gvk.Kind, Configuration: list[i].GetName(), Operator: cluster.OwnerOf(&list[i])}
+			owner := Owner{Kind: gvk.Kind, Configuration: list[i].GetName(), Operator: kube.OwnerOf(&list[i])}
 			for _, name := range names(&list[i]) {
 				found[name] = append(found[name], owner)
 			}

@@ -1,0 +1,42 @@
+package hubclient
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/protocol"
+)
+
+// ReportScope writes what is known of a scope as the last value of its subject.
+func (h *Hub) ReportScope(ctx context.Context, r protocol.ScopeReport) error {
+	return h.publish(ctx, protocol.ScopeReportSubject(r.Scope), r)
+}
+
+// ReportCluster writes what is known of the cluster.
+func (h *Hub) ReportCluster(ctx context.Context, r protocol.ClusterReport) error {
+	return h.publish(ctx, protocol.ClusterReportSubject(h.tenant, h.cluster), r)
+}
+
+func (h *Hub) publish(ctx context.Context, subject string, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return errs.Wrap(errs.Internal, err, "encode report")
+	}
+	_, err = h.js.Publish(ctx, subject, data)
+	if errors.Is(err, nats.ErrMaxPayload) {
+		return errs.New(errs.TooLarge, "the report has %d bytes, a message takes %d", len(data), h.maxMessage())
+	}
+	return away(err, protocol.StreamReports)
+}
+
+// maxMessage is how many bytes the server takes in one message, NATS' default before it was ever reached.
+func (h *Hub) maxMessage() int {
+	if n := h.js.Conn().MaxPayload(); n > 0 {
+		return int(n)
+	}
+	return maxPlansBytes
+}

@@ -1,0 +1,104 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/version"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+)
+
+// pollInterval is how often a condition in the cluster is asked for where there is nothing to watch.
+const pollInterval = 50 * time.Millisecond
+
+func parseVersion(raw []byte) (string, error) {
+	var v version.Info
+	if err := json.Unmarshal(raw, &v); err != nil || v.GitVersion == "" {
+		return "", errs.New(errs.Unavailable, "the server's answer about its version is not one of a Kubernetes API")
+	}
+	return v.GitVersion, nil
+}
+
+// Bootstrap makes what the executor needs, with the kubeconfig's own identity. Everything is created
+// where it is missing; a CRD of ours that is older is written anew, one of somebody else's never (DESIGN, settled details).
+func (b *Base) Bootstrap(ctx context.Context) error {
+	steps := []struct {
+		what string
+		do   func(context.Context) error
+	}{
+		{"namespace " + SystemNamespace, b.ensureNamespace},
+		{"service account " + ExecutorAccount, b.ensureAccount},
+		{"cluster role binding " + ExecutorAccount, b.ensureBinding},
+		{"custom resource definitions", b.ensureCRDs},
+		{"config map " + seenConfigMap, b.ensureSeen},
+	}
+	for _, s := range steps {
+		if err := s.do(ctx); err != nil {
+			return fmt.Errorf("bootstrap %s: %w", s.what, err)
+		}
+	}
+	return nil
+}
+
+func (b *Base) ensureNamespace(ctx context.Context) error {
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: SystemNamespace, Labels: ownLabels()}}
+	_, err := b.Kube.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{})
+	return existing(err)
+}
+
+func (b *Base) ensureAccount(ctx context.Context) error {
+	sa := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: ExecutorAccount, Labels: ownLabels()}}
+	_, err := b.Kube.CoreV1().ServiceAccounts(SystemNamespace).Create(ctx, sa, metav1.CreateOptions{})
+	return existing(err)
+}
+
+func (b *Base) ensureBinding(ctx context.Context) error {
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: ExecutorAccount, Labels: ownLabels()},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: ExecutorAccount, Namespace: SystemNamespace}},
+	}
+	_, err := b.Kube.RbacV1().ClusterRoleBindings().Create(ctx, binding, metav1.CreateOptions{})
+	return existing(err)
+}
+
+func (b *Base) ensureCRDs(ctx context.Context) error {
+	for _, crd := range ownCRDs() {
+		if err := b.ensureCRD(ctx, crd); err != nil {
+			return fmt.Errorf("%s: %w", crd.Name, err)
+		}
+	}
+	return nil
+}
+
+func (b *Base) ensureCRD(ctx context.Context, crd crdSpec) error {
+	client := b.Dynamic.Resource(Resource(gvkCRD))
+	// The group is Chandler's own: nobody else defines anything in it.
+	ours := func(o metav1.Object) bool { return o.GetLabels()[LabelManaged] == "true" }
+	found, err := Definition{CRD: crd.object(), Manager: userAgent, Ours: ours}.ensure(ctx, client)
+	if err != nil {
+		return err
+	}
+	_, err = establishment{client: client}.await(ctx, found)
+	return err
+}
+
+func existing(err error) error {
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
+}
+
+// LabelManaged marks every object that Chandler writes; watches select by it. OLM's own label
+// olm.managed is there, too, but an OLM in the same cluster uses that as well.
+const LabelManaged = "chandler-fleet.io/managed"
+
+func ownLabels() map[string]string { return map[string]string{LabelManaged: "true"} }

@@ -1,0 +1,253 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
+)
+
+// Names of what Chandler keeps in a target cluster.
+const (
+	SystemNamespace = events.SystemNamespace
+	ExecutorAccount = "chandler-executor"
+	ExecutorUser    = "system:serviceaccount:" + SystemNamespace + ":" + ExecutorAccount
+	// EpochExtra is the key of the user's extra; Kubernetes lower-cases keys that come in headers.
+	EpochExtra = "chandler-epoch"
+)
+
+const (
+	// requestTimeout bounds every request but watches, so that a hung API server is noticed.
+	requestTimeout = 20 * time.Second
+	// clientQPS and clientBurst let one install run as fast as the API server answers; the server
+	// has its own priority and fairness.
+	clientQPS   = 200
+	clientBurst = 400
+	userAgent   = "chandler-executor"
+	// dialTimeout and keepAlive are those of client-go's own dialer.
+	dialTimeout = 30 * time.Second
+	keepAlive   = 30 * time.Second
+)
+
+// Base is the client with the kubeconfig's own identity.
+type Base struct {
+	config      *rest.Config
+	connections *connections // of all clients
+	Kube        kubernetes.Interface
+	Dynamic     dynamic.Interface
+}
+
+// NewBase makes the client; it does no request.
+func NewBase(config *rest.Config) (*Base, error) {
+	c, all, err := joined(tuned(config))
+	if err != nil {
+		return nil, errs.Wrap(errs.Invalid, err, "kubeconfig")
+	}
+	own := rest.CopyConfig(c)
+	own.QPS = -1 // a handful of requests, such as the lease's, which must wait for nothing here
+	kube, err := kubernetes.NewForConfig(own)
+	if err != nil {
+		return nil, errs.Wrap(errs.Invalid, err, "kubeconfig")
+	}
+	dyn, err := dynamic.NewForConfig(own)
+	if err != nil {
+		return nil, errs.Wrap(errs.Invalid, err, "kubeconfig")
+	}
+	return &Base{config: c, connections: all, Kube: kube, Dynamic: dyn}, nil
+}
+
+func tuned(config *rest.Config) *rest.Config {
+	c := rest.CopyConfig(config)
+	c.QPS, c.Burst, c.UserAgent = clientQPS, clientBurst, userAgent
+	c.WarningHandlerWithContext = warningHandler{}
+	if c.Timeout == 0 {
+		c.Timeout = requestTimeout
+	}
+	return c
+}
+
+// joined returns a configuration whose clients, whoever they impersonate, share the connections of one dialer. With a
+// dialer in the configuration itself, client-go would give each client connections of its own.
+func joined(config *rest.Config) (*rest.Config, *connections, error) {
+	server, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return nil, nil, err
+	}
+	how, err := config.TransportConfig()
+	if err != nil {
+		return nil, nil, err
+	}
+	all := &connections{dialer: net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}, open: map[*connection]bool{}}
+	shared, err := transport.New(&transport.Config{
+		TLS: how.TLS, Proxy: how.Proxy, DisableCompression: how.DisableCompression,
+		DialHolder: &transport.DialHolder{Dial: all.dial},
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	c := rest.CopyConfig(config)
+	c.Host, c.TLSClientConfig, c.Transport = server.String(), rest.TLSClientConfig{}, shared
+	return c, all, nil
+}
+
+// attentive does a request. If nobody answers it, the connections on which nothing was heard meanwhile are closed: one
+// that is dead without having ended would hold up all requests, since they share it, until client-go gives it up 45 s
+// later. What is heard from an API server that is only slow keeps its connection. Not for several requests at a time.
+func (b *Base) attentive(request func() error) error {
+	b.connections.each(func(c *connection) { c.heard.Store(false) })
+	err := request()
+	if _, answered := errors.AsType[*apierrors.StatusError](err); err == nil || answered || errs.Is(err, errs.Conflict) {
+		return err
+	}
+	b.connections.each(func(c *connection) {
+		if !c.heard.Load() {
+			_ = c.Conn.Close() // whoever uses it hears of the end
+		}
+	})
+	return err
+}
+
+// connections are those to one cluster that are open.
+type connections struct {
+	dialer net.Dialer
+	mu     sync.Mutex
+	open   map[*connection]bool
+}
+
+type connection struct {
+	net.Conn
+	of    *connections
+	heard atomic.Bool
+}
+
+func (c *connections) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := c.dialer.DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	one := &connection{Conn: conn, of: c}
+	c.mu.Lock()
+	c.open[one] = true
+	c.mu.Unlock()
+	return one, nil
+}
+
+func (c *connections) each(do func(*connection)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for one := range c.open {
+		do(one)
+	}
+}
+
+// Read implements net.Conn.
+func (c *connection) Read(into []byte) (int, error) {
+	n, err := c.Conn.Read(into)
+	if n > 0 {
+		c.heard.Store(true)
+	}
+	return n, err
+}
+
+// Close implements net.Conn.
+func (c *connection) Close() error {
+	c.of.mu.Lock()
+	delete(c.of.open, c)
+	c.of.mu.Unlock()
+	return c.Conn.Close()
+}
+
+// Version returns the cluster's version, such as v1.34.4, and proves that it can be reached.
+func (b *Base) Version(ctx context.Context) (string, error) {
+	var raw []byte
+	err := b.attentive(func() (err error) {
+		raw, err = b.Kube.Discovery().RESTClient().Get().AbsPath("/version").Do(ctx).Raw()
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("ask the API server for its version: %w", err)
+	}
+	return parseVersion(raw)
+}
+
+// Epoch is the client that writes as Chandler's executor in one epoch.
+type Epoch struct {
+	Number    int64
+	Dynamic   dynamic.Interface
+	Metadata  metadata.Interface
+	Watching  *rest.Config // for requests that go on without an end
+	discovery discovery.DiscoveryInterface
+	config    *rest.Config      // without impersonation
+	writes    dynamic.Interface // what objects are applied with, where it is not Dynamic
+}
+
+// InEpoch returns the impersonating client for an epoch.
+func (b *Base) InEpoch(number int64) (*Epoch, error) {
+	c := rest.CopyConfig(b.config)
+	c.Impersonate = impersonation(own(), number)
+	dyn, err := dynamic.NewForConfig(c)
+	if err != nil {
+		return nil, errs.Wrap(errs.Invalid, err, "kubeconfig")
+	}
+	watching := rest.CopyConfig(c)
+	watching.Timeout = 0 // a watch is as long as it is
+	md, err := metadata.NewForConfig(watching)
+	if err != nil {
+		return nil, errs.Wrap(errs.Invalid, err, "kubeconfig")
+	}
+	disco, err := discovery.NewDiscoveryClientForConfig(c)
+	if err != nil {
+		return nil, errs.Wrap(errs.Invalid, err, "kubeconfig")
+	}
+	return &Epoch{Number: number, Dynamic: dyn, Metadata: md, Watching: watching, discovery: disco, config: b.config}, nil
+}
+
+// Limit bounds one request of Metadata, which has no bound of its own, since it watches, too.
+func (e *Epoch) Limit(ctx context.Context) (context.Context, context.CancelFunc) {
+	if e.config == nil { // a test's
+		return context.WithTimeout(ctx, requestTimeout)
+	}
+	return context.WithTimeout(ctx, e.config.Timeout)
+}
+
+// Resource returns the resource of a kind. The kinds that a bundle may bring form their plurals by
+// the rule, so no discovery is needed; a kind that is not served answers not found.
+func Resource(gvk schema.GroupVersionKind) schema.GroupVersionResource {
+	plural, _ := meta.UnsafeGuessKindToResource(gvk)
+	return plural
+}
+
+// builtIn are the groups that Kubernetes itself serves, as far as bundles bring kinds of theirs.
+var builtIn = []string{
+	"", "apps", "policy", "networking.k8s.io", "scheduling.k8s.io", "rbac.authorization.k8s.io", "apiextensions.k8s.io",
+	"apiregistration.k8s.io", "admissionregistration.k8s.io",
+}
+
+// BuiltIn reports a group whose kinds are served without a CustomResourceDefinition.
+func BuiltIn(group string) bool { return slices.Contains(builtIn, group) }
+
+// objects returns the client of a kind in a namespace ("" for cluster-scoped kinds and all namespaces).
+func (e *Epoch) objects(gvk schema.GroupVersionKind, namespace string) dynamic.ResourceInterface {
+	r := e.Dynamic.Resource(Resource(gvk))
+	if namespace == "" {
+		return r
+	}
+	return r.Namespace(namespace)
+}
