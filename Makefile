@@ -27,7 +27,7 @@ PATTERNS := $(addsuffix /...,$(MODULES))
 PURE := ./libs/archtest/... ./libs/errs/... ./libs/digest/... ./libs/events/... ./libs/protocol/... ./libs/catalog/... ./libs/content/... ./libs/source ./libs/internal/... \
 	./libs/installplan/... ./libs/bundle/... ./libs/render/... ./libs/service/... ./libs/telemetry/... ./libs/httpserver/... \
 	./services/catalog-indexer/index/... ./services/resolver/resolve/... ./services/resolver/decide/... ./services/resolver/conformance/... ./services/installer/csv/... \
-	./services/installer/record/... ./cmd/chandler/client/... ./cmd/chandler/olm/... ./cmd/chandler/story/...
+	./services/installer/record/... ./cmd/chandler/client/... ./cmd/chandler/olm/... ./cmd/chandler/eventtext/...
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/chandler-fleet/chandler/cmd/chandler/client"
-	"github.com/chandler-fleet/chandler/cmd/chandler/story"
+	"github.com/chandler-fleet/chandler/cmd/chandler/eventtext"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/installplan"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
@@ -94,7 +94,7 @@ func (a *app) describeEvents(ctx context.Context, c *client.Client, p *page, it 
 		list = list[n:]
 	}
 	for _, e := range list {
-		p.row(p.age(e.Time), e.Type, story.Sentence(e))
+		p.row(p.age(e.Time), e.Type, eventtext.Sentence(e))
 	}
 	return nil
 }
@@ -266,7 +266,7 @@ func (p *page) installPlan(v model.InstallPlan) {
 	p.section("Bundles")
 	p.row("CSV", "VERSION", "CHANNEL", "CATALOG", "REPLACES", "WHY")
 	for _, b := range v.Bundles {
-		p.row(b.CSV, b.Version, or(b.Channel, none), b.Catalog, or(b.Replaces, none), story.Why(b))
+		p.row(b.CSV, b.Version, or(b.Channel, none), b.Catalog, or(b.Replaces, none), eventtext.Why(b))
 	}
 	p.changes(v.Changes)
 	p.removedAPIs(v.RemovedAPIs)

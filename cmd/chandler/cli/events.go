@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/chandler-fleet/chandler/cmd/chandler/client"
-	"github.com/chandler-fleet/chandler/cmd/chandler/story"
+	"github.com/chandler-fleet/chandler/cmd/chandler/eventtext"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -85,7 +85,7 @@ func (a *app) writeEvent(format string, e model.Event) error {
 	if format == formatJSON {
 		return json.NewEncoder(a.Out).Encode(e)
 	}
-	return story.Line(a.Out, e, a.Columns)
+	return eventtext.Line(a.Out, e, a.Columns)
 }
 
 // allEvents reads page after page; most bounds the result unless it is 0.

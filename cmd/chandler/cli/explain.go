@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/chandler-fleet/chandler/cmd/chandler/client"
-	"github.com/chandler-fleet/chandler/cmd/chandler/story"
+	"github.com/chandler-fleet/chandler/cmd/chandler/eventtext"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -210,7 +210,7 @@ func (t *prose) decision(d model.Decision) {
 	}
 	t.remedies(d)
 	for _, b := range d.Bundles {
-		t.put("  - ", b.CSV+", "+story.Why(b))
+		t.put("  - ", b.CSV+", "+eventtext.Why(b))
 	}
 	for _, w := range d.Why {
 		t.WriteString("\n")

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/chandler-fleet/chandler/cmd/chandler/client"
-	"github.com/chandler-fleet/chandler/cmd/chandler/story"
+	"github.com/chandler-fleet/chandler/cmd/chandler/eventtext"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/previewapi"
@@ -197,7 +197,7 @@ func (t *prose) afterwards(next *model.PreviewScope) {
 	for _, p := range next.Plans {
 		parts := []string{"a plan is proposed (" + p.Approval + ")"}
 		for _, b := range p.Bundles {
-			parts = append(parts, b.CSV+": "+story.Why(b))
+			parts = append(parts, b.CSV+": "+eventtext.Why(b))
 		}
 		lines = append(lines, strings.Join(parts, ", "))
 	}

@@ -15,9 +15,9 @@ import (
 	"github.com/chandler-fleet/chandler/libs/service/platform"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
 	"github.com/chandler-fleet/chandler/services/installer/executor"
-	"github.com/chandler-fleet/chandler/services/installer/internal/host"
+	"github.com/chandler-fleet/chandler/services/installer/internal/executorhost"
 	"github.com/chandler-fleet/chandler/services/installer/internal/hub"
-	"github.com/chandler-fleet/chandler/services/installer/internal/questions"
+	"github.com/chandler-fleet/chandler/services/installer/internal/queries"
 	"github.com/chandler-fleet/chandler/services/installer/internal/recorder"
 )
 
@@ -28,7 +28,7 @@ type App struct {
 	cfg      Config
 	hub      *hub.Hub
 	recorder *recorder.Recorder
-	host     *host.Host
+	host     *executorhost.Host
 }
 
 // New connects to Postgres and NATS, waiting for those that are away, and refuses secrets that cannot be
@@ -60,10 +60,10 @@ func (a *App) wire(identity age.Identity, key ed25519.PrivateKey) error {
 	if !ok {
 		return errors.New("an Ed25519 key without a public half")
 	}
-	a.host = host.New(host.Config{
+	a.host = executorhost.New(executorhost.Config{
 		Pool: a.Pool, Bus: a.Bus, Identity: identity, Log: a.Telemetry.Log,
-		Execute: func(ctx context.Context, t host.Target) error { return a.execute(ctx, t, public, holder) },
-		LetGo: func(ctx context.Context, t host.Target) error {
+		Execute: func(ctx context.Context, t executorhost.Target) error { return a.execute(ctx, t, public, holder) },
+		Release: func(ctx context.Context, t executorhost.Target) error {
 			return executor.LetGo(ctx, t.REST, t.Tenant, t.ClusterID)
 		},
 	})
@@ -77,7 +77,7 @@ func (a *App) wire(identity age.Identity, key ed25519.PrivateKey) error {
 }
 
 // execute serves one cluster.
-func (a *App) execute(ctx context.Context, t host.Target, key ed25519.PublicKey, holder string) error {
+func (a *App) execute(ctx context.Context, t executorhost.Target, key ed25519.PublicKey, holder string) error {
 	e, err := executor.New(executor.Config{
 		Tenant: t.Tenant, Cluster: t.Cluster, ClusterID: t.ClusterID, REST: t.REST,
 		JetStream: a.Bus.JetStream(), GrantKey: key, Holder: holder, Now: time.Now, Log: a.Telemetry.Log,
@@ -102,8 +102,8 @@ func (a *App) Run(ctx context.Context) error {
 	g.Add("publisher", a.hub.Work)
 	g.Add("consumer", a.hub.Consumer().Run)
 	g.Add("executors", a.host.Run)
-	asked := questions.Questions{Pool: a.Pool, Bus: a.Bus, Plans: a.hub}
-	g.Add("questions about removals", asked.Removals)
-	g.Add("questions about plans", asked.Checks)
+	asked := queries.Server{Pool: a.Pool, Bus: a.Bus, Plans: a.hub}
+	g.Add("questions about removals", asked.ServeRemovalPreviews)
+	g.Add("questions about plans", asked.ServePlanChecks)
 	return g.Run(ctx)
 }

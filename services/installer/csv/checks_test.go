@@ -12,7 +12,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/services/installer/csv"
-	"github.com/chandler-fleet/chandler/services/installer/rights"
+	"github.com/chandler-fleet/chandler/services/installer/permissions"
 )
 
 // tide is what TestRequirements asks for: one of each sort.
@@ -41,7 +41,7 @@ func facts() csv.Facts {
 			"tides.sea.test": {Established: true, Served: []string{"v1"}}, "buoys.sea.test": {Established: true, Served: []string{"v1", "v2"}},
 		},
 		APIServices: map[string]csv.APIServiceFact{"v1.metrics.test": {UID: "m", Available: true}},
-		Accounts: map[string]csv.AccountFact{"tide": {UID: "u", Held: rights.Held{
+		Accounts: map[string]csv.AccountFact{"tide": {UID: "u", Held: permissions.Held{
 			Cluster:    []rbacv1.PolicyRule{readNodes},
 			Namespaces: map[string][]rbacv1.PolicyRule{"coast": {readSecrets}, "harbour": {readSecrets}},
 		}}},
@@ -86,7 +86,7 @@ func TestRequirements(t *testing.T) {
 			`NotSatisfied namespaced rule:{"verbs":["get"],"apiGroups":[""],"resources":["secrets"]}`,
 		}},
 		"permissions: held in the whole cluster": {account(func(a *csv.AccountFact) {
-			a.Held = rights.Held{Cluster: []rbacv1.PolicyRule{readNodes, readSecrets}}
+			a.Held = permissions.Held{Cluster: []rbacv1.PolicyRule{readNodes, readSecrets}}
 		}), nil},
 		"permissions: all namespaces": {func(f *csv.Facts) { f.Targets = []string{""} }, []string{
 			"tide PresentNotSatisfied Policy rule not satisfied for service account",

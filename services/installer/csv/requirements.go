@@ -7,7 +7,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/render"
-	"github.com/chandler-fleet/chandler/services/installer/rights"
+	"github.com/chandler-fleet/chandler/services/installer/permissions"
 )
 
 // The table of R-CSV §6.4. TestRequirements names each row.
@@ -69,7 +69,7 @@ type AccountFact struct {
 	// ForeignOwner is a ClusterServiceVersion outside the chain of replacements that owns it.
 	ForeignOwner string
 	// Held are its rules in Scopes, whoever granted them.
-	Held rights.Held
+	Held permissions.Held
 }
 
 // Facts is what the cluster holds of what a ClusterServiceVersion requires, by name; an absent name does

@@ -21,7 +21,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/uninstall"
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 	"github.com/chandler-fleet/chandler/services/installer/group"
-	"github.com/chandler-fleet/chandler/services/installer/rights"
+	"github.com/chandler-fleet/chandler/services/installer/permissions"
 )
 
 // namespacesFor is how long a look waits for the namespaces of the cluster, and the claims, at the start of a session.
@@ -89,7 +89,7 @@ func (w *work) limit(ctx context.Context, g *liveGroup) error {
 		}
 		list = append(list, o)
 	}
-	targets, lacks := g.served, func(ctx context.Context, a kube.Account, given []render.Object) (rights.Result, error) {
+	targets, lacks := g.served, func(ctx context.Context, a kube.Account, given []render.Object) (permissions.Result, error) {
 		return preflight.Given(ctx, w.client, a, given)
 	}
 	if operatorgroup.Global(g.Targets) {
@@ -100,7 +100,7 @@ func (w *work) limit(ctx context.Context, g *liveGroup) error {
 		return err
 	}
 	if len(g.limits.Denied) > 0 {
-		g.conditions = append(g.conditions, group.TargetsForbidden(g.limits.Denied, rights.Brief(g.limits.Missing), g.limits.More))
+		g.conditions = append(g.conditions, group.TargetsForbidden(g.limits.Denied, permissions.Summary(g.limits.Missing), g.limits.More))
 		w.soon(g.limits.Again)
 	}
 	return nil
@@ -257,7 +257,7 @@ func (w *work) arrangeGroup(ctx context.Context) error {
 			continue
 		}
 		if !g.limits.Of(m.name(), metav1.NamespaceAll) {
-			want = append(want, group.Carried(own, g.limits.Told(m.name(), g.served), operatorgroup.Global(g.Targets))...)
+			want = append(want, group.CopiedRoles(own, g.limits.Told(m.name(), g.served), operatorgroup.Global(g.Targets))...)
 		}
 	}
 	set := groups.Targets(w.ns, want, append(aside, slices.Sorted(maps.Keys(w.unread))...)...)

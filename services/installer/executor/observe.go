@@ -119,7 +119,7 @@ func (w *work) servingState(ctx context.Context, m *member, deployments []appsv1
 	}
 	for _, c := range w.called(m.csv) {
 		k := w.live.certificates[c.Secret]
-		out.RotationDue = out.RotationDue || k.Gone || k.Fault(w.cfg.Now(), c.Hosts) != "" || k.Due(w.cfg.Now())
+		out.RotationDue = out.RotationDue || k.Gone || k.Problem(w.cfg.Now(), c.Hosts) != "" || k.Due(w.cfg.Now())
 	}
 	if w.toCall(m) {
 		out.Waiting = "webhooks and API services are not in place yet"

@@ -20,7 +20,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/certs"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/preflight"
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
-	"github.com/chandler-fleet/chandler/services/installer/rights"
+	"github.com/chandler-fleet/chandler/services/installer/permissions"
 )
 
 // Reasons of what is found before the first step.
@@ -166,7 +166,7 @@ func (w *work) checkRights(ctx context.Context, r ready) (*failure.Failure, erro
 	if len(missing.Missing) == 0 {
 		return nil, nil //nolint:nilnil // nothing is in the way
 	}
-	return &failure.Failure{Class: failure.Transient, Reason: failure.ReasonForbidden, Message: rights.Forbidden(missing)}, nil
+	return &failure.Failure{Class: failure.Transient, Reason: failure.ReasonForbidden, Message: permissions.ForbiddenMessage(missing)}, nil
 }
 
 // checkCRDs wants every definition to be safe to change (R-CRD). It is asked again with back-off, and at once when a

@@ -366,7 +366,7 @@ func (w *work) another(ctx context.Context, r protocol.Removal, x *kube.Executio
 		return err
 	}
 	s := &x.Status
-	s.Phase, s.Class, s.Reason, s.Message, s.Ended = protocol.RemovalRefused, "", removal.RefusedAnother, removal.Another(r.CSV), w.cfg.Now().UTC()
+	s.Phase, s.Class, s.Reason, s.Message, s.Ended = protocol.RemovalRefused, "", removal.RefusedAnother, removal.ChangedMessage(r.CSV), w.cfg.Now().UTC()
 	w.loaded = false
 	w.soon(time.Millisecond)
 	return w.save(ctx, x, "removal refused")

@@ -101,7 +101,7 @@ func (w *work) certify(ctx context.Context, s subject) (*failure.Failure, error)
 	for _, c := range w.called(s.csv) {
 		have := w.live.certificates[c.Secret]
 		now, owner := w.cfg.Now(), w.keeper(s, have)
-		bad := have.Gone || have.Fault(now, c.Hosts) != "" || have.Presses(now) || have.Due(now) && !w.planned(owner.bundle.CSV)
+		bad := have.Gone || have.Problem(now, c.Hosts) != "" || have.Overdue(now) || have.Due(now) && !w.planned(owner.bundle.CSV)
 		if !bad && have.Owner == owner.uid {
 			continue
 		}

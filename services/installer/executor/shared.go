@@ -17,7 +17,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/drift"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/preflight"
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
-	"github.com/chandler-fleet/chandler/services/installer/shared"
+	"github.com/chandler-fleet/chandler/services/installer/sharedobject"
 )
 
 // shareLocks is how many objects that operators share may be written at a time.
@@ -41,7 +41,7 @@ func (s *shares) lock(ref protocol.ObjectRef) (unlock func()) {
 
 // share is an operator's part in an object that others may bring, too.
 type share struct {
-	owner   shared.Owner
+	owner   sharedobject.Owner
 	ref     protocol.ObjectRef
 	plan    string
 	manager string
@@ -53,9 +53,9 @@ func (w *work) shareIn(s subject, o render.Object) (*share, error) {
 	if !preflight.Formed(o) || s.bundle.Package == "" {
 		return nil, nil //nolint:nilnil // it is nobody else's
 	}
-	form, err := shared.Digest(o.Body)
+	form, err := sharedobject.Digest(o.Body)
 	return &share{
-		owner: shared.Owner{Namespace: w.ns, Package: s.bundle.Package, CSV: o.Resolving, Wants: form},
+		owner: sharedobject.Owner{Namespace: w.ns, Package: s.bundle.Package, CSV: o.Resolving, Wants: form},
 		ref:   refIn(o), plan: s.plan, manager: w.manager(s.bundle.Package),
 	}, err
 }
@@ -106,7 +106,7 @@ func ownersOf(live *unstructured.Unstructured) bool {
 }
 
 // weigh says who has an object and what writing it comes to; f is what approvers are or were asked, nil where nothing.
-func (w *work) weigh(ctx context.Context, live, body *unstructured.Unstructured, part share) (in shared.Input, f *protocol.SharedObject, err error) {
+func (w *work) weigh(ctx context.Context, live, body *unstructured.Unstructured, part share) (in sharedobject.Input, f *protocol.SharedObject, err error) {
 	if in, err = w.client.Sharers(ctx, live, part.owner); err != nil || len(in.Others) == 0 {
 		return in, nil, err
 	}
@@ -119,7 +119,7 @@ func (w *work) weigh(ctx context.Context, live, body *unstructured.Unstructured,
 		return in, nil, err
 	}
 	in.Equal = len(fields) == 0
-	asked := shared.Decide(in) == shared.Ask
+	asked := sharedobject.Decide(in) == sharedobject.Ask
 	finding, err := in.Finding(part.ref.ChoiceName(), have)
 	if err != nil || !asked {
 		return in, nil, err
@@ -136,7 +136,7 @@ func (w *work) weigh(ctx context.Context, live, body *unstructured.Unstructured,
 	slices.Sort(f.Owners)
 	if c := part.grant.Chosen(part.ref.ChoiceName(), finding); c != nil && (refused == "" || c.Choice == events.ChoiceKeep) {
 		in.Choice = c.Choice
-		if shared.Decide(in) != shared.Ask {
+		if sharedobject.Decide(in) != sharedobject.Ask {
 			f.Choice, f.By = c.Choice, c.By
 		}
 	}
@@ -146,14 +146,14 @@ func (w *work) weigh(ctx context.Context, live, body *unstructured.Unstructured,
 // forms compares an object with what would become of it if a body took its place: have is the digest of the form that it
 // has, refused why the API server would not let it be replaced.
 func (w *work) forms(ctx context.Context, live, body *unstructured.Unstructured) (have string, fields []protocol.FieldDrift, refused string, err error) {
-	if have, err = shared.Digest(live.Object); err != nil {
+	if have, err = sharedobject.Digest(live.Object); err != nil {
 		return "", nil, "", err
 	}
-	is := shared.Form(live.Object)
+	is := sharedobject.Normalize(live.Object)
 	would, err := w.client.Replaced(ctx, live, body)
 	switch {
 	case apierrors.IsInvalid(err):
-		want := shared.Form(body.Object)
+		want := sharedobject.Normalize(body.Object)
 		if drift.Holds(want, is) {
 			return have, nil, "", nil
 		}
@@ -161,7 +161,7 @@ func (w *work) forms(ctx context.Context, live, body *unstructured.Unstructured)
 	case err != nil:
 		return have, nil, "", err
 	}
-	want := shared.Form(would.Object)
+	want := sharedobject.Normalize(would.Object)
 	if reflect.DeepEqual(want, is) {
 		return have, nil, "", nil
 	}
@@ -204,15 +204,15 @@ func (w *work) putShared(ctx context.Context, as *kube.Epoch, body *unstructured
 	if err != nil {
 		return nil, err
 	}
-	outcome := shared.Decide(in)
-	if outcome == shared.Ask {
+	outcome := sharedobject.Decide(in)
+	if outcome == sharedobject.Ask {
 		return nil, failure.ChoiceNeeded{SharedObject: *f}
 	}
 	elected := in.Elected(outcome)
 	if err := w.elect(ctx, live, elected, in, part); err != nil {
 		return nil, err
 	}
-	if outcome == shared.Share {
+	if outcome == sharedobject.Share {
 		return w.applying(func() (*unstructured.Unstructured, error) {
 			return as.Join(ctx, live, kube.Share(body, part.owner), part.manager, *elected)
 		})
@@ -231,7 +231,7 @@ func (w *work) applying(write func() (*unstructured.Unstructured, error)) (*unst
 }
 
 // elect notes before the write who holds an object, where a person chose it, or chose otherwise before.
-func (w *work) elect(ctx context.Context, live *unstructured.Unstructured, elected *shared.Owner, in shared.Input, part share) error {
+func (w *work) elect(ctx context.Context, live *unstructured.Unstructured, elected *sharedobject.Owner, in sharedobject.Input, part share) error {
 	if len(in.Others) == 0 || elected == nil {
 		return nil
 	}
@@ -254,7 +254,7 @@ func (w *work) elect(ctx context.Context, live *unstructured.Unstructured, elect
 //	otherwise                                 the operator
 //
 // nil is the operator itself.
-func (w *work) heldBy(ctx context.Context, live, body *unstructured.Unstructured, part share) (*shared.Owner, error) {
+func (w *work) heldBy(ctx context.Context, live, body *unstructured.Unstructured, part share) (*sharedobject.Owner, error) {
 	if live != nil && (!ownersOf(live) || onlyOf(live, part.owner)) {
 		return nil, nil //nolint:nilnil // it is nobody's, or the operator's
 	}
@@ -263,7 +263,7 @@ func (w *work) heldBy(ctx context.Context, live, body *unstructured.Unstructured
 		return nil, err
 	}
 	if chosen != nil {
-		o := shared.Owner{Namespace: chosen.Namespace, Package: chosen.Package}
+		o := sharedobject.Owner{Namespace: chosen.Namespace, Package: chosen.Package}
 		if o.Is(part.owner) {
 			return nil, nil //nolint:nilnil // it is the operator's
 		}
@@ -279,7 +279,7 @@ func (w *work) heldBy(ctx context.Context, live, body *unstructured.Unstructured
 		return nil, err
 	}
 	if chosen != nil {
-		if i := slices.IndexFunc(in.Others, func(o shared.Owner) bool { return o.Namespace == chosen.Namespace && o.Package == chosen.Package }); i >= 0 {
+		if i := slices.IndexFunc(in.Others, func(o sharedobject.Owner) bool { return o.Namespace == chosen.Namespace && o.Package == chosen.Package }); i >= 0 {
 			return &in.Others[i], nil
 		}
 	}
@@ -293,7 +293,7 @@ func (w *work) heldBy(ctx context.Context, live, body *unstructured.Unstructured
 }
 
 // onlyOf reports an object that no other operator has.
-func onlyOf(live *unstructured.Unstructured, owner shared.Owner) bool {
+func onlyOf(live *unstructured.Unstructured, owner sharedobject.Owner) bool {
 	if kube.OwnerOf(live) != (kube.Operator{Namespace: owner.Namespace, Name: owner.CSV}).Label() {
 		return false
 	}

@@ -383,7 +383,7 @@ func (w *work) tellGroup(r *protocol.ScopeReport) {
 	}
 	out := &protocol.GroupReport{ID: g.ID, Name: g.Name, Targets: g.Targets, ProvidedAPIs: w.groups.Claims.Provided(w.ns), Conditions: g.conditions}
 	if texts := w.pace.Told(w.ns, w.cfg.Now()); len(texts) > 0 {
-		out.Conditions = append(slices.Clone(g.conditions), group.Unattended(texts))
+		out.Conditions = append(slices.Clone(g.conditions), group.UpkeepFailed(texts))
 	}
 	out.Roles = group.RoleNames(g.Group)
 	r.Group = out

@@ -13,7 +13,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/readiness"
 )
 
-// maxUnready bounds of how many Deployments of one operator is told why they are not ready: ten are a large operator.
+// maxNotReady bounds of how many Deployments of one operator is told why they are not ready: ten are a large operator.
 const maxUnready = 10
 
 // whyUnready says, by name, why Deployments of a member are not ready. Nothing is asked of the cluster while all are.

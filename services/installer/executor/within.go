@@ -12,7 +12,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/drift"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/preflight"
-	"github.com/chandler-fleet/chandler/services/installer/shared"
+	"github.com/chandler-fleet/chandler/services/installer/sharedobject"
 )
 
 // within are the objects that several operators of one plan bring in different forms, with what was chosen of them: what the
@@ -61,8 +61,8 @@ func broughtBySeveral(objects []render.Object) [][]render.Object {
 // where a person has to choose first.
 func (w *work) foresee(ctx context.Context, r ready, group []render.Object) ([]protocol.SharedObject, error) {
 	var out []protocol.SharedObject
-	var others []shared.Owner
-	var holder *shared.Owner
+	var others []sharedobject.Owner
+	var holder *sharedobject.Owner
 	var has map[string]any // form of the object
 	for _, o := range group {
 		s, err := r.subject(nil, o.Resolving)
@@ -80,9 +80,9 @@ func (w *work) foresee(ctx context.Context, r ready, group []render.Object) ([]p
 		case err != nil:
 			return nil, err
 		}
-		wants := shared.Form(made.Object)
-		in := shared.Input{Writer: part.owner, Holder: holder, Others: slices.Clone(others), Equal: holder == nil || reflect.DeepEqual(has, wants)}
-		if shared.Decide(in) == shared.Ask {
+		wants := sharedobject.Normalize(made.Object)
+		in := sharedobject.Input{Writer: part.owner, Holder: holder, Others: slices.Clone(others), Equal: holder == nil || reflect.DeepEqual(has, wants)}
+		if sharedobject.Decide(in) == sharedobject.Ask {
 			f, err := asked(in, *part, has, wants)
 			if err != nil {
 				return nil, err
@@ -93,12 +93,12 @@ func (w *work) foresee(ctx context.Context, r ready, group []render.Object) ([]p
 			}
 			out = append(out, f)
 		}
-		switch shared.Decide(in) {
-		case shared.Ask:
+		switch sharedobject.Decide(in) {
+		case sharedobject.Ask:
 			return out, nil
-		case shared.Hold:
+		case sharedobject.Hold:
 			holder, has = &part.owner, wants
-		case shared.Share:
+		case sharedobject.Share:
 		}
 		others = append(others, part.owner)
 	}
@@ -106,7 +106,7 @@ func (w *work) foresee(ctx context.Context, r ready, group []render.Object) ([]p
 }
 
 // asked is what a person is asked of an object that another operator of the plan makes in another form.
-func asked(in shared.Input, part share, has, wants map[string]any) (protocol.SharedObject, error) {
+func asked(in sharedobject.Input, part share, has, wants map[string]any) (protocol.SharedObject, error) {
 	f := protocol.SharedObject{ObjectRef: part.ref, Operator: part.owner.String(), Holder: in.Holder.String(), Differences: drift.Fields(wants, has)}
 	for _, o := range in.Others {
 		f.Owners = append(f.Owners, o.String())

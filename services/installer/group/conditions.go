@@ -50,8 +50,8 @@ func TargetsForbidden(denied map[string][]string, lacks string, more int) protoc
 	}
 }
 
-// Unattended says what cannot be done for operators of the group, or is undone by others again and again.
-func Unattended(texts []string) protocol.GroupCondition {
+// UpkeepFailed says what cannot be done for operators of the group, or is undone by others again and again.
+func UpkeepFailed(texts []string) protocol.GroupCondition {
 	return protocol.GroupCondition{
 		Type: protocol.GroupUnattended, Reason: "TriedAgain",
 		Message: cut("tried again until it succeeds: " + strings.Join(texts, "; ")),

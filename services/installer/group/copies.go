@@ -6,15 +6,15 @@ import (
 	"github.com/chandler-fleet/chandler/libs/render"
 )
 
-// Carried are the rights that a member has in its own namespace, as they are to be in the targets of its group
+// CopiedRoles are the rights that a member has in its own namespace, as they are to be in the targets of its group
 // (R-OG-44): copies of its Roles and RoleBindings in each served namespace, or, where the group is global, ClusterRoles
 // and ClusterRoleBindings under the same names. own are those of its permissions, as render.Permissions gives them;
 // their labels name the member, so that the removal of an operator finds what was carried, too (R-OG-45).
-func Carried(own []render.Object, served []string, global bool) []render.Object {
+func CopiedRoles(own []render.Object, served []string, global bool) []render.Object {
 	var out []render.Object
 	for _, o := range own {
 		if global {
-			out = append(out, lift(mark(o)))
+			out = append(out, toClusterScope(mark(o)))
 			continue
 		}
 		for _, ns := range served {
@@ -39,9 +39,9 @@ func mark(o render.Object) render.Object {
 	return o
 }
 
-// lift makes of a Role or RoleBinding its like for the whole cluster. Who watches all namespaces needs to see
+// toClusterScope makes of a Role or RoleBinding its like for the whole cluster. Who watches all namespaces needs to see
 // which there are.
-func lift(o render.Object) render.Object {
+func toClusterScope(o render.Object) render.Object {
 	delete(metaOf(o), "namespace")
 	o.Namespace = ""
 	if rules, ok := o.Body["rules"].([]any); ok {

@@ -269,7 +269,7 @@ func TestCarried(t *testing.T) {
 		}
 		return out
 	}
-	copies := group.Carried(own, []string{"baltic", "north"}, false)
+	copies := group.CopiedRoles(own, []string{"baltic", "north"}, false)
 	if diff := cmp.Diff([]string{"Role baltic/tide", "Role north/tide", "RoleBinding baltic/tide", "RoleBinding north/tide"}, names(copies)); diff != "" {
 		t.Error(diff)
 	}
@@ -283,7 +283,7 @@ func TestCarried(t *testing.T) {
 	}, binding.Labels); diff != "" {
 		t.Error(diff)
 	}
-	lifted := group.Carried(own, nil, true)
+	lifted := group.CopiedRoles(own, nil, true)
 	if diff := cmp.Diff([]string{"ClusterRole tide", "ClusterRoleBinding tide"}, names(lifted)); diff != "" {
 		t.Error(diff)
 	}

@@ -66,7 +66,7 @@ type Known struct {
 // Subscription shows a subscription. Of several plans the newest that moves its package counts. Its configuration is not shown:
 // it may hold secrets, and reaches the cluster in the Deployments alone.
 func Subscription(namespace string, s protocol.Subscription, k Known, now time.Time) Object {
-	labels, annotations := noted(s.Metadata, componentOf(s.Spec.Package, namespace), nil)
+	labels, annotations := mirrorMetadata(s.Metadata, componentOf(s.Spec.Package, namespace), nil)
 	o := newObject(GVKSubscription, namespace, s.Name, labels, annotations)
 	spec := map[string]any{
 		"name": s.Spec.Package, "source": s.Spec.Catalog, "sourceNamespace": s.Spec.CatalogNamespace,
@@ -221,7 +221,7 @@ func OperatorGroup(namespace string, g protocol.OperatorGroup, report protocol.G
 	if g.Spec.ExcludeGlobalCatalogs {
 		annotations[annotationExcludeGlobal] = "true"
 	}
-	labels, annotations := noted(g.Metadata, shown(namespace), annotations)
+	labels, annotations := mirrorMetadata(g.Metadata, shown(namespace), annotations)
 	o := newObject(GVKOperatorGroup, namespace, g.Name, labels, annotations)
 	spec := map[string]any{"upgradeStrategy": cmp.Or(g.Spec.UpgradeStrategy, "Default")}
 	if len(g.Spec.TargetNamespaces) > 0 {

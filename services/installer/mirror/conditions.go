@@ -129,7 +129,7 @@ func CatalogSources(namespace string, list []protocol.Subscription) []Object {
 			continue
 		}
 		seen[s.Spec.Catalog] = true
-		labels, annotations := noted(s.Catalog.Metadata, shown(namespace), nil)
+		labels, annotations := mirrorMetadata(s.Catalog.Metadata, shown(namespace), nil)
 		o := newObject(GVKCatalogSource, namespace, s.Spec.Catalog, labels, annotations)
 		spec := map[string]any{"sourceType": "grpc", "priority": int64(s.Catalog.Priority)}
 		setString(spec, "displayName", s.Catalog.DisplayName)

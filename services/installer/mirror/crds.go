@@ -8,7 +8,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/render"
-	"github.com/chandler-fleet/chandler/services/installer/definition"
+	"github.com/chandler-fleet/chandler/services/installer/chandlercrd"
 )
 
 // shape describes one of Chandler's own definitions of OLM's kinds.
@@ -181,6 +181,6 @@ func (d shape) object() *apiextensionsv1.CustomResourceDefinition {
 	for _, name := range append([]string{d.kind.Version}, d.also...) {
 		out.Spec.Versions = append(out.Spec.Versions, d.version(name))
 	}
-	definition.Stamp(out, d.revision)
+	chandlercrd.Stamp(out, d.revision)
 	return out
 }

@@ -9,7 +9,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/chandler-fleet/chandler/libs/events"
-	"github.com/chandler-fleet/chandler/services/installer/definition"
+	"github.com/chandler-fleet/chandler/services/installer/chandlercrd"
 	"github.com/chandler-fleet/chandler/services/installer/mirror"
 )
 
@@ -61,12 +61,12 @@ func TestViewRole(t *testing.T) {
 func TestRevisions(t *testing.T) {
 	t.Parallel()
 	for _, d := range mirror.CRDs(events.MirrorAll) {
-		got, err := definition.Digest(d)
+		got, err := chandlercrd.Digest(d)
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := revisions[d.Spec.Names.Kind]
-		if r := definition.RevisionOf(d); r != want.revision || string(got) != want.digest {
+		if r := chandlercrd.RevisionOf(d); r != want.revision || string(got) != want.digest {
 			t.Errorf("%s is revision %d with digest %s, known is revision %d with %s: raise the revision with every change, and note both here",
 				d.Spec.Names.Kind, r, got, want.revision, want.digest)
 		}

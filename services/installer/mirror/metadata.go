@@ -15,9 +15,9 @@ import (
 // annotationExcludeGlobal hides the catalogs of the whole fleet from a namespace (R-RES-5).
 const annotationExcludeGlobal = "olm.operatorframework.io/exclude-global-namespace-resolution"
 
-// noted are the labels and annotations of a mirror: those of the intent, and ours, which win. Where no API server would
+// mirrorMetadata are the labels and annotations of a mirror: those of the intent, and ours, which win. Where no API server would
 // take both, only ours are shown.
-func noted(m protocol.Metadata, labels, annotations map[string]string) (allLabels, allAnnotations map[string]string) {
+func mirrorMetadata(m protocol.Metadata, labels, annotations map[string]string) (allLabels, allAnnotations map[string]string) {
 	allLabels, allAnnotations = join(m.Labels, labels), join(m.Annotations, annotations)
 	size := 0
 	for k, v := range allAnnotations {

@@ -35,8 +35,8 @@ const (
 	ReasonPaused            = "DeploymentPaused"
 )
 
-// Seen is what a cluster shows of a Deployment.
-type Seen struct {
+// Observed is what a cluster shows of a Deployment.
+type Observed struct {
 	Deployment  appsv1.Deployment
 	ReplicaSets []appsv1.ReplicaSet
 	Pods        []corev1.Pod
@@ -51,11 +51,11 @@ type Cause struct {
 	Webhook string
 }
 
-// Refused is a cause that the Deployment itself shows: the API server refuses its Pods. It needs nothing else to be read.
-func Refused(d appsv1.Deployment) (Cause, bool) {
+// AdmissionRefusal is a cause that the Deployment itself shows: the API server refuses its Pods. It needs nothing else to be read.
+func AdmissionRefusal(d appsv1.Deployment) (Cause, bool) {
 	for _, c := range d.Status.Conditions {
 		if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
-			return Seen{Deployment: d}.refusal(c.Message), true
+			return Observed{Deployment: d}.refusal(c.Message), true
 		}
 	}
 	return Cause{}, false
@@ -63,11 +63,11 @@ func Refused(d appsv1.Deployment) (Cause, bool) {
 
 // Explain names the cause that is to be mended first: what keeps Pods from being made, then what keeps the Pods of
 // the present ReplicaSet from being ready, the surest first. False means that nothing of what was seen says why.
-func Explain(s Seen) (Cause, bool) {
-	if c, ok := Refused(s.Deployment); ok {
+func Explain(s Observed) (Cause, bool) {
+	if c, ok := AdmissionRefusal(s.Deployment); ok {
 		return c, true
 	}
-	present := s.present()
+	present := s.currentReplicaSet()
 	if present != nil {
 		for _, c := range present.Status.Conditions {
 			if c.Type == appsv1.ReplicaSetReplicaFailure && c.Status == corev1.ConditionTrue {
@@ -94,11 +94,11 @@ func Explain(s Seen) (Cause, bool) {
 	return Cause{}, false
 }
 
-// Unsaid are the UIDs of Pods that are not ready and do not say why themselves: Events may.
-func Unsaid(s Seen) []string {
+// Unexplained are the UIDs of Pods that are not ready and do not say why themselves: Events may.
+func Unexplained(s Observed) []string {
 	var out []string
-	for _, p := range s.unready(s.present()) {
-		if f := (Seen{Deployment: s.Deployment, ReplicaSets: s.ReplicaSets}).ofPod(p); f.rank >= rankVague {
+	for _, p := range s.unready(s.currentReplicaSet()) {
+		if f := (Observed{Deployment: s.Deployment, ReplicaSets: s.ReplicaSets}).ofPod(p); f.rank >= rankVague {
 			out = append(out, string(p.UID))
 		}
 	}
@@ -111,8 +111,8 @@ const (
 	annotationRevision = "deployment.kubernetes.io/revision"
 )
 
-// present is the ReplicaSet of the newest revision, nil where none is known.
-func (s Seen) present() *appsv1.ReplicaSet {
+// currentReplicaSet is the ReplicaSet of the newest revision, nil where none is known.
+func (s Observed) currentReplicaSet() *appsv1.ReplicaSet {
 	var newest *appsv1.ReplicaSet
 	best := int64(-1)
 	for i := range s.ReplicaSets {
@@ -132,7 +132,7 @@ func (s Seen) present() *appsv1.ReplicaSet {
 }
 
 // unready are the Pods of a ReplicaSet that are not ready.
-func (s Seen) unready(of *appsv1.ReplicaSet) []corev1.Pod {
+func (s Observed) unready(of *appsv1.ReplicaSet) []corev1.Pod {
 	if of == nil {
 		return nil
 	}
@@ -176,12 +176,12 @@ type finding struct {
 	rank int
 }
 
-func (s Seen) ofPod(p corev1.Pod) finding {
+func (s Observed) ofPod(p corev1.Pod) finding {
 	if c := condition(p, corev1.PodScheduled); c != nil && c.Status == corev1.ConditionFalse {
 		return s.unscheduled(c)
 	}
 	if p.Status.Phase == corev1.PodFailed {
-		return sure(ReasonPodFailed, strings.TrimSuffix(fmt.Sprintf("its Pod failed: %s: %s", p.Status.Reason, s.steady(p.Status.Message)), ": "))
+		return certain(ReasonPodFailed, strings.TrimSuffix(fmt.Sprintf("its Pod failed: %s: %s", p.Status.Reason, s.stable(p.Status.Message)), ": "))
 	}
 	worst := finding{rank: rankNothing}
 	for _, list := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
@@ -202,24 +202,24 @@ func (s Seen) ofPod(p corev1.Pod) finding {
 	return worst
 }
 
-func sure(reason, message string) finding {
+func certain(reason, message string) finding {
 	return finding{Cause: Cause{Reason: reason, Message: message}, rank: rankSure}
 }
 
 // unscheduled reads what the scheduler says: how many nodes there are and how many each hindrance concerns changes all the time.
-func (s Seen) unscheduled(c *corev1.PodCondition) finding {
+func (s Observed) unscheduled(c *corev1.PodCondition) finding {
 	if c.Reason == corev1.PodReasonSchedulingGated {
-		return sure(ReasonSchedulingGated, "its Pods wait for scheduling gates to be removed")
+		return certain(ReasonSchedulingGated, "its Pods wait for scheduling gates to be removed")
 	}
 	if c.Reason != corev1.PodReasonUnschedulable {
 		return finding{Cause: Cause{Reason: ReasonUnschedulable, Message: "no node was found for its Pods yet"}, rank: rankVague}
 	}
-	return sure(ReasonUnschedulable, "no node takes its Pods: "+hindrances(s.steady(c.Message)))
+	return certain(ReasonUnschedulable, "no node takes its Pods: "+schedulingReasons(s.stable(c.Message)))
 }
 
-// hindrances are the reasons in a message of the scheduler, such as "0/3 nodes are available: 1 Insufficient cpu, 2 node(s) had
+// schedulingReasons are the reasons in a message of the scheduler, such as "0/3 nodes are available: 1 Insufficient cpu, 2 node(s) had
 // untolerated taint {a: b}. preemption: …".
-func hindrances(message string) string {
+func schedulingReasons(message string) string {
 	_, rest, ok := strings.Cut(message, "nodes are available: ")
 	if !ok {
 		return message
@@ -242,21 +242,21 @@ func isCount(s string) bool {
 	return err == nil
 }
 
-func (s Seen) ofContainer(p corev1.Pod, c corev1.ContainerStatus) finding {
+func (s Observed) ofContainer(p corev1.Pod, c corev1.ContainerStatus) finding {
 	name := "container " + c.Name
 	if w := c.State.Waiting; w != nil {
 		switch w.Reason {
 		case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError", "RegistryUnavailable", "SignatureValidationFailed":
 			detail := pullDetail(w.Message)
-			f := sure(ReasonImagePull, withDetail(name+": image "+imageOf(p, c)+" cannot be pulled", s.steady(detail)))
+			f := certain(ReasonImagePull, withDetail(name+": image "+imageOf(p, c)+" cannot be pulled", s.stable(detail)))
 			if detail == "" {
 				f.rank = rankVague
 			}
 			return f
 		case "CreateContainerConfigError":
-			return sure(ReasonContainerConfig, withDetail(name+" cannot be made", s.steady(w.Message)))
+			return certain(ReasonContainerConfig, withDetail(name+" cannot be made", s.stable(w.Message)))
 		case "CreateContainerError", "RunContainerError", "PreStartHookError", "PostStartHookError", "StartError":
-			return sure(ReasonContainerStart, withDetail(name+" cannot be started", s.steady(w.Message)))
+			return certain(ReasonContainerStart, withDetail(name+" cannot be started", s.stable(w.Message)))
 		}
 	}
 	if t := ending(c); t != nil && !c.Ready {
@@ -285,9 +285,9 @@ func ending(c corev1.ContainerStatus) *corev1.ContainerStateTerminated {
 	return nil
 }
 
-func (s Seen) ended(name string, t *corev1.ContainerStateTerminated) finding {
+func (s Observed) ended(name string, t *corev1.ContainerStateTerminated) finding {
 	if t.Reason == ReasonOutOfMemory {
-		return sure(ReasonOutOfMemory, name+" was ended since it used more memory than its limit")
+		return certain(ReasonOutOfMemory, name+" was ended since it used more memory than its limit")
 	}
 	said := name + " ends after each start"
 	switch {
@@ -298,7 +298,7 @@ func (s Seen) ended(name string, t *corev1.ContainerStateTerminated) finding {
 	case t.Reason != "":
 		said += ", with exit code 0"
 	}
-	return sure(ReasonCrashLoop, withDetail(said, s.steady(lastWords(t.Message))))
+	return certain(ReasonCrashLoop, withDetail(said, s.stable(lastError(t.Message))))
 }
 
 // imageOf is the image as the Deployment names it: a status may name another form of it.
@@ -321,7 +321,7 @@ func withDetail(text, detail string) string {
 }
 
 // ofEvents adds what the newest Warning about a Pod says.
-func (s Seen) ofEvents(p corev1.Pod, f finding) (finding, bool) {
+func (s Observed) ofEvents(p corev1.Pod, f finding) (finding, bool) {
 	var newest *corev1.Event
 	for i := range s.Events {
 		e := &s.Events[i]
@@ -343,16 +343,16 @@ func (s Seen) ofEvents(p corev1.Pod, f finding) (finding, bool) {
 		if f.Reason != ReasonImagePull {
 			return f, false
 		}
-		return sure(reason, withDetail(f.Message, s.steady(pullDetail(newest.Message)))), true
+		return certain(reason, withDetail(f.Message, s.stable(pullDetail(newest.Message)))), true
 	case ReasonContainersUnready:
 		if f.Reason != reason {
 			return f, false
 		}
-		return sure(reason, withDetail(f.Message, s.steady(newest.Message))), true
+		return certain(reason, withDetail(f.Message, s.stable(newest.Message))), true
 	case ReasonUnschedulable:
-		return sure(reason, "no node takes its Pods: "+hindrances(s.steady(newest.Message))), true
+		return certain(reason, "no node takes its Pods: "+schedulingReasons(s.stable(newest.Message))), true
 	default:
-		return sure(reason, s.steady(newest.Message)), true
+		return certain(reason, s.stable(newest.Message)), true
 	}
 }
 

@@ -57,9 +57,9 @@ func warning(pod, reason, message, at string) string {
 
 type seen struct{ deployment, pods, events string }
 
-func (s seen) parse(t *testing.T) readiness.Seen {
+func (s seen) parse(t *testing.T) readiness.Observed {
 	t.Helper()
-	out := readiness.Seen{}
+	out := readiness.Observed{}
 	for _, p := range []struct {
 		text string
 		into any
@@ -245,7 +245,7 @@ func TestUnsaid(t *testing.T) {
 		"one that does not": {pod("a", scheduled("containerStatuses: ["+waiting("manager", "ContainerCreating", "")+"]")), []string{"p-a"}},
 		"one without words": {pod("a", scheduled("containerStatuses: ["+waiting("manager", "ImagePullBackOff", `Back-off pulling image "x"`)+"]")), []string{"p-a"}},
 	} {
-		if got := readiness.Unsaid(seen{deployment, c.pods, ""}.parse(t)); !slices.Equal(got, c.want) {
+		if got := readiness.Unexplained(seen{deployment, c.pods, ""}.parse(t)); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
@@ -258,11 +258,11 @@ func TestRefused(t *testing.T) {
 	if err := yaml.Unmarshal([]byte(deployment), &d); err != nil {
 		t.Fatal(err)
 	}
-	if c, ok := readiness.Refused(d); ok {
+	if c, ok := readiness.AdmissionRefusal(d); ok {
 		t.Errorf("got %+v", c)
 	}
 	d.Status.Conditions = append(d.Status.Conditions, appsv1.DeploymentCondition{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Message: `admission webhook "w" denied the request: no`})
-	if c, ok := readiness.Refused(d); !ok || c.Webhook != "w" {
+	if c, ok := readiness.AdmissionRefusal(d); !ok || c.Webhook != "w" {
 		t.Errorf("got %+v, %v", c, ok)
 	}
 }

@@ -50,8 +50,8 @@ func Denied(message string) bool {
 }
 
 // refusal reads why the API server refuses the Pods of a Deployment.
-func (s Seen) refusal(message string) Cause {
-	text := s.steady(forbiddenPod.ReplaceAllString(message, ""))
+func (s Observed) refusal(message string) Cause {
+	text := s.stable(forbiddenPod.ReplaceAllString(message, ""))
 	c := Cause{Reason: ReasonFailedCreate}
 	name, failed := Webhook(message)
 	switch {
@@ -96,8 +96,8 @@ func pullDetail(message string) string {
 	return message
 }
 
-// lastWords is the line of a program's last output that says most: the last one that speaks of an error, else the last.
-func lastWords(output string) string {
+// lastError is the line of a program's last output that says most: the last one that speaks of an error, else the last.
+func lastError(output string) string {
 	lines := slices.DeleteFunc(strings.Split(output, "\n"), func(l string) bool { return strings.TrimSpace(l) == "" })
 	for _, l := range slices.Backward(lines) {
 		low := strings.ToLower(l)
@@ -111,8 +111,8 @@ func lastWords(output string) string {
 	return lines[len(lines)-1]
 }
 
-// steady leaves out of a text what differs from Pod to Pod and from try to try, and bounds it.
-func (s Seen) steady(text string) string {
+// stable leaves out of a text what differs from Pod to Pod and from try to try, and bounds it.
+func (s Observed) stable(text string) string {
 	text = s.podNames().ReplaceAllString(text, s.Deployment.Name)
 	for i := range s.ReplicaSets {
 		text = strings.ReplaceAll(text, s.ReplicaSets[i].Name, s.Deployment.Name)
@@ -138,7 +138,7 @@ func (s Seen) steady(text string) string {
 const maxNameBase = 58
 
 // podNames matches the names that Kubernetes draws for the Pods of the Deployment.
-func (s Seen) podNames() *regexp.Regexp {
+func (s Observed) podNames() *regexp.Regexp {
 	name := s.Deployment.Name
 	if len(name) >= maxNameBase {
 		return regexp.MustCompile(regexp.QuoteMeta(name[:maxNameBase]) + `[a-z0-9-]*[a-z0-9]{5}\b`)
@@ -147,7 +147,7 @@ func (s Seen) podNames() *regexp.Regexp {
 }
 
 // inImage reports text that is part of the name of an image: that is what people know it by.
-func (s Seen) inImage(text string) bool {
+func (s Observed) inImage(text string) bool {
 	spec := s.Deployment.Spec.Template.Spec
 	for _, c := range slices.Concat(spec.InitContainers, spec.Containers) {
 		if strings.Contains(c.Image, text) {

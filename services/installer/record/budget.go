@@ -2,31 +2,31 @@ package record
 
 import "time"
 
-// Allowance bounds how many facts reports may begin: Burst at once, and one more each Every. The limits of each operator
-// (FlapLimit, NoteLimit) say nothing of a cluster that invents operators, or of a thousand that flap together.
-type Allowance struct {
+// RateLimit is a token bucket for the events that reports may append: Burst at once, and one more each Every. The limits
+// of each operator (FlapLimit, HealthLimit) do not bound a cluster that invents operators, or a thousand that flap together.
+type RateLimit struct {
 	Burst int
 	Every time.Duration
 }
 
-// ScopeAllowance is that of one namespace of a cluster, ClusterAllowance that of all of a cluster: some ten facts are an
-// install or an upgrade with what is told beside it, so that two hundred operators may come at once into a namespace and a
-// thousand into a cluster. What goes on for ever is a fact every three seconds of a namespace, one a second of a cluster.
+// ScopeRateLimit holds for one namespace of a cluster, ClusterRateLimit for all of a cluster. An install or an upgrade
+// appends about ten events, so that two hundred operators may be installed at once in a namespace and a thousand in a
+// cluster. In the long run a namespace may append one event every three seconds, a cluster one a second.
 var (
-	ScopeAllowance   = Allowance{Burst: 2000, Every: 3 * time.Second}
-	ClusterAllowance = Allowance{Burst: 10_000, Every: time.Second}
+	ScopeRateLimit   = RateLimit{Burst: 2000, Every: 3 * time.Second}
+	ClusterRateLimit = RateLimit{Burst: 10_000, Every: time.Second}
 )
 
-// Budget is how much of an allowance is used up. Its zero value is nothing.
+// Budget is how much of a rate limit is used up. Its zero value is unused.
 type Budget struct {
 	Spent int       `json:"spent,omitempty"`
-	Since time.Time `json:"since,omitzero"` // up to when what has passed was given back
-	// Next is the operator to begin with: those before it had their turn when the budget was used up.
+	Since time.Time `json:"since,omitzero"` // until when elapsed time was credited
+	// Next is the operator to begin with: those before it were recorded when the budget was used up.
 	Next string `json:"next,omitempty"`
 }
 
-// At is the budget at a time.
-func (b Budget) At(a Allowance, now time.Time) Budget {
+// Refill credits the time that has passed until now.
+func (b Budget) Refill(a RateLimit, now time.Time) Budget {
 	back := int(now.Sub(b.Since) / a.Every)
 	switch {
 	case b.Spent <= back || b.Spent == 0:
@@ -38,6 +38,6 @@ func (b Budget) At(a Allowance, now time.Time) Budget {
 	return b
 }
 
-// Left is how many facts may still be begun. Facts that belong together go over it together: it is never negative, and
-// what is over is given back first.
-func (b Budget) Left(a Allowance) int { return max(0, a.Burst-b.Spent) }
+// Remaining is how many events may still be appended. Events that belong together may exceed it together: it is never
+// negative, and the excess is credited first.
+func (b Budget) Remaining(a RateLimit) int { return max(0, a.Burst-b.Spent) }

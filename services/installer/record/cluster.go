@@ -31,8 +31,8 @@ type Cluster struct {
 // Settled reports whether the same report need not be looked at again as time passes.
 func (s Cluster) Settled() bool { return !s.Withheld }
 
-// DecideCluster gives the event that a report adds, if any, and the state behind it. What a report
-// leaves empty because the cluster could not be asked stays as it was recorded.
+// DecideCluster gives the event that a report adds, if any, and the state after it. What a report
+// leaves empty because the cluster could not be reached stays as it was recorded.
 func DecideCluster(s Cluster, r protocol.ClusterReport) ([]events.Payload, Cluster) {
 	o := events.ClusterObserved{
 		State: r.State, Reason: r.Reason, KubernetesVersion: r.KubernetesVersion, HolderEpoch: cmp.Or(r.HolderEpoch, s.HolderEpoch),

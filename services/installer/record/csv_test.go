@@ -97,12 +97,12 @@ func TestRemovalEndsTheLifeOnce(t *testing.T) {
 	equal(t, got, "Pending/A", "removed Replaced")
 	got, _ = record.DecideCSV(s, scope, r, start)
 	equal(t, got)
-	got, _ = record.Vanish(s, "", "")
+	got, _ = record.EndCSV(s, "", "")
 	equal(t, got)
-	got, _ = record.Vanish(record.CSV{}, "", "")
+	got, _ = record.EndCSV(record.CSV{}, "", "")
 	equal(t, got)
 	_, s = record.DecideCSV(record.CSV{}, scope, csv(at(0, "Pending/A")), start)
-	got, _ = record.Vanish(s, "", "")
+	got, _ = record.EndCSV(s, "", "")
 	equal(t, got, "removed Deleted")
 }
 

@@ -23,8 +23,8 @@ type Group struct {
 // Settled reports whether the same report need not be looked at again as time passes.
 func (g Group) Settled() bool { return !g.Withheld }
 
-// DecideGroup gives the event that a report adds, if any, and the state behind it (R-OG §7.1, R-OG-20). What namespaces
-// with changing labels would make too many is bounded as the observations of a cluster are.
+// DecideGroup gives the event that a report adds, if any, and the state after it (R-OG §7.1, R-OG-20). Namespaces whose
+// labels change often could make many: they are bounded like the observations of a cluster.
 func DecideGroup(g Group, r protocol.GroupReport, reported time.Time) ([]events.Payload, Group) {
 	o := events.OperatorGroupObserved{Targets: set(r.Targets), ProvidedAPIs: set(r.ProvidedAPIs), Conditions: codes(r.Conditions)}
 	if g.Recorded && slices.Equal(o.Targets, g.Targets) && slices.Equal(o.ProvidedAPIs, g.ProvidedAPIs) && slices.Equal(o.Conditions, g.Conditions) {
@@ -51,7 +51,7 @@ func codes(conditions []protocol.GroupCondition) []string {
 	return set(out)
 }
 
-// set is sorted, each member once, and never nil: events name an empty list.
+// set returns the list sorted, each member once, and never nil: events hold an empty list.
 func set(list []string) []string {
 	out := append([]string{}, list...)
 	slices.Sort(out)

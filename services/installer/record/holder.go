@@ -3,71 +3,72 @@ package record
 import "time"
 
 const (
-	// HolderSpeaks is for how long after a holder was heard nobody else is believed. Executors repeat their reports every
-	// 15 seconds; one repetition may be lost.
-	HolderSpeaks = 30 * time.Second
-	// HolderWentBack is how long a holder of a lower epoch has to be heard without a break, and the one of the highest not
-	// at all, until the lower one is believed: etcd of the cluster was restored from a backup, with the lease and the fence,
-	// so that epochs begin again below those that were seen. A holder that was merely paused learns within seconds that it
-	// was replaced, and is heard no more.
-	HolderWentBack = 2 * time.Minute
+	// HolderTimeout is for how long after a holder's report no other sender is accepted. Executors repeat their reports
+	// every 15 seconds; one repetition may be lost.
+	HolderTimeout = 30 * time.Second
+	// EpochResetAfter is for how long a sender of a lower epoch has to report without a gap, and the holder of the highest
+	// epoch not at all, until the lower one is accepted. That is so after the cluster's etcd was restored from a backup: the
+	// lease and the fence are restored, too, and epochs begin again below those that were seen. A holder that was merely
+	// paused learns within seconds that it was replaced, and stops reporting.
+	EpochResetAfter = 2 * time.Minute
 )
 
-// Holder is who holds a cluster, as far as its reports tell.
+// Holder is the holder of a cluster's lease, as far as its reports show.
 type Holder struct {
-	Epoch int64 // the highest that was seen, since epochs went back the last time
-	Back  Back
+	Epoch int64 // the highest seen since the last reset
+	Reset EpochReset
 }
 
-// Back is what is known of epochs that went back.
-type Back struct {
-	// Epoch is a lower one that is heard, by reports made between First and Last.
+// EpochReset tracks whether epochs began again at a lower number.
+type EpochReset struct {
+	// Epoch is a lower one that reports, with the times of its first and last report.
 	Epoch int64     `json:"epoch,omitempty"`
 	First time.Time `json:"first,omitzero"`
 	Last  time.Time `json:"last,omitzero"`
-	// Begun is when the present line of epochs was heard first: whatever was reported before is of a former one.
-	Begun time.Time `json:"begun,omitzero"`
+	// Since is the first report after the last reset: reports made before belong to the time before it.
+	Since time.Time `json:"begun,omitzero"`
 }
 
-// Heard is what becomes of a report.
-type Heard int
+// Sender classifies who sent a report.
+type Sender int
 
-// What becomes of a report: it counts; it does not, now or ever; it does, and epochs have gone back.
+// Reports of the holder are recorded. Those of another sender are ignored now, those of a former holder for ever. Those of a
+// restored holder are recorded, and its epoch becomes the highest.
 const (
-	HeardHolder Heard = iota
-	HeardOther
-	HeardFormer
-	HeardRestored
+	SenderHolder Sender = iota
+	SenderOther
+	SenderFormer
+	SenderRestored
 )
 
-// Hear says whether a report comes from who holds the cluster. held is set for the reports of a holder about its cluster
-// while it can reach it; speaks while the one of the highest epoch was heard a moment ago.
+// Classify decides who sent a report. held is set for reports about a cluster by an executor that can reach it; alive while
+// the holder of the highest epoch reported within HolderTimeout.
 //
-//	made before the present line of epochs began           HeardFormer
-//	of the highest epoch, or a higher one                  HeardHolder
-//	lower, while the highest is heard, or not held         HeardOther
-//	lower, heard for HolderWentBack without a break        HeardRestored: its epoch is the highest from now on
-//	lower, not for so long                                 HeardOther
-func (h Holder) Hear(epoch int64, reported time.Time, held, speaks bool) (Holder, Heard) {
-	b := &h.Back
+//	made before the last reset of epochs                   SenderFormer
+//	of the highest epoch, or a higher one                  SenderHolder
+//	lower, while the highest is alive, or not held         SenderOther
+//	lower, without a gap for EpochResetAfter               SenderRestored: its epoch is the highest from now on
+//	lower, not for so long                                 SenderOther
+func (h Holder) Classify(epoch int64, reported time.Time, held, alive bool) (Holder, Sender) {
+	b := &h.Reset
 	switch {
-	case reported.Before(b.Begun):
-		return h, HeardFormer
+	case reported.Before(b.Since):
+		return h, SenderFormer
 	case epoch >= h.Epoch:
 		h.Epoch = epoch
 		b.Epoch = 0
-		return h, HeardHolder
-	case speaks:
+		return h, SenderHolder
+	case alive:
 		b.Epoch = 0
-		return h, HeardOther
+		return h, SenderOther
 	case !held || b.Epoch != 0 && !reported.After(b.Last):
-		return h, HeardOther // a last value that is read again says nothing new
-	case b.Epoch == 0 || epoch < b.Epoch || reported.Sub(b.Last) > HolderSpeaks:
+		return h, SenderOther // the same report, read again
+	case b.Epoch == 0 || epoch < b.Epoch || reported.Sub(b.Last) > HolderTimeout:
 		b.First = reported
 	}
 	b.Epoch, b.Last = epoch, reported
-	if b.Last.Sub(b.First) < HolderWentBack {
-		return h, HeardOther
+	if b.Last.Sub(b.First) < EpochResetAfter {
+		return h, SenderOther
 	}
-	return Holder{Epoch: epoch, Back: Back{Begun: b.First}}, HeardRestored
+	return Holder{Epoch: epoch, Reset: EpochReset{Since: b.First}}, SenderRestored
 }

@@ -10,15 +10,15 @@ import (
 	"github.com/chandler-fleet/chandler/libs/protocol"
 )
 
-// NoteLimit bounds what is recorded of an operator's condition, readiness and drift in a FlapWindow: whoever edits an object
-// again and again, or an operator that cannot make up its mind, does not fill the log. What holds at the end of the
-// window is recorded in any case.
-const NoteLimit = 6
+// HealthLimit bounds the changes of an operator's condition, readiness and drift that are recorded in a FlapWindow, so that
+// somebody who edits an object again and again, or an operator that flaps, does not fill the log. The state at the end of
+// the window is always recorded.
+const HealthLimit = 6
 
-// Notes are what is recorded of one life beside its phases. The zero value is an operator that lets itself be upgraded
-// and whose objects are as they should be.
-type Notes struct {
-	Held       bool   `json:"held,omitempty"` // it does not let itself be upgraded
+// Health is what was recorded last of an operator's condition, readiness and drift. The zero value is an operator that is
+// upgradeable, ready, and without drift.
+type Health struct {
+	Held       bool   `json:"held,omitempty"` // not upgradeable
 	Reason     string `json:"reason,omitempty"`
 	Overridden bool   `json:"overridden,omitempty"`
 	// Drift is the digest of the differences that were recorded last, "" for none.
@@ -27,14 +27,14 @@ type Notes struct {
 	NotReady []events.NotReadyDeployment `json:"notReady,omitempty"`
 	Window   time.Time                   `json:"window,omitzero"`
 	Changes  int                         `json:"changes,omitempty"` // in the window
-	Behind   bool                        `json:"behind,omitempty"`  // something was left out in the window
+	Behind   bool                        `json:"behind,omitempty"`  // a change in the window was not recorded
 }
 
 // DriftType is the type prefix of the digest of differences.
 const DriftType = "chandler.drift.v1"
 
-// DriftBody is what such a digest is over: the differences without what changes while they stay the same, as
-// canonical JSON; nil for none.
+// DriftBody is the input of that digest: the differences as canonical JSON, without the fields that change while the
+// differences stay the same; nil for none.
 func DriftBody(list []protocol.Drift) ([]byte, error) {
 	if len(list) == 0 {
 		return nil, nil
@@ -58,19 +58,18 @@ func compareRefs(a, b protocol.ObjectRef) int {
 	return slices.Compare([]string{a.Kind, a.Group, a.Namespace, a.Name}, []string{b.Kind, b.Group, b.Namespace, b.Name})
 }
 
-// DecideNotes gives the events that a report adds about condition, readiness and drift, behind those of DecideCSV. Nothing is said of
-// a life of which no phase is recorded: its stream has not begun, or has ended. policy is what becomes of drift in
-// the cluster.
+// DecideHealth gives the events that a report adds about condition, readiness and drift, after those of DecideCSV. There are none while no phase is
+// recorded: then the stream has not begun, or has ended. policy is the cluster's setting for drift.
 //
 //	as recorded       nothing
 //	within the limit  operatorcondition.changed, csv.readiness-changed, csv.drifted, csv.drift-ended
 //	beyond the limit  nothing, until the window is over
-func DecideNotes(s CSV, r protocol.CSVReport, policy string, now time.Time) ([]events.Payload, CSV, error) {
+func DecideHealth(s CSV, r protocol.CSVReport, policy string, now time.Time) ([]events.Payload, CSV, error) {
 	if !s.Exists || s.Removed {
 		return nil, s, nil
 	}
 	d := decision{state: s, report: r}
-	n := &d.state.Notes
+	n := &d.state.Health
 	if n.Window.IsZero() || now.Sub(n.Window) >= FlapWindow {
 		n.Window, n.Changes = now, 0
 	}
@@ -78,33 +77,33 @@ func DecideNotes(s CSV, r protocol.CSVReport, policy string, now time.Time) ([]e
 	if c := d.report.Condition; c != nil {
 		is := events.OperatorConditionChanged{Upgradeable: c.Upgradeable, Reason: c.Reason, Overridden: c.Overridden}
 		was := events.OperatorConditionChanged{Upgradeable: !n.Held, Reason: n.Reason, Overridden: n.Overridden}
-		if is != was && d.within() {
+		if is != was && d.countHealthChange() {
 			n.Held, n.Reason, n.Overridden = !is.Upgradeable, is.Reason, is.Overridden
 			d.events = append(d.events, is)
 		}
 	}
-	d.readiness()
-	err := d.drift(policy)
+	d.recordReadiness()
+	err := d.recordDrift(policy)
 	return d.events, d.state, err
 }
 
-// readiness records which Deployments are not ready for a reason that is known: one that merely starts is no fact.
-func (d *decision) readiness() {
+// recordReadiness records which Deployments are not ready for a reason that is known: one that is only starting is not recorded.
+func (d *decision) recordReadiness() {
 	var is []events.NotReadyDeployment
 	for _, r := range d.report.NotReady {
 		if r.Reason != "" {
 			is = append(is, events.NotReadyDeployment{Name: r.Deployment, Reason: r.Reason, Webhook: r.Webhook, Owner: r.Owner})
 		}
 	}
-	n := &d.state.Notes
-	if slices.Equal(is, n.NotReady) || !d.within() {
+	n := &d.state.Health
+	if slices.Equal(is, n.NotReady) || !d.countHealthChange() {
 		return
 	}
 	n.NotReady = is
 	d.events = append(d.events, events.CSVReadinessChanged{Deployments: is})
 }
 
-func (d *decision) drift(policy string) error {
+func (d *decision) recordDrift(policy string) error {
 	body, err := DriftBody(d.report.Drift)
 	if err != nil {
 		return err
@@ -117,8 +116,8 @@ func (d *decision) drift(policy string) error {
 		}
 		sum = string(dg)
 	}
-	n := &d.state.Notes
-	if sum == n.Drift || !d.within() {
+	n := &d.state.Health
+	if sum == n.Drift || !d.countHealthChange() {
 		return nil
 	}
 	n.Drift = sum
@@ -130,10 +129,10 @@ func (d *decision) drift(policy string) error {
 	return nil
 }
 
-// within counts a change, and reports whether it may still be recorded.
-func (d *decision) within() bool {
-	n := &d.state.Notes
+// countHealthChange counts a change, and reports whether it may still be recorded.
+func (d *decision) countHealthChange() bool {
+	n := &d.state.Health
 	n.Changes++
-	n.Behind = n.Behind || n.Changes > NoteLimit
-	return n.Changes <= NoteLimit
+	n.Behind = n.Behind || n.Changes > HealthLimit
+	return n.Changes <= HealthLimit
 }

@@ -27,7 +27,7 @@ func TestNotes(t *testing.T) {
 	no := &protocol.OperatorCondition{Reason: "Reindexing", Message: "archive reindex runs"}
 	held := events.OperatorConditionChanged{Reason: "Reindexing"}
 	forced := &protocol.OperatorCondition{Upgradeable: true, Reason: "AdminDecision", Overridden: true}
-	_, after, err := record.DecideNotes(alive, protocol.CSVReport{Condition: no, Drift: drifted("3", start)}, "report", start)
+	_, after, err := record.DecideHealth(alive, protocol.CSVReport{Condition: no, Drift: drifted("3", start)}, "report", start)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,11 +35,11 @@ func TestNotes(t *testing.T) {
 	stuck := []protocol.NotReady{{Deployment: "gauge", Reason: "AdmissionWebhookFailed", Message: "no", Webhook: "v.sea.test", Owner: "ops/buoy.v1"}}
 	other := []protocol.NotReady{{Deployment: "gauge", Reason: "AdmissionWebhookFailed", Message: "no, again", Webhook: "v.sea.test", Owner: "ops/buoy.v1"}}
 	unready := events.CSVReadinessChanged{Deployments: []events.NotReadyDeployment{{Name: "gauge", Reason: "AdmissionWebhookFailed", Webhook: "v.sea.test", Owner: "ops/buoy.v1"}}}
-	_, known, err := record.DecideNotes(alive, protocol.CSVReport{NotReady: stuck}, "report", start)
+	_, known, err := record.DecideHealth(alive, protocol.CSVReport{NotReady: stuck}, "report", start)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sum := after.Notes.Drift
+	sum := after.Health.Drift
 	if sum == "" {
 		t.Fatal("no digest of the drift was kept")
 	}
@@ -67,7 +67,7 @@ func TestNotes(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			got, _, err := record.DecideNotes(c.before, c.report, "report", start.Add(time.Second))
+			got, _, err := record.DecideHealth(c.before, c.report, "report", start.Add(time.Second))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -88,7 +88,7 @@ func TestNotesAreBounded(t *testing.T) {
 		if have != "" {
 			r.Drift = drifted(have, start)
 		}
-		got, next, err := record.DecideNotes(s, r, "correct", start.Add(at))
+		got, next, err := record.DecideHealth(s, r, "correct", start.Add(at))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,12 +97,12 @@ func TestNotesAreBounded(t *testing.T) {
 	for i := range 99 { // the last one is not what was recorded last
 		report([]string{"3", "4"}[i%2], time.Duration(i)*time.Second)
 	}
-	if n != record.NoteLimit || s.Settled() {
-		t.Errorf("%d events, settled %v; want %d and another look at the end of the window", n, s.Settled(), record.NoteLimit)
+	if n != record.HealthLimit || s.Settled() {
+		t.Errorf("%d events, settled %v; want %d and another look at the end of the window", n, s.Settled(), record.HealthLimit)
 	}
 	report("", record.FlapWindow)
-	if n != record.NoteLimit+1 || s.Notes.Drift != "" || !s.Settled() {
-		t.Errorf("after the window %d events, drift %q, settled %v", n, s.Notes.Drift, s.Settled())
+	if n != record.HealthLimit+1 || s.Health.Drift != "" || !s.Settled() {
+		t.Errorf("after the window %d events, drift %q, settled %v", n, s.Health.Drift, s.Settled())
 	}
 }
 
@@ -112,7 +112,7 @@ func TestDriftBeyondTheReport(t *testing.T) {
 	t.Parallel()
 	r := protocol.CSVReport{Drift: drifted("3", start), Cut: protocol.Cut{Drifts: 40}}
 	r.Drift[0].Reason = "the API server refuses trials (request 1)"
-	got, after, err := record.DecideNotes(record.CSV{Exists: true}, r, "report", start)
+	got, after, err := record.DecideHealth(record.CSV{Exists: true}, r, "report", start)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func TestDriftBeyondTheReport(t *testing.T) {
 		t.Errorf("recorded %+v, want 41 objects", got)
 	}
 	r.Drift[0].Reason = "the API server refuses trials (request 2)"
-	if again, _, err := record.DecideNotes(after, r, "report", start); err != nil || len(again) != 0 {
+	if again, _, err := record.DecideHealth(after, r, "report", start); err != nil || len(again) != 0 {
 		t.Errorf("recorded again: %+v (%v)", again, err)
 	}
 }

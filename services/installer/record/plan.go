@@ -23,8 +23,8 @@ func StepLog(r protocol.PlanReport) (digest.Digest, []byte, error) {
 	return d, body, err
 }
 
-// DecidePlan gives the events that a report adds to a plan's stream, and an error where the report cannot
-// be: an executor that acted without a grant must be seen.
+// DecidePlan gives the events that a report adds to a plan's stream, and an error for a report that is
+// impossible: an executor that acted without a grant must not go unnoticed.
 func DecidePlan(s installplan.State, r protocol.PlanReport, stepLog digest.Digest) ([]events.Payload, error) {
 	var all []events.Payload
 	for _, c := range commands(r, stepLog) {
@@ -42,7 +42,7 @@ func DecidePlan(s installplan.State, r protocol.PlanReport, stepLog digest.Diges
 	return all, nil
 }
 
-// commands is what a report says, in the order in which it happened.
+// commands translates a report into commands of the plan, in the order in which things happened.
 func commands(r protocol.PlanReport, stepLog digest.Digest) []installplan.Command {
 	var all []installplan.Command
 	if r.Begun {

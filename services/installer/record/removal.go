@@ -13,7 +13,7 @@ type Removal struct {
 	Reason  string
 }
 
-// EvolveRemoval returns the state after an event of the operator's stream; most say nothing of a removal.
+// EvolveRemoval returns the state after an event of the operator's stream; most are not about a removal.
 func EvolveRemoval(s Removal, p events.Payload) Removal {
 	switch e := p.(type) {
 	case events.CSVRemovalRequested:
@@ -32,7 +32,7 @@ func EvolveRemoval(s Removal, p events.Payload) Removal {
 //
 //	of a request that is not under way    nothing: it has ended, or the record never held it
 //	Refused                               csv.removal-refused
-//	Started or Finished, the first time   csv.removal-started; that it is finished tells csv.removed
+//	Started or Finished, the first time   csv.removal-started; the end is csv.removed
 //	Blocked, for another reason than last csv.removal-blocked
 //	anything else                         nothing
 func DecideRemoval(s Removal, r protocol.RemovalReport) []events.Payload {

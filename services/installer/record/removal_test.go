@@ -67,7 +67,7 @@ func TestUninstalledNamesItsRequest(t *testing.T) {
 	if diff := cmp.Diff([]events.Payload{want}, got); diff != "" {
 		t.Error(diff)
 	}
-	vanished, _ := record.Vanish(s, "Uninstalled", "r1")
+	vanished, _ := record.EndCSV(s, "Uninstalled", "r1")
 	if diff := cmp.Diff([]events.Payload{want}, vanished); diff != "" {
 		t.Error(diff)
 	}

@@ -1,9 +1,9 @@
-// Package removal decides what uninstalling an operator does (R-UNI, P14): what goes and in which order, what
-// stays and why, who needs what goes, and whether a request is carried out at all. It is pure: what the cluster
-// holds comes in as data, a protocol.RemovalPlan goes out. The same input gives the same plan, byte for byte.
+// Package removal decides what uninstalling an operator does (R-UNI, P14): what is deleted and in which order, what
+// stays and why, which operators depend on it, and whether a request is carried out at all. It is pure: the state of the
+// cluster comes in as data, a protocol.RemovalPlan goes out. The same input gives the same plan, byte for byte.
 //
-// The order is the one in which nothing is left that only something removed before could have ended: custom
-// resources while the operator runs, since it ends their finalizers; what sends the API server's requests to the
-// operator, so that none fails for its absence; Deployments; the rest; custom resource definitions; the
-// InstalledOperator last, since it is the memory of what there was.
+// The order makes sure that every object can still be deleted when its turn comes: first custom resources, while the
+// operator runs, since it removes their finalizers; then what routes requests of the API server to the operator, so that
+// no request reaches a missing backend; then Deployments; the rest; custom resource definitions; and last the
+// InstalledOperator, which lists what was installed.
 package removal

@@ -30,12 +30,12 @@ func OperatorOf(namespace string, csv bundle.CSV) Operator {
 	s := csv.Spec
 	return Operator{
 		Namespace: namespace, Name: csv.Name,
-		Owned:    append(ofCRDs(s.CRDs.Owned), ofServices(s.APIServices.Owned)...),
-		Required: append(ofCRDs(s.CRDs.Required), ofServices(s.APIServices.Required)...),
+		Owned:    append(crdAPIs(s.CRDs.Owned), serviceAPIs(s.APIServices.Owned)...),
+		Required: append(crdAPIs(s.CRDs.Required), serviceAPIs(s.APIServices.Required)...),
 	}
 }
 
-func ofCRDs(list []bundle.CRDDescription) []API {
+func crdAPIs(list []bundle.CRDDescription) []API {
 	var out []API
 	for _, d := range list {
 		_, group, _ := strings.Cut(d.Name, ".")
@@ -44,7 +44,7 @@ func ofCRDs(list []bundle.CRDDescription) []API {
 	return out
 }
 
-func ofServices(list []bundle.APIDescription) []API {
+func serviceAPIs(list []bundle.APIDescription) []API {
 	var out []API
 	for _, d := range list {
 		out = append(out, API{Group: d.Group, Version: d.Version, Kind: d.Kind})
@@ -64,12 +64,12 @@ func (o Operator) crds() []string {
 	return slices.Compact(names)
 }
 
-// needed are the operators that depend on the one that goes, sorted: by an API that it brings and none of the others does, as
+// dependants are the operators that depend on the one that goes, sorted: by an API that it brings and none of the others does, as
 // the cluster tells, or by another requirement, as the hub knows. One that is not there any more depends on nothing.
-func (in Input) needed() []string {
+func (in Input) dependants() []string {
 	var out []string
 	for _, o := range in.Others {
-		lacks := func(a API) bool { return slices.Contains(in.Operator.Owned, a) && !brought(a, in.Others) }
+		lacks := func(a API) bool { return slices.Contains(in.Operator.Owned, a) && !provides(a, in.Others) }
 		if slices.ContainsFunc(o.Required, lacks) || slices.Contains(in.Dependants, o.String()) {
 			out = append(out, o.String())
 		}
@@ -78,6 +78,6 @@ func (in Input) needed() []string {
 	return out
 }
 
-func brought(a API, by []Operator) bool {
+func provides(a API, by []Operator) bool {
 	return slices.ContainsFunc(by, func(o Operator) bool { return slices.Contains(o.Owned, a) })
 }

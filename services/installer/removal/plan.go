@@ -62,7 +62,7 @@ func Plan(in Input) (protocol.RemovalPlan, error) {
 		return protocol.RemovalPlan{}, err
 	}
 	p := protocol.RemovalPlan{
-		CSV: in.Operator.Name, UID: in.UID, Steps: []protocol.RemovalStep{}, Stays: []protocol.Leftover{}, Needed: in.needed(),
+		CSV: in.Operator.Name, UID: in.UID, Steps: []protocol.RemovalStep{}, Stays: []protocol.Leftover{}, Needed: in.dependants(),
 	}
 	var doomed, converted []protocol.ObjectRef
 	definitions := slices.SortedFunc(slices.Values(in.Definitions), func(a, b Definition) int { return strings.Compare(a.Name, b.Name) })
@@ -70,7 +70,7 @@ func Plan(in Input) (protocol.RemovalPlan, error) {
 		if d.Converts && !bundle.Reserved(bundle.GroupOf(d.Name)) {
 			converted = append(converted, d.ObjectRef)
 		}
-		reason, owners := in.stays(d)
+		reason, owners := in.reasonToStay(d)
 		if reason == "" {
 			doomed, p.Losses = append(doomed, d.ObjectRef), append(p.Losses, d.Loss)
 			continue
@@ -85,7 +85,7 @@ func Plan(in Input) (protocol.RemovalPlan, error) {
 	for _, o := range slices.SortedFunc(slices.Values(in.Common), func(a, b Owned) int { return compare(a.ObjectRef, b.ObjectRef) }) {
 		p.Stays = append(p.Stays, protocol.Leftover{ObjectRef: o.ObjectRef, Reason: protocol.LeftOtherOwners, Owners: in.sharing(o)})
 	}
-	calls, programs, rest := parts(own)
+	calls, programs, rest := stages(own)
 	add(&p, protocol.RemovalCustomResources, doomed)
 	add(&p, protocol.RemovalConversion, converted)
 	add(&p, protocol.RemovalObjects, calls)
@@ -121,14 +121,14 @@ func (in Input) check() error {
 	return nil
 }
 
-// stays says why a definition is left, and who else owns it; "" where it goes (R-UNI-2):
+// reasonToStay says why a definition is left, and who else owns it; "" where it goes (R-UNI-2):
 //
 //	an installed operator owns it, too    OtherOwners, whether it was asked for or not
 //	Chandler did not write it first       NotOurs, whether it was asked for or not
 //	its API group is a reserved one       NotOurs, whether it was asked for or not
 //	it was not asked for                  NotAsked
 //	it was asked for, by name or with *   it goes
-func (in Input) stays(d Definition) (reason string, owners []string) {
+func (in Input) reasonToStay(d Definition) (reason string, owners []string) {
 	if owners = in.owners(d); len(owners) > 0 {
 		return protocol.LeftOtherOwners, owners
 	}
@@ -181,9 +181,9 @@ func (in Input) owners(d Definition) []string {
 	return slices.Compact(out)
 }
 
-// parts puts what goes, in order, into three stretches: what sends requests of the API server to the operator, its programs,
+// stages puts what goes, in order, into three stretches: what sends requests of the API server to the operator, its programs,
 // and the rest.
-func parts(objects []protocol.ObjectRef) (calls, programs, rest []protocol.ObjectRef) {
+func stages(objects []protocol.ObjectRef) (calls, programs, rest []protocol.ObjectRef) {
 	for _, o := range objects {
 		switch o.Kind {
 		case "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration", "APIService":
@@ -232,8 +232,8 @@ const (
 	RefusedAnother = "AnotherInstalled"
 )
 
-// Another says, for people, why such a removal ends.
-func Another(csv string) string {
+// ChangedMessage is the message of a request that ends because its plan has changed.
+func ChangedMessage(csv string) string {
 	return csv + " is another one by now than this removal began with: it was removed by somebody and installed again; " +
 		"what is there stays as it is: look at the removal plan again, and ask anew if it is to go, too"
 }

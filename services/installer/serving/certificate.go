@@ -22,8 +22,8 @@ const (
 	Validity = 730 * 24 * time.Hour
 	// RenewBefore is how long before its end it is renewed.
 	RenewBefore = 24 * time.Hour
-	// pressBefore is how long before its end it is renewed even in the middle of an upgrade, which may be stuck.
-	pressBefore = RenewBefore / 2
+	// overdueBefore is how long before its end it is renewed even in the middle of an upgrade, which may be stuck.
+	overdueBefore = RenewBefore / 2
 
 	// skew is how far the clock of an API server may be behind ours.
 	skew = 5 * time.Minute
@@ -150,13 +150,13 @@ func (c Certificate) Due(now time.Time) bool {
 	return !now.Before(rotateAt)
 }
 
-// Presses reports whether the renewal of a certificate does not wait any longer.
-func (c Certificate) Presses(now time.Time) bool {
-	return c.Due(now.Add(pressBefore - RenewBefore))
+// Overdue reports whether the renewal of a certificate does not wait any longer.
+func (c Certificate) Overdue(now time.Time) bool {
+	return c.Due(now.Add(overdueBefore - RenewBefore))
 }
 
-// Fault says why a certificate cannot be used, "" for a good one.
-func (c Certificate) Fault(now time.Time, hosts []string) string {
+// Problem says why a certificate cannot be used, "" for a good one.
+func (c Certificate) Problem(now time.Time, hosts []string) string {
 	leaf, ca := first(c.Cert), first(c.CA)
 	if leaf == nil || ca == nil {
 		return "it holds no certificate with its CA"

@@ -146,7 +146,7 @@ func TestFault(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := d.c.Fault(d.now, d.hosts)
+			got := d.c.Problem(d.now, d.hosts)
 			if (got == "") != (d.want == "") || !strings.Contains(got, d.want) {
 				t.Errorf("fault %q, want %q", got, d.want)
 			}
@@ -162,7 +162,7 @@ func TestPresses(t *testing.T) {
 	t.Parallel()
 	c, due := issue(t, start, nil), start.Add(729*24*time.Hour)
 	for after, want := range map[time.Duration]bool{0: false, 12*time.Hour - time.Second: false, 12 * time.Hour: true, 25 * time.Hour: true} {
-		if got := c.Presses(due.Add(after)); got != want {
+		if got := c.Overdue(due.Add(after)); got != want {
 			t.Errorf("%s after it was due: %v", after, got)
 		}
 	}
@@ -204,7 +204,7 @@ func TestJudge(t *testing.T) {
 					got += kind + ": " + text
 				}
 			}
-			if v.Look.Equal(start.Add(time.Minute)) {
+			if v.RecheckAt.Equal(start.Add(time.Minute)) {
 				got += ", until a minute"
 			}
 			if !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {

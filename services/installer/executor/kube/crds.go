@@ -5,7 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/chandler-fleet/chandler/services/installer/definition"
+	"github.com/chandler-fleet/chandler/services/installer/chandlercrd"
 )
 
 // Kinds that the executor itself reads and writes.
@@ -97,6 +97,6 @@ func (c crdSpec) object() *apiextensionsv1.CustomResourceDefinition {
 			}},
 		},
 	}
-	definition.Stamp(out, c.revision)
+	chandlercrd.Stamp(out, c.revision)
 	return out
 }

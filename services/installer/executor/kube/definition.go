@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
-	"github.com/chandler-fleet/chandler/services/installer/definition"
+	"github.com/chandler-fleet/chandler/services/installer/chandlercrd"
 )
 
 // Definition is a CustomResourceDefinition that Chandler brings.
@@ -53,7 +53,7 @@ func (d Definition) ensure(ctx context.Context, client dynamic.ResourceInterface
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found.Object, live); err != nil {
 		return nil, errs.Wrap(errs.Internal, err, "decode")
 	}
-	next := definition.Upgrade(live, d.CRD)
+	next := chandlercrd.Upgrade(live, d.CRD)
 	if next == nil {
 		return found, nil
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/render"
-	"github.com/chandler-fleet/chandler/services/installer/shared"
+	"github.com/chandler-fleet/chandler/services/installer/sharedobject"
 )
 
 // annotationWants begins the annotations by which each operator that has an object notes the form that it wants, as
@@ -29,7 +29,7 @@ func wantsKey(namespace, packageName string) string {
 }
 
 // NoteWants notes in a body the form that an operator wants of it, and that the operator brought it.
-func NoteWants(body *unstructured.Unstructured, o shared.Owner) {
+func NoteWants(body *unstructured.Unstructured, o sharedobject.Owner) {
 	a := body.GetAnnotations()
 	if a == nil {
 		a = map[string]string{}
@@ -57,8 +57,8 @@ func wantedBy(o metav1.Object, name string) string {
 
 // Sharers says who has an object that is there beside the writer: Holder, Others and Before of the input of shared.Decide.
 // Of owners that are gone, what they noted counts for nothing.
-func (e *Epoch) Sharers(ctx context.Context, live metav1.Object, writer shared.Owner) (shared.Input, error) {
-	in := shared.Input{Writer: writer}
+func (e *Epoch) Sharers(ctx context.Context, live metav1.Object, writer sharedobject.Owner) (sharedobject.Input, error) {
+	in := sharedobject.Input{Writer: writer}
 	held := OwnerOf(live)
 	names := Alongside(live)
 	if h, err := e.holder(ctx, held); err != nil {
@@ -99,7 +99,7 @@ func (e *Epoch) Sharers(ctx context.Context, live metav1.Object, writer shared.O
 }
 
 // installed is an operator that is installed, by namespace/csv; nil where it is not, or goes.
-func (e *Epoch) installed(ctx context.Context, name string) (*shared.Owner, error) {
+func (e *Epoch) installed(ctx context.Context, name string) (*sharedobject.Owner, error) {
 	namespace, csv, ok := strings.Cut(name, "/")
 	if !ok {
 		return nil, nil //nolint:nilnil // no operator is an answer here
@@ -108,12 +108,12 @@ func (e *Epoch) installed(ctx context.Context, name string) (*shared.Owner, erro
 	if err != nil || found == nil || found.GetDeletionTimestamp() != nil {
 		return nil, err
 	}
-	return &shared.Owner{Namespace: namespace, Package: found.GetAnnotations()[AnnotationPackage], CSV: csv}, nil
+	return &sharedobject.Owner{Namespace: namespace, Package: found.GetAnnotations()[AnnotationPackage], CSV: csv}, nil
 }
 
 // ApplyWhole applies an object of Chandler's and takes over the fields of all others. The managers of other operators keep
 // no more than what notes them as owners: two that have different forms would else have the object mixed of both.
-func (e *Epoch) ApplyWhole(ctx context.Context, body *unstructured.Unstructured, manager string, others []shared.Owner) (*unstructured.Unstructured, error) {
+func (e *Epoch) ApplyWhole(ctx context.Context, body *unstructured.Unstructured, manager string, others []sharedobject.Owner) (*unstructured.Unstructured, error) {
 	force := func(ctx context.Context, body *unstructured.Unstructured, manager string) (*unstructured.Unstructured, error) {
 		client := e.writer(body.GroupVersionKind(), body.GetNamespace())
 		return client.Apply(ctx, body.GetName(), body, metav1.ApplyOptions{FieldManager: manager, Force: true})
@@ -129,7 +129,7 @@ func (e *Epoch) ApplyWhole(ctx context.Context, body *unstructured.Unstructured,
 			continue
 		}
 		rest := stub(live)
-		if i := slices.IndexFunc(others, func(o shared.Owner) bool { return Manager(o.Namespace, o.Package) == f.Manager }); i >= 0 {
+		if i := slices.IndexFunc(others, func(o sharedobject.Owner) bool { return Manager(o.Namespace, o.Package) == f.Manager }); i >= 0 {
 			rest = shareOf(live, others[i])
 		}
 		if live, err = force(ctx, rest, f.Manager); err != nil {
@@ -150,7 +150,7 @@ func stub(live *unstructured.Unstructured) *unstructured.Unstructured {
 }
 
 // shareOf is what an owner that does not hold an object has in it.
-func shareOf(live *unstructured.Unstructured, o shared.Owner) *unstructured.Unstructured {
+func shareOf(live *unstructured.Unstructured, o sharedobject.Owner) *unstructured.Unstructured {
 	out := stub(live)
 	annotations := map[string]string{}
 	for key, value := range live.GetAnnotations() {
@@ -177,7 +177,7 @@ func shareLabels(o metav1.Object, suffix, packageName string) map[string]string 
 }
 
 // Share is what of a body an owner writes that does not hold the object: labels of the component, and its annotations.
-func Share(body *unstructured.Unstructured, o shared.Owner) *unstructured.Unstructured {
+func Share(body *unstructured.Unstructured, o sharedobject.Owner) *unstructured.Unstructured {
 	out := stub(body)
 	out.SetAnnotations(map[string]string{})
 	NoteWants(out, o)
@@ -238,7 +238,7 @@ func sharedKey(part, key string) bool {
 
 // Join notes an operator in an object of which the holder's form stands: share is what Share gave. Until the holder has
 // written the object itself, the writer keeps the fields that it has there: without them the object would be empty.
-func (e *Epoch) Join(ctx context.Context, live, share *unstructured.Unstructured, manager string, holder shared.Owner) (*unstructured.Unstructured, error) {
+func (e *Epoch) Join(ctx context.Context, live, share *unstructured.Unstructured, manager string, holder sharedobject.Owner) (*unstructured.Unstructured, error) {
 	share = share.DeepCopy()
 	share.SetUID(live.GetUID())
 	by := Manager(holder.Namespace, holder.Package)

@@ -37,7 +37,7 @@ func (h *Hub) PlanQuestion(ctx context.Context, tenant, plan string) (cluster st
 		return "", q, pg.Err(err)
 	}
 	q.Namespace, q.OperatorGroups, q.OperatorGroup = w.message.Scope.Namespace, w.message.OperatorGroups, w.message.OperatorGroup
-	return w.message.Scope.Cluster, q, h.keepContents(ctx, &w)
+	return w.message.Scope.Cluster, q, h.ensureContents(ctx, &w)
 }
 
 func livePlan(ctx context.Context, tx pgx.Tx, w *wanted, id string) (protocol.Plan, error) {

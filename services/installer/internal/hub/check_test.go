@@ -17,8 +17,8 @@ import (
 // ended is not asked about.
 func TestPlanQuestion(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, time.Now())
-	d.tell(events.InstallPlanProposed{
+	d := newFixture(t, time.Now())
+	d.publishPlan(events.InstallPlanProposed{
 		Plan: windowedPlan, Cluster: "east", Namespace: "ns", Name: "install-7x2kq", Component: "tides", Approval: "Manual", Digest: "sha256:d", Steps: 1,
 	})
 	d.group(events.OperatorGroupCreated{Cluster: "east", Namespace: "ns", Name: "group", Spec: events.OperatorGroupSpec{ServiceAccountName: "installer"}})
@@ -38,14 +38,14 @@ func TestPlanQuestion(t *testing.T) {
 	if _, _, err := d.h.PlanQuestion(t.Context(), "another", windowedPlan); !errs.Is(err, errs.NotFound) {
 		t.Errorf("of another tenant: %v", err)
 	}
-	d.tell(events.InstallPlanRejected{Digest: "sha256:d"})
+	d.publishPlan(events.InstallPlanRejected{Digest: "sha256:d"})
 	if _, _, err := d.h.PlanQuestion(t.Context(), events.DefaultTenant, windowedPlan); !errs.Is(err, errs.NotFound) || !strings.Contains(err.Error(), windowedPlan) {
 		t.Errorf("of a plan that has ended: %v", err)
 	}
 }
 
 // group folds an event of the namespace's operator group.
-func (d *desk) group(p events.Payload) {
+func (d *fixture) group(p events.Payload) {
 	d.t.Helper()
 	d.n++
 	const subject = "east/ns/group"

@@ -13,7 +13,7 @@ import (
 )
 
 // aboutSubscription folds one event of a subscription, and says whether the scope is to be looked at.
-func (d *desk) aboutSubscription(p events.Payload) bool {
+func (d *fixture) aboutSubscription(p events.Payload) bool {
 	d.t.Helper()
 	d.n++
 	subject := "east/ns/gauge"
@@ -36,7 +36,7 @@ func (d *desk) aboutSubscription(p events.Payload) bool {
 // (R-SUB-13, R-SUB-14), and keeps the last one when the subscription goes (R-SUB-32).
 func TestConfigOfWhatIsInstalled(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, time.Now())
+	d := newFixture(t, time.Now())
 	config := func() string {
 		t.Helper()
 		w, ok, err := d.h.read(t.Context(), bus.Scope{Tenant: events.DefaultTenant, Cluster: "east", Namespace: "ns"})
@@ -58,7 +58,7 @@ func TestConfigOfWhatIsInstalled(t *testing.T) {
 	if d.aboutSubscription(events.SubscriptionCreated{Cluster: "east", Namespace: "ns", Name: "gauge", Spec: spec}) {
 		t.Error("a subscription of which nothing is installed concerns nobody's cluster")
 	}
-	d.tell(windowed("Automatic"))
+	d.publishPlan(windowed("Automatic"))
 	d.aboutCSV("tidegauge.v1", events.CSVPhaseChanged{
 		Cluster: "east", Namespace: "ns", Name: "tidegauge.v1", Package: "tidegauge", Phase: "Succeeded", Plan: windowedPlan,
 	})

@@ -28,7 +28,7 @@ func (h *Hub) handle(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error 
 		return err
 	}
 	if noted {
-		return h.markNoted(ctx, tx, e)
+		return h.markMetadata(ctx, tx, e)
 	}
 	switch e.StreamID.Kind {
 	case events.KindCluster:
@@ -172,7 +172,7 @@ func (h *Hub) foldSubscription(ctx context.Context, tx pgx.Tx, e eventlog.Record
 			e.Tenant, s.cluster, s.namespace, s.name); err != nil {
 			return err
 		}
-		return h.markShown(ctx, tx, e, s, spec.Package)
+		return h.markDisplayed(ctx, tx, e, s, spec.Package)
 	case events.ResolutionFailed:
 		return h.foldOutcome(ctx, tx, e, s, p.Reason)
 	case events.ResolutionSucceeded:
@@ -185,12 +185,12 @@ func (h *Hub) foldSubscription(ctx context.Context, tx pgx.Tx, e eventlog.Record
 		e.Tenant, s.cluster, s.namespace, s.name, spec.Config, spec); err != nil {
 		return err
 	}
-	return h.markShown(ctx, tx, e, s, spec.Package)
+	return h.markDisplayed(ctx, tx, e, s, spec.Package)
 }
 
-// markShown marks the scope of a subscription where subscriptions are shown in the cluster, or where an operator of its
+// markDisplayed marks the scope of a subscription where subscriptions are shown in the cluster, or where an operator of its
 // package is installed.
-func (h *Hub) markShown(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, s subject, pkg string) error {
+func (h *Hub) markDisplayed(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, s subject, pkg string) error {
 	var shown bool
 	if err := tx.QueryRow(ctx, `select exists (select from installer.clusters where tenant = $1 and name = $2 and not removed and settings ->> 'mirror' = $3)
 		or exists (select from installer.csvs where tenant = $1 and cluster = $2 and namespace = $4 and package = $5)`,

@@ -40,7 +40,7 @@ func (h *Hub) Guard(ctx context.Context) error {
 	defer t.Stop()
 	failing := ""
 	for {
-		err := h.look(ctx)
+		err := h.guardOnce(ctx)
 		if text := textOf(err); text != failing && ctx.Err() == nil {
 			failing = text
 			if text == "" {
@@ -65,11 +65,11 @@ func textOf(err error) string {
 	return err.Error()
 }
 
-// look is one round; each part stands for itself.
-func (h *Hub) look(ctx context.Context) error {
+// guardOnce is one round; each part stands for itself.
+func (h *Hub) guardOnce(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
-	err := errors.Join(h.renew(ctx), h.switches(ctx))
+	err := errors.Join(h.markExpiringGrants(ctx), h.markStopSwitches(ctx))
 	if h.c.Bus.Check(ctx) != nil { // the connection has told so; its return wakes nobody here, the ticker does
 		return err
 	}
@@ -127,7 +127,7 @@ func (h *Hub) refill(ctx context.Context, known map[string]incarnation, infos ma
 		lost = lost || !known[info.Config.Name].created.Equal(stamp(info))
 	}
 	if !lost {
-		return h.grown(ctx, known[protocol.StreamContent], content)
+		return h.saveStreamSize(ctx, known[protocol.StreamContent], content)
 	}
 	h.c.Log.InfoContext(ctx, "filling streams again", "scopes", published)
 	return h.c.Pool.Tx(ctx, func(tx pgx.Tx) error {
@@ -148,8 +148,8 @@ func (h *Hub) refill(ctx context.Context, known map[string]incarnation, infos ma
 	})
 }
 
-// grown notes how much a stream holds, so that a loss is seen.
-func (h *Hub) grown(ctx context.Context, known incarnation, info *jetstream.StreamInfo) error {
+// saveStreamSize notes how much a stream holds, so that a loss is seen.
+func (h *Hub) saveStreamSize(ctx context.Context, known incarnation, info *jetstream.StreamInfo) error {
 	if info.State.Msgs <= known.messages {
 		return nil
 	}
@@ -163,13 +163,13 @@ func stamp(info *jetstream.StreamInfo) time.Time {
 	return info.Created.UTC().Truncate(time.Microsecond)
 }
 
-// renew marks scopes whose grants, approvals or windows need another look.
-func (h *Hub) renew(ctx context.Context) error {
+// markExpiringGrants marks scopes whose grants, approvals or windows need another look.
+func (h *Hub) markExpiringGrants(ctx context.Context) error {
 	return h.c.Pool.Tx(ctx, func(tx pgx.Tx) error { return h.markPublished(ctx, tx, bus.FanOut, `renew <= $2`, h.c.Now()) })
 }
 
-// switches marks scopes whose message does not say what a loss of commits, or its end, now demands.
-func (h *Hub) switches(ctx context.Context) error {
+// markStopSwitches marks scopes whose message does not say what a loss of commits, or its end, now demands.
+func (h *Hub) markStopSwitches(ctx context.Context) error {
 	return h.c.Pool.Tx(ctx, func(tx pgx.Tx) error {
 		return h.markPublished(ctx, tx, bus.Interactive, `stopped <> (
 			exists (select from eventlog.stops x where x.resumed is null and x.tenant in ('*', p.tenant))

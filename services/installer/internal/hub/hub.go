@@ -42,8 +42,8 @@ type Hub struct {
 	consumer *bus.Consumer
 	content  *contents
 
-	mu    sync.Mutex
-	stuck map[string]string // what is withheld and why, so that it is told once
+	mu          sync.Mutex
+	withheldWhy map[string]string // what is withheld and why, so that it is told once
 }
 
 // New returns a hub; its parts are run by Consume, Work and Guard.
@@ -57,7 +57,7 @@ func New(c Config) *Hub {
 	if c.Changed == nil {
 		c.Changed = func() {}
 	}
-	h := &Hub{c: c, lanes: bus.NewLanes(c.Pool, Dirty, c.Log), content: newContents(c.Pool, c.Bus), stuck: map[string]string{}}
+	h := &Hub{c: c, lanes: bus.NewLanes(c.Pool, Dirty, c.Log), content: newContents(c.Pool, c.Bus), withheldWhy: map[string]string{}}
 	h.consumer = &bus.Consumer{
 		Name: Consumer, Log: c.EventLog, Pool: c.Pool, Bus: c.Bus, Types: types(), Handle: h.handle, Logger: c.Log,
 		Committed: func(events.Position) {

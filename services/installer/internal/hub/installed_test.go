@@ -15,10 +15,10 @@ import (
 // edits an object there does not have it signed by the hub (DESIGN D6). The grant says it, too.
 func TestInstalledAsPlanned(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, time.Now())
+	d := newFixture(t, time.Now())
 	p := windowed("Automatic")
 	p.Bundles = []events.PlannedBundle{{CSV: "tidegauge.v1", Package: "tidegauge", Content: "sha256:planned", Replaces: "tidegauge.v0", Reason: "Subscribed"}}
-	d.aboutPlan(p)
+	d.foldPlan(p)
 	read := func() wanted {
 		t.Helper()
 		w, ok, err := d.h.read(t.Context(), bus.Scope{Tenant: events.DefaultTenant, Cluster: "east", Namespace: "ns"})

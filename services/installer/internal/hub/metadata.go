@@ -38,8 +38,8 @@ func foldMetadata(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) (noted bo
 	return noted, err
 }
 
-// markNoted marks where labels and annotations are shown, and nothing else: no operator depends on them.
-func (h *Hub) markNoted(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+// markMetadata marks where labels and annotations are shown, and nothing else: no operator depends on them.
+func (h *Hub) markMetadata(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
 	if e.StreamID.Kind == events.KindCatalog {
 		return h.markFollowers(ctx, tx, e)
 	}
@@ -56,26 +56,26 @@ func fillMetadata(ctx context.Context, tx pgx.Tx, m *protocol.ScopePlans) error 
 		return nil
 	}
 	at := m.Scope.Cluster + "/" + m.Scope.Namespace + "/"
-	if err := openMetadata(ctx, tx, m.Scope.Tenant, events.KindOperatorGroup, at+m.OperatorGroup.Name, &m.OperatorGroup.Metadata); err != nil {
+	if err := readMetadata(ctx, tx, m.Scope.Tenant, events.KindOperatorGroup, at+m.OperatorGroup.Name, &m.OperatorGroup.Metadata); err != nil {
 		return err
 	}
 	for i := range m.Subscriptions {
 		s := &m.Subscriptions[i]
-		if err := openMetadata(ctx, tx, m.Scope.Tenant, events.KindSubscription, at+s.Name, &s.Metadata); err != nil {
+		if err := readMetadata(ctx, tx, m.Scope.Tenant, events.KindSubscription, at+s.Name, &s.Metadata); err != nil {
 			return err
 		}
 		if s.Catalog == nil {
 			continue
 		}
-		if err := openMetadata(ctx, tx, m.Scope.Tenant, events.KindCatalog, s.Catalog.Subject, &s.Catalog.Metadata); err != nil {
+		if err := readMetadata(ctx, tx, m.Scope.Tenant, events.KindCatalog, s.Catalog.Subject, &s.Catalog.Metadata); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// openMetadata reads what is noted on one intent. Annotations that were erased are none.
-func openMetadata(ctx context.Context, tx pgx.Tx, tenant string, kind events.Kind, subject string, into *protocol.Metadata) error {
+// readMetadata reads what is noted on one intent. Annotations that were erased are none.
+func readMetadata(ctx context.Context, tx pgx.Tx, tenant string, kind events.Kind, subject string, into *protocol.Metadata) error {
 	rows, err := tx.Query(ctx, `select m.metadata, b.body from installer.metadata m
 		left join gateway_api.bodies b on b.tenant = m.tenant and b.commitment = m.metadata ->> 'annotations'
 		where m.tenant = $1 and m.kind = $2 and m.subject = $3`, tenant, kind, subject)

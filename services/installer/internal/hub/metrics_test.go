@@ -14,8 +14,8 @@ import (
 	"github.com/chandler-fleet/chandler/libs/telemetry/telemetrytest"
 )
 
-// fold folds an event about an operator.
-func (d *desk) fold(csvName string, p events.Payload) {
+// foldCSV folds an event about an operator.
+func (d *fixture) foldCSV(csvName string, p events.Payload) {
 	d.t.Helper()
 	subject := "east/ns/" + csvName
 	e := eventlog.Recorded{
@@ -28,7 +28,7 @@ func (d *desk) fold(csvName string, p events.Payload) {
 }
 
 // samples are the lines of the metrics, sorted.
-func (d *desk) samples() []string {
+func (d *fixture) samples() []string {
 	d.t.Helper()
 	list, err := Samples(d.t.Context(), d.h.c.Pool)
 	if err != nil {
@@ -43,9 +43,9 @@ func (d *desk) samples() []string {
 // is counted stays.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC))
+	d := newFixture(t, time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC))
 	phase := func(name, version, phase, reason string) {
-		d.fold(name, events.CSVPhaseChanged{Phase: phase, Reason: reason, Package: "tide", Version: version})
+		d.foldCSV(name, events.CSVPhaseChanged{Phase: phase, Reason: reason, Package: "tide", Version: version})
 	}
 	check := func(when string, want ...string) {
 		t.Helper()
@@ -60,10 +60,10 @@ func TestMetrics(t *testing.T) {
 		`csv_abnormal["default" "east" "ns" "tide.v1" "1.0.0" "Replacing" "BeingReplaced"]1`, "csv_count[]2",
 		`csv_succeeded["default" "east" "ns" "tide.v1" "1.0.0"]0`, `csv_succeeded["default" "east" "ns" "tide.v2" "2.0.0"]1`,
 		"csv_upgrade_count[]0", "install_plan_count[]0", "installplan_warnings_total[]0")
-	d.fold("tide.v1", events.CSVRemoved{Reason: "Replaced"})
+	d.foldCSV("tide.v1", events.CSVRemoved{Reason: "Replaced"})
 	check("after the upgrade",
 		"csv_count[]1", `csv_succeeded["default" "east" "ns" "tide.v2" "2.0.0"]1`, "csv_upgrade_count[]1", "install_plan_count[]0", "installplan_warnings_total[]0")
-	d.fold("tide.v2", events.CSVRemoved{Reason: "Deleted"})
+	d.foldCSV("tide.v2", events.CSVRemoved{Reason: "Deleted"})
 	for _, n := range []int{3, 0, 4} {
 		e := eventlog.Recorded{Envelope: events.Envelope{Tenant: events.DefaultTenant}, Payload: events.InstallPlanFinished{Warnings: n}}
 		if err := d.h.c.Pool.Tx(t.Context(), func(tx pgx.Tx) error { return count(t.Context(), tx, e) }); err != nil {
@@ -77,8 +77,8 @@ func TestMetrics(t *testing.T) {
 // TestMetricsOfRemovedCluster: what a cluster had that is no longer registered is not told (R-MET-2).
 func TestMetricsOfRemovedCluster(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC))
-	d.fold("tide.v1", events.CSVPhaseChanged{Phase: "Failed", Reason: "NoOperatorGroup", Version: "1.0.0"})
+	d := newFixture(t, time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC))
+	d.foldCSV("tide.v1", events.CSVPhaseChanged{Phase: "Failed", Reason: "NoOperatorGroup", Version: "1.0.0"})
 	if _, err := d.h.c.Pool.Exec(t.Context(), `update installer.clusters set removed = true`); err != nil {
 		t.Fatal(err)
 	}

@@ -49,8 +49,8 @@ func (h *Hub) publish(ctx context.Context, s bus.Scope) error {
 	if w.cluster.String() != cluster {
 		return errs.New(errs.Conflict, "cluster %s was registered again meanwhile", s.Cluster)
 	}
-	h.tellWithheld(ctx, s, w.withheld)
-	if err := h.keepContents(ctx, &w); err != nil {
+	h.reportWithheld(ctx, s, w.withheld)
+	if err := h.ensureContents(ctx, &w); err != nil {
 		return err
 	}
 	sum, err := fingerprint(w.message)
@@ -64,7 +64,7 @@ func (h *Hub) publish(ctx context.Context, s bus.Scope) error {
 	if err := h.send(ctx, &w, last); err != nil {
 		return err
 	}
-	return h.note(ctx, w, string(sum))
+	return h.savePublished(ctx, w, string(sum))
 }
 
 // clusterID is the id under which a cluster is registered now.
@@ -100,9 +100,9 @@ func (h *Hub) lastSequence(ctx context.Context, subject string) (uint64, error) 
 	return m.Sequence, nil
 }
 
-// keepContents makes sure that what the plans name is in CONTENT. Content of what is installed already is
+// ensureContents makes sure that what the plans name is in CONTENT. Content of what is installed already is
 // offered where it can be: nothing waits for it.
-func (h *Hub) keepContents(ctx context.Context, w *wanted) error {
+func (h *Hub) ensureContents(ctx context.Context, w *wanted) error {
 	if len(w.contents) == 0 {
 		return nil
 	}
@@ -185,7 +185,7 @@ func (h *Hub) encode(w *wanted) ([]byte, error) {
 		if int64(len(body)) <= limit {
 			return body, nil
 		}
-		left := shorten(&w.message)
+		left := shrink(&w.message)
 		if left == "" {
 			return nil, errs.New(errs.TooLarge, "what is wanted of %s/%s has %d bytes, a message takes %d",
 				w.message.Scope.Cluster, w.message.Scope.Namespace, len(body), limit)
@@ -195,11 +195,11 @@ func (h *Hub) encode(w *wanted) ([]byte, error) {
 	}
 }
 
-// shorten takes out of a message what can wait most easily, and says what that was: subscriptions and waiting plans, which are only shown, then
+// shrink takes out of a message what can wait most easily, and says what that was: subscriptions and waiting plans, which are only shown, then
 // configurations (where they are absent those of the plans hold), then the youngest plan. Whether effects are stopped
 // and what is to be removed is never left out. It is empty where nothing is left to take out.
-func shorten(m *protocol.ScopePlans) string {
-	if annotated := forgetMetadata(m); annotated {
+func shrink(m *protocol.ScopePlans) string {
+	if annotated := dropMetadata(m); annotated {
 		return "labels and annotations of what is shown"
 	}
 	if len(m.Subscriptions) > 0 || len(m.Waiting) > 0 {
@@ -223,8 +223,8 @@ func shorten(m *protocol.ScopePlans) string {
 	return "plan " + name
 }
 
-// forgetMetadata takes labels and annotations out of a message, and says whether there were any.
-func forgetMetadata(m *protocol.ScopePlans) (some bool) {
+// dropMetadata takes labels and annotations out of a message, and says whether there were any.
+func dropMetadata(m *protocol.ScopePlans) (some bool) {
 	noted := []*protocol.Metadata{&m.OperatorGroup.Metadata}
 	for i := range m.Subscriptions {
 		noted = append(noted, &m.Subscriptions[i].Metadata)
@@ -239,7 +239,7 @@ func forgetMetadata(m *protocol.ScopePlans) (some bool) {
 	return some
 }
 
-func (h *Hub) note(ctx context.Context, w wanted, sum string) error {
+func (h *Hub) savePublished(ctx context.Context, w wanted, sum string) error {
 	var renew *time.Time
 	if !w.renew.IsZero() {
 		renew = &w.renew
@@ -269,7 +269,7 @@ func (h *Hub) clear(ctx context.Context, s bus.Scope) error {
 		if err := h.purge(ctx, protocol.StreamReports, protocol.SubjectReport+"."+s.Tenant+"."+id+".>"); err != nil {
 			return err
 		}
-		if err := h.forget(ctx, s.Tenant, id); err != nil {
+		if err := h.deleteRegistration(ctx, s.Tenant, id); err != nil {
 			return err
 		}
 	}
@@ -289,8 +289,8 @@ func (h *Hub) purge(ctx context.Context, stream, filter string) error {
 	return errs.Wrap(errs.Unavailable, err, "clear %s", filter)
 }
 
-// forget drops what is kept of a registration that has ended. Its events stay in the log.
-func (h *Hub) forget(ctx context.Context, tenant, id string) error {
+// deleteRegistration drops what is kept of a registration that has ended. Its events stay in the log.
+func (h *Hub) deleteRegistration(ctx context.Context, tenant, id string) error {
 	return h.c.Pool.Tx(ctx, func(tx pgx.Tx) error {
 		for _, table := range []string{"published", "reports", "holders", "csv_lives", "observations", "group_observations", "leftovers", "operator_details", "clusters"} {
 			if _, err := tx.Exec(ctx, `delete from installer.`+table+` where tenant = $1 and cluster_id = $2`, tenant, id); err != nil {
@@ -301,14 +301,14 @@ func (h *Hub) forget(ctx context.Context, tenant, id string) error {
 	})
 }
 
-// tellWithheld logs what keeps a plan back, once per change, and keeps the sentence for people.
-func (h *Hub) tellWithheld(ctx context.Context, s bus.Scope, list []withheld) {
+// reportWithheld logs why a plan cannot be published, once per change, and stores the message for people.
+func (h *Hub) reportWithheld(ctx context.Context, s bus.Scope, list []withheld) {
 	for _, w := range list {
 		h.mu.Lock()
-		told := h.stuck[w.plan] == w.why
-		h.stuck[w.plan] = w.why
+		known := h.withheldWhy[w.plan] == w.why
+		h.withheldWhy[w.plan] = w.why
 		h.mu.Unlock()
-		if told {
+		if known {
 			continue
 		}
 		h.c.Log.ErrorContext(ctx, "a plan cannot be handed to its executor", "cluster", s.Cluster, "namespace", s.Namespace, "plan", w.name, "reason", w.why)

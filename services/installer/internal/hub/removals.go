@@ -55,7 +55,7 @@ func (h *Hub) fillRemovals(ctx context.Context, tx pgx.Tx, w *wanted) error {
 		if m.Removals[i], err = r.Granted(m.Scope.ClusterID, m.Scope.Namespace, now.Add(GrantTTL), h.c.Key); err != nil {
 			return errs.Wrap(errs.Internal, err, "sign the grant of removal %s", r.ID)
 		}
-		w.lookAt(now.Add(GrantTTL / 2))
+		w.wakeAt(now.Add(GrantTTL / 2))
 	}
 	return nil
 }

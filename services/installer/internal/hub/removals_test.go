@@ -15,7 +15,7 @@ import (
 )
 
 // aboutCSV folds events of one operator's stream, and returns what the executor is then told to remove.
-func (d *desk) aboutCSV(name string, payloads ...events.Payload) []protocol.Removal {
+func (d *fixture) aboutCSV(name string, payloads ...events.Payload) []protocol.Removal {
 	d.t.Helper()
 	for _, p := range payloads {
 		d.n++
@@ -46,7 +46,7 @@ func (d *desk) aboutCSV(name string, payloads ...events.Payload) []protocol.Remo
 // refused or the operator is gone.
 func TestRemovalsAreToldUntilTheyEnd(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, time.Now())
+	d := newFixture(t, time.Now())
 	want := func(got []protocol.Removal, want ...protocol.Removal) {
 		t.Helper()
 		if diff := cmp.Diff(append([]protocol.Removal{}, want...), got); diff != "" {

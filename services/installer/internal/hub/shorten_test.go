@@ -20,7 +20,7 @@ func TestShorten(t *testing.T) {
 	}
 	var left []string
 	for {
-		what := shorten(&m)
+		what := shrink(&m)
 		if what == "" {
 			break
 		}
@@ -37,7 +37,7 @@ func TestShorten(t *testing.T) {
 // TestStopFitsAlways: the stop switch reaches an executor however much else is to be told.
 func TestStopFitsAlways(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, time.Now())
+	d := newFixture(t, time.Now())
 	huge := json.RawMessage(`"` + strings.Repeat("x", 2<<20) + `"`)
 	w := wanted{message: protocol.ScopePlans{
 		Stopped: true, Installed: []protocol.Installed{{CSV: "a", Config: huge}}, Plans: []protocol.Plan{{Name: "p", Document: huge}},

@@ -119,7 +119,7 @@ func (h *Hub) fillSubscriptions(ctx context.Context, tx pgx.Tx, m *protocol.Scop
 
 // display adds what people see of a catalog. Settings that were erased, or that this version cannot read, show nothing.
 func display(ctx context.Context, tx pgx.Tx, tenant, commitment string, c *protocol.CatalogState) error {
-	body, err := openBody(ctx, tx, tenant, commitment)
+	body, err := readBody(ctx, tx, tenant, commitment)
 	if err != nil || body == nil {
 		return err
 	}

@@ -18,14 +18,14 @@ import (
 	"github.com/chandler-fleet/chandler/libs/protocol"
 )
 
-// aboutCatalog folds that a catalog has a revision, and says whether the scope is to be looked at.
-func (d *desk) aboutCatalog(subject string) bool {
+// foldCatalogRevision folds that a catalog has a revision, and says whether the scope is to be looked at.
+func (d *fixture) foldCatalogRevision(subject string) bool {
 	d.t.Helper()
-	return d.catalog(subject, events.CatalogRevisionPublished{})
+	return d.foldCatalog(subject, events.CatalogRevisionPublished{})
 }
 
-// catalog folds one event of a catalog, and says whether the scope is to be looked at.
-func (d *desk) catalog(subject string, p events.Payload) bool {
+// foldCatalog folds one event of a catalog, and says whether the scope is to be looked at.
+func (d *fixture) foldCatalog(subject string, p events.Payload) bool {
 	d.t.Helper()
 	d.n++
 	e := eventlog.Recorded{
@@ -43,8 +43,8 @@ func (d *desk) catalog(subject string, p events.Payload) bool {
 	return tag.RowsAffected() > 0
 }
 
-// offers stores the settings of a catalog and a revision with one package, which cluster east is served.
-func (d *desk) offers(catalogName, settings string, p catalog.Package) {
+// storeCatalog stores the settings of a catalog and a revision with one package, which cluster east is served.
+func (d *fixture) storeCatalog(catalogName, settings string, p catalog.Package) {
 	d.t.Helper()
 	raw, err := digest.Canonical(p)
 	if err != nil {
@@ -74,8 +74,8 @@ func (d *desk) offers(catalogName, settings string, p catalog.Package) {
 	}
 }
 
-// told returns what reads the message to namespace ns of cluster east.
-func (d *desk) told(t *testing.T) func() protocol.ScopePlans {
+// message returns what reads the message to namespace ns of cluster east.
+func (d *fixture) message(t *testing.T) func() protocol.ScopePlans {
 	t.Helper()
 	return func() protocol.ScopePlans {
 		t.Helper()
@@ -88,7 +88,7 @@ func (d *desk) told(t *testing.T) func() protocol.ScopePlans {
 }
 
 // mirrors returns what sets the mirrors of all clusters.
-func (d *desk) mirrors(t *testing.T) func(setting string) {
+func (d *fixture) mirrors(t *testing.T) func(setting string) {
 	t.Helper()
 	return func(setting string) {
 		t.Helper()
@@ -103,12 +103,12 @@ func (d *desk) mirrors(t *testing.T) func(setting string) {
 // deprecates. Other clusters are told nothing of it.
 func TestShown(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, time.Now())
-	told, mirror := d.told(t), d.mirrors(t)
+	d := newFixture(t, time.Now())
+	told, mirror := d.message(t), d.mirrors(t)
 	spec := events.SubscriptionSpec{Package: "tidegauge", Catalog: "harbour", Approval: "Manual"}
 	d.aboutSubscription(events.SubscriptionCreated{Cluster: "east", Namespace: "ns", Name: "gauge", Spec: spec})
-	d.aboutPlan(windowed("Manual"))
-	if d.aboutSubscription(events.ResolutionFailed{Reason: "ConstraintsNotSatisfiable"}) || d.aboutCatalog("harbour") {
+	d.foldPlan(windowed("Manual"))
+	if d.aboutSubscription(events.ResolutionFailed{Reason: "ConstraintsNotSatisfiable"}) || d.foldCatalogRevision("harbour") {
 		t.Error("a cluster that mirrors less is told what is only shown")
 	}
 	if m := told(); len(m.Subscriptions) != 0 || len(m.Waiting) != 0 {
@@ -133,7 +133,7 @@ func TestShown(t *testing.T) {
 		values ($1, 's', 'harbour', 'image', '', 3, 'Failed', 'Unreachable')`, events.DefaultTenant); err != nil {
 		t.Fatal(err)
 	}
-	d.offers("harbour", "settings-1", catalog.Package{
+	d.storeCatalog("harbour", "settings-1", catalog.Package{
 		Name: "tidegauge", DefaultChannel: "steady",
 		Deprecations: []catalog.Deprecation{
 			{Schema: "olm.bundle", Name: "tidegauge.v1", Message: "upgrade"},
@@ -142,7 +142,7 @@ func TestShown(t *testing.T) {
 			{Schema: "olm.package", Message: "use buoy"},
 		},
 	})
-	if !d.aboutCatalog("harbour") || d.aboutCatalog("quay") {
+	if !d.foldCatalogRevision("harbour") || d.foldCatalogRevision("quay") {
 		t.Error("news of a catalog marks who names it, and nobody else")
 	}
 	shown := told().Subscriptions[0]
@@ -159,7 +159,7 @@ func TestShown(t *testing.T) {
 	if got := told().Subscriptions[0].Deprecations; len(got) != 2 || got[1] != (protocol.Deprecation{Schema: "olm.bundle", Name: "tidegauge.v1", Message: "upgrade"}) {
 		t.Errorf("deprecations when it is: %+v", got)
 	}
-	d.tell(events.InstallPlanApproved{Digest: "d", Expires: time.Now().Add(time.Hour)})
+	d.publishPlan(events.InstallPlanApproved{Digest: "d", Expires: time.Now().Add(time.Hour)})
 	if m := told(); len(m.Waiting) != 0 {
 		t.Errorf("told that these wait after approval: %+v", m.Waiting)
 	}
@@ -169,8 +169,8 @@ func TestShown(t *testing.T) {
 // operator depends on them.
 func TestMetadataIsShown(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, time.Now())
-	told, mirror := d.told(t), d.mirrors(t)
+	d := newFixture(t, time.Now())
+	told, mirror := d.message(t), d.mirrors(t)
 	if _, err := d.db.Pool(t, "gateway").Exec(t.Context(), `insert into gateway.bodies (tenant, commitment, kind, salt, body)
 		values ($1, 'c1:a', 'annotations', '\x00', '{"owner":"dock"}')`, events.DefaultTenant); err != nil {
 		t.Fatal(err)
@@ -184,7 +184,7 @@ func TestMetadataIsShown(t *testing.T) {
 	}
 	d.group(events.OperatorGroupCreated{Cluster: "east", Namespace: "ns", Name: "group"})
 	d.aboutSubscription(events.SubscriptionCreated{Cluster: "east", Namespace: "ns", Name: "gauge", Spec: events.SubscriptionSpec{Package: "tidegauge", Catalog: "harbour"}})
-	if d.aboutSubscription(events.SubscriptionMetadataChanged{Metadata: noted("sea")}) || d.catalog("harbour", events.CatalogMetadataChanged{Metadata: noted("quay")}) {
+	if d.aboutSubscription(events.SubscriptionMetadataChanged{Metadata: noted("sea")}) || d.foldCatalog("harbour", events.CatalogMetadataChanged{Metadata: noted("quay")}) {
 		t.Error("a cluster that shows no subscriptions is told of their labels")
 	}
 	d.group(events.OperatorGroupMetadataChanged{Metadata: noted("coast")})
@@ -201,10 +201,10 @@ func TestMetadataIsShown(t *testing.T) {
 	if want := []string{"sea dock", "quay dock", "coast dock"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("told %v, want %v", got, want)
 	}
-	if what := shorten(&m); what != "labels and annotations of what is shown" || len(m.Subscriptions) != 1 || m.OperatorGroup.Labels != nil || m.Subscriptions[0].Catalog.Annotations != nil {
+	if what := shrink(&m); what != "labels and annotations of what is shown" || len(m.Subscriptions) != 1 || m.OperatorGroup.Labels != nil || m.Subscriptions[0].Catalog.Annotations != nil {
 		t.Errorf("without %s: %+v", what, m)
 	}
-	if !d.aboutSubscription(events.SubscriptionMetadataChanged{}) || !d.catalog("harbour", events.CatalogMetadataChanged{}) {
+	if !d.aboutSubscription(events.SubscriptionMetadataChanged{}) || !d.foldCatalog("harbour", events.CatalogMetadataChanged{}) {
 		t.Error("that labels are gone is not told")
 	}
 	if m = told(); m.Subscriptions[0].Labels != nil || m.Subscriptions[0].Annotations != nil || m.Subscriptions[0].Catalog.Labels != nil {

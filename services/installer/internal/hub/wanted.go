@@ -153,7 +153,7 @@ func fillInstalled(ctx context.Context, tx pgx.Tx, m *protocol.ScopePlans) error
 		case *c == "":
 			m.Installed[i].Config = json.RawMessage("null")
 		default:
-			if m.Installed[i].Config, err = openBody(ctx, tx, m.Scope.Tenant, *c); err != nil {
+			if m.Installed[i].Config, err = readBody(ctx, tx, m.Scope.Tenant, *c); err != nil {
 				return err
 			}
 		}
@@ -170,7 +170,7 @@ func (h *Hub) fillPlans(ctx context.Context, tx pgx.Tx, w *wanted) error {
 	w.message.Plans = []protocol.Plan{}
 	for _, p := range plans {
 		if !p.state.Executable(now) {
-			w.await(p, now)
+			w.wakeAtWindow(p, now)
 			continue
 		}
 		out, why, err := h.plan(ctx, tx, w, p, now)
@@ -191,9 +191,9 @@ func (h *Hub) fillPlans(ctx context.Context, tx pgx.Tx, w *wanted) error {
 	return nil
 }
 
-// await looks at the message again when the windows of a plan that may not begin yet open, and says where that
+// wakeAtWindow looks at the message again when the windows of a plan that may not begin yet open, and says where that
 // cannot be known. One that waits for people is looked at when they have decided.
-func (w *wanted) await(p planRow, now time.Time) {
+func (w *wanted) wakeAtWindow(p planRow, now time.Time) {
 	if _, err := p.state.Windows(); err != nil {
 		w.withheld = append(w.withheld, withheld{plan: p.id, name: p.name, why: err.Error()})
 		return
@@ -202,12 +202,12 @@ func (w *wanted) await(p planRow, now time.Time) {
 		return
 	}
 	if opens, ok := p.state.NextOpening(now); ok {
-		w.lookAt(opens)
+		w.wakeAt(opens)
 	}
 }
 
-// lookAt has the message looked at again at a time, if not before.
-func (w *wanted) lookAt(t time.Time) {
+// wakeAt has the message looked at again at a time, if not before.
+func (w *wanted) wakeAt(t time.Time) {
 	if w.renew.IsZero() || t.Before(w.renew) {
 		w.renew = t
 	}
@@ -248,7 +248,7 @@ func (w *wanted) plan(ctx context.Context, tx pgx.Tx, p planRow) (out protocol.P
 		Document: json.RawMessage(p.document), TraceParent: p.trace,
 	}
 	for csv, commitment := range p.configs {
-		body, err := openBody(ctx, tx, w.message.Scope.Tenant, commitment)
+		body, err := readBody(ctx, tx, w.message.Scope.Tenant, commitment)
 		if err != nil {
 			return out, "", err
 		}
@@ -266,8 +266,8 @@ func (w *wanted) plan(ctx context.Context, tx pgx.Tx, p planRow) (out protocol.P
 	return out, "", nil
 }
 
-// openBody returns an erasable body, nil where it was erased.
-func openBody(ctx context.Context, tx pgx.Tx, tenant, commitment string) (json.RawMessage, error) {
+// readBody returns an erasable body, nil where it was erased.
+func readBody(ctx context.Context, tx pgx.Tx, tenant, commitment string) (json.RawMessage, error) {
 	var body []byte
 	err := tx.QueryRow(ctx, `select body from gateway_api.bodies where tenant = $1 and commitment = $2`, tenant, commitment).Scan(&body)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -282,9 +282,9 @@ func (h *Hub) grant(w *wanted, p planRow, configs map[string]json.RawMessage, no
 	full := now.Add(GrantTTL)
 	expires := p.state.Until(now, full)
 	if expires.Before(full) {
-		w.lookAt(expires)
+		w.wakeAt(expires)
 	} else {
-		w.lookAt(now.Add(GrantTTL / 2))
+		w.wakeAt(now.Add(GrantTTL / 2))
 	}
 	operators, err := protocol.Granted(p.state.Proposed.Bundles, configs)
 	if err != nil {

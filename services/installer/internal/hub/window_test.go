@@ -23,8 +23,8 @@ import (
 // clock is a time that a test sets.
 type clock struct{ now time.Time }
 
-// desk is a hub at the desk of a test: its parts are called one by one.
-type desk struct {
+// fixture is a hub whose parts a test calls one by one.
+type fixture struct {
 	t     *testing.T
 	h     *Hub
 	clock *clock
@@ -35,11 +35,11 @@ type desk struct {
 
 const windowedPlan = "22222222-2222-4222-8222-222222222222"
 
-func newDesk(t *testing.T, now time.Time) *desk {
+func newFixture(t *testing.T, now time.Time) *fixture {
 	t.Helper()
 	db, b := pgtest.DB(t), bustest.Start(t).Connect(t)
 	key := ed25519.NewKeyFromSeed([]byte("thirty-two bytes, only for tests"))
-	d := &desk{t: t, clock: &clock{now}, db: db}
+	d := &fixture{t: t, clock: &clock{now}, db: db}
 	d.key, _ = key.Public().(ed25519.PublicKey)
 	pool := db.Pool(t, "installer")
 	d.h = New(Config{Pool: pool, EventLog: eventlog.New(pool), Bus: b, Key: key, Log: bustest.Log(t), Now: func() time.Time { return d.clock.now }})
@@ -57,15 +57,15 @@ func newDesk(t *testing.T, now time.Time) *desk {
 	return d
 }
 
-// tell folds events of the plan, as the hub's consumer does, and publishes what comes of them.
-func (d *desk) tell(payloads ...events.Payload) {
+// publishPlan folds events of the plan, as the hub's consumer does, and publishes what comes of them.
+func (d *fixture) publishPlan(payloads ...events.Payload) {
 	d.t.Helper()
-	d.aboutPlan(payloads...)
+	d.foldPlan(payloads...)
 	d.publish()
 }
 
-// aboutPlan folds events of the plan.
-func (d *desk) aboutPlan(payloads ...events.Payload) {
+// foldPlan folds events of the plan.
+func (d *fixture) foldPlan(payloads ...events.Payload) {
 	d.t.Helper()
 	for _, p := range payloads {
 		d.n++
@@ -82,17 +82,17 @@ func (d *desk) aboutPlan(payloads ...events.Payload) {
 }
 
 // at sets the clock and has the guard look: what it finds due is published.
-func (d *desk) at(now time.Time) {
+func (d *fixture) at(now time.Time) {
 	d.t.Helper()
 	d.clock.now = now
-	if err := d.h.renew(d.t.Context()); err != nil {
+	if err := d.h.markExpiringGrants(d.t.Context()); err != nil {
 		d.t.Fatal(err)
 	}
 	d.publish()
 }
 
 // publish brings the scope up to date if anything made it dirty.
-func (d *desk) publish() {
+func (d *fixture) publish() {
 	d.t.Helper()
 	ctx := d.t.Context()
 	tag, err := d.h.c.Pool.Exec(ctx, `delete from installer.dirty`)
@@ -108,7 +108,7 @@ func (d *desk) publish() {
 }
 
 // grant is what executors were last given for the plan; ok is false where it may not begin.
-func (d *desk) grant() (g protocol.Grant, ok bool) {
+func (d *fixture) grant() (g protocol.Grant, ok bool) {
 	d.t.Helper()
 	ctx, cancel := context.WithTimeout(d.t.Context(), publishTimeout)
 	defer cancel()
@@ -137,14 +137,14 @@ func (d *desk) grant() (g protocol.Grant, ok bool) {
 	return g, true
 }
 
-func (d *desk) wantGrant(expires time.Time) {
+func (d *fixture) wantGrant(expires time.Time) {
 	d.t.Helper()
 	if g, ok := d.grant(); !ok || !g.Expires.Equal(expires) {
 		d.t.Errorf("at %s the grant is %v, until %s, want one until %s", d.clock.now, ok, g.Expires, expires)
 	}
 }
 
-func (d *desk) wantNone() {
+func (d *fixture) wantNone() {
 	d.t.Helper()
 	if g, ok := d.grant(); ok {
 		d.t.Errorf("at %s there is a grant until %s", d.clock.now, g.Expires)
@@ -169,8 +169,8 @@ var (
 // taken back then, and comes again with the next window; once begun it goes on outside of it (D6, R-IP-11).
 func TestGrantsFollowWindows(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, friday)
-	d.tell(windowed("Automatic", night))
+	d := newFixture(t, friday)
+	d.publishPlan(windowed("Automatic", night))
 	d.wantNone()
 	d.at(opening.Add(-time.Second))
 	d.wantNone()
@@ -182,7 +182,7 @@ func TestGrantsFollowWindows(t *testing.T) {
 	d.wantNone()
 	d.at(opening.AddDate(0, 0, 7).Add(time.Minute))
 	d.wantGrant(opening.AddDate(0, 0, 7).Add(time.Minute).Add(GrantTTL))
-	d.tell(events.InstallPlanStarted{})
+	d.publishPlan(events.InstallPlanStarted{})
 	d.at(opening.AddDate(0, 0, 7).Add(2 * time.Hour))
 	d.wantGrant(opening.AddDate(0, 0, 7).Add(2 * time.Hour).Add(GrantTTL))
 }
@@ -191,29 +191,29 @@ func TestGrantsFollowWindows(t *testing.T) {
 // is not left half done until the next opening (D6, R-IP-11).
 func TestALateStartIsHeard(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, friday)
-	d.tell(windowed("Automatic", night))
+	d := newFixture(t, friday)
+	d.publishPlan(windowed("Automatic", night))
 	d.at(opening.Add(59 * time.Minute))
 	d.wantGrant(opening.Add(time.Hour))
 	late := opening.Add(time.Hour + time.Second)
 	d.at(late)
 	d.wantNone()
-	d.tell(events.InstallPlanStarted{})
+	d.publishPlan(events.InstallPlanStarted{})
 	d.wantGrant(late.Add(GrantTTL))
 }
 
 // TestGrantsFollowApprovals: a plan that wants two people is handed out after the second, until the approval ends.
 func TestGrantsFollowApprovals(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, opening)
+	d := newFixture(t, opening)
 	p := windowed("Manual", night)
 	p.Approvers = 2
-	d.tell(p)
+	d.publishPlan(p)
 	d.wantNone()
 	until := opening.Add(20 * time.Minute)
-	d.tell(events.InstallPlanApprovalGiven{Digest: "d", By: "a1", Expires: until})
+	d.publishPlan(events.InstallPlanApprovalGiven{Digest: "d", By: "a1", Expires: until})
 	d.wantNone()
-	d.tell(events.InstallPlanApproved{Digest: "d", Expires: until})
+	d.publishPlan(events.InstallPlanApproved{Digest: "d", Expires: until})
 	d.wantGrant(until)
 	d.at(until)
 	d.wantNone()
@@ -222,22 +222,22 @@ func TestGrantsFollowApprovals(t *testing.T) {
 // TestApprovedBeforeTheWindow: an approval that outlasts the time until the opening counts then.
 func TestApprovedBeforeTheWindow(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, friday)
-	d.tell(windowed("Manual", night), events.InstallPlanApproved{Digest: "d", Expires: opening.Add(24 * time.Hour)})
+	d := newFixture(t, friday)
+	d.publishPlan(windowed("Manual", night), events.InstallPlanApproved{Digest: "d", Expires: opening.Add(24 * time.Hour)})
 	d.wantNone()
 	d.at(opening)
 	d.wantGrant(opening.Add(GrantTTL))
-	d.tell(events.InstallPlanSuperseded{}) // a policy changed, say
+	d.publishPlan(events.InstallPlanSuperseded{}) // a policy changed, say
 	d.wantNone()
 }
 
 // TestWindowsThatCannotBeRead: such a plan is kept back, and people are told why.
 func TestWindowsThatCannotBeRead(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, opening)
+	d := newFixture(t, opening)
 	odd := night
 	odd.TimeZone = "Mars/Olympus"
-	d.tell(windowed("Automatic", odd))
+	d.publishPlan(windowed("Automatic", odd))
 	d.wantNone()
 	var said string
 	if err := d.h.c.Pool.QueryRow(t.Context(), `select message from installer.messages where subject = 'east/ns/install-7x2kq'`).Scan(&said); err != nil || !strings.Contains(said, "Mars/Olympus") {

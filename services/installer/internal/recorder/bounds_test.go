@@ -16,7 +16,7 @@ import (
 )
 
 // bounded has the recorder bound facts by these, at a time that the test sets.
-func (e *env) bounded(now *time.Time, scope, cluster record.Allowance) {
+func (e *env) bounded(now *time.Time, scope, cluster record.RateLimit) {
 	e.recorder = recorder.New(recorder.Config{
 		Pool: e.own, EventLog: e.log, Log: bustest.Log(e.t), Key: hubKey.Public().(ed25519.PublicKey), Now: func() time.Time { return *now }, Scope: scope, Cluster: cluster,
 	})
@@ -49,7 +49,7 @@ func TestFloodIsBounded(t *testing.T) {
 	t.Parallel()
 	e := setup(t)
 	now := time.Now()
-	scope, cluster := record.Allowance{Burst: 10, Every: time.Second}, record.Allowance{Burst: 15, Every: time.Second}
+	scope, cluster := record.RateLimit{Burst: 10, Every: time.Second}, record.RateLimit{Burst: 15, Every: time.Second}
 	e.bounded(&now, scope, cluster)
 	for n := range 5 {
 		e.csvs(1, invented(30, fmt.Sprint("u", n))...)
@@ -98,7 +98,7 @@ func TestNobodyIsStarved(t *testing.T) {
 	t.Parallel()
 	e := setup(t)
 	now := time.Now()
-	e.bounded(&now, record.Allowance{Burst: 10, Every: time.Second}, record.ClusterAllowance)
+	e.bounded(&now, record.RateLimit{Burst: 10, Every: time.Second}, record.ClusterRateLimit)
 	for n := range 15 {
 		e.csvs(1, invented(30, fmt.Sprint("u", n))...)
 		now = now.Add(5 * time.Second)
@@ -116,11 +116,11 @@ func TestClockOfTheCluster(t *testing.T) {
 		r.Condition = &protocol.OperatorCondition{Reason: fmt.Sprint("Reason", i)}
 		e.record(protocol.ScopeReportSubject(e.scope), protocol.ScopeReport{Scope: e.scope, Epoch: 1, Reported: at, CSVs: []protocol.CSVReport{r}})
 	}
-	for i := range 3 * record.NoteLimit {
+	for i := range 3 * record.HealthLimit {
 		condition(i, time.Now().Add(time.Duration(i+1)*24*time.Hour).UTC())
 	}
-	if got := e.count(`select count(*) from eventlog.appended where type = 'operatorcondition.changed.v1'`); got != record.NoteLimit {
-		t.Errorf("%d changes are recorded, want %d", got, record.NoteLimit)
+	if got := e.count(`select count(*) from eventlog.appended where type = 'operatorcondition.changed.v1'`); got != record.HealthLimit {
+		t.Errorf("%d changes are recorded, want %d", got, record.HealthLimit)
 	}
 	e.record(protocol.ScopeReportSubject(e.scope), protocol.ScopeReport{Scope: e.scope, Epoch: 1, Reported: time.Now().UTC(), CSVs: []protocol.CSVReport{{Name: "etcd.v1", UID: "u1", Removed: true}}})
 	if got := e.count(`select count(*) from eventlog.appended where type = 'csv.removed.v1'`); got != 1 {

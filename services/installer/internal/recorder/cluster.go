@@ -13,8 +13,8 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/record"
 )
 
-// cluster records what a report says of a cluster as a whole.
-func (r *Recorder) cluster(ctx context.Context, report protocol.ClusterReport, _ digest.Digest) (settled bool, err error) {
+// recordCluster records what a report says of a cluster as a whole.
+func (r *Recorder) recordCluster(ctx context.Context, report protocol.ClusterReport, _ digest.Digest) (settled bool, err error) {
 	from := sender{
 		tenant: report.Tenant, cluster: report.Cluster, id: report.ClusterID, epoch: report.HolderEpoch, reported: report.Reported,
 		held: report.State == stateHeld, seen: report.Seen, proof: report.Proof,
@@ -23,19 +23,19 @@ func (r *Recorder) cluster(ctx context.Context, report protocol.ClusterReport, _
 		return false, err
 	}
 	err = r.c.Pool.Tx(ctx, func(tx pgx.Tx) error {
-		if err := known(ctx, tx, report.Tenant, report.ClusterID, report.Cluster); err != nil {
+		if err := checkRegistered(ctx, tx, report.Tenant, report.ClusterID, report.Cluster); err != nil {
 			return err
 		}
-		heard, _, err := ofHolder(ctx, tx, from)
+		heard, _, err := classifySender(ctx, tx, from)
 		switch {
 		case err != nil:
 			return err
-		case heard == record.HeardRestored:
-			if err := r.restored(ctx, tx, from); err != nil {
+		case heard == record.SenderRestored:
+			if err := r.resetAfterRestore(ctx, tx, from); err != nil {
 				return err
 			}
-		case heard != record.HeardHolder:
-			settled = heard == record.HeardFormer
+		case heard != record.SenderHolder:
+			settled = heard == record.SenderFormer
 			return nil
 		}
 		var before record.Cluster
@@ -49,7 +49,7 @@ func (r *Recorder) cluster(ctx context.Context, report protocol.ClusterReport, _
 		}
 		payloads, after := record.DecideCluster(before, report)
 		settled = after.Settled()
-		if err := r.observe(ctx, tx, report, payloads); err != nil {
+		if err := r.appendCluster(ctx, tx, report, payloads); err != nil {
 			return err
 		}
 		state, err := json.Marshal(after)
@@ -62,8 +62,8 @@ func (r *Recorder) cluster(ctx context.Context, report protocol.ClusterReport, _
 	return settled, pg.Err(err)
 }
 
-func (r *Recorder) observe(ctx context.Context, tx pgx.Tx, report protocol.ClusterReport, payloads []events.Payload) error {
-	if err := say(ctx, tx, report.Tenant, kindCluster, report.Cluster, report.Message); err != nil || len(payloads) == 0 {
+func (r *Recorder) appendCluster(ctx context.Context, tx pgx.Tx, report protocol.ClusterReport, payloads []events.Payload) error {
+	if err := saveMessage(ctx, tx, report.Tenant, kindCluster, report.Cluster, report.Message); err != nil || len(payloads) == 0 {
 		return err
 	}
 	head, err := r.c.EventLog.Latest(ctx, tx, report.Tenant, events.KindCluster, report.Cluster)
@@ -73,5 +73,5 @@ func (r *Recorder) observe(ctx context.Context, tx pgx.Tx, report protocol.Clust
 	if !head.Exists() || head.ID.UUID().String() != report.ClusterID {
 		return nil // it was removed meanwhile
 	}
-	return r.append(ctx, &ledger{Tx: tx}, report.Tenant, head.ID, report.Cluster, head.Version, origin{}, payloads)
+	return r.append(ctx, &reportTx{Tx: tx}, report.Tenant, head.ID, report.Cluster, head.Version, origin{}, payloads)
 }

@@ -14,24 +14,24 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/record"
 )
 
-// life is one object that bore a CSV's name.
-type life struct {
+// instance is one object (UID) that had a CSV's name.
+type instance struct {
 	uid   string
 	state record.CSV
 }
 
-// csvs records what a report says of each CSV. Where the budget is used up, the rest waits, and is the first next time.
-func (r *Recorder) csvs(ctx context.Context, tx *ledger, report protocol.ScopeReport) (settled bool, err error) {
+// recordCSVs records what a report says of each CSV. Where the budget is used up, the rest waits, and comes first next time.
+func (r *Recorder) recordCSVs(ctx context.Context, tx *reportTx, report protocol.ScopeReport) (settled bool, err error) {
 	list, settled := report.CSVs, true
 	first := max(0, slices.IndexFunc(list, func(c protocol.CSVReport) bool { return c.Name == tx.scope.Next }))
 	tx.scope.Next = ""
 	for i := range list {
 		c := list[(first+i)%len(list)]
-		if !tx.may() {
+		if !tx.mayAppend() {
 			tx.withheld, tx.scope.Next = true, c.Name
 			return false, nil
 		}
-		ok, err := r.csv(ctx, tx, report, c)
+		ok, err := r.recordCSV(ctx, tx, report, c)
 		if err != nil {
 			return false, err
 		}
@@ -40,10 +40,10 @@ func (r *Recorder) csvs(ctx context.Context, tx *ledger, report protocol.ScopeRe
 	return settled, nil
 }
 
-// csv records what a report says of one CSV. settled: nothing more can come of the same report later.
-func (r *Recorder) csv(ctx context.Context, tx *ledger, report protocol.ScopeReport, c protocol.CSVReport) (settled bool, err error) {
+// recordCSV records what a report says of one CSV. settled: the same report can add nothing later.
+func (r *Recorder) recordCSV(ctx context.Context, tx *reportTx, report protocol.ScopeReport, c protocol.CSVReport) (settled bool, err error) {
 	scope := report.Scope
-	lives, err := livesOf(ctx, tx, scope, c.Name)
+	lives, err := instancesOf(ctx, tx, scope, c.Name)
 	if err != nil {
 		return false, err
 	}
@@ -52,17 +52,17 @@ func (r *Recorder) csv(ctx context.Context, tx *ledger, report protocol.ScopeRep
 			return true, nil
 		}
 		if len(lives) == 0 {
-			if lives, err = r.unknown(ctx, tx, scope, c.Name); err != nil {
+			if lives, err = r.instanceFromLog(ctx, tx, scope, c.Name); err != nil {
 				return false, err
 			}
 		}
-		return true, r.vanish(ctx, tx, scope, c.Name, lives, c.RemovedReason, c.Removal)
+		return true, r.endInstances(ctx, tx, scope, c.Name, lives, c.RemovedReason, c.Removal)
 	}
-	mine, others, anew, err := r.lifeOf(ctx, tx, scope, c, lives)
+	mine, others, anew, err := r.instanceOf(ctx, tx, scope, c, lives)
 	if err != nil || mine.state.Removed {
 		return true, err // said again
 	}
-	if err := r.vanish(ctx, tx, scope, c.Name, others, "", ""); err != nil {
+	if err := r.endInstances(ctx, tx, scope, c.Name, others, "", ""); err != nil {
 		return false, err
 	}
 	payloads, next := record.DecideCSV(mine.state, scope, c, report.Reported)
@@ -70,11 +70,11 @@ func (r *Recorder) csv(ctx context.Context, tx *ledger, report protocol.ScopeRep
 	case anew && len(payloads) == 0 && !next.Exists:
 		return true, nil // of what adds nothing to the log nothing is kept
 	case anew:
-		if err := ownedAgain(ctx, tx, scope, c.Package); err != nil {
+		if err := deleteLeftovers(ctx, tx, scope, c.Package); err != nil {
 			return false, err
 		}
 	}
-	more, next, err := r.notes(ctx, tx, report, c, next)
+	more, next, err := r.recordHealth(ctx, tx, report, c, next)
 	if err != nil {
 		return false, err
 	}
@@ -82,13 +82,13 @@ func (r *Recorder) csv(ctx context.Context, tx *ledger, report protocol.ScopeRep
 	if err := r.appendCSV(ctx, tx, scope, c.Name, c.Plan, c.TraceParent, mine.state.Exists, payloads); err != nil {
 		return false, err
 	}
-	if err := saveLife(ctx, tx, scope, c.Name, life{c.UID, next}); err != nil {
+	if err := saveInstance(ctx, tx, scope, c.Name, instance{c.UID, next}); err != nil {
 		return false, err
 	}
-	return next.Settled(), say(ctx, tx, scope.Tenant, kindCSV, natural(scope, c.Name), lastMessage(c))
+	return next.Settled(), saveMessage(ctx, tx, scope.Tenant, kindCSV, csvKey(scope, c.Name), lastMessage(c))
 }
 
-func natural(s protocol.Scope, name string) string { return s.Cluster + "/" + s.Namespace + "/" + name }
+func csvKey(s protocol.Scope, name string) string { return s.Cluster + "/" + s.Namespace + "/" + name }
 
 // lastMessage is empty for one that is gone or succeeded.
 func lastMessage(c protocol.CSVReport) string {
@@ -101,18 +101,18 @@ func lastMessage(c protocol.CSVReport) string {
 	return c.History[len(c.History)-1].Message
 }
 
-// livesOf are the lives known of a name: the present one, and those removed that may be reported again.
-func livesOf(ctx context.Context, tx pgx.Tx, s protocol.Scope, name string) ([]life, error) {
+// instancesOf are the known objects of a name: the present one, and removed ones that may be reported again.
+func instancesOf(ctx context.Context, tx pgx.Tx, s protocol.Scope, name string) ([]instance, error) {
 	rows, err := tx.Query(ctx, `select uid, state from installer.csv_lives
 		where tenant = $1 and cluster_id = $2 and namespace = $3 and name = $4 order by uid`, s.Tenant, s.ClusterID, s.Namespace, name)
 	if err != nil {
 		return nil, err
 	}
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (l life, err error) { return l, row.Scan(&l.uid, &l.state) })
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (l instance, err error) { return l, row.Scan(&l.uid, &l.state) })
 }
 
-// pick parts the life of a UID from others that are not known to have ended.
-func pick(lives []life, uid string) (mine life, others []life) {
+// splitByUID separates the object of a UID from others that are not known to have ended.
+func splitByUID(lives []instance, uid string) (mine instance, others []instance) {
 	for _, l := range lives {
 		switch {
 		case l.uid == uid:
@@ -124,29 +124,29 @@ func pick(lives []life, uid string) (mine life, others []life) {
 	return mine, others
 }
 
-// lifeOf is the life that a report speaks of, and those of the same name that it ends. anew: it is seen for the first
-// time, or for the first time since its cluster went back; what was removed may be there again then.
-func (r *Recorder) lifeOf(ctx context.Context, tx pgx.Tx, scope protocol.Scope, c protocol.CSVReport, lives []life) (mine life, others []life, anew bool, err error) {
-	mine, others = pick(lives, c.UID)
+// instanceOf is the object that a report is about, and the others of the same name that it ends. anew: it is seen for the
+// first time, or for the first time since its cluster was restored from a backup; then a removed object may exist again.
+func (r *Recorder) instanceOf(ctx context.Context, tx pgx.Tx, scope protocol.Scope, c protocol.CSVReport, lives []instance) (mine instance, others []instance, anew bool, err error) {
+	mine, others = splitByUID(lives, c.UID)
 	back := mine.state.Restored && (!mine.state.Removed || !c.Removed)
 	if mine.uid != "" && !back {
 		return mine, others, false, nil
 	}
-	notes := mine.state.Notes
-	if mine, others, err = r.adopt(ctx, tx, scope, c, others); err != nil {
+	notes := mine.state.Health
+	if mine, others, err = r.beginInstance(ctx, tx, scope, c, others); err != nil {
 		return mine, nil, true, err
 	}
 	if mine.state.Exists {
-		mine.state.Notes = notes
+		mine.state.Health = notes
 	}
 	return mine, others, true, nil
 }
 
-// adopt begins a life that is seen for the first time. Where no life of this name is known although the log
-// says that it exists (the cluster was registered again), the object goes on with the log's stream if
-// its history holds what the log says, and otherwise is another one.
-func (r *Recorder) adopt(ctx context.Context, tx pgx.Tx, scope protocol.Scope, c protocol.CSVReport, others []life) (life, []life, error) {
-	begin := life{uid: c.UID}
+// beginInstance handles an object that is seen for the first time. Where no object of this name is known although the log
+// says that one exists (the cluster was registered again), it continues the log's stream if its history holds what the
+// log says, and otherwise is another object.
+func (r *Recorder) beginInstance(ctx context.Context, tx pgx.Tx, scope protocol.Scope, c protocol.CSVReport, others []instance) (instance, []instance, error) {
+	begin := instance{uid: c.UID}
 	if len(others) > 0 {
 		return begin, others, nil
 	}
@@ -154,37 +154,37 @@ func (r *Recorder) adopt(ctx context.Context, tx pgx.Tx, scope protocol.Scope, c
 	if err != nil || !ok {
 		return begin, nil, err
 	}
-	old := recordedAs(last)
+	old := stateFromLog(last)
 	for i, t := range slices.Backward(c.History) {
 		if t.Phase == last.Phase && t.Reason == last.Reason {
 			old.Taken = c.Dropped + i + 1
-			return life{c.UID, old}, nil, nil
+			return instance{c.UID, old}, nil, nil
 		}
 	}
-	return begin, []life{{uid: unknownUID, state: old}}, nil
+	return begin, []instance{{uid: unknownUID, state: old}}, nil
 }
 
 // unknownUID stands for an object that was recorded under another registration of its cluster.
 const unknownUID = "unknown"
 
-// unknown is the life that the log holds of an object whose cluster was registered again, none where the
-// log does not say that it exists.
-func (r *Recorder) unknown(ctx context.Context, tx pgx.Tx, scope protocol.Scope, name string) ([]life, error) {
+// instanceFromLog is the object that the log holds of a cluster that was registered again, none where the log does not say
+// that it exists.
+func (r *Recorder) instanceFromLog(ctx context.Context, tx pgx.Tx, scope protocol.Scope, name string) ([]instance, error) {
 	last, ok, err := r.lastPhase(ctx, tx, scope, name)
 	if err != nil || !ok {
 		return nil, err
 	}
-	return []life{{uid: unknownUID, state: recordedAs(last)}}, nil
+	return []instance{{uid: unknownUID, state: stateFromLog(last)}}, nil
 }
 
-// recordedAs is the state of a life of which only the log knows.
-func recordedAs(last events.CSVPhaseChanged) record.CSV {
+// stateFromLog is the state of an object that only the log knows.
+func stateFromLog(last events.CSVPhaseChanged) record.CSV {
 	return record.CSV{Exists: true, Phase: last.Phase, Reason: last.Reason, SeenPhase: last.Phase, SeenReason: last.Reason}
 }
 
 // lastPhase is the last phase that the log holds of a CSV that exists.
 func (r *Recorder) lastPhase(ctx context.Context, tx pgx.Tx, scope protocol.Scope, name string) (p events.CSVPhaseChanged, ok bool, err error) {
-	head, err := r.c.EventLog.Latest(ctx, tx, scope.Tenant, events.KindCSV, natural(scope, name))
+	head, err := r.c.EventLog.Latest(ctx, tx, scope.Tenant, events.KindCSV, csvKey(scope, name))
 	if err != nil || !head.Exists() {
 		return p, false, err
 	}
@@ -197,27 +197,27 @@ func (r *Recorder) lastPhase(ctx context.Context, tx pgx.Tx, scope protocol.Scop
 	return p, ok, err
 }
 
-// vanish ends lives whose objects are gone.
-func (r *Recorder) vanish(ctx context.Context, tx *ledger, scope protocol.Scope, name string, lives []life, reason, removal string) error {
+// endInstances ends the streams of objects that are gone.
+func (r *Recorder) endInstances(ctx context.Context, tx *reportTx, scope protocol.Scope, name string, lives []instance, reason, removal string) error {
 	for _, l := range lives {
-		payloads, next := record.Vanish(l.state, reason, removal)
+		payloads, next := record.EndCSV(l.state, reason, removal)
 		if err := r.appendCSV(ctx, tx, scope, name, "", "", l.state.Exists, payloads); err != nil {
 			return err
 		}
-		if err := saveLife(ctx, tx, scope, name, life{l.uid, next}); err != nil {
+		if err := saveInstance(ctx, tx, scope, name, instance{l.uid, next}); err != nil {
 			return err
 		}
-		if err := say(ctx, tx, scope.Tenant, kindCSV, natural(scope, name), ""); err != nil {
+		if err := saveMessage(ctx, tx, scope.Tenant, kindCSV, csvKey(scope, name), ""); err != nil {
 			return err
 		}
-		if err := forgetDetails(ctx, tx, scope, name); err != nil {
+		if err := deleteDetails(ctx, tx, scope, name); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func saveLife(ctx context.Context, tx pgx.Tx, s protocol.Scope, name string, l life) error {
+func saveInstance(ctx context.Context, tx pgx.Tx, s protocol.Scope, name string, l instance) error {
 	state, err := json.Marshal(l.state)
 	if err != nil {
 		return err
@@ -228,12 +228,12 @@ func saveLife(ctx context.Context, tx pgx.Tx, s protocol.Scope, name string, l l
 	return err
 }
 
-// appendCSV appends to the stream of the present life, or begins the stream of a new one.
-func (r *Recorder) appendCSV(ctx context.Context, tx *ledger, scope protocol.Scope, name, plan, trace string, exists bool, payloads []events.Payload) error {
+// appendCSV appends to the stream of the present object, or begins the stream of a new one.
+func (r *Recorder) appendCSV(ctx context.Context, tx *reportTx, scope protocol.Scope, name, plan, trace string, exists bool, payloads []events.Payload) error {
 	if len(payloads) == 0 {
 		return nil
 	}
-	subject := natural(scope, name)
+	subject := csvKey(scope, name)
 	head, err := r.c.EventLog.Latest(ctx, tx, scope.Tenant, events.KindCSV, subject)
 	if err != nil {
 		return err
@@ -263,5 +263,5 @@ func (r *Recorder) originOf(ctx context.Context, tx pgx.Tx, tenant, plan string)
 	if recs, err = r.c.EventLog.ReadStream(ctx, tx, tenant, stream, 0); err != nil || len(recs) == 0 {
 		return origin{}, err
 	}
-	return behind(recs[len(recs)-1]), nil
+	return causedBy(recs[len(recs)-1]), nil
 }

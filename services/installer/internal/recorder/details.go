@@ -14,39 +14,39 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/record"
 )
 
-// driftsKept is how long the differences that a csv.drifted event names can be looked up: long enough to ask who it was.
-const driftsKept = 90 * 24 * time.Hour
+// driftRetention is how long the differences that a csv.drifted event names can be looked up: long enough to find out who made them.
+const driftRetention = 90 * 24 * time.Hour
 
-// notes keeps what a report says of one operator beside its phases, and gives the events that follow from it.
-func (r *Recorder) notes(ctx context.Context, tx pgx.Tx, report protocol.ScopeReport, c protocol.CSVReport, s record.CSV) ([]events.Payload, record.CSV, error) {
+// recordHealth stores the details of one operator, and gives the events about its condition, readiness and drift.
+func (r *Recorder) recordHealth(ctx context.Context, tx pgx.Tx, report protocol.ScopeReport, c protocol.CSVReport, s record.CSV) ([]events.Payload, record.CSV, error) {
 	if s.Removed || c.Removed {
-		return nil, s, forgetDetails(ctx, tx, report.Scope, c.Name)
+		return nil, s, deleteDetails(ctx, tx, report.Scope, c.Name)
 	}
 	var settings events.ClusterSettings
 	err := tx.QueryRow(ctx, `select settings from installer.clusters where tenant = $1 and cluster_id = $2`, report.Scope.Tenant, report.Scope.ClusterID).Scan(&settings)
 	if err != nil {
 		return nil, s, err
 	}
-	payloads, next, err := record.DecideNotes(s, c, settings.WithDefaults().Drift, report.Reported)
+	payloads, next, err := record.DecideHealth(s, c, settings.WithDefaults().Drift, report.Reported)
 	if err != nil {
 		return nil, s, err
 	}
 	for _, p := range payloads {
 		if d, is := p.(events.CSVDrifted); is {
-			if err := keepDrift(ctx, tx, report.Scope.Tenant, d.Diff, c.Drift); err != nil {
+			if err := saveDrift(ctx, tx, report.Scope.Tenant, d.Diff, c.Drift); err != nil {
 				return nil, s, err
 			}
 		}
 	}
-	return payloads, next, keepDetails(ctx, tx, report.Scope, c, r.c.Now())
+	return payloads, next, saveDetails(ctx, tx, report.Scope, c, r.c.Now())
 }
 
-func keepDrift(ctx context.Context, tx pgx.Tx, tenant, sum string, list []protocol.Drift) error {
+func saveDrift(ctx context.Context, tx pgx.Tx, tenant, sum string, list []protocol.Drift) error {
 	body, err := record.DriftBody(list)
 	if err != nil {
 		return err
 	}
-	if _, err := tx.Exec(ctx, `delete from installer.drifts where tenant = $1 and created < now() - $2::interval`, tenant, driftsKept); err != nil {
+	if _, err := tx.Exec(ctx, `delete from installer.drifts where tenant = $1 and created < now() - $2::interval`, tenant, driftRetention); err != nil {
 		return err
 	}
 	_, err = tx.Exec(ctx, `insert into installer.drifts as d (tenant, digest, body) values ($1, $2, $3)
@@ -54,8 +54,8 @@ func keepDrift(ctx context.Context, tx pgx.Tx, tenant, sum string, list []protoc
 	return err
 }
 
-// keepDetails writes only what differs from what is kept.
-func keepDetails(ctx context.Context, tx pgx.Tx, s protocol.Scope, c protocol.CSVReport, now time.Time) error {
+// saveDetails writes only what differs from what is kept.
+func saveDetails(ctx context.Context, tx pgx.Tx, s protocol.Scope, c protocol.CSVReport, now time.Time) error {
 	condition, err := orNull(c.Condition)
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ func keepDetails(ctx context.Context, tx pgx.Tx, s protocol.Scope, c protocol.CS
 	return err
 }
 
-func forgetDetails(ctx context.Context, tx pgx.Tx, s protocol.Scope, name string) error {
+func deleteDetails(ctx context.Context, tx pgx.Tx, s protocol.Scope, name string) error {
 	_, err := tx.Exec(ctx, `delete from installer.operator_details where tenant = $1 and cluster_id = $2 and namespace = $3 and name = $4`,
 		s.Tenant, s.ClusterID, s.Namespace, name)
 	return err

@@ -17,20 +17,20 @@ const kindGroup = "operatorgroup"
 // conditionTypes are those that an executor tells; each has at most one message.
 var conditionTypes = []string{protocol.GroupServiceAccount, protocol.GroupTargetsMissing, protocol.GroupForbidden, protocol.GroupUnattended}
 
-// group records what a report says of the operator group. Of one that is deleted by now nothing is said any more, nor of
-// an earlier one of the same name.
-func (r *Recorder) group(ctx context.Context, tx *ledger, report protocol.ScopeReport) (settled bool, err error) {
+// recordGroup records what a report says of the operator group. Nothing is recorded of one that is
+// deleted by now, nor of an earlier one of the same name.
+func (r *Recorder) recordGroup(ctx context.Context, tx *reportTx, report protocol.ScopeReport) (settled bool, err error) {
 	g, s := report.Group, report.Scope
 	if g == nil {
 		return true, nil
 	}
-	subject := natural(s, g.Name)
+	subject := csvKey(s, g.Name)
 	head, err := r.c.EventLog.Latest(ctx, tx, s.Tenant, events.KindOperatorGroup, subject)
 	if err != nil {
 		return false, err
 	}
 	if !head.Exists() || head.ID.UUID().String() != g.ID {
-		return true, r.sayGroup(ctx, tx, s, protocol.GroupReport{Name: g.Name})
+		return true, r.saveGroupMessages(ctx, tx, s, protocol.GroupReport{Name: g.Name})
 	}
 	var before record.Group
 	if err := tx.QueryRow(ctx, `insert into installer.group_observations as o (tenant, cluster_id, namespace, stream, state) values ($1, $2, $3, $4, '{}')
@@ -51,11 +51,11 @@ func (r *Recorder) group(ctx context.Context, tx *ledger, report protocol.ScopeR
 		s.Tenant, s.ClusterID, s.Namespace, state); err != nil {
 		return false, err
 	}
-	return after.Settled(), r.sayGroup(ctx, tx, s, *g)
+	return after.Settled(), r.saveGroupMessages(ctx, tx, s, *g)
 }
 
-// sayGroup keeps the message of each condition that holds, and removes the others.
-func (r *Recorder) sayGroup(ctx context.Context, tx pgx.Tx, s protocol.Scope, g protocol.GroupReport) error {
+// saveGroupMessages stores the message of each condition that holds, and removes the others.
+func (r *Recorder) saveGroupMessages(ctx context.Context, tx pgx.Tx, s protocol.Scope, g protocol.GroupReport) error {
 	for _, t := range conditionTypes {
 		message := ""
 		for _, c := range g.Conditions {
@@ -63,7 +63,7 @@ func (r *Recorder) sayGroup(ctx context.Context, tx pgx.Tx, s protocol.Scope, g 
 				message = c.Message
 			}
 		}
-		if err := say(ctx, tx, s.Tenant, kindGroup, natural(s, g.Name)+"/"+t, message); err != nil {
+		if err := saveMessage(ctx, tx, s.Tenant, kindGroup, csvKey(s, g.Name)+"/"+t, message); err != nil {
 			return err
 		}
 	}

@@ -10,27 +10,27 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/record"
 )
 
-// ledger is the transaction that records one report, with what the report may still begin. What it may not now is
-// withheld: the newest report is looked at again, and says then what holds then.
-type ledger struct {
+// reportTx is the transaction that records one report, with the budget of its namespace and cluster. What does not fit
+// into the budget is withheld: the newest report is recorded again later, as it is then.
+type reportTx struct {
 	pgx.Tx
 	scope, cluster record.Budget
-	left           int // of both, before anything is spent
+	left           int // of both budgets, before anything is spent
 	spent          int
 	withheld       bool
 }
 
-// may reports whether another fact may be begun. Outcomes of plans and removals are recorded in any case: of those there
-// are as many as people and resolvers asked for.
-func (l *ledger) may() bool { return l.spent < l.left }
+// mayAppend reports whether the budget allows another event. Outcomes of plans and removals are recorded in any case:
+// there are only as many as people and the resolver asked for.
+func (l *reportTx) mayAppend() bool { return l.spent < l.left }
 
-// bounded leaves out of what a report adds to a plan or a removal what it could add for ever, when the budget is used up.
-func (l *ledger) bounded(payloads []events.Payload) []events.Payload {
+// withinBudget drops the events that a plan or removal may repeat without end, when the budget is used up.
+func (l *reportTx) withinBudget(payloads []events.Payload) []events.Payload {
 	var out []events.Payload
 	for _, p := range payloads {
 		switch p.(type) {
 		case events.InstallPlanBlocked, events.CSVRemovalBlocked:
-			if !l.may() {
+			if !l.mayAppend() {
 				l.withheld = true
 				continue
 			}
@@ -40,21 +40,21 @@ func (l *ledger) bounded(payloads []events.Payload) []events.Payload {
 	return out
 }
 
-// tellWithheld says once that the facts of a scope are held back.
-func (r *Recorder) tellWithheld(s protocol.Scope) {
-	const text = "the reports begin more facts than they may; what else they say is recorded later, as it is then"
+// reportWithheld logs once that events of a scope are withheld.
+func (r *Recorder) logWithheld(s protocol.Scope) {
+	const text = "the reports exceed their rate limit; the rest is recorded later, as it is then"
 	key := s.ClusterID + "/" + s.Namespace + "/budget"
 	r.mu.Lock()
-	same := r.told[key] == text
-	r.remember(key, text)
+	same := r.logged[key] == text
+	r.rememberLogged(key, text)
 	r.mu.Unlock()
 	if !same {
 		r.c.Log.Warn(text, "cluster", s.Cluster, "namespace", s.Namespace, "atOnce", r.c.Scope.Burst, "ofTheCluster", r.c.Cluster.Burst)
 	}
 }
 
-// settle notes what was spent.
-func (l *ledger) settle(ctx context.Context, s protocol.Scope) error {
+// saveBudget stores what was spent.
+func (l *reportTx) saveBudget(ctx context.Context, s protocol.Scope) error {
 	l.scope.Spent += l.spent
 	l.cluster.Spent += l.spent
 	_, err := l.Exec(ctx, `with c as (update installer.holders set budget = $5 where tenant = $1 and cluster_id = $2)

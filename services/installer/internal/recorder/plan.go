@@ -21,12 +21,12 @@ const (
 	kindCluster = "cluster"
 )
 
-// plan records what a report says of one plan. What cannot be is told and left out: the rest of the
-// report is still true.
-func (r *Recorder) plan(ctx context.Context, tx *ledger, scope protocol.Scope, p protocol.PlanReport) error {
+// recordPlan records what a report says of one plan. An impossible part is logged and left out: the rest of
+// the report is still valid.
+func (r *Recorder) recordPlan(ctx context.Context, tx *reportTx, scope protocol.Scope, p protocol.PlanReport) error {
 	id, err := uuid.Parse(p.ID)
 	if err != nil {
-		r.refuse(scope, p.ID, errs.Wrap(errs.Invalid, err, "plan id"))
+		r.logRefused(scope, p.ID, errs.Wrap(errs.Invalid, err, "plan id"))
 		return nil
 	}
 	stream := events.StreamID{Kind: events.KindInstallPlan, Key: events.Key(scope.Tenant, events.KindInstallPlan, id.String()), Incarnation: 1}
@@ -35,7 +35,7 @@ func (r *Recorder) plan(ctx context.Context, tx *ledger, scope protocol.Scope, p
 		return err
 	}
 	if len(recs) == 0 {
-		r.refuse(scope, p.ID, errs.New(errs.NotFound, "the record does not hold this plan"))
+		r.logRefused(scope, p.ID, errs.New(errs.NotFound, "the record does not hold this plan"))
 		return nil
 	}
 	state, err := fold(recs)
@@ -43,28 +43,28 @@ func (r *Recorder) plan(ctx context.Context, tx *ledger, scope protocol.Scope, p
 		return err
 	}
 	if state.Proposed.Cluster != scope.Cluster || state.Proposed.Namespace != scope.Namespace {
-		r.refuse(scope, p.ID, errs.New(errs.Forbidden, "the plan belongs to %s/%s", state.Proposed.Cluster, state.Proposed.Namespace))
+		r.logRefused(scope, p.ID, errs.New(errs.Forbidden, "the plan belongs to %s/%s", state.Proposed.Cluster, state.Proposed.Namespace))
 		return nil
 	}
 	return r.decidePlan(ctx, tx, scope, p, recs[len(recs)-1], state)
 }
 
-func (r *Recorder) decidePlan(ctx context.Context, tx *ledger, scope protocol.Scope, p protocol.PlanReport, last eventlog.Recorded, state installplan.State) error {
+func (r *Recorder) decidePlan(ctx context.Context, tx *reportTx, scope protocol.Scope, p protocol.PlanReport, last eventlog.Recorded, state installplan.State) error {
 	sum, body, err := record.StepLog(p)
 	if err != nil { // how the plan ended is true all the same
-		r.refuse(scope, p.ID, errs.Wrap(errs.Invalid, err, "step log"))
+		r.logRefused(scope, p.ID, errs.Wrap(errs.Invalid, err, "step log"))
 	}
 	payloads, refusal := record.DecidePlan(state, p, sum)
 	if refusal != nil {
-		r.refuse(scope, p.ID, refusal)
+		r.logRefused(scope, p.ID, refusal)
 	}
 	subject := last.Envelope.Subject
 	if refusal == nil {
-		if err := say(ctx, tx, scope.Tenant, kindPlan, subject, messageOf(p)); err != nil {
+		if err := saveMessage(ctx, tx, scope.Tenant, kindPlan, subject, messageOf(p)); err != nil {
 			return err
 		}
 	}
-	if payloads = tx.bounded(payloads); len(payloads) == 0 {
+	if payloads = tx.withinBudget(payloads); len(payloads) == 0 {
 		return nil
 	}
 	if len(body) > 0 {
@@ -73,7 +73,7 @@ func (r *Recorder) decidePlan(ctx context.Context, tx *ledger, scope protocol.Sc
 			return err
 		}
 	}
-	o := behind(last)
+	o := causedBy(last)
 	if p.TraceParent != "" {
 		o.trace = p.TraceParent
 	}
@@ -96,12 +96,12 @@ func fold(recs []eventlog.Recorded) (installplan.State, error) {
 	return installplan.Fold(payloads...)
 }
 
-// refuse tells of something in a report that cannot be, once.
-func (r *Recorder) refuse(scope protocol.Scope, what string, err error) {
+// logRefused logs an impossible part of a report once.
+func (r *Recorder) logRefused(scope protocol.Scope, what string, err error) {
 	key := strings.Join([]string{scope.ClusterID, scope.Namespace, what}, "/")
 	r.mu.Lock()
-	same := r.told[key] == err.Error()
-	r.remember(key, err.Error())
+	same := r.logged[key] == err.Error()
+	r.rememberLogged(key, err.Error())
 	r.mu.Unlock()
 	if !same {
 		r.c.Log.Error("a report says what cannot be; this part of it is not recorded",

@@ -59,8 +59,8 @@ func (q *queue) signal() {
 	}
 }
 
-// again puts a report back that failed, unless a newer one came.
-func (q *queue) again(it item) {
+// retry puts a report back that failed, unless a newer one came.
+func (q *queue) retry(it item) {
 	pause := retryFirst
 	for range it.tries {
 		pause = min(2*pause, retryMax)
@@ -79,12 +79,12 @@ func (q *queue) done(it item) {
 	q.signal()
 }
 
-// lookEvery is how often failed reports are looked for.
-const lookEvery = 100 * time.Millisecond
+// retryPollInterval is how often failed reports are looked for.
+const retryPollInterval = 100 * time.Millisecond
 
 // take waits for a report that is due; false when ctx has ended.
 func (q *queue) take(ctx context.Context) (item, bool) {
-	t := time.NewTicker(lookEvery)
+	t := time.NewTicker(retryPollInterval)
 	defer t.Stop()
 	for ctx.Err() == nil {
 		if it, ok := q.next(time.Now()); ok {

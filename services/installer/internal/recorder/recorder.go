@@ -41,8 +41,8 @@ const (
 	unknownTries = 8
 	// group is the NATS queue group, so that of several replicas one takes a message.
 	group = "chandler-recorder"
-	// maxTold bounds what is remembered so that it is told once: parts of it are what clusters call their plans.
-	maxTold = 4096
+	// maxLogged bounds what is remembered so that it is told once: parts of it are what clusters call their plans.
+	maxLogged = 4096
 )
 
 // Config is what a recorder needs; Now and Log may be left out.
@@ -55,7 +55,7 @@ type Config struct {
 	// Key is that of the hub: it tells what a cluster was told from what it claims.
 	Key ed25519.PublicKey
 	// Scope and Cluster bound the facts that reports of a namespace and of a cluster begin; record's where they are left out.
-	Scope, Cluster record.Allowance
+	Scope, Cluster record.RateLimit
 }
 
 // Recorder appends the installer's facts.
@@ -63,10 +63,10 @@ type Recorder struct {
 	c     Config
 	queue *queue
 
-	mu   sync.Mutex
-	done map[string]digest.Digest // by subject: the last report that is wholly recorded
-	told map[string]string        // what was logged last about a subject, so that it is told once
-	head events.Position          // of the log, as far as known
+	mu     sync.Mutex
+	done   map[string]digest.Digest // by subject: the last report that is wholly recorded
+	logged map[string]string        // what was logged last about a subject, so that it is told once
+	head   events.Position          // of the log, as far as known
 }
 
 // New returns a recorder.
@@ -77,8 +77,8 @@ func New(c Config) *Recorder {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
-	c.Scope, c.Cluster = cmp.Or(c.Scope, record.ScopeAllowance), cmp.Or(c.Cluster, record.ClusterAllowance)
-	return &Recorder{c: c, queue: newQueue(), done: map[string]digest.Digest{}, told: map[string]string{}}
+	c.Scope, c.Cluster = cmp.Or(c.Scope, record.ScopeRateLimit), cmp.Or(c.Cluster, record.ClusterRateLimit)
+	return &Recorder{c: c, queue: newQueue(), done: map[string]digest.Digest{}, logged: map[string]string{}}
 }
 
 // Run records until ctx ends; what is in a transaction then is finished.
@@ -149,30 +149,30 @@ func (r *Recorder) work(ctx context.Context) {
 		}
 		// What has begun is finished though ctx ends.
 		err := r.Record(context.WithoutCancel(ctx), it.subject, it.data)
-		r.tell(it.subject, err)
+		r.logProblem(it.subject, err)
 		switch {
 		case err == nil:
 			r.queue.done(it)
 		case errs.Is(err, errs.NotFound) && it.tries >= unknownTries, errs.Is(err, errs.Invalid), errs.Is(err, errs.Forbidden), errs.Is(err, errs.TooLarge):
 			r.queue.done(it)
 		default:
-			r.queue.again(it)
+			r.queue.retry(it)
 		}
 	}
 }
 
-// tell logs what is wrong with a report when it begins or changes.
-func (r *Recorder) tell(subject string, err error) {
+// logProblem logs a problem with a report when it begins or changes.
+func (r *Recorder) logProblem(subject string, err error) {
 	text := ""
 	if err != nil {
 		text = err.Error()
 	}
 	r.mu.Lock()
-	same := r.told[subject] == text
+	same := r.logged[subject] == text
 	if text == "" {
-		delete(r.told, subject)
+		delete(r.logged, subject)
 	} else {
-		r.remember(subject, text)
+		r.rememberLogged(subject, text)
 	}
 	r.mu.Unlock()
 	if !same && text != "" {
@@ -180,19 +180,19 @@ func (r *Recorder) tell(subject string, err error) {
 	}
 }
 
-// remember notes what was told; the lock is held. When there is too much of it, it is told once more.
-func (r *Recorder) remember(key, text string) {
-	if _, there := r.told[key]; !there && len(r.told) >= maxTold {
-		clear(r.told)
+// rememberLogged remembers what was logged; the lock is held. When there is too much of it, it is logged once more.
+func (r *Recorder) rememberLogged(key, text string) {
+	if _, there := r.logged[key]; !there && len(r.logged) >= maxLogged {
+		clear(r.logged)
 	}
-	r.told[key] = text
+	r.logged[key] = text
 }
 
 // Record records one report. It may be called with the same report any number of times. A report that
-// cannot be read, or that speaks of what its subject does not name, is errs.Invalid; one of a cluster
-// that is not (yet) known is errs.NotFound; one that claims to have seen what the hub never told is errs.Forbidden.
+// cannot be read, or that is about something else than its subject names, is errs.Invalid; one of a cluster that
+// is not registered (yet) is errs.NotFound; one that claims a position that the hub never published is errs.Forbidden.
 func (r *Recorder) Record(ctx context.Context, subject string, data []byte) error {
-	data, err := record.Readable(data)
+	data, err := record.SanitizeJSON(data)
 	if err != nil {
 		return err
 	}
@@ -202,42 +202,42 @@ func (r *Recorder) Record(ctx context.Context, subject string, data []byte) erro
 			return errs.Wrap(errs.Invalid, err, "read the report %s", subject)
 		}
 		if protocol.ClusterReportSubject(report.Tenant, report.ClusterID) != subject {
-			return errs.New(errs.Invalid, "the report %s speaks of cluster %s", subject, report.ClusterID)
+			return errs.New(errs.Invalid, "the report %s is about cluster %s", subject, report.ClusterID)
 		}
 		same := report
 		same.Reported = time.Time{}
-		report = record.TameCluster(report, r.c.Now())
-		return r.once(subject, same,
-			func() error { return r.heard(ctx, report) },
-			func(sum digest.Digest) (bool, error) { return r.cluster(ctx, report, sum) })
+		report = record.SanitizeCluster(report, r.c.Now())
+		return r.skipUnchanged(subject, same,
+			func() error { return r.touchHolder(ctx, report) },
+			func(sum digest.Digest) (bool, error) { return r.recordCluster(ctx, report, sum) })
 	}
 	var report protocol.ScopeReport
 	if err := json.Unmarshal(data, &report); err != nil {
 		return errs.Wrap(errs.Invalid, err, "read the report %s", subject)
 	}
 	if protocol.ScopeReportSubject(report.Scope) != subject {
-		return errs.New(errs.Invalid, "the report %s speaks of %s/%s", subject, report.Scope.ClusterID, report.Scope.Namespace)
+		return errs.New(errs.Invalid, "the report %s is about %s/%s", subject, report.Scope.ClusterID, report.Scope.Namespace)
 	}
-	if !record.IsName(report.Scope.Namespace) {
-		return errs.New(errs.Invalid, "the report %s speaks of namespace %.60q, and no namespace is called so", subject, report.Scope.Namespace)
+	if !record.IsObjectName(report.Scope.Namespace) {
+		return errs.New(errs.Invalid, "the report %s is about namespace %.60q, which is not a valid name", subject, report.Scope.Namespace)
 	}
 	same := report
 	same.Reported = time.Time{}
-	report, refused := record.Tame(report, r.c.Now())
+	report, refused := record.Sanitize(report, r.c.Now())
 	if refused != nil {
-		r.refuse(report.Scope, "names", refused)
+		r.logRefused(report.Scope, "names", refused)
 	}
-	return r.once(subject, same,
-		func() error { return nil }, // that it was heard, the report of its cluster tells
-		func(sum digest.Digest) (bool, error) { return r.scope(ctx, report, sum) })
+	return r.skipUnchanged(subject, same,
+		func() error { return nil }, // the cluster's own report shows that the holder is alive
+		func(sum digest.Digest) (bool, error) { return r.recordScope(ctx, report, sum) })
 }
 
 // reportType is the type prefix of a report's digest.
 const reportType = "chandler.report.v1"
 
-// once calls again for reports that say what the last one said, and fn for others. fn tells whether nothing more can come of
-// the same report later.
-func (r *Recorder) once(subject string, report any, again func() error, fn func(sum digest.Digest) (settled bool, err error)) error {
+// skipUnchanged calls again for a report that equals the last one, and fn for others. fn reports whether the same report can
+// add nothing later (settled).
+func (r *Recorder) skipUnchanged(subject string, report any, again func() error, fn func(sum digest.Digest) (settled bool, err error)) error {
 	sum, err := digest.JSON(reportType, report)
 	if err != nil {
 		return errs.Wrap(errs.Invalid, err, "digest of the report %s", subject)

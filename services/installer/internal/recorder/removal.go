@@ -15,21 +15,21 @@ import (
 // kindRemoval is the kind of installer.messages about operators that are uninstalled.
 const kindRemoval = "removal"
 
-// removals records what a report says of requests to uninstall. It comes before the ends of operators, which end their
+// recordRemovals records what a report says of requests to uninstall. It comes before the ends of operators, which end their
 // requests, too.
-func (r *Recorder) removals(ctx context.Context, tx *ledger, report protocol.ScopeReport) error {
+func (r *Recorder) recordRemovals(ctx context.Context, tx *reportTx, report protocol.ScopeReport) error {
 	for _, x := range report.Removals {
-		if err := r.removal(ctx, tx, report, x); err != nil {
+		if err := r.recordRemoval(ctx, tx, report, x); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// removal records what a report says of one request to uninstall. One that the record does not hold, or holds as
+// recordRemoval records what a report says of one request to uninstall. One that the record does not hold, or holds as
 // ended, adds nothing.
-func (r *Recorder) removal(ctx context.Context, tx *ledger, report protocol.ScopeReport, x protocol.RemovalReport) error {
-	scope, subject := report.Scope, natural(report.Scope, x.CSV)
+func (r *Recorder) recordRemoval(ctx context.Context, tx *reportTx, report protocol.ScopeReport, x protocol.RemovalReport) error {
+	scope, subject := report.Scope, csvKey(report.Scope, x.CSV)
 	head, err := r.c.EventLog.Latest(ctx, tx, scope.Tenant, events.KindCSV, subject)
 	if err != nil || !head.Exists() {
 		return err
@@ -53,11 +53,11 @@ func (r *Recorder) removal(ctx context.Context, tx *ledger, report protocol.Scop
 	if state.ID == "" || state.ID != x.ID {
 		return nil
 	}
-	if err := r.append(ctx, tx, scope.Tenant, head.ID, subject, head.Version, behind(asked), tx.bounded(record.DecideRemoval(state, x))); err != nil {
+	if err := r.append(ctx, tx, scope.Tenant, head.ID, subject, head.Version, causedBy(asked), tx.withinBudget(record.DecideRemoval(state, x))); err != nil {
 		return err
 	}
 	if x.Phase == protocol.PlanFinished {
-		if err := keepLeftovers(ctx, tx, report, x, packageName); err != nil {
+		if err := saveLeftovers(ctx, tx, report, x, packageName); err != nil {
 			return err
 		}
 	}
@@ -65,11 +65,11 @@ func (r *Recorder) removal(ctx context.Context, tx *ledger, report protocol.Scop
 	if x.Phase == protocol.PlanStarted || x.Phase == protocol.PlanFinished {
 		message = ""
 	}
-	return say(ctx, tx, scope.Tenant, kindRemoval, subject, message)
+	return saveMessage(ctx, tx, scope.Tenant, kindRemoval, subject, message)
 }
 
-// keepLeftovers keeps what stayed (R-UNI-7).
-func keepLeftovers(ctx context.Context, tx pgx.Tx, report protocol.ScopeReport, x protocol.RemovalReport, packageName string) error {
+// saveLeftovers keeps what stayed (R-UNI-7).
+func saveLeftovers(ctx context.Context, tx pgx.Tx, report protocol.ScopeReport, x protocol.RemovalReport, packageName string) error {
 	objects := x.Left
 	if objects == nil {
 		objects = []protocol.Leftover{}
@@ -86,8 +86,8 @@ func keepLeftovers(ctx context.Context, tx pgx.Tx, report protocol.ScopeReport, 
 	return err
 }
 
-// ownedAgain forgets what was left of a package: what is there now belongs to an operator that is installed.
-func ownedAgain(ctx context.Context, tx pgx.Tx, s protocol.Scope, packageName string) error {
+// deleteLeftovers deletes the leftovers of a package: what is there now belongs to an operator that is installed.
+func deleteLeftovers(ctx context.Context, tx pgx.Tx, s protocol.Scope, packageName string) error {
 	_, err := tx.Exec(ctx, `delete from installer.leftovers where tenant = $1 and cluster_id = $2 and package = $3`, s.Tenant, s.ClusterID, packageName)
 	return err
 }

@@ -24,8 +24,8 @@ import (
 // namespaceCommand is the UUIDv5 namespace of the recorder's command ids. It is arbitrary and must never change.
 var namespaceCommand = uuid.MustParse("c3b3f2b2-3b1b-5a44-8c62-2f6a4be9d0c7")
 
-// scope records one report of a scope in one transaction.
-func (r *Recorder) scope(ctx context.Context, report protocol.ScopeReport, sum digest.Digest) (settled bool, err error) {
+// recordScope records one report of a scope in one transaction.
+func (r *Recorder) recordScope(ctx context.Context, report protocol.ScopeReport, sum digest.Digest) (settled bool, err error) {
 	if err := r.checkEpoch(ctx, senderOf(report)); err != nil {
 		return false, err
 	}
@@ -35,36 +35,36 @@ func (r *Recorder) scope(ctx context.Context, report protocol.ScopeReport, sum d
 			settled = final
 			return err
 		}
-		if settled, err = r.parts(ctx, l, report); err != nil {
+		if settled, err = r.recordParts(ctx, l, report); err != nil {
 			return err
 		}
 		if l.withheld {
 			settled = false
-			r.tellWithheld(report.Scope)
+			r.logWithheld(report.Scope)
 		}
-		if err := l.settle(ctx, report.Scope); err != nil {
+		if err := l.saveBudget(ctx, report.Scope); err != nil {
 			return err
 		}
-		return keep(ctx, tx, report.Scope, report.Epoch, report.Reported, sum)
+		return saveScope(ctx, tx, report.Scope, report.Epoch, report.Reported, sum)
 	})
 	return settled, pg.Err(err)
 }
 
-// parts records what a report says, what people wait for before all.
-func (r *Recorder) parts(ctx context.Context, tx *ledger, report protocol.ScopeReport) (settled bool, err error) {
+// recordParts records the parts of a report, first those that people wait for.
+func (r *Recorder) recordParts(ctx context.Context, tx *reportTx, report protocol.ScopeReport) (settled bool, err error) {
 	for _, p := range report.Plans {
-		if err := r.plan(ctx, tx, report.Scope, p); err != nil {
+		if err := r.recordPlan(ctx, tx, report.Scope, p); err != nil {
 			return false, err
 		}
 	}
-	if err := r.removals(ctx, tx, report); err != nil {
+	if err := r.recordRemovals(ctx, tx, report); err != nil {
 		return false, err
 	}
-	csvs, err := r.csvs(ctx, tx, report)
+	csvs, err := r.recordCSVs(ctx, tx, report)
 	if err != nil {
 		return false, err
 	}
-	group, err := r.group(ctx, tx, report)
+	group, err := r.recordGroup(ctx, tx, report)
 	return csvs && group, err
 }
 
@@ -79,14 +79,14 @@ const maxScopes = 10_000
 // admit locks the scope's row and reports whether a report is newer than what was taken: of the present
 // holder, and not an older one of its reports; else the ledger is nil. final: what it says will not be admitted later
 // either.
-func (r *Recorder) admit(ctx context.Context, tx pgx.Tx, report protocol.ScopeReport) (l *ledger, final bool, err error) {
+func (r *Recorder) admit(ctx context.Context, tx pgx.Tx, report protocol.ScopeReport) (l *reportTx, final bool, err error) {
 	s := report.Scope
-	if err := known(ctx, tx, s.Tenant, s.ClusterID, s.Cluster); err != nil {
+	if err := checkRegistered(ctx, tx, s.Tenant, s.ClusterID, s.Cluster); err != nil {
 		return nil, false, err
 	}
-	heard, cluster, err := ofHolder(ctx, tx, senderOf(report))
-	if err != nil || heard != record.HeardHolder {
-		return nil, heard == record.HeardFormer, err
+	heard, cluster, err := classifySender(ctx, tx, senderOf(report))
+	if err != nil || heard != record.SenderHolder {
+		return nil, heard == record.SenderFormer, err
 	}
 	if _, err := tx.Exec(ctx, `insert into installer.reports (tenant, cluster_id, namespace, epoch, reported, digest) select $1, $2, $3, 0, '-infinity', ''
 		where not exists (select from installer.reports where tenant = $1 and cluster_id = $2 and namespace = $3)
@@ -106,20 +106,20 @@ func (r *Recorder) admit(ctx context.Context, tx pgx.Tx, report protocol.ScopeRe
 		return nil, false, err // the same may come again with a later time, and counts then
 	}
 	now := r.c.Now()
-	l = &ledger{Tx: tx, scope: scope.At(r.c.Scope, now), cluster: cluster.At(r.c.Cluster, now)}
-	l.left = min(l.scope.Left(r.c.Scope), l.cluster.Left(r.c.Cluster))
+	l = &reportTx{Tx: tx, scope: scope.Refill(r.c.Scope, now), cluster: cluster.Refill(r.c.Cluster, now)}
+	l.left = min(l.scope.Remaining(r.c.Scope), l.cluster.Remaining(r.c.Cluster))
 	return l, false, nil
 }
 
-// keep notes the report that was taken last. One of epoch 0 does not stand in the place of a holder's.
-func keep(ctx context.Context, tx pgx.Tx, s protocol.Scope, epoch int64, reported time.Time, sum digest.Digest) error {
+// saveScope stores which report was recorded last. One of epoch 0 does not replace a holder's.
+func saveScope(ctx context.Context, tx pgx.Tx, s protocol.Scope, epoch int64, reported time.Time, sum digest.Digest) error {
 	_, err := tx.Exec(ctx, `update installer.reports set epoch = $4, reported = $5, digest = $6
 		where tenant = $1 and cluster_id = $2 and namespace = $3 and epoch <= $4`, s.Tenant, s.ClusterID, s.Namespace, epoch, reported, string(sum))
 	return err
 }
 
-// known checks that the cluster is registered under this id.
-func known(ctx context.Context, tx pgx.Tx, tenant, id, name string) error {
+// checkRegistered checks that the cluster is registered under this id.
+func checkRegistered(ctx context.Context, tx pgx.Tx, tenant, id, name string) error {
 	if _, err := uuid.Parse(id); err != nil {
 		return errs.Wrap(errs.Invalid, err, "cluster id %q", id)
 	}
@@ -139,8 +139,8 @@ type origin struct {
 	correlation, causation, trace string
 }
 
-// behind is the origin of what follows an event.
-func behind(e eventlog.Recorded) origin {
+// causedBy is the origin of events that an event causes.
+func causedBy(e eventlog.Recorded) origin {
 	o := origin{correlation: e.Correlation, causation: e.ID, trace: e.TraceParent}
 	if o.correlation == "" {
 		o.correlation = e.ID
@@ -150,7 +150,7 @@ func behind(e eventlog.Recorded) origin {
 
 // append appends facts, as a span of the trace that they belong to. Their ids derive from the stream and
 // the version behind which they stand.
-func (r *Recorder) append(ctx context.Context, tx *ledger, tenant string, s events.StreamID, subject string, version int64, o origin, payloads []events.Payload) error {
+func (r *Recorder) append(ctx context.Context, tx *reportTx, tenant string, s events.StreamID, subject string, version int64, o origin, payloads []events.Payload) error {
 	if len(payloads) == 0 {
 		return nil
 	}
@@ -165,8 +165,8 @@ func (r *Recorder) append(ctx context.Context, tx *ledger, tenant string, s even
 	return err
 }
 
-// say keeps the latest message for people; an empty one removes it.
-func say(ctx context.Context, tx pgx.Tx, tenant, kind, subject, message string) error {
+// saveMessage stores the latest message for people; an empty one removes it.
+func saveMessage(ctx context.Context, tx pgx.Tx, tenant, kind, subject, message string) error {
 	var err error
 	text := bus.Storable(message, messageBytes)
 	if text == "" {

@@ -26,11 +26,11 @@ type sender struct {
 // checkEpoch compares what a cluster has acted on with the log (DESIGN D1).
 //
 //	the log holds it                                        nothing
-//	the sender is not known, or does not hold the cluster   nothing: its report is not recorded either
-//	it is proved that the hub told of it                    the record lost commits: effects stop everywhere
-//	it is not                                               errs.Forbidden: this report counts for nothing
+//	the sender is unknown, or does not hold the cluster     nothing: its report is not recorded either
+//	it is proved that the hub published it                  the record lost commits: effects stop everywhere
+//	that is not                                             errs.Forbidden: this report counts for nothing
 //
-// Where effects are stopped the facts of the report are recorded all the same. The proof does not lie in this database,
+// Where effects are stopped the facts of the report are recorded all the same. The proof is not stored in this database,
 // which would have lost it with the commits.
 func (r *Recorder) checkEpoch(ctx context.Context, s sender) error {
 	if more, err := r.beyondHead(ctx, s.seen); err != nil || !more {
@@ -38,19 +38,19 @@ func (r *Recorder) checkEpoch(ctx context.Context, s sender) error {
 	}
 	holds := false
 	err := r.c.Pool.Tx(ctx, func(tx pgx.Tx) error {
-		if err := known(ctx, tx, s.tenant, s.id, s.cluster); err != nil {
+		if err := checkRegistered(ctx, tx, s.tenant, s.id, s.cluster); err != nil {
 			return err
 		}
 		s.held = false // whether epochs went back is decided where the report is recorded
-		heard, _, err := ofHolder(ctx, tx, s)
-		holds = heard == record.HeardHolder
+		heard, _, err := classifySender(ctx, tx, s)
+		holds = heard == record.SenderHolder
 		return err
 	})
 	if err != nil || !holds {
 		return pg.Err(err)
 	}
 	if !protocol.Proved(s.id, s.seen, s.proof, r.c.Key) {
-		return r.disbelieve(ctx, s)
+		return r.recordFalseClaim(ctx, s)
 	}
 	if err := r.c.EventLog.CheckEpoch(ctx, s.seen, "cluster "+s.cluster); err != nil {
 		r.c.Log.ErrorContext(ctx, "a cluster has acted on more than the record holds", "cluster", s.cluster, "error", err)
@@ -76,12 +76,12 @@ func (r *Recorder) beyondHead(ctx context.Context, seen events.Position) (bool, 
 	return head.Less(seen), nil
 }
 
-// disbelieve tells people about a cluster that claims what cannot be.
-func (r *Recorder) disbelieve(ctx context.Context, s sender) error {
+// recordFalseClaim stores a message about a cluster that claims an impossible position.
+func (r *Recorder) recordFalseClaim(ctx context.Context, s sender) error {
 	refused := errs.New(errs.Forbidden, "cluster %s says that it has acted on the log up to %s, of which the hub never told it: its reports are not recorded. "+
 		"See who writes ConfigMap chandler-system/chandler-seen there; without its entries it starts from what the hub says",
 		s.cluster, s.seen).At("seen", "D1")
-	err := r.c.Pool.Tx(ctx, func(tx pgx.Tx) error { return say(ctx, tx, s.tenant, kindCluster, s.cluster, refused.Error()) })
+	err := r.c.Pool.Tx(ctx, func(tx pgx.Tx) error { return saveMessage(ctx, tx, s.tenant, kindCluster, s.cluster, refused.Error()) })
 	if err != nil {
 		return pg.Err(err)
 	}

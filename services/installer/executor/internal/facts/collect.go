@@ -14,7 +14,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/csv"
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
-	"github.com/chandler-fleet/chandler/services/installer/rights"
+	"github.com/chandler-fleet/chandler/services/installer/permissions"
 )
 
 // Question is what Collect needs to know of an operator.
@@ -148,7 +148,7 @@ func available(o *unstructured.Unstructured) bool {
 // added parts scopes into those of which the cluster is to be asked, and what an account holds in the others: there the
 // operator lacked nothing a short while ago, so that it holds what is required of it. A namespace more costs one question
 // for each account, not one for each namespace. What holds in the whole cluster is asked in any case.
-func added(spec bundle.CSVSpec, account string, scopes, satisfied []string) (ask []string, held rights.Held) {
+func added(spec bundle.CSVSpec, account string, scopes, satisfied []string) (ask []string, held permissions.Held) {
 	var required []rbacv1.PolicyRule
 	for _, p := range spec.Install.Spec.Permissions {
 		if p.ServiceAccountName == account {
@@ -169,7 +169,7 @@ func added(spec bundle.CSVSpec, account string, scopes, satisfied []string) (ask
 }
 
 // held adds what an account may do in the scopes, as csv.Scopes names them.
-func (c *Cache) held(ctx context.Context, account kube.Account, scopes []string, held rights.Held) (rights.Held, error) {
+func (c *Cache) held(ctx context.Context, account kube.Account, scopes []string, held permissions.Held) (permissions.Held, error) {
 	for _, scope := range scopes {
 		rules, err := c.client.Rules(ctx, account, scope)
 		if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 	"github.com/chandler-fleet/chandler/services/installer/group"
-	"github.com/chandler-fleet/chandler/services/installer/rights"
+	"github.com/chandler-fleet/chandler/services/installer/permissions"
 )
 
 // wholeCluster stands for all namespaces among targets.
@@ -28,7 +28,7 @@ type Scoped struct {
 }
 
 // Lacks asks what an account lacks of what roles are to give on its behalf.
-type Lacks func(ctx context.Context, a kube.Account, roles []render.Object) (rights.Result, error)
+type Lacks func(ctx context.Context, a kube.Account, roles []render.Object) (permissions.Result, error)
 
 // Limits are the targets that operators of a group may not be given, since their accounts have not what is to be given.
 type Limits struct {
@@ -54,7 +54,7 @@ type Accounts struct {
 }
 
 type refusal struct {
-	result rights.Result
+	result permissions.Result
 	until  time.Time
 }
 
@@ -108,7 +108,7 @@ type question struct {
 func (a *Accounts) open(operators []Scoped, targets []string) (out []question, err error) {
 	for _, o := range operators {
 		for _, t := range targets {
-			q := question{operator: o, target: t, given: group.Carried(o.Own, []string{t}, t == wholeCluster)}
+			q := question{operator: o, target: t, given: group.CopiedRoles(o.Own, []string{t}, t == wholeCluster)}
 			if q.key, err = askedFor(o, t, q.given); err != nil {
 				return nil, err
 			}
@@ -137,7 +137,7 @@ func (a *Accounts) may(key string) bool {
 }
 
 // ask answers a question; the operator may where wait is 0.
-func (a *Accounts) ask(ctx context.Context, q question, live map[object]*unstructured.Unstructured, lacks Lacks, now time.Time) (result rights.Result, wait time.Duration, err error) {
+func (a *Accounts) ask(ctx context.Context, q question, live map[object]*unstructured.Unstructured, lacks Lacks, now time.Time) (result permissions.Result, wait time.Duration, err error) {
 	a.mu.Lock()
 	r, refused := a.refused[q.key]
 	a.mu.Unlock()
@@ -148,7 +148,7 @@ func (a *Accounts) ask(ctx context.Context, q question, live map[object]*unstruc
 		have := live[object{g.GVK, g.Namespace, g.Name}]
 		return have == nil || !has(have.Object, g.Body)
 	}) {
-		a.note(q.key, rights.Result{}, now)
+		a.note(q.key, permissions.Result{}, now)
 		return result, 0, nil
 	}
 	if result, err = lacks(ctx, q.operator.Account, q.given); err != nil {
@@ -161,7 +161,7 @@ func (a *Accounts) ask(ctx context.Context, q question, live map[object]*unstruc
 	return result, wait, nil
 }
 
-func (a *Accounts) note(key string, r rights.Result, now time.Time) {
+func (a *Accounts) note(key string, r permissions.Result, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if len(r.Missing) > 0 {
@@ -172,7 +172,7 @@ func (a *Accounts) note(key string, r rights.Result, now time.Time) {
 	a.allowed[key] = true
 }
 
-func (l *Limits) deny(o Scoped, target string, r rights.Result, wait time.Duration) {
+func (l *Limits) deny(o Scoped, target string, r permissions.Result, wait time.Duration) {
 	l.Denied[o.Name] = append(l.Denied[o.Name], target)
 	slices.Sort(l.Denied[o.Name])
 	for _, m := range r.Missing {

@@ -16,7 +16,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/groups"
 	executor "github.com/chandler-fleet/chandler/services/installer/executor/kube"
 	"github.com/chandler-fleet/chandler/services/installer/group"
-	"github.com/chandler-fleet/chandler/services/installer/rights"
+	"github.com/chandler-fleet/chandler/services/installer/permissions"
 )
 
 // lands has a cluster, an operator that was installed through an account, and what that account may give.
@@ -48,7 +48,7 @@ func newLands() *lands {
 	}
 }
 
-func (l *lands) lacks(_ context.Context, a executor.Account, roles []render.Object) (r rights.Result, err error) {
+func (l *lands) lacks(_ context.Context, a executor.Account, roles []render.Object) (r permissions.Result, err error) {
 	l.asked++
 	for _, o := range roles {
 		if o.GVK.Kind != "RoleBinding" && o.GVK.Kind != "ClusterRoleBinding" && !l.holds[o.Namespace] {
@@ -70,7 +70,7 @@ func (l *lands) limit(t *testing.T, now time.Time, targets ...string) groups.Lim
 // gives writes what the operator is to have in targets, as Chandler would.
 func (l *lands) gives(t *testing.T, targets ...string) {
 	t.Helper()
-	set := groups.Targets("ops", group.Carried(l.operator.Own, targets, false))
+	set := groups.Targets("ops", group.CopiedRoles(l.operator.Own, targets, false))
 	if err := groups.NewKeeper().Keep(t.Context(), l, set, func(string) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestLimitHolds(t *testing.T) {
 	if !got.Of("tide.v1", "b") || got.Of("tide.v1", "a") || !slices.Equal(got.Hold, []string{"Role b/tide", "RoleBinding b/tide"}) {
 		t.Errorf("limits %+v", got)
 	}
-	set := groups.Targets("ops", group.Carried(l.operator.Own, got.Told("tide.v1", []string{"a", "b"}), false))
+	set := groups.Targets("ops", group.CopiedRoles(l.operator.Own, got.Told("tide.v1", []string{"a", "b"}), false))
 	set.Hold = got.Hold
 	if err := groups.NewKeeper().Keep(t.Context(), l, set, func(string) error { return nil }); err != nil {
 		t.Fatal(err)

@@ -167,7 +167,7 @@ func TestKeeperLeaves(t *testing.T) {
 	t.Parallel()
 	c, k := newCluster(), groups.NewKeeper()
 	role := func(owner string) render.Object {
-		return group.Carried([]render.Object{{
+		return group.CopiedRoles([]render.Object{{
 			GVK: schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"}, Namespace: "ops", Name: owner,
 			Body: map[string]any{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "rules": []any{}, "metadata": map[string]any{
 				"name": owner, "namespace": "ops", "labels": map[string]any{render.LabelOwner: owner, render.LabelOwnerNamespace: "ops"},

@@ -15,7 +15,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
-	"github.com/chandler-fleet/chandler/services/installer/definition"
+	"github.com/chandler-fleet/chandler/services/installer/chandlercrd"
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 	"github.com/chandler-fleet/chandler/services/installer/mirror"
 )
@@ -98,7 +98,7 @@ func (k *Keeper) ensureCRD(ctx context.Context, crd *apiextensionsv1.CustomResou
 }
 
 // ours reports whether a definition is what Chandler wrote, and nobody has changed it.
-func ours(o metav1.Object) bool { return definition.MadeBy(o, manager) }
+func ours(o metav1.Object) bool { return chandlercrd.MadeBy(o, manager) }
 
 // ensurePolicy makes the admission policies, their bindings and the role of those who may read, or takes them away where
 // nothing is mirrored. What people create stays refused until Retire is done with the definitions.

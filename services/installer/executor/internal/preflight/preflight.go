@@ -10,7 +10,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
-	"github.com/chandler-fleet/chandler/services/installer/rights"
+	"github.com/chandler-fleet/chandler/services/installer/permissions"
 )
 
 // Question is a plan as a cluster is asked about it.
@@ -65,24 +65,24 @@ func Check(ctx context.Context, c *kube.Epoch, q Question) (protocol.PlanCheck, 
 const maxAsked = 100
 
 // Permissions finds the rights that the account lacks.
-func Permissions(ctx context.Context, c *kube.Epoch, q Question) (rights.Result, error) {
+func Permissions(ctx context.Context, c *kube.Epoch, q Question) (permissions.Result, error) {
 	if q.Account == (kube.Account{}) {
-		return rights.Result{}, nil
+		return permissions.Result{}, nil
 	}
-	p := rights.Plan{Targets: q.Targets, Objects: slices.DeleteFunc(slices.Clone(q.Objects), func(o render.Object) bool { return Direct(o.GVK) })}
+	p := permissions.Plan{Targets: q.Targets, Objects: slices.DeleteFunc(slices.Clone(q.Objects), func(o render.Object) bool { return Direct(o.GVK) })}
 	refs, err := p.References()
 	if err != nil {
-		return rights.Result{}, err
+		return permissions.Result{}, err
 	}
 	roles := newRoles(c)
 	if p.Roles, err = roles.all(ctx, refs); err != nil {
-		return rights.Result{}, err
+		return permissions.Result{}, err
 	}
 	held, err := roles.held(ctx, q.Account, append([]string{q.Namespace}, q.Targets...))
 	if err != nil {
-		return rights.Result{}, err
+		return permissions.Result{}, err
 	}
-	r, err := rights.Missing(p, q.Account.User(), held, nil)
+	r, err := permissions.Missing(p, q.Account.User(), held, nil)
 	if err != nil || len(r.Unknown) == 0 {
 		return r, err
 	}
@@ -90,18 +90,18 @@ func Permissions(ctx context.Context, c *kube.Epoch, q Question) (rights.Result,
 	if err != nil || len(allowed) == 0 {
 		return r, err
 	}
-	return rights.Missing(p, q.Account.User(), held, allowed)
+	return permissions.Missing(p, q.Account.User(), held, allowed)
 }
 
 // Given finds what an account lacks of what roles are to give on its behalf, where Chandler writes them itself.
-func Given(ctx context.Context, c *kube.Epoch, a kube.Account, given []render.Object) (rights.Result, error) {
+func Given(ctx context.Context, c *kube.Epoch, a kube.Account, given []render.Object) (permissions.Result, error) {
 	namespaces := make([]string, 0, len(given))
 	for _, o := range given {
 		namespaces = append(namespaces, o.Namespace)
 	}
 	held, err := newRoles(c).held(ctx, a, namespaces)
 	if err != nil {
-		return rights.Result{}, err
+		return permissions.Result{}, err
 	}
-	return rights.Given(given, a.User(), held)
+	return permissions.MissingForRoles(given, a.User(), held)
 }

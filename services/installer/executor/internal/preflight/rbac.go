@@ -12,7 +12,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
-	"github.com/chandler-fleet/chandler/services/installer/rights"
+	"github.com/chandler-fleet/chandler/services/installer/permissions"
 )
 
 func rbacKind(kind string) schema.GroupVersionKind {
@@ -22,17 +22,17 @@ func rbacKind(kind string) schema.GroupVersionKind {
 // roles reads each role of the cluster once.
 type roles struct {
 	cluster *kube.Epoch
-	rules   map[rights.Role][]rbacv1.PolicyRule
-	read    map[rights.Role]bool // whether it exists
+	rules   map[permissions.Role][]rbacv1.PolicyRule
+	read    map[permissions.Role]bool // whether it exists
 }
 
 func newRoles(c *kube.Epoch) *roles {
-	return &roles{cluster: c, rules: map[rights.Role][]rbacv1.PolicyRule{}, read: map[rights.Role]bool{}}
+	return &roles{cluster: c, rules: map[permissions.Role][]rbacv1.PolicyRule{}, read: map[permissions.Role]bool{}}
 }
 
 // role returns the rules of a role; ok is false where it does not exist. Aggregated rules are in it: the cluster's
 // controller writes them there.
-func (r *roles) role(ctx context.Context, ref rights.Role) (rules []rbacv1.PolicyRule, ok bool, err error) {
+func (r *roles) role(ctx context.Context, ref permissions.Role) (rules []rbacv1.PolicyRule, ok bool, err error) {
 	if exists, read := r.read[ref]; read {
 		return r.rules[ref], exists, nil
 	}
@@ -56,8 +56,8 @@ func (r *roles) role(ctx context.Context, ref rights.Role) (rules []rbacv1.Polic
 	return found.Rules, true, nil
 }
 
-func (r *roles) all(ctx context.Context, refs []rights.Role) (map[rights.Role][]rbacv1.PolicyRule, error) {
-	out := map[rights.Role][]rbacv1.PolicyRule{}
+func (r *roles) all(ctx context.Context, refs []permissions.Role) (map[permissions.Role][]rbacv1.PolicyRule, error) {
+	out := map[permissions.Role][]rbacv1.PolicyRule{}
 	for _, ref := range refs {
 		rules, ok, err := r.role(ctx, ref)
 		if err != nil {
@@ -71,9 +71,9 @@ func (r *roles) all(ctx context.Context, refs []rights.Role) (map[rights.Role][]
 }
 
 // held finds what RBAC gives an account in the cluster and in some namespaces, as the API server finds it.
-func (r *roles) held(ctx context.Context, a kube.Account, namespaces []string) (rights.Held, error) {
-	who := rights.Subject{Namespace: a.Namespace, Name: a.Name, User: a.User(), Groups: a.Groups()}
-	out := rights.Held{Namespaces: map[string][]rbacv1.PolicyRule{}}
+func (r *roles) held(ctx context.Context, a kube.Account, namespaces []string) (permissions.Held, error) {
+	who := permissions.Subject{Namespace: a.Namespace, Name: a.Name, User: a.User(), Groups: a.Groups()}
+	out := permissions.Held{Namespaces: map[string][]rbacv1.PolicyRule{}}
 	var err error
 	if out.Cluster, err = r.bound(ctx, who, "ClusterRoleBinding", ""); err != nil {
 		return out, err
@@ -90,7 +90,7 @@ func (r *roles) held(ctx context.Context, a kube.Account, namespaces []string) (
 }
 
 // bound gathers the rules that the bindings of a namespace, or of the cluster, give a subject.
-func (r *roles) bound(ctx context.Context, who rights.Subject, kind, namespace string) ([]rbacv1.PolicyRule, error) {
+func (r *roles) bound(ctx context.Context, who permissions.Subject, kind, namespace string) ([]rbacv1.PolicyRule, error) {
 	list, err := r.cluster.List(ctx, rbacKind(kind), namespace, "")
 	if err != nil {
 		return nil, err
@@ -101,10 +101,10 @@ func (r *roles) bound(ctx context.Context, who rights.Subject, kind, namespace s
 		if err := decode(&list[i], &b); err != nil {
 			return nil, err
 		}
-		if !who.Bound(namespace, b.Subjects) {
+		if !who.Matches(namespace, b.Subjects) {
 			continue
 		}
-		ref := rights.Role{Name: b.RoleRef.Name}
+		ref := permissions.Role{Name: b.RoleRef.Name}
 		if b.RoleRef.Kind == "Role" {
 			ref.Namespace = namespace
 		}
@@ -123,8 +123,8 @@ func decode(o *unstructured.Unstructured, into any) error {
 }
 
 // ask returns the accesses that the API server allows an account although RBAC does not say so.
-func ask(ctx context.Context, c *kube.Epoch, a kube.Account, unknown []rights.Access) (map[rights.Access]bool, error) {
-	allowed := map[rights.Access]bool{}
+func ask(ctx context.Context, c *kube.Epoch, a kube.Account, unknown []permissions.Access) (map[permissions.Access]bool, error) {
+	allowed := map[permissions.Access]bool{}
 	for _, u := range unknown[:min(len(unknown), maxAsked)] {
 		ok, err := c.Allowed(ctx, a, authorizationv1.ResourceAttributes{
 			Verb: u.Verb, Group: u.Group, Resource: u.Resource, Name: u.Name, Namespace: u.Namespace,

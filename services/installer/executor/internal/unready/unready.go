@@ -66,7 +66,7 @@ func (c *Cache) Ready(d *appsv1.Deployment) {
 // Cause says why a Deployment is not ready, the zero value while that is not known, and when to ask again. Where the
 // cluster cannot be asked, what was known before stays.
 func (c *Cache) Cause(ctx context.Context, d *appsv1.Deployment) (readiness.Cause, time.Duration, error) {
-	if cause, ok := readiness.Refused(*d); ok { // the watch of Deployments tells when that ends
+	if cause, ok := readiness.AdmissionRefusal(*d); ok { // the watch of Deployments tells when that ends
 		c.Ready(d)
 		return cause, 0, nil
 	}
@@ -113,8 +113,8 @@ var (
 )
 
 // look reads what shows why a Deployment is not ready: Events only of Pods that do not say.
-func (c *Cache) look(ctx context.Context, d *appsv1.Deployment) (readiness.Seen, error) {
-	seen := readiness.Seen{Deployment: *d}
+func (c *Cache) look(ctx context.Context, d *appsv1.Deployment) (readiness.Observed, error) {
+	seen := readiness.Observed{Deployment: *d}
 	selector := metav1.FormatLabelSelector(d.Spec.Selector)
 	var err error
 	if seen.ReplicaSets, err = list[appsv1.ReplicaSet](ctx, c.client, gvkReplicaSet, d.Namespace, metav1.ListOptions{LabelSelector: selector, Limit: maxReplicaSets}); err != nil {
@@ -123,7 +123,7 @@ func (c *Cache) look(ctx context.Context, d *appsv1.Deployment) (readiness.Seen,
 	if seen.Pods, err = list[corev1.Pod](ctx, c.client, gvkPod, d.Namespace, metav1.ListOptions{LabelSelector: selector, Limit: maxPods}); err != nil {
 		return seen, err
 	}
-	unsaid := readiness.Unsaid(seen)
+	unsaid := readiness.Unexplained(seen)
 	for _, uid := range unsaid[:min(len(unsaid), maxAsked)] {
 		said, err := list[corev1.Event](ctx, c.client, gvkEvent, d.Namespace, metav1.ListOptions{
 			FieldSelector: fields.Set{"involvedObject.uid": uid, "type": corev1.EventTypeWarning}.String(), Limit: maxEvents,

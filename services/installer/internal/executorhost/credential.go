@@ -1,4 +1,4 @@
-package host
+package executorhost
 
 import (
 	"bytes"
@@ -14,8 +14,8 @@ import (
 // kubeconfigBytes bounds a decrypted kubeconfig; the gateway takes at most 256 KiB.
 const kubeconfigBytes = 512 << 10
 
-// open decrypts a kubeconfig and makes it a client's configuration. Errors never quote what is in it.
-func open(ciphertext []byte, identity age.Identity) (*rest.Config, error) {
+// decrypt decrypts a kubeconfig and makes it a client's configuration. Errors never quote what is in it.
+func decrypt(ciphertext []byte, identity age.Identity) (*rest.Config, error) {
 	r, err := age.Decrypt(bytes.NewReader(ciphertext), identity)
 	if err != nil {
 		return nil, errs.New(errs.Unauthenticated, "the kubeconfig was not encrypted to this installer's key")

@@ -1,4 +1,4 @@
-package shared
+package sharedobject
 
 import (
 	"cmp"
@@ -8,13 +8,12 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 )
 
-// Owner is an operator that has an object. Its versions are one operator: what it wants is what its package wants in its
-// namespace.
+// Owner is an operator that installs an object. All its versions are one owner: a package in a namespace.
 type Owner struct {
 	Namespace string
 	Package   string
 	CSV       string
-	Wants     string // digest of the form that it wants, "" where nobody noted it
+	Wants     string // digest of the content that it wants, "" where unknown
 }
 
 // String is namespace/csv.
@@ -28,15 +27,15 @@ func (o Owner) Is(other Owner) bool {
 // Input is what decides how an operator writes an object that is there.
 type Input struct {
 	Writer Owner
-	// Holder is whose form the object has, among those that are installed; nil where that is nobody.
+	// Holder is the installed operator whose content the object has; nil for none.
 	Holder *Owner
-	// Others are the installed operators that have it beside the writer, the holder among them.
+	// Others are the other installed owners, the holder among them.
 	Others []Owner
-	// Before is the form that the writer wanted when it, or its version before, wrote the object; "" where it did not.
+	// Before is the content that the writer, or its previous version, wanted when it wrote the object; "" if it did not.
 	Before string
-	// Equal reports that the object has the form that the writer wants, as the API server reads both.
+	// Equal reports that the object has the content that the writer wants, as the API server reads both.
 	Equal bool
-	// Choice is what approvers chose of exactly this finding; "" where nothing.
+	// Choice is what approvers chose for exactly this finding; "" for nothing.
 	Choice string
 }
 
@@ -45,9 +44,9 @@ type Outcome int
 
 // The outcomes.
 const (
-	// Hold writes the object whole: its form is the writer's from then on.
+	// Hold writes the whole object: the writer is its holder from then on.
 	Hold Outcome = iota
-	// Share leaves the form as it is and notes the writer as one more owner.
+	// Share leaves the content as it is and adds the writer as an owner.
 	Share
 	// Ask writes nothing until a person has chosen.
 	Ask
@@ -74,7 +73,7 @@ func Decide(in Input) Outcome {
 	switch {
 	case in.Choice == events.ChoiceTake:
 		return Hold
-	case in.Choice == events.ChoiceKeep && in.heir() != nil:
+	case in.Choice == events.ChoiceKeep && in.successor() != nil:
 		return Share
 	case own && (agreed || before || in.Equal):
 		return Hold
@@ -86,9 +85,9 @@ func Decide(in Input) Outcome {
 	return Ask
 }
 
-// heir is who holds the object when the writer leaves its form as it is: its holder, else, where that is the writer, one who
+// successor is who holds the object when the writer leaves its form as it is: its holder, else, where that is the writer, one who
 // wants the form that the writer wanted until now.
-func (in Input) heir() *Owner {
+func (in Input) successor() *Owner {
 	if in.Holder != nil && !in.Holder.Is(in.Writer) {
 		return in.Holder
 	}
@@ -105,7 +104,7 @@ func (in Input) Elected(o Outcome) *Owner {
 	case Hold:
 		return &in.Writer
 	case Share:
-		return in.heir()
+		return in.successor()
 	case Ask:
 	}
 	return nil

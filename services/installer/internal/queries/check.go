@@ -1,4 +1,4 @@
-package questions
+package queries
 
 import (
 	"context"
@@ -8,18 +8,18 @@ import (
 	"github.com/chandler-fleet/chandler/libs/protocol"
 )
 
-// Plans knows what executors are told of install plans.
+// Plans makes questions about install plans.
 type Plans interface {
-	// PlanQuestion is what the executor of a cluster is asked about a plan that has not ended.
+	// PlanQuestion is the question to the executor of a cluster about a plan that has not ended.
 	PlanQuestion(ctx context.Context, tenant, plan string) (cluster string, q protocol.PlanQuestion, err error)
 }
 
-// Checks answers what stands in the way of install plans.
-func (q Questions) Checks(ctx context.Context) error {
+// ServePlanChecks answers questions about what blocks install plans.
+func (q Server) ServePlanChecks(ctx context.Context) error {
 	return q.Bus.Serve(ctx, protocol.AskInstallerCheck, q.check)
 }
 
-func (q Questions) check(ctx context.Context, raw json.RawMessage) (any, error) {
+func (q Server) check(ctx context.Context, raw json.RawMessage) (any, error) {
 	var in protocol.LivePlanQuestion
 	if err := json.Unmarshal(raw, &in); err != nil {
 		return nil, errs.Wrap(errs.Invalid, err, "read the question about a plan")
@@ -29,6 +29,6 @@ func (q Questions) check(ctx context.Context, raw json.RawMessage) (any, error) 
 		return nil, err
 	}
 	var out protocol.PlanCheck
-	err = q.executor(ctx, in.Tenant, cluster, protocol.AskCheckPlan, question, &out)
+	err = q.askExecutor(ctx, in.Tenant, cluster, protocol.AskCheckPlan, question, &out)
 	return out, err
 }

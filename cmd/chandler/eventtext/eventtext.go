@@ -1,5 +1,5 @@
-// Package story tells events in sentences: one for each type, without the envelope.
-package story
+// Package eventtext tells events in sentences: one for each type, without the envelope.
+package eventtext
 
 import (
 	"fmt"

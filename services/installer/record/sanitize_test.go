@@ -31,7 +31,7 @@ func TestReadable(t *testing.T) {
 		strings.Repeat(`[`, 600):           "deep",
 		`{"a":` + strings.Repeat("[", 600): "deep",
 	} {
-		got, err := record.Readable([]byte(in))
+		got, err := record.SanitizeJSON([]byte(in))
 		if want == "deep" {
 			if !errs.Is(err, errs.Invalid) {
 				t.Errorf("%.20s: %v", in, err)
@@ -48,7 +48,7 @@ func TestReadable(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := record.Readable(raw)
+		got, err := record.SanitizeJSON(raw)
 		var read []string
 		if err != nil || json.Unmarshal(got, &read) != nil || read[0] != strings.ReplaceAll(text, "\x00", "\uFFFD") {
 			t.Fatalf("%q became %s (%v)", text, got, err)
@@ -63,7 +63,7 @@ func TestNotAheadKeepsTheOrder(t *testing.T) {
 	var last time.Time
 	for i := range 100 {
 		now := start.Add(time.Duration(1+i) * 100 * time.Millisecond)
-		got := record.NotAhead(start.Add(time.Duration(i)*2*time.Second), now)
+		got := record.ClampToNow(start.Add(time.Duration(i)*2*time.Second), now)
 		if !got.After(last) || got.After(now) {
 			t.Fatalf("report %d: %s, after %s, at %s", i, got, last, now)
 		}
@@ -93,7 +93,7 @@ func TestTame(t *testing.T) {
 		Plans: []protocol.PlanReport{{ID: "p", Reason: long, Done: -5}},
 		Group: &protocol.GroupReport{Name: "coast", Targets: many},
 	}
-	got, err := record.Tame(in, start)
+	got, err := record.Sanitize(in, start)
 	if !errs.Is(err, errs.Invalid) || len(err.Error()) > 600 || len(got.CSVs) != 1 || got.Group != nil || !got.Reported.Equal(start) {
 		t.Errorf("%d operators, group %v, reported %s: %v", len(got.CSVs), got.Group, got.Reported, err)
 	}
@@ -105,7 +105,7 @@ func TestTame(t *testing.T) {
 		t.Error("what was given is changed")
 	}
 	ours := protocol.ScopeReport{Reported: start, CSVs: []protocol.CSVReport{{Name: "tide.v1.0.0", UID: "u"}}, Group: &protocol.GroupReport{Name: "coast", Targets: many[:5000]}}
-	if got, err := record.Tame(ours, start.Add(time.Second)); err != nil || len(got.CSVs) != 1 || got.Group == nil || !got.Reported.Equal(start) {
+	if got, err := record.Sanitize(ours, start.Add(time.Second)); err != nil || len(got.CSVs) != 1 || got.Group == nil || !got.Reported.Equal(start) {
 		t.Errorf("a report of ours became %d operators, group %v, reported %s (%v)", len(got.CSVs), got.Group != nil, got.Reported, err)
 	}
 }

@@ -1,4 +1,4 @@
-package rights
+package permissions
 
 import (
 	"slices"
@@ -34,8 +34,8 @@ type Subject struct {
 	Groups          []string
 }
 
-// Bound reports whether a binding is about the subject; namespace is the binding's own, "" of a ClusterRoleBinding.
-func (s Subject) Bound(namespace string, subjects []rbacv1.Subject) bool {
+// Matches reports whether a binding is about the subject; namespace is the binding's own, "" of a ClusterRoleBinding.
+func (s Subject) Matches(namespace string, subjects []rbacv1.Subject) bool {
 	return slices.ContainsFunc(subjects, func(b rbacv1.Subject) bool {
 		switch b.Kind {
 		case rbacv1.UserKind:

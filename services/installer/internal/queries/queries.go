@@ -1,6 +1,6 @@
-// Package questions answers what the gateway asks about a cluster by its name: it finds under which id the
-// cluster is registered, and asks the executor that holds it. Nothing is changed by any question.
-package questions
+// Package queries answers the gateway's questions about a cluster: it finds the id under which the cluster is
+// registered, and asks the executor that holds it. No question changes anything.
+package queries
 
 import (
 	"context"
@@ -16,31 +16,31 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/removal"
 )
 
-// Bus puts questions, and serves them.
+// Bus sends questions and serves them.
 type Bus interface {
 	Ask(ctx context.Context, subject string, in, out any) error
 	Serve(ctx context.Context, subject string, fn ask.Answer) error
 }
 
-// Questions answers until its context ends.
-type Questions struct {
+// Server answers questions until its context ends.
+type Server struct {
 	Pool  pg.Querier
 	Bus   Bus
 	Plans Plans
 }
 
-// Removals answers what a removal would do.
-func (q Questions) Removals(ctx context.Context) error {
+// ServeRemovalPreviews answers questions about what an uninstall would do.
+func (q Server) ServeRemovalPreviews(ctx context.Context) error {
 	return q.Bus.Serve(ctx, protocol.AskInstallerRemoval, q.removal)
 }
 
-func (q Questions) removal(ctx context.Context, raw json.RawMessage) (any, error) {
+func (q Server) removal(ctx context.Context, raw json.RawMessage) (any, error) {
 	var in protocol.OperatorQuestion
 	if err := json.Unmarshal(raw, &in); err != nil {
 		return nil, errs.Wrap(errs.Invalid, err, "read the question about a removal")
 	}
 	var out protocol.RemovalPreview
-	if err := q.executor(ctx, in.Tenant, in.Cluster, protocol.AskRemoval, in.RemovalQuestion, &out.RemovalPlan); err != nil {
+	if err := q.askExecutor(ctx, in.Tenant, in.Cluster, protocol.AskRemoval, in.RemovalQuestion, &out.RemovalPlan); err != nil {
 		return nil, err
 	}
 	d, err := removal.Digest(out.RemovalPlan)
@@ -48,20 +48,20 @@ func (q Questions) removal(ctx context.Context, raw json.RawMessage) (any, error
 	return out, err
 }
 
-// executor puts a question to the executor of a cluster.
-func (q Questions) executor(ctx context.Context, tenant, cluster, question string, in, out any) error {
+// askExecutor sends a question to the executor of a cluster.
+func (q Server) askExecutor(ctx context.Context, tenant, cluster, question string, in, out any) error {
 	id, err := q.clusterID(ctx, tenant, cluster)
 	if err != nil {
 		return err
 	}
 	err = q.Bus.Ask(ctx, protocol.AskSubject(tenant, id, question), in, out)
 	if errs.Is(err, errs.Unavailable) {
-		return errs.New(errs.Unavailable, "the executor of cluster %q does not answer, and only it can look into the cluster: see why with the cluster's state, and ask again", cluster)
+		return errs.New(errs.Unavailable, "the executor of cluster %q does not answer: see the state of the cluster, and try again", cluster)
 	}
 	return err
 }
 
-func (q Questions) clusterID(ctx context.Context, tenant, cluster string) (id string, err error) {
+func (q Server) clusterID(ctx context.Context, tenant, cluster string) (id string, err error) {
 	err = q.Pool.QueryRow(ctx, `select cluster_id::text from installer.clusters where tenant = $1 and name = $2 and not removed`, tenant, cluster).Scan(&id)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return "", errs.New(errs.NotFound, "no cluster %q is registered", cluster).At("cluster", "cluster-registered")

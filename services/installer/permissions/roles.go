@@ -1,4 +1,4 @@
-package rights
+package permissions
 
 import (
 	"cmp"
@@ -11,11 +11,11 @@ import (
 	"github.com/chandler-fleet/chandler/libs/render"
 )
 
-// Given compares what Chandler itself is to give through Roles and ClusterRoles, on behalf of an account, with what the
-// account user holds: every rule of each, where it is (R-OG-44). No right to write them is asked of the account.
-func Given(roles []render.Object, user string, held Held) (Result, error) {
+// MissingForRoles compares the Roles and ClusterRoles that Chandler itself writes on behalf of an account with what the
+// account user holds: every rule of each, where it applies (R-OG-44). The account needs no permission to write them.
+func MissingForRoles(roles []render.Object, user string, held Held) (Result, error) {
 	p := Plan{Objects: roles}
-	brought, err := p.brought()
+	brought, err := p.bundledRoles()
 	if err != nil {
 		return Result{}, err
 	}
@@ -28,11 +28,11 @@ func Given(roles []render.Object, user string, held Held) (Result, error) {
 			return Result{}, err
 		}
 	}
-	return c.out.listed(), nil
+	return c.out.bounded(), nil
 }
 
-// listed is the result in its order and within its bound.
-func (r Result) listed() Result {
+// bounded is the result in its order and within its bound.
+func (r Result) bounded() Result {
 	slices.SortFunc(r.Missing, compareMissing)
 	if n := len(r.Missing) - MaxMissing; n > 0 {
 		r.Missing, r.More = r.Missing[:MaxMissing], r.More+n
@@ -40,16 +40,16 @@ func (r Result) listed() Result {
 	return r
 }
 
-// Brief says what is missing in few words: the verbs of each resource of a namespace together.
-func Brief(missing []protocol.MissingPermission) string {
+// Summary lists what is missing briefly: the verbs of each resource of a namespace together.
+func Summary(missing []protocol.MissingPermission) string {
 	list := slices.Clone(missing)
 	slices.SortFunc(list, func(a, b protocol.MissingPermission) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(what(a), what(b)), cmp.Compare(a.Verb, b.Verb))
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(resourceName(a), resourceName(b)), cmp.Compare(a.Verb, b.Verb))
 	})
 	var out strings.Builder
 	for i, m := range list {
 		switch {
-		case i > 0 && m.Namespace == list[i-1].Namespace && what(m) == what(list[i-1]):
+		case i > 0 && m.Namespace == list[i-1].Namespace && resourceName(m) == resourceName(list[i-1]):
 			out.WriteString("," + m.Verb)
 			continue
 		case i > 0:
@@ -58,13 +58,13 @@ func Brief(missing []protocol.MissingPermission) string {
 		if i == 0 || m.Namespace != list[i-1].Namespace {
 			out.WriteString("in " + cmp.Or(m.Namespace, "the whole cluster") + ": ")
 		}
-		out.WriteString(what(m) + " " + m.Verb)
+		out.WriteString(resourceName(m) + " " + m.Verb)
 	}
 	return out.String()
 }
 
-// what is a resource as rules name it, or a path.
-func what(m protocol.MissingPermission) string {
+// resourceName is a resource as rules name it, or a path.
+func resourceName(m protocol.MissingPermission) string {
 	if m.URL != "" {
 		return m.URL
 	}

@@ -1,4 +1,4 @@
-package questions_test
+package queries_test
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
 	"github.com/chandler-fleet/chandler/libs/protocol"
-	"github.com/chandler-fleet/chandler/services/installer/internal/questions"
+	"github.com/chandler-fleet/chandler/services/installer/internal/queries"
 	"github.com/chandler-fleet/chandler/services/installer/removal"
 )
 
@@ -24,7 +24,7 @@ const registration = "11111111-1111-5111-8111-111111111111"
 type desk struct {
 	t   *testing.T
 	bus *bus.Bus
-	questions.Questions
+	queries.Server
 }
 
 func newDesk(t *testing.T) *desk {
@@ -34,7 +34,7 @@ func newDesk(t *testing.T) *desk {
 		events.DefaultTenant, registration); err != nil {
 		t.Fatal(err)
 	}
-	return &desk{t: t, bus: b, Questions: questions.Questions{Pool: pool, Bus: b, Plans: plans{}}}
+	return &desk{t: t, bus: b, Server: queries.Server{Pool: pool, Bus: b, Plans: plans{}}}
 }
 
 // serving serves until the test ends.
@@ -94,7 +94,7 @@ func patient[A any](d *desk, subject string, question any) A {
 func TestRemovals(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
-	d.serving(d.Removals)
+	d.serving(d.ServeRemovalPreviews)
 	about := func(cluster string) protocol.OperatorQuestion {
 		return protocol.OperatorQuestion{Tenant: events.DefaultTenant, Cluster: cluster, RemovalQuestion: protocol.RemovalQuestion{Namespace: "ports", CSV: "tidegauge.v1", CRDs: []string{"*"}}}
 	}

@@ -1,4 +1,4 @@
-package host_test
+package executorhost_test
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
 	"github.com/chandler-fleet/chandler/libs/protocol"
-	"github.com/chandler-fleet/chandler/services/installer/internal/host"
+	"github.com/chandler-fleet/chandler/services/installer/internal/executorhost"
 )
 
 const patience = 60 * time.Second
@@ -29,7 +29,7 @@ type env struct {
 	own      *pg.Pool
 	nats     *bustest.Env
 	identity *age.X25519Identity
-	host     *host.Host
+	host     *executorhost.Host
 	told     chan string
 	letGo    chan string // clusters that were given back
 }
@@ -42,15 +42,15 @@ func setup(t *testing.T) *env {
 		t.Fatal(err)
 	}
 	e := &env{t: t, gateway: d.Pool(t, "gateway"), own: d.Pool(t, "installer"), nats: bustest.Start(t), identity: id, told: make(chan string, 100), letGo: make(chan string, 100)}
-	e.host = host.New(host.Config{
+	e.host = executorhost.New(executorhost.Config{
 		Pool: e.own, Bus: e.nats.Bus, Identity: id, Log: bustest.Log(t),
-		Execute: func(ctx context.Context, tg host.Target) error {
+		Execute: func(ctx context.Context, tg executorhost.Target) error {
 			e.told <- "begin " + tg.Cluster + " " + tg.REST.BearerToken
 			<-ctx.Done()
 			e.told <- "end " + tg.Cluster + " " + tg.REST.BearerToken
 			return nil
 		},
-		LetGo: func(_ context.Context, tg host.Target) error {
+		Release: func(_ context.Context, tg executorhost.Target) error {
 			e.letGo <- tg.Cluster + " " + tg.REST.BearerToken
 			return nil
 		},

@@ -1,6 +1,6 @@
-// Package definition decides about the CustomResourceDefinitions that Chandler brings into a cluster: whether one that is
+// Package chandlercrd decides about the CustomResourceDefinitions that Chandler brings into a cluster: whether one that is
 // there is Chandler's, whether it is to be written anew, and as what.
-package definition
+package chandlercrd
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package shared
+package sharedobject
 
 import (
 	"encoding/json"
@@ -13,20 +13,20 @@ import (
 // bodyType is the type prefix of the digest of an object's form.
 const bodyType = "chandler.shared-body.v1"
 
-// sayWho begin labels and annotations that say who brought an object, and with which tool: they differ where nothing else
-// does, and nothing acts on them.
-var sayWho = []string{"app.kubernetes.io/", "helm.sh/", "meta.helm.sh/", "operators.coreos.com/", "kubectl.kubernetes.io/last-applied-configuration"}
+// provenanceKeys are prefixes of labels and annotations that name the operator or tool that installed an object: they
+// differ between objects that are equal otherwise, and nothing acts on them.
+var provenanceKeys = []string{"app.kubernetes.io/", "helm.sh/", "meta.helm.sh/", "operators.coreos.com/", "kubectl.kubernetes.io/last-applied-configuration"}
 
-// Form is what of an object counts when it is compared with another operator's of that name: all but
+// Normalize returns what of an object is compared with another operator's object of that name: all but
 //
-//	status, and what a cluster notes in metadata
-//	the words of Chandler and OLM about owners and installation
-//	labels and annotations that say who brought it (sayWho)
-//	the order of rights in roles, which means nothing
-//	the rules of a role that others make up (aggregationRule)
+//	status, and metadata that the cluster writes
+//	labels and annotations of Chandler and OLM about owners and installation
+//	labels and annotations that name who installed it (provenanceKeys)
+//	the order of rules in roles, which has no meaning
+//	the rules of an aggregated role (aggregationRule)
 //
 // The object is not changed.
-func Form(object map[string]any) map[string]any {
+func Normalize(object map[string]any) map[string]any {
 	out := maps.Clone(object)
 	delete(out, "status")
 	meta, ok := object["metadata"].(map[string]any)
@@ -34,7 +34,7 @@ func Form(object map[string]any) map[string]any {
 	for _, field := range []string{"labels", "annotations"} {
 		if words, is := meta[field].(map[string]any); ok && is {
 			words = maps.Clone(words)
-			maps.DeleteFunc(words, func(key string, _ any) bool { return render.OwnWord(key) || says(key) })
+			maps.DeleteFunc(words, func(key string, _ any) bool { return render.OwnWord(key) || isProvenance(key) })
 			if len(words) > 0 {
 				kept[field] = words
 			}
@@ -53,8 +53,8 @@ func Form(object map[string]any) map[string]any {
 	return out
 }
 
-func says(key string) bool {
-	return slices.ContainsFunc(sayWho, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
+func isProvenance(key string) bool {
+	return slices.ContainsFunc(provenanceKeys, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
 }
 
 func text(m map[string]any, key string) string {
@@ -110,6 +110,6 @@ func sorted(list []any) []any {
 
 // Digest is the digest of an object's form.
 func Digest(object map[string]any) (string, error) {
-	d, err := digest.JSON(bodyType, Form(object))
+	d, err := digest.JSON(bodyType, Normalize(object))
 	return string(d), err
 }

@@ -1,4 +1,4 @@
-package rights
+package permissions
 
 import (
 	"cmp"
@@ -18,8 +18,8 @@ import (
 const (
 	// MaxMissing bounds what is listed; the rest is counted.
 	MaxMissing = 500
-	// MaxRights bounds into how many single rights the rules of one role may fall: real ones have 2,000 at most.
-	MaxRights = 50_000
+	// MaxRules bounds the number of single rules (one verb, group and resource) of one role: real roles have at most 2,000.
+	MaxRules = 50_000
 )
 
 // Kinds of roles and bindings.
@@ -33,7 +33,7 @@ const (
 // Role names a Role, or with no namespace a ClusterRole.
 type Role struct{ Namespace, Name string }
 
-// Plan is what is to be written through an account.
+// Plan is what is written through an account.
 type Plan struct {
 	// Objects are those of the plan that are written through the account, in order.
 	Objects []render.Object
@@ -45,7 +45,7 @@ type Plan struct {
 
 // References returns the roles that the plan binds and does not bring, sorted.
 func (p Plan) References() ([]Role, error) {
-	brought, err := p.brought()
+	brought, err := p.bundledRoles()
 	if err != nil {
 		return nil, err
 	}
@@ -78,8 +78,8 @@ func (a Access) rule() []rbacv1.PolicyRule {
 type Result struct {
 	Missing []protocol.MissingPermission // sorted, each once
 	More    int                          // not listed
-	// Unknown are the accesses that RBAC does not allow and another authorizer might: with the allowed ones of them
-	// the answer is to be asked for again.
+	// Unknown are the accesses that RBAC does not allow and another authorizer might: ask it, and call Missing again with
+	// those that it allows.
 	Unknown []Access
 }
 
@@ -90,13 +90,13 @@ type Result struct {
 //	a binding is written                     → every rule of its role is held where it binds, or "bind" on the role is
 //	a Role of the strategy's permissions     → every rule is held in each target namespace, or in the whole cluster
 //	                                           for all namespaces, since it is copied there (R-OG-44)
-//	a binding's role is not there            → "bind" on it: nobody can tell what it will give
+//	a binding's role is not there            → "bind" on it, since its rules are unknown
 //
-// Rules that are given already count all the same: the account's rights of today bound every upgrade (R-OG-64).
+// Rules that the operator has already are checked again: the account's present permissions bound every upgrade (R-OG-64).
 func Missing(p Plan, user string, held Held, allowed map[Access]bool) (Result, error) {
 	c := collector{plan: p, user: user, held: held, allowed: allowed, seen: map[protocol.MissingPermission]bool{}, asked: map[Access]bool{}}
 	var err error
-	if c.brought, err = p.brought(); err != nil {
+	if c.bundled, err = p.bundledRoles(); err != nil {
 		return Result{}, err
 	}
 	for _, o := range p.Objects {
@@ -104,7 +104,7 @@ func Missing(p Plan, user string, held Held, allowed map[Access]bool) (Result, e
 			return Result{}, err
 		}
 	}
-	return c.out.listed(), nil
+	return c.out.bounded(), nil
 }
 
 func compareMissing(a, b protocol.MissingPermission) int {
@@ -118,14 +118,14 @@ type collector struct {
 	user    string
 	held    Held
 	allowed map[Access]bool
-	brought map[Role][]rbacv1.PolicyRule
+	bundled map[Role][]rbacv1.PolicyRule
 	seen    map[protocol.MissingPermission]bool // without For
 	asked   map[Access]bool
 	out     Result
 }
 
-// may reports whether an access is allowed, and notes a question where RBAC does not say so.
-func (c *collector) may(a Access) bool {
+// allows reports whether an access is allowed, and notes a question where RBAC does not say so.
+func (c *collector) allows(a Access) bool {
 	if c.allowed[a] || len(c.held.Lacks(a.Namespace, a.rule())) == 0 {
 		return true
 	}
@@ -150,7 +150,7 @@ func (c *collector) object(o render.Object) error {
 	plural, _ := meta.UnsafeGuessKindToResource(o.GVK)
 	for _, verb := range []string{"create", "patch"} {
 		a := Access{Verb: verb, Group: o.GVK.Group, Resource: plural.Resource, Name: o.Name, Namespace: o.Namespace}
-		if !c.may(a) {
+		if !c.allows(a) {
 			c.add(protocol.MissingPermission{Verb: a.Verb, Group: a.Group, Resource: a.Resource, Name: a.Name, Namespace: a.Namespace}, o)
 		}
 	}
@@ -164,9 +164,9 @@ func (c *collector) object(o render.Object) error {
 }
 
 func (c *collector) role(o render.Object) error {
-	rules := c.brought[Role{o.Namespace, o.Name}]
+	rules := c.bundled[Role{o.Namespace, o.Name}]
 	plural, _ := meta.UnsafeGuessKindToResource(o.GVK)
-	if !c.may(Access{Verb: "escalate", Group: rbacv1.GroupName, Resource: plural.Resource, Name: o.Name, Namespace: o.Namespace}) {
+	if !c.allows(Access{Verb: "escalate", Group: rbacv1.GroupName, Resource: plural.Resource, Name: o.Name, Namespace: o.Namespace}) {
 		if err := c.rules(o.Namespace, rules, o); err != nil {
 			return err
 		}
@@ -195,10 +195,10 @@ func (c *collector) binding(o render.Object) error {
 		resource = "clusterroles"
 	}
 	bind := Access{Verb: "bind", Group: rbacv1.GroupName, Resource: resource, Name: ref.Name, Namespace: o.Namespace}
-	if c.may(bind) {
+	if c.allows(bind) {
 		return nil
 	}
-	rules, known := c.brought[ref]
+	rules, known := c.bundled[ref]
 	if !known {
 		rules, known = c.plan.Roles[ref]
 	}
@@ -211,8 +211,8 @@ func (c *collector) binding(o render.Object) error {
 
 // rules adds what of rules is not held in a namespace.
 func (c *collector) rules(namespace string, rules []rbacv1.PolicyRule, o render.Object) error {
-	if n := count(rules); n > MaxRights {
-		return errs.New(errs.TooLarge, "%s gives %d single rights, more than %d", o, n, MaxRights).At("/rules", "rights.MaxRights")
+	if n := count(rules); n > MaxRules {
+		return errs.New(errs.TooLarge, "%s has %d single rules, more than %d", o, n, MaxRules).At("/rules", "permissions.MaxRules")
 	}
 	for _, r := range c.held.Lacks(namespace, rules) {
 		m := protocol.MissingPermission{Verb: r.Verbs[0], Namespace: namespace}
@@ -237,8 +237,8 @@ func count(rules []rbacv1.PolicyRule) int {
 	return n
 }
 
-// brought are the rules of the roles of the plan.
-func (p Plan) brought() (map[Role][]rbacv1.PolicyRule, error) {
+// bundledRoles are the rules of the roles of the plan.
+func (p Plan) bundledRoles() (map[Role][]rbacv1.PolicyRule, error) {
 	out := map[Role][]rbacv1.PolicyRule{}
 	for _, o := range p.Objects {
 		if o.GVK.Group != rbacv1.GroupName || o.GVK.Kind != kindRole && o.GVK.Kind != kindClusterRole {
@@ -296,17 +296,17 @@ func labels(o render.Object) map[string]string {
 	return m.Metadata.Labels
 }
 
-// maxSpoken is how many rights a sentence names; the check of the plan lists them all.
-const maxSpoken = 20
+// maxListed is how many permissions a message names; the check of the plan lists them all.
+const maxListed = 20
 
-// Forbidden is one sentence about everything that an account lacks (R-IP-41), in the words of the API server.
-func Forbidden(r Result) string {
-	spoken := make([]string, 0, maxSpoken+1)
-	for _, m := range r.Missing[:min(len(r.Missing), maxSpoken)] {
-		spoken = append(spoken, m.String())
+// ForbiddenMessage is one message about everything that an account lacks (R-IP-41), in the API server's words.
+func ForbiddenMessage(r Result) string {
+	listed := make([]string, 0, maxListed+1)
+	for _, m := range r.Missing[:min(len(r.Missing), maxListed)] {
+		listed = append(listed, m.String())
 	}
-	if n := len(r.Missing) + r.More - len(spoken); n > 0 {
-		spoken = append(spoken, fmt.Sprintf("and %d more", n))
+	if n := len(r.Missing) + r.More - len(listed); n > 0 {
+		listed = append(listed, fmt.Sprintf("and %d more", n))
 	}
-	return strings.Join(spoken, "; ")
+	return strings.Join(listed, "; ")
 }

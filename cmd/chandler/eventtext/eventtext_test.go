@@ -1,4 +1,4 @@
-package story_test
+package eventtext_test
 
 import (
 	"encoding/json"
@@ -8,13 +8,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chandler-fleet/chandler/cmd/chandler/story"
+	"github.com/chandler-fleet/chandler/cmd/chandler/eventtext"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
-// go test ./cmd/chandler/story -update writes the golden file again.
-var update = flag.Bool("update", false, "write testdata/story.txt")
+// go test ./cmd/chandler/eventtext -update writes the golden file again.
+var update = flag.Bool("update", false, "write testdata/events.txt")
 
 const examples = "../../../libs/events/testdata"
 
@@ -32,14 +32,14 @@ func TestEveryEventIsTold(t *testing.T) {
 			t.Fatal(err)
 		}
 		e.Sequence = "1-42"
-		if err := story.Line(&told, e, 0); err != nil {
+		if err := eventtext.Line(&told, e, 0); err != nil {
 			t.Fatal(err)
 		}
-		if s := story.Sentence(e); s == "" || strings.Contains(s, "{") || strings.Contains(s, "\n") {
+		if s := eventtext.Sentence(e); s == "" || strings.Contains(s, "{") || strings.Contains(s, "\n") {
 			t.Errorf("%s is told as %q", d.Type, s)
 		}
 	}
-	const golden = "testdata/story.txt"
+	const golden = "testdata/events.txt"
 	if *update {
 		if err := os.WriteFile(golden, []byte(told.String()), 0o644); err != nil {
 			t.Fatal(err)
@@ -67,7 +67,7 @@ func TestLineFitsATerminal(t *testing.T) {
 	}
 	for _, columns := range []int{80, 100, 120, 200} {
 		var told strings.Builder
-		if err := story.Line(&told, e, columns); err != nil {
+		if err := eventtext.Line(&told, e, columns); err != nil {
 			t.Fatal(err)
 		}
 		for i, line := range strings.Split(strings.TrimSuffix(told.String(), "\n"), "\n") {
@@ -78,8 +78,8 @@ func TestLineFitsATerminal(t *testing.T) {
 				t.Errorf("line %d: %q", i, line)
 			}
 		}
-		if got := strings.Join(strings.Fields(told.String()), " "); !strings.HasSuffix(got, story.Sentence(e)) {
-			t.Errorf("%q does not tell %q", got, story.Sentence(e))
+		if got := strings.Join(strings.Fields(told.String()), " "); !strings.HasSuffix(got, eventtext.Sentence(e)) {
+			t.Errorf("%q does not tell %q", got, eventtext.Sentence(e))
 		}
 	}
 }
@@ -87,7 +87,7 @@ func TestLineFitsATerminal(t *testing.T) {
 func TestAnUnknownTypeIsToldByItsData(t *testing.T) {
 	t.Parallel()
 	e := model.Event{Type: "harbour.closed.v1", Data: json.RawMessage(`{"reason":"Storm"}`)}
-	if got, want := story.Sentence(e), `harbour.closed.v1 {"reason":"Storm"}`; got != want {
+	if got, want := eventtext.Sentence(e), `harbour.closed.v1 {"reason":"Storm"}`; got != want {
 		t.Errorf("Sentence = %q, want %q", got, want)
 	}
 }
@@ -99,8 +99,8 @@ func TestWhy(t *testing.T) {
 		"Subscribed": "head of channel steady", "NextStep": "follows a.v1", "SkipRange": "may follow a.v1 by its skip range",
 		"RequiredPackage": "package required by b.v2", "RequiredAPI": "API required by b.v2", "StartingCSV": "starting version of the subscription", "Other": "Other",
 	} {
-		if b.Reason = reason; story.Why(b) != want {
-			t.Errorf("Why(%s) = %q, want %q", reason, story.Why(b), want)
+		if b.Reason = reason; eventtext.Why(b) != want {
+			t.Errorf("Why(%s) = %q, want %q", reason, eventtext.Why(b), want)
 		}
 	}
 }

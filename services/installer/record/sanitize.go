@@ -14,22 +14,22 @@ import (
 	"github.com/chandler-fleet/chandler/libs/protocol"
 )
 
-// The bounds of what is taken from a report. A cluster may be hostile, or an operator in it: whatever these say, the facts
-// beside it are recorded.
+// The limits on what is taken from a report. A cluster, or an operator in it, may be hostile: whatever is over a limit is
+// left out, and the rest of the report is recorded.
 const (
 	// maxDepth bounds how deep a report is nested. The differences of objects, the deepest part of a report of ours, are
 	// cut at 256 bytes each; Postgres ends a statement that nests a few thousand deep.
 	maxDepth = 512
 	// MaxName bounds a name: Kubernetes has none longer.
 	MaxName = 253
-	// maxCode bounds reasons, versions and digests, which stand in events: a digest has 71 bytes, and Kubernetes itself
+	// maxCodeBytes bounds reasons, versions and digests, which stand in events: a digest has 71 bytes, and Kubernetes itself
 	// bounds the reason of a condition at 1024.
-	maxCode = 1024
+	maxCodeBytes = 1024
 	// maxHistory bounds the transitions of one operator in one report; executors keep 20.
 	maxHistory = 100
-	// maxUnready bounds the Deployments of one operator that are told as not ready; executors tell of ten.
-	maxUnready = 20
-	// maxConditions bounds the conditions of one operator; executors tell of one.
+	// maxNotReady bounds the Deployments of one operator that are reported as not ready; executors report ten.
+	maxNotReady = 20
+	// maxConditions bounds the conditions of one operator; executors report one.
 	maxConditions = 20
 	// maxListed bounds the namespaces and APIs of one operator group, so that they fit into an event.
 	maxListed = 5000
@@ -39,9 +39,9 @@ const (
 
 const replacement = `\ufffd`
 
-// Readable returns the JSON of a report without what Postgres refuses, and with that the whole report: bytes that are no
-// UTF-8, NUL, and halves of characters. Each becomes U+FFFD. JSON that is nested too deep is errs.Invalid.
-func Readable(data []byte) ([]byte, error) {
+// SanitizeJSON replaces in the JSON of a report what would make Postgres refuse the whole report: invalid UTF-8, NUL, and
+// unpaired surrogates. Each becomes U+FFFD. JSON that is nested too deep is errs.Invalid.
+func SanitizeJSON(data []byte) ([]byte, error) {
 	data = bytes.ToValidUTF8(data, []byte(string(utf8.RuneError)))
 	var out bytes.Buffer // data up to kept, as it may be stored
 	kept, depth, within := 0, 0, false
@@ -101,39 +101,40 @@ func hex(data []byte) (rune, bool) {
 	return rune(n), err == nil
 }
 
-// IsName reports text that can be the name of an object: of what bears another one nothing is recorded, since names are
-// parts of the log's subjects.
-func IsName(s string) bool {
+// IsObjectName reports whether text can be the name of an object. Names are parts of the log's subjects, so nothing is
+// recorded of an object with any other name.
+func IsObjectName(s string) bool {
 	return s != "" && len(s) <= MaxName && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == '/' || r == utf8.RuneError })
 }
 
-// Tame returns a report whose parts fit into events, and says what is left out. Its lists are copied where they change.
-func Tame(r protocol.ScopeReport, now time.Time) (protocol.ScopeReport, error) {
-	r.Reported = NotAhead(r.Reported, now)
+// Sanitize returns a report whose parts fit into events, and an error that names what it left out. Lists are copied before
+// they are changed.
+func Sanitize(r protocol.ScopeReport, now time.Time) (protocol.ScopeReport, error) {
+	r.Reported = ClampToNow(r.Reported, now)
 	var refused []string
 	r.CSVs = slices.DeleteFunc(slices.Clone(r.CSVs), func(c protocol.CSVReport) bool {
-		bad := !IsName(c.Name) || len(c.UID) > MaxName
+		bad := !IsObjectName(c.Name) || len(c.UID) > MaxName
 		if bad {
-			refused = append(refused, strconv.Quote(Code(c.Name)))
+			refused = append(refused, strconv.Quote(truncate(c.Name)))
 		}
 		return bad
 	})
 	for i := range r.CSVs {
-		tameCSV(&r.CSVs[i])
+		sanitizeCSV(&r.CSVs[i])
 	}
 	r.Plans = slices.Clone(r.Plans)
 	for i := range r.Plans {
 		p := &r.Plans[i]
-		p.Class, p.Reason, p.TraceParent = Code(p.Class), Code(p.Reason), Code(p.TraceParent)
-		p.Steps, p.Done, p.Warnings = count(p.Steps), count(p.Done), count(p.Warnings)
+		p.Class, p.Reason, p.TraceParent = truncate(p.Class), truncate(p.Reason), truncate(p.TraceParent)
+		p.Steps, p.Done, p.Warnings = clampCount(p.Steps), clampCount(p.Done), clampCount(p.Warnings)
 	}
 	r.Removals = slices.Clone(r.Removals)
 	for i := range r.Removals {
 		x := &r.Removals[i]
-		x.Class, x.Reason, x.Cut = Code(x.Class), Code(x.Reason), count(x.Cut)
+		x.Class, x.Reason, x.Cut = truncate(x.Class), truncate(x.Reason), clampCount(x.Cut)
 	}
-	if r.Group != nil && !tameGroup(r.Group) {
-		refused = append(refused, "operator group "+strconv.Quote(Code(r.Group.Name)))
+	if r.Group != nil && !sanitizeGroup(r.Group) {
+		refused = append(refused, "operator group "+strconv.Quote(truncate(r.Group.Name)))
 		r.Group = nil
 	}
 	if len(refused) > 0 {
@@ -142,11 +143,11 @@ func Tame(r protocol.ScopeReport, now time.Time) (protocol.ScopeReport, error) {
 	return r, nil
 }
 
-func tameCSV(c *protocol.CSVReport) {
+func sanitizeCSV(c *protocol.CSVReport) {
 	for _, code := range []*string{&c.Package, &c.Version, &c.Content, &c.Plan, &c.RemovedReason, &c.Removal, &c.TraceParent} {
-		*code = Code(*code)
+		*code = truncate(*code)
 	}
-	c.Dropped, c.Cut.Drifts = count(c.Dropped), count(c.Cut.Drifts)
+	c.Dropped, c.Cut.Drifts = clampCount(c.Dropped), clampCount(c.Cut.Drifts)
 	if n := len(c.History) - maxHistory; n > 0 {
 		c.History = c.History[n:]
 		c.Dropped += n
@@ -154,32 +155,32 @@ func tameCSV(c *protocol.CSVReport) {
 	c.History = slices.Clone(c.History)
 	for i := range c.History {
 		t := &c.History[i]
-		t.Phase, t.Reason = Code(t.Phase), Code(t.Reason)
+		t.Phase, t.Reason = truncate(t.Phase), truncate(t.Reason)
 	}
-	c.NotReady = slices.DeleteFunc(slices.Clone(c.NotReady), func(n protocol.NotReady) bool { return !IsName(n.Deployment) })
-	c.NotReady = c.NotReady[:min(len(c.NotReady), maxUnready)]
+	c.NotReady = slices.DeleteFunc(slices.Clone(c.NotReady), func(n protocol.NotReady) bool { return !IsObjectName(n.Deployment) })
+	c.NotReady = c.NotReady[:min(len(c.NotReady), maxNotReady)]
 	for i := range c.NotReady {
 		n := &c.NotReady[i]
-		n.Reason, n.Webhook, n.Owner = Code(n.Reason), Code(n.Webhook), Code(n.Owner)
+		n.Reason, n.Webhook, n.Owner = truncate(n.Reason), truncate(n.Webhook), truncate(n.Owner)
 	}
 	c.Conditions = slices.Clone(c.Conditions[:min(len(c.Conditions), maxConditions)])
 	for i := range c.Conditions {
 		o := &c.Conditions[i]
-		o.Type, o.Reason = Code(o.Type), Code(o.Reason)
+		o.Type, o.Reason = truncate(o.Type), truncate(o.Reason)
 		if o.Status != "True" && o.Status != "False" {
 			o.Status = "Unknown"
 		}
 	}
 	if c.Condition != nil {
-		said := *c.Condition
-		said.Reason = Code(said.Reason)
-		c.Condition = &said
+		condition := *c.Condition
+		condition.Reason = truncate(condition.Reason)
+		c.Condition = &condition
 	}
 }
 
-// tameGroup reports whether what is said of a group fits into an event.
-func tameGroup(g *protocol.GroupReport) bool {
-	if !IsName(g.Name) || len(g.Targets) > maxListed || len(g.ProvidedAPIs) > maxListed || len(g.Conditions) > maxListed {
+// sanitizeGroup truncates the codes of a group, and reports whether the group fits into an event.
+func sanitizeGroup(g *protocol.GroupReport) bool {
+	if !IsObjectName(g.Name) || len(g.Targets) > maxListed || len(g.ProvidedAPIs) > maxListed || len(g.Conditions) > maxListed {
 		return false
 	}
 	size := 0
@@ -189,35 +190,35 @@ func tameGroup(g *protocol.GroupReport) bool {
 		}
 	}
 	for i := range g.Conditions {
-		g.Conditions[i].Type, g.Conditions[i].Reason = Code(g.Conditions[i].Type), Code(g.Conditions[i].Reason)
+		g.Conditions[i].Type, g.Conditions[i].Reason = truncate(g.Conditions[i].Type), truncate(g.Conditions[i].Reason)
 		size += len(g.Conditions[i].Type)
 	}
 	return size <= maxGroupBytes
 }
 
-// TameCluster is Tame for a report about a whole cluster.
-func TameCluster(r protocol.ClusterReport, now time.Time) protocol.ClusterReport {
-	r.Reported = NotAhead(r.Reported, now)
-	r.State, r.Reason, r.KubernetesVersion, r.TokenAuth = Code(r.State), Code(r.Reason), Code(r.KubernetesVersion), Code(r.TokenAuth)
+// SanitizeCluster is Sanitize for a report about a whole cluster.
+func SanitizeCluster(r protocol.ClusterReport, now time.Time) protocol.ClusterReport {
+	r.Reported = ClampToNow(r.Reported, now)
+	r.State, r.Reason, r.KubernetesVersion, r.TokenAuth = truncate(r.State), truncate(r.Reason), truncate(r.KubernetesVersion), truncate(r.TokenAuth)
 	return r
 }
 
-// NotAhead is a time that a cluster tells, or now where that is ahead: what is bounded by time must not be bounded by a
-// clock that whoever is bounded may set. It keeps the order: of two reports the later one stays the later one.
-func NotAhead(told, now time.Time) time.Time {
-	if told.After(now) {
+// ClampToNow returns the time of a report, or now where that is in the future: a rate limit must not depend on a clock that
+// the cluster may set. It keeps the order of reports.
+func ClampToNow(reported, now time.Time) time.Time {
+	if reported.After(now) {
 		return now
 	}
-	return told
+	return reported
 }
 
-// count bounds a number of things, so that sums with it stay numbers that Postgres holds.
-func count(n int) int { return max(0, min(n, math.MaxInt32)) }
+// clampCount keeps a count within what Postgres' integers hold, also when counts are added.
+func clampCount(n int) int { return max(0, min(n, math.MaxInt32)) }
 
-// Code bounds a code.
-func Code(s string) string {
-	if len(s) <= maxCode {
+// truncate cuts a code at maxCodeBytes.
+func truncate(s string) string {
+	if len(s) <= maxCodeBytes {
 		return s
 	}
-	return strings.ToValidUTF8(s[:maxCode], "")
+	return strings.ToValidUTF8(s[:maxCodeBytes], "")
 }

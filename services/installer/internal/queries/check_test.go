@@ -1,4 +1,4 @@
-package questions_test
+package queries_test
 
 import (
 	"context"
@@ -26,7 +26,7 @@ func (plans) PlanQuestion(_ context.Context, _, plan string) (string, protocol.P
 func TestChecks(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
-	d.serving(d.Checks)
+	d.serving(d.ServePlanChecks)
 	about := func(plan string) protocol.LivePlanQuestion {
 		return protocol.LivePlanQuestion{Tenant: events.DefaultTenant, Plan: plan}
 	}

@@ -1,4 +1,4 @@
-package host
+package executorhost
 
 import (
 	"context"
@@ -20,16 +20,16 @@ import (
 )
 
 const (
-	// compareEvery is how often what runs is compared with what should; the hub's consumer also wakes it.
-	compareEvery = 2 * time.Second
+	// reconcileEvery is how often executors are reconciled with clusters; the hub's consumer also wakes it.
+	reconcileEvery = 2 * time.Second
 	// reportEvery is how often a kubeconfig that cannot be used is reported, as executors report.
 	reportEvery = 15 * time.Second
 	// restartPause is the wait before an executor that ended by itself is started again.
 	restartPause = 5 * time.Second
 	// publishTimeout bounds one report.
 	publishTimeout = 5 * time.Second
-	// letGoTimeout bounds the return of a cluster: where it cannot be reached, its administrator does it by hand.
-	letGoTimeout = 20 * time.Second
+	// releaseTimeout bounds the release of a cluster: if it cannot be reached, its administrator does it by hand.
+	releaseTimeout = 20 * time.Second
 )
 
 // Target is a cluster that an executor is to serve.
@@ -47,21 +47,21 @@ type Config struct {
 	Identity age.Identity
 	// Execute serves a cluster until ctx ends.
 	Execute func(ctx context.Context, t Target) error
-	// LetGo gives back a cluster that was removed, after Execute has ended. It may be left out.
-	LetGo func(ctx context.Context, t Target) error
-	Now   func() time.Time
-	Log   *slog.Logger
+	// Release releases a cluster that was removed, after Execute has ended. It may be left out.
+	Release func(ctx context.Context, t Target) error
+	Now     func() time.Time
+	Log     *slog.Logger
 }
 
 // Host keeps executors running.
 type Host struct {
-	c       Config
-	wake    chan struct{}
-	leaving sync.WaitGroup // clusters that are being given back
+	c         Config
+	wake      chan struct{}
+	releasing sync.WaitGroup // clusters that are being released
 
-	mu      sync.Mutex
-	running map[string]*hosted // by cluster id
-	broken  map[string]broken
+	mu       sync.Mutex
+	running  map[string]*hosted // by cluster id
+	unusable map[string]unusable
 }
 
 // hosted is one executor.
@@ -72,10 +72,10 @@ type hosted struct {
 	done   chan struct{}
 }
 
-// broken is a kubeconfig that cannot be used.
-type broken struct {
-	key  [sha256.Size]byte
-	told time.Time
+// unusable is a kubeconfig that cannot be used.
+type unusable struct {
+	key      [sha256.Size]byte
+	reported time.Time
 }
 
 // New returns a host.
@@ -86,10 +86,10 @@ func New(c Config) *Host {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
-	return &Host{c: c, wake: make(chan struct{}, 1), running: map[string]*hosted{}, broken: map[string]broken{}}
+	return &Host{c: c, wake: make(chan struct{}, 1), running: map[string]*hosted{}, unusable: map[string]unusable{}}
 }
 
-// Wake has the clusters compared at once.
+// Wake triggers a reconcile at once.
 func (h *Host) Wake() {
 	select {
 	case h.wake <- struct{}{}:
@@ -106,16 +106,16 @@ func (h *Host) Clusters() int {
 
 // Run hosts until ctx ends, then stops all executors and waits for them.
 func (h *Host) Run(ctx context.Context) error {
-	defer h.leaving.Wait()
+	defer h.releasing.Wait()
 	defer h.stopAll()
-	t := time.NewTicker(compareEvery)
+	t := time.NewTicker(reconcileEvery)
 	defer t.Stop()
 	for {
-		// A database that is away changes nothing: what runs goes on.
-		if wanted, err := h.wanted(ctx); err == nil {
-			h.compare(ctx, wanted)
+		// While the database is away, executors go on.
+		if wanted, err := h.registered(ctx); err == nil {
+			h.reconcile(ctx, wanted)
 		} else if ctx.Err() == nil {
-			h.c.Log.DebugContext(ctx, "cannot read the clusters; what runs goes on", "error", err)
+			h.c.Log.DebugContext(ctx, "cannot read the clusters; executors go on", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -133,7 +133,7 @@ type stored struct {
 	ciphertext       []byte
 }
 
-func (h *Host) wanted(ctx context.Context) ([]stored, error) {
+func (h *Host) registered(ctx context.Context) ([]stored, error) {
 	rows, err := h.c.Pool.Query(ctx, `select c.tenant, c.name, c.cluster_id::text, case when k.commitment = c.credential then k.ciphertext end
 		from installer.clusters c join gateway_api.cluster_credentials k on k.tenant = c.tenant and k.name = c.name
 		where not c.removed order by c.tenant, c.name`)
@@ -146,8 +146,8 @@ func (h *Host) wanted(ctx context.Context) ([]stored, error) {
 	return list, pg.Err(err)
 }
 
-// compare stops what should not run as it does, and starts what should.
-func (h *Host) compare(ctx context.Context, wanted []stored) {
+// reconcile stops what should not run as it does, and starts what should.
+func (h *Host) reconcile(ctx context.Context, wanted []stored) {
 	keep := map[string]bool{}
 	for _, s := range wanted {
 		keep[s.id] = true
@@ -174,26 +174,26 @@ func (h *Host) compare(ctx context.Context, wanted []stored) {
 			gone = append(gone, id)
 		}
 	}
-	for id := range h.broken {
+	for id := range h.unusable {
 		if !keep[id] {
-			delete(h.broken, id)
+			delete(h.unusable, id)
 		}
 	}
 	h.mu.Unlock()
 	for _, id := range gone {
 		if r := h.stop(id); r != nil {
-			h.leaving.Go(func() { h.letGo(ctx, r.target) })
+			h.releasing.Go(func() { h.release(ctx, r.target) })
 		}
 	}
 }
 
-// letGo gives a cluster back that was removed. The credential is in memory only by now: what fails here is done by hand
+// release gives a cluster back that was removed. The credential is in memory only by now: what fails here is done by hand
 // (docs/deploy.md), and so is what a crash keeps from being done.
-func (h *Host) letGo(ctx context.Context, t Target) {
-	if h.c.LetGo == nil {
+func (h *Host) release(ctx context.Context, t Target) {
+	if h.c.Release == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), letGoTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
 	var err error
 	func() {
@@ -202,36 +202,36 @@ func (h *Host) letGo(ctx context.Context, t Target) {
 				err = errs.New(errs.Internal, "panic: %v", r)
 			}
 		}()
-		err = h.c.LetGo(ctx, t)
+		err = h.c.Release(ctx, t)
 	}()
 	if err != nil {
 		h.c.Log.WarnContext(ctx, "a removed cluster keeps Chandler's admission policies: its administrator has to delete them", "cluster", t.Cluster, "error", err)
 		return
 	}
-	h.c.Log.InfoContext(ctx, "a removed cluster was given back", "cluster", t.Cluster)
+	h.c.Log.InfoContext(ctx, "a removed cluster was released", "cluster", t.Cluster)
 }
 
 func (h *Host) start(ctx context.Context, s stored, key [sha256.Size]byte) {
-	cfg, err := open(s.ciphertext, h.c.Identity)
+	cfg, err := decrypt(s.ciphertext, h.c.Identity)
 	if err != nil {
-		h.trouble(ctx, s, key, err)
+		h.reportUnusable(ctx, s, key, err)
 		return
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.broken, s.id)
+	delete(h.unusable, s.id)
 	own, cancel := context.WithCancel(ctx)
 	r := &hosted{target: Target{Tenant: s.tenant, Cluster: s.name, ClusterID: s.id, REST: cfg}, key: key, cancel: cancel, done: make(chan struct{})}
 	h.running[s.id] = r
 	go func() {
 		defer close(r.done)
-		h.serve(own, r.target)
+		h.superviseExecutor(own, r.target)
 	}()
 	h.c.Log.InfoContext(ctx, "hosting an executor", "cluster", s.name)
 }
 
-// serve runs an executor again when it ends by itself.
-func (h *Host) serve(ctx context.Context, t Target) {
+// superviseExecutor runs an executor again when it ends by itself.
+func (h *Host) superviseExecutor(ctx context.Context, t Target) {
 	for ctx.Err() == nil {
 		err := h.execute(ctx, t)
 		if ctx.Err() != nil {
@@ -257,16 +257,16 @@ func (h *Host) execute(ctx context.Context, t Target) (err error) {
 	return h.c.Execute(ctx, t)
 }
 
-// trouble reports a kubeconfig that cannot be used, as an executor would report what it meets.
-func (h *Host) trouble(ctx context.Context, s stored, key [sha256.Size]byte, err error) {
+// reportUnusable reports a kubeconfig that cannot be used, as an executor would report what it meets.
+func (h *Host) reportUnusable(ctx context.Context, s stored, key [sha256.Size]byte, err error) {
 	h.mu.Lock()
-	last, again := h.broken[s.id]
+	last, again := h.unusable[s.id]
 	again = again && last.key == key
-	if again && h.c.Now().Sub(last.told) < reportEvery {
+	if again && h.c.Now().Sub(last.reported) < reportEvery {
 		h.mu.Unlock()
 		return
 	}
-	h.broken[s.id] = broken{key: key, told: h.c.Now()}
+	h.unusable[s.id] = unusable{key: key, reported: h.c.Now()}
 	h.mu.Unlock()
 	if !again {
 		h.c.Log.ErrorContext(ctx, "a kubeconfig cannot be used", "cluster", s.name, "error", err)
@@ -283,7 +283,7 @@ func (h *Host) trouble(ctx context.Context, s stored, key [sha256.Size]byte, err
 	defer cancel()
 	m := &nats.Msg{Subject: protocol.ClusterReportSubject(s.tenant, s.id), Data: body}
 	if _, err := h.c.Bus.JetStream().PublishMsg(ctx, m); err != nil {
-		h.c.Log.DebugContext(ctx, "a report was not taken; it will be repeated", "cluster", s.name, "error", err)
+		h.c.Log.DebugContext(ctx, "cannot publish a report; it will be repeated", "cluster", s.name, "error", err)
 	}
 }
 

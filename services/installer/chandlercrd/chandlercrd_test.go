@@ -1,4 +1,4 @@
-package definition_test
+package chandlercrd_test
 
 import (
 	"testing"
@@ -7,13 +7,13 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/chandler-fleet/chandler/services/installer/definition"
+	"github.com/chandler-fleet/chandler/services/installer/chandlercrd"
 )
 
 func of(revision int, versions ...string) *apiextensionsv1.CustomResourceDefinition {
 	d := &apiextensionsv1.CustomResourceDefinition{}
 	if revision > 0 {
-		definition.Stamp(d, revision)
+		chandlercrd.Stamp(d, revision)
 	}
 	for i, v := range versions {
 		d.Spec.Versions = append(d.Spec.Versions, apiextensionsv1.CustomResourceDefinitionVersion{Name: v, Served: true, Storage: i == 0})
@@ -40,7 +40,7 @@ func TestMadeBy(t *testing.T) {
 		"we labelled what another made":   {[]metav1.ManagedFieldsEntry{entry("ours", "", `{"f:metadata":{}}`)}, false},
 		"nobody noted who wrote anything": {nil, false},
 	} {
-		if got := definition.MadeBy(&metav1.ObjectMeta{ManagedFields: c.entries}, "ours"); got != c.want {
+		if got := chandlercrd.MadeBy(&metav1.ObjectMeta{ManagedFields: c.entries}, "ours"); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
@@ -55,14 +55,14 @@ func TestUpgrade(t *testing.T) {
 		"the same revision":        {of(2, "v1"), of(2, "v2", "v1")},
 		"a newer one is not taken": {of(3, "v1"), of(2, "v2", "v1")},
 	} {
-		if next := definition.Upgrade(c.live, c.shipped); next != nil {
+		if next := chandlercrd.Upgrade(c.live, c.shipped); next != nil {
 			t.Errorf("%s: became %+v", name, next)
 		}
 	}
 	live, shipped := of(0, "v1", "v1beta1"), of(1, "v2", "v1")
 	live.UID, live.Annotations, live.Status.StoredVersions = "it", map[string]string{"theirs": "x"}, []string{"v1beta1", "v1"}
 	live.Spec.Group, shipped.Spec.Names.ShortNames = "sea.test", []string{"g"}
-	next := definition.Upgrade(live, shipped)
+	next := chandlercrd.Upgrade(live, shipped)
 	if next == nil {
 		t.Fatal("an older one stays")
 	}
@@ -73,11 +73,11 @@ func TestUpgrade(t *testing.T) {
 	if diff := cmp.Diff(map[string][2]bool{"v2": {true, true}, "v1": {true, false}, "v1beta1": {false, false}}, got); diff != "" {
 		t.Error(diff)
 	}
-	if next.UID != "it" || next.Annotations["theirs"] != "x" || definition.RevisionOf(next) != 1 || next.Spec.Group != "sea.test" || len(next.Spec.Names.ShortNames) != 1 {
+	if next.UID != "it" || next.Annotations["theirs"] != "x" || chandlercrd.RevisionOf(next) != 1 || next.Spec.Group != "sea.test" || len(next.Spec.Names.ShortNames) != 1 {
 		t.Errorf("became %+v", next)
 	}
 	live.DeletionTimestamp = &metav1.Time{}
-	if definition.Upgrade(live, shipped) != nil {
+	if chandlercrd.Upgrade(live, shipped) != nil {
 		t.Error("one that goes is written")
 	}
 }
