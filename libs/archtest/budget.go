@@ -17,7 +17,7 @@ func Budgets() []Budget {
 		{Module: "services/catalog-indexer", Direct: 10, Linked: 900},
 		{Module: "services/resolver", Direct: 8, Linked: 430},
 		{Module: "services/installer", Direct: 14, Linked: 860},
-		{Module: "services/gateway", Direct: 10, Linked: 460},
+		{Module: "services/gateway", Direct: 10, Linked: 500},
 		{Module: "cmd/chandler", Direct: 12, Linked: 1300},
 		{Module: "test", Direct: 10},
 	}
@@ -46,8 +46,6 @@ func larger() map[string]string {
 		"services/catalog-indexer/app.App":                   "to be cut",
 		"services/catalog-indexer/internal/store.Store":      "to be cut",
 		"services/gateway/internal/api.API":                  "to be cut",
-		"services/gateway/internal/api.Deps":                 "to be cut",
-		"services/gateway/internal/intent.Service":           "to be cut",
 		"services/gateway/internal/view.subscriptionRow":     "to be cut",
 		"services/gateway/model.Catalog":                     "the fields of the resource in the REST API",
 		"services/gateway/model.InstallPlan":                 "the fields of the resource in the REST API",

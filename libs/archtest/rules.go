@@ -90,6 +90,8 @@ func Rules() []Rule {
 		{Packages: []string{"services/installer/csv"}, May: with(with(vocabulary, kubernetesTypes...), ownPure, "github.com/fluxcd/cli-utils/pkg/kstatus/status"), Pure: true, Why: "phases and health; kstatus is the field's word for the state of an object"},
 		{Packages: []string{"services/installer/permissions"}, May: with(with(vocabulary, kubernetesTypes...), "k8s.io/component-helpers/auth/rbac/validation"), Pure: true, Why: "rules of RBAC as the API server covers them"},
 		{Packages: []string{"services/installer/crd"}, May: with(with(vocabulary, kubernetesTypes...), "libs/catalog/compare", "k8s.io/apiextensions-apiserver", "k8s.io/apiserver/pkg/apis/cel"), Pure: true, Why: "verdicts on CRDs; objects are validated by the API server's own code"},
+		{Packages: []string{"services/gateway/internal/api"}, May: []string{anyStd, "libs/...", ownPure, "services/gateway/internal/...", outside}, Why: "the REST interface stands above reads, intents and clients"},
+		{Packages: []string{"services/gateway/internal/intent/..."}, May: []string{anyStd, "libs/...", ownPure, ownTree, "services/gateway/internal/store", "services/gateway/internal/resolverclient", "services/gateway/internal/installerclient", outside}, Why: "intents store bodies and ask others before they decide; they do not know read models"},
 		{Packages: []string{"services/*/internal/..."}, May: []string{anyStd, "libs/...", ownPure, ownTree, outside}, Why: "adapters do not know each other"},
 		{Packages: []string{"services/*/..."}, May: with(with(vocabulary, kubernetesTypes...), ownPure, "libs/source", "libs/catalog/compare", "go.yaml.in/yaml/v3", "github.com/klauspost/compress"), Pure: true, Why: "cores of a service: rules without I/O"},
 

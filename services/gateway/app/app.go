@@ -21,8 +21,10 @@ import (
 	"github.com/chandler-fleet/chandler/libs/service/platform"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/api"
-	"github.com/chandler-fleet/chandler/services/gateway/internal/ask"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/installerclient"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/unit"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/resolverclient"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/store"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view"
 )
@@ -38,7 +40,7 @@ type App struct {
 	cfg         Config
 	listener    net.Listener
 	projections []*projection.Runner
-	intents     *intent.Service
+	intents     *intent.Services
 	api         *api.API
 }
 
@@ -69,7 +71,7 @@ func (a *App) start(ctx context.Context, p parts) error {
 		return err
 	}
 	// Before anybody is served, so that they are there from the first start. What goes wrong is tried again.
-	if err := a.intents.EnsureDefaults(ctx); err != nil {
+	if err := a.intents.Catalogs.EnsureDefaults(ctx); err != nil {
 		a.Telemetry.Log.ErrorContext(ctx, "default catalogs are not what the configuration says; trying again", "error", err)
 	}
 	var err error
@@ -108,26 +110,20 @@ func (a *App) assemble(p parts, tokens *store.Tokens) error {
 		return err
 	}
 	reader := &view.Reader{Pool: a.Pool, Log: a.Log, Content: content, Waiters: waiters, Defaults: p.defaultNames()}
-	a.intents = &intent.Service{
-		Pool: a.Pool, Log: a.Log, Bodies: store.Bodies{}, Credentials: p.credentials, Catalogs: content, Tenants: tokens, Tokens: tokens,
-		Secrets: p.secrets, Hooks: store.Hooks{}, HookKey: a.cfg.HookKey, Hub: store.OperatorHub{}, Defaults: p.defaults, GlobalNamespaces: p.globals,
-		GlobalCatalogNamespaces: p.catalogGlobals,
-		Previews:                store.Previews{}, History: reader, Clusters: reader, Asker: a.Bus, Subscribers: reader, Now: time.Now, NewID: uuid.New, Slog: a.Telemetry.Log,
-	}
-	intents := a.intents
+	resolver := resolverclient.Client{Bus: a.Bus, Slog: a.Telemetry.Log}
+	installer := installerclient.Client{Bus: a.Bus, Slog: a.Telemetry.Log}
+	a.intents = intent.New(intent.Deps{
+		Units:       &unit.Runner{Pool: a.Pool, Log: a.Log, Clock: time.Now, NewID: uuid.New, Slog: a.Telemetry.Log},
+		Credentials: p.credentials, Secrets: p.secrets, Tokens: tokens, Offers: content, Reads: reader, Resolver: resolver, Installer: installer,
+		HookKey: a.cfg.HookKey, DefaultCatalogs: p.defaults, GlobalNamespaces: p.globals, GlobalCatalogNamespaces: p.catalogGlobals,
+	})
 	a.api = api.New(api.Deps{
 		Log: a.Telemetry.Log, Tokens: tokens, Wait: reader,
 		Views: api.Views{
 			Clusters: view.Clusters, Catalogs: view.Catalogs, OperatorGroups: view.OperatorGroups,
 			Subscriptions: view.Subscriptions, InstallPlans: view.InstallPlans, Operators: view.Operators, Policies: view.Policies,
 		},
-		ClusterReads: reader, ClusterWrites: intents,
-		CatalogReads: reader, CatalogWrites: intents, Browse: &view.Browser{Reader: reader}, Upgrades: &view.Browser{Reader: reader}, Blobs: &view.Browser{Reader: reader},
-		Search: &view.Browser{Reader: reader}, SecretReads: reader, SecretWrites: intents, HookWrites: intents, Pushes: intents, Hub: intents, Health: intents,
-		GroupReads: reader, GroupWrites: intents,
-		SubscriptionReads: reader, SubscriptionWrites: intents, Previews: intents,
-		PlanReads: reader, PlanWrites: intents, PolicyReads: reader, PolicyWrites: intents,
-		OperatorReads: reader, OperatorWrites: intents, Explain: ask.Resolver{Bus: a.Bus}, PlanCheck: ask.Installer{Bus: a.Bus}, Events: reader, Effects: intents, TokenWrites: intents,
+		Intents: a.intents, Reads: reader, Browser: &view.Browser{Reader: reader}, Resolver: resolver, Installer: installer,
 	})
 	return nil
 }
@@ -142,10 +138,10 @@ func (a *App) Run(ctx context.Context) error {
 	for _, p := range a.projections {
 		g.Add("projection "+p.Name(), p.Run)
 	}
-	g.Add("effects", a.intents.TellLostCommits)
-	g.Add("hooks", a.intents.TakePushes)
-	g.Add("default catalogs", a.intents.KeepDefaults)
-	g.Add("preview sweep", a.intents.SweepPreviews)
+	g.Add("effects", a.intents.Effects.RecordLostCommits)
+	g.Add("hooks", a.intents.CatalogHooks.TakePushes)
+	g.Add("default catalogs", a.intents.Catalogs.KeepDefaults)
+	g.Add("preview sweep", a.intents.Previews.Sweep)
 	g.Add("api", func(ctx context.Context) error {
 		a.Telemetry.Log.InfoContext(ctx, "the REST interface is served", "address", a.Addr())
 		return httpserver.Serve(ctx, a.listener, a.api, 0)

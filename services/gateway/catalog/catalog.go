@@ -5,6 +5,7 @@ package catalog
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	libcatalog "github.com/chandler-fleet/chandler/libs/catalog"
@@ -200,4 +201,24 @@ type Offer struct {
 	Ready    bool // a revision is in service and the last look at the source succeeded
 	Package  *libcatalog.Package
 	Packages []string // names, sorted, when the package is not among them
+}
+
+// Who can see a catalog of a cluster, as an intent says it.
+const (
+	VisibleInCluster   = "cluster"
+	VisibleInNamespace = "namespace"
+)
+
+// VisibilityOf says who sees a catalog (R-CAT-85):
+//
+//	a catalog of the hub                                  all clusters
+//	of a cluster, and the intent says cluster or namespace  that
+//	of a cluster, in a global catalog namespace           the cluster
+//	of a cluster, in any other namespace                  that namespace
+func VisibilityOf(name Name, wanted string, globalNamespaces []string) events.CatalogVisibility {
+	v := events.CatalogVisibility{Cluster: name.Cluster}
+	if wanted == VisibleInNamespace || wanted == "" && !slices.Contains(globalNamespaces, name.Namespace) {
+		v.Namespace = name.Namespace // of a catalog of the hub there is none
+	}
+	return v
 }

@@ -233,3 +233,12 @@ func Evolve(s State, p events.Payload) (State, error) {
 	}
 	return s, nil
 }
+
+// DeclaredTargets are the target namespaces as far as the spec alone names them: all for a global group, none for a
+// selector.
+func DeclaredTargets(s events.OperatorGroupSpec) []string {
+	if s.Global() {
+		return []string{""}
+	}
+	return append([]string{}, s.TargetNamespaces...)
+}

@@ -7,6 +7,7 @@ package rule
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -209,4 +210,18 @@ func labelKey(k string) bool {
 // Escape writes a key as one reference token of a JSON pointer (RFC 6901).
 func Escape(key string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
+}
+
+// maxChoices bounds the names that a refusal lists.
+const maxChoices = 50
+
+// Choices lists the names that would have been accepted, as far as they fit into a message.
+func Choices(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	if extra := len(names) - maxChoices; extra > 0 {
+		return strings.Join(names[:maxChoices], ", ") + fmt.Sprintf(" and %d more", extra)
+	}
+	return strings.Join(names, ", ")
 }

@@ -21,6 +21,10 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/httpserver"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/installerclient"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/intent"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/resolverclient"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -58,36 +62,11 @@ type Deps struct {
 	Wait   Waiter
 	Views  Views // names of the views that reads wait for
 
-	ClusterReads       ClusterReads
-	ClusterWrites      ClusterWrites
-	CatalogReads       CatalogReads
-	CatalogWrites      CatalogWrites
-	Browse             Browser
-	Search             Searcher
-	SecretReads        SecretReads
-	SecretWrites       SecretWrites
-	HookWrites         HookWrites
-	Pushes             Pushes
-	Hub                Hub
-	Health             Health
-	Upgrades           UpgradeReads
-	Blobs              BlobReads
-	GroupReads         GroupReads
-	GroupWrites        GroupWrites
-	SubscriptionReads  SubscriptionReads
-	SubscriptionWrites SubscriptionWrites
-	Previews           Previews
-	PolicyReads        PolicyReads
-	PolicyWrites       PolicyWrites
-	PlanReads          PlanReads
-	PlanWrites         PlanWrites
-	OperatorReads      OperatorReads
-	OperatorWrites     OperatorWrites
-	Explain            Explainer
-	PlanCheck          PlanChecker
-	Events             EventReads
-	Effects            Effects
-	TokenWrites        TokenWrites
+	Intents   *intent.Services
+	Reads     *view.Reader
+	Browser   *view.Browser
+	Resolver  resolverclient.Client
+	Installer installerclient.Client
 }
 
 // Views are the names of the views that answer reads.

@@ -59,13 +59,6 @@ func allowed(ctx context.Context, n need) (model.Caller, error) {
 	return who, errs.New(errs.Forbidden, "role %q of this token does not allow this operation", who.Role)
 }
 
-// TokenWrites makes, lists and revokes tokens; all of it is for administrators.
-type TokenWrites interface {
-	ListTokens(ctx context.Context, who model.Caller, p model.Page) ([]model.Token, []string, error)
-	AddToken(ctx context.Context, who model.Caller, in model.AddToken) (model.NewToken, error)
-	RevokeToken(ctx context.Context, who model.Caller, id string) error
-}
-
 const tagTokens = "Tokens"
 
 // TokenPath is a token in a path.
@@ -85,16 +78,16 @@ func (a *API) tokens() {
 			if err != nil {
 				return nil, err
 			}
-			return listed(a.d.TokenWrites.ListTokens(ctx, who, page))
+			return listed(a.d.Intents.Tokens.List(ctx, who, page))
 		})
 	register(a, needWrite, created("/tokens", "add-token", tagTokens, "Make a token for a person or program; it is answered this once"),
 		func(ctx context.Context, who model.Caller, in *struct{ Body model.AddToken }) (*output[model.NewToken], error) {
-			return read(a.d.TokenWrites.AddToken(ctx, who, in.Body))
+			return read(a.d.Intents.Tokens.Add(ctx, who, in.Body))
 		})
 	register(a, needWrite, operation(http.MethodDelete, "/tokens/{id}", "revoke-token", tagTokens,
 		"Refuse a token from now on; one administrator's token always stays"),
 		func(ctx context.Context, who model.Caller, in *TokenPath) (*struct{}, error) {
-			if err := a.d.TokenWrites.RevokeToken(ctx, who, in.ID); err != nil {
+			if err := a.d.Intents.Tokens.Revoke(ctx, who, in.ID); err != nil {
 				return nil, err
 			}
 			return &struct{}{}, nil

@@ -11,17 +11,6 @@ import (
 // maxSecretBody leaves room for a credential of the largest size, escaped as JSON.
 const maxSecretBody = 1 << 20
 
-// SecretReads lists credentials of catalog sources, never their values.
-type SecretReads interface {
-	CatalogSecrets(ctx context.Context, who model.Caller, p model.Page) ([]model.CatalogSecret, []string, error)
-}
-
-// SecretWrites keeps and erases credentials of catalog sources.
-type SecretWrites interface {
-	SetCatalogSecret(ctx context.Context, who model.Caller, name string, in model.SetCatalogSecret) (model.CatalogSecret, error)
-	DeleteCatalogSecret(ctx context.Context, who model.Caller, name string) (model.Removed, error)
-}
-
 // SecretPath is a credential in a path.
 type SecretPath struct {
 	Name string `path:"name" maxLength:"253" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$" patternDescription:"a DNS-1123 subdomain"`
@@ -34,7 +23,7 @@ func (a *API) catalogSecrets() {
 			if err != nil {
 				return nil, err
 			}
-			return listed(a.d.SecretReads.CatalogSecrets(ctx, who, page))
+			return listed(a.d.Reads.CatalogSecrets(ctx, who, page))
 		})
 	set := operation(http.MethodPut, "/catalogsecrets/{name}", "set-catalog-secret", tagCatalogs,
 		"Give or replace a credential; it is encrypted to the indexer at once and never answered")
@@ -44,27 +33,15 @@ func (a *API) catalogSecrets() {
 		Body model.SetCatalogSecret
 	},
 	) (*written[model.CatalogSecret], error) {
-		s, err := a.d.SecretWrites.SetCatalogSecret(ctx, who, in.Name, in.Body)
+		s, err := a.d.Intents.CatalogSecrets.Set(ctx, who, in.Name, in.Body)
 		return wrote(s, s.Position, "", err)
 	})
 	register(a, needWrite, operation(http.MethodDelete, "/catalogsecrets/{name}", "delete-catalog-secret", tagCatalogs,
 		"Erase a credential; catalogs that name it stay, and say that it is missing"),
 		func(ctx context.Context, who model.Caller, in *SecretPath) (*written[model.Removed], error) {
-			r, err := a.d.SecretWrites.DeleteCatalogSecret(ctx, who, in.Name)
+			r, err := a.d.Intents.CatalogSecrets.Delete(ctx, who, in.Name)
 			return wrote(r, r.Position, "", err)
 		})
-}
-
-// Hub switches default catalogs (R-CFG-10).
-type Hub interface {
-	OperatorHub(ctx context.Context, who model.Caller) (model.OperatorHub, error)
-	SetOperatorHub(ctx context.Context, who model.Caller, in model.SetOperatorHub) (model.OperatorHub, error)
-}
-
-// Health says what unhealthy catalogs do to others (R-CAT-99).
-type Health interface {
-	CatalogHealth(ctx context.Context, who model.Caller, scope cataloghealth.Scope) (model.CatalogHealth, error)
-	SetCatalogHealth(ctx context.Context, who model.Caller, scope cataloghealth.Scope, in model.SetCatalogHealth) (model.CatalogHealth, error)
 }
 
 // HealthQuery is the catalogs that are meant.
@@ -80,16 +57,16 @@ func (q HealthQuery) scope() cataloghealth.Scope {
 func (a *API) catalogPolicies() {
 	register(a, needRead, operation(http.MethodGet, "/operatorhub", "get-operator-hub", tagCatalogs, "Get which default catalogs are switched off"),
 		func(ctx context.Context, who model.Caller, _ *struct{}) (*output[model.OperatorHub], error) {
-			return read(a.d.Hub.OperatorHub(ctx, who))
+			return read(a.d.Intents.Catalogs.GetHub(ctx, who))
 		})
 	register(a, needWrite, operation(http.MethodPut, "/operatorhub", "set-operator-hub", tagCatalogs, "Switch default catalogs off and on"),
 		func(ctx context.Context, who model.Caller, in *struct{ Body model.SetOperatorHub }) (*output[model.OperatorHub], error) {
-			return read(a.d.Hub.SetOperatorHub(ctx, who, in.Body))
+			return read(a.d.Intents.Catalogs.SetHub(ctx, who, in.Body))
 		})
 	register(a, needRead, operation(http.MethodGet, "/cataloghealth", "get-catalog-health", tagCatalogs,
 		"Get what an unhealthy catalog does to those who see it but do not need it"),
 		func(ctx context.Context, who model.Caller, in *HealthQuery) (*output[model.CatalogHealth], error) {
-			return read(a.d.Health.CatalogHealth(ctx, who, in.scope()))
+			return read(a.d.Intents.CatalogHealth.Get(ctx, who, in.scope()))
 		})
 	register(a, needWrite, operation(http.MethodPut, "/cataloghealth", "set-catalog-health", tagCatalogs,
 		"Choose what an unhealthy catalog does to those who see it but do not need it"),
@@ -98,7 +75,7 @@ func (a *API) catalogPolicies() {
 			Body model.SetCatalogHealth
 		},
 		) (*written[model.CatalogHealth], error) {
-			h, err := a.d.Health.SetCatalogHealth(ctx, who, in.scope(), in.Body)
+			h, err := a.d.Intents.CatalogHealth.Set(ctx, who, in.scope(), in.Body)
 			return wrote(h, h.Position, "", err)
 		})
 }

@@ -17,33 +17,6 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/rule"
 )
 
-// CatalogReads answers questions about catalogs.
-type CatalogReads interface {
-	Catalogs(ctx context.Context, who model.Caller, f model.CatalogFilter) ([]model.Catalog, []string, error)
-	Catalog(ctx context.Context, who model.Caller, name catalog.Name) (model.Catalog, error)
-	Revisions(ctx context.Context, who model.Caller, name catalog.Name, p model.Page) ([]model.Revision, []string, error)
-	Findings(ctx context.Context, who model.Caller, name catalog.Name, f model.FindingFilter) ([]model.Finding, []string, error)
-}
-
-// CatalogWrites carries out intents about catalogs.
-type CatalogWrites interface {
-	AddCatalog(ctx context.Context, who model.Caller, in model.AddCatalog, how model.Validate) (model.Catalog, error)
-	ChangeCatalog(ctx context.Context, who model.Caller, name catalog.Name, in model.ChangeCatalog, how model.Validate) (model.Catalog, error)
-	PatchCatalog(ctx context.Context, who model.Caller, name catalog.Name, how model.Validate,
-		patch func(model.ChangeCatalog) (model.ChangeCatalog, error)) (model.Catalog, error)
-	RefreshCatalog(ctx context.Context, who model.Caller, name catalog.Name) (model.Removed, error)
-	RemoveCatalog(ctx context.Context, who model.Caller, name catalog.Name) (model.Removed, error)
-}
-
-// Browser answers questions about what catalogs hold.
-type Browser interface {
-	Packages(ctx context.Context, who model.Caller, name catalog.Name, view model.CatalogView, p model.Page) ([]model.PackageSummary, []string, error)
-	Package(ctx context.Context, who model.Caller, name catalog.Name, view model.CatalogView, pkg string) (model.PackageDetail, error)
-	Channels(ctx context.Context, who model.Caller, name catalog.Name, view model.CatalogView, pkg string) ([]model.ChannelDetail, error)
-	Icon(ctx context.Context, who model.Caller, name catalog.Name, view model.CatalogView, pkg string) (model.PackageIcon, error)
-	Bundles(ctx context.Context, who model.Caller, name catalog.Name, f model.BundleFilter) ([]model.BundleSummary, []string, error)
-}
-
 const tagCatalogs = "Catalogs"
 
 // CatalogPath is a catalog: in the hub, or in a namespace of a cluster.
@@ -86,7 +59,7 @@ func (a *API) catalogWrites() {
 			Body model.AddCatalog
 		},
 		) (*written[model.Catalog], error) {
-			c, err := a.d.CatalogWrites.AddCatalog(ctx, who, in.Body, model.Validate(in.Validate))
+			c, err := a.d.Intents.Catalogs.Add(ctx, who, in.Body, model.Validate(in.Validate))
 			return wrote(c, c.Position, catalogLocation(c), err)
 		})
 	register(a, needWrite, intended(operation(http.MethodPut, "/catalogs/{catalog}", "change-catalog", tagCatalogs,
@@ -97,7 +70,7 @@ func (a *API) catalogWrites() {
 			Body model.ChangeCatalog
 		},
 		) (*written[model.Catalog], error) {
-			c, err := a.d.CatalogWrites.ChangeCatalog(ctx, who, in.name(), in.Body, model.Validate(in.Validate))
+			c, err := a.d.Intents.Catalogs.Change(ctx, who, in.name(), in.Body, model.Validate(in.Validate))
 			return wrote(c, c.Position, "", err)
 		})
 	register(a, needWrite, triable[model.Catalog](a, intended(operation(http.MethodPatch, "/catalogs/{catalog}", "patch-catalog", tagCatalogs,
@@ -116,7 +89,7 @@ func (a *API) catalogWrites() {
 				}
 				return a.dryCatalog(ctx, who, in.name(), c, in.Validate)
 			}
-			c, err := a.d.CatalogWrites.PatchCatalog(ctx, who, in.name(), model.Validate(in.Validate),
+			c, err := a.d.Intents.Catalogs.Patch(ctx, who, in.name(), model.Validate(in.Validate),
 				func(now model.ChangeCatalog) (model.ChangeCatalog, error) { return a.merge(now, in.Body) })
 			return wroteOr(http.StatusOK, c, c.Position, "", err)
 		})
@@ -125,7 +98,7 @@ func (a *API) catalogWrites() {
 func (a *API) catalogEnds() {
 	register(a, needWrite, operation(http.MethodPost, "/catalogs/{catalog}/refresh", "refresh-catalog", tagCatalogs, "Look at the source now"),
 		func(ctx context.Context, who model.Caller, in *CatalogPath) (*written[model.Removed], error) {
-			r, err := a.d.CatalogWrites.RefreshCatalog(ctx, who, in.name())
+			r, err := a.d.Intents.Catalogs.Refresh(ctx, who, in.name())
 			return wrote(r, r.Position, "", err)
 		})
 	register(a, needWrite, triable[model.Removed](a, operation(http.MethodDelete, "/catalogs/{catalog}", "remove-catalog", tagCatalogs,
@@ -138,7 +111,7 @@ func (a *API) catalogEnds() {
 			if in.DryRun {
 				return a.dryCatalog(ctx, who, in.name(), model.PreviewCatalog{Remove: true}, "")
 			}
-			r, err := a.d.CatalogWrites.RemoveCatalog(ctx, who, in.name())
+			r, err := a.d.Intents.Catalogs.Remove(ctx, who, in.name())
 			return wroteOr(http.StatusOK, r, r.Position, "", err)
 		})
 }
@@ -179,7 +152,7 @@ func (a *API) catalogReads() {
 			if err != nil {
 				return nil, err
 			}
-			return listed(a.d.CatalogReads.Catalogs(ctx, who, model.CatalogFilter{State: in.State, Label: in.Label, Cluster: in.Cluster, Page: page}))
+			return listed(a.d.Reads.Catalogs(ctx, who, model.CatalogFilter{State: in.State, Label: in.Label, Cluster: in.Cluster, Page: page}))
 		})
 	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}", "get-catalog", tagCatalogs, "Get a catalog, with the findings of its last failure"),
 		func(ctx context.Context, who model.Caller, in *struct {
@@ -190,7 +163,7 @@ func (a *API) catalogReads() {
 			if err := a.wait(ctx, who, a.d.Views.Catalogs, in.ReadQuery); err != nil {
 				return nil, err
 			}
-			return read(a.d.CatalogReads.Catalog(ctx, who, in.name()))
+			return read(a.d.Reads.Catalog(ctx, who, in.name()))
 		})
 	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}/revisions", "list-revisions", tagCatalogs, "List what a catalog has served, newest first"),
 		func(ctx context.Context, who model.Caller, in *struct {
@@ -202,7 +175,7 @@ func (a *API) catalogReads() {
 			if err != nil {
 				return nil, err
 			}
-			return listed(a.d.CatalogReads.Revisions(ctx, who, in.name(), page))
+			return listed(a.d.Reads.Revisions(ctx, who, in.name(), page))
 		})
 }
 
@@ -222,7 +195,7 @@ func (a *API) catalogReports() {
 				return nil, err
 			}
 			f := model.FindingFilter{Variant: in.Variant, Severity: in.Severity, Package: in.Package, Page: page}
-			return listed(a.d.CatalogReads.Findings(ctx, who, in.name(), f))
+			return listed(a.d.Reads.Findings(ctx, who, in.name(), f))
 		})
 }
 
@@ -237,21 +210,21 @@ func (a *API) catalogContent() {
 			if err != nil {
 				return nil, err
 			}
-			return listed(a.d.Browse.Packages(ctx, who, in.name(), in.view(), page))
+			return listed(a.d.Browser.Packages(ctx, who, in.name(), in.view(), page))
 		})
 	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}/packages/{package}", "get-package", tagCatalogs, "Get a package with its channels"),
 		func(ctx context.Context, who model.Caller, in *PackagePath) (*output[model.PackageDetail], error) {
 			if err := a.wait(ctx, who, a.d.Views.Catalogs, in.ReadQuery); err != nil {
 				return nil, err
 			}
-			return read(a.d.Browse.Package(ctx, who, in.name(), in.view(), in.Package))
+			return read(a.d.Browser.Package(ctx, who, in.name(), in.view(), in.Package))
 		})
 	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}/packages/{package}/channels", "list-channels", tagCatalogs, "List the channels of a package"),
 		func(ctx context.Context, who model.Caller, in *PackagePath) (*listOutput[model.ChannelDetail], error) {
 			if err := a.wait(ctx, who, a.d.Views.Catalogs, in.ReadQuery); err != nil {
 				return nil, err
 			}
-			items, err := a.d.Browse.Channels(ctx, who, in.name(), in.view(), in.Package)
+			items, err := a.d.Browser.Channels(ctx, who, in.name(), in.view(), in.Package)
 			return listed(items, nil, err)
 		})
 	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}/bundles", "list-bundles", tagCatalogs, "List bundles of a catalog by package and name"),
@@ -266,7 +239,7 @@ func (a *API) catalogContent() {
 			if err != nil {
 				return nil, err
 			}
-			return listed(a.d.Browse.Bundles(ctx, who, in.name(), model.BundleFilter{Package: in.Package, Channel: in.Channel, View: in.view(), Page: page}))
+			return listed(a.d.Browser.Bundles(ctx, who, in.name(), model.BundleFilter{Package: in.Package, Channel: in.Channel, View: in.view(), Page: page}))
 		})
 }
 

@@ -7,27 +7,13 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
-// ClusterReads answers questions about clusters.
-type ClusterReads interface {
-	Clusters(ctx context.Context, who model.Caller, f model.ClusterFilter) ([]model.Cluster, []string, error)
-	Cluster(ctx context.Context, who model.Caller, name string) (model.Cluster, error)
-}
-
-// ClusterWrites carries out intents about clusters.
-type ClusterWrites interface {
-	RegisterCluster(ctx context.Context, who model.Caller, in model.RegisterCluster) (model.Cluster, error)
-	ReplaceCredentials(ctx context.Context, who model.Caller, name string, in model.ReplaceCredentials) (model.Removed, error)
-	ConfigureCluster(ctx context.Context, who model.Caller, name string, in model.ConfigureCluster) (model.ConfiguredCluster, error)
-	RemoveCluster(ctx context.Context, who model.Caller, name string) (model.Removed, error)
-}
-
 const tagClusters = "Clusters"
 
 func (a *API) clusters() {
 	post := created("/clusters", "register-cluster", tagClusters, "Give a cluster to Chandler")
 	post.MaxBodyBytes = maxKubeconfigBody
 	register(a, needWrite, post, func(ctx context.Context, who model.Caller, in *struct{ Body model.RegisterCluster }) (*written[model.Cluster], error) {
-		c, err := a.d.ClusterWrites.RegisterCluster(ctx, who, in.Body)
+		c, err := a.d.Intents.Clusters.Register(ctx, who, in.Body)
 		return wrote(c, c.Position, prefix+"/clusters/"+c.Name, err)
 	})
 
@@ -42,7 +28,7 @@ func (a *API) clusters() {
 			if err != nil {
 				return nil, err
 			}
-			return listed(a.d.ClusterReads.Clusters(ctx, who, model.ClusterFilter{State: in.State, Label: in.Label, Page: page}))
+			return listed(a.d.Reads.Clusters(ctx, who, model.ClusterFilter{State: in.State, Label: in.Label, Page: page}))
 		})
 
 	register(a, needRead, operation(http.MethodGet, "/clusters/{cluster}", "get-cluster", tagClusters, "Get a cluster"),
@@ -54,7 +40,7 @@ func (a *API) clusters() {
 			if err := a.wait(ctx, who, a.d.Views.Clusters, in.ReadQuery); err != nil {
 				return nil, err
 			}
-			return read(a.d.ClusterReads.Cluster(ctx, who, in.Cluster))
+			return read(a.d.Reads.Cluster(ctx, who, in.Cluster))
 		})
 
 	a.clusterChanges()
@@ -68,14 +54,14 @@ func (a *API) clusterChanges() {
 			Body model.ConfigureCluster
 		},
 		) (*written[model.ConfiguredCluster], error) {
-			c, err := a.d.ClusterWrites.ConfigureCluster(ctx, who, in.Cluster, in.Body)
+			c, err := a.d.Intents.Clusters.Configure(ctx, who, in.Cluster, in.Body)
 			return wrote(c, c.Position, "", err)
 		})
 
 	register(a, needWrite, operation(http.MethodDelete, "/clusters/{cluster}", "remove-cluster", tagClusters,
 		"Let go of a cluster: its credential is erased, what is installed there stays"),
 		func(ctx context.Context, who model.Caller, in *ClusterPath) (*written[model.Removed], error) {
-			r, err := a.d.ClusterWrites.RemoveCluster(ctx, who, in.Cluster)
+			r, err := a.d.Intents.Clusters.Remove(ctx, who, in.Cluster)
 			return wrote(r, r.Position, "", err)
 		})
 
@@ -86,15 +72,9 @@ func (a *API) clusterChanges() {
 		Body model.ReplaceCredentials
 	},
 	) (*written[model.Removed], error) {
-		r, err := a.d.ClusterWrites.ReplaceCredentials(ctx, who, in.Cluster, in.Body)
+		r, err := a.d.Intents.Clusters.ReplaceCredentials(ctx, who, in.Cluster, in.Body)
 		return wrote(r, r.Position, "", err)
 	})
-}
-
-// Effects is the stop switch.
-type Effects interface {
-	Effects(ctx context.Context, who model.Caller, cluster string) (model.Effects, error)
-	SetEffects(ctx context.Context, who model.Caller, in model.EffectsRequest) (model.Effects, error)
 }
 
 const tagEffects = "Effects"
@@ -105,11 +85,11 @@ func (a *API) effects() {
 			Cluster string `query:"cluster" maxLength:"63" doc:"Of this cluster; of the fleet without it"`
 		},
 		) (*output[model.Effects], error) {
-			return read(a.d.Effects.Effects(ctx, who, in.Cluster))
+			return read(a.d.Intents.Effects.Get(ctx, who, in.Cluster))
 		})
 	register(a, needWrite, operation(http.MethodPost, "/effects", "set-effects", tagEffects, "Stop plans from taking steps, or let them go on"),
 		func(ctx context.Context, who model.Caller, in *struct{ Body model.EffectsRequest }) (*written[model.Effects], error) {
-			e, err := a.d.Effects.SetEffects(ctx, who, in.Body)
+			e, err := a.d.Intents.Effects.Set(ctx, who, in.Body)
 			return wrote(e, e.Position, "", err)
 		})
 }

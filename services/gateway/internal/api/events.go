@@ -6,17 +6,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
-
-// EventReads reads the log.
-type EventReads interface {
-	Events(ctx context.Context, who model.Caller, f model.EventFilter) (items []model.Event, next events.Position, done bool, err error)
-	Head(ctx context.Context) (events.Position, error)
-	// Changed is closed when there may be new events.
-	Changed() <-chan struct{}
-}
 
 const tagEvents = "Events"
 
@@ -47,7 +38,7 @@ func (a *API) events() {
 			Limit int `query:"limit" minimum:"1" maximum:"1000" default:"100"`
 		},
 		) (*output[eventPage], error) {
-			items, next, done, err := a.d.Events.Events(ctx, who, in.filter(in.Limit))
+			items, next, done, err := a.d.Reads.Events(ctx, who, in.filter(in.Limit))
 			return read(eventPage{Items: items, Next: next.String(), Done: done}, err)
 		})
 

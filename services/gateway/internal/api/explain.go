@@ -7,19 +7,6 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
-// Explainer answers why things are as they are; the resolver does. It is errs.Unavailable while that is away.
-type Explainer interface {
-	ExplainSubscription(ctx context.Context, who model.Caller, cluster, namespace, name string) (model.Decision, error)
-	ExplainPlan(ctx context.Context, who model.Caller, p model.InstallPlan) (model.Decision, error)
-	WhyOperator(ctx context.Context, who model.Caller, cluster, namespace, name string) (model.OperatorReasoning, error)
-}
-
-// PlanChecker answers what stands in the way of a plan; the executor of its cluster does. It is errs.Unavailable while that
-// is away.
-type PlanChecker interface {
-	CheckPlan(ctx context.Context, who model.Caller, p model.InstallPlan) (model.PlanCheck, error)
-}
-
 // explanations are questions that other services answer. What is asked about must be known here first, so that a
 // caller learns the same of what is not there whoever answers.
 func (a *API) explanations() {
@@ -33,10 +20,10 @@ func (a *API) explanations() {
 			if err := a.wait(ctx, who, a.d.Views.Subscriptions, in.ReadQuery); err != nil {
 				return nil, err
 			}
-			if _, err := a.d.SubscriptionReads.Subscription(ctx, who, in.Cluster, in.Namespace, in.Name); err != nil {
+			if _, err := a.d.Reads.Subscription(ctx, who, in.Cluster, in.Namespace, in.Name); err != nil {
 				return nil, err
 			}
-			return read(a.d.Explain.ExplainSubscription(ctx, who, in.Cluster, in.Namespace, in.Name))
+			return read(a.d.Resolver.ExplainSubscription(ctx, who, in.Cluster, in.Namespace, in.Name))
 		})
 	register(a, needRead, operation(http.MethodGet, "/installplans/{id}/explanation", "explain-installplan", tagPlans,
 		"Explain an install plan: make the decision again from its recorded input, compare, and say why nothing newer"),
@@ -48,11 +35,11 @@ func (a *API) explanations() {
 			if err := a.wait(ctx, who, a.d.Views.InstallPlans, in.ReadQuery); err != nil {
 				return nil, err
 			}
-			p, err := a.d.PlanReads.InstallPlan(ctx, who, in.ID)
+			p, err := a.d.Reads.InstallPlan(ctx, who, in.ID)
 			if err != nil {
 				return nil, err
 			}
-			return read(a.d.Explain.ExplainPlan(ctx, who, p))
+			return read(a.d.Resolver.ExplainPlan(ctx, who, p))
 		})
 	register(a, needRead, operation(http.MethodGet, "/installplans/{id}/check", "check-installplan", tagPlans,
 		"Ask the cluster what stands in the way of a plan now: every missing right, each custom resource definition with whether it may be changed and undone, and anything else"),
@@ -64,11 +51,11 @@ func (a *API) explanations() {
 			if err := a.wait(ctx, who, a.d.Views.InstallPlans, in.ReadQuery); err != nil {
 				return nil, err
 			}
-			p, err := a.d.PlanReads.InstallPlan(ctx, who, in.ID)
+			p, err := a.d.Reads.InstallPlan(ctx, who, in.ID)
 			if err != nil {
 				return nil, err
 			}
-			return read(a.d.PlanCheck.CheckPlan(ctx, who, p))
+			return read(a.d.Installer.CheckPlan(ctx, who, p))
 		})
 	register(a, needRead, operation(http.MethodGet, "/clusters/{cluster}/namespaces/{namespace}/operators/{name}/why", "why-operator", tagOperators,
 		"Say why an operator is there, and for every newer version why it is not taken; name is its CSV, its subscription or its package"),
@@ -80,6 +67,6 @@ func (a *API) explanations() {
 			if err := a.wait(ctx, who, a.d.Views.Operators, in.ReadQuery); err != nil {
 				return nil, err
 			}
-			return read(a.d.Explain.WhyOperator(ctx, who, in.Cluster, in.Namespace, in.Name))
+			return read(a.d.Resolver.WhyOperator(ctx, who, in.Cluster, in.Namespace, in.Name))
 		})
 }

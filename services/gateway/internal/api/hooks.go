@@ -36,32 +36,19 @@ const (
 	hookBodyTimeout = 5 * time.Second
 )
 
-// HookWrites gives catalogs hooks and takes them away.
-type HookWrites interface {
-	MakeHook(ctx context.Context, who model.Caller, name catalog.Name) (model.CatalogHook, error)
-	CatalogHook(ctx context.Context, who model.Caller, name catalog.Name) (model.CatalogHook, error)
-	EndHook(ctx context.Context, who model.Caller, name catalog.Name) error
-}
-
-// Pushes takes what hooks are sent.
-type Pushes interface {
-	FindHook(ctx context.Context, name catalog.Name, id string, proof cataloghook.Proof) (cataloghook.Hook, error)
-	Push(ctx context.Context, h cataloghook.Hook, proof cataloghook.Proof, body []byte) error
-}
-
 func (a *API) hooks() {
 	register(a, needWrite, operation(http.MethodPost, "/catalogs/{catalog}/hook", "make-catalog-hook", tagCatalogs,
 		"Give a catalog a hook for push notifications, or its hook another secret"),
 		func(ctx context.Context, who model.Caller, in *CatalogPath) (*output[model.CatalogHook], error) {
-			return read(a.d.HookWrites.MakeHook(ctx, who, in.name()))
+			return read(a.d.Intents.CatalogHooks.Make(ctx, who, in.name()))
 		})
 	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}/hook", "get-catalog-hook", tagCatalogs, "Get the hook of a catalog, without its secret"),
 		func(ctx context.Context, who model.Caller, in *CatalogPath) (*output[model.CatalogHook], error) {
-			return read(a.d.HookWrites.CatalogHook(ctx, who, in.name()))
+			return read(a.d.Intents.CatalogHooks.Get(ctx, who, in.name()))
 		})
 	register(a, needWrite, operation(http.MethodDelete, "/catalogs/{catalog}/hook", "end-catalog-hook", tagCatalogs, "End the hook of a catalog"),
 		func(ctx context.Context, who model.Caller, in *CatalogPath) (*struct{}, error) {
-			if err := a.d.HookWrites.EndHook(ctx, who, in.name()); err != nil {
+			if err := a.d.Intents.CatalogHooks.Delete(ctx, who, in.name()); err != nil {
 				return nil, err
 			}
 			return &struct{}{}, nil
@@ -125,7 +112,7 @@ func (a *API) takePush(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	if id == "" {
 		id = proof.ID()
 	}
-	hook, err := withPlace(ctx, a.pushes, func() (cataloghook.Hook, error) { return a.d.Pushes.FindHook(ctx, name, id, proof) })
+	hook, err := withPlace(ctx, a.pushes, func() (cataloghook.Hook, error) { return a.d.Intents.CatalogHooks.Find(ctx, name, id, proof) })
 	if err != nil {
 		return err
 	}
@@ -135,7 +122,7 @@ func (a *API) takePush(ctx context.Context, w http.ResponseWriter, r *http.Reque
 			return err
 		}
 	}
-	_, err = withPlace(ctx, a.pushes, func() (struct{}, error) { return struct{}{}, a.d.Pushes.Push(ctx, hook, proof, body) })
+	_, err = withPlace(ctx, a.pushes, func() (struct{}, error) { return struct{}{}, a.d.Intents.CatalogHooks.Push(ctx, hook, proof, body) })
 	return err
 }
 

@@ -7,19 +7,6 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
-// PlanReads answers questions about install plans.
-type PlanReads interface {
-	InstallPlans(ctx context.Context, who model.Caller, f model.PlanFilter) ([]model.InstallPlan, []string, error)
-	InstallPlan(ctx context.Context, who model.Caller, id string) (model.InstallPlan, error)
-}
-
-// PlanWrites carries out what people decide about install plans.
-type PlanWrites interface {
-	ApprovePlan(ctx context.Context, who model.Caller, id string, in model.ApprovePlan) (model.InstallPlan, error)
-	NotePlan(ctx context.Context, who model.Caller, id string, in model.Metadata) (model.InstallPlan, error)
-	RejectPlan(ctx context.Context, who model.Caller, id string, in model.RejectPlan) (model.InstallPlan, error)
-}
-
 const tagPlans = "Install plans"
 
 // PlanPath is an install plan in a path.
@@ -42,7 +29,7 @@ func (a *API) installPlans() {
 			if err != nil {
 				return nil, err
 			}
-			return listed(a.d.PlanReads.InstallPlans(ctx, who, model.PlanFilter{
+			return listed(a.d.Reads.InstallPlans(ctx, who, model.PlanFilter{
 				Cluster: in.Cluster, Namespace: in.Namespace, Phase: in.Phase, Blocked: in.Blocked, Label: in.Label, Page: page,
 			}))
 		})
@@ -55,7 +42,7 @@ func (a *API) installPlans() {
 			if err := a.wait(ctx, who, a.d.Views.InstallPlans, in.ReadQuery); err != nil {
 				return nil, err
 			}
-			return read(a.d.PlanReads.InstallPlan(ctx, who, in.ID))
+			return read(a.d.Reads.InstallPlan(ctx, who, in.ID))
 		})
 	register(a, needWrite, operation(http.MethodPost, "/installplans/{id}/approve", "approve-installplan", tagPlans, "Approve exactly this digest of a plan"),
 		func(ctx context.Context, who model.Caller, in *struct {
@@ -63,7 +50,7 @@ func (a *API) installPlans() {
 			Body model.ApprovePlan
 		},
 		) (*written[model.InstallPlan], error) {
-			p, err := a.d.PlanWrites.ApprovePlan(ctx, who, in.ID, in.Body)
+			p, err := a.d.Intents.InstallPlans.Approve(ctx, who, in.ID, in.Body)
 			return wrote(p, p.Position, "", err)
 		})
 	register(a, needWrite, operation(http.MethodPut, "/installplans/{id}/metadata", "note-installplan", tagPlans,
@@ -73,7 +60,7 @@ func (a *API) installPlans() {
 			Body model.Metadata
 		},
 		) (*written[model.InstallPlan], error) {
-			p, err := a.d.PlanWrites.NotePlan(ctx, who, in.ID, in.Body)
+			p, err := a.d.Intents.InstallPlans.SetMetadata(ctx, who, in.ID, in.Body)
 			return wrote(p, p.Position, "", err)
 		})
 	register(a, needWrite, operation(http.MethodPost, "/installplans/{id}/reject", "reject-installplan", tagPlans, "End a plan that has not begun"),
@@ -82,7 +69,7 @@ func (a *API) installPlans() {
 			Body model.RejectPlan
 		},
 		) (*written[model.InstallPlan], error) {
-			p, err := a.d.PlanWrites.RejectPlan(ctx, who, in.ID, in.Body)
+			p, err := a.d.Intents.InstallPlans.Reject(ctx, who, in.ID, in.Body)
 			return wrote(p, p.Position, "", err)
 		})
 }

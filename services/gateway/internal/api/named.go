@@ -39,7 +39,7 @@ func (a *API) named() {
 func (a *API) world(ctx context.Context, who model.Caller, at NamespacePath) (naming.World, error) {
 	w := naming.World{Cluster: at.Cluster, Namespace: at.Namespace}
 	for page := (model.Page{Limit: namedPage}); ; {
-		list, next, err := a.d.SubscriptionReads.Subscriptions(ctx, who, model.SubscriptionFilter{Cluster: at.Cluster, Namespace: at.Namespace, Page: page})
+		list, next, err := a.d.Reads.Subscriptions(ctx, who, model.SubscriptionFilter{Cluster: at.Cluster, Namespace: at.Namespace, Page: page})
 		if err != nil {
 			return w, err
 		}
@@ -53,7 +53,7 @@ func (a *API) world(ctx context.Context, who model.Caller, at NamespacePath) (na
 		}
 	}
 	for page := (model.Page{Limit: namedPage}); ; {
-		list, next, err := a.d.OperatorReads.Operators(ctx, who, model.OperatorFilter{Cluster: at.Cluster, Namespace: at.Namespace, Page: page})
+		list, next, err := a.d.Reads.Operators(ctx, who, model.OperatorFilter{Cluster: at.Cluster, Namespace: at.Namespace, Page: page})
 		if err != nil {
 			return w, err
 		}

@@ -12,19 +12,6 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/operatorgroup"
 )
 
-// OperatorReads answers questions about installed operators.
-type OperatorReads interface {
-	Operators(ctx context.Context, who model.Caller, f model.OperatorFilter) ([]model.Operator, []string, error)
-	Operator(ctx context.Context, who model.Caller, cluster, namespace, name string) (model.Operator, error)
-	Leftovers(ctx context.Context, who model.Caller, f model.LeftoverFilter) ([]model.Leftovers, []string, error)
-}
-
-// OperatorWrites carries out intents about installed operators.
-type OperatorWrites interface {
-	RemovalPlan(ctx context.Context, who model.Caller, name operator.Name, crds []string) (model.RemovalPlan, error)
-	Uninstall(ctx context.Context, who model.Caller, name operator.Name, in model.Uninstall) (model.RemovalRequested, error)
-}
-
 const tagOperators = "Operators"
 
 func (a *API) operators() {
@@ -47,7 +34,7 @@ func (a *API) operators() {
 			if err != nil {
 				return nil, err
 			}
-			return listed(a.d.OperatorReads.Operators(ctx, who, model.OperatorFilter{
+			return listed(a.d.Reads.Operators(ctx, who, model.OperatorFilter{
 				Cluster: in.Cluster, Namespace: in.Namespace, Package: in.Package, Phase: in.Phase, Serves: in.Serves, Page: page,
 			}))
 		})
@@ -61,7 +48,7 @@ func (a *API) operators() {
 			if err := a.wait(ctx, who, a.d.Views.Operators, in.ReadQuery); err != nil {
 				return nil, err
 			}
-			return read(a.d.OperatorReads.Operator(ctx, who, in.Cluster, in.Namespace, in.Name))
+			return read(a.d.Reads.Operator(ctx, who, in.Cluster, in.Namespace, in.Name))
 		})
 }
 
@@ -92,10 +79,10 @@ func (a *API) uninstall() {
 	) (*tried, error) {
 		name := operator.Name{Cluster: in.Cluster, Namespace: in.Namespace, Name: in.Name}
 		if in.DryRun {
-			p, err := a.d.OperatorWrites.RemovalPlan(ctx, who, name, in.CRDs)
+			p, err := a.d.Intents.Operators.RemovalPlan(ctx, who, name, in.CRDs)
 			return wroteOr(http.StatusOK, p, "", "", err)
 		}
-		r, err := a.d.OperatorWrites.Uninstall(ctx, who, name, model.Uninstall{CRDs: in.CRDs, Plan: in.Plan, Subscriptions: in.Subscriptions != ""})
+		r, err := a.d.Intents.Operators.Uninstall(ctx, who, name, model.Uninstall{CRDs: in.CRDs, Plan: in.Plan, Subscriptions: in.Subscriptions != ""})
 		return wroteOr(http.StatusAccepted, r, r.Position, objectLocation("operators", in.Cluster, in.Namespace, in.Name), err)
 	})
 }
@@ -113,23 +100,10 @@ func (a *API) leftovers() {
 			if err != nil {
 				return nil, err
 			}
-			return listed(a.d.OperatorReads.Leftovers(ctx, who, model.LeftoverFilter{
+			return listed(a.d.Reads.Leftovers(ctx, who, model.LeftoverFilter{
 				Cluster: in.Cluster, Namespace: in.Namespace, Package: in.Package, Page: page,
 			}))
 		})
-}
-
-// GroupReads answers questions about operator groups.
-type GroupReads interface {
-	OperatorGroups(ctx context.Context, who model.Caller, f model.GroupFilter) ([]model.OperatorGroup, []string, error)
-	OperatorGroup(ctx context.Context, who model.Caller, cluster, namespace, name string) (model.OperatorGroup, error)
-}
-
-// GroupWrites carries out intents about operator groups.
-type GroupWrites interface {
-	CreateOperatorGroup(ctx context.Context, who model.Caller, name operatorgroup.Name, in model.ChangeOperatorGroup) (model.OperatorGroup, error)
-	ChangeOperatorGroup(ctx context.Context, who model.Caller, name operatorgroup.Name, in model.ChangeOperatorGroup) (model.OperatorGroup, error)
-	DeleteOperatorGroup(ctx context.Context, who model.Caller, name operatorgroup.Name) (model.Removed, error)
 }
 
 const (
@@ -148,7 +122,7 @@ func (a *API) operatorGroups() {
 		if err != nil {
 			return nil, err
 		}
-		return listed(a.d.GroupReads.OperatorGroups(ctx, who, model.GroupFilter{Cluster: cluster, Namespace: namespace, Label: label, Page: page}))
+		return listed(a.d.Reads.OperatorGroups(ctx, who, model.GroupFilter{Cluster: cluster, Namespace: namespace, Label: label, Page: page}))
 	}
 	register(a, needRead, operation(http.MethodGet, "/operatorgroups", "list-all-operatorgroups", tagGroups, "List operator groups of the fleet"),
 		func(ctx context.Context, who model.Caller, in *struct {
@@ -178,7 +152,7 @@ func (a *API) operatorGroups() {
 			if err := a.wait(ctx, who, a.d.Views.OperatorGroups, in.ReadQuery); err != nil {
 				return nil, err
 			}
-			return read(a.d.GroupReads.OperatorGroup(ctx, who, in.Cluster, in.Namespace, in.Name))
+			return read(a.d.Reads.OperatorGroup(ctx, who, in.Cluster, in.Namespace, in.Name))
 		})
 }
 
@@ -194,7 +168,7 @@ func (a *API) groupWrites() {
 			if in.DryRun {
 				return a.dryGroup(ctx, who, name, model.PreviewCreate, in.Body.Intent())
 			}
-			g, err := a.d.GroupWrites.CreateOperatorGroup(ctx, who, name, in.Body.Intent())
+			g, err := a.d.Intents.OperatorGroups.Create(ctx, who, name, in.Body.Intent())
 			return wroteOr(http.StatusCreated, g, g.Position, objectLocation("operatorgroups", g.Cluster, g.Namespace, g.Name), err)
 		})
 	register(a, needWrite, triable[model.OperatorGroup](a, intended(operation(http.MethodPut, pathGroups+"/{name}", "change-operatorgroup", tagGroups,
@@ -208,7 +182,7 @@ func (a *API) groupWrites() {
 			if in.DryRun {
 				return a.dryGroup(ctx, who, in.group(), model.PreviewReplace, in.Body)
 			}
-			g, err := a.d.GroupWrites.ChangeOperatorGroup(ctx, who, in.group(), in.Body)
+			g, err := a.d.Intents.OperatorGroups.Change(ctx, who, in.group(), in.Body)
 			return wroteOr(http.StatusOK, g, g.Position, "", err)
 		})
 	register(a, needWrite, triable[model.Removed](a, operation(http.MethodDelete, pathGroups+"/{name}", "delete-operatorgroup", tagGroups, "Delete an operator group")),
@@ -220,7 +194,7 @@ func (a *API) groupWrites() {
 			if in.DryRun {
 				return a.dryGroup(ctx, who, in.group(), model.PreviewDelete, model.ChangeOperatorGroup{})
 			}
-			r, err := a.d.GroupWrites.DeleteOperatorGroup(ctx, who, in.group())
+			r, err := a.d.Intents.OperatorGroups.Delete(ctx, who, in.group())
 			return wroteOr(http.StatusOK, r, r.Position, "", err)
 		})
 }

@@ -7,11 +7,6 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
-// Searcher finds packages over all catalogs.
-type Searcher interface {
-	Search(ctx context.Context, who model.Caller, f model.PackageFilter) (model.FoundPackages, error)
-}
-
 // PackagesQuery chooses packages over all catalogs.
 type PackagesQuery struct {
 	Search           string   `query:"search" maxLength:"256" doc:"Words that names, keywords or descriptions hold; the beginning of a word is enough"`
@@ -48,7 +43,7 @@ func (a *API) packages() {
 			if err != nil {
 				return nil, err
 			}
-			found, err := a.d.Search.Search(ctx, who, model.PackageFilter{
+			found, err := a.d.Browser.Search(ctx, who, model.PackageFilter{
 				Search: in.Search, Categories: in.Category, Providers: in.Provider, ProviderURLs: in.ProviderURL, Capabilities: in.Capability, Features: in.Feature,
 				InstallModes: in.InstallMode, Catalogs: in.Catalog, CatalogNamespace: in.CatalogNamespace, Labels: in.Label,
 				Cluster: in.Cluster, Namespace: in.Namespace, Page: page,
@@ -69,7 +64,7 @@ func (a *API) packages() {
 		if err := a.wait(ctx, who, a.d.Views.Catalogs, in.ReadQuery); err != nil {
 			return nil, err
 		}
-		i, err := a.d.Browse.Icon(ctx, who, in.name(), in.view(), in.Package)
+		i, err := a.d.Browser.Icon(ctx, who, in.name(), in.view(), in.Package)
 		if err != nil {
 			return nil, err
 		}

@@ -7,18 +7,6 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
-// PolicyReads answers questions about approval policies.
-type PolicyReads interface {
-	ApprovalPolicies(ctx context.Context, who model.Caller, f model.PolicyFilter) ([]model.ApprovalPolicy, []string, error)
-	ApprovalPolicy(ctx context.Context, who model.Caller, name string) (model.ApprovalPolicy, error)
-}
-
-// PolicyWrites carries out intents about approval policies.
-type PolicyWrites interface {
-	SetApprovalPolicy(ctx context.Context, who model.Caller, name string, in model.SetApprovalPolicy) (model.ApprovalPolicy, error)
-	DeleteApprovalPolicy(ctx context.Context, who model.Caller, name string) (model.Removed, error)
-}
-
 const tagPolicies = "Approval policies"
 
 // PolicyPath is an approval policy in a path.
@@ -37,7 +25,7 @@ func (a *API) approvalPolicies() {
 			if err != nil {
 				return nil, err
 			}
-			return listed(a.d.PolicyReads.ApprovalPolicies(ctx, who, model.PolicyFilter{Label: in.Label, Page: page}))
+			return listed(a.d.Reads.ApprovalPolicies(ctx, who, model.PolicyFilter{Label: in.Label, Page: page}))
 		})
 	register(a, needRead, operation(http.MethodGet, "/approvalpolicies/{name}", "get-approval-policy", tagPolicies, "Get an approval policy"),
 		func(ctx context.Context, who model.Caller, in *struct {
@@ -48,7 +36,7 @@ func (a *API) approvalPolicies() {
 			if err := a.wait(ctx, who, a.d.Views.Policies, in.ReadQuery); err != nil {
 				return nil, err
 			}
-			return read(a.d.PolicyReads.ApprovalPolicy(ctx, who, in.Name))
+			return read(a.d.Reads.ApprovalPolicy(ctx, who, in.Name))
 		})
 	register(a, needWrite, triable[model.ApprovalPolicy](a, operation(http.MethodPut, "/approvalpolicies/{name}", "set-approval-policy", tagPolicies,
 		"Make an approval policy, or replace all of it; approvals of plans that it changes are void")),
@@ -63,7 +51,7 @@ func (a *API) approvalPolicies() {
 					Name: in.Name, Metadata: in.Body.Metadata, Spec: &in.Body.ApprovalPolicySpec,
 				}}, "", "", "")
 			}
-			p, err := a.d.PolicyWrites.SetApprovalPolicy(ctx, who, in.Name, in.Body)
+			p, err := a.d.Intents.Policies.Set(ctx, who, in.Name, in.Body)
 			return wroteOr(http.StatusOK, p, p.Position, "", err)
 		})
 	register(a, needWrite, triable[model.Removed](a, operation(http.MethodDelete, "/approvalpolicies/{name}", "delete-approval-policy", tagPolicies, "End an approval policy")),
@@ -75,7 +63,7 @@ func (a *API) approvalPolicies() {
 			if in.DryRun {
 				return a.dryRun(ctx, who, model.PreviewChange{ApprovalPolicy: &model.PreviewPolicy{Name: in.Name, Remove: true}}, "", "", "")
 			}
-			r, err := a.d.PolicyWrites.DeleteApprovalPolicy(ctx, who, in.Name)
+			r, err := a.d.Intents.Policies.Delete(ctx, who, in.Name)
 			return wroteOr(http.StatusOK, r, r.Position, "", err)
 		})
 }

@@ -15,15 +15,6 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/preview"
 )
 
-// Previews answers what changes would lead to, and carries out what was previewed.
-type Previews interface {
-	Preview(ctx context.Context, who model.Caller, in model.AskPreview, how model.Validate, limit int) (previewapi.Page, preview.Kept, error)
-	ReadPreview(ctx context.Context, who model.Caller, id uuid.UUID, after previewapi.Scope, limit int) (previewapi.Page, preview.Kept, error)
-	ApplyPreview(ctx context.Context, who model.Caller, id uuid.UUID) (model.PreviewApplied, error)
-	Shadow(ctx context.Context, who model.Caller, in model.AskShadow) (previewapi.ShadowPage, error)
-	Questions(ctx context.Context, who model.Caller, page model.Page) ([]model.Question, []string, error)
-}
-
 const (
 	tagPreviews  = "Previews"
 	pathPreviews = "/previews"
@@ -56,7 +47,7 @@ func (a *API) previews() {
 			Body  model.AskPreview
 		},
 		) (*output[model.Preview], error) {
-			return previewed(a.d.Previews.Preview(ctx, who, in.Body, model.Validate(in.Validate), in.Limit))
+			return previewed(a.d.Intents.Previews.Create(ctx, who, in.Body, model.Validate(in.Validate), in.Limit))
 		})
 	register(a, needRead, operation(http.MethodGet, pathPreviews+"/{id}", "get-preview", tagPreviews, "Read a preview, page by page"),
 		func(ctx context.Context, who model.Caller, in *struct {
@@ -68,18 +59,18 @@ func (a *API) previews() {
 			if err != nil {
 				return nil, err
 			}
-			return previewed(a.d.Previews.ReadPreview(ctx, who, uuid.MustParse(in.ID), after, in.Limit))
+			return previewed(a.d.Intents.Previews.Read(ctx, who, uuid.MustParse(in.ID), after, in.Limit))
 		})
 	register(a, needWrite, operation(http.MethodPost, pathPreviews+"/{id}/apply", "apply-preview", tagPreviews,
 		"Carry out what was previewed, as long as nothing that it rests on has changed; 409 names what did. Applying again answers the same"),
 		func(ctx context.Context, who model.Caller, in *PreviewPath) (*written[model.PreviewApplied], error) {
-			p, err := a.d.Previews.ApplyPreview(ctx, who, uuid.MustParse(in.ID))
+			p, err := a.d.Intents.Previews.Apply(ctx, who, uuid.MustParse(in.ID))
 			return wrote(p, p.Position, "", err)
 		})
 	register(a, needRead, operation(http.MethodPost, "/shadow", "shadow", tagPreviews,
 		"Make recorded decisions again, by this version or beside a catalog's revision or a policy, and list what comes out differently"),
 		func(ctx context.Context, who model.Caller, in *struct{ Body model.AskShadow }) (*output[model.Shadow], error) {
-			p, err := a.d.Previews.Shadow(ctx, who, in.Body)
+			p, err := a.d.Intents.Previews.Shadow(ctx, who, in.Body)
 			return read(model.Shadow(p), err)
 		})
 	register(a, needWrite, operation(http.MethodGet, "/questions", "list-questions", tagPreviews,
@@ -93,7 +84,7 @@ func (a *API) previews() {
 			if err != nil {
 				return nil, err
 			}
-			return listed(a.d.Previews.Questions(ctx, who, page))
+			return listed(a.d.Intents.Audit.List(ctx, who, page))
 		})
 }
 
@@ -142,7 +133,7 @@ func wroteOr[T any](status int, body T, position, location string, err error) (*
 // dryRun answers with a preview of one change in one namespace; "" and "" are all.
 func (a *API) dryRun(ctx context.Context, who model.Caller, c model.PreviewChange, how model.Validate, cluster, namespace string) (*tried, error) {
 	in := model.AskPreview{Changes: []model.PreviewChange{c}, Cluster: cluster, Namespace: namespace}
-	out, err := previewed(a.d.Previews.Preview(ctx, who, in, how, 0))
+	out, err := previewed(a.d.Intents.Previews.Create(ctx, who, in, how, 0))
 	if err != nil {
 		return nil, err
 	}

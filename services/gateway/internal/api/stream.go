@@ -49,7 +49,7 @@ func (a *API) follow(ctx context.Context, who model.Caller, in *streamInput) (*h
 	}
 	probe := f
 	probe.Limit = 1
-	if _, _, _, err := a.d.Events.Events(ctx, who, probe); err != nil {
+	if _, _, _, err := a.d.Reads.Events(ctx, who, probe); err != nil {
 		return nil, err
 	}
 	select {
@@ -74,7 +74,7 @@ func (a *API) follow(ctx context.Context, who model.Caller, in *streamInput) (*h
 // checkStart makes the stream begin now where nothing else is asked for, and refuses a position that
 // the record does not hold; from is where it was given.
 func (a *API) checkStart(ctx context.Context, f *model.EventFilter, from string) error {
-	head, err := a.d.Events.Head(ctx)
+	head, err := a.d.Reads.Head(ctx)
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (s *stream) run(ctx context.Context) error {
 	defer look.Stop()
 	defer beat.Stop()
 	for {
-		changed := s.api.d.Events.Changed()
+		changed := s.api.d.Reads.Changed()
 		more, err := s.batch(ctx)
 		if err != nil || ctx.Err() != nil {
 			return err
@@ -184,7 +184,7 @@ func (s *stream) read(ctx context.Context) (items []model.Event, next events.Pos
 	if _, err := s.api.d.Tokens.Caller(ctx, s.token); err != nil {
 		return nil, next, false, err
 	}
-	return s.api.d.Events.Events(ctx, s.who, s.filter)
+	return s.api.d.Reads.Events(ctx, s.who, s.filter)
 }
 
 func (s *stream) write(b []byte) error {

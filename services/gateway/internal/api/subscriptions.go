@@ -8,20 +8,6 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/subscription"
 )
 
-// SubscriptionReads answers questions about subscriptions.
-type SubscriptionReads interface {
-	Subscriptions(ctx context.Context, who model.Caller, f model.SubscriptionFilter) ([]model.Subscription, []string, error)
-	Subscription(ctx context.Context, who model.Caller, cluster, namespace, name string) (model.Subscription, error)
-}
-
-// SubscriptionWrites carries out intents about subscriptions.
-type SubscriptionWrites interface {
-	CreateSubscription(ctx context.Context, who model.Caller, name subscription.Name, in model.ChangeSubscription, how model.Validate) (model.Subscription, error)
-	ChangeSubscription(ctx context.Context, who model.Caller, name subscription.Name, in model.ChangeSubscription, how model.Validate) (model.Subscription, error)
-	RollbackSubscription(ctx context.Context, who model.Caller, name subscription.Name, in model.RollBack) (model.Subscription, error)
-	DeleteSubscription(ctx context.Context, who model.Caller, name subscription.Name) (model.Removed, error)
-}
-
 const (
 	tagSubscriptions  = "Subscriptions"
 	pathSubscriptions = "/clusters/{cluster}/namespaces/{namespace}/subscriptions"
@@ -57,7 +43,7 @@ func (a *API) subscriptions() {
 		if err != nil {
 			return nil, err
 		}
-		return listed(a.d.SubscriptionReads.Subscriptions(ctx, who, model.SubscriptionFilter{
+		return listed(a.d.Reads.Subscriptions(ctx, who, model.SubscriptionFilter{
 			Cluster: cluster, Namespace: namespace, Package: s.Package, Catalog: s.Catalog, State: s.State, Phase: s.Phase, Label: s.Label, Page: page,
 		}))
 	}
@@ -90,7 +76,7 @@ func (a *API) subscriptions() {
 			if err := a.wait(ctx, who, a.d.Views.Subscriptions, in.ReadQuery); err != nil {
 				return nil, err
 			}
-			return read(a.d.SubscriptionReads.Subscription(ctx, who, in.Cluster, in.Namespace, in.Name))
+			return read(a.d.Reads.Subscription(ctx, who, in.Cluster, in.Namespace, in.Name))
 		})
 }
 
@@ -107,7 +93,7 @@ func (a *API) subscriptionWrites() {
 			if in.DryRun {
 				return a.drySubscription(ctx, who, name, model.PreviewCreate, in.Body.Intent(), in.Validate)
 			}
-			s, err := a.d.SubscriptionWrites.CreateSubscription(ctx, who, name, in.Body.Intent(), model.Validate(in.Validate))
+			s, err := a.d.Intents.Subscriptions.Create(ctx, who, name, in.Body.Intent(), model.Validate(in.Validate))
 			return wroteOr(http.StatusCreated, s, s.Position, objectLocation("subscriptions", s.Cluster, s.Namespace, s.Name), err)
 		})
 	register(a, needWrite, triable[model.Subscription](a, intended(operation(http.MethodPut, pathSubscriptions+"/{name}", "change-subscription", tagSubscriptions,
@@ -122,7 +108,7 @@ func (a *API) subscriptionWrites() {
 			if in.DryRun {
 				return a.drySubscription(ctx, who, in.subscription(), model.PreviewReplace, in.Body, in.Validate)
 			}
-			s, err := a.d.SubscriptionWrites.ChangeSubscription(ctx, who, in.subscription(), in.Body, model.Validate(in.Validate))
+			s, err := a.d.Intents.Subscriptions.Change(ctx, who, in.subscription(), in.Body, model.Validate(in.Validate))
 			return wroteOr(http.StatusOK, s, s.Position, "", err)
 		})
 	register(a, needWrite, operation(http.MethodPost, pathSubscriptions+"/{name}/rollback", "rollback-subscription", tagSubscriptions,
@@ -132,7 +118,7 @@ func (a *API) subscriptionWrites() {
 			Body model.RollBack
 		},
 		) (*written[model.Subscription], error) {
-			s, err := a.d.SubscriptionWrites.RollbackSubscription(ctx, who, in.subscription(), in.Body)
+			s, err := a.d.Intents.Subscriptions.Rollback(ctx, who, in.subscription(), in.Body)
 			return wrote(s, s.Position, "", err)
 		})
 	register(a, needWrite, triable[model.Removed](a, operation(http.MethodDelete, pathSubscriptions+"/{name}", "delete-subscription", tagSubscriptions,
@@ -145,7 +131,7 @@ func (a *API) subscriptionWrites() {
 			if in.DryRun {
 				return a.drySubscription(ctx, who, in.subscription(), model.PreviewDelete, model.ChangeSubscription{}, "")
 			}
-			r, err := a.d.SubscriptionWrites.DeleteSubscription(ctx, who, in.subscription())
+			r, err := a.d.Intents.Subscriptions.Delete(ctx, who, in.subscription())
 			return wroteOr(http.StatusOK, r, r.Position, "", err)
 		})
 }

@@ -4,19 +4,8 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/chandler-fleet/chandler/services/gateway/catalog"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
-
-// UpgradeReads answers what upgrades change.
-type UpgradeReads interface {
-	Upgrades(ctx context.Context, who model.Caller, name catalog.Name, pkg string, f model.UpgradeFilter) ([]model.Upgrade, []string, error)
-}
-
-// BlobReads answers what a catalog holds that Chandler has no meaning for (R-CAT-8).
-type BlobReads interface {
-	Blobs(ctx context.Context, who model.Caller, name catalog.Name, f model.BlobFilter) ([]model.Blob, []string, error)
-}
 
 func (a *API) upgrades() {
 	a.blobs()
@@ -34,7 +23,7 @@ func (a *API) upgrades() {
 			if err != nil {
 				return nil, err
 			}
-			return listed(a.d.Upgrades.Upgrades(ctx, who, in.name(), in.Package, model.UpgradeFilter{From: in.From, To: in.To, View: in.view(), Page: page}))
+			return listed(a.d.Browser.Upgrades(ctx, who, in.name(), in.Package, model.UpgradeFilter{From: in.From, To: in.To, View: in.view(), Page: page}))
 		})
 }
 
@@ -55,6 +44,6 @@ func (a *API) blobs() {
 				return nil, err
 			}
 			f := model.BlobFilter{Schema: in.Schema, Package: in.Package, Name: in.Name, View: in.view(), Page: page}
-			return listed(a.d.Blobs.Blobs(ctx, who, in.name(), f))
+			return listed(a.d.Browser.Blobs(ctx, who, in.name(), f))
 		})
 }

@@ -1,16 +1,13 @@
-package intent
+package previews
 
 import (
 	"context"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
-	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/previewapi"
 	"github.com/chandler-fleet/chandler/services/gateway/approvalpolicy"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
@@ -18,7 +15,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/rule"
 )
 
-// ShadowOutcome makes recorded decisions again beside something else, page by page; nothing is written but who asked.
+// Shadow makes recorded decisions again beside something else, page by page; only the audit is written.
 func (s *Service) Shadow(ctx context.Context, who model.Caller, in model.AskShadow) (previewapi.ShadowPage, error) {
 	var page previewapi.ShadowPage
 	q := previewapi.ShadowQuestion{
@@ -46,11 +43,10 @@ func (s *Service) Shadow(ctx context.Context, who model.Caller, in model.AskShad
 		about += " approvalpolicy " + in.Policy.Name
 	}
 	// For each page: a cursor is anybody's to write, so that it is no sign of a page before.
-	if err := s.auditAlone(ctx, who, preview.ActionShadow, about[:min(len(about), maxAbout)], uuid.Nil); err != nil {
+	if err := s.record(ctx, who, preview.ActionShadow, about, uuid.Nil); err != nil {
 		return page, err
 	}
-	err = s.ask(ctx, previewapi.ShadowSubject, q, &page)
-	return page, err
+	return s.Resolver.Shadow(ctx, q)
 }
 
 // shadowPolicy checks a policy as the intent that sets it does.
@@ -71,53 +67,4 @@ func shadowPolicy(in *model.PreviewPolicy) (*events.ApprovalPolicySet, error) {
 		}
 	}
 	return nil, errs.New(errs.Internal, "a new approval policy came to nothing")
-}
-
-func (s *Service) audit(ctx context.Context, q pg.Querier, who model.Caller, action, about string, id uuid.UUID) error {
-	return s.Previews.Audit(ctx, q, preview.Asked{
-		Tenant: who.Tenant, ID: s.NewID(), At: s.Now().UTC(), Actor: who.Actor, Action: action, About: about, Preview: id,
-	})
-}
-
-// Questions lists who asked what, newest first.
-func (s *Service) Questions(ctx context.Context, who model.Caller, page model.Page) (items []model.Question, next []string, err error) {
-	before, id, err := askedBefore(page.After)
-	if err != nil {
-		return nil, nil, err
-	}
-	var list []preview.Asked
-	err = s.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
-		list, err = s.Previews.Asked(ctx, tx, who.Tenant, before, id, page.Limit)
-		return err
-	})
-	for _, a := range list {
-		q := model.Question{ID: a.ID.String(), At: a.At, Actor: a.Actor, Action: a.Action, About: a.About}
-		if a.Preview != uuid.Nil {
-			q.Preview = a.Preview.String()
-		}
-		items = append(items, q)
-	}
-	if len(list) == page.Limit {
-		last := list[len(list)-1]
-		next = []string{last.At.Format(time.RFC3339Nano), last.ID.String()}
-	}
-	return items, next, err
-}
-
-// askedBefore reads the cursor of Questions.
-func askedBefore(after []string) (at time.Time, id uuid.UUID, err error) {
-	if len(after) == 0 {
-		return at, id, nil
-	}
-	var wrong error
-	at, err = time.Parse(time.RFC3339Nano, after[0])
-	if id, wrong = uuid.Parse(after[len(after)-1]); err != nil || wrong != nil {
-		return at, id, errs.New(errs.Invalid, "the cursor does not belong to this list").At("query.cursor", "cursor")
-	}
-	return at, id, nil
-}
-
-// auditAlone notes a question that writes nothing else.
-func (s *Service) auditAlone(ctx context.Context, who model.Caller, action, about string, id uuid.UUID) error {
-	return s.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error { return s.audit(ctx, tx, who, action, about, id) })
 }

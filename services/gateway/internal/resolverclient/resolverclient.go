@@ -1,32 +1,35 @@
-// Package ask puts questions of the API to other services, over the bus: to the resolver why a decision came out as it
-// did, and why an operator is not a newer one; to the installer what stands in the way of a plan in its cluster. The
-// gateway never resolves, and never looks into a cluster (DESIGN, settled details).
-package ask
+// Package resolverclient sends requests to the resolver over the bus: why a decision came out as it did, and what changes
+// would lead to. The gateway never resolves itself.
+package resolverclient
 
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
-// Subjects on which the resolver answers.
+// Subjects of explanations.
 const (
 	explainSubject = "chandler.ask.resolver.explain"
 	whySubject     = "chandler.ask.resolver.why"
 )
 
-// Asker puts a question on a subject and decodes the answer.
-type Asker interface {
+// Bus sends a request to a subject and decodes the reply.
+type Bus interface {
 	Ask(ctx context.Context, subject string, in, out any) error
 }
 
-// Resolver asks the resolver.
-type Resolver struct{ Bus Asker }
+// Client sends requests to the resolver.
+type Client struct {
+	Bus  Bus
+	Slog *slog.Logger
+}
 
-// question is what the resolver is asked; which fields count depends on the subject.
-type question struct {
+// request is what the resolver is asked to explain; which fields count depends on the subject.
+type request struct {
 	Tenant       string `json:"tenant"`
 	Cluster      string `json:"cluster,omitempty"`
 	Namespace    string `json:"namespace,omitempty"`
@@ -35,8 +38,8 @@ type question struct {
 	Operator     string `json:"operator,omitempty"`
 }
 
-// answer is what it says of a decision.
-type answer struct {
+// reply is what it says about a decision.
+type reply struct {
 	Recorded struct {
 		Outcome  string                `json:"outcome"`
 		CSV      string                `json:"csv"`
@@ -67,40 +70,40 @@ type answer struct {
 	Why []model.OperatorReasoning `json:"why"`
 }
 
-// ExplainSubscription tells of the last decision about a subscription.
-func (r Resolver) ExplainSubscription(ctx context.Context, who model.Caller, cluster, namespace, name string) (model.Decision, error) {
-	var a answer
-	err := r.ask(ctx, explainSubject, question{Tenant: who.Tenant, Cluster: cluster, Namespace: namespace, Subscription: name}, &a)
+// ExplainSubscription explains the last decision about a subscription.
+func (c Client) ExplainSubscription(ctx context.Context, who model.Caller, cluster, namespace, name string) (model.Decision, error) {
+	var a reply
+	err := c.explain(ctx, explainSubject, request{Tenant: who.Tenant, Cluster: cluster, Namespace: namespace, Subscription: name}, &a)
 	d := a.decision()
 	d.Cluster, d.Namespace, d.Subscription = cluster, namespace, name
 	return d, err
 }
 
-// ExplainPlan tells of the decision that an install plan is.
-func (r Resolver) ExplainPlan(ctx context.Context, who model.Caller, p model.InstallPlan) (model.Decision, error) {
-	var a answer
-	err := r.ask(ctx, explainSubject, question{Tenant: who.Tenant, Plan: p.ID}, &a)
+// ExplainPlan explains the decision that an install plan is.
+func (c Client) ExplainPlan(ctx context.Context, who model.Caller, p model.InstallPlan) (model.Decision, error) {
+	var a reply
+	err := c.explain(ctx, explainSubject, request{Tenant: who.Tenant, Plan: p.ID}, &a)
 	d := a.decision()
 	d.Cluster, d.Namespace = p.Cluster, p.Namespace
 	return d, err
 }
 
-// WhyOperator tells why an operator is what it is and not a newer one; name is its CSV, its subscription or its package.
-func (r Resolver) WhyOperator(ctx context.Context, who model.Caller, cluster, namespace, name string) (model.OperatorReasoning, error) {
+// WhyOperator explains why an operator is what it is and not a newer one; name is its CSV, its subscription or its package.
+func (c Client) WhyOperator(ctx context.Context, who model.Caller, cluster, namespace, name string) (model.OperatorReasoning, error) {
 	var a model.OperatorReasoning
-	err := r.ask(ctx, whySubject, question{Tenant: who.Tenant, Cluster: cluster, Namespace: namespace, Operator: name}, &a)
+	err := c.explain(ctx, whySubject, request{Tenant: who.Tenant, Cluster: cluster, Namespace: namespace, Operator: name}, &a)
 	return a, err
 }
 
-func (r Resolver) ask(ctx context.Context, subject string, q question, out any) error {
-	err := r.Bus.Ask(ctx, subject, q, out)
+func (c Client) explain(ctx context.Context, subject string, in request, out any) error {
+	err := c.Bus.Ask(ctx, subject, in, out)
 	if errs.Is(err, errs.Unavailable) {
 		return errs.New(errs.Unavailable, "the resolver does not answer at the moment; what is recorded can be read without it, and the question asked again in a moment")
 	}
 	return err
 }
 
-func (a answer) decision() model.Decision {
+func (a reply) decision() model.Decision {
 	d := model.Decision{
 		Outcome: a.Recorded.Outcome, CSV: a.Recorded.CSV, Reason: a.Recorded.Reason, Plan: a.Recorded.Plan, PlanName: a.Recorded.PlanName,
 		PlanDigest: a.Recorded.Digest, Bundles: a.Recorded.Bundles, Input: a.Input, Semantics: a.Semantics, Agrees: a.Agrees,

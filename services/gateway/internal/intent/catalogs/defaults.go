@@ -1,4 +1,4 @@
-package intent
+package catalogs
 
 import (
 	"context"
@@ -6,19 +6,19 @@ import (
 	"slices"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/gateway/catalog"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/bodies"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/unit"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 	"github.com/chandler-fleet/chandler/services/gateway/operatorhub"
 )
 
 const (
-	// defaultsTurn is how often the gateway looks for tenants that do not have their default catalogs yet: those
+	// defaultsInterval is how often the gateway looks for tenants that do not have their default catalogs yet: those
 	// that were made since, and those where something failed.
-	defaultsTurn = 5 * time.Second
+	defaultsInterval = 5 * time.Second
 	// ownName is what the hub says of a default catalog whose name was taken before.
 	ownName = "a catalog of your own has this name and stays as it is: remove it, and the default one comes with the next start of the gateway or the next change of the hub"
 )
@@ -40,8 +40,8 @@ func refuseDefault(name catalog.Name, what string) error {
 }
 
 // guardDefault refuses every change of a default catalog but switching it (R-CAT-110), and keeps what was
-// said in the hub, so that a restart does not undo it. The caller's transaction holds the lock of the hub.
-func (s *Service) guardDefault(ctx context.Context, tx pgx.Tx, who model.Caller, now catalog.State, wanted catalog.Change) error {
+// said in the hub, so that a restart does not undo it. The unit's transaction holds the lock of the hub.
+func (s *Service) guardDefault(ctx context.Context, u *unit.Work, now catalog.State, wanted catalog.Change) error {
 	if !s.isDefault(now) {
 		return nil
 	}
@@ -53,11 +53,12 @@ func (s *Service) guardDefault(ctx context.Context, tx pgx.Tx, who model.Caller,
 	if now.Spec.Disabled == wanted.Spec.Disabled {
 		return nil
 	}
-	hub, err := s.Hub.Lock(ctx, tx, who.Tenant, s.Now().UTC())
+	tenant := u.Caller.Tenant
+	hub, err := s.Hub.Lock(ctx, u.Tx, tenant, u.Now())
 	if err != nil {
 		return err
 	}
-	return s.Hub.Put(ctx, tx, who.Tenant, hub.With(now.Name.Name, wanted.Spec.Disabled), s.Now().UTC())
+	return s.Hub.Put(ctx, u.Tx, tenant, hub.With(now.Name.Name, wanted.Spec.Disabled), u.Now())
 }
 
 // KeepDefaults makes the default catalogs of every tenant what the configuration says, switched as people
@@ -68,7 +69,7 @@ func (s *Service) KeepDefaults(ctx context.Context) error {
 		<-ctx.Done()
 		return nil
 	}
-	tick := time.NewTicker(defaultsTurn)
+	tick := time.NewTicker(defaultsInterval)
 	defer tick.Stop()
 	for told := ""; ; {
 		if err := s.EnsureDefaults(ctx); err == nil {
@@ -112,12 +113,12 @@ func (s *Service) EnsureDefaults(ctx context.Context) error {
 func (s *Service) ensureDefaults(ctx context.Context, tenant string) error {
 	who := model.Caller{Tenant: tenant, Actor: model.ActorConfiguration}
 	var own []string
-	err := s.transact(ctx, who, "intent default catalogs", func(ctx context.Context, tx pgx.Tx) error {
-		hub, err := s.Hub.Lock(ctx, tx, tenant, s.Now().UTC())
+	err := s.Units.Run(ctx, who, "intent default catalogs", func(ctx context.Context, u *unit.Work) error {
+		hub, err := s.Hub.Lock(ctx, u.Tx, tenant, u.Now())
 		if err != nil {
 			return err
 		}
-		own, err = s.applyHub(ctx, tx, who, hub)
+		own, err = s.applyHub(ctx, u, hub)
 		return err
 	})
 	if err == nil && len(own) > 0 {
@@ -128,9 +129,9 @@ func (s *Service) ensureDefaults(ctx context.Context, tenant string) error {
 
 // applyHub makes each default catalog of the caller's tenant what configuration and hub say, in the
 // transaction that holds the lock of the hub. It returns the names that stand for a catalog of the tenant's own.
-func (s *Service) applyHub(ctx context.Context, tx pgx.Tx, who model.Caller, hub operatorhub.Hub) (own []string, err error) {
+func (s *Service) applyHub(ctx context.Context, u *unit.Work, hub operatorhub.Hub) (own []string, err error) {
 	for _, d := range s.Defaults {
-		now, err := s.catalogState(ctx, tx, who.Tenant, catalog.Name{Name: d.Name})
+		now, _, err := Load(ctx, u, catalog.Name{Name: d.Name})
 		if err != nil {
 			return nil, err
 		}
@@ -138,11 +139,11 @@ func (s *Service) applyHub(ctx context.Context, tx pgx.Tx, who model.Caller, hub
 			own = append(own, d.Name)
 			continue
 		}
-		by := who
+		by := u
 		if !now.Added {
-			by.Actor = model.ActorConfiguration
+			by = u.As(model.ActorConfiguration)
 		}
-		_, _, err = attempt(ctx, s, tx, by, catalogs, d.Name, catalog.State{Name: now.Name}, s.toDefault(by, d, hub))
+		_, err = unit.Decide(ctx, by, aggregate, d.Name, catalog.State{Name: now.Name}, s.toDefault(ctx, by, d, hub))
 		if err != nil {
 			return nil, errs.Wrap(errs.KindOf(err), err, "default catalog %s", d.Name)
 		}
@@ -151,45 +152,35 @@ func (s *Service) applyHub(ctx context.Context, tx pgx.Tx, who model.Caller, hub
 }
 
 // toDefault is the command that makes a catalog what configuration and hub say.
-func (s *Service) toDefault(who model.Caller, d model.AddCatalog, hub operatorhub.Hub) commander[catalog.State, catalog.Command] {
-	return func(ctx context.Context, tx pgx.Tx, now catalog.State) (catalog.Command, error) {
+func (s *Service) toDefault(ctx context.Context, u *unit.Work, d model.AddCatalog, hub operatorhub.Hub) func(now catalog.State) (catalog.Command, error) {
+	return func(now catalog.State) (catalog.Command, error) {
 		in := d.Intent()
 		in.Disabled = hub.Disabled(d.Name)
-		spec, err := s.catalogSpec(ctx, tx, who, now.Name, in, model.ValidateLenient, now.Spec.Settings)
+		spec, err := s.spec(ctx, u, now.Name, in, model.ValidateLenient, now.Spec.Settings)
 		if err != nil {
 			return nil, err
 		}
-		noted, err := s.metadata(ctx, tx, who, events.KindCatalog, in.Metadata, now.Metadata)
+		committed, err := bodies.CommitMetadata(ctx, u, events.KindCatalog, in.Metadata, now.Metadata)
 		if err != nil {
 			return nil, err
 		}
 		if now.Added {
-			return catalog.Change{Spec: spec, Metadata: noted}, nil
+			return catalog.Change{Spec: spec, Metadata: committed}, nil
 		}
-		return catalog.Add{Name: now.Name, Spec: spec, Metadata: noted}, nil
+		return catalog.Add{Name: now.Name, Spec: spec, Metadata: committed}, nil
 	}
 }
 
-// catalogState is a catalog as the log tells it.
-func (s *Service) catalogState(ctx context.Context, tx pgx.Tx, tenant string, name catalog.Name) (catalog.State, error) {
-	state := catalog.State{Name: name}
-	head, err := s.Log.Latest(ctx, tx, tenant, catalogs.kind, name.Subject())
-	if err != nil || !head.Exists() {
-		return state, err
-	}
-	return replay(ctx, s, tx, tenant, catalogs, head, state)
-}
-
-// OperatorHub says which default catalogs are switched off.
-func (s *Service) OperatorHub(ctx context.Context, who model.Caller) (model.OperatorHub, error) {
+// GetHub returns which default catalogs are switched off.
+func (s *Service) GetHub(ctx context.Context, who model.Caller) (model.OperatorHub, error) {
 	var hub operatorhub.Hub
 	var own []string
-	err := s.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) (err error) {
-		if hub, err = s.Hub.Get(ctx, tx, who.Tenant); err != nil {
+	err := s.Units.Once(ctx, who, func(u *unit.Work) (err error) {
+		if hub, err = s.Hub.Get(ctx, u.Tx, who.Tenant); err != nil {
 			return err
 		}
 		for _, d := range s.Defaults {
-			now, err := s.catalogState(ctx, tx, who.Tenant, catalog.Name{Name: d.Name})
+			now, _, err := Load(ctx, u, catalog.Name{Name: d.Name})
 			if err != nil {
 				return err
 			}
@@ -202,9 +193,9 @@ func (s *Service) OperatorHub(ctx context.Context, who model.Caller) (model.Oper
 	return s.hubAnswer(hub, own), err
 }
 
-// SetOperatorHub switches default catalogs on and off, all in one transaction. A name that none bears is kept
+// SetHub switches default catalogs on and off, all in one transaction. A name that none bears is kept
 // and told in the status: the catalog may come with the next version of the configuration.
-func (s *Service) SetOperatorHub(ctx context.Context, who model.Caller, in model.SetOperatorHub) (model.OperatorHub, error) {
+func (s *Service) SetHub(ctx context.Context, who model.Caller, in model.SetOperatorHub) (model.OperatorHub, error) {
 	hub := operatorhub.Hub{DisableAll: in.DisableAllDefaultSources, Sources: map[string]bool{}}
 	for _, source := range in.Sources {
 		if _, twice := hub.Sources[source.Name]; twice {
@@ -213,15 +204,15 @@ func (s *Service) SetOperatorHub(ctx context.Context, who model.Caller, in model
 		hub.Sources[source.Name] = source.Disabled
 	}
 	var own []string
-	err := s.transact(ctx, who, "intent operator hub", func(ctx context.Context, tx pgx.Tx) error {
-		if _, err := s.Hub.Lock(ctx, tx, who.Tenant, s.Now().UTC()); err != nil {
+	err := s.Units.Run(ctx, who, "intent operator hub", func(ctx context.Context, u *unit.Work) error {
+		if _, err := s.Hub.Lock(ctx, u.Tx, who.Tenant, u.Now()); err != nil {
 			return err
 		}
-		if err := s.Hub.Put(ctx, tx, who.Tenant, hub, s.Now().UTC()); err != nil {
+		if err := s.Hub.Put(ctx, u.Tx, who.Tenant, hub, u.Now()); err != nil {
 			return err
 		}
 		var err error
-		own, err = s.applyHub(ctx, tx, who, hub)
+		own, err = s.applyHub(ctx, u, hub)
 		return err
 	})
 	if err != nil {

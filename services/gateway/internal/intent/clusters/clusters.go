@@ -1,0 +1,116 @@
+// Package clusters carries out intents about clusters: register, configure, replace credentials, remove.
+package clusters
+
+import (
+	"context"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/services/gateway/cluster"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/unit"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/store"
+	"github.com/chandler-fleet/chandler/services/gateway/kubeconfig"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+)
+
+const span = "intent cluster"
+
+var aggregate = unit.Aggregate[cluster.State, cluster.Command]{
+	Kind: events.KindCluster, Subject: func(s cluster.State) string { return cluster.Subject(s.Name) },
+	Decide: cluster.Decide, Evolve: unit.ByPayload(cluster.Evolve),
+}
+
+// Service carries out intents about clusters.
+type Service struct {
+	Units       *unit.Runner
+	Credentials *store.Credentials
+}
+
+type decision = unit.Decision[cluster.State]
+
+// MustExist refuses a cluster that is not registered.
+func MustExist(ctx context.Context, u *unit.Work, name string) error {
+	found, err := u.Exists(ctx, events.KindCluster, name)
+	if err == nil && !found {
+		err = errs.New(errs.NotFound, "no cluster %q is registered: register it before anything is placed on it", name).
+			At("cluster", "cluster-registered")
+	}
+	return err
+}
+
+// Register gives a cluster to Chandler.
+func (s *Service) Register(ctx context.Context, who model.Caller, in model.RegisterCluster) (model.Cluster, error) {
+	if err := kubeconfig.Check("/kubeconfig", []byte(in.Kubeconfig)); err != nil {
+		return model.Cluster{}, err
+	}
+	out, position, err := s.write(ctx, who, in.Name, func(ctx context.Context, u *unit.Work, now cluster.State) (cluster.Command, error) {
+		c := cluster.Register{Name: in.Name, Labels: in.Labels}
+		// Decided before the credential is stored: a refused register must not replace the credential of
+		// the cluster that has the name, and the transaction alone would not hide it from Decide.
+		if _, err := cluster.Decide(now, c); err != nil {
+			return nil, err
+		}
+		var err error
+		c.Credential, err = s.putCredential(ctx, u, in.Name, in.Kubeconfig)
+		return c, err
+	})
+	if err != nil {
+		return model.Cluster{}, err
+	}
+	return model.Cluster{
+		Name: out.State.Name, Labels: out.State.Labels, State: model.ClusterRegistered,
+		Settings:     model.ClusterSettings(out.State.Settings),
+		RegisteredAt: out.Time, UpdatedAt: out.Time,
+		Stream: out.Stream.String(), Version: out.Version, Position: position,
+	}, nil
+}
+
+// ReplaceCredentials gives another kubeconfig for a cluster.
+func (s *Service) ReplaceCredentials(ctx context.Context, who model.Caller, name string, in model.ReplaceCredentials) (model.Removed, error) {
+	if err := kubeconfig.Check("/kubeconfig", []byte(in.Kubeconfig)); err != nil {
+		return model.Removed{}, err
+	}
+	_, position, err := s.write(ctx, who, name, func(ctx context.Context, u *unit.Work, now cluster.State) (cluster.Command, error) {
+		if !now.Registered {
+			return nil, errs.New(errs.NotFound, "no cluster %q is registered", name)
+		}
+		credential, err := s.putCredential(ctx, u, name, in.Kubeconfig)
+		return cluster.ReplaceCredential{Credential: credential}, err
+	})
+	return model.Removed{Position: position}, err
+}
+
+// Configure changes how a cluster is treated, and its labels.
+func (s *Service) Configure(ctx context.Context, who model.Caller, name string, in model.ConfigureCluster) (model.ConfiguredCluster, error) {
+	out, position, err := s.write(ctx, who, name, func(context.Context, *unit.Work, cluster.State) (cluster.Command, error) {
+		settings := events.ClusterSettings{Mirror: in.Mirror, Drift: in.Drift, Optional: in.Optional, Events: in.Events}
+		return cluster.Configure{Settings: settings, Labels: in.Labels}, nil
+	})
+	return model.ConfiguredCluster{
+		Name: name, Settings: model.ClusterSettings(out.State.Settings.WithDefaults()), Labels: out.State.Labels,
+		Version: out.Version, Position: position,
+	}, err
+}
+
+// Remove lets go of a cluster and erases its credential.
+func (s *Service) Remove(ctx context.Context, who model.Caller, name string) (model.Removed, error) {
+	_, position, err := s.write(ctx, who, name, func(ctx context.Context, u *unit.Work, _ cluster.State) (cluster.Command, error) {
+		return cluster.Remove{}, s.Credentials.Erase(ctx, u.Tx, who.Tenant, events.Key(who.Tenant, events.KindCluster, name))
+	})
+	return model.Removed{Position: position}, err
+}
+
+// write decides on a cluster in a unit of its own.
+func (s *Service) write(ctx context.Context, who model.Caller, name string,
+	command func(ctx context.Context, u *unit.Work, now cluster.State) (cluster.Command, error),
+) (decision, string, error) {
+	return unit.Write(ctx, s.Units, who, span, func(ctx context.Context, u *unit.Work) (decision, error) {
+		return unit.Decide(ctx, u, aggregate, cluster.Subject(name), cluster.State{Name: name},
+			func(now cluster.State) (cluster.Command, error) { return command(ctx, u, now) })
+	})
+}
+
+func (s *Service) putCredential(ctx context.Context, u *unit.Work, name, config string) (string, error) {
+	tenant := u.Caller.Tenant
+	return s.Credentials.Put(ctx, u.Tx, tenant, events.Key(tenant, events.KindCluster, name), name, []byte(config))
+}
