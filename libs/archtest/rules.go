@@ -112,6 +112,7 @@ func Barriers() []Barrier {
 	return []Barrier{
 		{From: "services/installer/executor/...", Never: []string{"github.com/jackc/pgx/v5", "libs/eventlog", "libs/pg"}, Reason: "an agent cannot reach Postgres (D8)"},
 		{From: "services/...", Never: []string{"github.com/nats-io/nats-server/v2", "testing", "libs/pg/pglocal", "libs/pg/pgtest", "libs/bus/bustest", "libs/bus/natslocal"}, Reason: "what ships holds no servers and no tests"},
+		{From: "cmd/chandler/cli/kinds", Never: []string{"cmd/chandler/cli/admin", "cmd/chandler/cli/catalogs", "cmd/chandler/cli/clusters", "cmd/chandler/cli/explain", "cmd/chandler/cli/objects", "cmd/chandler/cli/operators", "cmd/chandler/cli/plans"}, Reason: "what commands share does not know the groups of commands"},
 		{From: "cmd/chandler", Never: []string{"testing", "libs/pg/pgtest", "libs/bus/bustest"}, Reason: "what ships holds no tests"},
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/chandler-fleet/chandler/cmd/chandler/cli/command"
 )
 
 // TestStatuses: what a command for authors says of its own status is the status of the process.
@@ -16,7 +18,7 @@ func TestStatuses(t *testing.T) {
 		2: {"catalog", "validate", "nowhere"},
 	} {
 		var said strings.Builder
-		s := Streams{In: strings.NewReader(""), Out: io.Discard, Err: &said, Env: func(string) (string, bool) { return "", false }}
+		s := command.Streams{In: strings.NewReader(""), Out: io.Discard, Err: &said, Env: func(string) (string, bool) { return "", false }}
 		if got := Main(t.Context(), s, args); got != want {
 			t.Errorf("%v: status %d, want %d\n%s", args, got, want, said.String())
 		}

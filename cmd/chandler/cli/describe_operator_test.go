@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chandler-fleet/chandler/cmd/chandler/cli/command"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
@@ -39,7 +40,7 @@ func TestDescribeOperatorShowsDetails(t *testing.T) {
 	}))
 	t.Cleanup(s.Close)
 	var said, wrong strings.Builder
-	streams := Streams{In: strings.NewReader(""), Out: &said, Err: &wrong, Env: func(string) (string, bool) { return "", false }, Now: time.Now}
+	streams := command.Streams{In: strings.NewReader(""), Out: &said, Err: &wrong, Env: func(string) (string, bool) { return "", false }, Now: time.Now}
 	status := Main(t.Context(), streams, strings.Fields("--url "+s.URL+" --token x describe operator east-1/ports/tidegauge"))
 	out, errText := said.String(), wrong.String()
 	for _, want := range []string{"Requirements that are not met", "there is none", "Drift", "is missing", "Components", "gauge-manager"} {

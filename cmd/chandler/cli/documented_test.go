@@ -11,12 +11,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/chandler-fleet/chandler/cmd/chandler/cli/command"
 	"github.com/chandler-fleet/chandler/libs/documented"
 )
 
 func documentedRoot(t *testing.T) *cobra.Command {
 	t.Helper()
-	root := newRoot(Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard, Now: time.Now, Env: func(string) (string, bool) { return "", false }})
+	root := newRoot(command.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard, Now: time.Now, Env: func(string) (string, bool) { return "", false }})
 	root.InitDefaultHelpCmd()
 	return root
 }

@@ -3,26 +3,14 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"net/http"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/chandler-fleet/chandler/cmd/chandler/author"
-	"github.com/chandler-fleet/chandler/cmd/chandler/client"
-	"github.com/chandler-fleet/chandler/libs/errs"
-)
-
-// Exit statuses beside 0, the same for all commands. Scripts tell by them whether it is worth to try again (5), to
-// look at the input (2, 4) or at the name (3).
-const (
-	exitFailed      = 1
-	exitUsage       = 2
-	exitNotFound    = 3
-	exitRefused     = 4
-	exitUnavailable = 5
+	"github.com/chandler-fleet/chandler/cmd/chandler/cli/command"
+	"github.com/chandler-fleet/chandler/cmd/chandler/cli/printer"
 )
 
 // exitCodes is the table of chandler help exit-codes and docs/cli.md.
@@ -32,19 +20,19 @@ var exitCodes = []struct {
 	what string
 }{
 	{0, "done", "what was asked is done, or was so before"},
-	{exitFailed, "failed", "something else went wrong: a file that cannot be read, a fault of Chandler, several errors of different kinds. Of commands that compare or judge what is at hand (catalog validate and diff, resolve, shadow --fail-on-difference): the answer is no"},
-	{exitUsage, "usage", "the command line is wrong, and nothing was tried: unknown commands, kinds and flags, something missing. Of the tools for catalogs at hand: what was given cannot be read"},
-	{exitNotFound, "not-found", "what the command names is not there: a cluster, a subscription, a plan"},
-	{exitRefused, "refused", "the input is not valid, or a rule, a right or the present state forbids it; a dry run or preview that does not come out"},
-	{exitUnavailable, "unavailable", "Chandler cannot be reached, or a part that it needs is away: the same command may succeed later"},
+	{command.ExitFailed, "failed", "something else went wrong: a file that cannot be read, a fault of Chandler, several errors of different kinds. Of commands that compare or judge what is at hand (catalog validate and diff, resolve, shadow --fail-on-difference): the answer is no"},
+	{command.ExitUsage, "usage", "the command line is wrong, and nothing was tried: unknown commands, kinds and flags, something missing. Of the tools for catalogs at hand: what was given cannot be read"},
+	{command.ExitNotFound, "not-found", "what the command names is not there: a cluster, a subscription, a plan"},
+	{command.ExitRefused, "refused", "the input is not valid, or a rule, a right or the present state forbids it; a dry run or preview that does not come out"},
+	{command.ExitUnavailable, "unavailable", "Chandler cannot be reached, or a part that it needs is away: the same command may succeed later"},
 }
 
 func exitCodesHelp() string {
 	var b strings.Builder
 	b.WriteString("Every command ends with one of these statuses. Errors stand on standard error, one sentence each.\n\n")
-	var t prose
+	var t printer.Text
 	for _, c := range exitCodes {
-		t.put(fmt.Sprintf("  %d  %-12s ", c.code, c.name), c.what)
+		t.Put(fmt.Sprintf("  %d  %-12s ", c.code, c.name), c.what)
 	}
 	return b.String() + t.Builder.String()
 }
@@ -54,84 +42,10 @@ func exitCodesTopic() *cobra.Command {
 	return &cobra.Command{Use: "exit-codes", Short: "What the exit statuses of all commands say", Long: exitCodesHelp()}
 }
 
-// usagef is an error of the command line itself.
-func usagef(format string, args ...any) error {
-	return &author.ExitError{Code: exitUsage, Err: fmt.Errorf(format, args...)}
-}
-
-// badFlags is an error of flags that say something together, unless a file that they name cannot be read.
-func badFlags(err error) error {
-	if _, ok := errors.AsType[*fs.PathError](err); ok {
-		return err
-	}
-	return usagef("%w", err)
-}
-
-// refused is an error of the input, or what did not come out; nil stays nil.
-func refused(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &author.ExitError{Code: exitRefused, Err: err}
-}
-
-// exitStatus is the status of an error. Several errors of one status have that one.
-func exitStatus(err error) int {
-	switch e := err.(type) { //nolint:errorlint // each link of the chain is looked at by itself, the outermost decides
-	case *author.ExitError:
-		return e.Code
-	case *client.Problem:
-		return problemStatus(e.Status)
-	case *client.UnreachableError:
-		return exitUnavailable
-	case *errs.Error:
-		return kindStatus(e.Kind)
-	case interface{ Unwrap() []error }:
-		all := e.Unwrap()
-		status := exitStatus(all[0])
-		for _, other := range all[1:] {
-			if exitStatus(other) != status {
-				return exitFailed
-			}
-		}
-		return status
-	}
-	if inner := errors.Unwrap(err); inner != nil {
-		return exitStatus(inner)
-	}
-	return exitFailed
-}
-
-// kindStatus is the status of an error of a part that the command works with itself, such as the database.
-func kindStatus(k errs.Kind) int {
-	switch k {
-	case errs.NotFound:
-		return exitNotFound
-	case errs.Unavailable:
-		return exitUnavailable
-	case errs.Invalid, errs.Unprocessable, errs.TooLarge, errs.Unauthenticated, errs.Forbidden, errs.AlreadyExists, errs.Conflict:
-		return exitRefused
-	case errs.Internal:
-	}
-	return exitFailed
-}
-
-func problemStatus(status int) int {
-	switch {
-	case status == http.StatusNotFound:
-		return exitNotFound
-	case status == http.StatusServiceUnavailable, status == http.StatusGatewayTimeout, status == http.StatusBadGateway, status == http.StatusTooManyRequests:
-		return exitUnavailable
-	case status < http.StatusInternalServerError:
-		return exitRefused
-	}
-	return exitFailed
-}
-
 // strictly gives every command of a tree its errors of usage: cobra shows help and ends with 0 where a command below
 // another is not known.
 func strictly(c *cobra.Command) {
-	c.SuggestionsMinimumDistance = maxTypos
+	c.SuggestionsMinimumDistance = command.MaxTypos
 	if check := c.Args; check != nil {
 		c.Args = func(c *cobra.Command, args []string) error {
 			if err := check(c, args); err != nil {
@@ -163,36 +77,36 @@ func asUsage(c *cobra.Command, args []string, err error) error {
 	var want, got int
 	if _, e := fmt.Sscanf(err.Error(), "accepts %d arg(s), received %d", &want, &got); e == nil { // as cobra says it
 		if got < want {
-			return usagef("something is missing: %s", c.UseLine())
+			return command.Usagef("something is missing: %s", c.UseLine())
 		}
-		return usagef("what is %q? usage: %s", args[want], c.UseLine())
+		return command.Usagef("what is %q? usage: %s", args[want], c.UseLine())
 	}
 	if _, has := errors.AsType[*author.ExitError](err); has {
 		return err
 	}
 	if len(args) > 0 && strings.HasPrefix(err.Error(), "unknown command") { // as cobra says it of any argument
-		return usagef("what is %q? usage: %s", args[0], c.UseLine())
+		return command.Usagef("what is %q? usage: %s", args[0], c.UseLine())
 	}
-	return usagef("%w; usage: %s", err, c.UseLine())
+	return command.Usagef("%w; usage: %s", err, c.UseLine())
 }
 
 func unknownCommand(c *cobra.Command, name string) error {
-	return usagef("there is no command %q%s: see %s --help", c.CommandPath()+" "+name, orWhich(c.SuggestionsFor(name)), c.CommandPath())
+	return command.Usagef("there is no command %q%s: see %s --help", c.CommandPath()+" "+name, command.DidYouMean(c.SuggestionsFor(name)), c.CommandPath())
 }
 
 // flagError is an error about a flag, with the one that may be meant.
 func flagError(c *cobra.Command, err error) error {
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
 	if !ok {
-		return usagef("%w; see %s --help", err, c.CommandPath())
+		return command.Usagef("%w; see %s --help", err, c.CommandPath())
 	}
 	var names []string
 	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-	meant := closest(unknown.GetSpecifiedName(), names)
+	meant := command.Closest(unknown.GetSpecifiedName(), names)
 	for i := range meant {
 		meant[i] = "--" + meant[i]
 	}
-	return usagef("%w%s; see %s --help", err, orWhich(meant), c.CommandPath())
+	return command.Usagef("%w%s; see %s --help", err, command.DidYouMean(meant), c.CommandPath())
 }
 
 // helpCommand is cobra's, which calls an unknown topic no error.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"strconv"
@@ -16,7 +15,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/spf13/cobra"
 
-	"github.com/chandler-fleet/chandler/cmd/chandler/client"
+	"github.com/chandler-fleet/chandler/cmd/chandler/cli/command"
 )
 
 // status runs a command and wants an exit status: status CODE COMMAND ARGS...
@@ -38,36 +37,10 @@ func status(ts *testscript.TestScript, negated bool, args []string) {
 	}
 }
 
-func TestExitStatus(t *testing.T) {
-	t.Parallel()
-	problem := func(status int) error { return &client.Problem{Status: status} }
-	for _, c := range []struct {
-		err  error
-		want int
-	}{
-		{errors.New("a"), exitFailed},
-		{usagef("a"), exitUsage},
-		{fmt.Errorf("sub/a: %w", problem(http.StatusNotFound)), exitNotFound},
-		{problem(http.StatusBadRequest), exitRefused},
-		{problem(http.StatusConflict), exitRefused},
-		{problem(http.StatusForbidden), exitRefused},
-		{problem(http.StatusUnprocessableEntity), exitRefused},
-		{problem(http.StatusInternalServerError), exitFailed},
-		{problem(http.StatusServiceUnavailable), exitUnavailable},
-		{errors.Join(problem(http.StatusNotFound), fmt.Errorf("b: %w", problem(http.StatusNotFound))), exitNotFound},
-		{errors.Join(problem(http.StatusNotFound), problem(http.StatusConflict)), exitFailed},
-		{refused(problem(http.StatusNotFound)), exitRefused},
-	} {
-		if got := exitStatus(c.err); got != c.want {
-			t.Errorf("%v: %d, want %d", c.err, got, c.want)
-		}
-	}
-}
-
 // run runs the command line without a server.
 func run(args ...string) (status int, out, errOut string) {
 	var o, e bytes.Buffer
-	s := Streams{In: strings.NewReader(""), Out: &o, Err: &e, Now: time.Now, Env: func(string) (string, bool) { return "", false }}
+	s := command.Streams{In: strings.NewReader(""), Out: &o, Err: &e, Now: time.Now, Env: func(string) (string, bool) { return "", false }}
 	status = Main(context.Background(), s, args)
 	return status, o.String(), e.String()
 }
@@ -82,12 +55,12 @@ func TestDatabaseURL(t *testing.T) {
 		want int
 		says string
 	}{
-		{[]string{"migrate"}, "nonsense", exitRefused, "read the database URL"},
-		{[]string{"migrate"}, "postgres://db:port/chandler", exitRefused, "read the database URL"},
-		{[]string{"bus", "parked"}, "nonsense", exitRefused, "read the database URL"},
-		{[]string{"bus", "retry", "gateway-clusters"}, "nonsense", exitRefused, "read the database URL"},
-		{[]string{"bus", "rebuild", "--nats-url", "nats://127.0.0.1:1"}, "nonsense", exitRefused, "read the database URL"},
-		{[]string{"migrate"}, "postgres://127.0.0.1:1/chandler", exitUnavailable, "refused"},
+		{[]string{"migrate"}, "nonsense", command.ExitRefused, "read the database URL"},
+		{[]string{"migrate"}, "postgres://db:port/chandler", command.ExitRefused, "read the database URL"},
+		{[]string{"bus", "parked"}, "nonsense", command.ExitRefused, "read the database URL"},
+		{[]string{"bus", "retry", "gateway-clusters"}, "nonsense", command.ExitRefused, "read the database URL"},
+		{[]string{"bus", "rebuild", "--nats-url", "nats://127.0.0.1:1"}, "nonsense", command.ExitRefused, "read the database URL"},
+		{[]string{"migrate"}, "postgres://127.0.0.1:1/chandler", command.ExitUnavailable, "refused"},
 	} {
 		status, out, errOut := run(append(c.args, "--database-url", c.url)...)
 		if status != c.want || out != "" || !strings.Contains(errOut, c.says) {
@@ -105,7 +78,7 @@ func TestUnknownCommandsAreErrors(t *testing.T) {
 	wrong := func(args ...string) {
 		t.Helper()
 		status, out, errOut := run(args...)
-		if status != exitUsage || out != "" || !strings.HasPrefix(errOut, "error: ") || strings.Count(errOut, "\n") != 1 {
+		if status != command.ExitUsage || out != "" || !strings.HasPrefix(errOut, "error: ") || strings.Count(errOut, "\n") != 1 {
 			t.Errorf("%q: status %d\n%s%s", args, status, out, errOut)
 		}
 	}
@@ -123,7 +96,7 @@ func TestUnknownCommandsAreErrors(t *testing.T) {
 			walk(below)
 		}
 	}
-	walk(newRoot(Streams{Env: func(string) (string, bool) { return "", false }}))
+	walk(newRoot(command.Streams{Env: func(string) (string, bool) { return "", false }}))
 	if n < 8 {
 		t.Errorf("only %d commands have others below them", n)
 	}
@@ -141,19 +114,12 @@ func TestSuggestions(t *testing.T) {
 		{[]string{"get", "sub", "--clutser", "a"}, "did you mean --cluster?"},
 		{[]string{"help", "dscribe"}, "did you mean describe?"},
 	} {
-		if status, _, errOut := run(c.args...); status != exitUsage || !strings.Contains(errOut, c.want) {
+		if status, _, errOut := run(c.args...); status != command.ExitUsage || !strings.Contains(errOut, c.want) {
 			t.Errorf("%q: status %d, %s", c.args, status, errOut)
 		}
 	}
-	for _, c := range []struct {
-		name string
-		want string
-	}{
-		{"wset-1", "west-1"}, {"west", "west-1 west-2"}, {"est-1", "east-1 west-1"}, {"north", ""}, {"a", ""}, {"WEST-1", "west-1"},
-	} {
-		if got := strings.Join(closest(c.name, []string{"west-1", "west-2", "east-1", "b"}), " "); got != c.want {
-			t.Errorf("%s: %q, want %q", c.name, got, c.want)
-		}
+	if _, _, text := run("apply", "-f", "a\x1b[31mb\u202e", "--cluster", "a"); strings.ContainsAny(text, "\x1b\u202e") {
+		t.Errorf("control characters reach the terminal: %q", text)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chandler-fleet/chandler/cmd/chandler/cli/command"
 	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
 )
 
@@ -16,7 +17,7 @@ func TestParked(t *testing.T) {
 	db := pgtest.DB(t)
 	run := func(args ...string) (int, string) {
 		var out, errOut bytes.Buffer
-		streams := Streams{In: strings.NewReader(""), Out: &out, Err: &errOut, Now: time.Now, Env: func(name string) (string, bool) {
+		streams := command.Streams{In: strings.NewReader(""), Out: &out, Err: &errOut, Now: time.Now, Env: func(name string) (string, bool) {
 			if name == "CHANDLER_DATABASE_URL" {
 				return db.URL("resolver"), true
 			}
@@ -43,7 +44,7 @@ func TestParked(t *testing.T) {
 	if status, out := run("retry", "resolver.scopes", "csv:x:1"); status != 0 {
 		t.Errorf("bus retry: status %d, %q", status, out)
 	}
-	if status, out := run("retry", "nobody"); status != exitNotFound || !strings.Contains(out, `consumer "nobody" has nothing parked`) {
+	if status, out := run("retry", "nobody"); status != command.ExitNotFound || !strings.Contains(out, `consumer "nobody" has nothing parked`) {
 		t.Errorf("bus retry of nobody: status %d, %q", status, out)
 	}
 }

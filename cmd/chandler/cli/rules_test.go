@@ -6,6 +6,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/chandler-fleet/chandler/cmd/chandler/cli/command"
 )
 
 // TestMessagesLinkTheirRules: who reads the number of a rule reads how it is explained; a rule in words is its own
@@ -22,7 +24,7 @@ func TestMessagesLinkTheirRules(t *testing.T) {
 		}))
 		t.Cleanup(s.Close)
 		var wrong strings.Builder
-		streams := Streams{In: strings.NewReader(""), Out: io.Discard, Err: &wrong, Env: func(string) (string, bool) { return "", false }}
+		streams := command.Streams{In: strings.NewReader(""), Out: io.Discard, Err: &wrong, Env: func(string) (string, bool) { return "", false }}
 		Main(t.Context(), streams, []string{"--url", s.URL, "get", "clusters"})
 		if wrong.String() != want {
 			t.Errorf("said %q, want %q", wrong.String(), want)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chandler-fleet/chandler/cmd/chandler/cli/command"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 	"github.com/chandler-fleet/chandler/services/gateway/naming"
@@ -117,7 +118,7 @@ func TestUninstall(t *testing.T) {
 			t.Parallel()
 			url, deleted := uninstalling(t, c.plan, c.operators...)
 			var out, errOut strings.Builder
-			s := Streams{In: strings.NewReader(c.typed), Terminal: c.typed != "", Out: &out, Err: &errOut, Env: func(string) (string, bool) { return "", false }}
+			s := command.Streams{In: strings.NewReader(c.typed), Terminal: c.typed != "", Out: &out, Err: &errOut, Env: func(string) (string, bool) { return "", false }}
 			status := Main(t.Context(), s, append(strings.Fields("--url "+url+" --token x uninstall --cluster east-1 -n ports"), strings.Fields(c.args)...))
 			if refused := c.err != "" && !strings.HasPrefix(c.typed, "y"); (status != 0) != refused || !strings.Contains(errOut.String(), c.err) {
 				t.Errorf("status %d, %q, want %q", status, errOut.String(), c.err)

@@ -1,0 +1,94 @@
+package admin
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/chandler-fleet/chandler/cmd/chandler/cli/command"
+	"github.com/chandler-fleet/chandler/cmd/chandler/cli/printer"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+)
+
+// TokenCommand makes and revokes the tokens that settings name. A secret is shown once, on standard output.
+func TokenCommand(a *command.Env) *cobra.Command {
+	c := &cobra.Command{Use: "token", Short: "Give people and programs tokens, and take them away"}
+	c.AddCommand(tokenAddCommand(a), tokenListCommand(a), tokenRevokeCommand(a))
+	return c
+}
+
+func tokenAddCommand(a *command.Env) *cobra.Command {
+	var role, actor string
+	c := &cobra.Command{
+		Use:   "add NAME",
+		Short: "Make a token, which is shown once",
+		Long: `Makes a token for a person or a program. The name is for people and stands in no event; what a person does is
+recorded under the actor. Each token is somebody new, unless --actor says that it is one more of a person's.`,
+		Example: `  chandler token add "Ingrid, laptop" --role admin
+  chandler token add "Ingrid, phone" --role viewer --actor person-4tz2kq7mw3xa`,
+		Args: command.Needs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.Client()
+			if err != nil {
+				return err
+			}
+			t, err := c.AddToken(cmd.Context(), model.AddToken{Name: args[0], Role: model.Role(role), Actor: actor})
+			if err != nil {
+				return err
+			}
+			return a.Say("id: %s\nactor: %s\ntoken: %s", t.ID, t.Actor, t.Secret)
+		},
+	}
+	c.Flags().StringVar(&role, "role", string(model.RoleViewer), "admin: everything; viewer: reads")
+	c.Flags().StringVar(&actor, "actor", "", "actor of a token that the same person has or had")
+	return c
+}
+
+func tokenListCommand(a *command.Env) *cobra.Command {
+	var o printer.Output
+	c := &cobra.Command{
+		Use: "list", Short: "Show whose tokens there are, revoked ones included", Args: cobra.NoArgs,
+		Long:    "Lists tokens by id, with the actor under whom events record what was done with them. Secrets are never shown.",
+		Example: "  chandler token list",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.Check(); err != nil {
+				return err
+			}
+			c, err := a.Client()
+			if err != nil {
+				return err
+			}
+			list, err := c.Tokens(cmd.Context())
+			items, err := printer.Items(list, err, func(t model.Token) printer.Item {
+				state := "Active"
+				if t.Ended(a.Now()) {
+					state = "Ended"
+				}
+				return printer.Item{Name: "token/" + t.ID, Value: t, Cells: []any{t.ID, printer.Or(t.Name, printer.None), string(t.Role), t.Actor, state, printer.Age(a.Now(), t.CreatedAt)}}
+			})
+			if err != nil {
+				return err
+			}
+			columns := []printer.Column{{Name: "ID"}, {Name: "Name"}, {Name: "Role"}, {Name: "Actor"}, {Name: "State"}, {Name: "Age"}}
+			return o.Show(a.Out, a.Err, printer.Table{Plural: "tokens", Columns: columns}, items, false)
+		},
+	}
+	o.Flags(c)
+	return c
+}
+
+func tokenRevokeCommand(a *command.Env) *cobra.Command {
+	return &cobra.Command{
+		Use: "revoke ID", Short: "Refuse a token from now on", Args: command.Needs(1),
+		Long:    "Refuses a token from now on, for good. The last one of an administrator is not revoked. chandler token list shows ids.",
+		Example: "  chandler token revoke 0b0e2f5c-5d1c-4f6e-9a55-8f0c9d6f1e21",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.Client()
+			if err != nil {
+				return err
+			}
+			if err := c.RevokeToken(cmd.Context(), args[0]); err != nil {
+				return err
+			}
+			return a.Say("token/%s revoked", args[0])
+		},
+	}
+}

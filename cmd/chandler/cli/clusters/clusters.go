@@ -1,0 +1,201 @@
+// Package clusters holds chandler cluster, which registers, configures and removes clusters.
+package clusters
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/chandler-fleet/chandler/cmd/chandler/cli/command"
+	"github.com/chandler-fleet/chandler/cmd/chandler/cli/kinds"
+	"github.com/chandler-fleet/chandler/cmd/chandler/cli/objects"
+	"github.com/chandler-fleet/chandler/cmd/chandler/cli/printer"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+)
+
+// maxKubeconfig is what the gateway takes.
+const maxKubeconfig = 256 << 10
+
+// Command is chandler cluster.
+func Command(a *command.Env) *cobra.Command {
+	c := &cobra.Command{Use: "cluster", Short: "Register, list, configure and let go of clusters"}
+	c.AddCommand(clusterAddCommand(a), objects.ListCommand(a, "clusters"), clusterSetCommand(a), clusterRemoveCommand(a), clusterCredentialsCommand(a))
+	return c
+}
+
+func clusterAddCommand(a *command.Env) *cobra.Command {
+	var path string
+	var pairs map[string]string
+	c := &cobra.Command{
+		Use:   "add NAME --kubeconfig FILE",
+		Short: "Register a cluster",
+		Long: `Registers a cluster under a name. The kubeconfig must hold a token or certificates itself, name an address that the
+installer can reach, and belong to a cluster administrator; it is encrypted at once and never shown. The cluster is
+Connected, or says why not, after some seconds: chandler get clusters.`,
+		Example: "  chandler cluster add east-1 --kubeconfig east-1.kubeconfig --label region=east",
+		Args:    command.Needs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			config, err := kubeconfig(a, path)
+			if err != nil {
+				return err
+			}
+			c, err := a.Client()
+			if err != nil {
+				return err
+			}
+			in := model.RegisterCluster{Name: args[0], Kubeconfig: config, Labels: pairs}
+			if _, err := c.RegisterCluster(cmd.Context(), in); err != nil {
+				return err
+			}
+			return a.Say("cluster/%s registered", args[0])
+		},
+	}
+	kubeconfigFlag(c, &path)
+	c.Flags().StringToStringVar(&pairs, "label", nil, "label as key=value; several with commas")
+	return c
+}
+
+func kubeconfigFlag(c *cobra.Command, path *string) {
+	c.Flags().StringVar(path, "kubeconfig", "", "file with token or certificates inside, - for standard input")
+}
+
+func clusterCredentialsCommand(a *command.Env) *cobra.Command {
+	var path string
+	c := &cobra.Command{
+		Use: "credentials NAME --kubeconfig FILE", Short: "Use another kubeconfig for a cluster", Args: command.Needs(1),
+		Long: `Replaces the kubeconfig by which a cluster is reached, as before a token expires.`,
+		Example: `  chandler cluster credentials east-1 --kubeconfig east-1.kubeconfig
+  kubectl config view --raw --flatten --minify | chandler cluster credentials east-1 --kubeconfig -`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			config, err := kubeconfig(a, path)
+			if err != nil {
+				return err
+			}
+			c, err := a.Client()
+			if err != nil {
+				return err
+			}
+			if _, err := c.ReplaceCredentials(cmd.Context(), args[0], config); err != nil {
+				return err
+			}
+			return a.Say("cluster/%s credentials replaced", args[0])
+		},
+	}
+	kubeconfigFlag(c, &path)
+	return c
+}
+
+func clusterSetCommand(a *command.Env) *cobra.Command {
+	var in model.ConfigureCluster
+	var changes []string
+	c := &cobra.Command{
+		Use:   "set NAME [--mirror none|csv|all] [--drift correct|report] [--optional GROUP,GROUP/KIND,...|none] [--label KEY=VALUE | --label KEY-]...",
+		Short: "Change how a cluster is treated, or its labels",
+		Long: `Changes how a cluster is treated; what is not named stays as it is.
+
+--mirror says which of OLM's kinds Chandler keeps in the cluster for people and tools that read them there:
+none, ClusterServiceVersions (csv, the default), or all of them. Editing such an object changes nothing; deleting
+one uninstalls nothing.
+
+--drift says what becomes of edits to the objects that Chandler manages: they are put right (correct, the default),
+or only reported.
+
+--optional names API groups, or kinds as GROUP/KIND, that operators do not wait for where the cluster does not serve
+them (monitoring.coreos.com by default): their objects are left out and written when the kind appears. none has
+operators wait for every kind.
+
+--events says whether Kubernetes Events tell what happens to the mirrored objects, as OLM writes them: on (the default
+where anything is mirrored) or off.
+
+--label KEY=VALUE sets a label and --label KEY- takes one away; others stay. Approval policies that choose clusters by
+labels follow at once.`,
+		Example: `  chandler cluster set east-1 --mirror all --drift report
+  chandler cluster set east-1 --label stage=production --label trial-`,
+		Args: command.Needs(1),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if in.Labels, err = labelChanges(changes); err != nil {
+				return err
+			}
+			if in.Mirror == "" && in.Drift == "" && in.Optional == "" && in.Events == "" && len(in.Labels) == 0 {
+				return command.Usagef("say with --mirror, --drift, --optional, --events or --label what is to change")
+			}
+			c, err := a.Client()
+			if err != nil {
+				return err
+			}
+			out, err := c.ConfigureCluster(cmd.Context(), args[0], in)
+			if err != nil {
+				return err
+			}
+			return a.Say("cluster/%s set: mirror %s, drift %s, optional %s, events %s, labels %s", args[0], out.Settings.Mirror, out.Settings.Drift, out.Settings.Optional, out.Settings.Events, printer.Labels(out.Labels))
+		},
+	}
+	c.Flags().StringVar(&in.Mirror, "mirror", "", "kinds of OLM that are kept in the cluster: none, csv, all")
+	c.Flags().StringVar(&in.Drift, "drift", "", "what becomes of edits to managed objects: correct, report")
+	c.Flags().StringVar(&in.Optional, "optional", "", "API groups, or GROUP/KIND, that operators do not wait for; none for no kind")
+	c.Flags().StringVar(&in.Events, "events", "", "whether Kubernetes Events tell what happens to mirrored objects: on, off")
+	c.Flags().StringArrayVar(&changes, "label", nil, "KEY=VALUE sets a label, KEY- takes it away; may be repeated")
+	return c
+}
+
+// labelChanges reads KEY=VALUE and KEY-, as kubectl label does.
+func labelChanges(changes []string) (map[string]*string, error) {
+	if len(changes) == 0 {
+		return nil, nil //nolint:nilnil // nothing is to change
+	}
+	out := map[string]*string{}
+	for _, c := range changes {
+		key, value, sets := strings.Cut(c, "=")
+		if !sets {
+			var ends bool
+			if key, ends = strings.CutSuffix(c, "-"); !ends {
+				return nil, command.Usagef("--label %q: want KEY=VALUE, or KEY- to take the label away", c)
+			}
+		}
+		if _, twice := out[key]; twice || key == "" {
+			return nil, command.Usagef("--label %q: want each label once, as KEY=VALUE or KEY-", c)
+		}
+		if out[key] = nil; sets {
+			out[key] = &value
+		}
+	}
+	return out, nil
+}
+
+func clusterRemoveCommand(a *command.Env) *cobra.Command {
+	return &cobra.Command{
+		Use: "remove NAME", Short: "Let go of a cluster; what is installed there stays", Args: command.Needs(1),
+		Long: `Lets go of a cluster: its kubeconfig is erased, and nothing there is looked after any more. Operators that are
+installed stay and run.`,
+		Example: "  chandler cluster remove east-1",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return objects.Remove(cmd.Context(), a, kinds.Clusters(a), args[0])
+		},
+	}
+}
+
+func kubeconfig(a *command.Env, path string) (string, error) {
+	var raw []byte
+	var err error
+	switch path {
+	case "":
+		return "", command.Usagef("say with --kubeconfig which kubeconfig Chandler may use")
+	case "-":
+		raw, err = io.ReadAll(io.LimitReader(a.In, maxKubeconfig+1))
+	default:
+		raw, err = os.ReadFile(path)
+	}
+	switch {
+	case err != nil:
+		return "", err
+	case len(raw) > maxKubeconfig:
+		return "", command.Refused(fmt.Errorf("the kubeconfig is larger than %d bytes", maxKubeconfig))
+	case strings.TrimSpace(string(raw)) == "":
+		return "", command.Refused(errors.New("the kubeconfig is empty"))
+	}
+	return string(raw), nil
+}

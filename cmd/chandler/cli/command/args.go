@@ -1,0 +1,41 @@
+package command
+
+import (
+	"github.com/spf13/cobra"
+)
+
+// First is the first argument, "" where there is none.
+func First(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	return args[0]
+}
+
+// Many is no bound of arguments.
+const Many = -1
+
+// Needs wants one argument and at most so many, and shows the line of usage otherwise.
+func Needs(most int) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		switch {
+		case len(args) == 0:
+			return Usagef("something is missing: %s", c.UseLine())
+		case most != Many && len(args) > most:
+			return Usagef("what is %q? usage: %s", args[most], c.UseLine())
+		}
+		return nil
+	}
+}
+
+// Flags registers --cluster and --namespace.
+func (s *Scope) Flags(c *cobra.Command) {
+	c.Flags().StringVar(&s.Cluster, "cluster", "", "name of the cluster")
+	c.Flags().StringVarP(&s.Namespace, "namespace", "n", "", "namespace")
+}
+
+// Scope is where names of a command line are looked for.
+type Scope struct {
+	Cluster   string
+	Namespace string
+}

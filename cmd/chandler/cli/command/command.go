@@ -1,0 +1,56 @@
+// Package command is what all commands share: streams, settings and the client, errors with their exit statuses, and
+// suggestions for misspelt names.
+package command
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/chandler-fleet/chandler/cmd/chandler/client"
+)
+
+// Logger logs to standard error.
+func (a *Env) Logger() *slog.Logger { return slog.New(slog.NewTextHandler(a.Err, nil)) }
+
+// Streams is what the command line takes from its process.
+type Streams struct {
+	In  io.Reader
+	Out io.Writer
+	Err io.Writer
+	Env func(name string) (string, bool)
+	Now func() time.Time
+	// Terminal says that a person reads Err and types into In: only then is anything asked.
+	Terminal bool
+	// Columns are those of the terminal that shows Out, 0 where it is none: then no line is broken.
+	Columns int
+}
+
+// Env is one run of the command line.
+type Env struct {
+	Streams
+
+	Config string // path given by --config
+	Url    string
+	Token  string
+}
+
+// Client returns the client for the address and token that flags, environment or file name.
+func (a *Env) Client() (*client.Client, error) {
+	s, err := a.Settings()
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.New(s.URL, s.Token)
+	if err != nil {
+		return nil, Usagef("%w", err)
+	}
+	return c, nil
+}
+
+// Say writes one line of a result.
+func (a *Env) Say(format string, args ...any) error {
+	_, err := fmt.Fprintf(a.Out, format+"\n", args...)
+	return err
+}

@@ -1,0 +1,112 @@
+package kinds
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/chandler-fleet/chandler/cmd/chandler/cli/printer"
+	"github.com/chandler-fleet/chandler/libs/catalog/compare"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+)
+
+// describeChanges says what the replacements of a plan change, for who approves it.
+func describeChanges(p *printer.Page, all []model.Upgrade) {
+	if len(all) == 0 {
+		return
+	}
+	p.Section("What it changes")
+	for _, u := range all {
+		p.Row("UPGRADE", u.From+" -> "+u.To, changeSummary(u))
+		for _, line := range printer.Limit(crdLines(u.CRDs)) {
+			p.Row("", "", line)
+		}
+		for _, line := range printer.Limit(rightLines(u.Gained)) {
+			p.Row("", "", "may newly "+line)
+		}
+	}
+}
+
+func changeSummary(u model.Upgrade) string {
+	switch {
+	case u.State == model.UpgradePending:
+		return "not compared yet; look again in a moment"
+	case u.State == model.UpgradeUnknown:
+		return "unknown: the manifests of one of the two are not at hand"
+	case u.Problem != "":
+		return "cannot be compared: " + u.Problem
+	case u.Empty():
+		return "the same custom resource definitions and rights"
+	}
+	out := fmt.Sprintf("custom resource definitions that differ: %d, rights gained: %d, lost: %d", len(u.CRDs), len(u.Gained), len(u.Lost))
+	if u.Breaking {
+		out = "BREAKING: existing resources can become invalid or unreachable; " + out
+	}
+	return out
+}
+
+func crdLines(crds []compare.CRD) []string {
+	var out []string
+	for i := range crds {
+		c := &crds[i]
+		if c.Change != compare.Changed {
+			out = append(out, c.Name+" is "+c.Change)
+			continue
+		}
+		add := func(format string, args ...any) { out = append(out, c.Name+": "+fmt.Sprintf(format, args...)) }
+		if c.Scope != nil {
+			add("scope %s becomes %s", c.Scope.From, c.Scope.To)
+		}
+		if c.Storage != nil {
+			add("stored version %s becomes %s", c.Storage.From, c.Storage.To)
+		}
+		if len(c.ServedRemoved) > 0 {
+			add("no longer serves %s", strings.Join(c.ServedRemoved, ", "))
+		}
+		if len(c.VersionsAdded) > 0 {
+			add("new versions %s", strings.Join(c.VersionsAdded, ", "))
+		}
+		for _, s := range c.Schema {
+			add("%s %s %s", s.Version, printer.Or(s.Path, "(whole)"), narrowing(s))
+		}
+		if c.More > 0 {
+			add("and %d more", c.More)
+		}
+	}
+	return out
+}
+
+func narrowing(s compare.SchemaChange) string {
+	switch {
+	case s.From != "" && s.To != "":
+		return fmt.Sprintf("%s: %s becomes %s", s.Kind, s.From, s.To)
+	case s.From != "":
+		return fmt.Sprintf("%s: %s", s.Kind, s.From)
+	case s.To != "":
+		return fmt.Sprintf("%s: %s", s.Kind, s.To)
+	default:
+		return string(s.Kind)
+	}
+}
+
+func rightLines(rights []compare.Right) []string {
+	out := make([]string, 0, len(rights))
+	for _, r := range rights {
+		what := r.URL
+		if what == "" {
+			what = strings.TrimSuffix(r.Resource+"."+r.Group, ".")
+		}
+		if r.Name != "" {
+			what += " " + r.Name
+		}
+		where := "in its namespaces"
+		if r.Scope == compare.ScopeCluster {
+			where = "in the whole cluster"
+		}
+		line := strings.Join(r.Verbs, ", ") + " " + what + " " + where
+		if r.Sensitive != "" {
+			line += " (" + r.Sensitive + ")"
+		}
+		out = append(out, line)
+	}
+	return out
+}

@@ -1,0 +1,67 @@
+package kinds
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/chandler-fleet/chandler/cmd/chandler/cli/command"
+	"github.com/chandler-fleet/chandler/cmd/chandler/cli/printer"
+	"github.com/chandler-fleet/chandler/cmd/chandler/client"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+)
+
+func describeCluster(p *printer.Page, c model.Cluster) {
+	p.Line("Name", c.Name)
+	p.Line("Labels", printer.Labels(c.Labels))
+	p.Line("State", c.State)
+	p.Line("Reason", c.Reason)
+	p.Line("Message", c.Message)
+	p.Line("Kubernetes", c.KubernetesVersion)
+	if c.HolderEpoch > 0 {
+		p.Line("Holder epoch", strconv.FormatInt(c.HolderEpoch, 10))
+	}
+	p.Line("Cloud tokens", c.TokenAuth)
+	p.Line("Mirror", c.Settings.Mirror)
+	p.Line("Drift", c.Settings.Drift)
+	p.Line("Optional kinds", c.Settings.Optional)
+	p.Line("Kubernetes Events", c.Settings.Events)
+	p.When("Registered", c.RegisteredAt)
+	if u := c.PlatformUpgrade; u != nil {
+		p.Section("Upgrade of the platform")
+		p.Row(u.Reason, u.Message)
+		for _, o := range u.Operators {
+			p.Row(o.Namespace+"/"+o.Name, "up to "+o.MaxVersion)
+		}
+		for _, r := range u.RemovedAPIs {
+			p.Row(r.For, RemovedKind(r)+" is gone in Kubernetes "+r.Removed)
+		}
+	}
+}
+
+func showCluster(a *command.Env, c model.Cluster) printer.Item {
+	return printer.Item{Name: "cluster/" + c.Name, Value: c, Subject: c.Name, Stream: events.KindCluster, Describe: func(p *printer.Page) { describeCluster(p, c) }, Cells: []any{
+		c.Name, c.State, printer.Or(c.KubernetesVersion, printer.None), printer.Age(a.Now(), c.RegisteredAt), printer.Or(c.Reason, printer.None), printer.Labels(c.Labels),
+	}}
+}
+
+// Clusters is the kind of clusters.
+func Clusters(a *command.Env) Kind {
+	return Kind{
+		Document: "Cluster",
+		Names:    []string{"cluster", "clusters"},
+		filters:  []string{FlagState, FlagLabel},
+		columns:  []printer.Column{{Name: "Name"}, {Name: "State"}, {Name: "Kubernetes"}, {Name: "Age"}, {Name: "Reason", Wide: true}, {Name: "Labels", Wide: true}},
+		List: func(ctx context.Context, c *client.Client, s client.Selection) ([]printer.Item, error) {
+			list, err := c.Clusters(ctx, s)
+			return printer.Items(list, err, func(v model.Cluster) printer.Item { return showCluster(a, v) })
+		},
+		Get: func(ctx context.Context, c *client.Client, r client.Ref) (printer.Item, error) {
+			v, err := c.Cluster(ctx, r.Name)
+			return printer.OneItem(v, err, func(v model.Cluster) printer.Item { return showCluster(a, v) })
+		},
+		Remove: func(ctx context.Context, c *client.Client, r client.Ref) (model.Removed, error) {
+			return c.RemoveCluster(ctx, r.Name)
+		},
+	}
+}

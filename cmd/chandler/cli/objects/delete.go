@@ -1,0 +1,152 @@
+package objects
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/spf13/cobra"
+
+	"github.com/chandler-fleet/chandler/cmd/chandler/cli/command"
+	"github.com/chandler-fleet/chandler/cmd/chandler/cli/documents"
+	"github.com/chandler-fleet/chandler/cmd/chandler/cli/kinds"
+	"github.com/chandler-fleet/chandler/cmd/chandler/client"
+)
+
+// Remove removes one object by its name.
+func Remove(ctx context.Context, a *command.Env, r kinds.Kind, name string) error {
+	ref, err := r.Ref(command.Scope{}, name)
+	if err != nil {
+		return err
+	}
+	c, err := a.Client()
+	if err != nil {
+		return err
+	}
+	if _, err := r.Remove(ctx, c, ref); err != nil {
+		return err
+	}
+	return a.Say("%s/%s removed", r.Singular(), ref)
+}
+
+type deleteOptions struct {
+	documents.Options
+	ignoreMissing bool
+}
+
+// DeleteCommand is chandler delete.
+func DeleteCommand(a *command.Env) *cobra.Command {
+	var o deleteOptions
+	c := &cobra.Command{
+		Use:   "delete (KIND NAME... | -f FILE)",
+		Short: "End subscriptions, operator groups, catalogs, approval policies and clusters; installed operators stay",
+		Long: `Ends things of one kind by name, or what files say, as chandler apply reads them.
+
+Kinds and their short names: clusters, catalogs (catsrc), operatorgroups (og), subscriptions (sub), approvalpolicies
+(policies). Operators that are installed stay, on clusters that are let go of, too: chandler uninstall removes them.`,
+		Example: `  chandler delete subscription harbor-master --cluster east-1 -n ports
+  chandler delete -f subscription.yaml --cluster east-1`,
+		RunE: func(cmd *cobra.Command, args []string) error { return delete(cmd.Context(), a, o, args) },
+	}
+	documents.Flags(c, &o.Files, &o.Clusters, &o.Namespace)
+	c.Flags().BoolVar(&o.ignoreMissing, "ignore-not-found", false, "what is not there is no error")
+	return c
+}
+
+func delete(ctx context.Context, a *command.Env, o deleteOptions, args []string) error {
+	targets, err := deleteTargets(a, o, args)
+	if err != nil {
+		return err
+	}
+	c, err := a.Client()
+	if err != nil {
+		return err
+	}
+	if err := command.CheckCluster(ctx, c, o.Clusters...); err != nil {
+		return err
+	}
+	var wrong []error
+	for _, t := range targets {
+		for _, ref := range t.Refs {
+			wrong = append(wrong, deleteOne(ctx, a, c, t.Kind, ref, o.ignoreMissing))
+		}
+	}
+	return errors.Join(wrong...)
+}
+
+func deleteTargets(a *command.Env, o deleteOptions, args []string) ([]kinds.Target, error) {
+	if len(o.Files) > 0 {
+		if len(args) > 0 {
+			return nil, command.Usagef("either -f or names, not both")
+		}
+		return fileTargets(a, o.Options)
+	}
+	if len(args) == 0 {
+		return nil, command.Usagef("say what to delete: a kind and names, or -f")
+	}
+	if len(o.Clusters) > 1 {
+		return nil, command.Usagef("names are deleted from one cluster at a time")
+	}
+	s := command.Scope{Namespace: o.Namespace}
+	if len(o.Clusters) == 1 {
+		s.Cluster = o.Clusters[0]
+	}
+	t, err := kinds.ParseTarget(a, s, args)
+	if err != nil {
+		return nil, err
+	}
+	if t.Kind.Remove == nil {
+		return nil, command.Usagef("a %s cannot be deleted", t.Kind.Singular())
+	}
+	if len(t.Refs) == 0 {
+		return nil, command.Usagef("which %s? say its name", t.Kind.Singular())
+	}
+	return []kinds.Target{t}, nil
+}
+
+func fileTargets(a *command.Env, o documents.Options) ([]kinds.Target, error) {
+	documents, err := documents.Read(a, o)
+	if err != nil {
+		return nil, err
+	}
+	var targets []kinds.Target
+	for _, d := range documents {
+		switch {
+		case d.Hub != nil:
+			return nil, command.Usagef("%s: an OperatorHub cannot be deleted: apply one that switches nothing off", d.Where)
+		case d.Plan != nil:
+			return nil, command.Usagef("%s: an InstallPlan cannot be deleted: end it with chandler reject", d.Where)
+		case d.Secret != nil, d.Skipped != "":
+			if _, err := fmt.Fprintf(a.Err, "warning: %s %s is passed over: it is not deleted by a file\n", d.Kind, d.Name); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		r, err := kinds.Find(a, d.Kind)
+		if err != nil {
+			return nil, err
+		}
+		t := kinds.Target{Kind: r}
+		if d.Fleet() {
+			t.Refs = []client.Ref{{Name: d.Name}}
+		} else {
+			for _, cluster := range d.On(o.Clusters) {
+				t.Refs = append(t.Refs, client.Ref{Cluster: cluster, Namespace: d.Namespace, Name: d.Name})
+			}
+		}
+		targets = append(targets, t)
+	}
+	return targets, nil
+}
+
+func deleteOne(ctx context.Context, a *command.Env, c *client.Client, r kinds.Kind, ref client.Ref, ignoreMissing bool) error {
+	name := r.Singular() + "/" + ref.String()
+	if _, err := r.Remove(ctx, c, ref); err != nil {
+		if ignoreMissing && client.IsStatus(err, http.StatusNotFound) {
+			return nil
+		}
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return a.Say("%s deleted", name)
+}

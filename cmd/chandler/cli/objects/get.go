@@ -1,0 +1,135 @@
+// Package objects holds the commands that work on objects of every kind, as kubectl does: chandler get, describe, apply,
+// delete and events.
+package objects
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/chandler-fleet/chandler/cmd/chandler/cli/command"
+	"github.com/chandler-fleet/chandler/cmd/chandler/cli/kinds"
+	"github.com/chandler-fleet/chandler/cmd/chandler/cli/printer"
+	"github.com/chandler-fleet/chandler/cmd/chandler/client"
+)
+
+// ListCommand is the command list below the command of a kind.
+func ListCommand(a *command.Env, kind string) *cobra.Command {
+	var o printer.Output
+	c := &cobra.Command{
+		Use: "list", Short: "Show all " + kind, Args: cobra.NoArgs,
+		Long:    "Lists all " + kind + ". chandler get " + kind + " does the same, and chooses among them.",
+		Example: "  chandler " + strings.TrimSuffix(kind, "s") + " list -o wide",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return get(cmd.Context(), a, command.Scope{}, client.Selection{}, o, []string{kind})
+		},
+	}
+	o.Flags(c)
+	return c
+}
+
+// GetCommand is chandler get.
+func GetCommand(a *command.Env) *cobra.Command {
+	var s command.Scope
+	var o printer.Output
+	var sel client.Selection
+	var allNamespaces bool
+	c := &cobra.Command{
+		Use:   "get KIND [NAME...]",
+		Short: "Show clusters, catalogs, packages, subscriptions, operatorgroups, installplans, operators, leftovers or approvalpolicies",
+		Long: `Shows things of one kind: all of the fleet, or those of a cluster, a namespace, or a name. Without --namespace
+they are those of all namespaces; -A says so, as kubectl has it.
+
+Kinds and their short names: clusters, catalogs (catsrc), packages (packagemanifests), operatorgroups (og),
+subscriptions (sub), installplans (ip), operators (csv), approvalpolicies (policies), leftovers (what uninstalled
+operators left in their clusters), operatorhubs (the one that switches default catalogs).
+
+What -o yaml and -o json write of subscriptions, operatorgroups, catalogs, installplans, approvalpolicies and
+operatorhubs can be applied again: chandler apply -f.`,
+		Example: `  chandler get subscriptions
+  chandler get csv --cluster east-1 -n ports -o wide
+  chandler get csv --cluster east-1 -A
+  chandler get clusters --state Unreachable
+  chandler get installplans --phase RequiresApproval --cluster east-1
+  chandler get operators --cluster east-1 --serves harbor
+  chandler get installplan east-1/ports/install-7x2kq -o yaml`,
+		Args: command.Needs(command.Many),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if allNamespaces {
+				if err := everywhere(&s, args); err != nil {
+					return err
+				}
+			}
+			return get(cmd.Context(), a, s, sel, o, args)
+		},
+	}
+	s.Flags(c)
+	o.Flags(c)
+	f := c.Flags()
+	f.BoolVarP(&allNamespaces, "all-namespaces", "A", false, "those of all namespaces, which is so without --namespace, too")
+	f.StringVar(&sel.Package, kinds.FlagPackage, "", "only subscriptions or operators of this package")
+	f.StringVar(&sel.Catalog, kinds.FlagCatalog, "", "only subscriptions of this catalog")
+	f.StringVar(&sel.Phase, kinds.FlagPhase, "", "only subscriptions, install plans or operators in this phase")
+	f.StringVar(&sel.State, kinds.FlagState, "", "only clusters, catalogs or subscriptions in this state")
+	f.StringVarP(&sel.Label, kinds.FlagLabel, "l", "", "only those with this label: KEY=VALUE, or KEY")
+	f.StringVar(&sel.Blocked, kinds.FlagBlocked, "", "only install plans that are blocked, or with =false that are not")
+	f.Lookup(kinds.FlagBlocked).NoOptDefVal = "true"
+	f.StringVar(&sel.Serves, kinds.FlagServes, "", "only operators that serve this namespace")
+	return c
+}
+
+// everywhere refuses what cannot be said together with --all-namespaces: a namespace, and names (args are a kind with
+// names).
+func everywhere(s *command.Scope, args []string) error {
+	if s.Namespace != "" {
+		return command.Usagef("either --namespace or --all-namespaces, not both")
+	}
+	if len(args) > 1 || strings.Contains(args[0], "/") {
+		return command.Usagef("a name is not looked for in all namespaces: say --namespace, or leave out the name")
+	}
+	return nil
+}
+
+func get(ctx context.Context, a *command.Env, s command.Scope, sel client.Selection, o printer.Output, args []string) error {
+	if err := o.Check(); err != nil {
+		return err
+	}
+	t, err := kinds.ParseTarget(a, s, args)
+	if err != nil {
+		return err
+	}
+	c, err := a.Client()
+	if err != nil {
+		return err
+	}
+	if len(t.Refs) == 0 {
+		sel.Cluster, sel.Namespace = s.Cluster, s.Namespace
+		if err := t.Kind.CheckSelection(sel); err != nil {
+			return err
+		}
+		items, err := t.Kind.List(ctx, c, sel)
+		if err == nil && len(items) == 0 && s.Cluster != "" {
+			err = command.CheckCluster(ctx, c, s.Cluster)
+		}
+		if err == nil && o.Document() {
+			items, err = t.Kind.Complete(ctx, c, items)
+		}
+		if err != nil {
+			return err
+		}
+		return o.Show(a.Out, a.Err, t.Kind.Table(), items, false)
+	}
+	if sel != (client.Selection{}) {
+		return command.Usagef("either names or flags that choose among %s, not both", t.Kind.Names[1])
+	}
+	var items []printer.Item
+	for _, ref := range t.Refs {
+		it, err := t.Kind.Get(ctx, c, ref)
+		if err != nil {
+			return command.OrNoCluster(ctx, c, ref.Cluster, err)
+		}
+		items = append(items, it)
+	}
+	return o.Show(a.Out, a.Err, t.Kind.Table(), items, len(items) == 1)
+}

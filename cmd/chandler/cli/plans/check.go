@@ -1,0 +1,182 @@
+package plans
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/chandler-fleet/chandler/cmd/chandler/cli/command"
+	"github.com/chandler-fleet/chandler/cmd/chandler/cli/kinds"
+	"github.com/chandler-fleet/chandler/cmd/chandler/cli/printer"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+)
+
+// writeRemovedAPIs warns of APIs that the next version drops (R-CSV-61).
+func writeRemovedAPIs(t *printer.Text, list []model.RemovedAPI) {
+	if len(list) == 0 {
+		return
+	}
+	t.Heading(kinds.RemovedHeading)
+	for _, r := range list {
+		t.Put("  - ", fmt.Sprintf("%s, gone in %s, for %s", kinds.RemovedKind(r), r.Removed, r.For))
+	}
+}
+
+// writeCheck says everything, what is in the way first.
+func writeCheck(t *printer.Text, c model.PlanCheck) {
+	if c.Ready {
+		t.Put("", "Nothing stands in the way.")
+	}
+	for _, o := range c.Obstacles {
+		t.Put("", fmt.Sprintf("%s (%s): %s", o.Reason, o.Class, o.Message))
+	}
+	for _, o := range c.Shared {
+		writeShared(t, o)
+	}
+	writePermissions(t, c)
+	for _, v := range c.CRDs {
+		writeVerdict(t, v)
+	}
+	writeRemovedAPIs(t, c.RemovedAPIs)
+}
+
+func writePermissions(t *printer.Text, c model.PlanCheck) {
+	switch {
+	case c.Account == "":
+	case len(c.Permissions) == 0:
+		t.Put("", fmt.Sprintf("It runs as %s, which may do all of it.", c.Account))
+	default:
+		t.Heading(fmt.Sprintf("%s lacks:", c.Account))
+	}
+	for _, p := range c.Permissions {
+		t.Put("  - ", right(p))
+	}
+}
+
+// right is a missing right in one line.
+func right(p model.MissingPermission) string {
+	what := p.URL
+	if what == "" {
+		what = strings.TrimSuffix(p.Resource+"."+p.Group, ".")
+	}
+	if p.Name != "" {
+		what += " " + p.Name
+	}
+	if p.URL == "" {
+		what += " in " + printer.Or(p.Namespace, "the whole cluster")
+	}
+	return fmt.Sprintf("%s %s, for %s", p.Verb, what, p.For)
+}
+
+// writeVerdict says what changing a definition does; of one that is only created or the same there is nothing to say.
+func writeVerdict(t *printer.Text, v model.CRDVerdict) {
+	if v.Safe && v.Reversible && len(v.Warnings) == 0 {
+		return
+	}
+	t.Heading(fmt.Sprintf("%s: %s", v.CRD, verdictText(v)))
+	for _, list := range []struct {
+		lead  string
+		texts []string
+	}{{"  ! ", v.Problems}, {"  - ", v.Warnings}, {"  - cannot be undone: ", v.Irreversible}} {
+		for _, text := range list.texts {
+			t.Put(list.lead, text)
+		}
+	}
+	for _, s := range v.Sample {
+		t.Put("    ", s)
+	}
+	switch {
+	case v.Safe:
+	case len(v.OverriddenBy) > 0:
+		t.Put("  - ", "overridden by "+strings.Join(v.OverriddenBy, ", "))
+	case v.Finding != "":
+		t.Put("  - ", fmt.Sprintf("to change it all the same: chandler approve PLAN --override-crd %s --reason TEXT", v.CRD))
+	default:
+		t.Put("  - ", "nobody can override this")
+	}
+}
+
+// writeShared says whose an object is that another operator brings in another form, what differs, and what can be chosen.
+func writeShared(t *printer.Text, o model.SharedObject) {
+	where := ""
+	if o.Namespace != "" {
+		where = " in namespace " + o.Namespace
+	}
+	t.Heading(fmt.Sprintf("%s%s: %s has it, and %s brings it in another form", o.Object, where, o.Holder, o.Operator))
+	for _, d := range o.Differences {
+		t.Put("  - ", fmt.Sprintf("%s: the cluster has %s, the plan brings %s", d.Path, kinds.FormText(d.Has, d), kinds.FormText(d.Wants, d)))
+	}
+	if others := slices.DeleteFunc(slices.Clone(o.Owners), func(s string) bool { return s == o.Holder }); len(others) > 0 {
+		t.Put("  - ", "shared with "+strings.Join(others, ", "))
+	}
+	switch {
+	case o.Choice != "":
+		t.Put("  - ", fmt.Sprintf("settled: %s, by %s", strings.ToLower(o.Choice), strings.Join(o.By, ", ")))
+	case o.Refused != "":
+		t.Put("  ! ", "the plan's form cannot take its place: "+o.Refused)
+		t.Put("  ! ", "chandler approve PLAN --keep "+o.Object+", or uninstall one of the two")
+	default:
+		t.Put("  ! ", "a person has to choose: chandler approve PLAN --keep "+o.Object+" (what the cluster has) or --take "+o.Object+" (what the plan brings)")
+	}
+}
+
+func verdictText(v model.CRDVerdict) string {
+	switch {
+	case !v.Safe && len(v.OverriddenBy) > 0:
+		return "it is changed although that hurts"
+	case !v.Safe:
+		return "it may not be changed"
+	case !v.Reversible:
+		return "it may be changed but not changed back without loss"
+	}
+	return "it may be changed and changed back"
+}
+
+func planCheckCommand(a *command.Env) *cobra.Command {
+	var s command.Scope
+	var o printer.Output
+	c := &cobra.Command{
+		Use:   "check PLAN",
+		Short: "Ask the cluster what stands in the way of an install plan",
+		Long: `Asks the cluster now, and changes nothing: every right that the service account of the operator group lacks, for each
+custom resource definition whether it may be changed with the objects that the cluster holds and whether that can be
+undone, and anything else that would keep the plan from beginning. It ends with an error where something does.
+
+PLAN is a name within --cluster and --namespace, cluster/namespace/name, or an id.`,
+		Example: `  chandler plan check install-7x2kq --cluster east-1 -n ports
+  chandler plan check east-1/ports/install-7x2kq -o json`,
+		Args: command.Needs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return check(cmd.Context(), a, s, o, args[0]) },
+	}
+	s.Flags(c)
+	printer.DocumentFlag(c, &o)
+	return c
+}
+
+func check(ctx context.Context, a *command.Env, s command.Scope, o printer.Output, name string) error {
+	if err := printer.CheckDocument(o); err != nil {
+		return err
+	}
+	c, p, err := kinds.NamedPlan(ctx, a, s, name)
+	if err != nil {
+		return err
+	}
+	check, err := c.CheckPlan(ctx, p.ID)
+	if err != nil {
+		return err
+	}
+	if o.Format != printer.FormatTable {
+		err = o.Write(a.Out, nil, []printer.Item{{Value: check}}, true)
+	} else {
+		var t printer.Text
+		writeCheck(&t, check)
+		err = a.Say("%s", t.String())
+	}
+	if err == nil && !check.Ready {
+		err = command.Refused(fmt.Errorf("install plan %s cannot begin as things are", p.Name))
+	}
+	return err
+}

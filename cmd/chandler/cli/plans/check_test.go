@@ -1,0 +1,80 @@
+package plans
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/chandler-fleet/chandler/cmd/chandler/cli/printer"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+)
+
+// TestChecked is what a person reads of what stands in the way of a plan (R-IP-41, R-CRD, P13).
+func TestChecked(t *testing.T) {
+	t.Parallel()
+	const account = "system:serviceaccount:ports:installer"
+	for name, c := range map[string]struct {
+		check model.PlanCheck
+		want  string
+	}{
+		"nothing": {model.PlanCheck{Ready: true, CRDs: []model.CRDVerdict{{CRD: "a.b", Safe: true, Reversible: true}}}, "Nothing stands in the way."},
+		"an account that may do it": {
+			model.PlanCheck{Ready: true, Account: account}, "Nothing stands in the way.\nIt runs as " + account + ", which may do all of it.",
+		},
+		"rights and an obstacle": {
+			model.PlanCheck{
+				Account: account, Obstacles: []model.Obstacle{{Class: "conflict", Reason: "OperatorConditionNotUpgradeable", Message: "The operator is migrating."}},
+				Permissions: []model.MissingPermission{
+					{Verb: "create", Group: "apps", Resource: "deployments", Name: "web", Namespace: "ports", For: "Deployment ports/web"},
+					{Verb: "get", Resource: "nodes", For: "ClusterRole reader"},
+					{Verb: "get", URL: "/metrics", For: "ClusterRole reader"},
+				},
+			},
+			`OperatorConditionNotUpgradeable (conflict): The operator is migrating.
+
+system:serviceaccount:ports:installer lacks:
+  - create deployments.apps web in ports, for Deployment ports/web
+  - get nodes in the whole cluster, for ClusterRole reader
+  - get /metrics, for ClusterRole reader`,
+		},
+		"definitions": {
+			model.PlanCheck{CRDs: []model.CRDVerdict{
+				{CRD: "bad.sea.test", Problems: []string{"2 objects become invalid"}, Invalid: 2, Sample: []string{"ports/a: spec.size: too large"}, Reversible: true, Finding: "sha256:f"},
+				{CRD: "moved.sea.test", Problems: []string{"its scope changes"}},
+				{CRD: "oneway.sea.test", Safe: true, Irreversible: []string{"objects are stored as v2"}},
+				{CRD: "warned.sea.test", Safe: true, Reversible: true, Warnings: []string{"no longer served in v0"}},
+			}},
+			`bad.sea.test: it may not be changed
+  ! 2 objects become invalid
+    ports/a: spec.size: too large
+  - to change it all the same: chandler approve PLAN --override-crd bad.sea.test --reason TEXT
+
+moved.sea.test: it may not be changed
+  ! its scope changes
+  - nobody can override this
+
+oneway.sea.test: it may be changed but not changed back without loss
+  - cannot be undone: objects are stored as v2
+
+warned.sea.test: it may be changed and changed back
+  - no longer served in v0`,
+		},
+		"APIs that go (R-CSV-61)": {
+			model.PlanCheck{Ready: true, RemovedAPIs: []model.RemovedAPI{
+				{Group: "policy", Version: "v1beta1", Kind: "PodDisruptionBudget", Removed: "1.25", For: "PodDisruptionBudget ports/web"},
+			}},
+			"Nothing stands in the way.\n\nNot served any more after the next upgrade of Kubernetes:\n  - policy/v1beta1 PodDisruptionBudget, gone in 1.25, for PodDisruptionBudget ports/web",
+		},
+		"one way, and ready": {
+			model.PlanCheck{Ready: true, CRDs: []model.CRDVerdict{{CRD: "oneway.sea.test", Safe: true, Irreversible: []string{"x"}}}},
+			"Nothing stands in the way.\n\noneway.sea.test: it may be changed but not changed back without loss\n  - cannot be undone: x",
+		},
+	} {
+		var p printer.Text
+		writeCheck(&p, c.check)
+		if diff := cmp.Diff(c.want, strings.TrimLeft(p.String(), "\n")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}

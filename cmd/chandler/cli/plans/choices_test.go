@@ -1,0 +1,86 @@
+package plans
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/chandler-fleet/chandler/cmd/chandler/cli/printer"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+)
+
+// settled is a check with an object that two operators have in different forms, and two definitions.
+func settled() model.PlanCheck {
+	return model.PlanCheck{
+		Shared: []model.SharedObject{{
+			Object: "ClusterRole/metrics-reader", Operator: "south/rival.v1", Holder: "north/gauge.v1", Owners: []string{"north/gauge.v1"}, Finding: "sha256:f",
+			Differences: []model.Difference{{Path: "/rules", Has: json.RawMessage(`[1]`), Wants: json.RawMessage(`[2]`)}},
+		}},
+		CRDs: []model.CRDVerdict{
+			{CRD: "gauges.sea.test", Problems: []string{"3 objects become invalid"}, Finding: "sha256:g"},
+			{CRD: "buoys.sea.test", Problems: []string{"it cannot change its scope"}},
+			{CRD: "tides.sea.test", Safe: true, Reversible: true},
+		},
+	}
+}
+
+// TestSettling: the flags of approve become choices of exactly what the check of the plan shows, and are refused where that
+// shows no such thing.
+func TestSettling(t *testing.T) {
+	t.Parallel()
+	p := model.InstallPlan{Name: "install-7x2kq"}
+	got, err := (&choiceFlags{keep: []string{"ClusterRole/metrics-reader"}, crds: []string{"gauges.sea.test"}, reason: "none is used"}).choices(settled(), p)
+	want := []model.SettleObstacle{
+		{Object: "ClusterRole/metrics-reader", Choice: "Keep", Finding: "sha256:f", Reason: "none is used"},
+		{Object: "CustomResourceDefinition/gauges.sea.test", Choice: "Override", Finding: "sha256:g", Reason: "none is used"},
+	}
+	if err != nil || !cmp.Equal(got, want) {
+		t.Errorf("got %v, %v", got, err)
+	}
+	for says, s := range map[string]*choiceFlags{
+		"such are: ClusterRole/metrics-reader":           {take: []string{"ClusterRole/other"}},
+		"nobody can override the change of buoys":        {crds: []string{"buoys.sea.test"}},
+		"in the way of nothing; to be overridden are: g": {crds: []string{"tides.sea.test"}},
+	} {
+		if _, err := s.choices(settled(), p); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("got %v, want %q", err, says)
+		}
+	}
+	for says, s := range map[string]*choiceFlags{
+		"--override-crd wants a --reason": {crds: []string{"a"}},
+		"--reason goes with":              {reason: "because"},
+		"with --keep and with --take":     {keep: []string{"a/b"}, take: []string{"a/b"}},
+	} {
+		if err := s.check(); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("got %v, want %q", err, says)
+		}
+	}
+}
+
+// TestSharedAreTold: both owners, the difference, and what can be done are told; then what was chosen, and by whom.
+func TestSharedAreTold(t *testing.T) {
+	t.Parallel()
+	told := func(c model.PlanCheck) string {
+		var out printer.Text
+		writeCheck(&out, c)
+		return strings.Join(strings.Fields(out.String()), " ")
+	}
+	c := settled()
+	text := told(c)
+	for _, want := range []string{
+		"north/gauge.v1 has it, and south/rival.v1 brings it in another form", "/rules: the cluster has [1], the plan brings [2]",
+		"--keep ClusterRole/metrics-reader (what the cluster has) or --take ClusterRole/metrics-reader", "--override-crd gauges.sea.test --reason TEXT", "nobody can override this",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing in %s", want, text)
+		}
+	}
+	c.Shared[0].Choice, c.Shared[0].By, c.CRDs[0].OverriddenBy = "Take", []string{"anna"}, []string{"bert"}
+	for _, want := range []string{"settled: take, by anna", "gauges.sea.test: it is changed although that hurts", "overridden by bert"} {
+		if text := told(c); !strings.Contains(text, want) {
+			t.Errorf("%q is missing in %s", want, text)
+		}
+	}
+}

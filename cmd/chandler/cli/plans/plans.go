@@ -1,0 +1,146 @@
+// Package plans holds the commands about install plans: chandler approve, reject and rollback, previews of changes, checks in
+// a cluster, and shadow runs.
+package plans
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/chandler-fleet/chandler/cmd/chandler/cli/command"
+	"github.com/chandler-fleet/chandler/cmd/chandler/cli/kinds"
+	"github.com/chandler-fleet/chandler/cmd/chandler/cli/printer"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+)
+
+// ApproveCommand is chandler approve.
+func ApproveCommand(a *command.Env) *cobra.Command {
+	var s command.Scope
+	var digest string
+	var valid time.Duration
+	var say choiceFlags
+	c := &cobra.Command{
+		Use:   "approve PLAN",
+		Short: "Approve an install plan as it is now",
+		Long: `Approves exactly the content that the plan has now: its digest, on the base that it was decided on.
+If anything of that changes before the first step, the approval is void and a new plan asks again.
+Where approval policies want several people, each approves for one; the plan goes on after the last.
+PLAN is a name within --cluster and --namespace, cluster/namespace/name, or an id.
+
+Some obstacles that chandler plan check shows are for a person to settle, also where the plan is Automatic or has begun:
+--keep and --take say which form of an object holds that other operators bring, too: the one that the cluster has, or
+the plan's; --override-crd has a custom resource definition changed although that hurts what the cluster holds, and
+wants --reason. They count for exactly what the cluster shows now; if that changes, they are void.`,
+		Example: `  chandler approve install-7x2kq --cluster east-1 -n ports
+  chandler approve east-1/ports/install-7x2kq --digest sha256:3f0c…
+  chandler approve east-1/ports/install-7x2kq --keep ClusterRole/metrics-reader
+  chandler approve east-1/ports/install-7x2kq --override-crd gauges.sea.example.com --reason 'no gauge is used any more'`,
+		Args: command.Needs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := say.check(); err != nil {
+				return err
+			}
+			return approve(cmd.Context(), a, s, args[0], digest, valid, say)
+		},
+	}
+	say.flags(c)
+	s.Flags(c)
+	c.Flags().StringVar(&digest, "digest", "", "approve only if the plan still has this digest")
+	c.Flags().DurationVar(&valid, "valid", 0, "how long the approval holds (the server's default without it)")
+	return c
+}
+
+func approve(ctx context.Context, a *command.Env, s command.Scope, name, digest string, valid time.Duration, say choiceFlags) error {
+	c, p, err := kinds.NamedPlan(ctx, a, s, name)
+	if err != nil {
+		return err
+	}
+	in := model.ApprovePlan{Digest: printer.Or(digest, p.Digest), Base: &p.Base}
+	if in.Choices, err = say.resolve(ctx, c, p); err != nil {
+		return err
+	}
+	if valid > 0 {
+		until := a.Now().Add(valid).UTC()
+		in.Expires = &until
+	}
+	now, err := c.Approve(ctx, p.ID, in)
+	if err != nil {
+		return err
+	}
+	did := kinds.ApprovedText(now)
+	if len(in.Choices) > 0 {
+		did += "; settled: " + say.String()
+	}
+	return a.Say("installplan/%s/%s/%s %s (%s, %d steps)", p.Cluster, p.Namespace, p.Name, did, printer.Short(in.Digest), p.Steps)
+}
+
+// RejectCommand is chandler reject.
+func RejectCommand(a *command.Env) *cobra.Command {
+	var s command.Scope
+	var digest string
+	c := &cobra.Command{
+		Use:   "reject PLAN",
+		Short: "End an install plan",
+		Long: `Ends a plan for good, so that nothing more of it is done. PLAN is a name within --cluster and --namespace,
+cluster/namespace/name, or an id.`,
+		Example: `  chandler reject install-7x2kq --cluster east-1 -n ports
+  chandler reject east-1/ports/install-7x2kq --digest sha256:3f0c…`,
+		Args: command.Needs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return reject(cmd.Context(), a, s, args[0], digest) },
+	}
+	s.Flags(c)
+	c.Flags().StringVar(&digest, "digest", "", "reject only if the plan still has this digest")
+	return c
+}
+
+func reject(ctx context.Context, a *command.Env, s command.Scope, name, digest string) error {
+	c, p, err := kinds.NamedPlan(ctx, a, s, name)
+	if err != nil {
+		return err
+	}
+	if _, err := c.Reject(ctx, p.ID, model.RejectPlan{Digest: printer.Or(digest, p.Digest)}); err != nil {
+		return err
+	}
+	return a.Say("installplan/%s/%s/%s rejected", p.Cluster, p.Namespace, p.Name)
+}
+
+// RollbackCommand is chandler rollback.
+func RollbackCommand(a *command.Env) *cobra.Command {
+	var s command.Scope
+	var to string
+	c := &cobra.Command{
+		Use:   "rollback SUBSCRIPTION",
+		Short: "Go back to a version that was installed before; the plan for it waits for approval",
+		Long: `Go back from the installed version of a subscription to an earlier one. The plan for it always waits for approval and
+is refused in the cluster where going back is not safe: chandler plan check tells. Afterwards the version that was
+left is not taken again until the subscription is changed or applied again. SUBSCRIPTION is its name, its package or
+the ClusterServiceVersion that it has.`,
+		Example: `  chandler rollback tidegauge --cluster east-1 -n ports
+  chandler rollback east-1/ports/tidegauge --to tidegauge.v1.1.0`,
+		Args: command.Needs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return rollback(cmd.Context(), a, s, args[0], to) },
+	}
+	s.Flags(c)
+	c.Flags().StringVar(&to, "to", "", "CSV to go back to; without it the one before the installed one")
+	return c
+}
+
+func rollback(ctx context.Context, a *command.Env, s command.Scope, name, to string) error {
+	c, err := a.Client()
+	if err != nil {
+		return err
+	}
+	ref, err := kinds.Subscriptions(a).Ref(s, name)
+	if err != nil {
+		return err
+	}
+	if ref, err = kinds.Resolve(ctx, c, kinds.KindSubscription, ref); err != nil {
+		return err
+	}
+	sub, err := c.Rollback(ctx, ref, model.RollBack{To: to})
+	if err != nil {
+		return err
+	}
+	return a.Say("subscription/%s goes back from %s to %s once its plan is approved (chandler get installplans)", ref, sub.Status.Rollback.From, sub.Status.Rollback.To)
+}

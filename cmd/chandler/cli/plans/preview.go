@@ -1,0 +1,365 @@
+package plans
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/chandler-fleet/chandler/cmd/chandler/cli/command"
+	"github.com/chandler-fleet/chandler/cmd/chandler/cli/documents"
+	"github.com/chandler-fleet/chandler/cmd/chandler/cli/kinds"
+	"github.com/chandler-fleet/chandler/cmd/chandler/cli/printer"
+	"github.com/chandler-fleet/chandler/cmd/chandler/client"
+	"github.com/chandler-fleet/chandler/cmd/chandler/preview"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+)
+
+// PreviewOptions is what chandler plan is to suppose.
+type PreviewOptions struct {
+	documents.Options
+	printer.Output
+
+	name     string
+	spec     model.SubscriptionSpec
+	catalog  model.PreviewCatalog
+	disable  bool
+	enable   bool
+	priority int32
+	remove   []string
+	apply    bool
+	validate string
+}
+
+// PlanCommand is chandler plan.
+func PlanCommand(a *command.Env) *cobra.Command {
+	var w PreviewOptions
+	c := &cobra.Command{
+		Use:   "plan --what-if (-f FILE | --package NAME | --catalog NAME --revision DIGEST | --remove KIND/NAME)",
+		Short: "Show the install plans that a change would lead to, and change nothing",
+		Long: `Asks what would be decided if something were changed: a subscription, an operator group or an approval policy from
+a file or from flags, a catalog's revision, priority or absence, or the removal of one of these or of an operator.
+The answer is made of the very plans that would be proposed, with their digests, on every namespace that the change
+touches, of what would be superseded, and of what could not be planned and why.
+
+--cluster and --namespace say where subscriptions and operator groups are. Where only catalogs and policies change, they
+narrow the answer to one cluster and namespace; a narrowed preview of such a change cannot be applied.
+
+Of a subscription that is there, what flags cannot say stays as it is: labels, annotations and the configuration. A file
+is the whole of what it says.
+
+Nothing is changed without --apply. A preview is kept for an hour; until then chandler plan apply carries it out,
+as long as nothing that it rests on has changed.`,
+		Example: `  chandler plan --what-if -f subscription.yaml --cluster east-1
+  chandler plan --what-if --package tidegauge --channel steady --catalog fleet --cluster east-1 -n ports
+  chandler plan --what-if --catalog fleet --revision sha256:3f0c…
+  chandler plan --what-if --remove approvalpolicy/careful
+  chandler plan apply 0b0e2f5c-…`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("priority") {
+				w.catalog.Priority = &w.priority
+			}
+			return Preview(cmd.Context(), a, w)
+		},
+	}
+	documents.Flags(c, &w.Files, &w.Clusters, &w.Namespace)
+	c.Flags().Lookup("cluster").Usage = "cluster that the change is for, several with commas; of a catalog's or policy's change, the one to look at"
+	c.Flags().Lookup("namespace").Usage = "namespace of what names none; of a catalog's or policy's change, the one to look at"
+	w.Output.Flags(c)
+	f := c.Flags()
+	f.Bool("what-if", true, "say what would be done, which is all that is done without --apply")
+	f.StringVar(&w.name, "name", "", "name of the subscription (that of the package without it)")
+	f.StringVar(&w.spec.Package, "package", "", "package to subscribe to")
+	f.StringVar(&w.spec.Channel, "channel", "", "channel of the package")
+	f.StringVar(&w.spec.Catalog, "catalog", "", "catalog of the package, or the catalog that is changed")
+	f.StringVar(&w.spec.StartingCSV, "starting-csv", "", "first version")
+	f.StringVar(&w.spec.Approval, "approval", "", "Automatic or Manual")
+	f.StringVar(&w.catalog.Revision, "revision", "", "stored revision that the catalog is to serve")
+	f.BoolVar(&w.disable, "disable", false, "the catalog is not offered any more")
+	f.BoolVar(&w.enable, "enable", false, "the catalog is offered again")
+	f.Int32Var(&w.priority, "priority", 0, "priority of the catalog")
+	f.StringSliceVar(&w.remove, "remove", nil, "kind/name that is gone: of subscription, operatorgroup, catalog, approvalpolicy, operator")
+	f.StringVar(&w.validate, "validate", "", "strict or lenient about package and channel")
+	f.BoolVar(&w.apply, "apply", false, "carry it out at once")
+	c.AddCommand(planApplyCommand(a), planShowCommand(a), planCheckCommand(a))
+	return c
+}
+
+func planApplyCommand(a *command.Env) *cobra.Command {
+	return &cobra.Command{
+		Use: "apply ID", Short: "Carry out a preview while it holds", Args: command.Needs(1),
+		Long: `Carries out what was previewed, all of it or nothing, as long as nothing that the preview rests on has changed: what
+did is named. Applying again says the same again.`,
+		Example: "  chandler plan apply 0b0e2f5c-…",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.Client()
+			if err != nil {
+				return err
+			}
+			return applyPreview(cmd.Context(), a, c, args[0])
+		},
+	}
+}
+
+func planShowCommand(a *command.Env) *cobra.Command {
+	var o printer.Output
+	c := &cobra.Command{
+		Use: "show ID", Short: "Show a preview again", Args: command.Needs(1),
+		Long: `Shows a preview that chandler plan --what-if has made, as long as it is kept. It ends with an error where something of
+it does not come out.`,
+		Example: "  chandler plan show 0b0e2f5c-… -o yaml",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.Check(); err != nil {
+				return err
+			}
+			c, err := a.Client()
+			if err != nil {
+				return err
+			}
+			p, err := c.Preview(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if err := showPreview(a, o, p); err != nil {
+				return err
+			}
+			return failuresError(p)
+		},
+	}
+	o.Flags(c)
+	return c
+}
+
+// Preview shows the install plans that a change would lead to.
+func Preview(ctx context.Context, a *command.Env, w PreviewOptions) error {
+	if err := w.Output.Check(); err != nil {
+		return err
+	}
+	in, err := previewRequest(a, w)
+	if err != nil {
+		return err
+	}
+	c, err := a.Client()
+	if err != nil {
+		return err
+	}
+	if err := keepUnchanged(ctx, c, w, in.Changes); err != nil {
+		return err
+	}
+	p, err := c.AskPreview(ctx, in, model.Validate(w.validate))
+	if err != nil {
+		return err
+	}
+	if err := showPreview(a, w.Output, p); err != nil {
+		return err
+	}
+	if w.apply {
+		if err := applyPreview(ctx, a, c, p.ID); err != nil {
+			return err
+		}
+	}
+	return failuresError(p)
+}
+
+// failuresError is the error of a preview in which something does not come out.
+func failuresError(p model.Preview) error {
+	if p.Totals.Failures == 0 {
+		return nil
+	}
+	return command.Refused(fmt.Errorf("%s: what was asked does not come out everywhere", printer.Plural(p.Totals.Failures, "failure")))
+}
+
+func applyPreview(ctx context.Context, a *command.Env, c *client.Client, id string) error {
+	done, err := c.ApplyPreview(ctx, id)
+	if err != nil {
+		return err
+	}
+	for _, w := range done.Writes {
+		kind, _, _ := strings.Cut(w.Stream, ":")
+		if err := a.Say("%s/%s applied (%s)", kind, w.Subject, w.Position); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// previewRequest reads the changes from files and flags.
+func previewRequest(a *command.Env, w PreviewOptions) (model.AskPreview, error) {
+	var in model.AskPreview
+	if err := w.check(); err != nil {
+		return in, err
+	}
+	if len(w.Files) > 0 {
+		documents, err := documents.Read(a, w.Options)
+		if err != nil {
+			return in, err
+		}
+		if in.Changes, err = preview.Changes(documents, w.Clusters); err != nil {
+			return in, err
+		}
+	}
+	if w.spec.Package != "" {
+		if len(w.Clusters) == 0 || w.Namespace == "" || w.spec.Catalog == "" {
+			return in, command.Usagef("say with --catalog, --cluster and --namespace where --package comes from and where it goes")
+		}
+		for _, r := range w.subscriptions() {
+			spec := w.spec
+			in.Changes = append(in.Changes, model.PreviewChange{Subscription: &model.PreviewSubscription{
+				Cluster: r.Cluster, Namespace: r.Namespace, Name: r.Name, Action: model.PreviewApply, Spec: &spec,
+			}})
+		}
+	} else if w.spec.Catalog != "" {
+		c, err := catalogChange(a, w)
+		if err != nil {
+			return in, err
+		}
+		in.Changes = append(in.Changes, c)
+	}
+	for _, name := range w.remove {
+		list, err := removalChanges(a, w, name)
+		if err != nil {
+			return in, err
+		}
+		in.Changes = append(in.Changes, list...)
+	}
+	if len(in.Changes) == 0 {
+		return in, command.Usagef("say what to suppose: -f, --package, --catalog with what becomes of it, or --remove")
+	}
+	return narrow(in, w)
+}
+
+// subscriptions are those that --package is about.
+func (w PreviewOptions) subscriptions() []client.Ref {
+	if w.spec.Package == "" {
+		return nil
+	}
+	refs := make([]client.Ref, len(w.Clusters))
+	for i, cluster := range w.Clusters {
+		refs[i] = client.Ref{Cluster: cluster, Namespace: w.Namespace, Name: printer.Or(w.name, w.spec.Package)}
+	}
+	return refs
+}
+
+// keepUnchanged leaves to the subscriptions that flags change what no flag can say: labels, annotations, the configuration,
+// and the namespace of a catalog that stays the same. A document of a file is the whole, and is sent as it is.
+func keepUnchanged(ctx context.Context, c *client.Client, w PreviewOptions, changes []model.PreviewChange) error {
+	for _, r := range w.subscriptions() {
+		have, err := c.Subscription(ctx, r)
+		if client.IsStatus(err, http.StatusNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		for _, p := range slices.Backward(changes) { // a file may name it, too; flags are read after it
+			s := p.Subscription
+			if s == nil || s.Spec == nil || r != (client.Ref{Cluster: s.Cluster, Namespace: s.Namespace, Name: s.Name}) {
+				continue
+			}
+			s.Metadata, s.Spec.Config = have.Metadata, have.Spec.Config
+			if s.Spec.Catalog == have.Spec.Catalog {
+				s.Spec.CatalogNamespace = have.Spec.CatalogNamespace
+			}
+			break
+		}
+	}
+	return nil
+}
+
+// check refuses flags that nothing would come of.
+func (w PreviewOptions) check() error {
+	settings := w.catalog.Revision != "" || w.catalog.Priority != nil || w.disable || w.enable
+	if settings && (w.spec.Package != "" || w.spec.Catalog == "") {
+		return command.Usagef("--revision, --priority, --disable and --enable say what becomes of a --catalog: give one, and no --package")
+	}
+	if s := w.spec; s.Package == "" && w.name+s.Channel+s.StartingCSV+s.Approval != "" {
+		return command.Usagef("--name, --channel, --starting-csv and --approval are about a subscription: give its --package")
+	}
+	return nil
+}
+
+// narrow looks at what --cluster and --namespace say where the change itself is about the whole fleet.
+func narrow(in model.AskPreview, w PreviewOptions) (model.AskPreview, error) {
+	if slices.ContainsFunc(in.Changes, func(c model.PreviewChange) bool { return c.Catalog == nil && c.ApprovalPolicy == nil }) {
+		return in, nil
+	}
+	if len(w.Clusters) > 1 {
+		return in, command.Usagef("the change of a catalog or a policy is about the whole fleet: --cluster narrows the answer to one cluster, and several are given")
+	}
+	if len(w.Clusters) == 1 {
+		in.Cluster = w.Clusters[0]
+	}
+	in.Namespace = w.Namespace
+	return in, nil
+}
+
+func catalogChange(a *command.Env, w PreviewOptions) (model.PreviewChange, error) {
+	if w.disable && w.enable {
+		return model.PreviewChange{}, command.Usagef("either --disable or --enable, not both")
+	}
+	ref, err := kinds.Catalogs(a).Ref(command.Scope{}, w.spec.Catalog)
+	if err != nil {
+		return model.PreviewChange{}, err
+	}
+	c := w.catalog
+	c.Name, c.Cluster, c.Namespace = ref.Name, ref.Cluster, ref.Namespace
+	if w.disable || w.enable {
+		c.Disabled = &w.disable
+	}
+	if c.Revision == "" && c.Disabled == nil && c.Priority == nil {
+		return model.PreviewChange{}, command.Usagef("say what becomes of the catalog: --revision, --priority, --disable or --enable")
+	}
+	return model.PreviewChange{Catalog: &c}, nil
+}
+
+// removalChanges reads kind/name, and kind/cluster/namespace/name.
+func removalChanges(a *command.Env, w PreviewOptions, name string) ([]model.PreviewChange, error) {
+	s := command.Scope{Namespace: w.Namespace}
+	if len(w.Clusters) == 1 {
+		s.Cluster = w.Clusters[0]
+	}
+	t, err := kinds.ParseTarget(a, s, []string{name})
+	if err != nil {
+		return nil, err
+	}
+	var out []model.PreviewChange
+	for _, r := range t.Refs {
+		c, err := preview.Removed(t.Kind.Names[0], r.Cluster, r.Namespace, r.Name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, c)
+	}
+	if len(out) == 0 {
+		return nil, command.Usagef("%q is not kind/name", name)
+	}
+	return out, nil
+}
+
+// showPreview writes a preview: a line for each plan and what becomes of others, then the sentences.
+func showPreview(a *command.Env, o printer.Output, p model.Preview) error {
+	if o.Machine() {
+		return o.Write(a.Out, nil, []printer.Item{{Name: "preview/" + p.ID, Value: p}}, true)
+	}
+	var rows [][]any
+	lines := printer.Warnings(p.Warnings)
+	for _, s := range p.Items {
+		more, sentences := preview.Rows(s)
+		rows, lines = append(rows, more...), append(lines, sentences...)
+	}
+	if err := o.Rows(a.Out, preview.Columns, rows, lines); err != nil {
+		return err
+	}
+	t := p.Totals
+	if err := a.Say("%s, %d superseded, %s in %s; %d of them unchanged.", printer.Plural(t.Plans, "plan"), t.Superseded, printer.Plural(t.Failures, "failure"), printer.Plural(t.Scopes, "namespace"), t.Unchanged); err != nil {
+		return err
+	}
+	if !p.Applicable {
+		return a.Say("Preview %s cannot be applied: %s.", p.ID, p.NotApplicable)
+	}
+	return a.Say("Preview %s, until %s: chandler plan apply %s", p.ID, p.ExpiresAt.UTC().Format("15:04 UTC"), p.ID)
+}
