@@ -144,4 +144,3 @@
 // rest; definitions, unless an operator owns them that was installed since; at last what was made meanwhile, the last
 // words, and the InstalledOperator. A stretch is done again after a crash. What waits for somebody's finalizers is named.
 package executor
-

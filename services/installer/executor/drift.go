@@ -11,15 +11,16 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/csv"
+	"github.com/chandler-fleet/chandler/services/installer/executor/drift"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/certs"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/clusterconfig"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/drift"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/compare"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/facts"
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
+	"github.com/chandler-fleet/chandler/services/installer/executor/scope"
 	"github.com/chandler-fleet/chandler/services/installer/executor/watch"
 	"github.com/chandler-fleet/chandler/services/installer/mirror"
 )
@@ -33,37 +34,35 @@ const (
 	componentNotFound = "NotFound"
 )
 
-var gvkNamespace = schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
-
 // watchedKinds are the kinds of which a change is a hint to look, the most urgent first. Most are watched only once something
 // is wanted of the cluster: one that merely stands by costs little.
 func watchedKinds() []watch.Kind {
 	managed := func(gvk schema.GroupVersionKind) watch.Kind {
-		k := watch.Kind{GVK: gvk, Resource: kube.Resource(gvk).Resource, Selector: selectManaged, Owner: render.LabelOwnerNamespace}
+		k := watch.Kind{GVK: gvk, Resource: kube.Resource(gvk).Resource, Selector: kube.SelectManaged, Owner: render.LabelOwnerNamespace}
 		if !kube.BuiltIn(gvk.Group) {
 			k.CRD = k.Resource + "." + gvk.Group
 		}
 		return k
 	}
-	deployments := managed(gvkDeployment)
+	deployments := managed(kube.GVKDeployment)
 	deployments.Status = true
 	conditions := managed(facts.GVKCondition)
 	conditions.Status = true
 	out := []watch.Kind{
 		managed(kube.GVKInstalledOperator), deployments, managed(kube.GVKPolicy), managed(kube.GVKPolicyBinding),
-		{GVK: gvkCRD, Resource: kube.Resource(gvkCRD).Resource, Status: true},
-		{GVK: gvkNamespace, Resource: kube.Resource(gvkNamespace).Resource, Labels: true},
+		{GVK: kube.GVKCRD, Resource: kube.Resource(kube.GVKCRD).Resource, Status: true},
+		{GVK: kube.GVKNamespace, Resource: kube.Resource(kube.GVKNamespace).Resource, Labels: true},
 		conditions,
 		{GVK: clusterconfig.GVKConfigMap, Resource: "configmaps", Namespace: kube.SystemNamespace},
 		{GVK: clusterconfig.GVKSecret, Resource: "secrets", Namespace: kube.SystemNamespace, Selector: clusterconfig.LabelPullSecret + "=true"},
 		{GVK: clusterconfig.GVKProxy, Resource: "proxies", CRD: "proxies.config.openshift.io", Status: true}, // the values in force stand there
 	}
 	for _, gvk := range ownedKinds() {
-		if gvk != gvkDeployment {
+		if gvk != kube.GVKDeployment {
 			out = append(out, managed(gvk))
 		}
 	}
-	out = watch.Standby(append(out, mirrorKinds()...), kube.GVKInstalledOperator, kube.GVKPolicy, kube.GVKPolicyBinding, gvkCRD, gvkNamespace)
+	out = watch.Standby(append(out, mirrorKinds()...), kube.GVKInstalledOperator, kube.GVKPolicy, kube.GVKPolicyBinding, kube.GVKCRD, kube.GVKNamespace)
 	return append(out, clusterconfig.TokenKinds()...)
 }
 
@@ -73,11 +72,11 @@ func (s *session) changed(c watch.Change) {
 		return
 	}
 	switch c.GVK {
-	case gvkCRD:
+	case kube.GVKCRD:
 		s.definitionChanged(c)
 	case kube.GVKPolicy, kube.GVKPolicyBinding:
 		s.policyChanged(c)
-	case gvkNamespace:
+	case kube.GVKNamespace:
 		s.wake(c.Name)
 		s.namespaceChanged(c.Name)
 		if s.mirrors.Copying() || c.Name == mirror.GlobalCopies {
@@ -97,15 +96,15 @@ func (s *session) objectChanged(c watch.Change) {
 	}
 	namespace := cmp.Or(c.Owner, c.Namespace)
 	foreign := c.Moved && s.trail.Seen(namespace, c)
-	if foreign && (c.GVK == gvkAccount || c.GVK == clusterconfig.GVKSecret) {
+	if foreign && (c.GVK == kube.GVKServiceAccount || c.GVK == clusterconfig.GVKSecret) {
 		s.around.ForgetNamespace(c.Namespace)
 	}
 	s.mirrors.ConditionTouched(c)
-	if !foreign && c.Moved && c.GVK != gvkDeployment && c.GVK != facts.GVKCondition {
+	if !foreign && c.Moved && c.GVK != kube.GVKDeployment && c.GVK != facts.GVKCondition {
 		return // our own write
 	}
 	switch c.GVK {
-	case facts.GVKCondition, gvkAccount:
+	case facts.GVKCondition, kube.GVKServiceAccount:
 		s.facts.ForgetNamespace(namespace)
 	case certs.GVKSecret:
 		s.certificates.Forget(namespace)
@@ -142,30 +141,25 @@ func (s *session) definitionChanged(c watch.Change) {
 	}
 }
 
-// clean notes an object as Chandler has just left it.
-func (s *session) clean(o *unstructured.Unstructured) {
-	s.trail.Clean(refOf(o), watch.Mark(o))
-}
-
 // drift compares what others wrote since the last look with what Chandler would write now, and puts it right or only
 // tells of it, as the cluster's settings say (R-CSV-24). What cannot be put right is told and tried again.
 //
 // Without exactly one operator group nobody knows whom the operators serve, and of a record that has gone back nothing is
 // believed: then what moved waits.
 func (w *work) drift(ctx context.Context) error {
-	if w.refused || !w.live.group.one {
+	if w.RecordBehind || !w.Live.Group.One {
 		return nil
 	}
-	if w.corrects() {
+	if w.Corrects() {
 		for _, ref := range w.uncorrected() {
-			w.trail.Again(w.ns, ref, 0)
+			w.Trail.Again(w.Namespace, ref, 0)
 		}
 	}
-	moved := w.trail.Take(w.ns)
+	moved := w.Trail.Take(w.Namespace)
 	w.forgetDrifts()
 	left, done := comparedAtOnce, map[protocol.ObjectRef]bool{} // what several operators of the namespace have is compared for each
-	for _, m := range w.members {
-		s, ok := w.subjectAtRest(m)
+	for _, m := range w.Operators {
+		s, ok := w.TargetAtRest(m)
 		if !ok {
 			continue
 		}
@@ -180,21 +174,21 @@ func (w *work) drift(ctx context.Context) error {
 }
 
 // compareMoved compares what moved of one operator, as long as any are left for this look.
-func (w *work) compareMoved(ctx context.Context, m *member, s subject, moved map[protocol.ObjectRef]uint64, done map[protocol.ObjectRef]bool, left *int) error {
+func (w *work) compareMoved(ctx context.Context, m *scope.Operator, s scope.RenderTarget, moved map[protocol.ObjectRef]uint64, done map[protocol.ObjectRef]bool, left *int) error {
 	if len(moved) == 0 {
 		return nil
 	}
-	objects, f := w.objectsOf(ctx, s)
+	objects, f := w.ObjectsOf(ctx, s)
 	if f != nil {
 		return nil
 	}
 	for _, o := range objects {
-		mark, ok := moved[refIn(o)]
+		mark, ok := moved[scope.RefIn(o)]
 		if !ok || *left == 0 || !w.due(m, o) {
 			continue
 		}
 		*left--
-		done[refIn(o)] = true
+		done[scope.RefIn(o)] = true
 		if err := w.compareOne(ctx, m, s, o, mark); err != nil {
 			return err
 		}
@@ -202,21 +196,11 @@ func (w *work) compareMoved(ctx context.Context, m *member, s subject, moved map
 	return nil
 }
 
-func (w *work) subjectAtRest(m *member) (subject, bool) {
-	s, ok := w.subject(m)
-	return s, ok && (w.atRest(m) || w.wanting(m))
-}
-
-// wanting reports an operator that was installed and now lacks what it requires, perhaps an object of its own.
-func (w *work) wanting(m *member) bool {
-	return m.status.Phase == csv.PhasePending && m.status.Reason == csv.ReasonRequirementsNotMet && !w.planned(m.name()) && w.line.Successor(m.name()) == ""
-}
-
 // miss adds the objects of an operator that are not there: of what was deleted while nobody watched there is no news.
 // Deployments are the phases' matter.
-func (w *work) miss(m *member, moved map[protocol.ObjectRef]uint64) {
-	for _, c := range w.live.components[m.name()] {
-		if c.Status == componentNotFound && c.Kind != gvkDeployment.Kind && (w.corrects() || !w.drifting(c.ObjectRef)) {
+func (w *work) miss(m *scope.Operator, moved map[protocol.ObjectRef]uint64) {
+	for _, c := range w.Live.Components[m.Name()] {
+		if c.Status == componentNotFound && c.Kind != kube.GVKDeployment.Kind && (w.Corrects() || !w.drifting(c.ObjectRef)) {
 			moved[c.ObjectRef] = 0
 		}
 	}
@@ -226,19 +210,19 @@ func (w *work) miss(m *member, moved map[protocol.ObjectRef]uint64) {
 func (w *work) drifting(ref protocol.ObjectRef) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	_, told := w.drifts[w.ns][ref]
+	_, told := w.drifts[w.Namespace][ref]
 	return told
 }
 
 // due reports an object that moved and may be compared now: what runs of an operator that wants something waits for its
 // phase, and what others change over and over for its time.
-func (w *work) due(m *member, o render.Object) bool {
-	if w.wanting(m) && sortOf(o) != gvkCRD.Kind {
+func (w *work) due(m *scope.Operator, o render.Object) bool {
+	if w.LacksRequirements(m) && scope.SortOf(o) != kube.GVKCRD.Kind {
 		return false
 	}
-	waits := w.waits(m.name(), refIn(o).String())
+	waits := w.Waits(m.Name(), scope.RefIn(o).String())
 	if waits {
-		w.undone(refIn(o))
+		w.undone(scope.RefIn(o))
 	}
 	return !waits
 }
@@ -247,30 +231,30 @@ func (w *work) due(m *member, o render.Object) bool {
 func (w *work) undone(ref protocol.ObjectRef) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if d, told := w.drifts[w.ns][ref]; told {
+	if d, told := w.drifts[w.Namespace][ref]; told {
 		d.Corrected = false
-		w.drifts[w.ns][ref] = d
+		w.drifts[w.Namespace][ref] = d
 	}
 }
 
 // compareOne keeps an object of which the comparison fails for a later look.
-func (w *work) compareOne(ctx context.Context, m *member, s subject, o render.Object, mark uint64) error {
+func (w *work) compareOne(ctx context.Context, m *scope.Operator, s scope.RenderTarget, o render.Object, mark uint64) error {
 	err := w.compare(ctx, m, s, o)
 	if err != nil {
-		w.trail.Again(w.ns, refIn(o), mark)
+		w.Trail.Again(w.Namespace, scope.RefIn(o), mark)
 	}
-	return w.alone(ctx, m.name(), refIn(o).String(), err)
+	return w.Alone(ctx, m.Name(), scope.RefIn(o).String(), err)
 }
 
 // putBack keeps what could not be compared now: while an operator is on its way, its objects are not its last ones; and
 // some wait for their time.
 func (w *work) putBack(moved map[protocol.ObjectRef]uint64, more bool) {
-	resting := !slices.ContainsFunc(w.members, func(m *member) bool { return !w.atRest(m) })
-	for _, m := range w.members {
+	resting := !slices.ContainsFunc(w.Operators, func(m *scope.Operator) bool { return !w.AtRest(m) })
+	for _, m := range w.Operators {
 		maps.DeleteFunc(moved, func(ref protocol.ObjectRef, mark uint64) bool {
-			waits := w.pace.Wait(w.item(m.name(), ref.String()), w.cfg.Now()) > 0
+			waits := w.Pace.Wait(w.Item(m.Name(), ref.String()), w.Now()) > 0
 			if waits {
-				w.trail.Again(w.ns, ref, mark)
+				w.Trail.Again(w.Namespace, ref, mark)
 			}
 			return waits
 		})
@@ -279,21 +263,17 @@ func (w *work) putBack(moved map[protocol.ObjectRef]uint64, more bool) {
 		return // what is left belongs to no plan's objects, and others look after it
 	}
 	for ref, mark := range moved {
-		w.trail.Again(w.ns, ref, mark)
+		w.Trail.Again(w.Namespace, ref, mark)
 	}
 	if more {
-		w.soon(time.Second)
+		w.Soon(time.Second)
 	}
-}
-
-func (w *work) corrects() bool {
-	return w.plans.Settings.WithDefaults().Drift == events.DriftCorrect && w.stopped() == nil
 }
 
 // correct writes an object again that differs from what was installed.
-func (w *work) correct(ctx context.Context, m *member, s subject, o render.Object, found protocol.Drift) error {
-	written, err := w.reapply(ctx, s, o)
-	if w.unserved(o.GVK, err) {
+func (w *work) correct(ctx context.Context, m *scope.Operator, s scope.RenderTarget, o render.Object, found protocol.Drift) error {
+	written, err := w.objects.In(w.Scope).Reapply(ctx, s, o)
+	if w.Unserved(o.GVK, err) {
 		return nil // its kind has gone, and comes back with it
 	}
 	if err != nil {
@@ -302,7 +282,7 @@ func (w *work) correct(ctx context.Context, m *member, s subject, o render.Objec
 		return err
 	}
 	if o.GVK == kube.GVKCSV {
-		m.take(written)
+		m.Take(written)
 	}
 	found.Corrected = true
 	w.corrected(m, found)
@@ -311,15 +291,15 @@ func (w *work) correct(ctx context.Context, m *member, s subject, o render.Objec
 }
 
 // compare looks at one object of an operator at rest.
-func (w *work) compare(ctx context.Context, m *member, s subject, o render.Object) error {
+func (w *work) compare(ctx context.Context, m *scope.Operator, s scope.RenderTarget, o render.Object) error {
 	if err := w.hold(ctx, s); err != nil {
 		return err
 	}
-	want, err := w.dress(s, o)
+	want, err := w.overlays(w.Scope).Decorate(w.Namespace, s, o)
 	if err != nil {
 		return err
 	}
-	live, err := w.client.Get(ctx, want.GroupVersionKind(), want.GetNamespace(), want.GetName())
+	live, err := w.Client.Get(ctx, want.GroupVersionKind(), want.GetNamespace(), want.GetName())
 	if err != nil {
 		return err
 	}
@@ -329,59 +309,59 @@ func (w *work) compare(ctx context.Context, m *member, s subject, o render.Objec
 	if done, err := w.compareShare(ctx, s, o, live, want); done || err != nil {
 		return err
 	}
-	found := protocol.Drift{ObjectRef: refOf(want), Missing: live == nil, Since: w.cfg.Now().UTC().Truncate(time.Second)}
+	found := protocol.Drift{ObjectRef: scope.RefOf(want), Missing: live == nil, Since: w.Now().UTC().Truncate(time.Second)}
 	if live != nil {
-		drift.LeaveReplicas(want, live)
-		if live.GetAnnotations()[annotationPlan] != s.plan && lastCounts(o, live) || drift.Holds(want.Object, live.Object) {
+		compare.LeaveReplicas(want, live)
+		if live.GetAnnotations()[scope.AnnotationPlan] != s.Plan && lastCounts(o, live) || compare.Holds(want.Object, live.Object) {
 			return w.steady(live) // of these the one who wrote it last is the owner of its body
 		}
-		would, err := w.client.WouldApply(ctx, want, w.manager(s.bundle.Package))
+		would, err := w.Client.WouldApply(ctx, want, w.Manager(s.Bundle.Package))
 		if err != nil { // it differs, and what would come of a write is not known
 			found.Reason = drift.Because(found.Kind, err)
 			w.noteDrift(m, found)
 			return err
 		}
-		if found.Fields = drift.Fields(would.Object, live.Object); len(found.Fields) == 0 {
+		if found.Fields = compare.Fields(would.Object, live.Object); len(found.Fields) == 0 {
 			return w.steady(live)
 		}
-		found.Manager, found.Since = drift.LastManager(live, w.manager(s.bundle.Package), found.Since)
+		found.Manager, found.Since = compare.LastManager(live, w.Manager(s.Bundle.Package), found.Since)
 	}
-	w.cfg.Log.InfoContext(ctx, "object differs from what was installed", "object", found.String(), "namespace", w.ns, "missing", found.Missing, "fields", len(found.Fields), "by", found.Manager)
+	w.Log.InfoContext(ctx, "object differs from what was installed", "object", found.String(), "namespace", w.Namespace, "missing", found.Missing, "fields", len(found.Fields), "by", found.Manager)
 	// A Deployment that is gone is the phases' matter: put right here, it would have been away without a phase that says so.
-	if w.corrects() && (live != nil || o.GVK != gvkDeployment) {
+	if w.Corrects() && (live != nil || o.GVK != kube.GVKDeployment) {
 		return w.correct(ctx, m, s, o, found)
 	}
 	// It may be what an operator requires.
-	w.facts.ForgetNamespace(w.ns)
-	w.soon(time.Second)
+	w.facts.ForgetNamespace(w.Namespace)
+	w.Soon(time.Second)
 	w.noteDrift(m, found)
 	return nil
 }
 
 // corrected notes that a drift was put right: with others who write the same again and again nobody fights at the speed
 // of a watch. What the operator lacked may be there now.
-func (w *work) corrected(m *member, d protocol.Drift) {
+func (w *work) corrected(m *scope.Operator, d protocol.Drift) {
 	by := []string{d.Manager}
 	for _, f := range d.Fields {
 		by = append(by, f.Path)
 	}
-	text := m.name() + ": " + d.String() + " is put right and changed again, over and over, by " + cmp.Or(d.Manager, "somebody")
-	w.pace.Corrected(w.item(m.name(), d.ObjectRef.String()), strings.Join(by, " "), text+": have that stop, or have it configured in the subscription", w.cfg.Now())
-	w.facts.ForgetNamespace(w.ns)
-	if d.Kind == gvkCRD.Kind {
+	text := m.Name() + ": " + d.String() + " is put right and changed again, over and over, by " + cmp.Or(d.Manager, "somebody")
+	w.Pace.Corrected(w.Item(m.Name(), d.ObjectRef.String()), strings.Join(by, " "), text+": have that stop, or have it configured in the subscription", w.Now())
+	w.facts.ForgetNamespace(w.Namespace)
+	if d.Kind == kube.GVKCRD.Kind {
 		w.facts.ForgetCRD(d.Name)
 	}
-	if w.wanting(m) {
-		w.soon(time.Second)
+	if w.LacksRequirements(m) {
+		w.Soon(time.Second)
 	}
 }
 
 // steady notes an object that is as it should be.
 func (w *work) steady(live *unstructured.Unstructured) error {
-	w.clean(live)
+	w.Left(live)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	delete(w.drifts[w.ns], refOf(live))
+	delete(w.drifts[w.Namespace], scope.RefOf(live))
 	return nil
 }
 
@@ -390,7 +370,7 @@ func (w *work) uncorrected() []protocol.ObjectRef {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []protocol.ObjectRef
-	for ref, d := range w.drifts[w.ns] {
+	for ref, d := range w.drifts[w.Namespace] {
 		if !d.Corrected {
 			out = append(out, ref)
 		}
@@ -400,13 +380,13 @@ func (w *work) uncorrected() []protocol.ObjectRef {
 
 // carryOn writes the Deployments of an operator again that is waiting for them while they are gone, or to look otherwise by
 // now: it would wait five minutes in vain. Otherwise the API server calls it once it answers.
-func (w *work) carryOn(ctx context.Context, m *member) (bool, error) {
-	deployments, err := w.deployments(ctx)
+func (w *work) carryOn(ctx context.Context, m *scope.Operator) (bool, error) {
+	deployments, err := w.ReadDeployments(ctx)
 	if err != nil {
 		return false, err
 	}
-	there := csv.Observe(m.csv.Spec.Install.Spec.Deployments, w.ownDeployments(m, deployments), nil).Applied
-	if !there && m.status.Phase == csv.PhaseInstalling && !w.planned(m.name()) {
+	there := csv.Observe(m.CSV.Spec.Install.Spec.Deployments, w.OwnDeployments(m, deployments), nil).Applied
+	if !there && m.Status.Phase == csv.PhaseInstalling && !w.Planned(m.Name()) {
 		return w.repair(ctx, m)
 	}
 	return w.takeOver(ctx, m)

@@ -203,6 +203,7 @@ func (e *Executor) serve(ctx context.Context, base *kube.Base, lease *kube.Lease
 	s := newSession(e, base, client, lease, version, seen)
 	s.watcher = watch.New(source, watchedKinds(), s.changed)
 	s.watcher.Listed = s.mirrorsListed
+	s.env.Watcher = s.watcher
 	return true, s.run(ctx)
 }
 

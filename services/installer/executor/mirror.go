@@ -20,6 +20,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/groups"
 	mirrors "github.com/chandler-fleet/chandler/services/installer/executor/internal/mirror"
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
+	"github.com/chandler-fleet/chandler/services/installer/executor/scope"
 	"github.com/chandler-fleet/chandler/services/installer/executor/watch"
 	"github.com/chandler-fleet/chandler/services/installer/group"
 	"github.com/chandler-fleet/chandler/services/installer/mirror"
@@ -36,13 +37,13 @@ func mirrorKinds() []watch.Kind {
 	for _, gvk := range mirror.Kinds() {
 		out = append(out, kind(gvk, mirror.LabelMirror, mirror.LabelMirror))
 	}
-	return append(out, watch.Kind{GVK: gvkDeployment, Resource: kube.Resource(gvkDeployment).Resource, Selector: mirror.OLMSelector()})
+	return append(out, watch.Kind{GVK: kube.GVKDeployment, Resource: kube.Resource(kube.GVKDeployment).Resource, Selector: mirror.OLMSelector()})
 }
 
 // mirrorChanged takes a change of what mirrorKinds name; false where it concerns something else.
 func (s *session) mirrorChanged(c watch.Change) bool {
 	switch {
-	case c.GVK == gvkDeployment && slices.Contains(mirror.OLMDeployments(), c.Name):
+	case c.GVK == kube.GVKDeployment && slices.Contains(mirror.OLMDeployments(), c.Name):
 		s.olm.Hint()
 		s.wakeKnown()
 	case c.GVK == mirror.GVKOLMConfig:
@@ -114,8 +115,8 @@ func (s *session) wakeKnown() {
 func (s *session) namespaces(ctx context.Context) ([]group.Namespace, error) {
 	within, cancel := context.WithTimeout(ctx, namespacesFor)
 	defer cancel()
-	s.watcher.Await(within, gvkNamespace)
-	if labels, ok := s.watcher.Labels(gvkNamespace); ok {
+	s.watcher.Await(within, kube.GVKNamespace)
+	if labels, ok := s.watcher.Labels(kube.GVKNamespace); ok {
 		return groups.Namespaces(labels), nil
 	}
 	return nil, errs.New(errs.Unavailable, "the namespaces of the cluster could not be listed yet: see that Chandler may list and watch them")
@@ -167,24 +168,24 @@ func (s *session) olmMessage() string {
 // mirror keeps the objects that show people and tools what is installed (package mirror). It holds up nothing else:
 // what cannot be written is told and tried again.
 func (w *work) mirror(ctx context.Context) error {
-	if w.refused || w.stopped() != nil {
+	if w.RecordBehind || w.Stopped() != nil {
 		return nil
 	}
-	setting := w.plans.Settings.WithDefaults().Mirror
+	setting := w.Wanted.Settings.WithDefaults().Mirror
 	more, err := w.keepMirrors(ctx, setting)
 	if more {
-		w.soon(time.Second)
+		w.Soon(time.Second)
 	}
 	if err == nil {
 		var wait time.Duration
-		wait, err = w.mirrors.Retire(ctx, setting, w.cfg.Now())
-		w.soon(wait)
+		wait, err = w.mirrors.Retire(ctx, setting, w.Now())
+		w.Soon(wait)
 	}
 	if err == nil || failure.Final(ctx, err) {
 		return err
 	}
-	w.cfg.Log.WarnContext(ctx, "mirrors are tried again", "namespace", w.ns, "error", err)
-	w.soon(w.cfg.Timing.Pause)
+	w.Log.WarnContext(ctx, "mirrors are tried again", "namespace", w.Namespace, "error", err)
+	w.Soon(w.Pause)
 	return nil
 }
 
@@ -193,7 +194,7 @@ func (w *work) keepMirrors(ctx context.Context, setting string) (more bool, err 
 		return false, err
 	}
 	if setting == events.MirrorNone {
-		return w.mirrors.Keep(ctx, w.ns, nil)
+		return w.mirrors.Keep(ctx, w.Namespace, nil)
 	}
 	showing, err := w.showing(ctx, setting)
 	if err != nil {
@@ -211,12 +212,12 @@ func (w *work) keepMirrors(ctx context.Context, setting string) (more bool, err 
 		}
 		wanted = append(wanted, beside...)
 	}
-	if w.plans.Settings.WithDefaults().Events == events.EventsOff {
+	if w.Wanted.Settings.WithDefaults().Events == events.EventsOff {
 		for i := range wanted {
 			wanted[i].Events = nil
 		}
 	}
-	if more, err = w.mirrors.Keep(ctx, w.ns, wanted); err != nil && failure.Final(ctx, err) {
+	if more, err = w.mirrors.Keep(ctx, w.Namespace, wanted); err != nil && failure.Final(ctx, err) {
 		return more, err
 	}
 	return more, errors.Join(err, w.tellCopies(ctx, showing))
@@ -224,45 +225,42 @@ func (w *work) keepMirrors(ctx context.Context, setting string) (more bool, err 
 
 // removedEvents are the Events of operators that were removed, whose mirrors are about to go.
 func (w *work) removedEvents() []mirrors.Wanted {
-	if w.plans.Settings.WithDefaults().Events == events.EventsOff {
+	if w.Wanted.Settings.WithDefaults().Events == events.EventsOff {
 		return nil
 	}
 	var out []mirrors.Wanted
-	for _, c := range w.removed() {
+	for _, c := range w.FinalReports() {
 		if c.UID == "" {
 			continue
 		}
 		out = append(out, mirrors.Wanted{
-			Key:    mirrors.Key{GVK: mirror.GVKCSV, Namespace: w.ns, Name: c.Name},
+			Key:    mirrors.Key{GVK: mirror.GVKCSV, Namespace: w.Namespace, Name: c.Name},
 			Events: mirror.CSVEvents(c.Name, c.UID, c.Dropped, c.History),
 		})
 	}
 	return out
 }
 
-// everybody are the members, and those that are being taken apart: they are shown until they are gone.
-func (w *work) everybody() []*member { return slices.Concat(w.members, w.aside) }
-
 // installed is a member as mirrors show it.
-func (w *work) installed(m *member) mirrors.Installed {
-	return mirrors.Installed{UID: string(m.object.GetUID()), CSV: m.csv, Operator: mirror.Operator{
-		Namespace: w.ns, Name: m.name(), Package: m.object.GetAnnotations()[annotationPackage], Replaces: m.csv.Spec.Replaces,
-		Labels: m.object.GetLabels(), Status: m.status,
+func (w *work) installed(m *scope.Operator) mirrors.Installed {
+	return mirrors.Installed{UID: string(m.Object.GetUID()), CSV: m.CSV, Operator: mirror.Operator{
+		Namespace: w.Namespace, Name: m.Name(), Package: m.Object.GetAnnotations()[scope.AnnotationPackage], Replaces: m.CSV.Spec.Replaces,
+		Labels: m.Object.GetLabels(), Status: m.Status,
 	}}
 }
 
 // showing is how the operators of the namespace are shown.
 func (w *work) showing(ctx context.Context, setting string) (mirrors.Showing, error) {
-	copies, err := w.mirrors.Copies(ctx, setting == events.MirrorAll, w.cfg.Now())
+	copies, err := w.mirrors.Copies(ctx, setting == events.MirrorAll, w.Now())
 	if err != nil {
 		return mirrors.Showing{}, err
 	}
-	showing := mirrors.Showing{Copies: copies, Now: w.cfg.Now(), Manifest: w.manifest}
-	if w.plans.OperatorGroups == 1 {
-		showing.Group = mirror.Group{Name: w.plans.OperatorGroup.Name, Targets: w.targets()}
+	showing := mirrors.Showing{Copies: copies, Now: w.Now(), Manifest: w.manifest}
+	if w.Wanted.OperatorGroups == 1 {
+		showing.Group = mirror.Group{Name: w.Wanted.OperatorGroup.Name, Targets: w.Targets()}
 	}
 	var known bool
-	if showing.Namespaces, known = w.watcher.Labels(gvkNamespace); !known && (copies == mirror.CopiesEnabled || showing.Group.Global()) {
+	if showing.Namespaces, known = w.Watcher.Labels(kube.GVKNamespace); !known && (copies == mirror.CopiesEnabled || showing.Group.Global()) {
 		return showing, errs.New(errs.Unavailable, "the namespaces of the cluster are not known yet")
 	}
 	return showing, nil
@@ -271,12 +269,12 @@ func (w *work) showing(ctx context.Context, setting string) (mirrors.Showing, er
 // shownOperators are the ClusterServiceVersions of the members, and their copies where the cluster asks for them.
 func (w *work) shownOperators(showing mirrors.Showing) ([]mirrors.Wanted, error) {
 	var out []mirrors.Wanted
-	for _, m := range w.everybody() {
-		list, wait, err := showing.Operator(w.installed(m), digest.Digest(m.object.GetAnnotations()[annotationContent]))
+	for _, m := range w.Everybody() {
+		list, wait, err := showing.Operator(w.installed(m), digest.Digest(m.Object.GetAnnotations()[scope.AnnotationContent]))
 		if err != nil {
 			return nil, err
 		}
-		w.soon(wait)
+		w.Soon(wait)
 		out = append(out, list...)
 	}
 	return out, nil
@@ -287,7 +285,7 @@ func (w *work) tellCopies(ctx context.Context, showing mirrors.Showing) error {
 	if !showing.Group.Global() {
 		return nil
 	}
-	for _, m := range w.everybody() {
+	for _, m := range w.Everybody() {
 		if err := w.mirrors.TellCopies(ctx, w.installed(m), showing.Copies, showing.Now); err != nil {
 			return err
 		}
@@ -297,7 +295,7 @@ func (w *work) tellCopies(ctx context.Context, showing mirrors.Showing) error {
 
 // manifest is the ClusterServiceVersion of a bundle as its author wrote it.
 func (w *work) manifest(ctx context.Context, content digest.Digest) (bundle.CSV, error) {
-	c, err := w.contents.Get(ctx, content)
+	c, err := w.Contents.Get(ctx, content)
 	if err != nil {
 		return bundle.CSV{}, err
 	}
@@ -307,42 +305,42 @@ func (w *work) manifest(ctx context.Context, content digest.Digest) (bundle.CSV,
 // shownBeside are the mirrors of what is no operator: subscriptions, plans, the operator group, and all parts of each
 // package.
 func (w *work) shownBeside(ctx context.Context) ([]mirrors.Wanted, error) {
-	now, packages, bundles := w.cfg.Now(), map[string]string{}, map[string][]events.PlannedBundle{}
+	now, packages, bundles := w.Now(), map[string]string{}, map[string][]events.PlannedBundle{}
 	var installed []mirror.Operator
-	for _, m := range w.members {
+	for _, m := range w.Operators {
 		i := w.installed(m)
 		installed = append(installed, i.Operator)
 		packages[i.Name] = i.Package
 	}
 	var untouched []mirror.Plan // approved, and nothing of them was begun
-	for _, p := range w.plans.Plans {
+	for _, p := range w.Wanted.Plans {
 		var d installplan.Document
 		if err := json.Unmarshal(p.Document, &d); err == nil { // otherwise the plan fails for that, and says so
 			bundles[p.ID] = d.Bundles
 		}
-		if w.execution(p.ID) == nil {
+		if w.Execution(p.ID) == nil {
 			untouched = append(untouched, mirror.Plan{ID: p.ID, Name: p.Name, Bundles: d.Bundles})
 		}
 	}
-	plans := slices.Concat(mirrors.Plans(w.executions, bundles, packages), untouched, mirror.Waiting(w.plans.Waiting))
+	plans := slices.Concat(mirrors.Plans(w.Executions, bundles, packages), untouched, mirror.Waiting(w.Wanted.Waiting))
 	missing := w.missing()
 	objects, err := w.shownPackages(ctx, missing)
 	if err != nil || missing {
 		list, smallErr := mirrors.Small(objects)
 		return list, errors.Join(err, smallErr)
 	}
-	objects = append(objects, mirror.CatalogSources(w.ns, w.plans.Subscriptions)...)
-	known := mirror.Known{Installed: installed, Plans: plans, FailForward: w.plans.OperatorGroup.Spec.UpgradeStrategy == failForward}
-	for _, s := range w.plans.Subscriptions {
-		objects = append(objects, mirror.Subscription(w.ns, s, known, now))
+	objects = append(objects, mirror.CatalogSources(w.Namespace, w.Wanted.Subscriptions)...)
+	known := mirror.Known{Installed: installed, Plans: plans, FailForward: w.Wanted.OperatorGroup.Spec.UpgradeStrategy == scope.FailForward}
+	for _, s := range w.Wanted.Subscriptions {
+		objects = append(objects, mirror.Subscription(w.Namespace, s, known, now))
 	}
 	for _, p := range plans {
-		objects = append(objects, mirror.InstallPlan(w.ns, p, w.plans.Subscriptions))
+		objects = append(objects, mirror.InstallPlan(w.Namespace, p, w.Wanted.Subscriptions))
 	}
 	var report protocol.ScopeReport
 	w.tellGroup(&report)
 	if report.Group != nil {
-		o, err := mirror.OperatorGroup(w.ns, w.plans.OperatorGroup, *report.Group, now)
+		o, err := mirror.OperatorGroup(w.Namespace, w.Wanted.OperatorGroup, *report.Group, now)
 		if err != nil {
 			return nil, err
 		}
@@ -353,8 +351,8 @@ func (w *work) shownBeside(ctx context.Context) ([]mirrors.Wanted, error) {
 
 // missing reports that the namespace is not there yet: what shows it must lie elsewhere.
 func (w *work) missing() bool {
-	labels, known := w.watcher.Labels(gvkNamespace)
-	_, found := labels[w.ns]
+	labels, known := w.Watcher.Labels(kube.GVKNamespace)
+	_, found := labels[w.Namespace]
 	return known && !found
 }
 
@@ -362,16 +360,16 @@ func (w *work) missing() bool {
 // that are subscribed to and not there yet.
 func (w *work) shownPackages(ctx context.Context, missing bool) ([]mirror.Object, error) {
 	parts := map[string][]protocol.Component{}
-	for _, s := range w.plans.Subscriptions {
+	for _, s := range w.Wanted.Subscriptions {
 		parts[s.Spec.Package] = nil
 		if !missing {
 			parts[s.Spec.Package] = []protocol.Component{{ObjectRef: protocol.ObjectRef{
-				Group: mirror.GVKSubscription.Group, Version: mirror.GVKSubscription.Version, Kind: mirror.GVKSubscription.Kind, Namespace: w.ns, Name: s.Name,
+				Group: mirror.GVKSubscription.Group, Version: mirror.GVKSubscription.Version, Kind: mirror.GVKSubscription.Kind, Namespace: w.Namespace, Name: s.Name,
 			}}}
 		}
 	}
-	for _, m := range w.everybody() {
-		pkg := m.object.GetAnnotations()[annotationPackage]
+	for _, m := range w.Everybody() {
+		pkg := m.Object.GetAnnotations()[scope.AnnotationPackage]
 		refs, err := w.partsOf(ctx, m)
 		if err != nil {
 			return nil, err
@@ -380,31 +378,31 @@ func (w *work) shownPackages(ctx context.Context, missing bool) ([]mirror.Object
 		for i, ref := range refs {
 			list[i].ObjectRef = ref
 		}
-		parts[pkg] = append(parts[pkg], withWaiting(list, w.waitingComponents(m))...)
+		parts[pkg] = append(parts[pkg], scope.WithWaiting(list, w.WaitingComponents(m))...)
 	}
 	var out []mirror.Object
 	for pkg, list := range parts {
-		out = append(out, mirror.OperatorOf(w.ns, pkg, list, missing, w.cfg.Now()))
+		out = append(out, mirror.OperatorOf(w.Namespace, pkg, list, missing, w.Now()))
 	}
 	return out, nil
 }
 
 // partsOf are the objects of a member: its InstalledOperator, and what its bundle renders to. They are rendered once.
-func (w *work) partsOf(ctx context.Context, m *member) ([]protocol.ObjectRef, error) {
-	uid := string(m.object.GetUID())
+func (w *work) partsOf(ctx context.Context, m *scope.Operator) ([]protocol.ObjectRef, error) {
+	uid := string(m.Object.GetUID())
 	w.mu.Lock()
 	refs, known := w.parts[uid]
 	w.mu.Unlock()
 	if known {
 		return refs, nil
 	}
-	s := subject{plan: m.plan, bundle: events.PlannedBundle{CSV: m.name(), Content: m.object.GetAnnotations()[annotationContent]}}
-	objects, f := w.objectsOf(ctx, s)
+	s := scope.RenderTarget{Plan: m.Plan, Bundle: events.PlannedBundle{CSV: m.Name(), Content: m.Object.GetAnnotations()[scope.AnnotationContent]}}
+	objects, f := w.ObjectsOf(ctx, s)
 	if f != nil {
-		return nil, errs.New(errs.Unavailable, "the parts of %s are not known: %s", m.name(), f.Message)
+		return nil, errs.New(errs.Unavailable, "the parts of %s are not known: %s", m.Name(), f.Message)
 	}
 	for _, o := range objects {
-		refs = append(refs, refIn(o))
+		refs = append(refs, scope.RefIn(o))
 	}
 	w.mu.Lock()
 	w.parts[uid] = refs
@@ -414,18 +412,18 @@ func (w *work) partsOf(ctx context.Context, m *member) ([]protocol.ObjectRef, er
 
 // keepConditions makes for each operator the OperatorCondition that it may write, before its pods start (R-COND-1).
 func (w *work) keepConditions(ctx context.Context) error {
-	if w.stopped() != nil || len(w.members) == 0 || w.waits("", partCondition) {
+	if w.Stopped() != nil || len(w.Operators) == 0 || w.Waits("", scope.PartCondition) {
 		return nil
 	}
-	if err := w.mirrors.Ensure(ctx, w.plans.Settings.WithDefaults().Mirror); err != nil {
-		return w.alone(ctx, "", partCondition, err)
+	if err := w.mirrors.Ensure(ctx, w.Wanted.Settings.WithDefaults().Mirror); err != nil {
+		return w.Alone(ctx, "", scope.PartCondition, err)
 	}
-	w.pace.Succeeded(w.item("", partCondition))
-	for _, m := range w.members {
-		if m.status.Phase == csv.PhaseDeleting || m.object.GetDeletionTimestamp() != nil || m.doubted || w.waits(m.name(), partCondition) {
+	w.Pace.Succeeded(w.Item("", scope.PartCondition))
+	for _, m := range w.Operators {
+		if m.Status.Phase == csv.PhaseDeleting || m.Object.GetDeletionTimestamp() != nil || m.Unverified || w.Waits(m.Name(), scope.PartCondition) {
 			continue
 		}
-		if err := w.alone(ctx, m.name(), partCondition, w.mirrors.KeepCondition(ctx, w.installed(m), w.clean)); err != nil {
+		if err := w.Alone(ctx, m.Name(), scope.PartCondition, w.mirrors.KeepCondition(ctx, w.installed(m), w.Left)); err != nil {
 			return err
 		}
 	}

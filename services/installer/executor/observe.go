@@ -11,7 +11,6 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/protocol"
@@ -21,15 +20,11 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/executor/failure"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/certs"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/facts"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/lineage"
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
+	"github.com/chandler-fleet/chandler/services/installer/executor/scope"
 )
 
 const (
-	failForward = "TechPreviewUnsafeFailForward"
-	// reasonRollback is why a plan brings a version that was installed before.
-	reasonRollback = "Rollback"
-
 	// grantLag is how long after an operator was made its rights may not be known yet to the API server's
 	// authorizer, which follows Roles and bindings by a watch; grantFirst is the first of the waits, which double.
 	grantLag   = 10 * time.Second
@@ -37,53 +32,35 @@ const (
 	grantLast  = 400 * time.Millisecond
 )
 
-// Kinds that requirements are about.
-var (
-	gvkCRD     = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
-	gvkAccount = schema.GroupVersionKind{Version: "v1", Kind: "ServiceAccount"}
-)
-
-// lineOf is how the members of a namespace follow each other.
-func lineOf(members []*member) lineage.Line {
-	line := make(lineage.Line, len(members))
-	for i, m := range members {
-		line[i] = lineage.Operator{
-			Name: m.name(), Replaces: m.csv.Spec.Replaces,
-			Back: m.object.GetAnnotations()[annotationReason] == reasonRollback, Created: m.object.GetCreationTimestamp().Time,
-		}
-	}
-	return line
-}
-
 // observe takes everything that decides the next phase of a ClusterServiceVersion.
-func (w *work) observe(ctx context.Context, m *member, deployments []appsv1.Deployment) (csv.Observation, error) {
-	_, known := m.object.GetAnnotations()[render.AnnotationTargetNamespaces]
-	own := w.ownDeployments(m, deployments)
+func (w *work) observe(ctx context.Context, m *scope.Operator, deployments []appsv1.Deployment) (csv.Observation, error) {
+	_, known := m.Object.GetAnnotations()[render.AnnotationTargetNamespaces]
+	own := w.OwnDeployments(m, deployments)
 	o := csv.Observation{
-		Now: w.cfg.Now(), OperatorGroups: w.plans.OperatorGroups, TargetsKnown: known,
-		FailForward:   w.plans.OperatorGroup.Spec.UpgradeStrategy == failForward || w.line.RolledBack(m.name()),
-		DuplicateMode: render.DuplicateMode(m.csv.Spec.InstallModes),
-		Components:    csv.Observe(m.csv.Spec.Install.Spec.Deployments, own, w.whyUnready(ctx, m, own)),
-		Predecessor:   w.neighbour(w.line.Predecessor(m.name())),
+		Now: w.Now(), OperatorGroups: w.Wanted.OperatorGroups, TargetsKnown: known,
+		FailForward:   w.Wanted.OperatorGroup.Spec.UpgradeStrategy == scope.FailForward || w.Chain.RolledBack(m.Name()),
+		DuplicateMode: render.DuplicateMode(m.CSV.Spec.InstallModes),
+		Components:    csv.Observe(m.CSV.Spec.Install.Spec.Deployments, own, w.whyUnready(ctx, m, own)),
+		Predecessor:   w.neighbour(w.Chain.Predecessor(m.Name())),
 		Successor:     w.replacement(m),
 		OwnerConflict: w.ownerConflict(m),
-		Intersection:  csv.Reason(w.live.group.verdicts[m.name()].Reason), IntersectionMessage: w.live.group.verdicts[m.name()].Message,
+		Intersection:  csv.Reason(w.Live.Group.Verdicts[m.Name()].Reason), IntersectionMessage: w.Live.Group.Verdicts[m.Name()].Message,
 	}
-	if err := render.CheckInstallModes(m.csv.Spec.InstallModes, w.ns, w.targets()); err != nil {
+	if err := render.CheckInstallModes(m.CSV.Spec.InstallModes, w.Namespace, w.Targets()); err != nil {
 		o.ModesError = err.Error()
 	}
 	var err error
 	if o.Serving, err = w.servingState(ctx, m, deployments); err != nil {
 		return o, err
 	}
-	if s := m.csv.Spec.Install.Strategy; s != bundle.StrategyDeployment {
+	if s := m.CSV.Spec.Install.Strategy; s != bundle.StrategyDeployment {
 		o.StrategyError = "install strategy " + s + " is unknown"
 	}
 	if o.InstallError, o.InstallForbidden, err = w.installTrouble(ctx, m); err != nil {
 		return o, err
 	}
-	if !needsRequirements(m.status.Phase) {
-		o.Requirements = m.status.RequirementStatus
+	if !needsRequirements(m.Status.Phase) {
+		o.Requirements = m.Status.RequirementStatus
 		return o, nil
 	}
 	rows, err := w.requirements(ctx, m)
@@ -91,17 +68,17 @@ func (w *work) observe(ctx context.Context, m *member, deployments []appsv1.Depl
 		return o, err
 	}
 	o.Requirements = rows
-	w.setWaiting(w.ns, len(csv.Unmet(rows)) > 0)
+	w.setWaiting(w.Namespace, len(csv.Unmet(rows)) > 0)
 	if len(csv.Unmet(rows)) > 0 {
-		w.soon(w.cfg.Timing.Pause) // what is missing may be nobody's whom we watch
+		w.Soon(w.Pause) // what is missing may be nobody's whom we watch
 	}
 	return o, nil
 }
 
 // servingState is the part of an observation that is about webhooks and API services.
-func (w *work) servingState(ctx context.Context, m *member, deployments []appsv1.Deployment) (csv.Serving, error) {
+func (w *work) servingState(ctx context.Context, m *scope.Operator, deployments []appsv1.Deployment) (csv.Serving, error) {
 	var out csv.Serving
-	if m.status.Phase == csv.PhaseInstalling || m.status.Phase == csv.PhaseFailed {
+	if m.Status.Phase == csv.PhaseInstalling || m.Status.Phase == csv.PhaseFailed {
 		_, left, known, err := w.unconverted(ctx, m, deployments)
 		if err != nil {
 			return out, err
@@ -110,28 +87,28 @@ func (w *work) servingState(ctx context.Context, m *member, deployments []appsv1
 			out.Waiting = "its CRDs are not converted by it yet"
 		}
 	}
-	if !serves(m.csv) {
+	if !scope.Serves(m.CSV) {
 		return out, nil
 	}
-	if err := render.CheckServing(m.csv); err != nil {
+	if err := render.CheckServing(m.CSV); err != nil {
 		out.InvalidWebhook = err.Error()
 		return out, nil //nolint:nilerr // the error is what was asked for
 	}
-	for _, c := range w.called(m.csv) {
-		k := w.live.certificates[c.Secret]
-		out.RotationDue = out.RotationDue || k.Gone || k.Problem(w.cfg.Now(), c.Hosts) != "" || k.Due(w.cfg.Now())
+	for _, c := range w.Called(m.CSV) {
+		k := w.Live.Certificates[c.Secret]
+		out.RotationDue = out.RotationDue || k.Gone || k.Problem(w.Now(), c.Hosts) != "" || k.Due(w.Now())
 	}
-	if w.toCall(m) {
+	if w.ToCall(m) {
 		out.Waiting = "webhooks and API services are not in place yet"
 		return out, nil
 	}
-	if m.status.Phase == csv.PhaseInstalling || m.status.Phase == csv.PhaseSucceeded || m.status.Phase == csv.PhaseFailed {
-		q := certs.APIs{Client: w.client, Namespace: w.ns, Certificates: w.live.certificates, Now: w.cfg.Now(), Running: w.running(m, deployments).Healthy}
-		if err := q.Judge(ctx, m.csv, &out); err != nil {
+	if m.Status.Phase == csv.PhaseInstalling || m.Status.Phase == csv.PhaseSucceeded || m.Status.Phase == csv.PhaseFailed {
+		q := certs.APIs{Client: w.Client, Namespace: w.Namespace, Certificates: w.Live.Certificates, Now: w.Now(), Running: w.Running(m, deployments).Healthy}
+		if err := q.Judge(ctx, m.CSV, &out); err != nil {
 			return out, err
 		}
 		if out.Waiting != "" {
-			w.soon(w.cfg.Timing.Pause) // nothing tells when the API server has asked again
+			w.Soon(w.Pause) // nothing tells when the API server has asked again
 		}
 	}
 	return out, nil
@@ -145,15 +122,15 @@ func needsRequirements(p csv.Phase) bool {
 // installTrouble says why the Deployments of a member cannot be created: what its plan failed for, or that the service
 // account that it is carried out under may not do it. Of the latter the API server is asked at each look, so that a
 // right that is granted is noticed (R-CSV-11).
-func (w *work) installTrouble(ctx context.Context, m *member) (message string, forbidden bool, err error) {
-	x := w.execution(m.plan)
-	if x == nil || x.Status.Message == "" || m.status.Phase != csv.PhaseInstallReady && m.status.Phase != csv.PhaseFailed || !stuckAtDeployment(m, x) {
+func (w *work) installTrouble(ctx context.Context, m *scope.Operator) (message string, forbidden bool, err error) {
+	x := w.Execution(m.Plan)
+	if x == nil || x.Status.Message == "" || m.Status.Phase != csv.PhaseInstallReady && m.Status.Phase != csv.PhaseFailed || !stuckAtDeployment(m, x) {
 		return "", false, nil
 	}
 	if x.Status.Phase == protocol.PlanFailed {
 		return x.Status.Message, false, nil
 	}
-	if x.Spec.Account == "" || x.Status.Reason != failure.ReasonForbidden && m.status.Reason != csv.ReasonInstallComponentFailedNoRetry {
+	if x.Spec.Account == "" || x.Status.Reason != failure.ReasonForbidden && m.Status.Reason != csv.ReasonInstallComponentFailedNoRetry {
 		return "", false, nil
 	}
 	account, err := kube.ParseAccount(x.Spec.Account)
@@ -161,8 +138,8 @@ func (w *work) installTrouble(ctx context.Context, m *member) (message string, f
 		return "", false, err
 	}
 	for _, verb := range []string{"create", "patch"} {
-		what := authorizationv1.ResourceAttributes{Namespace: w.ns, Verb: verb, Group: gvkDeployment.Group, Resource: kube.Resource(gvkDeployment).Resource}
-		allowed, err := w.client.Allowed(ctx, account, what)
+		what := authorizationv1.ResourceAttributes{Namespace: w.Namespace, Verb: verb, Group: kube.GVKDeployment.Group, Resource: kube.Resource(kube.GVKDeployment).Resource}
+		allowed, err := w.Client.Allowed(ctx, account, what)
 		if err != nil {
 			return "", false, err
 		}
@@ -174,46 +151,35 @@ func (w *work) installTrouble(ctx context.Context, m *member) (message string, f
 }
 
 // stuckAtDeployment reports a plan that has set about a Deployment of the member and is not done with it.
-func stuckAtDeployment(m *member, x *kube.Execution) bool {
+func stuckAtDeployment(m *scope.Operator, x *kube.Execution) bool {
 	return slices.ContainsFunc(x.Status.Steps, func(s kube.Step) bool {
-		return s.State == kube.StepTaken && s.Kind == gvkDeployment.Kind &&
-			slices.ContainsFunc(m.csv.Spec.Install.Spec.Deployments, func(d bundle.Deployment) bool { return d.Name == s.Name })
-	})
-}
-
-// ownDeployments selects the Deployments that belong to the ClusterServiceVersion and look as they are to look now.
-func (w *work) ownDeployments(m *member, deployments []appsv1.Deployment) []appsv1.Deployment {
-	return slices.DeleteFunc(slices.Clone(deployments), func(d appsv1.Deployment) bool {
-		if d.Labels[render.LabelOwner] != render.OwnerLabelValue(m.name()) || d.DeletionTimestamp != nil {
-			return true
-		}
-		want, known := w.dressed(m, d.Name)
-		return known && want != d.Annotations[annotationDressed]
+		return s.State == kube.StepTaken && s.Kind == kube.GVKDeployment.Kind &&
+			slices.ContainsFunc(m.CSV.Spec.Install.Spec.Deployments, func(d bundle.Deployment) bool { return d.Name == s.Name })
 	})
 }
 
 func (w *work) neighbour(name string) *csv.Neighbour {
-	i := slices.IndexFunc(w.members, func(m *member) bool { return m.name() == name })
+	i := slices.IndexFunc(w.Operators, func(m *scope.Operator) bool { return m.Name() == name })
 	if i < 0 {
 		return nil
 	}
-	n := &csv.Neighbour{Name: name, Phase: w.members[i].status.Phase}
-	if c, ok := w.live.conditions[name]; ok && !c.Upgradeable {
+	n := &csv.Neighbour{Name: name, Phase: w.Operators[i].Status.Phase}
+	if c, ok := w.Live.Conditions[name]; ok && !c.Upgradeable {
 		n.NotUpgradeable = c.Message
 	}
 	return n
 }
 
 // ownerConflict names another member, outside the chain of replacements, that owns one of the same APIs.
-func (w *work) ownerConflict(m *member) string {
-	for _, other := range w.members {
-		if w.line.Related(m.name(), other.name()) {
+func (w *work) ownerConflict(m *scope.Operator) string {
+	for _, other := range w.Operators {
+		if w.Chain.Related(m.Name(), other.Name()) {
 			continue
 		}
 		theirs := ownedAPIs(other)
 		for _, api := range ownedAPIs(m) {
 			if slices.Contains(theirs, api) {
-				return "owner conflict: " + other.name() + " owns " + api + ", too"
+				return "owner conflict: " + other.Name() + " owns " + api + ", too"
 			}
 		}
 	}
@@ -221,12 +187,12 @@ func (w *work) ownerConflict(m *member) string {
 }
 
 // ownedAPIs names the CRDs and the API services that a member owns.
-func ownedAPIs(m *member) []string {
+func ownedAPIs(m *scope.Operator) []string {
 	var out []string
-	for _, d := range m.csv.Spec.CRDs.Owned {
+	for _, d := range m.CSV.Spec.CRDs.Owned {
 		out = append(out, d.Name)
 	}
-	for _, d := range m.csv.Spec.APIServices.Owned {
+	for _, d := range m.CSV.Spec.APIServices.Owned {
 		out = append(out, csv.APIServiceName(d))
 	}
 	return out
@@ -234,9 +200,9 @@ func ownedAPIs(m *member) []string {
 
 // requirements checks what a member requires (R-CSV §6.4). One that lacked nothing a short while ago is not checked
 // again.
-func (w *work) requirements(ctx context.Context, m *member) ([]csv.Requirement, error) {
+func (w *work) requirements(ctx context.Context, m *scope.Operator) ([]csv.Requirement, error) {
 	question := facts.Operator{
-		Namespace: w.ns, UID: string(m.object.GetUID()), Generation: m.object.GetGeneration(), Targets: facts.JoinTargets(w.served(m.name())),
+		Namespace: w.Namespace, UID: string(m.Object.GetUID()), Generation: m.Object.GetGeneration(), Targets: facts.JoinTargets(w.served(m.Name())),
 	}
 	if rows, ok := w.facts.Met(question); ok {
 		return rows, nil
@@ -261,21 +227,21 @@ func (w *work) requirements(ctx context.Context, m *member) ([]csv.Requirement, 
 // served are the targets in which an operator is to have its rights: those that exist and that it may be given. Others are
 // a condition of the operator group, and hold up no operator.
 func (w *work) served(operator string) []string {
-	return slices.DeleteFunc(w.live.group.limits.Told(operator, w.targets()), func(ns string) bool {
-		return ns != "" && ns != w.ns && !slices.Contains(w.live.group.served, ns)
+	return slices.DeleteFunc(w.Live.Group.Limits.Told(operator, w.Targets()), func(ns string) bool {
+		return ns != "" && ns != w.Namespace && !slices.Contains(w.Live.Group.Served, ns)
 	})
 }
 
 // justGranted reports an operator that lacks nothing but rights, which may have been given a moment ago.
-func (w *work) justGranted(m *member, rows []csv.Requirement) bool {
+func (w *work) justGranted(m *scope.Operator, rows []csv.Requirement) bool {
 	unmet := csv.Unmet(rows)
-	return len(unmet) > 0 && w.cfg.Now().Sub(m.object.GetCreationTimestamp().Time) < grantLag &&
+	return len(unmet) > 0 && w.Now().Sub(m.Object.GetCreationTimestamp().Time) < grantLag &&
 		!slices.ContainsFunc(unmet, func(r csv.Requirement) bool { return len(r.Dependents) == 0 })
 }
 
-func (w *work) checkRequirements(ctx context.Context, m *member, of facts.Operator) ([]csv.Requirement, error) {
+func (w *work) checkRequirements(ctx context.Context, m *scope.Operator, of facts.Operator) ([]csv.Requirement, error) {
 	f, err := w.facts.Collect(ctx, facts.Question{
-		Operator: of, Spec: m.csv.Spec, Targets: w.served(m.name()),
+		Operator: of, Spec: m.CSV.Spec, Targets: w.served(m.Name()),
 		CameFirst: func(owner string) bool { return w.cameFirst(m, owner) },
 		Foreign:   func(owners []metav1.OwnerReference) string { return w.foreignOwner(m, owners) },
 	})
@@ -283,34 +249,34 @@ func (w *work) checkRequirements(ctx context.Context, m *member, of facts.Operat
 		return nil, err
 	}
 	f.KubernetesVersion = w.version
-	return csv.Check(m.csv.Spec, f), nil
+	return csv.Check(m.CSV.Spec, f), nil
 }
 
 // noteRequirements writes rows that changed though the phase stays: who waits is to see for what.
-func (w *work) noteRequirements(ctx context.Context, m *member, o csv.Observation) error {
-	if reflect.DeepEqual(o.Requirements, m.status.RequirementStatus) {
+func (w *work) noteRequirements(ctx context.Context, m *scope.Operator, o csv.Observation) error {
+	if reflect.DeepEqual(o.Requirements, m.Status.RequirementStatus) {
 		return nil
 	}
-	if err := w.points.At("before requirements"); err != nil {
+	if err := w.Points.At("before requirements"); err != nil {
 		return err
 	}
-	next := m.status
+	next := m.Status
 	next.RequirementStatus = o.Requirements
 	if err := w.saveStatus(ctx, m, next); err != nil {
 		return err
 	}
-	return w.points.At("requirements")
+	return w.Points.At("requirements")
 }
 
 // cameFirst reports whether owner (namespace/name) is another operator of the namespace that was there before m: who
 // comes second has to wait, and does no harm to the first.
-func (w *work) cameFirst(m *member, owner string) bool {
+func (w *work) cameFirst(m *scope.Operator, owner string) bool {
 	ns, name, ok := strings.Cut(owner, "/")
-	return ok && ns == w.ns && w.line.CameFirst(name, m.name())
+	return ok && ns == w.Namespace && w.Chain.CameFirst(name, m.Name())
 }
 
 // foreignOwner names an owner outside the member's chain of replacements, "" where one of the chain is among them.
-func (w *work) foreignOwner(m *member, owners []metav1.OwnerReference) string {
+func (w *work) foreignOwner(m *scope.Operator, owners []metav1.OwnerReference) string {
 	foreign := ""
 	for _, owner := range owners {
 		if owner.Kind != kube.GVKInstalledOperator.Kind {
@@ -324,8 +290,8 @@ func (w *work) foreignOwner(m *member, owners []metav1.OwnerReference) string {
 }
 
 // foreign returns name unless it is the member or of its chain. A name that is gone is nobody's.
-func (w *work) foreign(m *member, name string) string {
-	if w.line.Apart(m.name(), name) {
+func (w *work) foreign(m *scope.Operator, name string) string {
+	if w.Chain.Apart(m.Name(), name) {
 		return name
 	}
 	return ""
@@ -334,17 +300,17 @@ func (w *work) foreign(m *member, name string) string {
 // lookAtConditions reads what the operators of the namespace say of their upgrades, and puts it into the status of
 // their OperatorConditions (R-COND-8).
 func (w *work) lookAtConditions(ctx context.Context) error {
-	objects, err := w.facts.Conditions(ctx, w.ns)
+	objects, err := w.facts.Conditions(ctx, w.Namespace)
 	if err != nil {
 		return err
 	}
-	w.live.conditions = make(map[string]protocol.OperatorCondition, len(w.members))
-	for _, m := range w.members {
-		found, err := w.syncCondition(ctx, objects[m.name()])
+	w.Live.Conditions = make(map[string]protocol.OperatorCondition, len(w.Operators))
+	for _, m := range w.Operators {
+		found, err := w.syncCondition(ctx, objects[m.Name()])
 		if err != nil {
 			return err
 		}
-		w.live.conditions[m.name()] = condition.Decide(found)
+		w.Live.Conditions[m.Name()] = condition.Decide(found)
 	}
 	return nil
 }
@@ -359,31 +325,31 @@ func (w *work) syncCondition(ctx context.Context, o *unstructured.Unstructured) 
 		return nil, err
 	}
 	status, changed := condition.Sync(*found)
-	if !changed || w.stopped() != nil {
+	if !changed || w.Stopped() != nil {
 		return found, nil
 	}
 	next, err := facts.WithConditions(o, status)
 	if err != nil {
 		return nil, err
 	}
-	if err := w.points.At("before condition"); err != nil {
+	if err := w.Points.At("before condition"); err != nil {
 		return nil, err
 	}
-	if _, err := w.client.UpdateStatus(ctx, next); err != nil {
+	if _, err := w.Client.UpdateStatus(ctx, next); err != nil {
 		return nil, err
 	}
-	w.facts.ForgetNamespace(w.ns)
-	return found, w.points.At("condition")
+	w.facts.ForgetNamespace(w.Namespace)
+	return found, w.Points.At("condition")
 }
 
 // checkUpgradeable refuses to begin a plan that replaces an operator which does not let itself be upgraded, as it says
 // at this moment (R-COND-3). Once begun, the new one waits in Pending instead.
-func (w *work) checkUpgradeable(ctx context.Context, r ready) (*failure.Failure, error) {
-	for _, b := range r.document.Bundles {
+func (w *work) checkUpgradeable(ctx context.Context, r scope.Plan) (*failure.Failure, error) {
+	for _, b := range r.Document.Bundles {
 		if b.Replaces == "" {
 			continue
 		}
-		o, err := w.client.Get(ctx, facts.GVKCondition, w.ns, b.Replaces)
+		o, err := w.Client.Get(ctx, facts.GVKCondition, w.Namespace, b.Replaces)
 		if err != nil {
 			return nil, err
 		}

@@ -14,21 +14,23 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/executor/failure"
 	"github.com/chandler-fleet/chandler/services/installer/executor/hubclient"
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
+	"github.com/chandler-fleet/chandler/services/installer/executor/overlay"
+	"github.com/chandler-fleet/chandler/services/installer/executor/scope"
 )
 
 // plan carries one plan as far as it goes now and notes the outcome. A panic blocks this plan alone.
 func (w *work) plan(ctx context.Context, p protocol.Plan) error {
-	err := failure.Guard(ctx, w.cfg.Log, "plan "+p.Name, func() error { return w.carry(ctx, p) })
+	err := failure.Guard(ctx, w.Log, "plan "+p.Name, func() error { return w.carry(ctx, p) })
 	if failure.IsPanic(err) {
 		f := failure.OwnObject(err)
-		return w.blocked(ctx, p, w.execution(p.ID), &f)
+		return w.blocked(ctx, p, w.Execution(p.ID), &f)
 	}
 	return err
 }
 
 func (w *work) carry(ctx context.Context, p protocol.Plan) (err error) {
-	x := w.execution(p.ID)
-	if x != nil && ended(x) {
+	x := w.Execution(p.ID)
+	if x != nil && scope.Ended(x) {
 		w.outcome(p, x, nil)
 		return nil
 	}
@@ -45,7 +47,7 @@ func (w *work) carry(ctx context.Context, p protocol.Plan) (err error) {
 		w.outcome(p, x, f)
 		return nil
 	}
-	r, f := w.open(ctx, p, x)
+	r, f := w.Open(ctx, p, x)
 	if f == nil {
 		of := w.check
 		if begun {
@@ -64,8 +66,8 @@ func (w *work) carry(ctx context.Context, p protocol.Plan) (err error) {
 	if f != nil {
 		return w.fail(ctx, p, x, f)
 	}
-	w.want(r)
-	w.groups.Rest.Busy(w.ns, w.cfg.Now())
+	overlay.Expect(w.Scope, w.overlays(w.Scope), r)
+	w.groups.Rest.Busy(w.Namespace, w.Now())
 	f, err = w.steps(ctx, r, x)
 	switch {
 	case err != nil:
@@ -75,8 +77,8 @@ func (w *work) carry(ctx context.Context, p protocol.Plan) (err error) {
 	case f != nil:
 		return w.blocked(ctx, p, x, f)
 	}
-	for _, b := range r.document.Bundles {
-		delete(w.wanted, b.CSV)
+	for _, b := range r.Document.Bundles {
+		delete(w.Expected, b.CSV)
 	}
 	return w.finish(ctx, p, x)
 }
@@ -96,29 +98,29 @@ func (w *work) mayFail(f *failure.Failure) bool {
 //     has begun
 //  5. no operator group, or several: whom the operators serve is not known; a namespace where no operator may be
 func (w *work) admit(p protocol.Plan, begun bool) *failure.Failure {
-	if w.refused {
+	if w.RecordBehind {
 		return &failure.Failure{
 			Class: failure.Stopped, Reason: failure.ReasonBehind, Quick: true,
-			Message: fmt.Sprintf("the record stands at %s, this cluster has acted on %s", w.plans.Position, w.seenAt(w.ns)),
+			Message: fmt.Sprintf("the record stands at %s, this cluster has acted on %s", w.Wanted.Position, w.seenAt(w.Namespace)),
 		}
 	}
-	if f := w.stopped(); f != nil {
+	if f := w.Stopped(); f != nil {
 		return f
 	}
 	g := p.Grant
 	if err := g.Verify(w.cfg.GrantKey); err != nil {
 		return &failure.Failure{Class: failure.Conflict, Reason: failure.ReasonGrant, Quick: true, Message: err.Error()}
 	}
-	if g.Plan != p.ID || g.Digest != p.Digest || g.Cluster != w.cfg.ClusterID || g.Namespace != w.ns {
+	if g.Plan != p.ID || g.Digest != p.Digest || g.Cluster != w.cfg.ClusterID || g.Namespace != w.Namespace {
 		return &failure.Failure{Class: failure.Conflict, Reason: failure.ReasonGrant, Quick: true, Message: "the grant is for another plan, digest, cluster or namespace"}
 	}
-	if !begun && g.Expired(w.cfg.Now()) {
+	if !begun && g.Expired(w.Now()) {
 		return expired(g)
 	}
-	if f := w.oneGroup(); f != nil || begun {
+	if f := w.CheckGroup(); f != nil || begun {
 		return f
 	}
-	if g.Account != w.groupAccount().Name {
+	if g.Account != w.GroupAccount().Name {
 		return &failure.Failure{Class: failure.Conflict, Reason: failure.ReasonGrant, Quick: true, Message: "the grant is for another service account than the operator group names"}
 	}
 	return nil
@@ -130,32 +132,10 @@ func (w *work) granted(r protocol.Removal) *failure.Failure {
 	switch err = errors.Join(err, r.Grant.Verify(w.cfg.GrantKey)); {
 	case err != nil:
 		return &failure.Failure{Class: failure.Conflict, Reason: failure.ReasonGrant, Quick: true, Message: err.Error()}
-	case r.Grant.Plan != r.ID || r.Grant.Digest != string(d) || r.Grant.Cluster != w.cfg.ClusterID || r.Grant.Namespace != w.ns:
+	case r.Grant.Plan != r.ID || r.Grant.Digest != string(d) || r.Grant.Cluster != w.cfg.ClusterID || r.Grant.Namespace != w.Namespace:
 		return &failure.Failure{Class: failure.Conflict, Reason: failure.ReasonGrant, Quick: true, Message: "the grant is for another removal, cluster or namespace"}
-	case r.Grant.Expired(w.cfg.Now()):
+	case r.Grant.Expired(w.Now()):
 		return expired(r.Grant)
-	}
-	return nil
-}
-
-// oneGroup: no plan is carried out among Chandler's own objects, whose accounts may do everything; elsewhere a plan needs exactly one operator group in its namespace (R-IP-42).
-func (w *work) oneGroup() *failure.Failure {
-	switch {
-	case w.ns == kube.SystemNamespace:
-		return &failure.Failure{
-			Class: failure.Conflict, Reason: failure.ReasonReserved, Quick: true,
-			Message: "namespace " + w.ns + " is Chandler's own: no operator is installed there; choose another namespace",
-		}
-	case w.plans.OperatorGroups == 0:
-		return &failure.Failure{
-			Class: failure.Conflict, Reason: failure.ReasonNoGroup, Quick: true,
-			Message: "attenuated service account query failed - no operator group found that is managing this namespace",
-		}
-	case w.plans.OperatorGroups > 1:
-		return &failure.Failure{
-			Class: failure.Conflict, Reason: failure.ReasonManyGroups, Quick: true,
-			Message: fmt.Sprintf("attenuated service account query failed - more than one operator group(s) are managing this namespace count=%d", w.plans.OperatorGroups),
-		}
 	}
 	return nil
 }
@@ -165,12 +145,12 @@ func expired(g protocol.Grant) *failure.Failure {
 }
 
 // checks are what is to be known before the first step, beside what a check of the plan lists in full.
-func (w *work) checks() []func(context.Context, ready) (*failure.Failure, error) {
-	return []func(context.Context, ready) (*failure.Failure, error){w.checkBase, w.checkRemovals, w.checkUpgradeable, w.checkAccount, w.checkOwners}
+func (w *work) checks() []func(context.Context, scope.Plan) (*failure.Failure, error) {
+	return []func(context.Context, scope.Plan) (*failure.Failure, error){w.checkBase, w.checkRemovals, w.checkUpgradeable, w.checkAccount, w.checkOwners}
 }
 
 // check asks everything that is to be known before the first step, in order; the first obstacle counts.
-func (w *work) check(ctx context.Context, r ready) (*failure.Failure, error) {
+func (w *work) check(ctx context.Context, r scope.Plan) (*failure.Failure, error) {
 	for _, of := range append(w.checks(), w.checkTaken, w.checkShared, w.checkRights, w.checkCRDs, w.claim) {
 		if f, err := of(ctx, r); f != nil || err != nil {
 			return f, err
@@ -180,12 +160,12 @@ func (w *work) check(ctx context.Context, r ready) (*failure.Failure, error) {
 }
 
 // checkBase compares what the plan stands on with the cluster, before the first step (DESIGN D6).
-func (w *work) checkBase(ctx context.Context, r ready) (*failure.Failure, error) {
-	for _, b := range r.document.Bundles {
+func (w *work) checkBase(ctx context.Context, r scope.Plan) (*failure.Failure, error) {
+	for _, b := range r.Document.Bundles {
 		if b.Replaces == "" {
 			continue
 		}
-		found, err := w.client.Get(ctx, kube.GVKInstalledOperator, w.ns, b.Replaces)
+		found, err := w.Client.Get(ctx, kube.GVKInstalledOperator, w.Namespace, b.Replaces)
 		if err != nil {
 			return nil, err
 		}
@@ -198,19 +178,19 @@ func (w *work) checkBase(ctx context.Context, r ready) (*failure.Failure, error)
 
 // notYet reports a plan whose back-off still runs, and why it waits.
 func (w *work) notYet(id string, x *kube.Execution) (bool, *failure.Failure) {
-	now := w.cfg.Now()
+	now := w.Now()
 	if x == nil {
 		w.mu.Lock()
 		note, ok := w.retry[id]
 		w.mu.Unlock()
 		if ok && now.Before(note.after) {
-			w.soon(note.after.Sub(now))
+			w.Soon(note.after.Sub(now))
 			return true, &note.failure
 		}
 		return false, nil
 	}
 	if now.Before(x.Status.NotBefore) {
-		w.soon(x.Status.NotBefore.Sub(now))
+		w.Soon(x.Status.NotBefore.Sub(now))
 		return true, nil
 	}
 	return false, nil
@@ -229,44 +209,44 @@ func (w *work) newlyChosen(p protocol.Plan) bool {
 // stillFor discards an execution of which no step was taken where the operator group names another account by now than
 // the one that was written down in it: it is opened anew (R-OG-60).
 func (w *work) stillFor(ctx context.Context, x *kube.Execution) (*kube.Execution, error) {
-	if x == nil || x.Status.Begun || x.Spec.Account == w.groupAccount().User() {
+	if x == nil || x.Status.Begun || x.Spec.Account == w.GroupAccount().User() {
 		return x, nil
 	}
-	if err := w.client.Discard(ctx, x); err != nil {
+	if err := w.Client.Discard(ctx, x); err != nil {
 		return x, err
 	}
-	w.executions = slices.DeleteFunc(w.executions, func(o *kube.Execution) bool { return o == x })
-	return nil, w.points.At("discarded")
+	w.Executions = slices.DeleteFunc(w.Executions, func(o *kube.Execution) bool { return o == x })
+	return nil, w.Points.At("discarded")
 }
 
 // openExecution opens an execution; one of that name that is there must be the hub's.
 func (w *work) openExecution(ctx context.Context, spec kube.ExecutionSpec) (*kube.Execution, error) {
-	x, err := w.client.Open(ctx, w.ns, spec)
+	x, err := w.Client.Open(ctx, w.Namespace, spec)
 	if err == nil {
 		err = x.Proven(w.cfg.GrantKey, w.cfg.ClusterID)
 	}
 	if err != nil {
 		return nil, err
 	}
-	w.executions = append(w.executions, x)
+	w.Executions = append(w.Executions, x)
 	return x, nil
 }
 
 // begin makes sure of the namespace and of the execution.
-func (w *work) begin(ctx context.Context, r ready, x *kube.Execution) (*kube.Execution, error) {
+func (w *work) begin(ctx context.Context, r scope.Plan, x *kube.Execution) (*kube.Execution, error) {
 	if x != nil {
 		return x, nil
 	}
-	if err := w.client.EnsureNamespace(ctx, w.ns); err != nil {
+	if err := w.Client.EnsureNamespace(ctx, w.Namespace); err != nil {
 		return nil, err
 	}
-	if err := w.points.At("begin"); err != nil {
+	if err := w.Points.At("begin"); err != nil {
 		return nil, err
 	}
 	p := r.Plan
 	spec := kube.ExecutionSpec{Plan: p.ID, Name: p.Name, Digest: p.Digest, Component: p.Component, Configs: p.Configs, Grant: p.Grant}
-	spec.Steps, spec.Account = hubclient.CountSteps(p), w.groupAccount().User()
-	for _, b := range r.document.Bundles {
+	spec.Steps, spec.Account = hubclient.CountSteps(p), w.GroupAccount().User()
+	for _, b := range r.Document.Bundles {
 		spec.Operators = append(spec.Operators, b.CSV)
 	}
 	x, err := w.openExecution(ctx, spec)
@@ -276,7 +256,7 @@ func (w *work) begin(ctx context.Context, r ready, x *kube.Execution) (*kube.Exe
 	w.mu.Lock()
 	delete(w.retry, p.ID)
 	w.mu.Unlock()
-	return x, w.points.At("opened")
+	return x, w.Points.At("opened")
 }
 
 // interrupted turns an error of the API into a block of the plan; a crash, a lost fence and the end of
@@ -294,7 +274,7 @@ func (w *work) blocked(ctx context.Context, p protocol.Plan, x *kube.Execution, 
 	f = w.withOwner(ctx, f)
 	defer func() { w.outcome(p, x, f) }()
 	if f.Quick {
-		w.soon(w.cfg.Timing.Pause)
+		w.Soon(w.Pause)
 	}
 	if x == nil {
 		w.logWait(ctx, p, f, w.noteRetry(p.ID, *f))
@@ -307,16 +287,16 @@ func (w *work) blocked(ctx context.Context, p protocol.Plan, x *kube.Execution, 
 		return nil
 	}
 	if !same {
-		s.Since = w.cfg.Now().UTC()
+		s.Since = w.Now().UTC()
 	}
 	s.Phase, s.Class, s.Reason, s.Message = protocol.PlanBlocked, f.Class, f.Reason, f.Message
 	if !f.Quick {
 		s.Attempts++
 		wait := w.backoff(s.Attempts)
-		s.NotBefore = w.cfg.Now().UTC().Add(wait)
-		w.soon(wait)
+		s.NotBefore = w.Now().UTC().Add(wait)
+		w.Soon(wait)
 	}
-	return w.client.Save(ctx, x)
+	return w.Client.Save(ctx, x)
 }
 
 // logWait logs why a plan waits; what waits for the same as before, only to those who look for everything.
@@ -325,7 +305,7 @@ func (w *work) logWait(ctx context.Context, p protocol.Plan, f *failure.Failure,
 	if news {
 		level = slog.LevelInfo
 	}
-	w.cfg.Log.Log(ctx, level, "plan waits", "plan", p.Name, "namespace", w.ns, "class", f.Class, "reason", f.Reason, "message", f.Message)
+	w.Log.Log(ctx, level, "plan waits", "plan", p.Name, "namespace", w.Namespace, "class", f.Class, "reason", f.Reason, "message", f.Message)
 }
 
 // noteRetry notes why a plan waits that has no step log yet, and reports whether it waited for something else before.
@@ -334,15 +314,15 @@ func (w *work) noteRetry(id string, f failure.Failure) (news bool) {
 	defer w.mu.Unlock()
 	note, ok := w.retry[id]
 	if !ok {
-		note.since = w.cfg.Now()
+		note.since = w.Now()
 	}
 	news = !ok || note.failure.Reason != f.Reason || note.failure.Message != f.Message
 	note.after, note.failure = time.Time{}, f
 	if !f.Quick {
 		note.attempts++
 		wait := w.backoff(note.attempts)
-		note.after = w.cfg.Now().Add(wait)
-		w.soon(wait)
+		note.after = w.Now().Add(wait)
+		w.Soon(wait)
 	}
 	w.retry[id] = note
 	return news
@@ -351,13 +331,13 @@ func (w *work) noteRetry(id string, f failure.Failure) (news bool) {
 // release forgets what is noted of plans that the hub does not name any more, superseded or rejected before they began:
 // nobody else would.
 func (w *work) release() {
-	now := make([]string, len(w.plans.Plans))
-	for i, p := range w.plans.Plans {
+	now := make([]string, len(w.Wanted.Plans))
+	for i, p := range w.Wanted.Plans {
 		now[i] = p.ID
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, id := range w.noted[w.ns] {
+	for _, id := range w.noted[w.Namespace] {
 		if !slices.Contains(now, id) {
 			delete(w.retry, id)
 			delete(w.unsafe, id)
@@ -365,17 +345,17 @@ func (w *work) release() {
 		}
 	}
 	if len(now) == 0 {
-		delete(w.noted, w.ns)
+		delete(w.noted, w.Namespace)
 		return
 	}
-	w.noted[w.ns] = now
+	w.noted[w.Namespace] = now
 }
 
 func (w *work) fail(ctx context.Context, p protocol.Plan, x *kube.Execution, f *failure.Failure) error {
-	w.cfg.Log.WarnContext(ctx, "plan failed", "plan", p.Name, "namespace", w.ns, "reason", f.Reason, "message", f.Message)
+	w.Log.WarnContext(ctx, "plan failed", "plan", p.Name, "namespace", w.Namespace, "reason", f.Reason, "message", f.Message)
 	s := &x.Status
-	s.Phase, s.Class, s.Reason, s.Message, s.Ended = protocol.PlanFailed, f.Class, f.Reason, f.Message, w.cfg.Now().UTC()
-	if err := w.client.Save(ctx, x); err != nil {
+	s.Phase, s.Class, s.Reason, s.Message, s.Ended = protocol.PlanFailed, f.Class, f.Reason, f.Message, w.Now().UTC()
+	if err := w.Client.Save(ctx, x); err != nil {
 		return err
 	}
 	w.outcome(p, x, nil)
@@ -383,29 +363,26 @@ func (w *work) fail(ctx context.Context, p protocol.Plan, x *kube.Execution, f *
 }
 
 func (w *work) finish(ctx context.Context, p protocol.Plan, x *kube.Execution) error {
-	w.cfg.Log.InfoContext(ctx, "plan finished", "plan", p.Name, "namespace", w.ns, "steps", len(x.Status.Steps))
+	w.Log.InfoContext(ctx, "plan finished", "plan", p.Name, "namespace", w.Namespace, "steps", len(x.Status.Steps))
 	w.outcome(p, x, nil)
 	return nil
 }
 
-// owed are the steps of an operator's plan, which has ended, that were left until its Deployments answer.
-func (w *work) owed(m *member) []*kube.Step { return w.leftSteps(m, true) }
-
 // summon does the steps that a plan had to leave, once the Deployments answer.
-func (w *work) summon(ctx context.Context, m *member) (bool, error) {
-	owed := w.owed(m)
-	s, ok := w.subject(m)
+func (w *work) summon(ctx context.Context, m *scope.Operator) (bool, error) {
+	owed := w.DeferredSteps(m)
+	s, ok := w.Target(m)
 	if len(owed) == 0 || !ok {
 		return false, nil
 	}
-	deployments, err := w.deployments(ctx)
-	if err != nil || !w.running(m, deployments).Healthy {
+	deployments, err := w.ReadDeployments(ctx)
+	if err != nil || !w.Running(m, deployments).Healthy {
 		return false, err
 	}
-	objects, f := w.render(ctx, s.bundle, s.config)
+	objects, f := w.Render(ctx, s.Bundle, s.Config)
 	if f != nil {
-		w.cfg.Log.WarnContext(ctx, "webhooks and API services cannot be written", "csv", m.name(), "namespace", w.ns, "reason", f.Reason, "message", f.Message)
-		w.soon(w.cfg.Timing.Pause)
+		w.Log.WarnContext(ctx, "webhooks and API services cannot be written", "csv", m.Name(), "namespace", w.Namespace, "reason", f.Reason, "message", f.Message)
+		w.Soon(w.Pause)
 		return false, nil
 	}
 	for _, step := range owed {
@@ -413,13 +390,13 @@ func (w *work) summon(ctx context.Context, m *member) (bool, error) {
 			return o.GVK.Group == step.Group && o.GVK.Kind == step.Kind && o.Name == step.Name
 		})
 		if i >= 0 { // what it renders to now need not hold it any more
-			written, err := w.reapply(ctx, s, objects[i])
+			written, err := w.objects.In(w.Scope).Reapply(ctx, s, objects[i])
 			if err != nil {
 				return false, err
 			}
 			step.UID = string(written.GetUID())
 		}
-		step.State, step.Epoch, step.Time, step.Warnings = kube.StepDone, w.client.Number, w.cfg.Now().UTC(), nil
+		step.State, step.Epoch, step.Time, step.Warnings = kube.StepDone, w.Client.Number, w.Now().UTC(), nil
 	}
-	return true, w.save(ctx, w.execution(m.plan), "summoned")
+	return true, w.save(ctx, w.Execution(m.Plan), "summoned")
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/certs"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/preflight"
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
+	"github.com/chandler-fleet/chandler/services/installer/executor/scope"
 	"github.com/chandler-fleet/chandler/services/installer/permissions"
 )
 
@@ -30,28 +31,10 @@ const (
 	reasonNotTaken  = "DefinitionRefused"
 )
 
-// account is who carries out a plan (R-OG-60): who it was begun as, else the one that the operator group names now. So a
-// group that names another account, or none any more, changes the next plan and nothing that runs (R-OG-64).
-func (w *work) account(plan string) (kube.Account, error) {
-	if x := w.execution(plan); x != nil && x.Status.Begun {
-		return kube.ParseAccount(x.Spec.Account)
-	}
-	return w.groupAccount(), nil
-}
-
-// groupAccount is the account that the operator group names, the zero value where it names none.
-func (w *work) groupAccount() kube.Account {
-	name := w.plans.OperatorGroup.Spec.ServiceAccountName
-	if name == "" {
-		return kube.Account{}
-	}
-	return kube.Account{Namespace: w.ns, Name: name}
-}
-
 // as returns the client that writes an object of a plan (R-OG-60, R-OG-61).
 func (w *work) as(x *kube.Execution, gvk schema.GroupVersionKind) (*kube.Epoch, error) {
 	if x.Spec.Account == "" || preflight.Direct(gvk) {
-		return w.client, nil
+		return w.Client, nil
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -62,7 +45,7 @@ func (w *work) as(x *kube.Execution, gvk schema.GroupVersionKind) (*kube.Epoch, 
 	if err != nil {
 		return nil, err
 	}
-	c, err := w.client.As(a)
+	c, err := w.Client.As(a)
 	if err != nil {
 		return nil, err
 	}
@@ -71,46 +54,46 @@ func (w *work) as(x *kube.Execution, gvk schema.GroupVersionKind) (*kube.Epoch, 
 }
 
 // checkAccount: the service account of the operator group must exist (R-IP-42).
-func (w *work) checkAccount(ctx context.Context, r ready) (*failure.Failure, error) {
-	a, err := w.account(r.ID)
+func (w *work) checkAccount(ctx context.Context, r scope.Plan) (*failure.Failure, error) {
+	a, err := w.Account(r.ID)
 	if err != nil || a == (kube.Account{}) {
 		return nil, err
 	}
-	found, err := w.client.Get(ctx, gvkAccount, a.Namespace, a.Name)
+	found, err := w.Client.Get(ctx, kube.GVKServiceAccount, a.Namespace, a.Name)
 	if err != nil || found != nil {
 		return nil, err
 	}
 	return &failure.Failure{
 		Class: failure.Conflict, Reason: reasonNoAccount, Quick: true,
 		Message: fmt.Sprintf("attenuated service account query failed - please make sure the service account exists. sa=%s operatorgroup=%s/%s",
-			a.Name, w.ns, w.plans.OperatorGroup.Name),
+			a.Name, w.Namespace, w.Wanted.OperatorGroup.Name),
 	}, nil
 }
 
 // question is a plan as the cluster is asked about it.
-func (w *work) question(r ready) (preflight.Question, error) {
+func (w *work) question(r scope.Plan) (preflight.Question, error) {
 	q := preflight.Question{
-		Namespace: w.ns, Objects: slices.Concat(r.objects, w.secrets(r)), Targets: w.targets(), Managers: map[string]string{},
+		Namespace: w.Namespace, Objects: slices.Concat(r.Objects, w.secrets(r)), Targets: w.Targets(), Managers: map[string]string{},
 		KubernetesVersion: w.version, Grant: r.Grant,
 	}
-	for _, b := range r.document.Bundles {
-		q.Managers[b.CSV] = w.manager(b.Package)
+	for _, b := range r.Document.Bundles {
+		q.Managers[b.CSV] = w.Manager(b.Package)
 		q.Leaving = append(q.Leaving, b.CSV)
 		if b.Replaces != "" {
 			q.Leaving = append(q.Leaving, b.Replaces)
 		}
 	}
 	var err error
-	q.Account, err = w.account(r.ID)
+	q.Account, err = w.Account(r.ID)
 	return q, err
 }
 
 // secrets are the Secrets that a plan brings about beside its steps, so that the right to write them can be asked for.
-func (w *work) secrets(r ready) []render.Object {
+func (w *work) secrets(r scope.Plan) []render.Object {
 	var out []render.Object
-	for _, name := range slices.Sorted(maps.Keys(r.csvs)) {
-		for _, c := range w.called(r.csvs[name]) {
-			out = append(out, render.Object{GVK: certs.GVKSecret, Namespace: w.ns, Name: c.Secret, Resolving: name, Body: map[string]any{}})
+	for _, name := range slices.Sorted(maps.Keys(r.CSVs)) {
+		for _, c := range w.Called(r.CSVs[name]) {
+			out = append(out, render.Object{GVK: certs.GVKSecret, Namespace: w.Namespace, Name: c.Secret, Resolving: name, Body: map[string]any{}})
 		}
 	}
 	return out
@@ -118,20 +101,20 @@ func (w *work) secrets(r ready) []render.Object {
 
 // checkOwners wants no object of the plan to be another operator's, or Chandler's own: it would be taken over, and go with
 // whichever of the two goes first.
-func (w *work) checkOwners(ctx context.Context, r ready) (*failure.Failure, error) {
+func (w *work) checkOwners(ctx context.Context, r scope.Plan) (*failure.Failure, error) {
 	q, err := w.question(r)
 	if err != nil {
 		return nil, err
 	}
-	found, err := preflight.Taken(ctx, w.client, q)
+	found, err := preflight.Taken(ctx, w.Client, q)
 	if err != nil {
 		return failure.OfCheck(ctx, err)
 	}
 	for _, o := range found.Vacant {
-		w.vacant.Note(refIn(o))
+		w.Vacant.Note(scope.RefIn(o))
 	}
 	for _, o := range found.Common {
-		w.vacant.NoteCommon(refIn(o))
+		w.Vacant.NoteCommon(scope.RefIn(o))
 	}
 	if len(found.Taken) == 0 {
 		return nil, nil //nolint:nilnil // nothing is in the way
@@ -154,12 +137,12 @@ func lastCounts(o render.Object, live *unstructured.Unstructured) bool {
 
 // checkRights wants every right that the account needs, before the first step, and names all that it lacks (R-IP-41).
 // Granting them lets the plan go on, so it is no conflict (R-IP-40).
-func (w *work) checkRights(ctx context.Context, r ready) (*failure.Failure, error) {
+func (w *work) checkRights(ctx context.Context, r scope.Plan) (*failure.Failure, error) {
 	q, err := w.question(r)
 	if err != nil {
 		return nil, err
 	}
-	missing, err := preflight.Permissions(ctx, w.client, q)
+	missing, err := preflight.Permissions(ctx, w.Client, q)
 	if err != nil {
 		return failure.OfCheck(ctx, err)
 	}
@@ -171,15 +154,15 @@ func (w *work) checkRights(ctx context.Context, r ready) (*failure.Failure, erro
 
 // checkCRDs wants every definition to be safe to change (R-CRD). It is asked again with back-off, and at once when a
 // definition changes.
-func (w *work) checkCRDs(ctx context.Context, r ready) (*failure.Failure, error) {
+func (w *work) checkCRDs(ctx context.Context, r scope.Plan) (*failure.Failure, error) {
 	q, err := w.question(r)
 	if err != nil {
 		return nil, err
 	}
 	q.Vacant = func(o render.Object) bool {
-		absent := w.watcher.Absent(o.GVK, "", o.Name)
+		absent := w.Watcher.Absent(o.GVK, "", o.Name)
 		if absent {
-			w.vacant.Note(refIn(o))
+			w.Vacant.Note(scope.RefIn(o))
 		}
 		return absent
 	}
@@ -192,23 +175,23 @@ func (w *work) checkCRDs(ctx context.Context, r ready) (*failure.Failure, error)
 
 // checkTaken wants the API server to take the definitions of groups that it protects, before the first step: of these it is
 // the bundle's author who forgot the approval, as a rule, and an operator would be left half installed.
-func (w *work) checkTaken(ctx context.Context, r ready) (*failure.Failure, error) {
+func (w *work) checkTaken(ctx context.Context, r scope.Plan) (*failure.Failure, error) {
 	return w.taken(ctx, r, preflight.Protected)
 }
 
 // defines reports a definition that is in the cluster.
 func (w *work) defines(ctx context.Context, o render.Object) bool {
-	live, err := w.client.Get(ctx, gvkCRD, "", o.Name)
+	live, err := w.Client.Get(ctx, kube.GVKCRD, "", o.Name)
 	return err == nil && live != nil
 }
 
 // taken asks whether the API server would take the objects of a plan that are asked about.
-func (w *work) taken(ctx context.Context, r ready, asked func(render.Object) bool) (*failure.Failure, error) {
+func (w *work) taken(ctx context.Context, r scope.Plan, asked func(render.Object) bool) (*failure.Failure, error) {
 	q, err := w.question(r)
 	if err != nil {
 		return nil, err
 	}
-	refused, err := preflight.Refused(ctx, w.client, q, asked)
+	refused, err := preflight.Refused(ctx, w.Client, q, asked)
 	if err != nil {
 		return failure.OfCheck(ctx, err)
 	}
@@ -237,8 +220,8 @@ func (w *work) judgeCRDs(ctx context.Context, q preflight.Question) (*failure.Fa
 }
 
 // recheck judges a definition that came since the plan was looked at.
-func (w *work) recheck(ctx context.Context, r ready, o render.Object) (*failure.Failure, error) {
-	if o.GVK != gvkCRD {
+func (w *work) recheck(ctx context.Context, r scope.Plan, o render.Object) (*failure.Failure, error) {
+	if o.GVK != kube.GVKCRD {
 		return nil, nil //nolint:nilnil // who may write the others is said when they are applied
 	}
 	q, err := w.question(r)
@@ -284,7 +267,7 @@ func (w *work) holdForCRDs(plan string, waits bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if waits {
-		w.unsafe[plan] = w.ns
+		w.unsafe[plan] = w.Namespace
 		return
 	}
 	delete(w.unsafe, plan)
@@ -334,14 +317,14 @@ func (s *session) answerCheck(ctx context.Context, raw json.RawMessage) (any, er
 	if err := json.Unmarshal(raw, &q); err != nil {
 		return nil, errs.Wrap(errs.Invalid, err, "read the question")
 	}
-	scope := protocol.Scope{Tenant: s.cfg.Tenant, Cluster: s.cfg.Cluster, ClusterID: s.cfg.ClusterID, Namespace: q.Namespace}
+	of := protocol.Scope{Tenant: s.cfg.Tenant, Cluster: s.cfg.Cluster, ClusterID: s.cfg.ClusterID, Namespace: q.Namespace}
 	known, _, _ := s.inbox.Get(q.Namespace)
-	w := s.newWork(protocol.ScopePlans{Scope: scope, OperatorGroups: q.OperatorGroups, OperatorGroup: q.OperatorGroup, Installed: known.Installed})
+	w := s.newWork(protocol.ScopePlans{Scope: of, OperatorGroups: q.OperatorGroups, OperatorGroup: q.OperatorGroup, Installed: known.Installed})
 	var err error
-	if w.executions, err = s.proven(ctx, q.Namespace); err != nil {
+	if w.Executions, err = s.proven(ctx, q.Namespace); err != nil {
 		return nil, err
 	}
-	for _, look := range []func(context.Context) error{w.lookAtGroup, w.load} {
+	for _, look := range []func(context.Context) error{w.lookAtGroup, w.Load} {
 		if err := look(ctx); err != nil {
 			return nil, err
 		}
@@ -351,7 +334,7 @@ func (s *session) answerCheck(ctx context.Context, raw json.RawMessage) (any, er
 
 // checkAll gathers everything that check would meet one by one; of a plan that was begun, what its log says.
 func (w *work) checkAll(ctx context.Context, p protocol.Plan) (protocol.PlanCheck, error) {
-	if x := w.execution(p.ID); x != nil && x.Status.Begun {
+	if x := w.Execution(p.ID); x != nil && x.Status.Begun {
 		return w.begunCheck(ctx, p, x)
 	}
 	var obstacles []protocol.Obstacle
@@ -361,13 +344,13 @@ func (w *work) checkAll(ctx context.Context, p protocol.Plan) (protocol.PlanChec
 			obstacles = append(obstacles, protocol.Obstacle{Class: f.Class, Reason: f.Reason, Message: f.Message})
 		}
 	}
-	note(w.oneGroup())
-	r, f := w.open(ctx, p, w.execution(p.ID))
+	note(w.CheckGroup())
+	r, f := w.Open(ctx, p, w.Execution(p.ID))
 	if f != nil {
 		note(f)
-		return protocol.PlanCheck{Account: w.groupAccount().User(), Obstacles: obstacles}, nil
+		return protocol.PlanCheck{Account: w.GroupAccount().User(), Obstacles: obstacles}, nil
 	}
-	all := func(ctx context.Context, r ready) (*failure.Failure, error) { // of one that is there the verdict says more
+	all := func(ctx context.Context, r scope.Plan) (*failure.Failure, error) { // of one that is there the verdict says more
 		return w.taken(ctx, r, func(o render.Object) bool {
 			return preflight.Protected(o) || preflight.Definition(o) && !w.defines(ctx, o)
 		})
@@ -379,7 +362,7 @@ func (w *work) checkAll(ctx context.Context, p protocol.Plan) (protocol.PlanChec
 		}
 		note(f)
 	}
-	refusals, err := w.hooks.Try(ctx, r.objects)
+	refusals, err := w.hooks.Try(ctx, r.Objects)
 	if err != nil {
 		return protocol.PlanCheck{}, err
 	}
@@ -397,9 +380,9 @@ func (w *work) checkAll(ctx context.Context, p protocol.Plan) (protocol.PlanChec
 		return protocol.PlanCheck{}, err
 	}
 	defer done()
-	out, err := preflight.Check(ctx, w.client, q)
+	out, err := preflight.Check(ctx, w.Client, q)
 	if err == nil {
-		out.Shared, err = w.findings(ctx, r)
+		out.Shared, err = w.objects.In(w.Scope).Findings(ctx, r)
 	}
 	out.Obstacles = append(obstacles, out.Obstacles...)
 	return out, err
@@ -414,7 +397,7 @@ func (w *work) begunCheck(ctx context.Context, p protocol.Plan, x *kube.Executio
 		return out, nil
 	}
 	out.Obstacles = []protocol.Obstacle{{Class: s.Class, Reason: s.Reason, Message: s.Message}}
-	r, f := w.open(ctx, p, x)
+	r, f := w.Open(ctx, p, x)
 	if f != nil || s.Reason != failure.ReasonShared && s.Reason != reasonUnsafeCRD {
 		return out, nil
 	}
@@ -424,8 +407,8 @@ func (w *work) begunCheck(ctx context.Context, p protocol.Plan, x *kube.Executio
 	}
 	q.Objects = nil
 	for _, i := range s.Taken() {
-		q.Objects = append(q.Objects, r.objects[i])
-		found, err := w.finding(ctx, r, r.objects[i])
+		q.Objects = append(q.Objects, r.Objects[i])
+		found, err := w.objects.In(w.Scope).Finding(ctx, r, r.Objects[i])
 		if err != nil {
 			return out, err
 		}

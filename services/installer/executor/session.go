@@ -7,25 +7,28 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/util/workqueue"
 
+	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/protocol"
-	"github.com/chandler-fleet/chandler/services/installer/csv"
 	"github.com/chandler-fleet/chandler/services/installer/executor/failure"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/certs"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/clusterconfig"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/drift"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/facts"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/groups"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/idle"
 	mirrors "github.com/chandler-fleet/chandler/services/installer/executor/internal/mirror"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/pace"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/provenance"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/renderlimit"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/uninstall"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/unready"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/webhooks"
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
+	"github.com/chandler-fleet/chandler/services/installer/executor/objects"
+	"github.com/chandler-fleet/chandler/services/installer/executor/scope"
 	"github.com/chandler-fleet/chandler/services/installer/executor/watch"
 )
 
@@ -65,7 +68,7 @@ type session struct {
 	renders   *renderlimit.Limiter
 	idle      *idle.Timer
 	operators *uninstall.Operators // what installed operators bring and need
-	unready   *unready.Cache       // why Deployments are not ready
+	unready   *unready.Cache       // why Deployments are not scope.Plan
 	hooks     *webhooks.Owners     // whose admission webhooks are
 
 	mu      sync.Mutex
@@ -75,19 +78,17 @@ type session struct {
 	awaited map[string][]string                       // API groups that objects of a namespace wait for which no operator needs
 	retry   map[string]retryNote                      // plans not begun that failed for now, by plan id
 	errors  map[string]time.Time                      // namespaces of which the last look ended in an error, since when
-	attires map[string]map[string]attire              // by namespace and uid of the InstalledOperator
 	drifts  map[string]map[protocol.ObjectRef]drifted // by namespace
 
 	certificates *certs.Store
 	mirrors      *mirrors.Keeper
 	olm          *mirrors.OLM
-	pace         *drift.Pace
+	env          *scope.Env
 	parts        map[string][]protocol.ObjectRef // rendered objects of operators that are shown, by uid of the InstalledOperator
 	groups       *groups.Groups
-	specs        *provenance.Specs
 	unsafe       map[string]string      // namespaces of plans that wait for definitions to change, by plan id
 	scoped       map[string]*kube.Epoch // clients that write through service accounts, by user name
-	shares       *shares
+	objects      *objects.Objects
 	chosen       map[string]string   // what was chosen of obstacles of plans when they were tried last, by plan id
 	noted        map[string][]string // plans that notes by plan id may be kept of, by namespace
 	tokenAuth    string              // the mode of cloud tokens, "" until it is known
@@ -108,13 +109,18 @@ func newSession(e *Executor, base *kube.Base, client *kube.Epoch, lease *kube.Le
 		facts: facts.New(client, e.cfg.Now), around: clusterconfig.New(client), certificates: certs.NewStore(), groups: groups.New(e.cfg.Timing.Refused),
 		trail: watch.NewTrail(), signals: watch.NewSignals(), turns: make(chan struct{}, parallelWrites), judging: make(chan struct{}, 1),
 		seen: seen, scopes: map[string]bool{}, waiting: map[string]bool{}, retry: map[string]retryNote{}, errors: map[string]time.Time{},
-		attires: map[string]map[string]attire{}, drifts: map[string]map[protocol.ObjectRef]drifted{},
-		unsafe: map[string]string{}, awaited: map[string][]string{}, scoped: map[string]*kube.Epoch{}, chosen: map[string]string{}, shares: newShares(),
+		drifts: map[string]map[protocol.ObjectRef]drifted{},
+		unsafe: map[string]string{}, awaited: map[string][]string{}, scoped: map[string]*kube.Epoch{}, chosen: map[string]string{},
 		noted: map[string][]string{},
 	}
-	s.pace, s.specs = drift.NewPace(e.cfg.Timing.Backoff, e.cfg.Timing.Longest), provenance.NewSpecs()
 	s.renders, s.idle = renderlimit.New(maxRenders), idle.New(restAfter, e.contents.Forget)
 	s.operators = uninstall.NewOperators()
+	s.objects = objects.New(s.overlays, s.wake, e.inbox.All)
+	s.env = &scope.Env{
+		Client: client, Log: e.cfg.Log, Now: e.cfg.Now, Points: e.points, Pause: e.cfg.Timing.Pause, Contents: e.contents,
+		Pace: pace.New(e.cfg.Timing.Backoff, e.cfg.Timing.Longest), Trail: s.trail, Specs: provenance.NewSpecs(), Rendered: scope.NewRenderedStates(),
+		Found: func(o *unstructured.Unstructured, csv bundle.CSV) { s.operators.Note(o, csv) }, Stop: s.stopped,
+	}
 	s.unready, s.hooks = unready.New(client, e.cfg.Now, e.cfg.Timing.Grace), webhooks.New(client, e.cfg.Now)
 	s.mirrors = mirrors.New(mirrors.Config{Client: client, Log: e.cfg.Log, Now: e.cfg.Now, At: s.points.At})
 	s.olm, s.parts = mirrors.NewOLM(client, e.cfg.Log, e.cfg.Now), map[string][]protocol.ObjectRef{}
@@ -380,7 +386,17 @@ func (s *session) waitingScopes() []string {
 	return out
 }
 
-// settled reports phases in which a Deployment of the ClusterServiceVersion may be written (R-CSV-20).
-func settled(p csv.Phase) bool {
-	return p == csv.PhaseInstallReady || p == csv.PhaseInstalling || p == csv.PhaseSucceeded
+// stopped looks at the stop switch as it is now, and whether OLM runs.
+func (s *session) stopped(namespace string) *failure.Failure {
+	if message := s.olmMessage(); message != "" {
+		return &failure.Failure{Class: failure.Stopped, Reason: failure.ReasonOLM, Quick: true, Message: message}
+	}
+	p, _, _ := s.inbox.Get(namespace)
+	if !p.Stopped {
+		return nil
+	}
+	return &failure.Failure{Class: failure.Stopped, Reason: failure.ReasonStopped, Quick: true, Message: "effects are stopped"}
 }
+
+// left notes an object as Chandler has just left it.
+func (s *session) left(o *unstructured.Unstructured) { s.trail.Clean(scope.RefOf(o), watch.Mark(o)) }

@@ -19,6 +19,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/executor/hubclient"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/clusterconfig"
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
+	"github.com/chandler-fleet/chandler/services/installer/executor/scope"
 	"github.com/chandler-fleet/chandler/services/installer/executor/watch"
 	"github.com/chandler-fleet/chandler/services/installer/group"
 )
@@ -33,14 +34,14 @@ const maxUnlistedLogs = 256 << 10
 // report hands everything that is known of the namespace to the reporter.
 func (w *work) report() {
 	r := w.scopeReport()
-	for _, p := range w.plans.Plans {
-		if o, ok := w.outcomes[p.ID]; ok {
+	for _, p := range w.Wanted.Plans {
+		if o, ok := w.Outcomes[p.ID]; ok {
 			r.Plans = append(r.Plans, o)
 		}
 	}
 	r.Plans = append(r.Plans, w.unlisted()...)
-	r.CSVs = append(w.removed(), w.gone...)
-	for _, m := range w.members {
+	r.CSVs = append(w.FinalReports(), w.Deleted...)
+	for _, m := range w.Operators {
 		r.CSVs = append(r.CSVs, w.describe(m))
 	}
 	for _, tell := range []func(*protocol.ScopeReport){w.tellGroup, w.tellRemovals} {
@@ -51,27 +52,27 @@ func (w *work) report() {
 
 // scopeReport is a report that says nothing yet.
 func (w *work) scopeReport() protocol.ScopeReport {
-	seen := w.seenAt(w.ns)
-	return protocol.ScopeReport{Scope: w.plans.Scope, Epoch: w.client.Number, Seen: seen.Position, Proof: seen.Proof}
+	seen := w.seenAt(w.Namespace)
+	return protocol.ScopeReport{Scope: w.Wanted.Scope, Epoch: w.Client.Number, Seen: seen.Position, Proof: seen.Proof}
 }
 
 // describe is what the hub is told of a member.
-func (w *work) describe(m *member) protocol.CSVReport {
-	r := m.report()
-	r.Drift = w.driftOf(m.name())
-	rows, err := json.Marshal(csv.Brief(m.status.RequirementStatus))
+func (w *work) describe(m *scope.Operator) protocol.CSVReport {
+	r := m.Report()
+	r.Drift = w.driftOf(m.Name())
+	rows, err := json.Marshal(csv.Brief(m.Status.RequirementStatus))
 	if err != nil {
-		w.cfg.Log.Error("requirements cannot be encoded", "csv", m.name(), "namespace", w.ns, "error", err)
+		w.Log.Error("requirements cannot be encoded", "csv", m.Name(), "namespace", w.Namespace, "error", err)
 	}
-	if len(m.status.RequirementStatus) > 0 {
+	if len(m.Status.RequirementStatus) > 0 {
 		r.Requirements = rows
 	}
-	if c, ok := w.live.conditions[m.name()]; ok {
+	if c, ok := w.Live.Conditions[m.Name()]; ok {
 		r.Condition = &c
 	}
-	r.Components = w.live.components[m.name()]
-	r.Message, r.Conditions = m.status.Message, w.conditionsOf(m)
-	unready := w.live.unready[m.name()]
+	r.Components = w.Live.Components[m.Name()]
+	r.Message, r.Conditions = m.Status.Message, w.ConditionsOf(m)
+	unready := w.Live.Unready[m.Name()]
 	for _, name := range slices.Sorted(maps.Keys(unready)) {
 		r.NotReady = append(r.NotReady, unready[name])
 	}
@@ -83,12 +84,12 @@ func (w *work) driftOf(name string) []protocol.Drift {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []protocol.Drift
-	for ref, d := range w.drifts[w.ns] {
+	for ref, d := range w.drifts[w.Namespace] {
 		if d.operator != name {
 			continue
 		}
-		if age := w.cfg.Now().Sub(d.Since); d.Corrected && age > correctedFor {
-			delete(w.drifts[w.ns], ref)
+		if age := w.Now().Sub(d.Since); d.Corrected && age > correctedFor {
+			delete(w.drifts[w.Namespace], ref)
 			continue
 		}
 		out = append(out, d.Drift)
@@ -103,95 +104,74 @@ type drifted struct {
 	operator string
 }
 
-func (w *work) noteDrift(m *member, d protocol.Drift) {
+func (w *work) noteDrift(m *scope.Operator, d protocol.Drift) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.drifts[w.ns] == nil {
-		w.drifts[w.ns] = map[protocol.ObjectRef]drifted{}
+	if w.drifts[w.Namespace] == nil {
+		w.drifts[w.Namespace] = map[protocol.ObjectRef]drifted{}
 	}
-	w.drifts[w.ns][d.ObjectRef] = drifted{Drift: d, operator: m.name()}
+	w.drifts[w.Namespace][d.ObjectRef] = drifted{Drift: d, operator: m.Name()}
 }
 
 // forgetDrifts forgets what was told of operators that are gone.
 func (w *work) forgetDrifts() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	maps.DeleteFunc(w.drifts[w.ns], func(_ protocol.ObjectRef, d drifted) bool { return !w.lives(d.operator) })
-	w.pace.Keep(w.ns, w.lives)
+	maps.DeleteFunc(w.drifts[w.Namespace], func(_ protocol.ObjectRef, d drifted) bool { return !w.Lives(d.operator) })
+	w.Pace.Keep(w.Namespace, w.Lives)
 }
 
 // lookAtComponents finds the state of every object of the operators (R-CSV-62). What the watch knows is believed; what
 // it does not know may just have been made, and is asked for.
 func (w *work) lookAtComponents(ctx context.Context) error {
-	w.live.components = map[string][]protocol.Component{}
-	if w.refused {
+	w.Live.Components = map[string][]protocol.Component{}
+	if w.RecordBehind {
 		return nil
 	}
-	for _, m := range w.members {
+	for _, m := range w.Operators {
 		refs, err := w.partsOf(ctx, m)
 		if err != nil { // its bundle is not to be had now
-			w.cfg.Log.DebugContext(ctx, "components are not known", "csv", m.name(), "namespace", w.ns, "error", err)
+			w.Log.DebugContext(ctx, "components are not known", "csv", m.Name(), "namespace", w.Namespace, "error", err)
 			continue
 		}
 		list := make([]protocol.Component, 0, len(refs))
 		for _, ref := range refs {
 			c, err := w.component(ctx, m, ref)
-			if err := w.alone(ctx, m.name(), partComponents, err); err != nil {
+			if err := w.Alone(ctx, m.Name(), scope.PartComponents, err); err != nil {
 				return err
 			}
 			if err == nil {
 				list = append(list, c)
 			}
 		}
-		w.live.components[m.name()] = withWaiting(list, w.waitingComponents(m))
+		w.Live.Components[m.Name()] = scope.WithWaiting(list, w.WaitingComponents(m))
 	}
 	return nil
 }
 
-func (w *work) component(ctx context.Context, m *member, ref protocol.ObjectRef) (protocol.Component, error) {
+func (w *work) component(ctx context.Context, m *scope.Operator, ref protocol.ObjectRef) (protocol.Component, error) {
 	gvk := schema.GroupVersionKind{Group: ref.Group, Version: ref.Version, Kind: ref.Kind}
 	if gvk == kube.GVKInstalledOperator {
-		return csv.ComponentOfPhase(ref, m.status), nil
+		return csv.ComponentOfPhase(ref, m.Status), nil
 	}
-	if o, listed := w.live.deployments[ref.Name]; listed && gvk == gvkDeployment {
+	if o, listed := w.Live.Deployments.ByName[ref.Name]; listed && gvk == kube.GVKDeployment {
 		c := csv.ComponentOf(ref, o)
-		if d, ok := w.live.unready[m.name()][ref.Name]; ok && d.Message != "" {
+		if d, ok := w.Live.Unready[m.Name()][ref.Name]; ok && d.Message != "" {
 			c.Message = d.Message
 		}
 		return c, nil
 	}
-	if there, leaving := w.watcher.There(gvk, ref.Namespace, ref.Name); there && gvk != gvkDeployment {
-		return csv.ComponentOfRow(ref, leaving, m.status.RequirementStatus), nil
+	if there, leaving := w.Watcher.There(gvk, ref.Namespace, ref.Name); there && gvk != kube.GVKDeployment {
+		return csv.ComponentOfRow(ref, leaving, m.Status.RequirementStatus), nil
 	}
-	if x := w.execution(m.plan); x != nil && !ended(x) && !x.Status.Wrote(gvk.Group, gvk.Kind, ref.Namespace, ref.Name) {
+	if x := w.Execution(m.Plan); x != nil && !scope.Ended(x) && !x.Status.Wrote(gvk.Group, gvk.Kind, ref.Namespace, ref.Name) {
 		return csv.ComponentOf(ref, nil), nil // its step is still to come
 	}
-	o, err := w.client.Get(ctx, gvk, ref.Namespace, ref.Name)
+	o, err := w.Client.Get(ctx, gvk, ref.Namespace, ref.Name)
 	if err != nil {
 		return protocol.Component{}, err
 	}
 	return csv.ComponentOf(ref, o), nil
-}
-
-// removed are the last words of replaced ClusterServiceVersions: as long as the hub still holds them as
-// installed, and for a while in any case.
-func (w *work) removed() []protocol.CSVReport {
-	var out []protocol.CSVReport
-	for _, x := range w.executions {
-		if x.Spec.Removal != nil && !ended(x) {
-			continue // the words are kept, and what they are about is still there
-		}
-		for _, c := range x.Status.Removed {
-			listed := slices.ContainsFunc(w.plans.Installed, func(i protocol.Installed) bool { return i.CSV == c.Name && (c.UID != "" || i.Plan == c.Plan) })
-			alive := slices.ContainsFunc(w.members, func(m *member) bool { return string(m.object.GetUID()) == c.UID })
-			fresh := len(c.History) > 0 && w.cfg.Now().Sub(c.History[len(c.History)-1].Time) < removedFor
-			if !alive && (listed || fresh) {
-				out = append(out, c)
-			}
-		}
-	}
-	slices.SortFunc(out, func(a, b protocol.CSVReport) int { return strings.Compare(a.Name+a.UID, b.Name+b.UID) })
-	return out
 }
 
 // outcome notes what the report says of a plan. f is a block that no log holds. A transient failure is
@@ -199,7 +179,7 @@ func (w *work) removed() []protocol.CSVReport {
 func (w *work) outcome(p protocol.Plan, x *kube.Execution, f *failure.Failure) {
 	r := protocol.PlanReport{ID: p.ID, Steps: hubclient.CountSteps(p), TraceParent: p.TraceParent}
 	if w.tell(&r, x, f) {
-		w.outcomes[p.ID] = r
+		w.Outcomes[p.ID] = r
 	}
 }
 
@@ -213,7 +193,7 @@ func (w *work) tell(r *protocol.PlanReport, x *kube.Execution, f *failure.Failur
 		if s.Phase != "" {
 			r.Phase = s.Phase
 		}
-		if ended(x) {
+		if scope.Ended(x) {
 			r.StepLog = w.stepLog(x)
 		}
 	}
@@ -237,7 +217,7 @@ func (w *work) young(id, class string, x *kube.Execution) bool {
 	if class != failure.Transient {
 		return false
 	}
-	since := w.cfg.Now()
+	since := w.Now()
 	if x != nil {
 		since = x.Status.Since
 	} else {
@@ -247,8 +227,8 @@ func (w *work) young(id, class string, x *kube.Execution) bool {
 		}
 		w.mu.Unlock()
 	}
-	left := w.cfg.Timing.Grace - w.cfg.Now().Sub(since)
-	w.soon(left)
+	left := w.cfg.Timing.Grace - w.Now().Sub(since)
+	w.Soon(left)
 	return left > 0
 }
 
@@ -256,7 +236,7 @@ func (w *work) young(id, class string, x *kube.Execution) bool {
 func (w *work) stepLog(x *kube.Execution) []byte {
 	log, err := digest.Canonical(map[string]any{"type": stepLogType, "plan": x.Spec.Plan, "digest": x.Spec.Digest, "steps": x.Status.Steps})
 	if err != nil {
-		w.cfg.Log.Error("step log cannot be encoded", "plan", x.Spec.Name, "error", errs.Wrap(errs.Internal, err, "encode"))
+		w.Log.Error("step log cannot be encoded", "plan", x.Spec.Name, "error", errs.Wrap(errs.Internal, err, "encode"))
 		return nil
 	}
 	return log
@@ -268,8 +248,8 @@ func (w *work) stepLog(x *kube.Execution) []byte {
 func (w *work) unlisted() []protocol.PlanReport {
 	var out []protocol.PlanReport
 	logs := 0
-	for _, x := range newestFirst(w.executions) {
-		if !x.Status.Begun || x.Spec.Removal != nil || slices.ContainsFunc(w.plans.Plans, func(p protocol.Plan) bool { return p.ID == x.Spec.Plan }) {
+	for _, x := range newestFirst(w.Executions) {
+		if !x.Status.Begun || x.Spec.Removal != nil || slices.ContainsFunc(w.Wanted.Plans, func(p protocol.Plan) bool { return p.ID == x.Spec.Plan }) {
 			continue
 		}
 		r := protocol.PlanReport{ID: x.Spec.Plan, Steps: x.Spec.Steps}
@@ -288,7 +268,7 @@ func (w *work) unlisted() []protocol.PlanReport {
 func newestFirst(all []*kube.Execution) []*kube.Execution {
 	return slices.SortedFunc(slices.Values(all), func(a, b *kube.Execution) int {
 		under := func(x *kube.Execution) int {
-			if ended(x) {
+			if scope.Ended(x) {
 				return 1
 			}
 			return 0
@@ -300,24 +280,24 @@ func newestFirst(all []*kube.Execution) []*kube.Execution {
 // reportBegun tells after a look that ended in an error what is certain all the same: the plans that are
 // begun, as their logs in the cluster say. What was noted since and not written is left out.
 func (w *work) reportBegun(ctx context.Context) {
-	stored := &work{session: w.session, ns: w.ns, outcomes: map[string]protocol.PlanReport{}, again: w.again}
-	for _, x := range w.executions {
+	stored := scope.New(w.Env, w.Wanted, w.Slot, w.Again())
+	of := &work{session: w.session, Scope: stored}
+	for _, x := range w.Executions {
 		s, err := x.Stored()
 		if err != nil {
-			w.cfg.Log.WarnContext(ctx, "a step log is not reported", "plan", x.Spec.Name, "namespace", w.ns, "error", err)
+			w.Log.WarnContext(ctx, "a step log is not reported", "plan", x.Spec.Name, "namespace", w.Namespace, "error", err)
 			continue
 		}
-		stored.executions = append(stored.executions, s)
+		stored.Executions = append(stored.Executions, s)
 	}
 	r := w.scopeReport()
-	for _, p := range w.plans.Plans {
-		if x := stored.execution(p.ID); x != nil && x.Status.Begun {
-			stored.outcome(p, x, nil)
-			r.Plans = append(r.Plans, stored.outcomes[p.ID])
+	for _, p := range w.Wanted.Plans {
+		if x := stored.Execution(p.ID); x != nil && x.Status.Begun {
+			of.outcome(p, x, nil)
+			r.Plans = append(r.Plans, stored.Outcomes[p.ID])
 		}
 	}
-	stored.plans = w.plans
-	r.Plans = append(r.Plans, stored.unlisted()...)
+	r.Plans = append(r.Plans, of.unlisted()...)
 	w.reporter.Begun(r)
 }
 
@@ -377,13 +357,13 @@ func (s *session) tokensChanged(c watch.Change) bool {
 
 // tellGroup says what the group comes to.
 func (w *work) tellGroup(r *protocol.ScopeReport) {
-	g := w.live.group
-	if !g.one {
+	g := w.Live.Group
+	if !g.One {
 		return
 	}
-	out := &protocol.GroupReport{ID: g.ID, Name: g.Name, Targets: g.Targets, ProvidedAPIs: w.groups.Claims.Provided(w.ns), Conditions: g.conditions}
-	if texts := w.pace.Told(w.ns, w.cfg.Now()); len(texts) > 0 {
-		out.Conditions = append(slices.Clone(g.conditions), group.UpkeepFailed(texts))
+	out := &protocol.GroupReport{ID: g.ID, Name: g.Name, Targets: g.Targets, ProvidedAPIs: w.groups.Claims.Provided(w.Namespace), Conditions: g.Conditions}
+	if texts := w.Pace.Notes(w.Namespace, w.Now()); len(texts) > 0 {
+		out.Conditions = append(slices.Clone(g.Conditions), group.UpkeepFailed(texts))
 	}
 	out.Roles = group.RoleNames(g.Group)
 	r.Group = out

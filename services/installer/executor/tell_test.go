@@ -8,6 +8,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
+	"github.com/chandler-fleet/chandler/services/installer/executor/scope"
 )
 
 func ids(plans []protocol.PlanReport) string {
@@ -23,24 +24,21 @@ func ids(plans []protocol.PlanReport) string {
 func TestUnlisted(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
-	cfg := Config{Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return now }}
+	env := &scope.Env{Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return now }}
 	run := func(id, phase string, begun bool, age time.Duration, bytes int) *kube.Execution {
 		x := &kube.Execution{Spec: kube.ExecutionSpec{Plan: id, Steps: 3}}
 		x.Status.Phase, x.Status.Begun, x.Status.Ended = phase, begun, now.Add(-age)
 		x.Status.Steps = []kube.Step{{Index: 1, Name: strings.Repeat("x", bytes), State: kube.StepDone}}
 		return x
 	}
-	w := &work{
-		session: &session{Executor: &Executor{cfg: cfg}},
-		plans:   protocol.ScopePlans{Plans: []protocol.Plan{{ID: "listed"}}},
-		executions: []*kube.Execution{
-			run("old", protocol.PlanFinished, true, 3*time.Hour, maxUnlistedLogs/2),
-			run("new", protocol.PlanFailed, true, time.Hour, 1),
-			run("middle", protocol.PlanFinished, true, 2*time.Hour, maxUnlistedLogs/2),
-			run("listed", protocol.PlanStarted, true, 0, 1),
-			run("opened", "", false, 0, 1),
-			run("running", protocol.PlanStarted, true, 0, 1),
-		},
+	w := &work{session: &session{Executor: &Executor{cfg: Config{Timing: Timing{Grace: time.Second}}}}, Scope: scope.New(env, protocol.ScopePlans{Plans: []protocol.Plan{{ID: "listed"}}}, nil, time.Hour)}
+	w.Executions = scope.Executions{
+		run("old", protocol.PlanFinished, true, 3*time.Hour, maxUnlistedLogs/2),
+		run("new", protocol.PlanFailed, true, time.Hour, 1),
+		run("middle", protocol.PlanFinished, true, 2*time.Hour, maxUnlistedLogs/2),
+		run("listed", protocol.PlanStarted, true, 0, 1),
+		run("opened", "", false, 0, 1),
+		run("running", protocol.PlanStarted, true, 0, 1),
 	}
 	got := w.unlisted()
 	if ids(got) != "running Started, new Failed, middle Finished" {

@@ -16,6 +16,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/facts"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/uninstall"
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
+	"github.com/chandler-fleet/chandler/services/installer/executor/scope"
 	"github.com/chandler-fleet/chandler/services/installer/removal"
 )
 
@@ -46,52 +47,21 @@ func asPlan(r protocol.Removal) protocol.Plan {
 // removals are those that were asked for, oldest first, and those that were begun and that nobody asks for any more:
 // what was begun is brought to its end.
 func (w *work) removals() []protocol.Removal {
-	out := slices.Clone(w.plans.Removals)
-	for _, x := range w.executions {
+	out := slices.Clone(w.Wanted.Removals)
+	for _, x := range w.Executions {
 		r := x.Spec.Removal
-		if r != nil && !ended(x) && !slices.ContainsFunc(out, func(o protocol.Removal) bool { return o.ID == r.ID }) {
+		if r != nil && !scope.Ended(x) && !slices.ContainsFunc(out, func(o protocol.Removal) bool { return o.ID == r.ID }) {
 			out = append(out, *r)
 		}
 	}
 	return out
 }
 
-// removing is the removal of an operator that has begun and not ended, nil without one.
-func (w *work) removing(csvName string) *kube.Execution {
-	i := slices.IndexFunc(w.executions, func(x *kube.Execution) bool {
-		return x.Spec.Removal != nil && x.Spec.Removal.CSV == csvName && x.Status.Begun && !ended(x)
-	})
-	if i < 0 {
-		return nil
-	}
-	return w.executions[i]
-}
-
-// leaving reports an operator that is being taken apart: nobody repairs it any more, or gives it anything. While its
-// custom resources go it still runs, since it ends their finalizers.
-func (w *work) leaving(csvName string) bool {
-	x := w.removing(csvName)
-	return x != nil && !slices.ContainsFunc(x.Status.Steps, func(s kube.Step) bool {
-		return s.Action == protocol.RemovalCustomResources && s.State != kube.StepDone
-	})
-}
-
-// setAside takes operators that are leaving out of those that are followed.
-func (w *work) setAside() {
-	w.members = slices.DeleteFunc(w.members, func(m *member) bool {
-		gone := w.leaving(m.name())
-		if gone {
-			w.aside = append(w.aside, m)
-		}
-		return gone
-	})
-}
-
 // checkRemovals: nothing is installed over what is being removed, or follows it.
-func (w *work) checkRemovals(_ context.Context, r ready) (*failure.Failure, error) {
-	for _, b := range r.document.Bundles {
+func (w *work) checkRemovals(_ context.Context, r scope.Plan) (*failure.Failure, error) {
+	for _, b := range r.Document.Bundles {
 		for _, name := range []string{b.CSV, b.Replaces} {
-			if x := w.removing(name); x != nil {
+			if x := w.Removing(name); x != nil {
 				return &failure.Failure{
 					Class: failure.Conflict, Reason: reasonUninstalling, Quick: true,
 					Message: name + " is being uninstalled (removal " + x.Spec.Plan + "): the plan goes on when that has ended",
@@ -105,20 +75,20 @@ func (w *work) checkRemovals(_ context.Context, r ready) (*failure.Failure, erro
 // carryRemovals carries every removal as far as it goes now.
 func (w *work) carryRemovals(ctx context.Context) error {
 	list := w.removals()
-	if len(list) == 0 || w.refused {
+	if len(list) == 0 || w.RecordBehind {
 		return nil
 	}
-	if err := w.load(ctx); err != nil {
+	if err := w.Load(ctx); err != nil {
 		return err
 	}
 	for _, r := range list {
-		err := failure.Guard(ctx, w.cfg.Log, removalNamePrefix+r.CSV, func() error { return w.carryRemoval(ctx, r) })
+		err := failure.Guard(ctx, w.Log, removalNamePrefix+r.CSV, func() error { return w.carryRemoval(ctx, r) })
 		if err != nil && (failure.Final(ctx, err) || !failure.IsPanic(err)) {
 			return err
 		}
 		if err != nil {
 			f := failure.OwnObject(err)
-			if err := w.blocked(ctx, asPlan(r), w.execution(r.ID), &f); err != nil {
+			if err := w.blocked(ctx, asPlan(r), w.Execution(r.ID), &f); err != nil {
 				return err
 			}
 		}
@@ -127,12 +97,12 @@ func (w *work) carryRemovals(ctx context.Context) error {
 }
 
 func (w *work) carryRemoval(ctx context.Context, r protocol.Removal) error {
-	p, x := asPlan(r), w.execution(r.ID)
-	if x != nil && ended(x) {
+	p, x := asPlan(r), w.Execution(r.ID)
+	if x != nil && scope.Ended(x) {
 		w.outcome(p, x, nil)
 		return nil
 	}
-	if f := w.stopped(); f != nil {
+	if f := w.Stopped(); f != nil {
 		return w.blocked(ctx, p, x, f)
 	}
 	if wait, f := w.notYet(p.ID, x); wait {
@@ -147,10 +117,10 @@ func (w *work) carryRemoval(ctx context.Context, r protocol.Removal) error {
 		}
 		x, f, err = w.beginRemoval(ctx, r, x)
 	}
-	if f == nil && err == nil && !ended(x) {
+	if f == nil && err == nil && !scope.Ended(x) {
 		err = w.another(ctx, r, x)
 	}
-	if f == nil && err == nil && !ended(x) {
+	if f == nil && err == nil && !scope.Ended(x) {
 		f, err = w.takeApart(ctx, r, x)
 	}
 	switch {
@@ -171,7 +141,7 @@ func (w *work) removalError(ctx context.Context, err error) failure.Failure {
 	f := failure.OwnObject(err)
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		f.Reason = reasonTerminating
-		if text, lookErr := uninstall.Terminating(ctx, w.client, w.ns); lookErr == nil && text != "" {
+		if text, lookErr := uninstall.Terminating(ctx, w.Client, w.Namespace); lookErr == nil && text != "" {
 			f.Message = text
 		}
 	}
@@ -183,7 +153,7 @@ func (w *work) beginRemoval(ctx context.Context, r protocol.Removal, x *kube.Exe
 	if f := w.busy(r); f != nil {
 		return x, f, nil
 	}
-	found, err := uninstall.Look(ctx, w.client, w.about(r))
+	found, err := uninstall.Look(ctx, w.Client, w.about(r))
 	var reason, message string
 	switch {
 	case errs.Is(err, errs.Invalid):
@@ -196,7 +166,7 @@ func (w *work) beginRemoval(ctx context.Context, r protocol.Removal, x *kube.Exe
 		}
 	}
 	if x == nil {
-		if err := w.points.At("begin removal"); err != nil {
+		if err := w.Points.At("begin removal"); err != nil {
 			return x, nil, err
 		}
 		spec := kube.ExecutionSpec{Plan: r.ID, Name: removalNamePrefix + r.CSV, Digest: r.Plan, Removal: &r}
@@ -204,27 +174,27 @@ func (w *work) beginRemoval(ctx context.Context, r protocol.Removal, x *kube.Exe
 			return nil, nil, err
 		}
 	}
-	now := w.cfg.Now().UTC()
+	now := w.Now().UTC()
 	if reason != "" {
 		x.Status = kube.ExecutionStatus{Phase: protocol.RemovalRefused, Reason: reason, Message: message, Ended: now}
-		w.cfg.Log.InfoContext(ctx, "removal refused", "csv", r.CSV, "namespace", w.ns, "reason", reason, "message", message)
+		w.Log.InfoContext(ctx, "removal refused", "csv", r.CSV, "namespace", w.Namespace, "reason", reason, "message", message)
 		return x, nil, w.save(ctx, x, "removal refused")
 	}
 	if err := w.abort(ctx, r); err != nil {
 		return x, nil, err
 	}
-	x.Status = kube.ExecutionStatus{Phase: protocol.PlanStarted, Begun: true, Started: now, Left: found.Plan.Stays, Steps: found.Log(w.client.Number, now)}
-	w.cfg.Log.InfoContext(ctx, "removal begins", "csv", r.CSV, "namespace", w.ns, "steps", len(x.Status.Steps))
+	x.Status = kube.ExecutionStatus{Phase: protocol.PlanStarted, Begun: true, Started: now, Left: found.Plan.Stays, Steps: found.Log(w.Client.Number, now)}
+	w.Log.InfoContext(ctx, "removal begins", "csv", r.CSV, "namespace", w.Namespace, "steps", len(x.Status.Steps))
 	return x, nil, w.save(ctx, x, "removal begun")
 }
 
 // busy: an operator that is on its way in, or out already, is not removed beside that.
 func (w *work) busy(r protocol.Removal) *failure.Failure {
-	if x := w.underWay(r.CSV); x != nil && !w.stuck(x) {
+	if x := w.UnderWay(r.CSV); x != nil && !w.Stuck(x) {
 		return &failure.Failure{Class: failure.Conflict, Reason: reasonPlanUnderWay, Quick: true, Message: "the install plan that brings " + r.CSV + " is under way: its removal begins when that has ended"}
 	}
-	if i := slices.IndexFunc(w.members, func(m *member) bool { return m.csv.Spec.Replaces == r.CSV }); i >= 0 {
-		next := w.members[i].name()
+	if i := slices.IndexFunc(w.Operators, func(m *scope.Operator) bool { return m.CSV.Spec.Replaces == r.CSV }); i >= 0 {
+		next := w.Operators[i].Name()
 		return &failure.Failure{Class: failure.Conflict, Reason: reasonReplacing, Quick: true, Message: next + " takes the place of " + r.CSV + ", which goes when that has succeeded: to have neither, uninstall " + next}
 	}
 	return nil
@@ -237,8 +207,8 @@ func (w *work) takeApart(ctx context.Context, r protocol.Removal, x *kube.Execut
 		if err := w.takeStretch(ctx, x, stretch); err != nil {
 			return nil, err
 		}
-		w.setAside()
-		if !back && w.leaving(r.CSV) {
+		w.SetUninstalling()
+		if !back && w.Leaving(r.CSV) {
 			if err := w.handBack(ctx, r); err != nil {
 				return nil, err
 			}
@@ -252,9 +222,9 @@ func (w *work) takeApart(ctx context.Context, r protocol.Removal, x *kube.Execut
 			return w.finalizers(left), nil
 		}
 		for n := range stretch {
-			stretch[n].State, stretch[n].Time = kube.StepDone, w.cfg.Now().UTC()
+			stretch[n].State, stretch[n].Time = kube.StepDone, w.Now().UTC()
 		}
-		if f := w.stopped(); f != nil {
+		if f := w.Stopped(); f != nil {
 			return f, nil
 		}
 		if ctx.Err() != nil {
@@ -269,14 +239,14 @@ func (w *work) takeApart(ctx context.Context, r protocol.Removal, x *kube.Execut
 		return w.finalizers(left), nil
 	}
 	s := &x.Status
-	s.Phase, s.Class, s.Reason, s.Message, s.Ended = protocol.PlanFinished, "", "", "", w.cfg.Now().UTC()
-	w.cfg.Log.InfoContext(ctx, "operator uninstalled", "csv", r.CSV, "namespace", w.ns, "left", len(s.Left))
+	s.Phase, s.Class, s.Reason, s.Message, s.Ended = protocol.PlanFinished, "", "", "", w.Now().UTC()
+	w.Log.InfoContext(ctx, "operator uninstalled", "csv", r.CSV, "namespace", w.Namespace, "left", len(s.Left))
 	return nil, w.save(ctx, x, "removal finished")
 }
 
 // finalizers: objects are to go and somebody still has to end something of theirs. Nothing tells when that is done.
 func (w *work) finalizers(left uninstall.Waiting) *failure.Failure {
-	w.soon(finalizersPause)
+	w.Soon(finalizersPause)
 	return &failure.Failure{Class: failure.Transient, Reason: reasonFinalizers, Quick: true, Message: "still there: " + left.String() + finalizersNextSteps}
 }
 
@@ -287,12 +257,12 @@ func (w *work) takeStretch(ctx context.Context, x *kube.Execution, stretch []kub
 	s := &x.Status
 	s.Phase, s.Class, s.Reason, s.Message, s.Attempts = protocol.PlanStarted, "", "", "", 0
 	for n := range stretch {
-		stretch[n].State, stretch[n].Epoch, stretch[n].Time = kube.StepTaken, w.client.Number, w.cfg.Now().UTC()
+		stretch[n].State, stretch[n].Epoch, stretch[n].Time = kube.StepTaken, w.Client.Number, w.Now().UTC()
 	}
 	return w.save(ctx, x, "stretch taken")
 }
 
-func (w *work) hands() uninstall.Hands { return uninstall.Hands{Client: w.client, At: w.points.At} }
+func (w *work) hands() uninstall.Hands { return uninstall.Hands{Client: w.Client, At: w.Points.At} }
 
 // stretch does what one stretch says, and returns what is still there. Doing it again is right.
 func (w *work) stretch(ctx context.Context, r protocol.Removal, x *kube.Execution, steps []kube.Step) (left uninstall.Waiting, err error) {
@@ -330,7 +300,7 @@ func (w *work) stretch(ctx context.Context, r protocol.Removal, x *kube.Executio
 }
 
 func (w *work) about(r protocol.Removal) uninstall.Question {
-	return uninstall.Question{Kinds: removableKinds(), Namespace: w.ns, CSV: r.CSV, CRDs: r.CRDs, Dependants: r.Dependants, Named: true, Operators: w.operators}
+	return uninstall.Question{Kinds: removableKinds(), Namespace: w.Namespace, CSV: r.CSV, CRDs: r.CRDs, Dependants: r.Dependants, Named: true, Operators: w.operators}
 }
 
 // lastWords removes what came meanwhile, keeps what is to be told of the operator, and removes the InstalledOperator.
@@ -345,7 +315,7 @@ func (w *work) lastWords(ctx context.Context, r protocol.Removal, x *kube.Execut
 		}
 	}
 	if words := x.Status.Removed[0]; words.Package != "" {
-		if err := w.client.ForgetElections(ctx, w.ns, words.Package); err != nil {
+		if err := w.Client.ForgetElections(ctx, w.Namespace, words.Package); err != nil {
 			return left, err
 		}
 	}
@@ -360,13 +330,13 @@ func (w *work) lastWords(ctx context.Context, r protocol.Removal, x *kube.Execut
 // knows.
 func (w *work) wordsOf(r protocol.Removal) protocol.CSVReport {
 	words := protocol.CSVReport{Name: r.CSV}
-	for _, o := range w.plans.Installed {
+	for _, o := range w.Wanted.Installed {
 		if o.CSV == r.CSV {
 			words.Content, words.Plan = o.Content, o.Plan
 		}
 	}
-	if i := slices.IndexFunc(w.aside, func(m *member) bool { return m.name() == r.CSV }); i >= 0 {
-		words = w.describe(w.aside[i])
+	if i := slices.IndexFunc(w.Uninstalling, func(m *scope.Operator) bool { return m.Name() == r.CSV }); i >= 0 {
+		words = w.describe(w.Uninstalling[i])
 	}
 	words.Removed, words.RemovedReason, words.Removal = true, removedUninstalled, r.ID
 	return words
@@ -374,13 +344,13 @@ func (w *work) wordsOf(r protocol.Removal) protocol.CSVReport {
 
 // tellRemovals reports the removals that the hub names.
 func (w *work) tellRemovals(r *protocol.ScopeReport) {
-	for _, asked := range w.plans.Removals {
-		o, ok := w.outcomes[asked.ID]
+	for _, asked := range w.Wanted.Removals {
+		o, ok := w.Outcomes[asked.ID]
 		if !ok {
 			continue
 		}
 		t := protocol.RemovalReport{ID: asked.ID, CSV: asked.CSV, Phase: o.Phase, Class: o.Class, Reason: o.Reason, Message: o.Message}
-		if x := w.execution(asked.ID); x != nil && o.Phase == protocol.PlanFinished {
+		if x := w.Execution(asked.ID); x != nil && o.Phase == protocol.PlanFinished {
 			t.Left = x.Status.Left
 		}
 		r.Removals = append(r.Removals, t)

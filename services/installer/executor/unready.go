@@ -10,6 +10,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/executor/failure"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/webhooks"
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
+	"github.com/chandler-fleet/chandler/services/installer/executor/scope"
 	"github.com/chandler-fleet/chandler/services/installer/readiness"
 )
 
@@ -17,12 +18,12 @@ import (
 const maxUnready = 10
 
 // whyUnready says, by name, why Deployments of a member are not ready. Nothing is asked of the cluster while all are.
-func (w *work) whyUnready(ctx context.Context, m *member, own []appsv1.Deployment) map[string]string {
-	if w.live.unready == nil {
-		w.live.unready = map[string]map[string]protocol.NotReady{}
+func (w *work) whyUnready(ctx context.Context, m *scope.Operator, own []appsv1.Deployment) map[string]string {
+	if w.Live.Unready == nil {
+		w.Live.Unready = map[string]map[string]protocol.NotReady{}
 	}
-	delete(w.live.unready, m.name())
-	if m.status.Phase == csv.PhaseReplacing || m.status.Phase == csv.PhaseDeleting {
+	delete(w.Live.Unready, m.Name())
+	if m.Status.Phase == csv.PhaseReplacing || m.Status.Phase == csv.PhaseDeleting {
 		return nil // it is about to go
 	}
 	texts, told := map[string]string{}, map[string]protocol.NotReady{}
@@ -37,26 +38,17 @@ func (w *work) whyUnready(ctx context.Context, m *member, own []appsv1.Deploymen
 		}
 	}
 	if len(told) > 0 {
-		w.live.unready[m.name()] = told
+		w.Live.Unready[m.Name()] = told
 	}
 	return texts
 }
 
-// toldUnready is what was found out last about the Deployments of a member that are not ready, by name.
-func (w *work) toldUnready(m *member) map[string]string {
-	texts := map[string]string{}
-	for name, n := range w.live.unready[m.name()] {
-		texts[name] = n.Message
-	}
-	return texts
-}
-
-func (w *work) notReady(ctx context.Context, m *member, d *appsv1.Deployment) protocol.NotReady {
+func (w *work) notReady(ctx context.Context, m *scope.Operator, d *appsv1.Deployment) protocol.NotReady {
 	cause, again, err := w.unready.Cause(ctx, d)
 	if err != nil {
-		w.cfg.Log.DebugContext(ctx, "it is not known why a Deployment is not ready", "deployment", d.Name, "csv", m.name(), "namespace", w.ns, "error", err)
+		w.Log.DebugContext(ctx, "it is not known why a Deployment is not ready", "deployment", d.Name, "csv", m.Name(), "namespace", w.Namespace, "error", err)
 	}
-	w.soon(again)
+	w.Soon(again)
 	n := protocol.NotReady{Deployment: d.Name, Reason: cause.Reason, Message: cause.Message, Webhook: cause.Webhook}
 	if owners := w.ownersOf(ctx, cause.Webhook); len(owners) > 0 {
 		n.Message += "; " + webhooks.Sentence(cause.Webhook, owners)
@@ -74,7 +66,7 @@ func (w *work) ownersOf(ctx context.Context, webhook string) []webhooks.Owner {
 	}
 	owners, err := w.hooks.Of(ctx, webhook)
 	if err != nil {
-		w.cfg.Log.DebugContext(ctx, "it is not known whose a webhook is", "webhook", webhook, "error", err)
+		w.Log.DebugContext(ctx, "it is not known whose a webhook is", "webhook", webhook, "error", err)
 	}
 	return owners
 }

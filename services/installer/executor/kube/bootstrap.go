@@ -79,7 +79,7 @@ func (b *Base) ensureCRDs(ctx context.Context) error {
 }
 
 func (b *Base) ensureCRD(ctx context.Context, crd crdSpec) error {
-	client := b.Dynamic.Resource(Resource(gvkCRD))
+	client := b.Dynamic.Resource(Resource(GVKCRD))
 	// The group is Chandler's own: nobody else defines anything in it.
 	ours := func(o metav1.Object) bool { return o.GetLabels()[LabelManaged] == "true" }
 	found, err := Definition{CRD: crd.object(), Manager: userAgent, Ours: ours}.ensure(ctx, client)

@@ -25,7 +25,7 @@ func (e *Epoch) ResetConversion(ctx context.Context, crd *unstructured.Unstructu
 	if err != nil {
 		return errs.Wrap(errs.Internal, err, "encode")
 	}
-	_, err = e.objects(gvkCRD, "").Patch(ctx, crd.GetName(), types.MergePatchType, patch, metav1.PatchOptions{})
+	_, err = e.objects(GVKCRD, "").Patch(ctx, crd.GetName(), types.MergePatchType, patch, metav1.PatchOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -42,13 +42,13 @@ func (e *Epoch) Convert(ctx context.Context, crd *unstructured.Unstructured, con
 	}
 	spec["conversion"] = conversion
 	body.Object["spec"] = spec
-	body.SetGroupVersionKind(gvkCRD)
+	body.SetGroupVersionKind(GVKCRD)
 	body.SetName(crd.GetName())
 	body.SetUID(crd.GetUID())
 	body.SetResourceVersion(crd.GetResourceVersion())
 	body.SetLabels(crd.GetLabels())
 	body.SetAnnotations(crd.GetAnnotations())
-	_, err = e.objects(gvkCRD, "").Apply(ctx, crd.GetName(), body, metav1.ApplyOptions{FieldManager: manager, Force: true})
+	_, err = e.objects(GVKCRD, "").Apply(ctx, crd.GetName(), body, metav1.ApplyOptions{FieldManager: manager, Force: true})
 	return err
 }
 

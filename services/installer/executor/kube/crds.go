@@ -16,7 +16,6 @@ var (
 	// those who read it, and uninstalls nothing when it goes.
 	GVKInstalledOperator = schema.GroupVersionKind{Group: "chandler-fleet.io", Version: "v1", Kind: "InstalledOperator"}
 	GVKCSV               = schema.GroupVersionKind{Group: "operators.coreos.com", Version: "v1alpha1", Kind: "ClusterServiceVersion"}
-	gvkCRD               = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
 	gvkExecution         = schema.GroupVersionKind{Group: "chandler-fleet.io", Version: "v1", Kind: "PlanExecution"}
 )
 
@@ -75,7 +74,7 @@ func (c crdSpec) object() *apiextensionsv1.CustomResourceDefinition {
 		return apiextensionsv1.JSONSchemaProps{Type: "object", Description: doc, XPreserveUnknownFields: &keep, XMapType: &atomic}
 	}
 	out := &apiextensionsv1.CustomResourceDefinition{
-		TypeMeta:   metav1.TypeMeta{APIVersion: gvkCRD.GroupVersion().String(), Kind: gvkCRD.Kind},
+		TypeMeta:   metav1.TypeMeta{APIVersion: GVKCRD.GroupVersion().String(), Kind: GVKCRD.Kind},
 		ObjectMeta: metav1.ObjectMeta{Name: c.Name, Labels: ownLabels()},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 			Group: c.kind.Group,

@@ -28,7 +28,7 @@ type Definition struct {
 // EnsureDefinition makes a definition where it is missing, writes one of ours anew that is older, and returns the one that
 // is there.
 func (e *Epoch) EnsureDefinition(ctx context.Context, d Definition) (*unstructured.Unstructured, error) {
-	return d.ensure(ctx, e.objects(gvkCRD, ""))
+	return d.ensure(ctx, e.objects(GVKCRD, ""))
 }
 
 func (d Definition) ensure(ctx context.Context, client dynamic.ResourceInterface) (*unstructured.Unstructured, error) {
@@ -69,7 +69,7 @@ func (d Definition) write(crd *apiextensionsv1.CustomResourceDefinition, send fu
 		return nil, errs.Wrap(errs.Internal, err, "encode")
 	}
 	u := &unstructured.Unstructured{Object: body}
-	u.SetGroupVersionKind(gvkCRD)
+	u.SetGroupVersionKind(GVKCRD)
 	unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
 	unstructured.RemoveNestedField(u.Object, "status")
 	if err := d.at("before mirror"); err != nil {

@@ -63,7 +63,7 @@ func unestablished(accepted string) *unstructured.Unstructured {
 
 // forgetful is an API server that establishes a CRD only when its status is written, and counts these writes.
 func forgetful(crd *unstructured.Unstructured) (client *Epoch, writes *int) {
-	resource := Resource(gvkCRD)
+	resource := Resource(GVKCRD)
 	lists := map[schema.GroupVersionResource]string{resource: "CustomResourceDefinitionList"}
 	dyn := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), lists, crd)
 	writes = new(int)

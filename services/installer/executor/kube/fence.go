@@ -147,7 +147,7 @@ func fencePolicy(epoch int64) *admissionv1.ValidatingAdmissionPolicy {
 				}}},
 				ExcludeResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
 					Operations: []admissionv1.OperationType{admissionv1.Update},
-					Rule:       admissionv1.Rule{APIGroups: []string{gvkCRD.Group}, APIVersions: all, Resources: []string{Resource(gvkCRD).Resource + "/status"}},
+					Rule:       admissionv1.Rule{APIGroups: []string{GVKCRD.Group}, APIVersions: all, Resources: []string{Resource(GVKCRD).Resource + "/status"}},
 				}}},
 			},
 			MatchConditions: []admissionv1.MatchCondition{{

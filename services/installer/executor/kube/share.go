@@ -55,7 +55,7 @@ func wantedBy(o metav1.Object, name string) string {
 	return ""
 }
 
-// Sharers says who has an object that is there beside the writer: Holder, Others and Before of the input of shared.Decide.
+// Sharers says who has an object that is there beside the writer: Holder, Others and Before of the input of sharedobject.Decide.
 // Of owners that are gone, what they noted counts for nothing.
 func (e *Epoch) Sharers(ctx context.Context, live metav1.Object, writer sharedobject.Owner) (sharedobject.Input, error) {
 	in := sharedobject.Input{Writer: writer}

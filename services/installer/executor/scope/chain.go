@@ -1,14 +1,12 @@
-// Package lineage says which operators of a namespace follow which: the chains of replacements that upgrades and
-// rollbacks leave (R-CSV §6.6).
-package lineage
+package scope
 
 import (
 	"slices"
 	"time"
 )
 
-// Operator is one ClusterServiceVersion of a namespace.
-type Operator struct {
+// Link is one ClusterServiceVersion of a namespace.
+type Link struct {
 	Name string
 	// Replaces is the name of the ClusterServiceVersion that it follows, "" for the first; it need not be there any more.
 	Replaces string
@@ -17,16 +15,17 @@ type Operator struct {
 	Created time.Time
 }
 
-// Line is what is installed in one namespace, in the order of names.
-type Line []Operator
+// Chain says which operators of a namespace replace which: the chains that upgrades and rollbacks leave (R-CSV §6.6), in
+// the order of names.
+type Chain []Link
 
 // Predecessor names what an operator follows, "" where nothing is or where that one came back in its place.
-func (l Line) Predecessor(name string) string {
-	o := l.find(name)
+func (c Chain) Predecessor(name string) string {
+	o := c.find(name)
 	if o == nil {
 		return ""
 	}
-	p := l.find(o.Replaces)
+	p := c.find(o.Replaces)
 	if p == nil || p.wentBackTo(o) {
 		return ""
 	}
@@ -34,36 +33,36 @@ func (l Line) Predecessor(name string) string {
 }
 
 // Successor names what follows an operator, "" where nothing does.
-func (l Line) Successor(name string) string {
-	o := l.find(name)
-	for i := range l {
-		if name != "" && l[i].Replaces == name && (o == nil || !o.wentBackTo(&l[i])) {
-			return l[i].Name
+func (c Chain) Successor(name string) string {
+	o := c.find(name)
+	for i := range c {
+		if name != "" && c[i].Replaces == name && (o == nil || !o.wentBackTo(&c[i])) {
+			return c[i].Name
 		}
 	}
 	return ""
 }
 
 // RolledBack reports an operator that a rollback leaves.
-func (l Line) RolledBack(name string) bool {
-	return slices.ContainsFunc(l, func(o Operator) bool { return o.Replaces == name && o.Back })
+func (c Chain) RolledBack(name string) bool {
+	return slices.ContainsFunc(c, func(o Link) bool { return o.Replaces == name && o.Back })
 }
 
 // Related reports whether one of the two follows the other, directly or through others that are there.
-func (l Line) Related(a, b string) bool {
-	return a == b || l.follows(a, b) || l.follows(b, a)
+func (c Chain) Related(a, b string) bool {
+	return a == b || c.follows(a, b) || c.follows(b, a)
 }
 
 // Apart reports two operators that are both there and have nothing to do with each other.
-func (l Line) Apart(a, b string) bool {
-	return l.find(a) != nil && l.find(b) != nil && !l.Related(a, b)
+func (c Chain) Apart(a, b string) bool {
+	return c.find(a) != nil && c.find(b) != nil && !c.Related(a, b)
 }
 
 // CameFirst reports whether an operator is there that has nothing to do with another and was made before it; of two
 // that were made in the same second, the one whose name sorts first.
-func (l Line) CameFirst(first, second string) bool {
-	a, b := l.find(first), l.find(second)
-	if !l.Apart(first, second) {
+func (c Chain) CameFirst(first, second string) bool {
+	a, b := c.find(first), c.find(second)
+	if !c.Apart(first, second) {
 		return false
 	}
 	if a.Created.Equal(b.Created) {
@@ -72,10 +71,10 @@ func (l Line) CameFirst(first, second string) bool {
 	return a.Created.Before(b.Created)
 }
 
-// follows walks at most once over the line: names can be written by hand, also in a ring.
-func (l Line) follows(a, b string) bool {
-	for range l {
-		o := l.find(a)
+// follows walks at most once over the chain: names can be written by hand, also in a ring.
+func (c Chain) follows(a, b string) bool {
+	for range c {
+		o := c.find(a)
 		if o == nil {
 			return false
 		}
@@ -87,15 +86,15 @@ func (l Line) follows(a, b string) bool {
 	return false
 }
 
-func (l Line) find(name string) *Operator {
-	i := slices.IndexFunc(l, func(o Operator) bool { return o.Name == name })
+func (c Chain) find(name string) *Link {
+	i := slices.IndexFunc(c, func(o Link) bool { return o.Name == name })
 	if i < 0 || name == "" {
 		return nil
 	}
-	return &l[i]
+	return &c[i]
 }
 
 // wentBackTo reports whether a rollback brought o in the place of other.
-func (o *Operator) wentBackTo(other *Operator) bool {
+func (o *Link) wentBackTo(other *Link) bool {
 	return o.Replaces == other.Name && o.Back
 }

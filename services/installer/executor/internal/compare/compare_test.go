@@ -1,4 +1,4 @@
-package drift_test
+package compare_test
 
 import (
 	"encoding/json"
@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/chandler-fleet/chandler/libs/protocol"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/drift"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/compare"
 )
 
 func parse(t *testing.T, text string) map[string]any {
@@ -37,7 +37,7 @@ func TestHolds(t *testing.T) {
 		"a field is gone": {`{"spec":{"containers":[{"name":"a","env":[{"name":"X","value":"1"}]}]}}`, false},
 		"another kind":    {`{"spec":[]}`, false},
 	} {
-		if got := drift.Holds(parse(t, want), parse(t, c.live)); got != c.want {
+		if got := compare.Holds(parse(t, want), parse(t, c.live)); got != c.want {
 			t.Errorf("%s: got %v, want %v", name, got, c.want)
 		}
 	}
@@ -48,7 +48,7 @@ func TestFields(t *testing.T) {
 	t.Parallel()
 	want := parse(t, `{"kind":"Deployment","metadata":{"name":"d","resourceVersion":"1","generation":1,"managedFields":[],"labels":{"a/b":"x"}},"spec":{"replicas":1,"list":[1,2],"gone":true},"status":{"a":1}}`)
 	live := parse(t, `{"kind":"Deployment","metadata":{"name":"d","resourceVersion":"2","generation":2,"labels":{"a/b":"y"}},"spec":{"replicas":0,"list":[1,2,3],"more":"z"},"status":{"a":2}}`)
-	got := drift.Fields(want, live)
+	got := compare.Fields(want, live)
 	expected := []protocol.FieldDrift{
 		{Path: "/metadata/labels/a~1b", Want: json.RawMessage(`"x"`), Have: json.RawMessage(`"y"`)},
 		{Path: "/spec/gone", Want: json.RawMessage(`true`)},
@@ -59,7 +59,7 @@ func TestFields(t *testing.T) {
 	if diff := cmp.Diff(expected, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got := drift.Fields(want, want); len(got) != 0 {
+	if got := compare.Fields(want, want); len(got) != 0 {
 		t.Errorf("an object differs from itself: %v", got)
 	}
 }
@@ -68,18 +68,18 @@ func TestFields(t *testing.T) {
 func TestFieldsAreBounded(t *testing.T) {
 	t.Parallel()
 	data := map[string]any{}
-	for i := range 2 * drift.MaxFields {
-		data[fmt.Sprintf("key-%02d", i)] = strings.Repeat("ä", drift.MaxValueBytes)
+	for i := range 2 * compare.MaxFields {
+		data[fmt.Sprintf("key-%02d", i)] = strings.Repeat("ä", compare.MaxValueBytes)
 	}
-	got := drift.Fields(map[string]any{"kind": "Gauge", "data": data}, map[string]any{"kind": "Gauge", "data": map[string]any{}})
-	if len(got) != drift.MaxFields {
-		t.Fatalf("%d fields, want %d", len(got), drift.MaxFields)
+	got := compare.Fields(map[string]any{"kind": "Gauge", "data": data}, map[string]any{"kind": "Gauge", "data": map[string]any{}})
+	if len(got) != compare.MaxFields {
+		t.Fatalf("%d fields, want %d", len(got), compare.MaxFields)
 	}
-	if v := got[0].Want; !json.Valid(v) || len(v) > drift.MaxValueBytes+10 {
+	if v := got[0].Want; !json.Valid(v) || len(v) > compare.MaxValueBytes+10 {
 		t.Errorf("value is %s", v)
 	}
-	secret := drift.Fields(map[string]any{"kind": "Secret", "data": data}, map[string]any{"kind": "Secret", "data": map[string]any{}})
-	if len(secret) != drift.MaxFields || secret[0].Want != nil || secret[0].Have != nil || secret[0].Path != "/data/key-00" {
+	secret := compare.Fields(map[string]any{"kind": "Secret", "data": data}, map[string]any{"kind": "Secret", "data": map[string]any{}})
+	if len(secret) != compare.MaxFields || secret[0].Want != nil || secret[0].Have != nil || secret[0].Path != "/data/key-00" {
 		t.Errorf("of a Secret it tells %+v", secret[0])
 	}
 }
@@ -104,7 +104,7 @@ func TestConfidential(t *testing.T) {
 			`{"metadata":{"annotations":{"a":"b","kubectl.kubernetes.io/last-applied-configuration":"{}"}}}`, closed,
 		},
 	} {
-		got := drift.Fields(parse(t, c.want), parse(t, c.live))
+		got := compare.Fields(parse(t, c.want), parse(t, c.live))
 		told := closed
 		for _, f := range got {
 			if f.Path == "/kind" {

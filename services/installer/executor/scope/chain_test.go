@@ -1,26 +1,26 @@
-package lineage_test
+package scope_test
 
 import (
 	"testing"
 	"time"
 
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/lineage"
+	"github.com/chandler-fleet/chandler/services/installer/executor/scope"
 )
 
 var (
 	first = time.Date(2031, 2, 3, 12, 0, 0, 0, time.UTC)
 	later = first.Add(time.Second)
 
-	upgraded = lineage.Line{
+	upgraded = scope.Chain{
 		{Name: "tide.v1", Created: first},
 		{Name: "tide.v2", Replaces: "tide.v1", Created: later},
 		{Name: "tide.v3", Replaces: "tide.v2", Created: later},
 		{Name: "wind.v1", Replaces: "wind.v0", Created: first},
 	}
 	// A rollback brings back a version which the one that it leaves names as its predecessor: each names the other.
-	wentBack = lineage.Line{{Name: "tide.v1", Replaces: "tide.v2", Back: true}, {Name: "tide.v2", Replaces: "tide.v1"}}
+	wentBack = scope.Chain{{Name: "tide.v1", Replaces: "tide.v2", Back: true}, {Name: "tide.v2", Replaces: "tide.v1"}}
 	// Names are written by people, too.
-	ring = lineage.Line{{Name: "a", Replaces: "b"}, {Name: "b", Replaces: "a"}, {Name: "c"}}
+	ring = scope.Chain{{Name: "a", Replaces: "b"}, {Name: "b", Replaces: "a"}, {Name: "c"}}
 )
 
 // R-CSV §6.6: who follows whom decides which operator is replaced.
@@ -28,7 +28,7 @@ func TestNeighbours(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name      string
-		line      lineage.Line
+		line      scope.Chain
 		of        string
 		pre, succ string
 	}{
@@ -58,7 +58,7 @@ func TestApart(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name           string
-		line           lineage.Line
+		line           scope.Chain
 		a, b           string
 		related, apart bool
 		cameFirst      bool // a before b

@@ -1,4 +1,5 @@
-package drift
+// Package pace bounds how often the same is tried: against somebody who undoes it, or while it fails.
+package pace
 
 import (
 	"maps"
@@ -13,11 +14,11 @@ const (
 	Patience = 3
 	// window is how long a correction counts.
 	window = 10 * time.Minute
-	// first and longestContested are the waits after corrections that were undone. NewPace is told those after tries that failed.
+	// first and longestContested are the waits after corrections that were undone. New is told those after tries that failed.
 	first            = time.Second
 	longestContested = 5 * time.Minute
-	// maxTold bounds the text of one Item.
-	maxTold = 512
+	// maxNote bounds the text of one Item.
+	maxNote = 512
 )
 
 // Item is something that is kept for an operator of a namespace: one of its objects, or a part of its care.
@@ -45,8 +46,8 @@ type entry struct {
 	after  time.Time // nothing is tried before
 }
 
-// NewPace returns one that remembers nothing, with the first and the longest wait after a try that failed.
-func NewPace(failing, longest time.Duration) *Pace {
+// New returns one that remembers nothing, with the first and the longest wait after a try that failed.
+func New(failing, longest time.Duration) *Pace {
 	return &Pace{failing: failing, longest: longest, entries: map[Item]entry{}}
 }
 
@@ -101,8 +102,8 @@ func (p *Pace) Corrected(i Item, by, text string, now time.Time) {
 	p.entries[i] = e
 }
 
-// Told are the texts, sorted, of what failed more than once in a namespace or is contested.
-func (p *Pace) Told(namespace string, now time.Time) []string {
+// Notes are the texts, sorted, of what failed more than once in a namespace or is contested.
+func (p *Pace) Notes(namespace string, now time.Time) []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var out []string
@@ -137,8 +138,8 @@ func double(n int, first, longest time.Duration) time.Duration {
 }
 
 func cut(text string) string {
-	if len(text) <= maxTold {
+	if len(text) <= maxNote {
 		return text
 	}
-	return strings.ToValidUTF8(text[:maxTold], "") + "…"
+	return strings.ToValidUTF8(text[:maxNote], "") + "…"
 }

@@ -1,0 +1,56 @@
+package scope
+
+import (
+	"slices"
+	"strings"
+)
+
+// Installed are the operators of the namespace.
+type Installed struct {
+	Operators []*Operator // by name
+	Chain     Chain       // how they replace each other
+	// Uninstalling are those that are being uninstalled, which nobody follows any more.
+	Uninstalling []*Operator
+	// Unreadable are the InstalledOperators that cannot be read, with their plans.
+	Unreadable map[string]string
+	// Loaded is set while Operators are as the cluster has them.
+	Loaded bool
+}
+
+// Operator is the operator of a name, nil where there is none.
+func (i *Installed) Operator(name string) *Operator {
+	n := slices.IndexFunc(i.Operators, func(m *Operator) bool { return m.Name() == name })
+	if n < 0 {
+		return nil
+	}
+	return i.Operators[n]
+}
+
+// Lives reports a ClusterServiceVersion that is there, whether it can be read or not.
+func (i *Installed) Lives(name string) bool {
+	if _, ok := i.Unreadable[name]; ok {
+		return true
+	}
+	return slices.ContainsFunc(i.Operators, func(m *Operator) bool { return m.Name() == name })
+}
+
+// Everybody are the operators, and those that are being uninstalled: they are shown until they are gone.
+func (i *Installed) Everybody() []*Operator { return slices.Concat(i.Operators, i.Uninstalling) }
+
+// Follow makes operators those that are followed.
+func (i *Installed) Follow(operators []*Operator) {
+	slices.SortFunc(operators, func(a, b *Operator) int { return strings.Compare(a.Name(), b.Name()) })
+	i.Operators, i.Chain = operators, chainOf(operators)
+}
+
+// chainOf is how the operators of a namespace follow each other.
+func chainOf(members []*Operator) Chain {
+	chain := make(Chain, len(members))
+	for i, m := range members {
+		chain[i] = Link{
+			Name: m.Name(), Replaces: m.CSV.Spec.Replaces,
+			Back: m.Object.GetAnnotations()[AnnotationReason] == ReasonRollback, Created: m.Object.GetCreationTimestamp().Time,
+		}
+	}
+	return chain
+}
