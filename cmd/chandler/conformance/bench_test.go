@@ -18,6 +18,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/catalog/catalogtest"
 	"github.com/chandler-fleet/chandler/libs/catalog/fbc"
 	rules "github.com/chandler-fleet/chandler/services/resolver/conformance"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 	"github.com/chandler-fleet/chandler/services/resolver/resolve"
 )
 
@@ -43,7 +44,7 @@ func yardstick() float64 {
 // measure resolves every input in turn, b.N times, and tells what a resolution takes: the median of a case's
 // times counts for it, and what it allocates. Where OLM's figures are known it tells how many times faster this
 // is, with theirs scaled by the yardstick of this moment.
-func measure(b *testing.B, inputs []resolve.Input, than olm) {
+func measure(b *testing.B, inputs []resolution.Input, than olm) {
 	b.Helper()
 	times := make([][]time.Duration, len(inputs))
 	scale := func() float64 { return 0 }
@@ -84,14 +85,14 @@ func measure(b *testing.B, inputs []resolve.Input, than olm) {
 }
 
 // inputs of the cases of a set; more are catalogs that every case sees beside its own.
-func inputs(b *testing.B, set string, more ...source) []resolve.Input {
+func inputs(b *testing.B, set string, more ...source) []resolution.Input {
 	b.Helper()
 	dir := catalogtest.Conformance(b)
 	files, err := conformance.FindCases(filepath.Join(dir, set))
 	if err != nil {
 		b.Fatal(err)
 	}
-	out := make([]resolve.Input, 0, len(files))
+	out := make([]resolution.Input, 0, len(files))
 	reader := conformance.NewReader()
 	for _, file := range files {
 		c, err := conformance.ReadCase(file)
@@ -109,7 +110,7 @@ type source struct {
 	content *rules.Content
 }
 
-func input(b *testing.B, c rules.Case, load rules.Load, more ...source) resolve.Input {
+func input(b *testing.B, c rules.Case, load rules.Load, more ...source) resolution.Input {
 	b.Helper()
 	beside := map[string]*rules.Content{}
 	for _, s := range more {
@@ -209,14 +210,14 @@ func BenchmarkSubscriptions(b *testing.B) {
 }
 
 // namespaces are some with n subscriptions to different packages of the first catalog, always the same ones.
-func namespaces(b *testing.B, n int, catalogs []source) []resolve.Input {
+func namespaces(b *testing.B, n int, catalogs []source) []resolution.Input {
 	b.Helper()
 	const many = 20
 	random := rand.New(rand.NewPCG(1, uint64(n)))
-	var out []resolve.Input
+	var out []resolution.Input
 	for range many {
 		c := rules.Case{Namespace: "ops", GlobalNamespace: "hub", OperatorGroups: []rules.OperatorGroup{{Name: "og"}}}
-		names := input(b, c, nil, catalogs...).View.Packages(resolve.CatalogKey{Name: catalogs[0].name, Namespace: "hub"})
+		names := input(b, c, nil, catalogs...).View.Packages(resolution.CatalogKey{Name: catalogs[0].name, Namespace: "hub"})
 		for _, i := range random.Perm(len(names))[:min(n, len(names))] {
 			c.Subscriptions = append(c.Subscriptions, rules.Subscription{Name: names[i], Package: names[i], Catalog: catalogs[0].name, CatalogNamespace: "hub"})
 		}
@@ -245,7 +246,7 @@ func BenchmarkAdversarial(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			measure(b, []resolve.Input{input(b, c, conformance.NewReader().Load(dir))}, than[name])
+			measure(b, []resolution.Input{input(b, c, conformance.NewReader().Load(dir))}, than[name])
 		})
 	}
 }

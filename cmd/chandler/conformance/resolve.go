@@ -14,7 +14,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/cmd/chandler/author"
 	"github.com/chandler-fleet/chandler/services/resolver/conformance"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 func resolveCommand(env Env) *cobra.Command {
@@ -82,13 +82,13 @@ func readOne(env Env, file string) (conformance.Case, error) {
 
 // answer is the result for programs: in the words of a case's expectation, and the whole resolution.
 type answer struct {
-	Name                 string                 `json:"name,omitempty"`
-	Result               string                 `json:"result"`
-	Install              []conformance.Install  `json:"install"`
-	UpdatedSubscriptions []conformance.Updated  `json:"updatedSubscriptions"`
-	Errors               []resolve.Explanation  `json:"errors,omitempty"`
-	Judgement            *conformance.Judgement `json:"judgement,omitempty"` // where the case says what OLM did
-	Resolution           resolve.Result         `json:"resolution"`
+	Name                 string                   `json:"name,omitempty"`
+	Result               string                   `json:"result"`
+	Install              []conformance.Install    `json:"install"`
+	UpdatedSubscriptions []conformance.Updated    `json:"updatedSubscriptions"`
+	Errors               []resolution.Explanation `json:"errors,omitempty"`
+	Judgement            *conformance.Judgement   `json:"judgement,omitempty"` // where the case says what OLM did
+	Resolution           resolution.Result        `json:"resolution"`
 }
 
 func writeRun(w io.Writer, run conformance.Run, asJSON bool) error {
@@ -136,7 +136,7 @@ func tell(w io.Writer, run conformance.Run, judged *conformance.Judgement) {
 	}
 }
 
-func tellPlan(w io.Writer, part resolve.Component) {
+func tellPlan(w io.Writer, part resolution.Component) {
 	wrapped(w, "", "  ", "plan for "+part.Name+":")
 	for _, b := range part.Bundles {
 		verb := "install " + b.CSV
@@ -154,13 +154,13 @@ func tellPlan(w io.Writer, part resolve.Component) {
 }
 
 // why says in words what brought a bundle into a plan.
-func why(b resolve.Planned) string {
+func why(b resolution.Planned) string {
 	text := map[string]string{
-		resolve.ReasonChannelHead: "because it is the head of its channel",
-		resolve.ReasonStartingCSV: "because the subscription begins with it",
-		resolve.ReasonSubscribed:  "because what is nearer to the head cannot be had with the rest",
-		resolve.ReasonNextStep:    "because it follows what is installed",
-		resolve.ReasonSkipRange:   "because its skipRange holds the version that is installed",
+		resolution.ReasonChannelHead: "because it is the head of its channel",
+		resolution.ReasonStartingCSV: "because the subscription begins with it",
+		resolution.ReasonSubscribed:  "because what is nearer to the head cannot be had with the rest",
+		resolution.ReasonNextStep:    "because it follows what is installed",
+		resolution.ReasonSkipRange:   "because its skipRange holds the version that is installed",
 	}[b.Reason]
 	if b.RequiredBy != "" {
 		text = "because " + b.RequiredBy + " requires it"
@@ -171,13 +171,13 @@ func why(b resolve.Planned) string {
 	return text
 }
 
-func tellNothing(w io.Writer, part resolve.Component) {
+func tellNothing(w io.Writer, part resolution.Component) {
 	for _, o := range part.Outcomes {
 		wrapped(w, "", "  ", fmt.Sprintf("nothing to do for %s: subscription %s stays at %s", part.Name, o.Subscription, cmp.Or(o.CSV, "nothing")))
 	}
 }
 
-func tellFailure(w io.Writer, part resolve.Component) {
+func tellFailure(w io.Writer, part resolution.Component) {
 	blamed := append(slices.Clone(part.Failure.Subscriptions), part.Failure.CSVs...)
 	wrapped(w, "", "  ", fmt.Sprintf("cannot be (%s): %s", part.Failure.Class, strings.Join(blamed, ", ")))
 	for _, s := range part.Failure.Statements {

@@ -32,7 +32,7 @@ const (
 	PreviewDelete  = "delete"
 )
 
-// PreviewSubscription supposes an intent.
+// PreviewSubscription is a change of an intent.
 type PreviewSubscription struct {
 	Cluster   string `json:"cluster" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" patternDescription:"a DNS-1123 label"`
 	Namespace string `json:"namespace" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" patternDescription:"a DNS-1123 label"`
@@ -42,7 +42,7 @@ type PreviewSubscription struct {
 	Spec *SubscriptionSpec `json:"spec,omitempty" doc:"Unless it is deleted"`
 }
 
-// PreviewOperatorGroup supposes an intent.
+// PreviewOperatorGroup is a change of an intent.
 type PreviewOperatorGroup struct {
 	Cluster   string `json:"cluster" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" patternDescription:"a DNS-1123 label"`
 	Namespace string `json:"namespace" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" patternDescription:"a DNS-1123 label"`
@@ -52,7 +52,7 @@ type PreviewOperatorGroup struct {
 	Spec *OperatorGroupSpec `json:"spec,omitempty" doc:"Unless it is deleted"`
 }
 
-// PreviewCatalog supposes something of a catalog that is known.
+// PreviewCatalog is a change of a catalog.
 type PreviewCatalog struct {
 	Name      string `json:"name" maxLength:"253" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$" patternDescription:"a DNS-1123 subdomain"`
 	Cluster   string `json:"cluster,omitempty" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" patternDescription:"a DNS-1123 label" doc:"Of a cluster's own catalog"`
@@ -63,7 +63,7 @@ type PreviewCatalog struct {
 	Remove    bool   `json:"remove,omitempty"`
 }
 
-// PreviewPolicy supposes an approval policy.
+// PreviewPolicy is a change of an approval policy.
 type PreviewPolicy struct {
 	Name   string `json:"name" maxLength:"253" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$" patternDescription:"a DNS-1123 subdomain"`
 	Remove bool   `json:"remove,omitempty"`
@@ -71,7 +71,7 @@ type PreviewPolicy struct {
 	Spec *ApprovalPolicySpec `json:"spec,omitempty" doc:"Unless it is removed"`
 }
 
-// PreviewOperator supposes that an installed operator is gone.
+// PreviewOperator removes an installed operator.
 type PreviewOperator struct {
 	Cluster   string `json:"cluster" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" patternDescription:"a DNS-1123 label"`
 	Namespace string `json:"namespace" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" patternDescription:"a DNS-1123 label"`
@@ -131,7 +131,7 @@ func PreviewOf(p previewapi.Page) Preview {
 	return out
 }
 
-// PreviewScopeOf writes what the resolver foresees for one namespace as the API does.
+// PreviewScopeOf turns the preview of one namespace into the form of the API.
 func PreviewScopeOf(o previewapi.ScopePreview) PreviewScope {
 	scope := PreviewScope{
 		Cluster: o.Cluster, Namespace: o.Namespace, Plans: []PreviewPlan{}, Superseded: o.Superseded, Failures: o.Failures,

@@ -8,7 +8,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
 	"github.com/chandler-fleet/chandler/services/resolver/preview"
 	"github.com/chandler-fleet/chandler/services/resolver/remedy"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 // maxRendered bounds the bundles that are read and rendered for one advice: each takes some ten milliseconds, and who asks
@@ -16,7 +16,7 @@ import (
 const maxRendered = 60
 
 // advise finds what would help a subscription now.
-func (w *worker) advise(ctx context.Context, tenant string, scope resolve.Scope, subscription string) (*remedy.Advice, error) {
+func (w *worker) advise(ctx context.Context, tenant string, scope resolution.Scope, subscription string) (*remedy.Advice, error) {
 	l, err := w.store.Load(ctx, tenant, scope)
 	if err != nil {
 		return nil, err
@@ -53,11 +53,11 @@ type known struct {
 }
 
 // judged is what a resolution came to, with what was found against its components afterwards as their failures.
-func (k *known) judged(in resolve.Input, c conclusion) resolve.Result {
+func (k *known) judged(in resolution.Input, c conclusion) resolution.Result {
 	r := c.result
 	r.Components = slices.Clone(r.Components)
 	for i, v := range c.verdicts {
-		failed := v.Kind == decide.Failed || v.Kind == decide.Fetching && v.Failure.Reason == resolve.ReasonUnpackFailed
+		failed := v.Kind == decide.Failed || v.Kind == decide.Fetching && v.Failure.Reason == resolution.ReasonUnpackFailed
 		switch {
 		case r.Components[i].Failure != nil:
 		case failed:
@@ -72,13 +72,13 @@ func (k *known) judged(in resolve.Input, c conclusion) resolve.Result {
 func (k *known) spent() bool { return k.err != nil || len(k.done)+len(k.csvs) > maxRendered }
 
 // Refused implements remedy.Outside.
-func (k *known) Refused(in resolve.Input, groups []decide.Group, c resolve.Component) *resolve.Explanation {
-	refuse := func(bundle, why string) *resolve.Explanation {
+func (k *known) Refused(in resolution.Input, groups []decide.Group, c resolution.Component) *resolution.Explanation {
+	refuse := func(bundle, why string) *resolution.Explanation {
 		return decide.NotInstallable(decide.Verdict{Component: c}, bundle, why).Failure
 	}
-	var fetched resolve.Component
+	var fetched resolution.Component
 	for _, b := range c.Bundles {
-		switch i := slices.IndexFunc(in.Installed, func(i resolve.Installed) bool { return i.CSV == b.CSV && i.Package != "" && i.Package != b.Package }); {
+		switch i := slices.IndexFunc(in.Installed, func(i resolution.Installed) bool { return i.CSV == b.CSV && i.Package != "" && i.Package != b.Package }); {
 		case i >= 0:
 			return refuse(b.CSV, fmt.Sprintf("a ClusterServiceVersion %s of package %s is installed", b.CSV, in.Installed[i].Package))
 		case b.Unfetched != "":
@@ -99,7 +99,7 @@ func (k *known) Refused(in resolve.Input, groups []decide.Group, c resolve.Compo
 }
 
 // Unserved implements remedy.Outside.
-func (k *known) Unserved(in resolve.Input, groups []decide.Group) []string {
+func (k *known) Unserved(in resolution.Input, groups []decide.Group) []string {
 	var out []string
 	for _, i := range in.Installed {
 		if len(groups) != 1 || i.Content == "" {

@@ -9,7 +9,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
 	"github.com/chandler-fleet/chandler/services/resolver/remedy"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 	"github.com/chandler-fleet/chandler/services/resolver/why"
 )
 
@@ -34,9 +34,9 @@ type ExplainAnswer struct {
 	Agrees      bool                `json:"agrees"`
 	Differences []decide.Difference `json:"differences,omitempty"`
 	// Component is what was made again, its input with it.
-	Component resolve.Component `json:"component"`
+	Component resolution.Component `json:"component"`
 	// Explanation is the recorded one of a failure; nil where it is not kept any more.
-	Explanation *resolve.Explanation `json:"explanation,omitempty"`
+	Explanation *resolution.Explanation `json:"explanation,omitempty"`
 	// Advice is what would help a failure, found on what holds now, not then.
 	Advice *remedy.Advice `json:"advice,omitempty"`
 	// Why tells of each bundle of a live plan why it is not a newer one.
@@ -68,7 +68,7 @@ func (w *worker) explain(ctx context.Context, question json.RawMessage) (any, er
 }
 
 func (w *worker) explainSubscription(ctx context.Context, q ExplainQuestion) (*ExplainAnswer, error) {
-	scope := resolve.Scope{Cluster: q.Cluster, Namespace: q.Namespace}
+	scope := resolution.Scope{Cluster: q.Cluster, Namespace: q.Namespace}
 	o, err := w.store.Subscription(ctx, q.Tenant, scope, q.Subscription)
 	if err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func (w *worker) explainSubscription(ctx context.Context, q ExplainQuestion) (*E
 		return nil, errs.New(errs.NotFound, "nothing was decided for subscription %s yet", q.Subscription)
 	}
 	a := &ExplainAnswer{Input: o.Input, Recorded: Recorded{Outcome: o.Kind, CSV: o.CSV, Reason: o.Reason, Explanation: o.Explanation, Plan: o.Plan}}
-	holds := func(c resolve.Component) bool { return slices.Contains(c.Subscriptions, q.Subscription) }
+	holds := func(c resolution.Component) bool { return slices.Contains(c.Subscriptions, q.Subscription) }
 	if err := w.again(ctx, q.Tenant, a, holds); err != nil {
 		return nil, err
 	}
@@ -109,29 +109,29 @@ func (w *worker) explainPlan(ctx context.Context, q ExplainQuestion) (*ExplainAn
 	}
 	a.Agrees = len(a.Differences) == 0
 	if p.State.Live() {
-		a.Why, err = w.whyPlanned(ctx, q.Tenant, resolve.Scope{Cluster: e.Cluster, Namespace: e.Namespace}, e.Bundles)
+		a.Why, err = w.whyPlanned(ctx, q.Tenant, resolution.Scope{Cluster: e.Cluster, Namespace: e.Namespace}, e.Bundles)
 	}
 	return a, err
 }
 
 // descriptions are which component a recorded plan may be, the likeliest first: a component of its very bundles, one that plans for some of
 // its packages, one that cannot.
-func descriptions(e events.InstallPlanProposed) []func(resolve.Component) bool {
-	shares := func(c resolve.Component) bool {
+func descriptions(e events.InstallPlanProposed) []func(resolution.Component) bool {
+	shares := func(c resolution.Component) bool {
 		return slices.ContainsFunc(e.Bundles, func(b events.PlannedBundle) bool { return slices.Contains(c.Packages, b.Package) })
 	}
-	return []func(resolve.Component) bool{
-		func(c resolve.Component) bool {
-			return slices.EqualFunc(c.Bundles, e.Bundles, func(p resolve.Planned, b events.PlannedBundle) bool { return p.CSV == b.CSV })
+	return []func(resolution.Component) bool{
+		func(c resolution.Component) bool {
+			return slices.EqualFunc(c.Bundles, e.Bundles, func(p resolution.Planned, b events.PlannedBundle) bool { return p.CSV == b.CSV })
 		},
-		func(c resolve.Component) bool { return len(c.Bundles) > 0 && shares(c) },
+		func(c resolution.Component) bool { return len(c.Bundles) > 0 && shares(c) },
 		shares,
 	}
 }
 
 // again resolves the recorded input of an answer and gives it the component that is asked about, by the first description
 // that fits one; none, which differs from whatever was recorded, where the input does not lead to such a one.
-func (w *worker) again(ctx context.Context, tenant string, a *ExplainAnswer, mine ...func(resolve.Component) bool) error {
+func (w *worker) again(ctx context.Context, tenant string, a *ExplainAnswer, mine ...func(resolution.Component) bool) error {
 	record, err := w.store.Record(ctx, tenant, a.Input)
 	if err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
 	"github.com/chandler-fleet/chandler/services/resolver/internal/store"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 // KeptPlans and Retention are the store's, for tests of the whole.
@@ -38,7 +38,7 @@ func (a *App) Again(ctx context.Context, e eventlog.Recorded) (differences []dec
 			return nil, true, err
 		}
 		answer := ExplainAnswer{Input: p.Input}
-		err = a.worker.again(ctx, e.Tenant, &answer, func(c resolve.Component) bool { return c.Name == p.Component })
+		err = a.worker.again(ctx, e.Tenant, &answer, func(c resolution.Component) bool { return c.Name == p.Component })
 		if err != nil {
 			return nil, true, err
 		}
@@ -57,10 +57,10 @@ func (a *App) Again(ctx context.Context, e eventlog.Recorded) (differences []dec
 func (a *App) outcomeAgain(ctx context.Context, e eventlog.Recorded, o decide.Outcome) ([]decide.Difference, error) {
 	sub := e.Subject[strings.LastIndex(e.Subject, "/")+1:]
 	answer := ExplainAnswer{Input: o.Input}
-	if err := a.worker.again(ctx, e.Tenant, &answer, func(c resolve.Component) bool { return slices.Contains(c.Subscriptions, sub) }); err != nil {
+	if err := a.worker.again(ctx, e.Tenant, &answer, func(c resolution.Component) bool { return slices.Contains(c.Subscriptions, sub) }); err != nil {
 		return nil, err
 	}
-	var explained *resolve.Explanation
+	var explained *resolution.Explanation
 	var err error
 	if o.Explanation != "" {
 		if explained, err = a.worker.store.Explanation(ctx, e.Tenant, o.Explanation); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
 	"github.com/chandler-fleet/chandler/services/resolver/internal/store"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 // metrics is what the resolver counts.
@@ -43,9 +43,9 @@ func newMetrics(tel *telemetry.Telemetry) (*metrics, error) {
 }
 
 // resolving starts the clock of one resolution; the returned function stops it.
-func (m *metrics) resolving() func(ctx context.Context, result resolve.Result, err error) {
+func (m *metrics) resolving() func(ctx context.Context, result resolution.Result, err error) {
 	start := time.Now()
-	return func(ctx context.Context, result resolve.Result, err error) {
+	return func(ctx context.Context, result resolution.Result, err error) {
 		took := time.Since(start).Seconds()
 		m.duration.Record(ctx, took)
 		m.attempts(took, outcome(result, err))
@@ -53,8 +53,8 @@ func (m *metrics) resolving() func(ctx context.Context, result resolve.Result, e
 }
 
 // outcome is OLM's word: an attempt failed where one of its subscriptions cannot be satisfied.
-func outcome(result resolve.Result, err error) string {
-	if err != nil || slices.ContainsFunc(result.Components, func(c resolve.Component) bool { return c.Failure != nil }) {
+func outcome(result resolution.Result, err error) string {
+	if err != nil || slices.ContainsFunc(result.Components, func(c resolution.Component) bool { return c.Failure != nil }) {
 		return "failed"
 	}
 	return "succeeded"

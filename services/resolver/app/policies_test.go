@@ -12,7 +12,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/installplan"
 	"github.com/chandler-fleet/chandler/libs/pg"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 // govern sets an approval policy that minds no rights.
@@ -82,11 +82,11 @@ func TestNothingIsLeft(t *testing.T) {
 	f.govern("old-only", func(s *events.ApprovalPolicySpec) { s.Versions.Ceiling = "1.9.9" })
 	f.subscribe("buoy", "buoy", "stable")
 	f.quiet()
-	var explained resolve.Explanation
+	var explained resolution.Explanation
 	var raw json.RawMessage
 	f.must(pg.Err(f.admin.QueryRow(f.ctx, `select document from resolver.explanations`).Scan(&raw)))
 	f.must(json.Unmarshal(raw, &explained))
-	forbids := slices.IndexFunc(explained.Statements, func(s resolve.Statement) bool { return s.Kind == resolve.PolicyForbids })
+	forbids := slices.IndexFunc(explained.Statements, func(s resolution.Statement) bool { return s.Kind == resolution.PolicyForbids })
 	if len(f.plans()) != 0 || forbids < 0 || explained.Statements[forbids].Policy != "old-only" || !strings.Contains(explained.Statements[forbids].Text, "1.9.9") {
 		t.Errorf("%d plans, explained by %+v", len(f.plans()), explained.Statements)
 	}

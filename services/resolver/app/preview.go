@@ -16,7 +16,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/previewapi"
 	"github.com/chandler-fleet/chandler/services/resolver/internal/store"
 	"github.com/chandler-fleet/chandler/services/resolver/preview"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 // sweepEvery is how often expired previews are deleted: they are refused from the moment they expire, so that this
@@ -156,7 +156,7 @@ func guarded(i int, fn func(i int) error) (err error) {
 // outlook decides on the state of one scope as it would be, in the very way in which it is decided on as it is.
 func (p *previewer) previewScope(ctx context.Context, q previewapi.Question, at previewapi.Scope) (store.PreviewScope, previewapi.ScopePreview, error) {
 	x := store.PreviewScope{Scope: at}
-	l, err := p.store.Load(ctx, q.Tenant, resolve.Scope{Cluster: at.Cluster, Namespace: at.Namespace})
+	l, err := p.store.Load(ctx, q.Tenant, resolution.Scope{Cluster: at.Cluster, Namespace: at.Namespace})
 	if err != nil {
 		return x, previewapi.ScopePreview{}, err
 	}
@@ -329,7 +329,7 @@ func (p *previewer) stale(ctx context.Context, q previewapi.Question, all []prev
 			moved[i] = true
 			return nil
 		}
-		l, err := p.store.Load(ctx, q.Tenant, resolve.Scope{Cluster: all[i].Cluster, Namespace: all[i].Namespace})
+		l, err := p.store.Load(ctx, q.Tenant, resolution.Scope{Cluster: all[i].Cluster, Namespace: all[i].Namespace})
 		if err != nil {
 			return err
 		}

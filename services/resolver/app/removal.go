@@ -7,7 +7,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/previewapi"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 // removal says who depends on an installed operator, and what is decided once it and its subscriptions are gone.
@@ -19,7 +19,7 @@ func (p *previewer) removal(ctx context.Context, question json.RawMessage) (any,
 	if err := p.catchUp(ctx); err != nil {
 		return nil, err
 	}
-	l, err := p.store.Load(ctx, q.Tenant, resolve.Scope{Cluster: q.Cluster, Namespace: q.Namespace})
+	l, err := p.store.Load(ctx, q.Tenant, resolution.Scope{Cluster: q.Cluster, Namespace: q.Namespace})
 	if err != nil {
 		return nil, err
 	}

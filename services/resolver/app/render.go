@@ -11,7 +11,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
 	"github.com/chandler-fleet/chandler/services/resolver/internal/store"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 // refusal is why a bundle cannot be installed whatever is tried again; cluster says that it follows from what is known of
@@ -45,7 +45,7 @@ func (w *worker) renderer(l store.Loaded) *renderer {
 }
 
 // render makes the steps of a component as it would be installed under the operator groups of its namespace.
-func (r *renderer) render(ctx context.Context, c resolve.Component, groups []decide.Group) ([]installplan.Step, *refusal, error) {
+func (r *renderer) render(ctx context.Context, c resolution.Component, groups []decide.Group) ([]installplan.Step, *refusal, error) {
 	var steps []installplan.Step
 	for _, b := range c.Bundles {
 		if b.Content == "" {
@@ -70,7 +70,7 @@ func (r *renderer) render(ctx context.Context, c resolve.Component, groups []dec
 }
 
 // bundle renders one bundle. That its content cannot be read for now is not kept.
-func (r *renderer) bundle(ctx context.Context, b resolve.Planned) (rendering, error) {
+func (r *renderer) bundle(ctx context.Context, b resolution.Planned) (rendering, error) {
 	o := source{content: string(b.Content), config: r.commitment(b)}
 	if d, ok := r.done[o]; ok {
 		return d, d.err
@@ -106,7 +106,7 @@ func (r *renderer) csv(ctx context.Context, content string) (bundle.CSV, error) 
 }
 
 // commitment names the configuration of the first of the bundle's subscriptions; dependencies have none.
-func (r *renderer) commitment(b resolve.Planned) string {
+func (r *renderer) commitment(b resolution.Planned) string {
 	for _, name := range b.Subscriptions {
 		for _, sub := range r.l.Subscriptions {
 			if sub.Name == name {

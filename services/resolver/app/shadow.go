@@ -17,6 +17,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/resolver/internal/store"
 	"github.com/chandler-fleet/chandler/services/resolver/offer"
 	"github.com/chandler-fleet/chandler/services/resolver/preview"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 	"github.com/chandler-fleet/chandler/services/resolver/resolve"
 )
 
@@ -156,13 +157,13 @@ func (r *shadowRun) again(ctx context.Context, d store.Decided) (*previewapi.Sha
 }
 
 // byThisBuild compares what this build makes of the record, by the rules that it names, with what was recorded.
-func (r *shadowRun) byThisBuild(ctx context.Context, d store.Decided, record resolve.Record, out *previewapi.ShadowDifference) (bool, error) {
+func (r *shadowRun) byThisBuild(ctx context.Context, d store.Decided, record resolution.Record, out *previewapi.ShadowDifference) (bool, error) {
 	result, err := r.views.Again(ctx, r.q.Tenant, record)
 	if err != nil {
 		return false, err
 	}
-	var c resolve.Component
-	if i := slices.IndexFunc(result.Components, func(c resolve.Component) bool { return slices.Contains(c.Subscriptions, d.Subscription) }); i >= 0 {
+	var c resolution.Component
+	if i := slices.IndexFunc(result.Components, func(c resolution.Component) bool { return slices.Contains(c.Subscriptions, d.Subscription) }); i >= 0 {
 		c = result.Components[i]
 	}
 	explained, err := r.explained(ctx, d)
@@ -185,7 +186,7 @@ func (r *shadowRun) byThisBuild(ctx context.Context, d store.Decided, record res
 	return false, nil
 }
 
-func (r *shadowRun) explained(ctx context.Context, d store.Decided) (*resolve.Explanation, error) {
+func (r *shadowRun) explained(ctx context.Context, d store.Decided) (*resolution.Explanation, error) {
 	if d.Outcome.Explanation == "" {
 		return nil, nil //nolint:nilnil // there is none, which is no error
 	}
@@ -193,7 +194,7 @@ func (r *shadowRun) explained(ctx context.Context, d store.Decided) (*resolve.Ex
 }
 
 // scope reads the scope of a decision as it is now.
-func (r *shadowRun) scope(ctx context.Context, s resolve.Scope) error {
+func (r *shadowRun) scope(ctx context.Context, s resolution.Scope) error {
 	if r.at.Scope == s {
 		return nil
 	}
@@ -206,12 +207,12 @@ func (r *shadowRun) scope(ctx context.Context, s resolve.Scope) error {
 
 // besideRevision puts a revision in the place of what a catalog offered then. Decisions that asked nothing of the
 // catalog are the same.
-func (r *shadowRun) besideRevision(ctx context.Context, d store.Decided, record resolve.Record, out *previewapi.ShadowDifference) (bool, error) {
+func (r *shadowRun) besideRevision(ctx context.Context, d store.Decided, record resolution.Record, out *previewapi.ShadowDifference) (bool, error) {
 	if err := r.scope(ctx, d.Scope); err != nil {
 		return false, err
 	}
 	i := slices.IndexFunc(r.at.Catalogs, func(c decide.Catalog) bool { return c.Subject == r.q.Catalog })
-	if i < 0 || !slices.ContainsFunc(record.Reads, func(x resolve.Read) bool { return x.Catalog == r.at.Catalogs[i].Key }) {
+	if i < 0 || !slices.ContainsFunc(record.Reads, func(x resolution.Read) bool { return x.Catalog == r.at.Catalogs[i].Key }) {
 		return true, nil
 	}
 	catalogs := slices.Clone(r.at.Catalogs)
@@ -223,7 +224,7 @@ func (r *shadowRun) besideRevision(ctx context.Context, d store.Decided, record 
 
 // besidePolicy puts an approval policy beside those of the record, and of today for what a record does not tell: who
 // has to agree.
-func (r *shadowRun) besidePolicy(ctx context.Context, d store.Decided, record resolve.Record, out *previewapi.ShadowDifference) (bool, error) {
+func (r *shadowRun) besidePolicy(ctx context.Context, d store.Decided, record resolution.Record, out *previewapi.ShadowDifference) (bool, error) {
 	if err := r.scope(ctx, d.Scope); err != nil {
 		return false, err
 	}
@@ -235,9 +236,9 @@ func (r *shadowRun) besidePolicy(ctx context.Context, d store.Decided, record re
 }
 
 // compare resolves by the rules of this build, and compares with what was recorded.
-func (r *shadowRun) compare(ctx context.Context, d store.Decided, record resolve.Record, view *shadowView, state decide.State, out *previewapi.ShadowDifference) (bool, error) {
+func (r *shadowRun) compare(ctx context.Context, d store.Decided, record resolution.Record, view *shadowView, state decide.State, out *previewapi.ShadowDifference) (bool, error) {
 	in := record.Input(view)
-	in.Semantics = resolve.Semantics
+	in.Semantics = resolution.Semantics
 	result := resolve.Resolve(in)
 	if err := view.err(); err != nil {
 		return false, err
@@ -260,14 +261,14 @@ func (r *shadowRun) compare(ctx context.Context, d store.Decided, record resolve
 		return true, nil
 	}
 	explained, err := r.explained(ctx, d)
-	return explained != nil && explained.Class == resolve.ClassNotInstallable && plans(result, explained), err
+	return explained != nil && explained.Class == resolution.ClassNotInstallable && plans(result, explained), err
 }
 
 // plans says whether a result still plans what could not be rendered then.
-func plans(result resolve.Result, e *resolve.Explanation) bool {
+func plans(result resolution.Result, e *resolution.Explanation) bool {
 	for _, c := range result.Components {
 		for _, b := range c.Bundles {
-			if slices.ContainsFunc(e.Statements, func(s resolve.Statement) bool { return s.Kind == resolve.NotInstallable && s.Bundle == b.CSV }) {
+			if slices.ContainsFunc(e.Statements, func(s resolution.Statement) bool { return s.Kind == resolution.NotInstallable && s.Bundle == b.CSV }) {
 				return true
 			}
 		}
@@ -292,21 +293,21 @@ func (r *shadowRun) approvalOf(ctx context.Context, d store.Decided) (string, er
 type shadowView struct {
 	*catalogview.Replay
 	now     *catalogview.View
-	asked   map[resolve.Read]bool // without answers
-	record  resolve.Record
+	asked   map[resolution.Read]bool // without answers
+	record  resolution.Record
 	instead *decide.Catalog // nil for none
 	later   bool            // an answer of now was given
 }
 
-var _ resolve.View = (*shadowView)(nil)
+var _ resolution.View = (*shadowView)(nil)
 
-func (r *shadowRun) view(ctx context.Context, record resolve.Record, catalogs []decide.Catalog) *shadowView {
+func (r *shadowRun) view(ctx context.Context, record resolution.Record, catalogs []decide.Catalog) *shadowView {
 	v := &shadowView{
 		Replay: r.views.Replay(ctx, r.q.Tenant, record), now: r.views.View(ctx, r.q.Tenant, visible(catalogs)),
-		asked: map[resolve.Read]bool{}, record: record,
+		asked: map[resolution.Read]bool{}, record: record,
 	}
 	for _, x := range record.Reads {
-		v.asked[resolve.Read{Kind: x.Kind, Catalog: x.Catalog, Name: x.Name}] = true
+		v.asked[resolution.Read{Kind: x.Kind, Catalog: x.Catalog, Name: x.Name}] = true
 	}
 	return v
 }
@@ -314,19 +315,19 @@ func (r *shadowRun) view(ctx context.Context, record resolve.Record, catalogs []
 func (v *shadowView) err() error { return cmp.Or(v.Err(), v.now.Err()) }
 
 // then says whether the record answers.
-func (v *shadowView) then(kind resolve.ReadKind, c resolve.CatalogKey, name string) bool {
-	if v.instead != nil && v.instead.Key == c && kind != resolve.ReadImage {
+func (v *shadowView) then(kind resolution.ReadKind, c resolution.CatalogKey, name string) bool {
+	if v.instead != nil && v.instead.Key == c && kind != resolution.ReadImage {
 		return false
 	}
-	if v.asked[resolve.Read{Kind: kind, Catalog: c, Name: name}] {
+	if v.asked[resolution.Read{Kind: kind, Catalog: c, Name: name}] {
 		return true
 	}
 	v.later = true
 	return false
 }
 
-// Catalogs implements resolve.View.
-func (v *shadowView) Catalogs() []resolve.Catalog {
+// Catalogs implements resolution.View.
+func (v *shadowView) Catalogs() []resolution.Catalog {
 	out := slices.Clone(v.record.Catalogs)
 	for i := range out {
 		if v.instead != nil && out[i].Key == v.instead.Key {
@@ -336,33 +337,33 @@ func (v *shadowView) Catalogs() []resolve.Catalog {
 	return out
 }
 
-// Package implements resolve.View.
-func (v *shadowView) Package(c resolve.CatalogKey, name string) *offer.Package {
-	if v.then(resolve.ReadPackage, c, name) {
+// Package implements resolution.View.
+func (v *shadowView) Package(c resolution.CatalogKey, name string) *offer.Package {
+	if v.then(resolution.ReadPackage, c, name) {
 		return v.Replay.Package(c, name)
 	}
 	return v.now.Package(c, name)
 }
 
-// Providers implements resolve.View.
-func (v *shadowView) Providers(c resolve.CatalogKey, api catalog.GVK) []string {
-	if v.then(resolve.ReadAPI, c, resolve.APIName(api)) {
+// Providers implements resolution.View.
+func (v *shadowView) Providers(c resolution.CatalogKey, api catalog.GVK) []string {
+	if v.then(resolution.ReadAPI, c, resolution.APIName(api)) {
 		return v.Replay.Providers(c, api)
 	}
 	return v.now.Providers(c, api)
 }
 
-// Packages implements resolve.View.
-func (v *shadowView) Packages(c resolve.CatalogKey) []string {
-	if v.then(resolve.ReadNames, c, "") {
+// Packages implements resolution.View.
+func (v *shadowView) Packages(c resolution.CatalogKey) []string {
+	if v.then(resolution.ReadNames, c, "") {
 		return v.Replay.Packages(c)
 	}
 	return v.now.Packages(c)
 }
 
-// Image implements resolve.View.
-func (v *shadowView) Image(c resolve.CatalogKey, b resolve.BundleImage) resolve.Fetched {
-	if v.then(resolve.ReadImage, c, b.ReadName()) {
+// Image implements resolution.View.
+func (v *shadowView) Image(c resolution.CatalogKey, b resolution.BundleImage) resolution.Fetched {
+	if v.then(resolution.ReadImage, c, b.ReadName()) {
 		return v.Replay.Image(c, b)
 	}
 	return v.now.Image(c, b)

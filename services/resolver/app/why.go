@@ -9,7 +9,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/resolver/internal/catalogview"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 	"github.com/chandler-fleet/chandler/services/resolver/why"
 )
 
@@ -30,7 +30,7 @@ func (w *worker) why(ctx context.Context, question json.RawMessage) (any, error)
 	if err := json.Unmarshal(question, &q); err != nil {
 		return nil, errs.Wrap(errs.Invalid, err, "read the question")
 	}
-	f, view, err := w.facts(ctx, q.Tenant, resolve.Scope{Cluster: q.Cluster, Namespace: q.Namespace})
+	f, view, err := w.facts(ctx, q.Tenant, resolution.Scope{Cluster: q.Cluster, Namespace: q.Namespace})
 	if err != nil {
 		return nil, err
 	}
@@ -45,14 +45,14 @@ func (w *worker) why(ctx context.Context, question json.RawMessage) (any, error)
 }
 
 // whyPlanned tells of the bundles of a live plan; none where the namespace has come to others by now.
-func (w *worker) whyPlanned(ctx context.Context, tenant string, scope resolve.Scope, bundles []events.PlannedBundle) ([]why.Ledger, error) {
+func (w *worker) whyPlanned(ctx context.Context, tenant string, scope resolution.Scope, bundles []events.PlannedBundle) ([]why.Ledger, error) {
 	f, view, err := w.facts(ctx, tenant, scope)
 	if err != nil {
 		return nil, err
 	}
 	var out []why.Ledger
 	for _, c := range f.Result.Components {
-		if slices.EqualFunc(c.Bundles, bundles, func(p resolve.Planned, b events.PlannedBundle) bool { return p.CSV == b.CSV }) {
+		if slices.EqualFunc(c.Bundles, bundles, func(p resolution.Planned, b events.PlannedBundle) bool { return p.CSV == b.CSV }) {
 			out = append(out, why.Plan(f, c)...)
 		}
 	}
@@ -61,7 +61,7 @@ func (w *worker) whyPlanned(ctx context.Context, tenant string, scope resolve.Sc
 
 // facts are those of a scope as it is now. The view answers later questions of the ledgers, too: its Err is to be
 // asked when these are made.
-func (w *worker) facts(ctx context.Context, tenant string, scope resolve.Scope) (why.Facts, *catalogview.View, error) {
+func (w *worker) facts(ctx context.Context, tenant string, scope resolution.Scope) (why.Facts, *catalogview.View, error) {
 	l, err := w.store.Load(ctx, tenant, scope)
 	if err != nil {
 		return why.Facts{}, nil, err

@@ -16,6 +16,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
 	"github.com/chandler-fleet/chandler/services/resolver/internal/catalogview"
 	"github.com/chandler-fleet/chandler/services/resolver/internal/store"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 	"github.com/chandler-fleet/chandler/services/resolver/resolve"
 )
 
@@ -42,7 +43,7 @@ type worker struct {
 func (w *worker) work(ctx context.Context, s bus.Scope) (err error) {
 	ctx, end := telemetry.Span(ctx, "resolve scope")
 	defer func() { end(err) }()
-	scope := resolve.Scope{Cluster: s.Cluster, Namespace: s.Namespace}
+	scope := resolution.Scope{Cluster: s.Cluster, Namespace: s.Namespace}
 	for range maxAttempts {
 		command, randErr := uuid.NewRandom()
 		if randErr != nil {
@@ -69,7 +70,7 @@ func (w *worker) await(ctx context.Context) {
 	}
 }
 
-func (w *worker) attempt(ctx context.Context, tenant string, scope resolve.Scope, cause store.Cause) error {
+func (w *worker) attempt(ctx context.Context, tenant string, scope resolution.Scope, cause store.Cause) error {
 	l, err := w.store.Load(ctx, tenant, scope)
 	if err != nil || l.Removed {
 		return err
@@ -103,10 +104,10 @@ func (w *worker) attempt(ctx context.Context, tenant string, scope resolve.Scope
 
 // conclusion is what the state of a scope leads to, before anything of it is written.
 type conclusion struct {
-	result    resolve.Result
+	result    resolution.Result
 	verdicts  []decide.Verdict
 	decisions decide.Decisions
-	reads     []resolve.Read
+	reads     []resolution.Read
 }
 
 // conclude resolves, assesses, renders and decides. It writes nothing: previews come to their plans in the same way.
@@ -128,13 +129,13 @@ func (w *worker) conclude(ctx context.Context, l store.Loaded) (conclusion, erro
 	}
 	reads := result.Reads
 	if asked {
-		reads = append(slices.Clone(reads), resolve.Read{Kind: decide.ReadCluster})
+		reads = append(slices.Clone(reads), resolution.Read{Kind: decide.ReadCluster})
 	}
 	d, err := decide.Decide(l.State, verdicts, rendered)
 	return conclusion{result, verdicts, d, reads}, err
 }
 
-func (w *worker) resolve(ctx context.Context, l store.Loaded) (resolve.Result, error) {
+func (w *worker) resolve(ctx context.Context, l store.Loaded) (resolution.Result, error) {
 	done := w.seen.resolving()
 	view := w.views.View(ctx, l.Tenant, visible(l.Catalogs))
 	result := resolve.Resolve(l.Input(view))
@@ -178,7 +179,7 @@ func (w *worker) renderAll(ctx context.Context, l store.Loaded, verdicts []decid
 }
 
 // tell logs what was decided, one line for each decision.
-func (w *worker) tell(ctx context.Context, scope resolve.Scope, d decide.Decisions) {
+func (w *worker) tell(ctx context.Context, scope resolution.Scope, d decide.Decisions) {
 	for _, p := range d.Proposals {
 		w.seen.plans.Add(ctx, 1)
 		w.log.InfoContext(ctx, "proposed an install plan", "cluster", scope.Cluster, "namespace", scope.Namespace,

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/chandler-fleet/chandler/libs/catalog"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 // documents are those of a package with one channel: words are "version", head first, each replacing the next, and
@@ -168,7 +168,7 @@ func TestContentIsLenient(t *testing.T) {
 func TestLeftOutBundleSplitsItsChannel(t *testing.T) {
 	t.Parallel()
 	r := mustResolve(t, namespace(documents("a", "3.0.0", "2.0.0 olm.gvk.required=7", "1.0.0"), "a"))
-	if f := r.Failures(); len(f) != 1 || f[0].Class != resolve.ClassInvalidChannel {
+	if f := r.Failures(); len(f) != 1 || f[0].Class != resolution.ClassInvalidChannel {
 		t.Errorf("failures %+v", f)
 	}
 }
@@ -238,11 +238,11 @@ func TestFaults(t *testing.T) {
 	t.Parallel()
 	inline := slices.Concat(documents("a", "3.0.0", "2.0.0", "1.0.0"), documents("b", "1.0.0 olm.gvk="+api("K")), documents("c", "1.0.0 olm.gvk="+api("K")),
 		documents("d", "1.0.0 olm.gvk.required="+api("K")), documents("e", "1.0.0 olm.deprecated=true"))
-	plan := func(csv, pkg, replaces string, subscriptions ...string) resolve.Planned {
-		return resolve.Planned{CSV: csv, Package: pkg, Channel: "stable", Catalog: resolve.CatalogKey{Name: "sea", Namespace: "hub"}, Replaces: replaces, Subscriptions: subscriptions}
+	plan := func(csv, pkg, replaces string, subscriptions ...string) resolution.Planned {
+		return resolution.Planned{CSV: csv, Package: pkg, Channel: "stable", Catalog: resolution.CatalogKey{Name: "sea", Namespace: "hub"}, Replaces: replaces, Subscriptions: subscriptions}
 	}
-	gets := func(sub, csv string) resolve.Outcome {
-		return resolve.Outcome{Subscription: sub, CSV: csv, Planned: true}
+	gets := func(sub, csv string) resolution.Outcome {
+		return resolution.Outcome{Subscription: sub, CSV: csv, Planned: true}
 	}
 	elsewhere := plan("a.v3.0.0", "a", "", "a")
 	elsewhere.Channel = "beta"
@@ -250,56 +250,56 @@ func TestFaults(t *testing.T) {
 	for name, c := range map[string]struct {
 		subscriptions []string
 		installed     []CSV
-		came          resolve.Component
+		came          resolution.Component
 		want          []string
 	}{
 		"nothing is wrong": {
 			[]string{"d"},
 			nil,
-			resolve.Component{Bundles: []resolve.Planned{plan("b.v1.0.0", "b", ""), plan("d.v1.0.0", "d", "", "d")}, Outcomes: []resolve.Outcome{gets("d", "d.v1.0.0")}},
+			resolution.Component{Bundles: []resolution.Planned{plan("b.v1.0.0", "b", ""), plan("d.v1.0.0", "d", "", "d")}, Outcomes: []resolution.Outcome{gets("d", "d.v1.0.0")}},
 			nil,
 		},
 		"not in that channel": {
 			[]string{"a"},
 			nil,
-			resolve.Component{Bundles: []resolve.Planned{elsewhere}, Outcomes: []resolve.Outcome{gets("a", "a.v3.0.0")}},
+			resolution.Component{Bundles: []resolution.Planned{elsewhere}, Outcomes: []resolution.Outcome{gets("a", "a.v3.0.0")}},
 			[]string{"a.v3.0.0 is no entry of channel beta of package a in catalog hub/sea", "subscription a is said to get a.v3.0.0, which is not there"},
 		},
 		"deprecated": {
-			nil, nil, resolve.Component{Bundles: []resolve.Planned{plan("e.v1.0.0", "e", "")}}, []string{"e.v1.0.0 is deprecated"},
+			nil, nil, resolution.Component{Bundles: []resolution.Planned{plan("e.v1.0.0", "e", "")}}, []string{"e.v1.0.0 is deprecated"},
 		},
 		"a package twice": {
-			nil, nil, resolve.Component{Bundles: []resolve.Planned{plan("a.v3.0.0", "a", ""), plan("a.v2.0.0", "a", "")}}, []string{"a.v3.0.0 and a.v2.0.0 are of one package"},
+			nil, nil, resolution.Component{Bundles: []resolution.Planned{plan("a.v3.0.0", "a", ""), plan("a.v2.0.0", "a", "")}}, []string{"a.v3.0.0 and a.v2.0.0 are of one package"},
 		},
 		"a package beside what is installed": {
 			[]string{"a a.v1.0.0"},
 			[]CSV{have},
-			resolve.Component{Bundles: []resolve.Planned{plan("a.v2.0.0", "a", "")}, Outcomes: []resolve.Outcome{{Subscription: "a", CSV: "a.v1.0.0"}}},
+			resolution.Component{Bundles: []resolution.Planned{plan("a.v2.0.0", "a", "")}, Outcomes: []resolution.Outcome{{Subscription: "a", CSV: "a.v1.0.0"}}},
 			[]string{"a.v2.0.0 and a.v1.0.0 are of one package"},
 		},
 		"an API twice": {
-			nil, nil, resolve.Component{Bundles: []resolve.Planned{plan("b.v1.0.0", "b", ""), plan("c.v1.0.0", "c", "")}}, []string{"b.v1.0.0 and c.v1.0.0 provide K (sea.test/v1)"},
+			nil, nil, resolution.Component{Bundles: []resolution.Planned{plan("b.v1.0.0", "b", ""), plan("c.v1.0.0", "c", "")}}, []string{"b.v1.0.0 and c.v1.0.0 provide K (sea.test/v1)"},
 		},
 		"an unmet requirement": {
-			nil, nil, resolve.Component{Bundles: []resolve.Planned{plan("d.v1.0.0", "d", "")}}, []string{"d.v1.0.0 requires an operator providing K (sea.test/v1), and there would be none"},
+			nil, nil, resolution.Component{Bundles: []resolution.Planned{plan("d.v1.0.0", "d", "")}}, []string{"d.v1.0.0 requires an operator providing K (sea.test/v1), and there would be none"},
 		},
-		"nothing told": {[]string{"a"}, nil, resolve.Component{}, []string{"nothing is told of subscription a"}},
+		"nothing told": {[]string{"a"}, nil, resolution.Component{}, []string{"nothing is told of subscription a"}},
 		"told twice": {
 			[]string{"a"},
 			nil,
-			resolve.Component{Subscriptions: []string{"a"}, Failure: &resolve.Explanation{}, Bundles: []resolve.Planned{plan("a.v3.0.0", "a", "", "a")}, Outcomes: []resolve.Outcome{gets("a", "a.v3.0.0")}},
+			resolution.Component{Subscriptions: []string{"a"}, Failure: &resolution.Explanation{}, Bundles: []resolution.Planned{plan("a.v3.0.0", "a", "", "a")}, Outcomes: []resolution.Outcome{gets("a", "a.v3.0.0")}},
 			[]string{"subscription a is told to fail, and to get a.v3.0.0"},
 		},
 		"another package": {
 			[]string{"a"},
 			nil,
-			resolve.Component{Bundles: []resolve.Planned{plan("b.v1.0.0", "b", "", "a")}, Outcomes: []resolve.Outcome{gets("a", "b.v1.0.0")}},
+			resolution.Component{Bundles: []resolution.Planned{plan("b.v1.0.0", "b", "", "a")}, Outcomes: []resolution.Outcome{gets("a", "b.v1.0.0")}},
 			[]string{`subscription a asks for package a, channel "stable" of hub/sea, and gets b.v1.0.0 of package b, channel stable of hub/sea`},
 		},
 		"a step too far": {
 			[]string{"a a.v1.0.0"},
 			[]CSV{have},
-			resolve.Component{Bundles: []resolve.Planned{plan("a.v3.0.0", "a", "a.v1.0.0", "a")}, Outcomes: []resolve.Outcome{gets("a", "a.v3.0.0")}},
+			resolution.Component{Bundles: []resolution.Planned{plan("a.v3.0.0", "a", "a.v1.0.0", "a")}, Outcomes: []resolution.Outcome{gets("a", "a.v3.0.0")}},
 			[]string{"subscription a has a.v1.0.0, which a.v3.0.0 does not follow"},
 		},
 	} {
@@ -308,7 +308,7 @@ func TestFaults(t *testing.T) {
 			r := mustResolve(t, namespace(inline, c.subscriptions...))
 			r.Case.Installed = c.installed
 			r.Input.Installed = r.Case.installed()
-			r.Result = resolve.Result{Components: []resolve.Component{c.came}}
+			r.Result = resolution.Result{Components: []resolution.Component{c.came}}
 			if diff := cmp.Diff(c.want, Faults(r)); diff != "" {
 				t.Error(diff)
 			}
@@ -457,11 +457,11 @@ func TestKept(t *testing.T) {
 // TestExplained: an explanation must name what OLM's did.
 func TestExplained(t *testing.T) {
 	t.Parallel()
-	came := []resolve.Explanation{{
-		Class: resolve.ClassUnsatisfiable, Subscriptions: []string{"s", "t"},
-		Statements: []resolve.Statement{
-			{Kind: resolve.UnmetRequirement, Bundle: "hub/sea/stable/a.v1", Requirement: "of package b in range >=1.0.0 <2.0.0", Text: "bundle a.v1 requires b"},
-			{Kind: resolve.PackageUnique, Package: "c", Text: "there can be only one operator from package c: x and y"},
+	came := []resolution.Explanation{{
+		Class: resolution.ClassUnsatisfiable, Subscriptions: []string{"s", "t"},
+		Statements: []resolution.Statement{
+			{Kind: resolution.UnmetRequirement, Bundle: "hub/sea/stable/a.v1", Requirement: "of package b in range >=1.0.0 <2.0.0", Text: "bundle a.v1 requires b"},
+			{Kind: resolution.PackageUnique, Package: "c", Text: "there can be only one operator from package c: x and y"},
 		},
 	}}
 	unmet := func(bundle, requirement string) []Fact {

@@ -9,7 +9,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/services/resolver/offer"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 // Content is a catalog made ready for resolutions. It is immutable and may be shared.
@@ -143,29 +143,29 @@ func tolerant(text string) string {
 	return v.String()
 }
 
-// view answers from contents in memory. It is a resolve.View.
+// view answers from contents in memory. It is a resolution.View.
 type view struct {
-	catalogs []resolve.Catalog
-	contents map[resolve.CatalogKey]*Content // of the ready ones
+	catalogs []resolution.Catalog
+	contents map[resolution.CatalogKey]*Content // of the ready ones
 }
 
-func (v *view) Catalogs() []resolve.Catalog { return v.catalogs }
+func (v *view) Catalogs() []resolution.Catalog { return v.catalogs }
 
-func (v *view) Package(c resolve.CatalogKey, name string) *offer.Package {
+func (v *view) Package(c resolution.CatalogKey, name string) *offer.Package {
 	if content := v.contents[c]; content != nil {
 		return content.packages[name]
 	}
 	return nil
 }
 
-func (v *view) Providers(c resolve.CatalogKey, api catalog.GVK) []string {
+func (v *view) Providers(c resolution.CatalogKey, api catalog.GVK) []string {
 	if content := v.contents[c]; content != nil {
 		return content.providers[api]
 	}
 	return nil
 }
 
-func (v *view) Packages(c resolve.CatalogKey) []string {
+func (v *view) Packages(c resolution.CatalogKey) []string {
 	if content := v.contents[c]; content != nil {
 		return content.names
 	}
@@ -173,9 +173,9 @@ func (v *view) Packages(c resolve.CatalogKey) []string {
 }
 
 // Image is never asked: bundles of cases have none.
-func (v *view) Image(resolve.CatalogKey, resolve.BundleImage) resolve.Fetched {
-	return resolve.Fetched{}
+func (v *view) Image(resolution.CatalogKey, resolution.BundleImage) resolution.Fetched {
+	return resolution.Fetched{}
 }
 
 // Health is minded by no namespace of a case: a catalog that is away must not block what does not need it.
-func (v *view) Health(resolve.CatalogKey) resolve.Health { return resolve.NotMinded }
+func (v *view) Health(resolution.CatalogKey) resolution.Health { return resolution.NotMinded }

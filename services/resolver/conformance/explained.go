@@ -6,12 +6,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 // explained says what the explanations lack of the error that OLM gave; nothing where they tell as much.
-func explained(e *ExpectedError, failures []resolve.Explanation) []string {
-	var alike []resolve.Explanation
+func explained(e *ExpectedError, failures []resolution.Explanation) []string {
+	var alike []resolution.Explanation
 	for _, f := range failures {
 		if string(f.Class) == e.Class {
 			alike = append(alike, f)
@@ -20,7 +20,7 @@ func explained(e *ExpectedError, failures []resolve.Explanation) []string {
 	if len(alike) == 0 {
 		return append([]string{"expected: error " + e.Class + ": " + e.Message}, told(failures)...)
 	}
-	if e.Class != string(resolve.ClassUnsatisfiable) {
+	if e.Class != string(resolution.ClassUnsatisfiable) {
 		return nil
 	}
 	var out []string
@@ -28,12 +28,12 @@ func explained(e *ExpectedError, failures []resolve.Explanation) []string {
 		out = append(out, "expected an explanation that names the subscriptions "+cores(e.CoreSubscriptions))
 	}
 	for _, p := range e.Packages {
-		if !slices.ContainsFunc(alike, func(f resolve.Explanation) bool { return mentions(f, p) }) {
+		if !slices.ContainsFunc(alike, func(f resolution.Explanation) bool { return mentions(f, p) }) {
 			out = append(out, "expected an explanation that names package "+p)
 		}
 	}
 	for _, f := range e.Facts {
-		if f.Kind == string(resolve.UnmetRequirement) && !slices.ContainsFunc(alike, func(x resolve.Explanation) bool { return requires(x, f) }) {
+		if f.Kind == string(resolution.UnmetRequirement) && !slices.ContainsFunc(alike, func(x resolution.Explanation) bool { return requires(x, f) }) {
 			out = append(out, "expected an explanation that says that "+f.Text)
 		}
 	}
@@ -44,7 +44,7 @@ func explained(e *ExpectedError, failures []resolve.Explanation) []string {
 }
 
 // told are explanations, a line each.
-func told(failures []resolve.Explanation) []string {
+func told(failures []resolution.Explanation) []string {
 	var out []string
 	for _, f := range failures {
 		var sentences []string
@@ -57,7 +57,7 @@ func told(failures []resolve.Explanation) []string {
 }
 
 // names are who an explanation blames.
-func names(f resolve.Explanation) string {
+func names(f resolution.Explanation) string {
 	all := append(slices.Clone(f.Subscriptions), f.CSVs...)
 	if len(all) == 0 {
 		return "the namespace"
@@ -66,11 +66,11 @@ func names(f resolve.Explanation) string {
 }
 
 // namesCore says whether some explanation names all subscriptions of some core.
-func namesCore(cores [][]string, failures []resolve.Explanation) bool {
+func namesCore(cores [][]string, failures []resolution.Explanation) bool {
 	if len(cores) == 0 {
 		return true
 	}
-	return slices.ContainsFunc(failures, func(f resolve.Explanation) bool {
+	return slices.ContainsFunc(failures, func(f resolution.Explanation) bool {
 		return slices.ContainsFunc(cores, func(core []string) bool {
 			return !slices.ContainsFunc(core, func(s string) bool { return !slices.Contains(f.Subscriptions, s) })
 		})
@@ -86,17 +86,17 @@ func cores(list [][]string) string {
 }
 
 // mentions says whether an explanation tells of a package.
-func mentions(f resolve.Explanation, pkg string) bool {
-	return slices.ContainsFunc(f.Statements, func(s resolve.Statement) bool {
+func mentions(f resolution.Explanation, pkg string) bool {
+	return slices.ContainsFunc(f.Statements, func(s resolution.Statement) bool {
 		return s.Package == pkg || slices.Contains(strings.FieldsFunc(s.Text, func(r rune) bool { return strings.ContainsRune(" ,;:", r) }), pkg)
 	})
 }
 
 // requires says whether an explanation tells of an unmet requirement of a bundle, in whatever words.
-func requires(f resolve.Explanation, fact Fact) bool {
+func requires(f resolution.Explanation, fact Fact) bool {
 	parts := essence(fact.Requirement)
-	return slices.ContainsFunc(f.Statements, func(s resolve.Statement) bool {
-		return s.Kind == resolve.UnmetRequirement && strings.HasSuffix(s.Bundle, fact.Bundle) &&
+	return slices.ContainsFunc(f.Statements, func(s resolution.Statement) bool {
+		return s.Kind == resolution.UnmetRequirement && strings.HasSuffix(s.Bundle, fact.Bundle) &&
 			!slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(s.Requirement, part) })
 	})
 }

@@ -8,14 +8,14 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/services/resolver/offer"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 // member is an operator of the namespace as it would be.
 type member struct {
 	*offer.Operator
 
-	plan *resolve.Planned // nil for what is installed and stays
+	plan *resolution.Planned // nil for what is installed and stays
 }
 
 // Faults says what is wrong with a result by itself, whatever OLM does: every bundle of the plan can be chosen; a
@@ -60,7 +60,7 @@ func (f *faults) gather() {
 			}
 		}
 	}
-	forward := slices.ContainsFunc(f.Input.OperatorGroups, func(g resolve.OperatorGroup) bool { return g.FailForward })
+	forward := slices.ContainsFunc(f.Input.OperatorGroups, func(g resolution.OperatorGroup) bool { return g.FailForward })
 	for _, i := range f.Input.Installed {
 		if forward && i.Phase == "Replacing" {
 			continue // it is on its way out
@@ -73,7 +73,7 @@ func (f *faults) gather() {
 	}
 }
 
-func (f *faults) entry(b *resolve.Planned) (offer.Entry, bool) {
+func (f *faults) entry(b *resolution.Planned) (offer.Entry, bool) {
 	p := f.Input.View.Package(b.Catalog, b.Package)
 	if p == nil {
 		return offer.Entry{}, false
@@ -141,7 +141,7 @@ func metBy(q *offer.Requirement, by []member) bool {
 
 // subscribed asserts that every subscription has its due, or is told why not.
 func (f *faults) subscribed() {
-	outcomes := map[string]resolve.Outcome{}
+	outcomes := map[string]resolution.Outcome{}
 	told := map[string]bool{}
 	for _, c := range f.Result.Components {
 		for _, o := range c.Outcomes {
@@ -167,7 +167,7 @@ func (f *faults) subscribed() {
 }
 
 // due asserts that a subscription may have what it gets.
-func (f *faults) due(s Subscription, o resolve.Outcome) {
+func (f *faults) due(s Subscription, o resolution.Outcome) {
 	i := slices.IndexFunc(f.members, func(m member) bool {
 		return m.Name == o.CSV && o.Planned == (m.plan != nil) && (m.plan == nil || slices.Contains(m.plan.Subscriptions, s.Name))
 	})
@@ -179,7 +179,7 @@ func (f *faults) due(s Subscription, o resolve.Outcome) {
 	if p == nil {
 		return
 	}
-	if p.Package != s.Package || s.Channel != "" && p.Channel != s.Channel || s.Catalog != "" && p.Catalog != (resolve.CatalogKey{Name: s.Catalog, Namespace: s.CatalogNamespace}) {
+	if p.Package != s.Package || s.Channel != "" && p.Channel != s.Channel || s.Catalog != "" && p.Catalog != (resolution.CatalogKey{Name: s.Catalog, Namespace: s.CatalogNamespace}) {
 		f.addf("subscription %s asks for package %s, channel %q of %s/%s, and gets %s of package %s, channel %s of %s",
 			s.Name, s.Package, s.Channel, s.CatalogNamespace, s.Catalog, p.CSV, p.Package, p.Channel, p.Catalog)
 	}
@@ -187,8 +187,8 @@ func (f *faults) due(s Subscription, o resolve.Outcome) {
 }
 
 // step asserts that a bundle may follow what the subscription has, or may be its first one.
-func (f *faults) step(s Subscription, p *resolve.Planned) {
-	i := slices.IndexFunc(f.Input.Installed, func(i resolve.Installed) bool { return i.Subscription == s.Name })
+func (f *faults) step(s Subscription, p *resolution.Planned) {
+	i := slices.IndexFunc(f.Input.Installed, func(i resolution.Installed) bool { return i.Subscription == s.Name })
 	if i < 0 {
 		if s.StartingCSV != "" && p.CSV != s.StartingCSV {
 			f.addf("subscription %s begins with %s, and gets %s", s.Name, s.StartingCSV, p.CSV)

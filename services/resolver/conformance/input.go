@@ -6,48 +6,48 @@ import (
 	"slices"
 
 	"github.com/chandler-fleet/chandler/libs/catalog"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 // Load gives the content of a catalog of a case: made of its documents, or of those of its file.
 type Load func(Catalog) (*Content, error)
 
 // Input is the case as a resolution takes it. Catalogs of foreign namespaces are not loaded.
-func (c Case) Input(load Load) (resolve.Input, error) {
-	v := &view{contents: map[resolve.CatalogKey]*Content{}}
+func (c Case) Input(load Load) (resolution.Input, error) {
+	v := &view{contents: map[resolution.CatalogKey]*Content{}}
 	for _, k := range c.Catalogs {
 		if k.Namespace != c.Namespace && k.Namespace != c.GlobalNamespace {
 			continue
 		}
-		key := resolve.CatalogKey{Name: k.Name, Namespace: k.Namespace}
-		v.catalogs = append(v.catalogs, resolve.Catalog{Key: key, Priority: k.Priority, Ready: !k.Unavailable})
+		key := resolution.CatalogKey{Name: k.Name, Namespace: k.Namespace}
+		v.catalogs = append(v.catalogs, resolution.Catalog{Key: key, Priority: k.Priority, Ready: !k.Unavailable})
 		if k.Unavailable {
 			continue
 		}
 		content, err := load(k)
 		if err != nil {
-			return resolve.Input{}, err
+			return resolution.Input{}, err
 		}
 		v.contents[key] = content
 	}
-	in := resolve.Input{Scope: resolve.Scope{Namespace: c.Namespace}, View: v, Installed: c.installed()}
+	in := resolution.Input{Scope: resolution.Scope{Namespace: c.Namespace}, View: v, Installed: c.installed()}
 	for _, g := range c.OperatorGroups {
-		in.OperatorGroups = append(in.OperatorGroups, resolve.OperatorGroup{
+		in.OperatorGroups = append(in.OperatorGroups, resolution.OperatorGroup{
 			Name: g.Name, ExcludeGlobalCatalogs: g.ExcludeGlobalCatalogs, FailForward: g.UpgradeStrategy == failForward,
 		})
 	}
 	for _, s := range c.Subscriptions {
-		in.Subscriptions = append(in.Subscriptions, resolve.Subscription{
+		in.Subscriptions = append(in.Subscriptions, resolution.Subscription{
 			Name: s.Name, Package: s.Package, Channel: s.Channel, Catalog: s.Catalog, CatalogNamespace: s.CatalogNamespace,
-			StartingCSV: s.StartingCSV, Approval: resolve.Automatic,
+			StartingCSV: s.StartingCSV, Approval: resolution.Automatic,
 		})
 	}
 	return in, nil
 }
 
 // installed are the CSVs of the namespace that are no copies.
-func (c Case) installed() []resolve.Installed {
-	var out []resolve.Installed
+func (c Case) installed() []resolution.Installed {
+	var out []resolution.Installed
 	for _, i := range c.Installed {
 		if i.Copied || cmp.Or(i.Namespace, c.Namespace) != c.Namespace {
 			continue
@@ -56,7 +56,7 @@ func (c Case) installed() []resolve.Installed {
 		if i.NoProperties {
 			properties = append(i.spec(), c.inferred(i)...)
 		}
-		out = append(out, resolve.Installed{
+		out = append(out, resolution.Installed{
 			CSV: i.Name, Package: packageOf(properties), Version: cmp.Or(tolerant(i.Version), unversioned),
 			Phase: cmp.Or(i.Phase, "Succeeded"), Properties: properties, Subscription: c.follower(i), Replaces: i.Replaces,
 		})

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 // Verdict is how what came compares with what OLM did.
@@ -85,7 +85,7 @@ func judgePlan(r Run) Judgement {
 
 // there says whether a bundle is installed already: its CSV has the name.
 func (r Run) there(i Install) bool {
-	return slices.ContainsFunc(r.Input.Installed, func(csv resolve.Installed) bool { return csv.CSV == i.Name })
+	return slices.ContainsFunc(r.Input.Installed, func(csv resolution.Installed) bool { return csv.CSV == i.Name })
 }
 
 // byKey are the bundles of a plan without those that are there already.
@@ -118,7 +118,7 @@ func planDifference(want, came []Install) []string {
 }
 
 // unexpected tells of failures where OLM made a plan.
-func unexpected(e *Expectation, failures []resolve.Explanation) []string {
+func unexpected(e *Expectation, failures []resolution.Explanation) []string {
 	want := "nothing to do"
 	if len(byKey(e.Install)) > 0 {
 		var list []string

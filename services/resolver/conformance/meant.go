@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/chandler-fleet/chandler/libs/catalog"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 	"github.com/chandler-fleet/chandler/services/resolver/resolve"
 )
 
@@ -53,7 +54,7 @@ const (
 
 // beside says whether OLM's error is one that may be none here, and so may hide others.
 func (e *ExpectedError) beside() bool {
-	return e.Class == classAmbiguous || e.Class == classIdentifier || e.Class == string(resolve.ClassCatalogUnavailable)
+	return e.Class == classAmbiguous || e.Class == classIdentifier || e.Class == string(resolution.ClassCatalogUnavailable)
 }
 
 // judgeResolved judges where OLM failed and nothing of that is impossible here.
@@ -62,7 +63,7 @@ func judgeResolved(r Run) Judgement {
 	switch e.Class {
 	case classAmbiguous, classIdentifier:
 		return r.meant(ReasonIdentity)
-	case string(resolve.ClassCatalogUnavailable):
+	case string(resolution.ClassCatalogUnavailable):
 		return judgeAway(r)
 	}
 	return different(append([]string{fmt.Sprintf("expected: error %s: %s", e.Class, e.Message)}, planDifference(nil, r.Plan())...)...)
@@ -71,7 +72,7 @@ func judgeResolved(r Run) Judgement {
 // judgeAway asserts that a catalog that is away makes no difference to subscriptions that do not name it.
 func judgeAway(r Run) Judgement {
 	v := r.Input.View
-	here := slices.DeleteFunc(slices.Clone(v.Catalogs()), func(c resolve.Catalog) bool { return !c.Ready })
+	here := slices.DeleteFunc(slices.Clone(v.Catalogs()), func(c resolution.Catalog) bool { return !c.Ready })
 	if len(here) == len(v.Catalogs()) {
 		return different("expected: error " + r.Case.Expect.Error.Class + ": " + r.Case.Expect.Error.Message)
 	}
@@ -83,12 +84,12 @@ func judgeAway(r Run) Judgement {
 
 // narrowed is a view of some of the catalogs of another one.
 type narrowed struct {
-	resolve.View
+	resolution.View
 
-	catalogs []resolve.Catalog
+	catalogs []resolution.Catalog
 }
 
-func (n narrowed) Catalogs() []resolve.Catalog { return n.catalogs }
+func (n narrowed) Catalogs() []resolution.Catalog { return n.catalogs }
 
 // judgeIsolated asserts that what goes on beside something impossible is what would be planned without it. The CSV
 // of an impossible subscription stays, as one that nobody follows.
@@ -100,7 +101,7 @@ func judgeIsolated(r Run) Judgement {
 		}
 	}
 	without := r
-	without.Input.Subscriptions = slices.DeleteFunc(slices.Clone(r.Input.Subscriptions), func(s resolve.Subscription) bool { return blamed[s.Name] })
+	without.Input.Subscriptions = slices.DeleteFunc(slices.Clone(r.Input.Subscriptions), func(s resolution.Subscription) bool { return blamed[s.Name] })
 	without.Input.Installed = slices.Clone(r.Input.Installed)
 	for i, csv := range without.Input.Installed {
 		if blamed[csv.Subscription] {
@@ -121,7 +122,7 @@ func (r Run) kept(plan []Install) []Install {
 	out := slices.Clone(plan)
 	for k, i := range out {
 		i.Upgrades = ""
-		at := slices.IndexFunc(r.Input.Installed, func(csv resolve.Installed) bool { return csv.CSV == out[k].Upgrades })
+		at := slices.IndexFunc(r.Input.Installed, func(csv resolution.Installed) bool { return csv.CSV == out[k].Upgrades })
 		if at < 0 {
 			continue
 		}
@@ -138,7 +139,7 @@ func (e *Expectation) open() bool {
 }
 
 // claims says whether everything that is impossible asks for a package that a bundle of another package claims to be.
-func (r Run) claims(failures []resolve.Explanation) bool {
+func (r Run) claims(failures []resolution.Explanation) bool {
 	claimed := map[string]bool{}
 	for _, k := range r.Case.Catalogs {
 		for _, raw := range k.Inline {
@@ -154,9 +155,9 @@ func (r Run) claims(failures []resolve.Explanation) bool {
 			}
 		}
 	}
-	return !slices.ContainsFunc(failures, func(f resolve.Explanation) bool {
-		return !slices.ContainsFunc(f.Statements, func(s resolve.Statement) bool {
-			return s.Kind == resolve.UnmetRequirement && slices.ContainsFunc(strings.Fields(s.Requirement), func(word string) bool { return claimed[word] })
+	return !slices.ContainsFunc(failures, func(f resolution.Explanation) bool {
+		return !slices.ContainsFunc(f.Statements, func(s resolution.Statement) bool {
+			return s.Kind == resolution.UnmetRequirement && slices.ContainsFunc(strings.Fields(s.Requirement), func(word string) bool { return claimed[word] })
 		})
 	})
 }

@@ -5,14 +5,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 	"github.com/chandler-fleet/chandler/services/resolver/resolve"
 )
 
 // Run is a case with what came of it.
 type Run struct {
 	Case   Case
-	Input  resolve.Input
-	Result resolve.Result
+	Input  resolution.Input
+	Result resolution.Result
 }
 
 // Resolve resolves a case. Its error is one of loading a catalog: what the case comes to is in the result.
@@ -54,8 +55,8 @@ func (r Run) Updated() []Updated {
 }
 
 // Failures are the explanations of what cannot be, in order of the components.
-func (r Run) Failures() []resolve.Explanation {
-	var out []resolve.Explanation
+func (r Run) Failures() []resolution.Explanation {
+	var out []resolution.Explanation
 	for _, c := range r.Result.Components {
 		if c.Failure != nil {
 			out = append(out, *c.Failure)

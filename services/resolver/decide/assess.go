@@ -6,7 +6,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/installplan"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 // Kind is what is to be done about a component; the package comment has the rules.
@@ -28,7 +28,7 @@ const (
 // Verdict is what is to be done about one component.
 type Verdict struct {
 	Kind      Kind
-	Component resolve.Component
+	Component resolution.Component
 	// Plan is the one that is kept, or the one that ended.
 	Plan *Plan
 	// Facts are the base of a proposal; its CRDs come with the steps.
@@ -39,11 +39,11 @@ type Verdict struct {
 	// Effect is the digest of what the plan would do.
 	Effect string
 	// Failure of a Failed component.
-	Failure *resolve.Explanation
+	Failure *resolution.Explanation
 }
 
 // Assess gives a verdict on each component, in their order.
-func Assess(s State, r resolve.Result) ([]Verdict, error) {
+func Assess(s State, r resolution.Result) ([]Verdict, error) {
 	out := make([]Verdict, 0, len(r.Components))
 	for _, c := range r.Components {
 		v, err := s.assess(c)
@@ -56,7 +56,7 @@ func Assess(s State, r resolve.Result) ([]Verdict, error) {
 	return out, nil
 }
 
-func (s State) assess(c resolve.Component) (Verdict, error) {
+func (s State) assess(c resolution.Component) (Verdict, error) {
 	v := Verdict{Component: c, Failure: c.Failure}
 	switch {
 	case s.waits(c):
@@ -81,17 +81,17 @@ func (s State) assess(c resolve.Component) (Verdict, error) {
 
 // waits says whether the component only lacks a catalog that has not been loaded yet, and whose load has
 // not failed: catalog and subscription may be applied together.
-func (s State) waits(c resolve.Component) bool {
-	if c.Failure == nil || c.Failure.Class != resolve.ClassCatalogUnavailable {
+func (s State) waits(c resolution.Component) bool {
+	if c.Failure == nil || c.Failure.Class != resolution.ClassCatalogUnavailable {
 		return false
 	}
 	return slices.ContainsFunc(s.Catalogs, func(k Catalog) bool {
-		return k.Revision == "" && !k.Failed && slices.ContainsFunc(c.Failure.Statements, func(st resolve.Statement) bool { return st.Catalog == k.Key.String() })
+		return k.Revision == "" && !k.Failed && slices.ContainsFunc(c.Failure.Statements, func(st resolution.Statement) bool { return st.Catalog == k.Key.String() })
 	})
 }
 
 // held says whether something of the component is under way.
-func (s State) held(c resolve.Component) bool {
+func (s State) held(c resolution.Component) bool {
 	for _, p := range s.Plans {
 		if p.State.Live() && p.State.Begun && shares(p.packages(), c.Packages) {
 			return true
@@ -166,7 +166,7 @@ func (s State) compare(v Verdict) (Verdict, error) {
 }
 
 // facts are what the plan stands on, without the CRDs.
-func (s State) facts(c resolve.Component) installplan.BaseFacts {
+func (s State) facts(c resolution.Component) installplan.BaseFacts {
 	f := installplan.BaseFacts{Configs: map[string]string{}, Approvals: map[string]string{}}
 	for _, i := range s.Installed {
 		if slices.Contains(c.Packages, i.Package) {
@@ -218,7 +218,7 @@ func (s State) effect(v Verdict) (string, error) {
 }
 
 // planned gives bundles the form of events.
-func planned(bundles []resolve.Planned) []events.PlannedBundle {
+func planned(bundles []resolution.Planned) []events.PlannedBundle {
 	out := make([]events.PlannedBundle, 0, len(bundles))
 	for _, b := range bundles {
 		out = append(out, events.PlannedBundle{

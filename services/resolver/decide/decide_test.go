@@ -14,6 +14,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/installplan"
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
 	"github.com/chandler-fleet/chandler/services/resolver/offer"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 	"github.com/chandler-fleet/chandler/services/resolver/resolve"
 )
 
@@ -23,27 +24,27 @@ type scene struct {
 	rev string
 	// byImage: the catalog names its bundles by image; image is what became of fetching them.
 	byImage bool
-	image   resolve.Fetched
+	image   resolution.Fetched
 }
 
 func newScene() *scene {
 	return &scene{rev: "r1", State: decide.State{
-		Tenant: "default", Scope: resolve.Scope{Cluster: "harbour", Namespace: "ops"},
+		Tenant: "default", Scope: resolution.Scope{Cluster: "harbour", Namespace: "ops"},
 		Groups:        []decide.Group{{Name: "og"}},
-		Catalogs:      []decide.Catalog{{Subject: "fleet", Key: resolve.CatalogKey{Name: "fleet"}, Revision: "r1"}},
+		Catalogs:      []decide.Catalog{{Subject: "fleet", Key: resolution.CatalogKey{Name: "fleet"}, Revision: "r1"}},
 		Subscriptions: []decide.Subscription{{Name: "a", Incarnation: 1, Version: 1, Spec: events.SubscriptionSpec{Package: "a", Channel: "stable", Catalog: "fleet", Approval: "Automatic"}}},
 	}}
 }
 
-func (s *scene) Catalogs() []resolve.Catalog {
-	var out []resolve.Catalog
+func (s *scene) Catalogs() []resolution.Catalog {
+	var out []resolution.Catalog
 	for _, k := range s.State.Catalogs {
-		out = append(out, resolve.Catalog{Key: k.Key, Ready: k.Revision != "", Revision: s.rev})
+		out = append(out, resolution.Catalog{Key: k.Key, Ready: k.Revision != "", Revision: s.rev})
 	}
 	return out
 }
 
-func (s *scene) Package(_ resolve.CatalogKey, name string) *offer.Package {
+func (s *scene) Package(_ resolution.CatalogKey, name string) *offer.Package {
 	if name != "a" {
 		return nil
 	}
@@ -58,18 +59,20 @@ func (s *scene) Package(_ resolve.CatalogKey, name string) *offer.Package {
 	return offer.Index(p, "sha256:p")
 }
 
-func (s *scene) Providers(resolve.CatalogKey, catalog.GVK) []string { return nil }
-func (s *scene) Packages(resolve.CatalogKey) []string               { return []string{"a"} }
+func (s *scene) Providers(resolution.CatalogKey, catalog.GVK) []string { return nil }
+func (s *scene) Packages(resolution.CatalogKey) []string               { return []string{"a"} }
 
-func (s *scene) Image(resolve.CatalogKey, resolve.BundleImage) resolve.Fetched { return s.image }
+func (s *scene) Image(resolution.CatalogKey, resolution.BundleImage) resolution.Fetched {
+	return s.image
+}
 
-func (s *scene) Health(k resolve.CatalogKey) resolve.Health {
+func (s *scene) Health(k resolution.CatalogKey) resolution.Health {
 	for _, c := range s.State.Catalogs {
 		if c.Key == k {
 			return c.Health()
 		}
 	}
-	return resolve.NotMinded
+	return resolution.NotMinded
 }
 
 func (s *scene) installed(name, version, phase string) *scene {

@@ -7,7 +7,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/installplan"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 // Identity is drawn at random by the caller, one for each proposal.
@@ -23,7 +23,7 @@ type Proposal struct {
 	Effect   string
 	// Properties of the bundles, by CSV: what the resolver will know of them once they are installed.
 	Properties map[string][]catalog.Property
-	Input      resolve.Record
+	Input      resolution.Record
 	// Correlation of the subscription that led here.
 	Correlation string
 }
@@ -39,8 +39,8 @@ type Told struct {
 	Subscription Subscription
 	Event        events.Payload
 	Outcome      Outcome
-	Input        resolve.Record
-	Explanation  *resolve.Explanation // of a failure
+	Input        resolution.Record
+	Explanation  *resolution.Explanation // of a failure
 }
 
 // Decisions are what is to be recorded for a scope; an empty value is no news.
@@ -54,7 +54,7 @@ type Decisions struct {
 
 // Wanted is a bundle image that has to be fetched.
 type Wanted struct {
-	Catalog                resolve.CatalogKey
+	Catalog                resolution.CatalogKey
 	Image, Package, Bundle string
 }
 
@@ -102,7 +102,7 @@ func wanted(verdicts []Verdict) []Wanted {
 	var out []Wanted
 	for _, v := range verdicts {
 		for _, b := range v.Component.Bundles {
-			image := resolve.BundleImage{Image: b.Image, Package: b.Package, Bundle: b.CSV}
+			image := resolution.BundleImage{Image: b.Image, Package: b.Package, Bundle: b.CSV}
 			if b.Image != "" && b.Content == "" && image.Askable() {
 				out = append(out, Wanted{Catalog: b.Catalog, Image: b.Image, Package: b.Package, Bundle: b.CSV})
 			}
@@ -278,9 +278,9 @@ func (s State) tellFailure(d *Decisions, v Verdict) error {
 // NotInstallable turns a proposal that cannot be rendered into a failure that says why.
 func NotInstallable(v Verdict, bundle, why string) Verdict {
 	v.Kind = Failed
-	v.Failure = &resolve.Explanation{
-		Reason: resolve.ReasonPrevented, Class: resolve.ClassNotInstallable, Subscriptions: v.Component.Subscriptions,
-		Statements: []resolve.Statement{{Kind: resolve.NotInstallable, Bundle: bundle, Text: why}},
+	v.Failure = &resolution.Explanation{
+		Reason: resolution.ReasonPrevented, Class: resolution.ClassNotInstallable, Subscriptions: v.Component.Subscriptions,
+		Statements: []resolution.Statement{{Kind: resolution.NotInstallable, Bundle: bundle, Text: why}},
 	}
 	return v
 }

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
-	"github.com/chandler-fleet/chandler/services/resolver/internal/shelf"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/internal/fixture"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 // TestDependants: R-UNI-4 by every kind of requirement (R-RES-21): who requires what the operator that goes meets, and no
@@ -14,7 +14,7 @@ import (
 func TestDependants(t *testing.T) {
 	t.Parallel()
 	installed := func(pkg, version string, words ...string) decide.Installed {
-		return decide.Installed{Name: pkg + ".v" + version, Package: pkg, Version: version, Phase: "Succeeded", Properties: shelf.Properties(pkg, version, words...)}
+		return decide.Installed{Name: pkg + ".v" + version, Package: pkg, Version: version, Phase: "Succeeded", Properties: fixture.Properties(pkg, version, words...)}
 	}
 	gauge := installed("gauge", "1.2.0", "gives:Gauge")
 	leaving := installed("meter", "1.0.0", "gives:Gauge")
@@ -38,7 +38,7 @@ func TestDependants(t *testing.T) {
 		"a dependant is on its way":    {[]decide.Installed{leaving}, []string{}},
 		"what goes is not there (any)": {nil, []string{}},
 	} {
-		s := decide.State{Scope: resolve.Scope{Cluster: "c", Namespace: "ops"}, Installed: append(slices.Clone(c.others), gauge)}
+		s := decide.State{Scope: resolution.Scope{Cluster: "c", Namespace: "ops"}, Installed: append(slices.Clone(c.others), gauge)}
 		got := s.Dependants("gauge.v1.2.0")
 		switch {
 		case c.want == nil && len(got) == 1 && got[0].String() == "ops/buoy.v1.0.0" && len(got[0].Requires) == 1:

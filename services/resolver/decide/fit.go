@@ -8,12 +8,12 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/operatorgroup"
 	"github.com/chandler-fleet/chandler/libs/render"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 // ReadCluster is the read of a decision that rests on what is known of the cluster beside its catalogs: its version of
 // Kubernetes, and its operator groups. It has no name and no answer.
-const ReadCluster resolve.ReadKind = "cluster"
+const ReadCluster resolution.ReadKind = "cluster"
 
 // Cluster is what is known of a cluster beside its catalogs.
 type Cluster struct {

@@ -7,7 +7,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/installplan"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 // outdated says whether a plan that was not begun stands on something that has changed since: policies, configuration,
@@ -24,8 +24,8 @@ func (s State) outdated(p Plan, verdicts []Verdict) (bool, error) {
 }
 
 // unwanted says whether a bundle is outside of a policy's bounds, or is not what one of its subscriptions asks for.
-func (s State) unwanted(b resolve.Planned) bool {
-	if slices.ContainsFunc(s.bounds(), func(bound resolve.Bound) bool { return bound.Forbids(b) }) {
+func (s State) unwanted(b resolution.Planned) bool {
+	if slices.ContainsFunc(s.bounds(), func(bound resolution.Bound) bool { return bound.Forbids(b) }) {
 		return true
 	}
 	return slices.ContainsFunc(b.Subscriptions, func(name string) bool {
@@ -36,23 +36,23 @@ func (s State) unwanted(b resolve.Planned) bool {
 
 // follows says whether a bundle is of the package, channel and catalog that the subscription names. A catalog that its
 // namespace does not have is the hub's, unless it is hidden from the scope.
-func (s Subscription) follows(b resolve.Planned, hidden bool) bool {
-	own := resolve.CatalogKey{Name: s.Spec.Catalog, Namespace: s.Spec.CatalogNamespace}
+func (s Subscription) follows(b resolution.Planned, hidden bool) bool {
+	own := resolution.CatalogKey{Name: s.Spec.Catalog, Namespace: s.Spec.CatalogNamespace}
 	return s.Spec.Package == b.Package && (s.Spec.Channel == "" || s.Spec.Channel == b.Channel) &&
-		(s.Spec.Catalog == "" || b.Catalog == own || !hidden && b.Catalog == resolve.CatalogKey{Name: s.Spec.Catalog})
+		(s.Spec.Catalog == "" || b.Catalog == own || !hidden && b.Catalog == resolution.CatalogKey{Name: s.Spec.Catalog})
 }
 
 // starts says whether a bundle may be the first that the subscription installs (R-GRA-12).
-func (s Subscription) starts(b resolve.Planned) bool {
+func (s Subscription) starts(b resolution.Planned) bool {
 	if s.Spec.StartingCSV == "" {
-		return b.Reason != resolve.ReasonStartingCSV
+		return b.Reason != resolution.ReasonStartingCSV
 	}
 	return s.Spec.StartingCSV == b.CSV
 }
 
 // again is the component of a plan, with its own bundles and the roots that the resolution has for its packages now.
-func again(p Plan, bundles []resolve.Planned, verdicts []Verdict) resolve.Component {
-	c := resolve.Component{Name: p.State.Proposed.Component, Packages: p.packages(), Approval: installplan.Automatic, Bundles: bundles}
+func again(p Plan, bundles []resolution.Planned, verdicts []Verdict) resolution.Component {
+	c := resolution.Component{Name: p.State.Proposed.Component, Packages: p.packages(), Approval: installplan.Automatic, Bundles: bundles}
 	for _, v := range verdicts {
 		if !shares(p.packages(), v.Component.Packages) {
 			continue
@@ -67,14 +67,14 @@ func again(p Plan, bundles []resolve.Planned, verdicts []Verdict) resolve.Compon
 }
 
 // unplanned is the other way round of planned. What a plan does not record of its bundles plays no part in its terms.
-func unplanned(bundles []events.PlannedBundle) []resolve.Planned {
-	out := make([]resolve.Planned, 0, len(bundles))
+func unplanned(bundles []events.PlannedBundle) []resolution.Planned {
+	out := make([]resolution.Planned, 0, len(bundles))
 	for _, b := range bundles {
-		key := resolve.CatalogKey{Name: b.Catalog}
+		key := resolution.CatalogKey{Name: b.Catalog}
 		if namespace, name, own := strings.Cut(b.Catalog, "/"); own {
-			key = resolve.CatalogKey{Name: name, Namespace: namespace}
+			key = resolution.CatalogKey{Name: name, Namespace: namespace}
 		}
-		out = append(out, resolve.Planned{
+		out = append(out, resolution.Planned{
 			CSV: b.CSV, Package: b.Package, Version: b.Version, Channel: b.Channel, Catalog: key, Revision: b.Revision,
 			Content: digest.Digest(b.Content), Replaces: b.Replaces, Reason: b.Reason, RequiredBy: b.RequiredBy, Subscriptions: b.Subscriptions,
 		})

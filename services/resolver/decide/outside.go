@@ -5,21 +5,21 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 // unfetched explains that bundle images of a component have to come first; nil where all are there.
-func unfetched(c resolve.Component) *resolve.Explanation {
-	e := &resolve.Explanation{Reason: resolve.ReasonUnpacking, Class: resolve.ClassBundleImage, Subscriptions: c.Subscriptions}
+func unfetched(c resolution.Component) *resolution.Explanation {
+	e := &resolution.Explanation{Reason: resolution.ReasonUnpacking, Class: resolution.ClassBundleImage, Subscriptions: c.Subscriptions}
 	for _, b := range c.Bundles {
 		if b.Content != "" || b.Image == "" {
 			continue
 		}
-		s := resolve.Statement{Kind: resolve.BundleImagePending, Bundle: b.CSV, Package: b.Package, Catalog: b.Catalog.String()}
+		s := resolution.Statement{Kind: resolution.BundleImagePending, Bundle: b.CSV, Package: b.Package, Catalog: b.Catalog.String()}
 		s.Text = fmt.Sprintf("bundle image %s of %s is being fetched", b.Image, b.CSV)
 		if b.Unfetched != "" {
-			e.Reason = resolve.ReasonUnpackFailed
-			s.Kind = resolve.BundleImageFailed
+			e.Reason = resolution.ReasonUnpackFailed
+			s.Kind = resolution.BundleImageFailed
 			s.Text = fmt.Sprintf("bundle image %s of %s in catalog %s cannot be had (%s): %s", b.Image, b.CSV, b.Catalog, b.Unfetched, remedy(b.Unfetched))
 		}
 		e.Statements = append(e.Statements, s)
@@ -27,7 +27,7 @@ func unfetched(c resolve.Component) *resolve.Explanation {
 	if len(e.Statements) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(e.Statements, func(a, b resolve.Statement) int { return cmp.Compare(a.Text, b.Text) })
+	slices.SortStableFunc(e.Statements, func(a, b resolution.Statement) int { return cmp.Compare(a.Text, b.Text) })
 	return e
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 	"github.com/chandler-fleet/chandler/services/resolver/resolve"
 )
 
@@ -15,16 +16,16 @@ func TestBundleImages(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name    string
-		image   resolve.Fetched
+		image   resolution.Fetched
 		kind    decide.Kind
 		reason  string
 		text    string
 		wanted  int
 		content string
 	}{
-		{"never asked for", resolve.Fetched{}, decide.Fetching, resolve.ReasonUnpacking, "is being fetched", 1, ""},
-		{"not there", resolve.Fetched{Reason: "NotFound"}, decide.Fetching, resolve.ReasonUnpackFailed, "no registry or mirror has it", 1, ""},
-		{"fetched", resolve.Fetched{Content: "sha256:c2"}, decide.Proposed, "", "", 0, "sha256:c2"},
+		{"never asked for", resolution.Fetched{}, decide.Fetching, resolution.ReasonUnpacking, "is being fetched", 1, ""},
+		{"not there", resolution.Fetched{Reason: "NotFound"}, decide.Fetching, resolution.ReasonUnpackFailed, "no registry or mirror has it", 1, ""},
+		{"fetched", resolution.Fetched{Content: "sha256:c2"}, decide.Proposed, "", "", 0, "sha256:c2"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -47,7 +48,7 @@ func TestBundleImages(t *testing.T) {
 			if len(d.Told) != 1 || d.Told[0].Outcome.Reason != c.reason || !strings.Contains(d.Told[0].Explanation.Statements[0].Text, c.text) {
 				t.Errorf("told %+v", d.Told)
 			}
-			if c.wanted == 1 && (d.Wanted[0] != decide.Wanted{Catalog: resolve.CatalogKey{Name: "fleet"}, Image: "registry.test/a:v2", Package: "a", Bundle: "a.v2"}) {
+			if c.wanted == 1 && (d.Wanted[0] != decide.Wanted{Catalog: resolution.CatalogKey{Name: "fleet"}, Image: "registry.test/a:v2", Package: "a", Bundle: "a.v2"}) {
 				t.Errorf("wanted %+v", d.Wanted)
 			}
 		})
@@ -59,18 +60,18 @@ func TestBundleImages(t *testing.T) {
 func TestImagesAreInputs(t *testing.T) {
 	t.Parallel()
 	inputs := map[string]bool{}
-	for _, f := range []resolve.Fetched{{}, {Reason: "NotFound"}, {Content: "sha256:c2"}} {
+	for _, f := range []resolution.Fetched{{}, {Reason: "NotFound"}, {Content: "sha256:c2"}} {
 		s := newScene()
 		s.byImage, s.image = true, f
 		r := resolve.Resolve(s.Input(s))
 		record := r.Components[0].Input
-		var answer *resolve.Read
+		var answer *resolution.Read
 		for i := range record.Reads {
-			if record.Reads[i].Kind == resolve.ReadImage {
+			if record.Reads[i].Kind == resolution.ReadImage {
 				answer = &record.Reads[i]
 			}
 		}
-		if answer == nil || resolve.ParseFetched(answer.Answer) != f {
+		if answer == nil || resolution.ParseFetched(answer.Answer) != f {
 			t.Errorf("reads %+v", record.Reads)
 		}
 		d, err := record.Digest()
@@ -100,7 +101,7 @@ func TestStrictHealth(t *testing.T) {
 	t.Parallel()
 	other := func(change func(*decide.Catalog)) *scene {
 		s := newScene()
-		c := decide.Catalog{Subject: "other", Key: resolve.CatalogKey{Name: "other"}, Revision: "r", Strict: true}
+		c := decide.Catalog{Subject: "other", Key: resolution.CatalogKey{Name: "other"}, Revision: "r", Strict: true}
 		change(&c)
 		s.State.Catalogs = append(s.State.Catalogs, c)
 		return s
@@ -131,7 +132,7 @@ func TestStrictHealth(t *testing.T) {
 				return
 			}
 			e, ok := d.Told[0].Event.(events.ResolutionFailed)
-			if !ok || e.Reason != resolve.ReasonCatalogsUnhealthy {
+			if !ok || e.Reason != resolution.ReasonCatalogsUnhealthy {
 				t.Fatalf("told %+v", d.Told[0].Event)
 			}
 			if text := d.Told[0].Explanation.Statements[0].Text; !strings.Contains(text, "catalog other is unhealthy (InvalidCatalog)") || !strings.Contains(text, "repair, disable or remove it") {

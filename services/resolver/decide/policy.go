@@ -7,7 +7,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/installplan"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 // Kinds of change that rules of policies name.
@@ -46,13 +46,13 @@ type terms struct {
 //	windows    one window of each policy that has any must be open
 //
 // Approvers and time mean nothing to an Automatic plan and are left out of it.
-func (s State) terms(c resolve.Component) terms {
+func (s State) terms(c resolution.Component) terms {
 	var t terms
 	chosen := slices.DeleteFunc(s.policies(), func(p Policy) bool { return !slices.ContainsFunc(c.Bundles, p.chooses) })
 	approval, said := installplan.Automatic, false
 	for _, b := range c.Bundles {
 		mode, reasons := s.mode(b, chosen)
-		if b.Reason == resolve.ReasonRollback {
+		if b.Reason == resolution.ReasonRollback {
 			mode, reasons = installplan.Manual, append(reasons, reasonRollback)
 		}
 		t.facts.ManualReasons = append(t.facts.ManualReasons, reasons...)
@@ -92,7 +92,7 @@ func (t *terms) consent(p events.ApprovalPolicySpec) {
 }
 
 // approval is the mode of the plan.
-func (t *terms) approval(c resolve.Component) string {
+func (t *terms) approval(c resolution.Component) string {
 	if t.facts.Approval == "" {
 		return c.Approval
 	}
@@ -100,7 +100,7 @@ func (t *terms) approval(c resolve.Component) string {
 }
 
 // mode is what policies say of one bundle, "" for nothing, and why a person is wanted.
-func (s State) mode(b resolve.Planned, policies []Policy) (mode string, reasons []string) {
+func (s State) mode(b resolution.Planned, policies []Policy) (mode string, reasons []string) {
 	from := s.predecessor(b)
 	change, reason := changeOf(from, b)
 	for _, p := range policies {
@@ -134,7 +134,7 @@ func ruled(rules []events.ApprovalRule, change string) string {
 
 // growth is the reason for which an upgrade wants a person because of the rights that it brings; "" for none. What
 // is installed anew gains nothing: all its rights are seen for the first time, and a rule for Install says what then.
-func (s State) growth(from *Installed, b resolve.Planned) string {
+func (s State) growth(from *Installed, b resolution.Planned) string {
 	if from == nil || from.Content != "" && from.Content == string(b.Content) {
 		return ""
 	}
@@ -150,7 +150,7 @@ func (s State) growth(from *Installed, b resolve.Planned) string {
 }
 
 // changeOf says what kind of change a bundle is, by the versions, and the reason that goes with it.
-func changeOf(from *Installed, b resolve.Planned) (change, reason string) {
+func changeOf(from *Installed, b resolution.Planned) (change, reason string) {
 	if from == nil {
 		return changeInstall, reasonInstall
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/installplan"
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 	"github.com/chandler-fleet/chandler/services/resolver/resolve"
 )
 
@@ -228,7 +229,7 @@ func TestBoundsAreNarrowed(t *testing.T) {
 			p.Versions.Range, p.Selector.Packages, p.Selector.Catalogs = ">=1.0.0", []string{"a*"}, []string{"fleet"}
 		}),
 	}
-	want := []resolve.Bound{{Policy: "a", Packages: []string{"a*"}, Catalogs: []string{"fleet"}, Range: ">=1.0.0"}, {Policy: "z", Ceiling: "1.9.9"}}
+	want := []resolution.Bound{{Policy: "a", Packages: []string{"a*"}, Catalogs: []string{"fleet"}, Range: ">=1.0.0"}, {Policy: "z", Ceiling: "1.9.9"}}
 	if diff := cmp.Diff(want, s.Input(s).Policy.Bounds); diff != "" {
 		t.Errorf("bounds (-want +got):\n%s", diff)
 	}
@@ -310,7 +311,7 @@ func TestPendingPlansFollowTheirTerms(t *testing.T) {
 	}{
 		"held": {func(s *scene) { s.Installed[0].Phase = "Pending" }, decide.Held},
 		"fetching": {func(s *scene) {
-			s.byImage, s.image = true, resolve.Fetched{}
+			s.byImage, s.image = true, resolution.Fetched{}
 		}, decide.Fetching},
 	}
 	for name, c := range changes {

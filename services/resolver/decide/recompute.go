@@ -7,7 +7,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/installplan"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 // Difference is one way in which a decision that was made again is not what was recorded.
@@ -25,7 +25,7 @@ const none = "nothing"
 //
 // That a bundle could not be rendered (ClassNotInstallable) was found after the resolution: it is the same where the
 // component still plans that bundle.
-func CompareOutcome(o Outcome, explained *resolve.Explanation, sub string, c resolve.Component) ([]Difference, error) {
+func CompareOutcome(o Outcome, explained *resolution.Explanation, sub string, c resolution.Component) ([]Difference, error) {
 	d := differences{}
 	input, err := c.Input.Digest()
 	if err != nil {
@@ -67,9 +67,9 @@ func (d *differences) add(what, recorded, again string) {
 }
 
 // explanations are the digests of all that a component may have been told with.
-func explanations(c resolve.Component) ([]string, error) {
+func explanations(c resolution.Component) ([]string, error) {
 	var out []string
-	for _, e := range []*resolve.Explanation{c.Failure, unfetched(c), c.Blocked} {
+	for _, e := range []*resolution.Explanation{c.Failure, unfetched(c), c.Blocked} {
 		if e == nil {
 			continue
 		}
@@ -82,12 +82,12 @@ func explanations(c resolve.Component) ([]string, error) {
 	return out, nil
 }
 
-func stillPlans(c resolve.Component, e *resolve.Explanation) bool {
-	if e == nil || e.Class != resolve.ClassNotInstallable {
+func stillPlans(c resolution.Component, e *resolution.Explanation) bool {
+	if e == nil || e.Class != resolution.ClassNotInstallable {
 		return false
 	}
-	return !slices.ContainsFunc(e.Statements, func(s resolve.Statement) bool {
-		return !slices.ContainsFunc(c.Bundles, func(b resolve.Planned) bool { return b.CSV == s.Bundle })
+	return !slices.ContainsFunc(e.Statements, func(s resolution.Statement) bool {
+		return !slices.ContainsFunc(c.Bundles, func(b resolution.Planned) bool { return b.CSV == s.Bundle })
 	})
 }
 
@@ -95,7 +95,7 @@ func stillPlans(c resolve.Component, e *resolve.Explanation) bool {
 // document: they follow from the bundles. doc is nil where the document is not kept; bundles are compared alone then.
 // Catalog revisions are no part of the input, so that a catalog that moved elsewhere is the same input; they
 // are taken from the record.
-func ComparePlan(e events.InstallPlanProposed, doc *installplan.Document, c resolve.Component) ([]Difference, error) {
+func ComparePlan(e events.InstallPlanProposed, doc *installplan.Document, c resolution.Component) ([]Difference, error) {
 	d := differences{}
 	input, err := c.Input.Digest()
 	if err != nil {

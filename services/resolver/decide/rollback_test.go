@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 // TestRollbackWaitsForAPerson: a rollback is planned also from an operator that failed, and whatever modes say, a
@@ -15,7 +15,7 @@ func TestRollbackWaitsForAPerson(t *testing.T) {
 	t.Parallel()
 	for _, phase := range []string{"Succeeded", "Failed"} {
 		s := newScene().installed("a.v2", "2.0.0", phase)
-		s.Subscriptions[0].Rollback = resolve.Rollback{From: "a.v2", To: "a.v1"}
+		s.Subscriptions[0].Rollback = resolution.Rollback{From: "a.v2", To: "a.v1"}
 		s.Policies = []decide.Policy{policy("p", rules("Any", "Automatic"))}
 		d := s.decide(t)
 		if len(d.Proposals) != 1 {
@@ -33,7 +33,7 @@ func TestRollbackWaitsForAPerson(t *testing.T) {
 		}
 	}
 	s := newScene().installed("a.v2", "2.0.0", "Installing")
-	s.Subscriptions[0].Rollback = resolve.Rollback{From: "a.v2", To: "a.v1"}
+	s.Subscriptions[0].Rollback = resolution.Rollback{From: "a.v2", To: "a.v1"}
 	if d := s.decide(t); len(d.Proposals) != 0 {
 		t.Error("a rollback was planned while the upgrade is under way")
 	}

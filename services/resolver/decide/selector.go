@@ -6,7 +6,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/installplan"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 // Policy is an approval policy of the tenant.
@@ -16,7 +16,7 @@ type Policy struct {
 }
 
 // Here says whether a policy may choose operators of a scope at all, by cluster, labels and namespace.
-func (p Policy) Here(scope resolve.Scope, labels map[string]string) bool {
+func (p Policy) Here(scope resolution.Scope, labels map[string]string) bool {
 	sel := p.Spec.Selector
 	return labelled(sel.ClusterLabels, labels) && fits(sel.Clusters, scope.Cluster) && fits(sel.Namespaces, scope.Namespace)
 }
@@ -43,14 +43,14 @@ func labelled(want, have map[string]string) bool {
 }
 
 // chooses says whether a policy of the scope chooses a bundle, by package and catalog.
-func (p Policy) chooses(b resolve.Planned) bool {
+func (p Policy) chooses(b resolution.Planned) bool {
 	return fits(p.Spec.Selector.Packages, b.Package) && fits(p.Spec.Selector.Catalogs, b.Catalog.String())
 }
 
 // bound is what the policy says of versions; ok is false where it says nothing.
-func (p Policy) bound() (b resolve.Bound, ok bool) {
+func (p Policy) bound() (b resolution.Bound, ok bool) {
 	v := p.Spec.Versions
-	return resolve.Bound{
+	return resolution.Bound{
 		Policy: p.Name, Packages: p.Spec.Selector.Packages, Catalogs: p.Spec.Selector.Catalogs, Pin: v.Pin, Range: v.Range, Ceiling: v.Ceiling,
 	}, v != (events.PolicyVersions{})
 }
@@ -76,8 +76,8 @@ func (s State) policies() []Policy {
 }
 
 // bounds are the versions that policies forbid in the scope, by name of the policy.
-func (s State) bounds() []resolve.Bound {
-	var out []resolve.Bound
+func (s State) bounds() []resolution.Bound {
+	var out []resolution.Bound
 	for _, p := range s.policies() {
 		if b, ok := p.bound(); ok {
 			out = append(out, b)
@@ -94,10 +94,10 @@ type Gains map[Upgrade]int
 
 // Upgrades are those of a resolution, and of plans that were not begun, of which has to be known what they gain,
 // since a policy asks: each once, in order.
-func (s State) Upgrades(r resolve.Result) []Upgrade {
+func (s State) Upgrades(r resolution.Result) []Upgrade {
 	var out []Upgrade
 	policies := s.policies()
-	var bundles []resolve.Planned
+	var bundles []resolution.Planned
 	for _, c := range r.Components {
 		bundles = append(bundles, c.Bundles...)
 	}
@@ -121,7 +121,7 @@ func (s State) Upgrades(r resolve.Result) []Upgrade {
 }
 
 // predecessor is the installed operator whose place a bundle takes; nil where it is new.
-func (s State) predecessor(b resolve.Planned) *Installed {
+func (s State) predecessor(b resolution.Planned) *Installed {
 	for i := range s.Installed {
 		if s.Installed[i].Name == b.Replaces {
 			return &s.Installed[i]

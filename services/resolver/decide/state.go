@@ -26,7 +26,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/installplan"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 // Phases of a ClusterServiceVersion that the resolver tells apart (R-CSV §6.2).
@@ -42,7 +42,7 @@ const strategyFailForward = "TechPreviewUnsafeFailForward"
 // State is what the resolver's tables say of one scope at one moment.
 type State struct {
 	Tenant        string
-	Scope         resolve.Scope
+	Scope         resolution.Scope
 	Removed       bool  // the cluster was removed: nothing is decided
 	Decisions     int64 // made so far
 	Generation    int64 // of the newest plan
@@ -65,18 +65,18 @@ type Subscription struct {
 	Incarnation  int
 	Version      int64 // of its stream
 	Spec         events.SubscriptionSpec
-	Rollback     resolve.Rollback // asked for since the last change of the intent
-	Created      int64            // orders subscriptions by age
+	Rollback     resolution.Rollback // asked for since the last change of the intent
+	Created      int64               // orders subscriptions by age
 	Correlation  string
 	InstalledCSV string
 	Outcome      Outcome
 	// Explained is what the outcome's explanation says; nil where there is none.
-	Explained *resolve.Explanation
+	Explained *resolution.Explanation
 }
 
 // told says whether a failure is what was told last. Which revision of a catalog says so is no news: a catalog that moves
 // every hour would otherwise repeat the same trouble every hour to all who have it.
-func (s Subscription) told(now Outcome, failure *resolve.Explanation) (bool, error) {
+func (s Subscription) told(now Outcome, failure *resolution.Explanation) (bool, error) {
 	if s.Outcome.same(now) {
 		return true, nil
 	}
@@ -91,7 +91,7 @@ func (s Subscription) told(now Outcome, failure *resolve.Explanation) (bool, err
 	return before == after, err
 }
 
-func withoutRevisions(e resolve.Explanation) resolve.Explanation {
+func withoutRevisions(e resolution.Explanation) resolution.Explanation {
 	e.Statements = slices.Clone(e.Statements)
 	for i := range e.Statements {
 		e.Statements[i].Revision = ""
@@ -163,7 +163,7 @@ func (p Plan) packages() []string {
 // Catalog is one that the scope sees.
 type Catalog struct {
 	Subject  string // name, or cluster/namespace/name
-	Key      resolve.CatalogKey
+	Key      resolution.CatalogKey
 	Priority int32
 	Revision string
 	Failed   bool
@@ -173,16 +173,16 @@ type Catalog struct {
 }
 
 // Health is what a resolution is told of the catalog's state.
-func (c Catalog) Health() resolve.Health {
+func (c Catalog) Health() resolution.Health {
 	switch {
 	case !c.Strict:
-		return resolve.NotMinded
+		return resolution.NotMinded
 	case c.Failed:
-		return resolve.Unhealthy(c.Reason)
+		return resolution.Unhealthy(c.Reason)
 	case c.Revision == "":
-		return resolve.Loading
+		return resolution.Loading
 	default:
-		return resolve.Healthy
+		return resolution.Healthy
 	}
 }
 
@@ -191,10 +191,10 @@ func (c Catalog) Health() resolve.Health {
 // the input: which operators leave follows from them here, once, for every strategy, and a passing phase must not
 // make a new input of the same question. So the chains that fail-forward looks for (R-RES-44) have their last
 // link left, which is what failed.
-func (s State) Input(view resolve.View) resolve.Input {
-	in := resolve.Input{Scope: s.Scope, View: view, Policy: resolve.Policy{Bounds: s.bounds()}}
+func (s State) Input(view resolution.View) resolution.Input {
+	in := resolution.Input{Scope: s.Scope, View: view, Policy: resolution.Policy{Bounds: s.bounds()}}
 	for _, g := range s.Groups {
-		in.OperatorGroups = append(in.OperatorGroups, resolve.OperatorGroup{
+		in.OperatorGroups = append(in.OperatorGroups, resolution.OperatorGroup{
 			Name: g.Name, Shared: g.Spec.Colocation == "shared", FailForward: g.Spec.UpgradeStrategy == strategyFailForward,
 			ExcludeGlobalCatalogs: g.Spec.ExcludeGlobalCatalogs,
 		})
@@ -205,7 +205,7 @@ func (s State) Input(view resolve.View) resolve.Input {
 		if f := followers[shared]; f == "" || f == sub.Name {
 			shared = ""
 		}
-		in.Subscriptions = append(in.Subscriptions, resolve.Subscription{
+		in.Subscriptions = append(in.Subscriptions, resolution.Subscription{
 			Name: sub.Name, Package: sub.Spec.Package, Channel: sub.Spec.Channel, Catalog: sub.Spec.Catalog,
 			CatalogNamespace: sub.Spec.CatalogNamespace, CatalogHidden: s.hides(sub.Spec), StartingCSV: sub.Spec.StartingCSV, Approval: sub.Spec.Approval, Config: sub.Spec.Config, InstalledCSV: shared,
 			Rollback: sub.Rollback,
@@ -215,7 +215,7 @@ func (s State) Input(view resolve.View) resolve.Input {
 		if s.leaving(i) {
 			continue
 		}
-		in.Installed = append(in.Installed, resolve.Installed{
+		in.Installed = append(in.Installed, resolution.Installed{
 			CSV: i.Name, Package: i.Package, Version: i.Version, Content: contentDigest(i.Content),
 			Properties: i.Properties, Subscription: followers[i.Name],
 		})

@@ -13,7 +13,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/previewapi"
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 // state is one while hypotheses are applied to it.
@@ -73,11 +73,11 @@ func (w *state) suppose(h previewapi.Hypothesis) error {
 		w.put(decide.Subscription{Name: name, Incarnation: h.Incarnation, Version: 1, Spec: p.Spec, Created: w.youngest()})
 	case events.SubscriptionChanged:
 		if i := w.find(name); i >= 0 {
-			w.Subscriptions[i].Spec, w.Subscriptions[i].Rollback = p.Spec, resolve.Rollback{}
+			w.Subscriptions[i].Spec, w.Subscriptions[i].Rollback = p.Spec, resolution.Rollback{}
 		}
 	case events.SubscriptionRollbackRequested:
 		if i := w.find(name); i >= 0 {
-			w.Subscriptions[i].Rollback = resolve.Rollback{From: p.From, To: p.To}
+			w.Subscriptions[i].Rollback = resolution.Rollback{From: p.From, To: p.To}
 		}
 	case events.SubscriptionDeleted:
 		w.Subscriptions = slices.DeleteFunc(w.Subscriptions, func(s decide.Subscription) bool { return s.Name == name })

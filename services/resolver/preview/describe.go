@@ -8,7 +8,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/installplan"
 	"github.com/chandler-fleet/chandler/libs/previewapi"
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 // Describe says what decisions on a state come to. documents adds the plans with their steps.
@@ -127,7 +127,7 @@ func standby(v decide.Verdict, news bool) (w previewapi.PreviewWaiting, waits bo
 	return w, true
 }
 
-func sentences(e *resolve.Explanation) []string {
+func sentences(e *resolution.Explanation) []string {
 	out := []string{}
 	for _, s := range e.Statements {
 		out = append(out, s.Text)
@@ -236,7 +236,7 @@ func Fingerprint(facts map[string]string, clock int64) (digest.Digest, error) {
 		Facts     map[string]string `json:"facts"`
 		Clock     int64             `json:"clock"`
 		Semantics string            `json:"semantics"`
-	}{facts, clock, resolve.Semantics})
+	}{facts, clock, resolution.Semantics})
 }
 
 // Differences names the facts that are not what they were, sorted.

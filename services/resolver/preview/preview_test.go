@@ -12,7 +12,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/previewapi"
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
 	"github.com/chandler-fleet/chandler/services/resolver/preview"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 func supposed(t *testing.T, subject string, p events.Payload) previewapi.Hypothesis {
@@ -26,7 +26,7 @@ func supposed(t *testing.T, subject string, p events.Payload) previewapi.Hypothe
 
 func state() decide.State {
 	return decide.State{
-		Scope:         resolve.Scope{Cluster: "c", Namespace: "n"},
+		Scope:         resolution.Scope{Cluster: "c", Namespace: "n"},
 		Subscriptions: []decide.Subscription{{Name: "buoy", Spec: events.SubscriptionSpec{Package: "buoy"}}, {Name: "tide", Spec: events.SubscriptionSpec{Package: "tide"}}},
 		Groups:        []decide.Group{{Name: "og"}},
 		Installed:     []decide.Installed{{Name: "buoy.v1", Package: "buoy"}},

@@ -9,14 +9,14 @@ import (
 	"github.com/chandler-fleet/chandler/libs/installplan"
 	"github.com/chandler-fleet/chandler/libs/previewapi"
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 // WaitingOutcome is the kind of an outcome that would not be told yet.
 const WaitingOutcome = "Waiting"
 
 // RecordedState is the state that a recorded decision was made on, as far as its record tells: operators at rest, no plans.
-func RecordedState(r resolve.Record, labels map[string]string, policies []decide.Policy) decide.State {
+func RecordedState(r resolution.Record, labels map[string]string, policies []decide.Policy) decide.State {
 	s := decide.State{Scope: r.Scope, Labels: labels, Policies: policies}
 	for _, g := range r.OperatorGroups {
 		group := decide.Group{Name: g.Name, Spec: events.OperatorGroupSpec{ExcludeGlobalCatalogs: g.ExcludeGlobalCatalogs}}
@@ -44,11 +44,11 @@ func RecordedState(r resolve.Record, labels map[string]string, policies []decide
 
 // Bounds are those of a record with one policy in place of the one of its name; the policy counts where it may choose
 // something in the scope.
-func Bounds(r resolve.Record, p decide.Policy, labels map[string]string) []resolve.Bound {
-	out := slices.DeleteFunc(slices.Clone(r.Policy.Bounds), func(b resolve.Bound) bool { return b.Policy == p.Name })
+func Bounds(r resolution.Record, p decide.Policy, labels map[string]string) []resolution.Bound {
+	out := slices.DeleteFunc(slices.Clone(r.Policy.Bounds), func(b resolution.Bound) bool { return b.Policy == p.Name })
 	s := decide.State{Scope: r.Scope, Labels: labels, Policies: []decide.Policy{p}}
 	out = append(out, s.Input(nil).Policy.Bounds...)
-	slices.SortStableFunc(out, func(a, b resolve.Bound) int { return strings.Compare(a.Policy, b.Policy) })
+	slices.SortStableFunc(out, func(a, b resolution.Bound) int { return strings.Compare(a.Policy, b.Policy) })
 	return out
 }
 

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 // Words before the name of a target.
@@ -20,7 +20,7 @@ const (
 const groupName = "default"
 
 // Apply is the input with the change made; ok is false where it does not fit the input.
-func (r Remedy) Apply(in resolve.Input) (out resolve.Input, ok bool) {
+func (r Remedy) Apply(in resolution.Input) (out resolution.Input, ok bool) {
 	_, name, _ := strings.Cut(r.Target, "/")
 	in.Subscriptions = slices.Clone(in.Subscriptions)
 	in.Installed = slices.Clone(in.Installed)
@@ -28,7 +28,7 @@ func (r Remedy) Apply(in resolve.Input) (out resolve.Input, ok bool) {
 	case StartingCSV, Channel, Catalog, PackageName:
 		return r.changeSubscription(in, name)
 	case LeaveOut:
-		in.Subscriptions = slices.DeleteFunc(in.Subscriptions, func(s resolve.Subscription) bool { return s.Name == name })
+		in.Subscriptions = slices.DeleteFunc(in.Subscriptions, func(s resolution.Subscription) bool { return s.Name == name })
 		for i := range in.Installed {
 			if in.Installed[i].Subscription == name {
 				in.Installed[i].Subscription = ""
@@ -36,8 +36,8 @@ func (r Remedy) Apply(in resolve.Input) (out resolve.Input, ok bool) {
 		}
 	case RemoveOperator:
 		leaves := r.from(fieldSubscription)
-		in.Installed = slices.DeleteFunc(in.Installed, func(i resolve.Installed) bool { return i.CSV == name })
-		in.Subscriptions = slices.DeleteFunc(in.Subscriptions, func(s resolve.Subscription) bool { return s.Name == leaves })
+		in.Installed = slices.DeleteFunc(in.Installed, func(i resolution.Installed) bool { return i.CSV == name })
+		in.Subscriptions = slices.DeleteFunc(in.Subscriptions, func(s resolution.Subscription) bool { return s.Name == leaves })
 		for i := range in.Subscriptions {
 			if in.Subscriptions[i].InstalledCSV == name {
 				in.Subscriptions[i].InstalledCSV = ""
@@ -55,13 +55,13 @@ func (r Remedy) Apply(in resolve.Input) (out resolve.Input, ok bool) {
 	return in, true
 }
 
-func (r Remedy) changeGroups(in resolve.Input, name string) (resolve.Input, bool) {
+func (r Remedy) changeGroups(in resolution.Input, name string) (resolution.Input, bool) {
 	switch r.Kind {
 	case GroupTargets: // what a group serves is no part of a resolution
 	case AddGroup:
-		in.OperatorGroups = []resolve.OperatorGroup{{Name: name}}
+		in.OperatorGroups = []resolution.OperatorGroup{{Name: name}}
 	case KeepGroup:
-		in.OperatorGroups = slices.DeleteFunc(slices.Clone(in.OperatorGroups), func(g resolve.OperatorGroup) bool { return g.Name != name })
+		in.OperatorGroups = slices.DeleteFunc(slices.Clone(in.OperatorGroups), func(g resolution.OperatorGroup) bool { return g.Name != name })
 	case GlobalCatalogs:
 		in.OperatorGroups = slices.Clone(in.OperatorGroups)
 		for i := range in.OperatorGroups {
@@ -91,7 +91,7 @@ func (r Remedy) to(field string, value *string) {
 	}
 }
 
-func (r Remedy) intent(s *resolve.Subscription) {
+func (r Remedy) intent(s *resolution.Subscription) {
 	before := *s
 	r.to(fieldStartingCSV, &s.StartingCSV)
 	r.to(fieldChannel, &s.Channel)
@@ -103,7 +103,7 @@ func (r Remedy) intent(s *resolve.Subscription) {
 	r.to(fieldPackage, &s.Package)
 }
 
-func (r Remedy) changeSubscription(in resolve.Input, name string) (resolve.Input, bool) {
+func (r Remedy) changeSubscription(in resolution.Input, name string) (resolution.Input, bool) {
 	for i := range in.Subscriptions {
 		if in.Subscriptions[i].Name == name {
 			r.intent(&in.Subscriptions[i])
@@ -114,8 +114,8 @@ func (r Remedy) changeSubscription(in resolve.Input, name string) (resolve.Input
 }
 
 // subscribe gives an installed operator a subscription, which it is bound to.
-func (r Remedy) subscribe(in resolve.Input, csv string) (resolve.Input, bool) {
-	s := resolve.Subscription{Approval: resolve.Automatic}
+func (r Remedy) subscribe(in resolution.Input, csv string) (resolution.Input, bool) {
+	s := resolution.Subscription{Approval: resolution.Automatic}
 	r.to(fieldSubscription, &s.Name)
 	r.intent(&s)
 	for i := range in.Installed {
@@ -128,10 +128,10 @@ func (r Remedy) subscribe(in resolve.Input, csv string) (resolve.Input, bool) {
 	return in, false
 }
 
-func (r Remedy) changePolicy(in resolve.Input, name string) (resolve.Input, bool) {
+func (r Remedy) changePolicy(in resolution.Input, name string) (resolution.Input, bool) {
 	in.Policy.Bounds = slices.Clone(in.Policy.Bounds)
 	if r.Kind == LiftBound {
-		in.Policy.Bounds = slices.DeleteFunc(in.Policy.Bounds, func(b resolve.Bound) bool { return b.Policy == name })
+		in.Policy.Bounds = slices.DeleteFunc(in.Policy.Bounds, func(b resolution.Bound) bool { return b.Policy == name })
 		return in, true
 	}
 	for i := range in.Policy.Bounds {
@@ -146,12 +146,12 @@ func (r Remedy) changePolicy(in resolve.Input, name string) (resolve.Input, bool
 
 // without is a view that lacks a catalog.
 type without struct {
-	resolve.View
+	resolution.View
 
 	catalog string // as CatalogKey.String writes it
 }
 
-// Catalogs implements resolve.View.
-func (w without) Catalogs() []resolve.Catalog {
-	return slices.DeleteFunc(slices.Clone(w.View.Catalogs()), func(c resolve.Catalog) bool { return c.Key.String() == w.catalog })
+// Catalogs implements resolution.View.
+func (w without) Catalogs() []resolution.Catalog {
+	return slices.DeleteFunc(slices.Clone(w.View.Catalogs()), func(c resolution.Catalog) bool { return c.Key.String() == w.catalog })
 }

@@ -6,7 +6,7 @@ import (
 	"iter"
 	"slices"
 
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 // candidates are changes that might help, nearest first.
@@ -47,7 +47,7 @@ func (s *search) otherIntents() []Remedy {
 	return out
 }
 
-func (s *search) subscription(name string) *resolve.Subscription {
+func (s *search) subscription(name string) *resolution.Subscription {
 	for i := range s.in.Subscriptions {
 		if s.in.Subscriptions[i].Name == name {
 			return &s.in.Subscriptions[i]
@@ -57,7 +57,7 @@ func (s *search) subscription(name string) *resolve.Subscription {
 }
 
 // intents are changes of what one subscription asks for.
-func (s *search) intents(sub *resolve.Subscription) []Remedy {
+func (s *search) intents(sub *resolution.Subscription) []Remedy {
 	if sub == nil {
 		return nil
 	}
@@ -68,12 +68,12 @@ func (s *search) intents(sub *resolve.Subscription) []Remedy {
 }
 
 // follows says whether something is installed that the subscription follows: startingCSV does not count then.
-func (s *search) follows(sub resolve.Subscription) bool {
-	return slices.ContainsFunc(s.in.Installed, func(i resolve.Installed) bool { return i.Subscription == sub.Name || i.CSV == sub.InstalledCSV })
+func (s *search) follows(sub resolution.Subscription) bool {
+	return slices.ContainsFunc(s.in.Installed, func(i resolution.Installed) bool { return i.Subscription == sub.Name || i.CSV == sub.InstalledCSV })
 }
 
-func (s *search) pkg(k resolve.CatalogKey, name string) *offered {
-	if !slices.ContainsFunc(s.in.View.Catalogs(), func(c resolve.Catalog) bool { return c.Key == k && c.Ready }) {
+func (s *search) pkg(k resolution.CatalogKey, name string) *offered {
+	if !slices.ContainsFunc(s.in.View.Catalogs(), func(c resolution.Catalog) bool { return c.Key == k && c.Ready }) {
 		return nil
 	}
 	if p := s.in.View.Package(k, name); p != nil {
@@ -84,7 +84,7 @@ func (s *search) pkg(k resolve.CatalogKey, name string) *offered {
 
 // startingCSVs are other first versions: without one, whatever the channel gives; else those of the channel from
 // the head down.
-func (s *search) startingCSVs(sub resolve.Subscription) []Remedy {
+func (s *search) startingCSVs(sub resolution.Subscription) []Remedy {
 	if sub.StartingCSV == "" || s.follows(sub) {
 		return nil
 	}
@@ -100,7 +100,7 @@ func (s *search) startingCSVs(sub resolve.Subscription) []Remedy {
 	return out
 }
 
-func (s *search) channels(sub resolve.Subscription) []Remedy {
+func (s *search) channels(sub resolution.Subscription) []Remedy {
 	if sub.Channel == "" {
 		return nil
 	}
@@ -118,7 +118,7 @@ func (s *search) channels(sub resolve.Subscription) []Remedy {
 }
 
 // catalogs are other ones that have the package.
-func (s *search) catalogs(sub resolve.Subscription) []Remedy {
+func (s *search) catalogs(sub resolution.Subscription) []Remedy {
 	if sub.Catalog == "" {
 		return nil
 	}
@@ -143,13 +143,13 @@ func (s *search) catalogs(sub resolve.Subscription) []Remedy {
 }
 
 // names are packages of similar names, as the explanation lists them.
-func (s *search) names(sub resolve.Subscription) []Remedy {
+func (s *search) names(sub resolution.Subscription) []Remedy {
 	if s.component.Failure == nil {
 		return nil
 	}
 	var out []Remedy
 	for _, st := range s.component.Failure.Statements {
-		if st.Kind != resolve.PackageNotFound || st.Subscription != sub.Name {
+		if st.Kind != resolution.PackageNotFound || st.Subscription != sub.Name {
 			continue
 		}
 		for _, name := range st.Choices {
@@ -172,13 +172,13 @@ func (s *search) names(sub resolve.Subscription) []Remedy {
 }
 
 // preferred are the catalogs, those of higher priority first; a View gives them in any order.
-func (s *search) preferred() []resolve.Catalog {
-	return slices.SortedFunc(slices.Values(s.in.View.Catalogs()), func(a, b resolve.Catalog) int {
+func (s *search) preferred() []resolution.Catalog {
+	return slices.SortedFunc(slices.Values(s.in.View.Catalogs()), func(a, b resolution.Catalog) int {
 		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Key.String(), b.Key.String()))
 	})
 }
 
-func intent(k Kind, sub resolve.Subscription, text string, change ...Change) Remedy {
+func intent(k Kind, sub resolution.Subscription, text string, change ...Change) Remedy {
 	change = slices.DeleteFunc(change, func(c Change) bool { return c.From == c.To })
 	return Remedy{Kind: k, Target: ofSubscription + sub.Name, Change: change, Text: text}
 }

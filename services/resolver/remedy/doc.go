@@ -26,7 +26,7 @@ import (
 	"strings"
 
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 // Bounds of an advice.
@@ -125,16 +125,16 @@ type Advice struct {
 type Outside interface {
 	// Refused says why a component that resolves could not be installed under the operator groups; nil where nothing is
 	// known against it.
-	Refused(in resolve.Input, groups []decide.Group, c resolve.Component) *resolve.Explanation
+	Refused(in resolution.Input, groups []decide.Group, c resolution.Component) *resolution.Explanation
 	// Unserved are the names of installed operators that could not go on under the operator groups.
-	Unserved(in resolve.Input, groups []decide.Group) []string
+	Unserved(in resolution.Input, groups []decide.Group) []string
 }
 
 // Question is what an advice is about.
 type Question struct {
-	Input resolve.Input
+	Input resolution.Input
 	// Before is what came of the input, with what Outside says against its components as their failures.
-	Before       resolve.Result
+	Before       resolution.Result
 	Subscription string
 	// Groups are the operator groups of the input with their whole intents.
 	Groups  []decide.Group
@@ -145,7 +145,7 @@ type Question struct {
 
 // Suggest finds what helps a subscription. One that resolves gets an advice without remedies that says so.
 func Suggest(q Question) Advice {
-	q.Input.Effort = &resolve.Effort{Conflicts: MaxConflicts, Stop: q.Stop}
+	q.Input.Effort = &resolution.Effort{Conflicts: MaxConflicts, Stop: q.Stop}
 	s := &search{in: q.Input, have: q.Groups, outside: q.Outside, before: standing(q.Before), advice: Advice{Remedies: []Remedy{}}}
 	for _, c := range q.Before.Components {
 		if slices.Contains(c.Subscriptions, q.Subscription) && (c.Failure != nil || c.Blocked != nil) {
@@ -160,14 +160,14 @@ func Suggest(q Question) Advice {
 
 // search is the work on one advice.
 type search struct {
-	in        resolve.Input
+	in        resolution.Input
 	have      []decide.Group
 	outside   Outside
 	before    state
-	unserved  []string          // before any change
-	looked    bool              // for unserved
-	component resolve.Component // that fails
-	own       string            // the subscription that is asked about
+	unserved  []string             // before any change
+	looked    bool                 // for unserved
+	component resolution.Component // that fails
+	own       string               // the subscription that is asked about
 	advice    Advice
 }
 
@@ -229,7 +229,7 @@ func (s *search) csvs() []string {
 }
 
 // named are the installed operators that the explanation names.
-func (s *search) named() []resolve.Installed {
+func (s *search) named() []resolution.Installed {
 	e := s.component.Failure
 	if e == nil {
 		return nil
@@ -243,5 +243,5 @@ func (s *search) named() []resolve.Installed {
 			names[strings.TrimPrefix(id, installedPrefix)] = true
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(s.in.Installed), func(i resolve.Installed) bool { return !names[i.CSV] })
+	return slices.DeleteFunc(slices.Clone(s.in.Installed), func(i resolution.Installed) bool { return !names[i.CSV] })
 }

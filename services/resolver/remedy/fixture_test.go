@@ -1,19 +1,19 @@
 package remedy_test
 
 import (
-	"github.com/chandler-fleet/chandler/services/resolver/internal/shelf"
+	"github.com/chandler-fleet/chandler/services/resolver/internal/fixture"
 )
 
-// Short words of package shelf.
+// Short words of package fixture.
 type (
-	builder = shelf.Builder
+	builder = fixture.Builder
 )
 
 var (
-	newShelf  = shelf.New
-	pkg       = shelf.Pkg
-	chain     = shelf.Chain
-	sub       = shelf.Sub
-	installed = shelf.Installed
-	input     = shelf.Input
+	newView   = fixture.New
+	pkg       = fixture.Pkg
+	chain     = fixture.Chain
+	sub       = fixture.Sub
+	installed = fixture.Installed
+	input     = fixture.Input
 )

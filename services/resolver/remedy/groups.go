@@ -9,7 +9,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/operatorgroup"
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 // elsewhere stands for a namespace that is not known here: the one that an operator is to serve which can serve a single
@@ -38,7 +38,7 @@ func (s *search) groups() []Remedy {
 // retarget lets the one operator group serve other namespaces, where what resolves is refused for something beside the
 // resolution.
 func (s *search) retarget() []Remedy {
-	if len(s.have) != 1 || s.component.Failure == nil || s.component.Failure.Class != resolve.ClassNotInstallable {
+	if len(s.have) != 1 || s.component.Failure == nil || s.component.Failure.Class != resolution.ClassNotInstallable {
 		return nil
 	}
 	g := s.have[0]
@@ -113,7 +113,7 @@ func (s *search) groupsWith(r Remedy) []decide.Group {
 }
 
 // outcome resolves an input, and adds what is known against what it comes to.
-func (s *search) outcome(in resolve.Input, groups []decide.Group) resolve.Result {
+func (s *search) outcome(in resolution.Input, groups []decide.Group) resolution.Result {
 	r := s.resolve(in)
 	if s.outside == nil {
 		return r
@@ -128,7 +128,7 @@ func (s *search) outcome(in resolve.Input, groups []decide.Group) resolve.Result
 }
 
 // harms reports whether an installed operator could not go on that can go on now.
-func (s *search) harms(in resolve.Input, r Remedy) bool {
+func (s *search) harms(in resolution.Input, r Remedy) bool {
 	if s.outside == nil || r.Group == nil && r.Kind != KeepGroup {
 		return false
 	}

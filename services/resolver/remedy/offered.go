@@ -2,7 +2,7 @@ package remedy
 
 import (
 	"github.com/chandler-fleet/chandler/services/resolver/offer"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 // offered is what a package offers; nil offers nothing.
@@ -55,7 +55,7 @@ func (o *offered) channelLike(name string) string {
 }
 
 // fitted takes a startingCSV out that the channel does not have, and says so.
-func (o *offered) fitted(sub resolve.Subscription, channel string) ([]Change, string) {
+func (o *offered) fitted(sub resolution.Subscription, channel string) ([]Change, string) {
 	if sub.StartingCSV == "" {
 		return nil, ""
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/services/resolver/remedy"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 	"github.com/chandler-fleet/chandler/services/resolver/resolve"
 )
 
@@ -23,93 +24,96 @@ func told(a remedy.Advice) []string {
 	return out
 }
 
-func suggest(in resolve.Input, sub string) remedy.Advice {
+func suggest(in resolution.Input, sub string) remedy.Advice {
 	return remedy.Suggest(remedy.Question{Input: in, Before: resolve.Resolve(in), Subscription: sub})
 }
 
 // TestSuggest: the nearest change that helps comes first, in the user's terms, with what would come of it (P1).
 func TestSuggest(t *testing.T) {
 	t.Parallel()
-	change := func(s resolve.Subscription, f func(*resolve.Subscription)) resolve.Subscription { f(&s); return s }
+	change := func(s resolution.Subscription, f func(*resolution.Subscription)) resolution.Subscription {
+		f(&s)
+		return s
+	}
 	gauge := chain("gauge", "2.0.0", "1.0.0").Bundle("2.0.0", "gives:Gauge").Bundle("1.0.0", "gives:Gauge").P
 	meter := chain("meter", "1.0.0").Bundle("1.0.0", "gives:Gauge").P
 	buoy := pkg("buoy", "stable").Channel("stable", "2.0.0").Channel("old", "1.0.0").Bundle("2.0.0", "pkg:gauge >=3.0.0").Bundle("1.0.0", "pkg:gauge >=1.0.0").P
 	rival := pkg("rival", "stable").Channel("stable", "1.0.0").Channel("quiet", "1.0.1").Bundle("1.0.0", "gives:Gauge").Bundle("1.0.1").P
-	needy := input(newShelf().Add("fleet", 0, gauge, chain("kelp", "1.0.0").Bundle("1.0.0", "pkg:gauge >=2.0.0").P), []resolve.Subscription{sub("k", "kelp", "stable")})
+	needy := input(newView().Add("fleet", 0, gauge, chain("kelp", "1.0.0").Bundle("1.0.0", "pkg:gauge >=2.0.0").P), []resolution.Subscription{sub("k", "kelp", "stable")})
 	for _, c := range []struct {
 		name string
-		in   resolve.Input
+		in   resolution.Input
 		ask  string
 		want []string
 	}{
-		{"all is well", input(newShelf().Add("fleet", 0, gauge), []resolve.Subscription{sub("g", "gauge", "stable")}), "g", []string{}},
-		{"no operator group", func() resolve.Input {
-			in := input(newShelf().Add("fleet", 0, gauge), []resolve.Subscription{sub("g", "gauge", "stable")})
+		{"all is well", input(newView().Add("fleet", 0, gauge), []resolution.Subscription{sub("g", "gauge", "stable")}), "g", []string{}},
+		{"no operator group", func() resolution.Input {
+			in := input(newView().Add("fleet", 0, gauge), []resolution.Subscription{sub("g", "gauge", "stable")})
 			in.OperatorGroups = nil
 			return in
 		}(), "g", []string{
 			"add-operator-group operatorgroup/default: create an operator group in namespace ops that targets namespace ops only | subscription g then gets gauge.v2.0.0",
 			"add-operator-group operatorgroup/default: create an operator group in namespace ops that targets all namespaces | subscription g then gets gauge.v2.0.0",
 		}},
-		{"two operator groups", func() resolve.Input {
-			in := input(newShelf().Add("fleet", 0, gauge), []resolve.Subscription{sub("g", "gauge", "stable")})
-			in.OperatorGroups = []resolve.OperatorGroup{{Name: "b"}, {Name: "a"}}
+		{"two operator groups", func() resolution.Input {
+			in := input(newView().Add("fleet", 0, gauge), []resolution.Subscription{sub("g", "gauge", "stable")})
+			in.OperatorGroups = []resolution.OperatorGroup{{Name: "b"}, {Name: "a"}}
 			return in
 		}(), "g", []string{
 			"keep-operator-group operatorgroup/a: keep operator group a and delete b | subscription g then gets gauge.v2.0.0",
 			"keep-operator-group operatorgroup/b: keep operator group b and delete a | subscription g then gets gauge.v2.0.0",
 		}},
-		{"a channel that is not there", input(newShelf().Add("fleet", 0, gauge), []resolve.Subscription{sub("g", "gauge", "fast")}), "g", []string{
+		{"a channel that is not there", input(newView().Add("fleet", 0, gauge), []resolution.Subscription{sub("g", "gauge", "fast")}), "g", []string{
 			"channel subscription/g: move subscription g from channel fast to channel stable | subscription g then gets gauge.v2.0.0",
 		}},
-		{"a name that is nearly right", input(newShelf().Add("fleet", 0, gauge), []resolve.Subscription{sub("g", "gaugge", "stable")}), "g", []string{
+		{"a name that is nearly right", input(newView().Add("fleet", 0, gauge), []resolution.Subscription{sub("g", "gaugge", "stable")}), "g", []string{
 			"package subscription/g: let subscription g name package gauge instead of gaugge | subscription g then gets gauge.v2.0.0",
 		}},
-		{"the package is in another catalog", input(newShelf().Add("fleet", 0, meter).Add("other", 0, gauge), []resolve.Subscription{sub("g", "gauge", "fast")}), "g", []string{
+		{"the package is in another catalog", input(newView().Add("fleet", 0, meter).Add("other", 0, gauge), []resolution.Subscription{sub("g", "gauge", "fast")}), "g", []string{
 			"catalog subscription/g: let subscription g follow catalog other instead of fleet, in channel stable | subscription g then gets gauge.v2.0.0",
 		}},
-		{"a catalog that is not there", input(newShelf().Add("other", 0, gauge), []resolve.Subscription{sub("g", "gauge", "stable")}), "g", []string{
+		{"a catalog that is not there", input(newView().Add("other", 0, gauge), []resolution.Subscription{sub("g", "gauge", "stable")}), "g", []string{
 			"catalog subscription/g: let subscription g follow catalog other instead of fleet | subscription g then gets gauge.v2.0.0",
 		}},
-		{"a first version that is not there", input(newShelf().Add("fleet", 0, gauge), []resolve.Subscription{change(sub("g", "gauge", "stable"), func(s *resolve.Subscription) { s.StartingCSV = "gauge.v9" })}), "g", []string{
+		{"a first version that is not there", input(newView().Add("fleet", 0, gauge), []resolution.Subscription{change(sub("g", "gauge", "stable"), func(s *resolution.Subscription) { s.StartingCSV = "gauge.v9" })}), "g", []string{
 			"starting-csv subscription/g: take startingCSV gauge.v9 out of subscription g | subscription g then gets gauge.v2.0.0",
 			"starting-csv subscription/g: let subscription g start with gauge.v2.0.0 instead of gauge.v9 | subscription g then gets gauge.v2.0.0",
 		}},
-		{"a requirement that nobody meets", input(newShelf().Add("fleet", 0, gauge, buoy), []resolve.Subscription{sub("b", "buoy", "stable")}), "b", []string{
+		{"a requirement that nobody meets", input(newView().Add("fleet", 0, gauge, buoy), []resolution.Subscription{sub("b", "buoy", "stable")}), "b", []string{
 			"channel subscription/b: move subscription b from channel stable to channel old | subscription b then gets buoy.v1.0.0; gauge.v2.0.0 is then installed, too",
 		}},
-		{"two that provide the same", input(newShelf().Add("fleet", 0, gauge, rival), []resolve.Subscription{sub("g", "gauge", "stable"), sub("r", "rival", "stable")}), "g", []string{
+		{"two that provide the same", input(newView().Add("fleet", 0, gauge, rival), []resolution.Subscription{sub("g", "gauge", "stable"), sub("r", "rival", "stable")}), "g", []string{
 			"channel subscription/r: move subscription r from channel stable to channel quiet | subscription g then gets gauge.v2.0.0; subscription r then gets rival.v1.0.1",
 			"leave-out subscription/r: delete subscription r | subscription g then gets gauge.v2.0.0",
 		}},
-		{"an operator in the way", input(newShelf().Add("fleet", 0, gauge), []resolve.Subscription{sub("g", "gauge", "stable")}, installed("meter", "1.0.0", "", "gives:Gauge")), "g", []string{
+		{"an operator in the way", input(newView().Add("fleet", 0, gauge), []resolution.Subscription{sub("g", "gauge", "stable")}, installed("meter", "1.0.0", "", "gives:Gauge")), "g", []string{
 			"remove-operator operator/meter.v1.0.0: remove operator meter.v1.0.0, which no subscription follows | subscription g then gets gauge.v2.0.0",
 		}},
-		{"an operator that has to be upgraded first", input(newShelf().Add("fleet", 0, gauge, chain("kelp", "1.0.0").Bundle("1.0.0", "pkg:gauge >=2.0.0").P),
-			[]resolve.Subscription{sub("k", "kelp", "stable")}, installed("gauge", "1.0.0", "", "gives:Gauge")), "k", []string{
+		{"an operator that has to be upgraded first", input(newView().Add("fleet", 0, gauge, chain("kelp", "1.0.0").Bundle("1.0.0", "pkg:gauge >=2.0.0").P),
+			[]resolution.Subscription{sub("k", "kelp", "stable")}, installed("gauge", "1.0.0", "", "gives:Gauge")), "k", []string{
 			"subscribe operator/gauge.v1.0.0: subscribe to channel stable of package gauge in catalog fleet, so that the installed gauge.v1.0.0 may be upgraded | subscription k then gets kelp.v1.0.0; gauge.v2.0.0 is then installed, too",
 			"remove-operator operator/gauge.v1.0.0: remove operator gauge.v1.0.0, which no subscription follows | subscription k then gets kelp.v1.0.0; gauge.v2.0.0 is then installed, too",
 		}},
-		{"hidden catalogs", func() resolve.Input {
-			in := input(newShelf().Add("fleet", 0, gauge), []resolve.Subscription{sub("g", "gauge", "stable")})
+		{"hidden catalogs", func() resolution.Input {
+			in := input(newView().Add("fleet", 0, gauge), []resolution.Subscription{sub("g", "gauge", "stable")})
 			in.OperatorGroups[0].ExcludeGlobalCatalogs = true
 			return in
 		}(), "g", []string{
 			"show-global-catalogs operatorgroup/og: let operator group og see the catalogs of the hub | subscription g then gets gauge.v2.0.0",
 		}},
-		{"a ceiling that is too low", bounded(needy, resolve.Bound{Policy: "calm", Packages: []string{"ga*"}, Ceiling: "1.5.0"}), "k", []string{
+		{"a ceiling that is too low", bounded(needy, resolution.Bound{Policy: "calm", Packages: []string{"ga*"}, Ceiling: "1.5.0"}), "k", []string{
 			"raise-policy-bound policy/calm: raise the ceiling of approval policy calm from 1.5.0 to 2.0.0 | subscription k then gets kelp.v1.0.0; gauge.v2.0.0 is then installed, too",
 		}},
-		{"a pin to an old version", bounded(needy, resolve.Bound{Policy: "freeze", Packages: []string{"gauge"}, Pin: "1.0.0"}), "k", []string{
+		{"a pin to an old version", bounded(needy, resolution.Bound{Policy: "freeze", Packages: []string{"gauge"}, Pin: "1.0.0"}), "k", []string{
 			"raise-policy-bound policy/freeze: move the pin of approval policy freeze from 1.0.0 to 2.0.0 | subscription k then gets kelp.v1.0.0; gauge.v2.0.0 is then installed, too",
 		}},
-		{"a range that leaves it out", bounded(needy, resolve.Bound{Policy: "band", Packages: []string{"gauge"}, Range: "<2.0.0"}), "k", []string{
+		{"a range that leaves it out", bounded(needy, resolution.Bound{Policy: "band", Packages: []string{"gauge"}, Range: "<2.0.0"}), "k", []string{
 			"lift-policy-bound policy/band: lift the version bounds of approval policy band | subscription k then gets kelp.v1.0.0; gauge.v2.0.0 is then installed, too",
 		}},
-		{"a strict catalog is sick", func() resolve.Input {
-			s := newShelf().Add("fleet", 0, gauge).Add("sick", 0, meter)
-			s.Healths = map[resolve.CatalogKey]resolve.Health{{Name: "sick"}: resolve.Unhealthy("InvalidCatalog"), {Name: "fleet"}: resolve.Healthy}
-			return input(s, []resolve.Subscription{sub("g", "gauge", "stable")})
+		{"a strict catalog is sick", func() resolution.Input {
+			s := newView().Add("fleet", 0, gauge).Add("sick", 0, meter)
+			s.Healths = map[resolution.CatalogKey]resolution.Health{{Name: "sick"}: resolution.Unhealthy("InvalidCatalog"), {Name: "fleet"}: resolution.Healthy}
+			return input(s, []resolution.Subscription{sub("g", "gauge", "stable")})
 		}(), "g", []string{
 			"disable-catalog catalog/sick: disable catalog sick until it is repaired | subscription g then gets gauge.v2.0.0",
 		}},
@@ -124,8 +128,8 @@ func TestSuggest(t *testing.T) {
 	}
 }
 
-func bounded(in resolve.Input, b resolve.Bound) resolve.Input {
-	in.Policy.Bounds = []resolve.Bound{b}
+func bounded(in resolution.Input, b resolution.Bound) resolution.Input {
+	in.Policy.Bounds = []resolution.Bound{b}
 	return in
 }
 
@@ -133,11 +137,11 @@ func bounded(in resolve.Input, b resolve.Bound) resolve.Input {
 const kinds = 9
 
 // conflict is a namespace with one thing wrong in it, made from a seed, with company that must stay as it is.
-func conflict(seed uint64) (in resolve.Input, ask string) {
+func conflict(seed uint64) (in resolution.Input, ask string) {
 	r := rand.New(rand.NewPCG(seed, 4))
 	ask = "asked"
 	company := chain("company", "1.1.0", "1.0.0").Bundle("1.1.0").Bundle("1.0.0").P
-	subs := []resolve.Subscription{sub("company", "company", "stable")}
+	subs := []resolution.Subscription{sub("company", "company", "stable")}
 	n := 1 + r.IntN(4)
 	var versions []string
 	for v := n; v >= 0; v-- {
@@ -150,10 +154,10 @@ func conflict(seed uint64) (in resolve.Input, ask string) {
 		}
 		return b
 	}
-	s := newShelf()
+	s := newView()
 	asked := sub(ask, "asked", "stable")
-	var have []resolve.Installed
-	var bound []resolve.Bound
+	var have []resolution.Installed
+	var bound []resolution.Bound
 	switch seed % kinds {
 	case 0: // one provider of an API too many
 		s.Add("fleet", 0, company, plain("asked", "gives:A").P, plain("rival", "gives:A").P)
@@ -177,7 +181,7 @@ func conflict(seed uint64) (in resolve.Input, ask string) {
 		have = append(have, installed("base", "1.0.0", ""))
 	case 7: // a policy that allows none of what is asked for
 		s.Add("fleet", 0, company, plain("asked", "pkg:base >=2.0.0").P, chain("base", "2.0.0", "1.0.0").Bundle("2.0.0").Bundle("1.0.0").P)
-		bound = []resolve.Bound{{Policy: "p", Packages: []string{"base"}, Ceiling: "1.0.0"}}
+		bound = []resolution.Bound{{Policy: "p", Packages: []string{"base"}, Ceiling: "1.0.0"}}
 	default: // a typing error in the channel
 		s.Add("fleet", 0, company, plain("asked").P)
 		asked.Channel = "stabel"
@@ -224,7 +228,7 @@ func TestEveryRemedyHelps(t *testing.T) {
 					t.Errorf("seed %d: after %q %s does not resolve", seed, r.Text, sub.Name)
 				}
 			}
-			if !slices.ContainsFunc(changed.Subscriptions, func(s resolve.Subscription) bool { return s.Name == ask }) {
+			if !slices.ContainsFunc(changed.Subscriptions, func(s resolution.Subscription) bool { return s.Name == ask }) {
 				t.Errorf("seed %d: %q takes the subscription away that was asked about", seed, r.Text)
 			}
 		}
@@ -238,9 +242,9 @@ func TestEveryRemedyHelps(t *testing.T) {
 func TestSuggestIgnoresTheOrderOfCatalogs(t *testing.T) {
 	t.Parallel()
 	base := func() catalog.Package { return chain("base", "2.0.0", "1.0.0").Bundle("2.0.0").Bundle("1.0.0").P }
-	s := newShelf().Add("fleet", 0, chain("asked", "1.0.0").Bundle("1.0.0", "pkg:base >=2.0.0").P)
+	s := newView().Add("fleet", 0, chain("asked", "1.0.0").Bundle("1.0.0", "pkg:base >=2.0.0").P)
 	s.Add("b", 0, base()).Add("a", 0, base()).Add("c", 7, base())
-	in := input(s, []resolve.Subscription{sub("asked", "asked", "stable")}, installed("base", "1.0.0", ""))
+	in := input(s, []resolution.Subscription{sub("asked", "asked", "stable")}, installed("base", "1.0.0", ""))
 	want := suggest(in, "asked")
 	if len(want.Remedies) < 2 || want.Remedies[0].Kind != remedy.Subscribe {
 		t.Fatalf("no subscription is offered: %v", told(want))
@@ -256,13 +260,13 @@ func TestSuggestIgnoresTheOrderOfCatalogs(t *testing.T) {
 // TestSuggestIsBounded: a conflict with very many ways out costs no more than MaxTrials, and says that there are more.
 func TestSuggestIsBounded(t *testing.T) {
 	t.Parallel()
-	s := newShelf()
+	s := newView()
 	b := pkg("asked", "c000")
 	for i := range 2 * remedy.MaxTrials {
 		b.Channel(fmt.Sprintf("c%03d", i), fmt.Sprintf("1.%d.0", i)).Bundle(fmt.Sprintf("1.%d.0", i), "api:Nothing")
 	}
 	s.Add("fleet", 0, b.P)
-	advice := suggest(input(s, []resolve.Subscription{sub("asked", "asked", "c000")}), "asked")
+	advice := suggest(input(s, []resolution.Subscription{sub("asked", "asked", "c000")}), "asked")
 	if len(advice.Remedies) != 0 || advice.Tried != remedy.MaxTrials || !advice.Exhausted {
 		t.Errorf("advice %+v", advice)
 	}
@@ -270,13 +274,13 @@ func TestSuggestIsBounded(t *testing.T) {
 
 // riddle is a namespace that is hard to resolve: a package for each variable of a random formula, whose two versions are
 // its values, and a subscription for each clause, which may move to another channel that asks for no less.
-func riddle(variables, clauses int) resolve.Input {
+func riddle(variables, clauses int) resolution.Input {
 	draw := rand.New(rand.NewPCG(3, 4))
 	var packages []catalog.Package
 	for v := range variables {
 		packages = append(packages, chain(fmt.Sprintf("var%03d", v), "2.0.0", "1.0.0").Bundle("2.0.0").Bundle("1.0.0").P)
 	}
-	var subs []resolve.Subscription
+	var subs []resolution.Subscription
 	for c := range clauses {
 		var parts []string
 		for range 3 {
@@ -287,7 +291,7 @@ func riddle(variables, clauses int) resolve.Input {
 		packages = append(packages, pkg(name, "stable").Channel("stable", "2.0.0").Channel("old", "1.0.0").Bundle("2.0.0", word).Bundle("1.0.0", word).P)
 		subs = append(subs, sub(name, name, "stable"))
 	}
-	return input(newShelf().Add("fleet", 0, packages...), subs)
+	return input(newView().Add("fleet", 0, packages...), subs)
 }
 
 // TestSuggestIsBoundedWhereTheNamespaceIsHard: the searches of one advice share one budget, and it ends where nobody waits.
@@ -296,7 +300,9 @@ func TestSuggestIsBoundedWhereTheNamespaceIsHard(t *testing.T) {
 	in := riddle(150, 640)
 	in.Policy.MaxConflicts = 200
 	before := resolve.Resolve(in)
-	i := slices.IndexFunc(before.Components, func(c resolve.Component) bool { return c.Failure != nil && c.Failure.Class == resolve.ClassTooHard })
+	i := slices.IndexFunc(before.Components, func(c resolution.Component) bool {
+		return c.Failure != nil && c.Failure.Class == resolution.ClassTooHard
+	})
 	if i < 0 {
 		t.Fatal("the namespace is not hard")
 	}

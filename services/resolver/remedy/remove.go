@@ -7,7 +7,7 @@ import (
 
 	"github.com/blang/semver/v4"
 
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 // policies are bounds raised as far as needed, else lifted. How far that is, a resolution without the policy tells.
@@ -35,7 +35,7 @@ func (s *search) policies() []Remedy {
 }
 
 // raised is a policy's ceiling or pin moved to what is planned without it.
-func (s *search) raised(name string, freely resolve.Result) (Remedy, bool) {
+func (s *search) raised(name string, freely resolution.Result) (Remedy, bool) {
 	r := Remedy{Kind: RaiseBound, Target: ofPolicy + name}
 	var texts []string
 	for _, b := range s.in.Policy.Bounds {
@@ -60,7 +60,7 @@ func (s *search) raised(name string, freely resolve.Result) (Remedy, bool) {
 }
 
 // highest is the highest version planned of what a bound is about.
-func highest(r resolve.Result, b resolve.Bound) (top semver.Version, found bool) {
+func highest(r resolution.Result, b resolution.Bound) (top semver.Version, found bool) {
 	for _, c := range r.Components {
 		for _, p := range c.Bundles {
 			v, err := semver.Parse(p.Version)
@@ -118,7 +118,7 @@ func (s *search) freeName(pkg string) string {
 	return name
 }
 
-func (s *search) installed(csv string) *resolve.Installed {
+func (s *search) installed(csv string) *resolution.Installed {
 	for i := range s.in.Installed {
 		if s.in.Installed[i].CSV == csv {
 			return &s.in.Installed[i]

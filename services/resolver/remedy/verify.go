@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 	"github.com/chandler-fleet/chandler/services/resolver/resolve"
 )
 
@@ -15,7 +16,7 @@ type state struct {
 	unhappy map[string]bool   // CSVs without subscription that are part of a conflict
 }
 
-func standing(r resolve.Result) state {
+func standing(r resolution.Result) state {
 	s := state{ok: map[string]bool{}, to: map[string]string{}, planned: map[string]bool{}, unhappy: map[string]bool{}}
 	for _, c := range r.Components {
 		blamed := []string{}
@@ -64,14 +65,14 @@ func (s *search) helps(r Remedy) (also []string, ok bool) {
 	return s.also(in, after), true
 }
 
-func (s *search) resolve(in resolve.Input) resolve.Result {
+func (s *search) resolve(in resolution.Input) resolution.Result {
 	s.advice.Tried++
 	in.Policy.MaxConflicts = trialConflicts
 	return resolve.Resolve(in)
 }
 
 // also says what the blamed subscriptions come to, and what else comes out differently.
-func (s *search) also(in resolve.Input, after state) []string {
+func (s *search) also(in resolution.Input, after state) []string {
 	var own, others []string
 	said := map[string]bool{}
 	for _, sub := range in.Subscriptions {

@@ -4,30 +4,30 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/chandler-fleet/chandler/services/resolver/internal/shelf"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/internal/fixture"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
-// Short words of package shelf.
+// Short words of package fixture.
 type (
-	catalogs = shelf.Shelf
-	builder  = shelf.Builder
+	catalogs = fixture.View
+	builder  = fixture.Builder
 )
 
 var (
-	newShelf   = shelf.New
-	api        = shelf.API
-	property   = shelf.Property
-	properties = shelf.Properties
-	pkg        = shelf.Pkg
-	chain      = shelf.Chain
-	sub        = shelf.Sub
-	installed  = shelf.Installed
-	input      = shelf.Input
+	newView    = fixture.New
+	api        = fixture.API
+	property   = fixture.Property
+	properties = fixture.Properties
+	pkg        = fixture.Pkg
+	chain      = fixture.Chain
+	sub        = fixture.Sub
+	installed  = fixture.Installed
+	input      = fixture.Input
 )
 
 // lines tell a result: one line for each component.
-func lines(r resolve.Result) []string {
+func lines(r resolution.Result) []string {
 	out := []string{}
 	for _, c := range r.Components {
 		switch {
@@ -47,7 +47,7 @@ func lines(r resolve.Result) []string {
 }
 
 // texts are the sentences of the only failure.
-func texts(r resolve.Result) string {
+func texts(r resolution.Result) string {
 	var out []string
 	for _, c := range r.Components {
 		if c.Failure != nil {

@@ -11,16 +11,17 @@ import (
 	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/services/resolver/offer"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 	"github.com/chandler-fleet/chandler/services/resolver/resolve"
 )
 
 // replay knows nothing but a record, and package documents by the digests in it.
 type replay struct {
-	record    resolve.Record
+	record    resolution.Record
 	documents map[digest.Digest]*offer.Package
 }
 
-func (r replay) answer(kind resolve.ReadKind, c resolve.CatalogKey, name string) string {
+func (r replay) answer(kind resolution.ReadKind, c resolution.CatalogKey, name string) string {
 	for _, read := range r.record.Reads {
 		if read.Kind == kind && read.Catalog == c && read.Name == name {
 			return read.Answer
@@ -29,44 +30,46 @@ func (r replay) answer(kind resolve.ReadKind, c resolve.CatalogKey, name string)
 	return ""
 }
 
-func (r replay) list(kind resolve.ReadKind, c resolve.CatalogKey, name string) []string {
+func (r replay) list(kind resolution.ReadKind, c resolution.CatalogKey, name string) []string {
 	if a := r.answer(kind, c, name); a != "" {
 		return strings.Split(a, ",")
 	}
 	return nil
 }
 
-func (r replay) Catalogs() []resolve.Catalog { return r.record.Catalogs }
+func (r replay) Catalogs() []resolution.Catalog { return r.record.Catalogs }
 
-func (r replay) Package(c resolve.CatalogKey, name string) *offer.Package {
-	return r.documents[digest.Digest(r.answer(resolve.ReadPackage, c, name))]
+func (r replay) Package(c resolution.CatalogKey, name string) *offer.Package {
+	return r.documents[digest.Digest(r.answer(resolution.ReadPackage, c, name))]
 }
 
-func (r replay) Providers(c resolve.CatalogKey, api catalog.GVK) []string {
-	return r.list(resolve.ReadAPI, c, resolve.APIName(api))
+func (r replay) Providers(c resolution.CatalogKey, api catalog.GVK) []string {
+	return r.list(resolution.ReadAPI, c, resolution.APIName(api))
 }
 
-func (r replay) Packages(c resolve.CatalogKey) []string { return r.list(resolve.ReadNames, c, "") }
-
-func (r replay) Image(c resolve.CatalogKey, b resolve.BundleImage) resolve.Fetched {
-	return resolve.ParseFetched(r.answer(resolve.ReadImage, c, b.ReadName()))
+func (r replay) Packages(c resolution.CatalogKey) []string {
+	return r.list(resolution.ReadNames, c, "")
 }
 
-func (r replay) Health(c resolve.CatalogKey) resolve.Health {
-	return resolve.Health(r.answer(resolve.ReadHealth, c, ""))
+func (r replay) Image(c resolution.CatalogKey, b resolution.BundleImage) resolution.Fetched {
+	return resolution.ParseFetched(r.answer(resolution.ReadImage, c, b.ReadName()))
+}
+
+func (r replay) Health(c resolution.CatalogKey) resolution.Health {
+	return resolution.Health(r.answer(resolution.ReadHealth, c, ""))
 }
 
 // everyQuestion is a view in which subscriptions "s" and "typo" ask all there is to ask.
 func everyQuestion(change func(*catalogs)) *catalogs {
 	byImage := chain("a", "1.0.0").Bundle("1.0.0", "api:B").P
 	byImage.Bundles[0].Image = "registry.test/a:1"
-	view := newShelf().Add("fleet", 0, byImage, chain("b", "1.0.0").Bundle("1.0.0", "gives:B").P).Add("other", 0, chain("c", "1.0.0").Bundle("1.0.0").P)
+	view := newView().Add("fleet", 0, byImage, chain("b", "1.0.0").Bundle("1.0.0", "gives:B").P).Add("other", 0, chain("c", "1.0.0").Bundle("1.0.0").P)
 	for i := range view.Listed {
 		view.Listed[i].Revision = "" // a plan names it beside what was consulted
 	}
-	view.Images = map[string]resolve.Fetched{"registry.test/a:1": {Content: "sha256:a"}}
-	fleet, other := resolve.CatalogKey{Name: "fleet"}, resolve.CatalogKey{Name: "other"}
-	view.Healths = map[resolve.CatalogKey]resolve.Health{fleet: resolve.Healthy, other: resolve.Unhealthy("InvalidCatalog")}
+	view.Images = map[string]resolution.Fetched{"registry.test/a:1": {Content: "sha256:a"}}
+	fleet, other := resolution.CatalogKey{Name: "fleet"}, resolution.CatalogKey{Name: "other"}
+	view.Healths = map[resolution.CatalogKey]resolution.Health{fleet: resolution.Healthy, other: resolution.Unhealthy("InvalidCatalog")}
 	if change != nil {
 		change(view)
 	}
@@ -77,19 +80,19 @@ func everyQuestion(change func(*catalogs)) *catalogs {
 // asked: every kind of answer is in the record (DESIGN D5).
 func TestRecordResolvesAgain(t *testing.T) {
 	t.Parallel()
-	other := resolve.CatalogKey{Name: "other"}
+	other := resolution.CatalogKey{Name: "other"}
 	for name, c := range map[string]struct {
 		change  func(*catalogs)
 		blocked string
 		loading bool
 	}{
 		"blocked":                 {nil, "catalog other is unhealthy (InvalidCatalog)", false},
-		"strict and well":         {func(s *catalogs) { s.Healths[other] = resolve.Healthy }, "", false},
-		"strict and loading":      {func(s *catalogs) { s.Healths[other] = resolve.Loading }, "", true},
+		"strict and well":         {func(s *catalogs) { s.Healths[other] = resolution.Healthy }, "", false},
+		"strict and loading":      {func(s *catalogs) { s.Healths[other] = resolution.Loading }, "", true},
 		"not strict":              {func(s *catalogs) { s.Healths = nil }, "", false},
 		"an image is not there":   {func(s *catalogs) { s.Images = nil }, "catalog other", false},
-		"an image cannot be had":  {func(s *catalogs) { s.Images["registry.test/a:1"] = resolve.Fetched{Reason: "NotFound"} }, "catalog other", false},
-		"unhealthy for no reason": {func(s *catalogs) { s.Healths[other] = resolve.Unhealthy("") }, "could not be loaded", false},
+		"an image cannot be had":  {func(s *catalogs) { s.Images["registry.test/a:1"] = resolution.Fetched{Reason: "NotFound"} }, "catalog other", false},
+		"unhealthy for no reason": {func(s *catalogs) { s.Healths[other] = resolution.Unhealthy("") }, "could not be loaded", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -100,7 +103,7 @@ func TestRecordResolvesAgain(t *testing.T) {
 					documents[p.Digest] = p
 				}
 			}
-			first := resolve.Resolve(input(view, []resolve.Subscription{sub("s", "a", "stable"), sub("typo", "aa", "stable")}))
+			first := resolve.Resolve(input(view, []resolution.Subscription{sub("s", "a", "stable"), sub("typo", "aa", "stable")}))
 			if len(first.Components) != 2 {
 				t.Fatalf("components %v", lines(first))
 			}
@@ -125,7 +128,7 @@ func TestRecordResolvesAgain(t *testing.T) {
 func TestEveryQuestionIsRecorded(t *testing.T) {
 	t.Parallel()
 	var kinds []string
-	for _, read := range resolve.Resolve(input(everyQuestion(nil), []resolve.Subscription{sub("s", "a", "stable"), sub("typo", "aa", "stable")})).Reads {
+	for _, read := range resolve.Resolve(input(everyQuestion(nil), []resolution.Subscription{sub("s", "a", "stable"), sub("typo", "aa", "stable")})).Reads {
 		kinds = append(kinds, string(read.Kind))
 	}
 	if diff := cmp.Diff([]string{"api", "catalog", "health", "image", "names", "package", "visible"}, slices.Compact(kinds)); diff != "" {
@@ -139,9 +142,9 @@ func TestHostileImageTexts(t *testing.T) {
 	for name, image := range map[string]string{"long": "registry.test/" + strings.Repeat("x", 600), "NUL": "registry.test/a\x00b", "bytes": "registry.test/\xff"} {
 		p := chain("a", "1.0.0").Bundle("1.0.0").P
 		p.Bundles[0].Image = image
-		r := resolve.Resolve(input(newShelf().Add("fleet", 0, p), []resolve.Subscription{sub("s", "a", "stable")}))
+		r := resolve.Resolve(input(newView().Add("fleet", 0, p), []resolution.Subscription{sub("s", "a", "stable")}))
 		b := r.Components[0].Bundles[0]
-		if b.Unfetched != "InvalidBundle" || b.Content != "" || slices.ContainsFunc(r.Reads, func(x resolve.Read) bool { return x.Kind == resolve.ReadImage }) {
+		if b.Unfetched != "InvalidBundle" || b.Content != "" || slices.ContainsFunc(r.Reads, func(x resolution.Read) bool { return x.Kind == resolution.ReadImage }) {
 			t.Errorf("%s: bundle %+v, reads %+v", name, b, r.Reads)
 		}
 	}
@@ -151,13 +154,13 @@ func TestHostileImageTexts(t *testing.T) {
 func TestWhoPlansNothingMindsNothing(t *testing.T) {
 	t.Parallel()
 	view := everyQuestion(nil)
-	r := resolve.Resolve(input(view, []resolve.Subscription{sub("typo", "aa", "stable")}, installed("b", "1.0.0", "", "gives:B")))
-	if slices.ContainsFunc(r.Reads, func(x resolve.Read) bool { return x.Kind == resolve.ReadHealth }) {
+	r := resolve.Resolve(input(view, []resolution.Subscription{sub("typo", "aa", "stable")}, installed("b", "1.0.0", "", "gives:B")))
+	if slices.ContainsFunc(r.Reads, func(x resolution.Read) bool { return x.Kind == resolution.ReadHealth }) {
 		t.Errorf("reads %+v", r.Reads)
 	}
 }
 
-func blocked(c resolve.Component) string {
+func blocked(c resolution.Component) string {
 	if c.Blocked == nil {
 		return ""
 	}
@@ -165,20 +168,20 @@ func blocked(c resolve.Component) string {
 }
 
 // reread is a record as it comes back from where it was stored.
-func reread(t *testing.T, r resolve.Record) resolve.Record {
+func reread(t *testing.T, r resolution.Record) resolution.Record {
 	t.Helper()
 	raw, err := json.Marshal(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out resolve.Record
+	var out resolution.Record
 	if err := json.Unmarshal(raw, &out); err != nil {
 		t.Fatal(err)
 	}
 	return out
 }
 
-func bytesOfComponent(t *testing.T, c resolve.Component) string {
+func bytesOfComponent(t *testing.T, c resolution.Component) string {
 	t.Helper()
 	raw, err := json.MarshalIndent(c, "", " ")
 	if err != nil {
@@ -196,7 +199,7 @@ func TestRecordKnowsOnlyWhatWasAsked(t *testing.T) {
 	chart := chain("chart", "1.0.0").Bundle("1.0.0", "gives:Chart").P
 	digests := func(view *catalogs) map[string]digest.Digest {
 		out := map[string]digest.Digest{}
-		for _, c := range resolve.Resolve(input(view, []resolve.Subscription{sub("a", "a", "stable"), sub("b", "b", "stable")})).Components {
+		for _, c := range resolve.Resolve(input(view, []resolution.Subscription{sub("a", "a", "stable"), sub("b", "b", "stable")})).Components {
 			d, err := c.Input.Digest()
 			if err != nil {
 				t.Fatal(err)
@@ -205,8 +208,8 @@ func TestRecordKnowsOnlyWhatWasAsked(t *testing.T) {
 		}
 		return out
 	}
-	before := digests(newShelf().Add("fleet", 0, plain, asks, chart))
-	after := digests(newShelf().Add("fleet", 5, plain, asks, chart).Add("other", 9, chart))
+	before := digests(newView().Add("fleet", 0, plain, asks, chart))
+	after := digests(newView().Add("fleet", 5, plain, asks, chart).Add("other", 9, chart))
 	if before["a"] == "" || before["a"] != after["a"] {
 		t.Errorf("the record of a is %s, and %s beside another catalog", before["a"], after["a"])
 	}

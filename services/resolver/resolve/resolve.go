@@ -7,291 +7,231 @@ import (
 	"strings"
 
 	"github.com/chandler-fleet/chandler/libs/digest"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
+	"github.com/chandler-fleet/chandler/services/resolver/resolve/explain"
+	"github.com/chandler-fleet/chandler/services/resolver/resolve/graph"
+	"github.com/chandler-fleet/chandler/services/resolver/resolve/plan"
+	"github.com/chandler-fleet/chandler/services/resolver/resolve/search"
 )
 
-// resolution is one call of Resolve.
-type resolution struct {
-	in       Input
-	group    OperatorGroup
-	catalogs []Catalog // visible, by key
-	ask      *asker
+// run is one call of Resolve.
+type run struct {
+	in       resolution.Input
+	group    resolution.OperatorGroup
+	catalogs []resolution.Catalog // visible, by key
+	reader   *graph.Reader
 }
 
 // Resolve decides what a namespace should run. It is deterministic: the same input gives the same bytes
 // (R-RES-7). It never fails as a whole: what cannot be planned is a component with a Failure.
-func Resolve(in Input) Result {
-	r := newResolution(in)
+func Resolve(in resolution.Input) resolution.Result {
+	r := &run{in: in.Canonical(), catalogs: slices.Clone(in.View.Catalogs())}
+	slices.SortFunc(r.catalogs, func(a, b resolution.Catalog) int { return a.Key.Compare(b.Key) })
 	if s, class := r.prevented(); s != nil {
 		return r.refuse(*s, class)
 	}
-	out := Result{Semantics: r.in.Semantics, Components: []Component{}}
-	for _, c := range r.clusters() {
-		sol := c.solve(r.limit())
-		out.Components = append(out.Components, r.components(c, sol)...)
+	r.reader = graph.NewReader(r.in.View, r.catalogs)
+	out := resolution.Result{Semantics: r.in.Semantics, Components: []resolution.Component{}}
+	for _, p := range graph.Build(&r.in, r.reader).Partitions(r.group.Shared) {
+		s := search.Solve(p, cmp.Or(max(r.in.Policy.MaxConflicts, 0), search.MaxConflicts))
+		out.Components = append(out.Components, r.components(p, &s)...)
 	}
-	return out.sorted()
+	return sorted(out)
 }
 
-func newResolution(in Input) *resolution {
-	r := &resolution{in: in.canonical(), catalogs: slices.Clone(in.View.Catalogs())}
-	slices.SortFunc(r.catalogs, func(a, b Catalog) int { return compareKeys(a.Key, b.Key) })
-	return r
-}
-
-// prevented is what stops a resolution before anything is looked at.
-func (r *resolution) prevented() (*Statement, Class) {
-	if r.in.Semantics != Semantics {
-		return &Statement{Kind: UnknownSemantics, Text: fmt.Sprintf("semantics %q is not known here: want %s", r.in.Semantics, Semantics)}, ClassSemantics
+// prevented is what stops a resolution before the catalogs are asked.
+func (r *run) prevented() (*resolution.Statement, resolution.Class) {
+	if r.in.Semantics != resolution.Semantics {
+		return &resolution.Statement{
+			Kind: resolution.UnknownSemantics,
+			Text: fmt.Sprintf("semantics %q is not known here: want %s", r.in.Semantics, resolution.Semantics),
+		}, resolution.ClassSemantics
 	}
 	if n := len(r.in.OperatorGroups); n != 1 {
-		return &Statement{Kind: OperatorGroupCount, Text: fmt.Sprintf("expected 1 OperatorGroup in the namespace, found %d", n)}, ClassOperatorGroup
+		return &resolution.Statement{
+			Kind: resolution.OperatorGroupCount, Text: fmt.Sprintf("expected 1 OperatorGroup in the namespace, found %d", n),
+		}, resolution.ClassOperatorGroup
 	}
 	r.group = r.in.OperatorGroups[0]
 	if r.group.ExcludeGlobalCatalogs {
-		r.catalogs = slices.DeleteFunc(r.catalogs, func(c Catalog) bool { return c.Key.Namespace != r.in.Scope.Namespace })
+		r.catalogs = slices.DeleteFunc(r.catalogs, func(c resolution.Catalog) bool { return c.Key.Namespace != r.in.Scope.Namespace })
 	}
 	if !r.group.FailForward {
 		return nil, ""
 	}
-	staying, err := forward(r.in.Installed)
+	staying, err := graph.FailForward(r.in.Installed)
 	if err != nil {
-		return &Statement{Kind: InstalledState, Text: err.Error()}, ClassInstalledState
+		return &resolution.Statement{Kind: resolution.InstalledState, Text: err.Error()}, resolution.ClassInstalledState
 	}
 	r.in.Installed = staying
 	return nil, ""
 }
 
 // refuse gives each subscription its own failure of the same kind.
-func (r *resolution) refuse(s Statement, class Class) Result {
-	out := Result{Semantics: r.in.Semantics, Components: []Component{}}
-	r.ask = newAsker(r.in.View, r.catalogs)
-	w := newWorld(r.ask, &Input{})
+func (r *run) refuse(s resolution.Statement, class resolution.Class) resolution.Result {
+	out := resolution.Result{Semantics: r.in.Semantics, Components: []resolution.Component{}}
+	r.reader = graph.NewReader(r.in.View, r.catalogs)
+	nothing := graph.Build(&resolution.Input{}, r.reader)
 	for i := range r.in.Subscriptions {
-		c := &cluster{w: w, roots: []*root{{sub: &r.in.Subscriptions[i], node: none}}}
-		t := c.tell()
-		t.say(s)
-		comp := r.failed(c, failed{roots: c.roots, explanation: t.explanation(class, c.roots)})
-		comp.Input.Policy, comp.Input.Installed = r.in.Policy, r.in.Installed
-		out.Components = append(out.Components, comp)
-	}
-	return out.sorted()
-}
-
-// clusters looks up everything that the subscriptions and the installed CSVs reach.
-func (r *resolution) clusters() []*cluster {
-	r.ask = newAsker(r.in.View, r.catalogs)
-	w := newWorld(r.ask, &r.in)
-	roots := r.roots(w)
-	for _, rt := range roots {
-		if rt.sub != nil {
-			rt.look(w)
+		p := &graph.Partition{Graph: nothing, Roots: []*graph.Root{{Sub: &r.in.Subscriptions[i], Node: graph.None}}}
+		c := r.newComponent(p, p.Roots, nil)
+		c.Input.Policy, c.Input.Installed = r.in.Policy, r.in.Installed
+		c.Failure = &resolution.Explanation{
+			Reason: resolution.ReasonPrevented, Class: class, Subscriptions: c.Subscriptions, Statements: []resolution.Statement{s},
 		}
+		out.Components = append(out.Components, named(c))
 	}
-	w.expand(roots)
-	w.occupy()
-	return w.clusters(roots, r.group.Shared)
+	return sorted(out)
 }
 
-func (r *resolution) limit() int {
-	if n := r.in.Policy.MaxConflicts; n > 0 {
-		return n
-	}
-	return MaxConflicts
-}
-
-// components tells what a cluster came to: its failures, and a plan or nothing to do for each piece of the rest.
+// components are what a partition comes to: its failures, and a plan or nothing to do for each part of the rest.
 // Where the operator group asks for joint plans one failure is everybody's, as with OLM (R-RES-63).
-func (r *resolution) components(c *cluster, sol solution) []Component {
-	if r.group.Shared && len(sol.failures) > 0 {
-		f := sol.failures[0]
-		f.roots = c.roots
-		return []Component{r.failed(c, f)}
+func (r *run) components(p *graph.Partition, s *search.Solution) []resolution.Component {
+	if r.group.Shared && len(s.Failures) > 0 {
+		return []resolution.Component{r.failed(p, s.Failures[0], p.Roots)}
 	}
-	var out []Component
-	for _, f := range sol.failures {
-		out = append(out, r.failed(c, f))
+	var out []resolution.Component
+	for _, f := range s.Failures {
+		out = append(out, r.failed(p, f, withoutFailed(p, f.Roots, f.States)))
 	}
-	s := settle(c, sol.choices)
-	for _, p := range s.pieces(r.group.Shared) {
-		if comp, ok := r.component(s, p); ok {
-			out = append(out, comp)
+	done := plan.New(p, s)
+	for _, part := range done.Parts(r.group.Shared) {
+		if c, ok := r.component(done, part, s.States); ok {
+			out = append(out, c)
 		}
 	}
 	return out
 }
 
-// failed tells of roots that cannot have what is asked of them.
-func (r *resolution) failed(c *cluster, f failed) Component {
-	comp := r.frame(c, f.roots, f.reads)
-	comp.Failure = &f.explanation
-	return comp.named()
+// withoutFailed are roots without the subscriptions that failed before: of these, only the CSV is left.
+func withoutFailed(p *graph.Partition, roots []int, states []search.State) []*graph.Root {
+	out := make([]*graph.Root, 0, len(roots))
+	for _, i := range roots {
+		rt := p.Roots[i]
+		if states[i] != search.Wanted {
+			rt = &graph.Root{Installed: rt.Installed, Node: rt.Node}
+		}
+		out = append(out, rt)
+	}
+	return out
 }
 
-// component tells of a piece; ok is false for one that only holds CSVs that stay as they are.
-func (r *resolution) component(s *settled, p piece) (Component, bool) {
-	roots := make([]*root, 0, len(p.roots))
-	for _, rt := range p.roots {
+// failed is the component of roots that cannot have what is asked of them.
+func (r *run) failed(p *graph.Partition, f search.Failure, roots []*graph.Root) resolution.Component {
+	e, reads := explain.Failure(p, f)
+	c := r.newComponent(p, roots, reads)
+	c.Failure = &e
+	return named(c)
+}
+
+// component is that of a part; ok is false for one that only holds CSVs that stay as they are.
+func (r *run) component(p *plan.Plan, part plan.Part, states []search.State) (resolution.Component, bool) {
+	var members, wanted []int
+	for _, i := range part.Roots {
 		switch {
-		case rt.state == wanted:
-			roots = append(roots, rt)
-		case rt.node != none && len(p.planned) > 0: // lacks what is planned; its subscription, if any, was told of already
-			roots = append(roots, &root{installed: rt.installed, node: rt.node, state: rt.state})
+		case states[i] == search.Wanted:
+			members, wanted = append(members, i), append(wanted, i)
+		case p.Roots[i].Node != graph.None && len(part.Bundles) > 0: // it lacks what is planned; its subscription, if any, has failed already
+			members = append(members, i)
 		}
 	}
-	if len(roots) == 0 && len(p.planned) == 0 {
-		return Component{}, false
+	if len(members) == 0 && len(part.Bundles) == 0 {
+		return resolution.Component{}, false
 	}
 	var reads []int32
-	r.ask.noting(&reads)
-	fetched := r.fetched(s.w, p.planned) // before the input is noted: it belongs to it
-	blocked, loading := r.strictly(p.planned)
-	c := r.frame(s.c, roots, reads)
+	r.reader.Into(&reads)
+	fetched := r.fetched(p, part.Bundles) // before the input is recorded: it belongs to it
+	blocked, loading := r.blocked(part.Bundles)
+	c := r.newComponent(p.Partition, withoutFailed(p.Partition, members, states), reads)
 	if blocked != nil {
 		blocked.Subscriptions = c.Subscriptions
 	}
 	c.Blocked, c.Loading = blocked, loading
-	for _, n := range s.inOrder(p.planned) {
-		b := s.bundle(n)
+	for _, n := range p.InOrder(part.Bundles) {
+		b := p.Bundle(n)
 		if f, asked := fetched[n]; asked {
-			b.Content, b.Image, b.Unfetched = f.Content, s.w.op(n).Image, f.Reason
+			b.Content, b.Image, b.Unfetched = f.Content, p.Op(n).Image, f.Reason
 		}
 		c.Bundles = append(c.Bundles, b)
 		c.Packages = append(c.Packages, b.Package)
 	}
-	for _, rt := range roots {
-		if rt.state == wanted {
-			c.Outcomes = append(c.Outcomes, s.outcome(rt))
-		}
+	for _, i := range wanted {
+		c.Outcomes = append(c.Outcomes, p.Outcome(i))
 	}
-	return c.named(), true
+	return named(c), true
 }
 
-// unaskable is why an image that cannot be asked for is not there, as catalog.bundles-fetched.v1 would say it.
-const unaskable = "InvalidBundle"
+// invalidImage is why an image that cannot be asked for is not there, as catalog.bundles-fetched.v1 would say it.
+const invalidImage = "InvalidBundle"
 
 // fetched asks for the content of chosen bundles that their catalog names by image alone.
-func (r *resolution) fetched(w *world, planned []nodeID) map[nodeID]Fetched {
-	out := map[nodeID]Fetched{}
-	for _, n := range planned {
-		op := w.op(n)
+func (r *run) fetched(p *plan.Plan, bundles []graph.NodeID) map[graph.NodeID]resolution.Fetched {
+	out := map[graph.NodeID]resolution.Fetched{}
+	for _, n := range bundles {
+		op := p.Op(n)
 		if op.Content != "" || op.Image == "" {
 			continue
 		}
-		out[n] = Fetched{Reason: unaskable}
-		if b := (BundleImage{Image: op.Image, Package: op.Package, Bundle: op.Name}); b.Askable() {
-			out[n] = r.ask.image(w.catalogOf(n), b)
+		out[n] = resolution.Fetched{Reason: invalidImage}
+		if b := (resolution.BundleImage{Image: op.Image, Package: op.Package, Bundle: op.Name}); b.Askable() {
+			out[n] = r.reader.Image(p.CatalogOf(n), b)
 		}
 	}
 	return out
 }
 
-// strictly explains why nothing new may be planned: a catalog that the namespace sees is unhealthy, and its own
+// blocked explains why nothing new may be planned: a catalog that the namespace sees is unhealthy, and its own
 // namespace is strict about that (R-CAT-99). loading says that such a catalog is loaded for the first time.
-// Where nothing is planned, nobody asks.
-func (r *resolution) strictly(planned []nodeID) (blocked *Explanation, loading bool) {
-	if len(planned) == 0 {
+// Where nothing is planned, nothing is asked.
+func (r *run) blocked(bundles []graph.NodeID) (out *resolution.Explanation, loading bool) {
+	if len(bundles) == 0 {
 		return nil, false
 	}
-	var sick []Statement
+	var unhealthy []resolution.Statement
 	for _, c := range r.catalogs {
-		h := r.ask.health(c.Key)
-		loading = loading || h == Loading
-		if reason, is := h.reason(); is {
-			sick = append(sick, catalogUnhealthy(c, reason))
+		h := r.reader.Health(c.Key)
+		loading = loading || h == resolution.Loading
+		if reason, is := h.Unhealthy(); is {
+			unhealthy = append(unhealthy, explain.UnhealthyCatalog(c, reason))
 		}
 	}
-	if len(sick) > 0 {
-		blocked = &Explanation{Reason: ReasonCatalogsUnhealthy, Class: ClassCatalogUnhealthy, Statements: sick}
+	if len(unhealthy) > 0 {
+		out = &resolution.Explanation{
+			Reason: resolution.ReasonCatalogsUnhealthy, Class: resolution.ClassCatalogUnhealthy, Statements: unhealthy,
+		}
 	}
-	return blocked, loading
+	return out, loading
 }
 
-// frame fills what a component has whatever came of it.
-func (r *resolution) frame(c *cluster, roots []*root, reads []int32) Component {
-	out := Component{Packages: []string{}, Subscriptions: []string{}, Approval: Automatic}
+// newComponent fills what a component has whatever came of it.
+func (r *run) newComponent(p *graph.Partition, roots []*graph.Root, reads []int32) resolution.Component {
+	out := resolution.Component{Packages: []string{}, Subscriptions: []string{}, Approval: resolution.Automatic}
 	for _, rt := range roots {
-		if rt.node != none {
-			op := c.w.op(rt.node)
+		if rt.Node != graph.None {
+			op := p.Op(rt.Node)
 			out.Packages = append(out.Packages, cmp.Or(op.Package, op.Name))
 		}
-		if rt.sub != nil {
-			out.Subscriptions = append(out.Subscriptions, rt.sub.Name)
-			out.Packages = append(out.Packages, rt.sub.Package)
-			if rt.sub.Approval == Manual {
-				out.Approval = Manual
+		if rt.Sub != nil {
+			out.Subscriptions = append(out.Subscriptions, rt.Sub.Name)
+			out.Packages = append(out.Packages, rt.Sub.Package)
+			if rt.Sub.Approval == resolution.Manual {
+				out.Approval = resolution.Manual
 			}
 		}
 	}
-	out.Input = r.record(c, reads)
+	out.Input = r.record(p, reads)
 	return out
-}
-
-// record is the input of one cluster: what was consulted, what is installed, and what was asked for. It says
-// nothing of other clusters.
-func (r *resolution) record(c *cluster, reads []int32) Record {
-	rec := Record{
-		Semantics: r.in.Semantics, Scope: r.in.Scope, Policy: r.policy(c), OperatorGroups: r.in.OperatorGroups,
-		Subscriptions: []Subscription{}, Installed: []Installed{}, Catalogs: []Catalog{}, Reads: r.ask.sorted(append(reads, c.reads...)),
-	}
-	for _, rt := range c.roots {
-		if rt.sub != nil {
-			rec.Subscriptions = append(rec.Subscriptions, *rt.sub)
-		}
-	}
-	for _, n := range c.nodes {
-		if c.w.isInstalled(n) {
-			rec.Installed = append(rec.Installed, r.in.Installed[n])
-		}
-	}
-	rec.Catalogs = r.consulted(rec.Reads)
-	return rec
-}
-
-// consulted are the catalogs that reads name, or all where all were asked, without revisions; and without priorities
-// where these decided nothing. A catalog that nobody of the cluster asked may come, go or move.
-func (r *resolution) consulted(reads []Read) []Catalog {
-	all := slices.ContainsFunc(reads, func(q Read) bool { return q.Kind == ReadVisible })
-	named := map[CatalogKey]bool{}
-	for _, q := range reads {
-		named[q.Catalog] = true
-		if c, ok := r.ask.named(q.Catalog); ok && q.Kind == ReadCatalog && q.Answer != "" {
-			named[c.Key] = true
-		}
-	}
-	out := []Catalog{}
-	for _, k := range r.catalogs {
-		k.Revision = ""
-		if !all {
-			k.Priority = 0
-		}
-		if all || named[k.Key] {
-			out = append(out, k)
-		}
-	}
-	return out
-}
-
-// policy is what concerns a cluster: a bound on other packages changes nothing in it.
-func (r *resolution) policy(c *cluster) Policy {
-	p := r.in.Policy
-	p.Bounds = nil
-	for i := range c.w.bounds {
-		b := &c.w.bounds[i]
-		if slices.ContainsFunc(c.nodes, func(n nodeID) bool { return !c.w.isInstalled(n) && b.concerns(c.w.op(n).Package, c.w.catalogOf(n)) }) {
-			p.Bounds = append(p.Bounds, b.Bound)
-		}
-	}
-	return p
 }
 
 // named gives a component its name: the packages joined by "+".
-func (c Component) named() Component {
-	c.Packages = sortedSet(c.Packages)
+func named(c resolution.Component) resolution.Component {
+	slices.Sort(c.Packages)
+	c.Packages = slices.Compact(c.Packages)
 	c.Name = componentName(c.Packages)
 	return c
 }
 
-// maxComponentName bounds a component's name, which stands in every event of its plans.
+// maxComponentName bounds a component's name, which is in every event of its plans.
 const maxComponentName = 200
 
 func componentName(packages []string) string {
@@ -303,19 +243,19 @@ func componentName(packages []string) string {
 	return fmt.Sprintf("%s+%d-more-%s", strings.Join(packages[:shown], "+"), len(packages)-shown, digest.Bytes([]byte(name)).Short())
 }
 
-func (r Result) sorted() Result {
-	reads := map[Read]bool{}
+func sorted(r resolution.Result) resolution.Result {
+	reads := map[resolution.Read]bool{}
 	for _, c := range r.Components {
 		for _, read := range c.Input.Reads {
 			reads[read] = true
 		}
 	}
-	r.Reads = make([]Read, 0, len(reads))
+	r.Reads = make([]resolution.Read, 0, len(reads))
 	for read := range reads {
 		r.Reads = append(r.Reads, read)
 	}
-	slices.SortFunc(r.Reads, compareReads)
-	slices.SortFunc(r.Components, func(a, b Component) int {
+	slices.SortFunc(r.Reads, resolution.Read.Compare)
+	slices.SortFunc(r.Components, func(a, b resolution.Component) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(strings.Join(a.Subscriptions, ","), strings.Join(b.Subscriptions, ",")))
 	})
 	return r

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 	"github.com/chandler-fleet/chandler/services/resolver/resolve"
 )
 
@@ -18,18 +19,20 @@ func TestRollback(t *testing.T) {
 	moved := pkg("a", "stable").Channel("stable", "2.0.0").Channel("old", "1.0.0").Bundle("2.0.0").Bundle("1.0.0")
 	deprecated := chain("a", "2.0.0", "1.0.0").Bundle("2.0.0").Bundle("1.0.0", "deprecated")
 	gives := chain("a", "2.0.0", "1.0.0").Bundle("2.0.0", "gives:B").Bundle("1.0.0")
-	back := func(from, to string) resolve.Subscription {
+	back := func(from, to string) resolution.Subscription {
 		s := sub("s", "a", "stable")
-		s.Rollback = resolve.Rollback{From: from, To: to}
+		s.Rollback = resolution.Rollback{From: from, To: to}
 		return s
 	}
-	have := func(version string) []resolve.Installed { return []resolve.Installed{installed("a", version, "s")} }
+	have := func(version string) []resolution.Installed {
+		return []resolution.Installed{installed("a", version, "s")}
+	}
 	needy := append(have("2.0.0"), installed("n", "1.0.0", "", "api:B"))
 	cases := []struct {
 		name string
 		p    *builder
-		sub  resolve.Subscription
-		have []resolve.Installed
+		sub  resolution.Subscription
+		have []resolution.Installed
 		want []string
 		says string
 	}{
@@ -49,7 +52,7 @@ func TestRollback(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			r := resolve.Resolve(input(newShelf().Add("fleet", 0, c.p.P), []resolve.Subscription{c.sub}, c.have...))
+			r := resolve.Resolve(input(newView().Add("fleet", 0, c.p.P), []resolution.Subscription{c.sub}, c.have...))
 			got := lines(r)
 			if diff := cmp.Diff(c.want, got[:min(len(got), 1)]); diff != "" {
 				t.Errorf("(-want +got):\n%s\n%s", diff, texts(r))

@@ -8,13 +8,14 @@ import (
 	"testing"
 
 	"github.com/chandler-fleet/chandler/libs/catalog"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 	"github.com/chandler-fleet/chandler/services/resolver/resolve"
 )
 
 // hostile makes namespaces that are hard on purpose.
 type hostile struct {
 	packages []catalog.Package
-	subs     []resolve.Subscription
+	subs     []resolution.Subscription
 }
 
 // version is one version of a package; the first of a list is the head.
@@ -39,19 +40,19 @@ func (h *hostile) pkg(name string, versions ...version) {
 }
 
 func (h *hostile) subscribe(name string) {
-	h.subs = append(h.subs, resolve.Subscription{Name: "s-" + name, Package: name, Channel: "stable", Catalog: "fleet", Approval: resolve.Automatic})
+	h.subs = append(h.subs, resolution.Subscription{Name: "s-" + name, Package: name, Channel: "stable", Catalog: "fleet", Approval: resolution.Automatic})
 }
 
-func (h *hostile) input() resolve.Input {
-	key := resolve.CatalogKey{Name: "fleet"}
+func (h *hostile) input() resolution.Input {
+	key := resolution.CatalogKey{Name: "fleet"}
 	slices.SortFunc(h.packages, func(a, b catalog.Package) int { return strings.Compare(a.Name, b.Name) })
 	w := &world{
-		catalogs: []resolve.Catalog{{Key: key, Ready: true, Revision: "r1"}},
-		packages: map[resolve.CatalogKey][]catalog.Package{key: h.packages},
+		catalogs: []resolution.Catalog{{Key: key, Ready: true, Revision: "r1"}},
+		packages: map[resolution.CatalogKey][]catalog.Package{key: h.packages},
 	}
-	return resolve.Input{
-		Scope: resolve.Scope{Cluster: "harbour", Namespace: namespace}, View: newShelf(w), Subscriptions: h.subs,
-		OperatorGroups: []resolve.OperatorGroup{{Name: "og"}},
+	return resolution.Input{
+		Scope: resolution.Scope{Cluster: "harbour", Namespace: namespace}, View: newShelf(w), Subscriptions: h.subs,
+		OperatorGroups: []resolution.OperatorGroup{{Name: "og"}},
 	}
 }
 
@@ -172,7 +173,7 @@ func TestHostileNamespaces(t *testing.T) {
 			list, _, _ := failures(resolve.Resolve(in))
 			failed := 0
 			for _, e := range list {
-				if e.Class != resolve.ClassUnsatisfiable {
+				if e.Class != resolution.ClassUnsatisfiable {
 					t.Fatalf("failed as %s: %s", e.Class, texts(list))
 				}
 				failed = max(failed, len(e.Subscriptions))
@@ -192,7 +193,7 @@ func TestTooHard(t *testing.T) {
 	in.Policy.MaxConflicts = 20
 	result := resolve.Resolve(in)
 	list, _, _ := failures(result)
-	at := slices.IndexFunc(list, func(e *resolve.Explanation) bool { return e.Class == resolve.ClassTooHard })
+	at := slices.IndexFunc(list, func(e *resolution.Explanation) bool { return e.Class == resolution.ClassTooHard })
 	if at < 0 {
 		t.Fatalf("nothing was too hard: %s", texts(list))
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/blang/semver/v4"
 
 	"github.com/chandler-fleet/chandler/libs/catalog"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 // brute resolves a namespace by trying everything in the order of preference.
@@ -22,12 +22,12 @@ type brute struct {
 }
 
 // follows says whether a subscription follows a CSV.
-func follows(s resolve.Subscription, i resolve.Installed) bool {
+func follows(s resolution.Subscription, i resolution.Installed) bool {
 	return i.Subscription == s.Name || i.CSV == s.InstalledCSV
 }
 
 type entry struct {
-	catalog            resolve.CatalogKey
+	catalog            resolution.CatalogKey
 	pkg, channel, name string
 }
 
@@ -44,10 +44,10 @@ type choice struct {
 // then of the CSVs.
 func newBrute(w *world, wanted func(sub string) bool, held func(csv string) bool) *brute {
 	b := &brute{w: w, entries: map[entry]*operator{}, excluded: map[[2]*operator]bool{}}
-	subs := slices.SortedFunc(slices.Values(w.in.Subscriptions), func(x, y resolve.Subscription) int { return cmp.Compare(x.Name, y.Name) })
-	subs = slices.DeleteFunc(subs, func(s resolve.Subscription) bool { return !wanted(s.Name) })
+	subs := slices.SortedFunc(slices.Values(w.in.Subscriptions), func(x, y resolution.Subscription) int { return cmp.Compare(x.Name, y.Name) })
+	subs = slices.DeleteFunc(subs, func(s resolution.Subscription) bool { return !wanted(s.Name) })
 	// keeper is the first subscription that does not let go of a CSV, "" where there is none.
-	keeper := func(i resolve.Installed) string {
+	keeper := func(i resolution.Installed) string {
 		out := ""
 		for _, s := range w.in.Subscriptions {
 			if follows(s, i) && !wanted(s.Name) && (out == "" || s.Name < out) {
@@ -56,12 +56,12 @@ func newBrute(w *world, wanted func(sub string) bool, held func(csv string) bool
 		}
 		return out
 	}
-	all := slices.SortedFunc(slices.Values(w.in.Installed), func(x, y resolve.Installed) int {
+	all := slices.SortedFunc(slices.Values(w.in.Installed), func(x, y resolution.Installed) int {
 		return cmp.Or(first(keeper(x) != "", keeper(y) != ""), cmp.Compare(keeper(x), keeper(y)), cmp.Compare(x.CSV, y.CSV))
 	})
 	for _, i := range all {
 		o := &operator{name: i.CSV, pkg: i.Package, version: semver.MustParse(i.Version), properties: parse(i.Properties), installed: true}
-		o.followed = slices.ContainsFunc(w.in.Subscriptions, func(s resolve.Subscription) bool { return follows(s, i) })
+		o.followed = slices.ContainsFunc(w.in.Subscriptions, func(s resolution.Subscription) bool { return follows(s, i) })
 		b.installed = append(b.installed, o)
 		switch {
 		case o.followed && keeper(i) == "":
@@ -78,22 +78,22 @@ func newBrute(w *world, wanted func(sub string) bool, held func(csv string) bool
 	for _, s := range subs {
 		b.roots = append(b.roots, choice{
 			subscription: s.Name, options: b.candidates(s),
-			follows: slices.ContainsFunc(w.in.Installed, func(i resolve.Installed) bool { return follows(s, i) }),
+			follows: slices.ContainsFunc(w.in.Installed, func(i resolution.Installed) bool { return follows(s, i) }),
 		})
 	}
 	return b
 }
 
 // candidates are the options of a subscription (RESOLVER-NOTES §2, §4).
-func (b *brute) candidates(s resolve.Subscription) []*operator {
+func (b *brute) candidates(s resolution.Subscription) []*operator {
 	at := slices.IndexFunc(b.installed, func(o *operator) bool {
-		return slices.ContainsFunc(b.w.in.Installed, func(i resolve.Installed) bool { return i.CSV == o.name && follows(s, i) })
+		return slices.ContainsFunc(b.w.in.Installed, func(i resolution.Installed) bool { return i.CSV == o.name && follows(s, i) })
 	})
 	var out []*operator
 	known := false
 	for _, cat := range b.w.visible() {
 		p := b.w.find(cat.Key, s.Package)
-		if p == nil || s.Catalog != "" && cat.Key != (resolve.CatalogKey{Name: s.Catalog, Namespace: s.CatalogNamespace}) {
+		if p == nil || s.Catalog != "" && cat.Key != (resolution.CatalogKey{Name: s.Catalog, Namespace: s.CatalogNamespace}) {
 			continue
 		}
 		for _, c := range channels(*p) {
@@ -115,7 +115,7 @@ func (b *brute) candidates(s resolve.Subscription) []*operator {
 }
 
 // fresh are the entries of a channel for a new subscription (RESOLVER-NOTES 2.3).
-func (b *brute) fresh(key resolve.CatalogKey, p catalog.Package, c catalog.Channel, starting string) []*operator {
+func (b *brute) fresh(key resolution.CatalogKey, p catalog.Package, c catalog.Channel, starting string) []*operator {
 	var out []*operator
 	if starting != "" {
 		if slices.ContainsFunc(c.Entries, func(e catalog.Entry) bool { return e.Name == starting }) {
@@ -130,7 +130,7 @@ func (b *brute) fresh(key resolve.CatalogKey, p catalog.Package, c catalog.Chann
 }
 
 // upgrades are the entries that lead away from what is installed (RESOLVER-NOTES 2.4).
-func (b *brute) upgrades(key resolve.CatalogKey, p catalog.Package, c catalog.Channel, from *operator) []*operator {
+func (b *brute) upgrades(key resolution.CatalogKey, p catalog.Package, c catalog.Channel, from *operator) []*operator {
 	var out []*operator
 	for _, e := range ordered(c) {
 		in := func(semver.Version) bool { return false }
@@ -147,7 +147,7 @@ func (b *brute) upgrades(key resolve.CatalogKey, p catalog.Package, c catalog.Ch
 }
 
 // entry is always the same operator for the same entry.
-func (b *brute) entry(key resolve.CatalogKey, p catalog.Package, channel, name string) *operator {
+func (b *brute) entry(key resolution.CatalogKey, p catalog.Package, channel, name string) *operator {
 	e := entry{key, p.Name, channel, name}
 	if b.entries[e] == nil {
 		b.entries[e] = b.w.bundle(key, p, channel, name)
@@ -163,7 +163,7 @@ func (b *brute) providers(asker *operator, c constraint) []*operator {
 			out = append(out, o)
 		}
 	}
-	for _, cat := range slices.SortedFunc(slices.Values(b.w.visible()), func(x, y resolve.Catalog) int {
+	for _, cat := range slices.SortedFunc(slices.Values(b.w.visible()), func(x, y resolution.Catalog) int {
 		return cmp.Or(first(x.Key == asker.catalog, y.Key == asker.catalog), cmp.Compare(y.Priority, x.Priority),
 			first(x.Key.Namespace == b.w.in.Scope.Namespace, y.Key.Namespace == b.w.in.Scope.Namespace),
 			cmp.Compare(x.Key.Name, y.Key.Name))
@@ -181,7 +181,7 @@ func (b *brute) providers(asker *operator, c constraint) []*operator {
 	return out
 }
 
-func (b *brute) meeting(c constraint, key resolve.CatalogKey, p catalog.Package, ch catalog.Channel) []*operator {
+func (b *brute) meeting(c constraint, key resolution.CatalogKey, p catalog.Package, ch catalog.Channel) []*operator {
 	var out []*operator
 	for _, e := range ordered(ch) {
 		if o := b.entry(key, p, ch.Name, e.Name); c.met(o) {

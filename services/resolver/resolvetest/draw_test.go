@@ -6,7 +6,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/chandler-fleet/chandler/libs/catalog"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 const namespace = "ops"
@@ -31,22 +31,22 @@ type taste struct {
 
 // drawWorld makes a small namespace in which about half of the subscriptions have something to quarrel about.
 func drawWorld(t *rapid.T, want taste) *world {
-	w := &world{packages: map[resolve.CatalogKey][]catalog.Package{}}
+	w := &world{packages: map[resolution.CatalogKey][]catalog.Package{}}
 	names := []string{"anchor", "bell", "crane", "davit", "ensign"}
-	for i, key := range []resolve.CatalogKey{{Name: "fleet"}, {Name: "spare"}, {Name: "own", Namespace: namespace}} {
+	for i, key := range []resolution.CatalogKey{{Name: "fleet"}, {Name: "spare"}, {Name: "own", Namespace: namespace}} {
 		if i > 0 && rapid.Bool().Draw(t, "no such catalog") {
 			continue
 		}
-		w.catalogs = append(w.catalogs, resolve.Catalog{Key: key, Priority: rapid.Int32Range(-1, 1).Draw(t, "priority"), Ready: true, Revision: "r1"})
+		w.catalogs = append(w.catalogs, resolution.Catalog{Key: key, Priority: rapid.Int32Range(-1, 1).Draw(t, "priority"), Ready: true, Revision: "r1"})
 		for _, name := range names {
 			if rapid.IntRange(0, 2).Draw(t, "in catalog") > 0 {
 				w.packages[key] = append(w.packages[key], drawPackage(t, want, name, names))
 			}
 		}
 	}
-	w.in = resolve.Input{
-		Scope:          resolve.Scope{Cluster: "harbour", Namespace: namespace},
-		OperatorGroups: []resolve.OperatorGroup{{Name: "og", Shared: want.shared}},
+	w.in = resolution.Input{
+		Scope:          resolution.Scope{Cluster: "harbour", Namespace: namespace},
+		OperatorGroups: []resolution.OperatorGroup{{Name: "og", Shared: want.shared}},
 	}
 	w.in.OperatorGroups[0].ExcludeGlobalCatalogs = rapid.IntRange(0, 9).Draw(t, "excludes global catalogs") == 0
 	for _, name := range names {
@@ -150,7 +150,7 @@ func drawConstraint(t *rapid.T, want taste, names []string, depth int) map[strin
 
 // drawIntent subscribes to a package, has it installed, both, or neither. Most subscriptions ask for what is there.
 func (w *world) drawIntent(t *rapid.T, name string) {
-	var offering []resolve.CatalogKey
+	var offering []resolution.CatalogKey
 	for _, c := range w.catalogs {
 		if rapid.IntRange(0, 9).Draw(t, "wherever") == 0 || w.find(c.Key, name) != nil {
 			offering = append(offering, c.Key)
@@ -177,8 +177,8 @@ func (w *world) drawIntent(t *rapid.T, name string) {
 		follower = ""
 	}
 	b := rapid.SampledFrom(p.Bundles).Draw(t, "installed version")
-	i := resolve.Installed{CSV: b.Name, Package: name, Version: b.Version, Phase: "Succeeded", Properties: b.Properties, Subscription: follower}
-	nameless := func(i resolve.Installed) bool { return i.Package == "" } // two such cannot be told apart (RESOLVER-NOTES 3.4)
+	i := resolution.Installed{CSV: b.Name, Package: name, Version: b.Version, Phase: "Succeeded", Properties: b.Properties, Subscription: follower}
+	nameless := func(i resolution.Installed) bool { return i.Package == "" } // two such cannot be told apart (RESOLVER-NOTES 3.4)
 	if rapid.IntRange(0, 5).Draw(t, "of no package") == 0 && len(offering) == 1 && !slices.ContainsFunc(w.in.Installed, nameless) {
 		i.Package = ""
 		i.Properties = slices.DeleteFunc(slices.Clone(i.Properties), func(p catalog.Property) bool { return p.Type == catalog.TypePackage })
@@ -188,8 +188,8 @@ func (w *world) drawIntent(t *rapid.T, name string) {
 }
 
 // drawFollower sometimes lets a further subscription follow a CSV, in whatever channel, or one to another package.
-func (w *world) drawFollower(t *rapid.T, name string, i resolve.Installed) {
-	at := slices.IndexFunc(w.in.Subscriptions, func(s resolve.Subscription) bool { return s.Name == i.Subscription })
+func (w *world) drawFollower(t *rapid.T, name string, i resolution.Installed) {
+	at := slices.IndexFunc(w.in.Subscriptions, func(s resolution.Subscription) bool { return s.Name == i.Subscription })
 	if at < 0 || rapid.IntRange(0, 3).Draw(t, "second follower") > 0 {
 		return
 	}
@@ -204,10 +204,10 @@ func (w *world) drawFollower(t *rapid.T, name string, i resolve.Installed) {
 	w.in.Subscriptions = append(w.in.Subscriptions, s)
 }
 
-func drawSubscription(t *rapid.T, name string, key resolve.CatalogKey, p *catalog.Package) resolve.Subscription {
-	s := resolve.Subscription{
+func drawSubscription(t *rapid.T, name string, key resolution.CatalogKey, p *catalog.Package) resolution.Subscription {
+	s := resolution.Subscription{
 		Name: rapid.SampledFrom([]string{"r-", "s-"}).Draw(t, "prefix") + name, Package: name, Catalog: key.Name, CatalogNamespace: key.Namespace,
-		Approval: rapid.SampledFrom([]string{resolve.Automatic, resolve.Manual}).Draw(t, "approval"),
+		Approval: rapid.SampledFrom([]string{resolution.Automatic, resolution.Manual}).Draw(t, "approval"),
 	}
 	switch rapid.IntRange(0, 9).Draw(t, "channel") {
 	case 0:
@@ -227,7 +227,7 @@ func drawSubscription(t *rapid.T, name string, key resolve.CatalogKey, p *catalo
 
 // drawBound sometimes makes a policy for a package.
 func (w *world) drawBound(t *rapid.T, name string) {
-	b := resolve.Bound{Policy: "policy-" + name, Packages: []string{name}}
+	b := resolution.Bound{Policy: "policy-" + name, Packages: []string{name}}
 	switch rapid.IntRange(0, 19).Draw(t, "bound") {
 	case 0:
 		b.Range = rapid.SampledFrom(ranges).Draw(t, "bound to")
@@ -242,7 +242,7 @@ func (w *world) drawBound(t *rapid.T, name string) {
 }
 
 // find is a package of a catalog, nil where it has none.
-func (w *world) find(key resolve.CatalogKey, name string) *catalog.Package {
+func (w *world) find(key resolution.CatalogKey, name string) *catalog.Package {
 	list := w.packages[key]
 	if i := slices.IndexFunc(list, func(p catalog.Package) bool { return p.Name == name }); i >= 0 {
 		return &list[i]

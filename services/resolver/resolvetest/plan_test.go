@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/chandler-fleet/chandler/libs/catalog"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 	"github.com/chandler-fleet/chandler/services/resolver/resolve"
 )
 
@@ -22,7 +23,7 @@ func TestAnyPlansKeepEveryPromise(t *testing.T) {
 		result := resolve.Resolve(w.in)
 		before := w.operators(nil)
 		for some := range 1 << min(len(result.Components), 5) {
-			var plans []resolve.Component
+			var plans []resolution.Component
 			for i, c := range result.Components {
 				if some>>i&1 == 1 {
 					plans = append(plans, c)
@@ -38,7 +39,7 @@ func TestAnyPlansKeepEveryPromise(t *testing.T) {
 }
 
 // operators are what is there once plans are carried out, with the version of what was planned.
-func (w *world) operators(plans []resolve.Component) []*operator {
+func (w *world) operators(plans []resolution.Component) []*operator {
 	var out []*operator
 	gone := map[string]bool{}
 	for _, c := range plans {
@@ -144,11 +145,11 @@ func TestImpossibleSubscriptionIsAlone(t *testing.T) {
 		})
 		w.in.View = newShelf(w)
 		want := resolve.Resolve(w.in)
-		w.in.Subscriptions = append(w.in.Subscriptions, resolve.Subscription{
-			Name: rapid.SampledFrom([]string{"a", "s-c", "z"}).Draw(t, "name"), Package: "flag", Catalog: key.Name, Approval: resolve.Automatic,
+		w.in.Subscriptions = append(w.in.Subscriptions, resolution.Subscription{
+			Name: rapid.SampledFrom([]string{"a", "s-c", "z"}).Draw(t, "name"), Package: "flag", Catalog: key.Name, Approval: resolution.Automatic,
 		})
 		got := resolve.Resolve(w.in)
-		at := slices.IndexFunc(got.Components, func(c resolve.Component) bool { return c.Name == "flag" })
+		at := slices.IndexFunc(got.Components, func(c resolution.Component) bool { return c.Name == "flag" })
 		if at < 0 || got.Components[at].Failure == nil {
 			t.Fatalf("the subscription does not fail by itself: %s", bytesOf(t, got))
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/services/resolver/offer"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 	"github.com/chandler-fleet/chandler/services/resolver/resolve"
 )
 
@@ -17,27 +18,27 @@ type recorded struct {
 	*shelf
 
 	t     *rapid.T
-	reads []resolve.Read
+	reads []resolution.Read
 }
 
-func (r recorded) asked(kind resolve.ReadKind, c resolve.CatalogKey, name string) {
-	if !slices.ContainsFunc(r.reads, func(read resolve.Read) bool { return read.Kind == kind && read.Catalog == c && read.Name == name }) {
+func (r recorded) asked(kind resolution.ReadKind, c resolution.CatalogKey, name string) {
+	if !slices.ContainsFunc(r.reads, func(read resolution.Read) bool { return read.Kind == kind && read.Catalog == c && read.Name == name }) {
 		r.t.Fatalf("asked again for %s %q of %s, which is not in the record\n%s", kind, name, c, r.w)
 	}
 }
 
-func (r recorded) Package(c resolve.CatalogKey, name string) *offer.Package {
-	r.asked(resolve.ReadPackage, c, name)
+func (r recorded) Package(c resolution.CatalogKey, name string) *offer.Package {
+	r.asked(resolution.ReadPackage, c, name)
 	return r.shelf.Package(c, name)
 }
 
-func (r recorded) Providers(c resolve.CatalogKey, api catalog.GVK) []string {
-	r.asked(resolve.ReadAPI, c, resolve.APIName(api))
+func (r recorded) Providers(c resolution.CatalogKey, api catalog.GVK) []string {
+	r.asked(resolution.ReadAPI, c, resolution.APIName(api))
 	return r.shelf.Providers(c, api)
 }
 
-func (r recorded) Packages(c resolve.CatalogKey) []string {
-	r.asked(resolve.ReadNames, c, "")
+func (r recorded) Packages(c resolution.CatalogKey) []string {
+	r.asked(resolution.ReadNames, c, "")
 	return r.shelf.Packages(c)
 }
 
@@ -53,12 +54,12 @@ func TestEveryComponentResolvesAgain(t *testing.T) {
 			w.in.Policy.MaxConflicts = rapid.IntRange(1, 4).Draw(t, "conflicts")
 		}
 		for _, c := range resolve.Resolve(w.in).Components {
-			if c.Failure != nil && c.Failure.Class == resolve.ClassTooHard {
+			if c.Failure != nil && c.Failure.Class == resolution.ClassTooHard {
 				hard++
 			}
 			want := bytesOf(t, c)
 			again := resolve.Resolve(c.Input.Input(recorded{w.in.View.(*shelf), t, c.Input.Reads}))
-			if !slices.ContainsFunc(again.Components, func(o resolve.Component) bool { return bytesOf(t, o) == want }) {
+			if !slices.ContainsFunc(again.Components, func(o resolution.Component) bool { return bytesOf(t, o) == want }) {
 				t.Fatalf("the record of\n%s\ngives\n%s\n%s", want, bytesOf(t, again), w)
 			}
 		}
@@ -84,7 +85,7 @@ func TestReachIsEachRootsOwn(t *testing.T) {
 	}
 	in := h.input()
 	in.Policy.MaxReach = 60
-	failed := map[string]resolve.Class{}
+	failed := map[string]resolution.Class{}
 	for _, c := range resolve.Resolve(in).Components {
 		for _, s := range c.Subscriptions {
 			if failed[s] = ""; c.Failure != nil {
@@ -92,7 +93,7 @@ func TestReachIsEachRootsOwn(t *testing.T) {
 			}
 		}
 	}
-	if len(failed) != 3 || failed["s-whale"] != resolve.ClassTooHard || failed["s-chart"] != "" || failed["s-lighthouse"] != "" {
+	if len(failed) != 3 || failed["s-whale"] != resolution.ClassTooHard || failed["s-chart"] != "" || failed["s-lighthouse"] != "" {
 		t.Errorf("failed %v", failed)
 	}
 }
@@ -107,13 +108,13 @@ func TestTwoFollowersEnd(t *testing.T) {
 	second := in.Subscriptions[0]
 	second.Name, second.InstalledCSV = "a-anchor", "anchor.v1.1.0"
 	in.Subscriptions = append(in.Subscriptions, second)
-	in.Installed = []resolve.Installed{{
+	in.Installed = []resolution.Installed{{
 		CSV: "anchor.v1.1.0", Package: "anchor", Version: "1.1.0", Phase: "Succeeded", Subscription: "s-anchor",
 		Properties: []catalog.Property{needs("nowhere", ">=1.0.0"), property(catalog.TypeDeprecated, map[string]any{})},
 	}}
 	for _, versions := range []string{"stable", "gone"} {
 		in.Subscriptions[0].Channel = versions
-		done := make(chan resolve.Result, 1)
+		done := make(chan resolution.Result, 1)
 		go func() { done <- resolve.Resolve(in) }()
 		select {
 		case r := <-done:
@@ -127,7 +128,7 @@ func TestTwoFollowersEnd(t *testing.T) {
 }
 
 // answered are the subscriptions that have an answer.
-func answered(r resolve.Result) []string {
+func answered(r resolution.Result) []string {
 	var out []string
 	for _, c := range r.Components {
 		out = append(out, c.Subscriptions...)
@@ -155,14 +156,14 @@ func TestTakeoversLeaveNobodyShort(t *testing.T) {
 			h.packages[0].Channels[0].Entries[0].Replaces = "crane.v1.0.0"
 			h.subscribe("anchor")
 			in := h.input()
-			in.Installed = []resolve.Installed{
+			in.Installed = []resolution.Installed{
 				{CSV: "crane.v1.0.0", Package: "crane", Version: "1.0.0", Phase: "Succeeded"},
 				{CSV: "davit.v1.0.0", Package: "davit", Version: "1.0.0", Phase: "Succeeded", Properties: c.beside},
 			}
 			r := resolve.Resolve(in)
 			list, _, _ := failures(r)
 			if !c.planned {
-				if len(list) != 1 || !slices.ContainsFunc(list[0].Statements, func(s resolve.Statement) bool { return s.Kind == resolve.ReplacesConflict }) {
+				if len(list) != 1 || !slices.ContainsFunc(list[0].Statements, func(s resolution.Statement) bool { return s.Kind == resolution.ReplacesConflict }) {
 					t.Fatalf("failures %s", texts(list))
 				}
 				return
@@ -181,8 +182,8 @@ func TestCoarseExplanations(t *testing.T) {
 	for coarse := range 2 {
 		in.Policy.MaxConflicts = []int{0, 120}[coarse]
 		list, _, _ := failures(resolve.Resolve(in))
-		said := slices.ContainsFunc(list, func(e *resolve.Explanation) bool {
-			return e.Coarse && e.Class == resolve.ClassUnsatisfiable && slices.ContainsFunc(e.Statements, func(s resolve.Statement) bool { return s.Kind == resolve.SearchTooLong })
+		said := slices.ContainsFunc(list, func(e *resolution.Explanation) bool {
+			return e.Coarse && e.Class == resolution.ClassUnsatisfiable && slices.ContainsFunc(e.Statements, func(s resolution.Statement) bool { return s.Kind == resolution.SearchTooLong })
 		})
 		if said != (coarse == 1) {
 			t.Errorf("budget %d: %s", in.Policy.MaxConflicts, texts(list))

@@ -8,11 +8,12 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 	"github.com/chandler-fleet/chandler/services/resolver/resolve"
 )
 
 // told is what a resolution comes to: a line for each bundle that is planned, and for each subscription.
-func told(r resolve.Result) []string {
+func told(r resolution.Result) []string {
 	var out []string
 	for _, c := range r.Components {
 		for _, b := range c.Bundles {
@@ -45,7 +46,7 @@ func (b *brute) told(taken []*operator) []string {
 
 // failures are the explanations of a result, the subscriptions that got nothing, and the CSVs that are there although
 // they may not, whatever the subscriptions ask for.
-func failures(r resolve.Result) (list []*resolve.Explanation, subs, csvs map[string]bool) {
+func failures(r resolution.Result) (list []*resolution.Explanation, subs, csvs map[string]bool) {
 	subs, csvs = map[string]bool{}, map[string]bool{}
 	for _, c := range r.Components {
 		if c.Failure != nil {
@@ -105,14 +106,14 @@ func checkEqual(t *rapid.T, w *world) {
 	}
 }
 
-func compare(t *rapid.T, w *world, result resolve.Result, b *brute, taken []*operator) {
+func compare(t *rapid.T, w *world, result resolution.Result, b *brute, taken []*operator) {
 	if got, want := told(result), b.told(taken); !slices.Equal(got, want) {
 		explained, _, _ := failures(result)
 		t.Fatalf("resolve:\n%v\n%s\ntrying everything:\n%v\n%s", got, texts(explained), want, w)
 	}
 }
 
-func texts(list []*resolve.Explanation) string {
+func texts(list []*resolution.Explanation) string {
 	var out []string
 	for _, e := range list {
 		out = append(out, fmt.Sprintf("%v %v:", e.Subscriptions, e.CSVs))
@@ -126,12 +127,12 @@ func texts(list []*resolve.Explanation) string {
 // String shows a world, so that a counterexample can be read.
 func (w *world) String() string {
 	type shown struct {
-		Catalogs  []resolve.Catalog
+		Catalogs  []resolution.Catalog
 		Packages  map[string]any
-		Group     []resolve.OperatorGroup
-		Policy    resolve.Policy
-		Subs      []resolve.Subscription
-		Installed []resolve.Installed
+		Group     []resolution.OperatorGroup
+		Policy    resolution.Policy
+		Subs      []resolution.Subscription
+		Installed []resolution.Installed
 	}
 	packages := map[string]any{}
 	for key, list := range w.packages {

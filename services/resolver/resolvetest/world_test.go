@@ -9,24 +9,24 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/services/resolver/offer"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 // world is a namespace and what it sees.
 type world struct {
-	in       resolve.Input
-	catalogs []resolve.Catalog
-	packages map[resolve.CatalogKey][]catalog.Package // by name
+	in       resolution.Input
+	catalogs []resolution.Catalog
+	packages map[resolution.CatalogKey][]catalog.Package // by name
 }
 
 // shelf is the view of a world.
 type shelf struct {
 	w       *world
-	indexed map[resolve.CatalogKey]map[string]*offer.Package
+	indexed map[resolution.CatalogKey]map[string]*offer.Package
 }
 
 func newShelf(w *world) *shelf {
-	s := &shelf{w: w, indexed: map[resolve.CatalogKey]map[string]*offer.Package{}}
+	s := &shelf{w: w, indexed: map[resolution.CatalogKey]map[string]*offer.Package{}}
 	for key, packages := range w.packages {
 		s.indexed[key] = map[string]*offer.Package{}
 		for _, p := range packages {
@@ -40,11 +40,13 @@ func newShelf(w *world) *shelf {
 	return s
 }
 
-func (s *shelf) Catalogs() []resolve.Catalog { return s.w.catalogs }
+func (s *shelf) Catalogs() []resolution.Catalog { return s.w.catalogs }
 
-func (s *shelf) Package(c resolve.CatalogKey, name string) *offer.Package { return s.indexed[c][name] }
+func (s *shelf) Package(c resolution.CatalogKey, name string) *offer.Package {
+	return s.indexed[c][name]
+}
 
-func (s *shelf) Providers(c resolve.CatalogKey, api catalog.GVK) []string {
+func (s *shelf) Providers(c resolution.CatalogKey, api catalog.GVK) []string {
 	var out []string
 	for _, p := range s.w.packages[c] {
 		if s.indexed[c][p.Name].Provides(api) {
@@ -54,7 +56,7 @@ func (s *shelf) Providers(c resolve.CatalogKey, api catalog.GVK) []string {
 	return out
 }
 
-func (s *shelf) Packages(c resolve.CatalogKey) []string {
+func (s *shelf) Packages(c resolution.CatalogKey) []string {
 	var out []string
 	for _, p := range s.w.packages[c] {
 		out = append(out, p.Name)
@@ -62,18 +64,18 @@ func (s *shelf) Packages(c resolve.CatalogKey) []string {
 	return out
 }
 
-func (s *shelf) Image(resolve.CatalogKey, resolve.BundleImage) resolve.Fetched {
-	return resolve.Fetched{}
+func (s *shelf) Image(resolution.CatalogKey, resolution.BundleImage) resolution.Fetched {
+	return resolution.Fetched{}
 }
 
-func (s *shelf) Health(resolve.CatalogKey) resolve.Health { return resolve.NotMinded }
+func (s *shelf) Health(resolution.CatalogKey) resolution.Health { return resolution.NotMinded }
 
 // operator is a bundle as an entry of a channel, or an installed CSV.
 type operator struct {
 	name, pkg string
 	version   semver.Version
 	properties
-	catalog   resolve.CatalogKey
+	catalog   resolution.CatalogKey
 	channel   string
 	installed bool
 	followed  bool   // by a subscription
@@ -205,7 +207,7 @@ func first(a, b bool) int {
 }
 
 // bundle is an entry of a channel as an operator.
-func (w *world) bundle(key resolve.CatalogKey, p catalog.Package, channel, name string) *operator {
+func (w *world) bundle(key resolution.CatalogKey, p catalog.Package, channel, name string) *operator {
 	b := p.Bundles[slices.IndexFunc(p.Bundles, func(b catalog.Bundle) bool { return b.Name == name })]
 	o := &operator{
 		name: name, pkg: p.Name, version: semver.MustParse(b.Version), properties: parse(b.Properties), catalog: key, channel: channel,
@@ -214,19 +216,19 @@ func (w *world) bundle(key resolve.CatalogKey, p catalog.Package, channel, name 
 	if at := slices.IndexFunc(c.Entries, func(e catalog.Entry) bool { return e.Name == name }); at >= 0 {
 		o.replaces = c.Entries[at].Replaces
 	}
-	o.forbidden = slices.ContainsFunc(w.in.Policy.Bounds, func(b resolve.Bound) bool { return b.Packages[0] == o.pkg && !allows(b, o) })
+	o.forbidden = slices.ContainsFunc(w.in.Policy.Bounds, func(b resolution.Bound) bool { return b.Packages[0] == o.pkg && !allows(b, o) })
 	return o
 }
 
 // allows says whether a bound of a policy lets an operator be chosen.
-func allows(b resolve.Bound, o *operator) bool {
+func allows(b resolution.Bound, o *operator) bool {
 	in, err := semver.ParseRange(cmp.Or(b.Range, ">=0.0.0-0"))
 	return err == nil && in(o.version) && (b.Ceiling == "" || o.version.LE(semver.MustParse(b.Ceiling))) && (b.Pin == "" || b.Pin == o.name)
 }
 
 // visible are the catalogs that the namespace sees (RESOLVER-NOTES 1.2).
-func (w *world) visible() []resolve.Catalog {
-	return slices.DeleteFunc(slices.Clone(w.catalogs), func(c resolve.Catalog) bool {
+func (w *world) visible() []resolution.Catalog {
+	return slices.DeleteFunc(slices.Clone(w.catalogs), func(c resolution.Catalog) bool {
 		return w.in.OperatorGroups[0].ExcludeGlobalCatalogs && c.Key.Namespace != w.in.Scope.Namespace
 	})
 }

@@ -23,7 +23,7 @@ import (
 	"time"
 
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 // Bounds of a ledger.
@@ -44,8 +44,8 @@ const (
 // Facts are what a ledger is told from: a namespace at one moment.
 type Facts struct {
 	State    decide.State
-	Input    resolve.Input
-	Result   resolve.Result
+	Input    resolution.Input
+	Result   resolution.Result
 	Verdicts []decide.Verdict // one for each component of Result, in its order
 	Now      time.Time
 	// Stop is asked in between whether nobody waits for the answer any more; nil is never.
@@ -53,8 +53,8 @@ type Facts struct {
 }
 
 // effort is that of one question.
-func (f Facts) effort() *resolve.Effort {
-	return &resolve.Effort{Conflicts: MaxConflicts, Stop: f.Stop}
+func (f Facts) effort() *resolution.Effort {
+	return &resolution.Effort{Conflicts: MaxConflicts, Stop: f.Stop}
 }
 
 // Ledger is everything about one operator.

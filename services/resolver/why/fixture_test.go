@@ -1,18 +1,18 @@
 package why_test
 
 import (
-	"github.com/chandler-fleet/chandler/services/resolver/internal/shelf"
+	"github.com/chandler-fleet/chandler/services/resolver/internal/fixture"
 )
 
-// Short words of package shelf.
+// Short words of package fixture.
 type (
-	catalogs = shelf.Shelf
-	builder  = shelf.Builder
+	catalogs = fixture.View
+	builder  = fixture.Builder
 )
 
 var (
-	newShelf   = shelf.New
-	properties = shelf.Properties
-	pkg        = shelf.Pkg
-	chain      = shelf.Chain
+	newView    = fixture.New
+	properties = fixture.Properties
+	pkg        = fixture.Pkg
+	chain      = fixture.Chain
 )

@@ -8,7 +8,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
 	"github.com/chandler-fleet/chandler/services/resolver/offer"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 // Operator tells of one operator of the namespace, named by its CSV, by its subscription or by its package; ok is
@@ -23,7 +23,7 @@ func Operator(f Facts, name string) (l Ledger, ok bool) {
 }
 
 // Plan tells of every bundle of a component why it is this one and not a newer one, in the order of its bundles.
-func Plan(f Facts, c resolve.Component) []Ledger {
+func Plan(f Facts, c resolution.Component) []Ledger {
 	f.Input.Effort = f.effort()
 	out := make([]Ledger, 0, len(c.Bundles))
 	for i := range c.Bundles {
@@ -42,10 +42,10 @@ func Plan(f Facts, c resolve.Component) []Ledger {
 type subject struct {
 	f         Facts
 	pkg       string
-	sub       *resolve.Subscription // that follows it
-	installed *resolve.Installed
-	planned   *resolve.Planned
-	component *resolve.Component
+	sub       *resolution.Subscription // that follows it
+	installed *resolution.Installed
+	planned   *resolution.Planned
+	component *resolution.Component
 	verdict   *decide.Verdict
 	// reached is what newer is measured by: what is installed, or in a plan's ledger what it brings.
 	reached string
@@ -53,7 +53,7 @@ type subject struct {
 	probes  int
 }
 
-func (f Facts) subscription(name string) *resolve.Subscription {
+func (f Facts) subscription(name string) *resolution.Subscription {
 	for i := range f.Input.Subscriptions {
 		if f.Input.Subscriptions[i].Name == name {
 			return &f.Input.Subscriptions[i]
@@ -62,7 +62,7 @@ func (f Facts) subscription(name string) *resolve.Subscription {
 	return nil
 }
 
-func (f Facts) ofPackage(pkg string) *resolve.Installed {
+func (f Facts) ofPackage(pkg string) *resolution.Installed {
 	for i := range f.Input.Installed {
 		if f.Input.Installed[i].Package == pkg {
 			return &f.Input.Installed[i]
@@ -129,7 +129,7 @@ func (s *subject) complete() {
 }
 
 // followed is what the subscription follows, else what is installed of the package.
-func (s *subject) followed() *resolve.Installed {
+func (s *subject) followed() *resolution.Installed {
 	if s.sub == nil {
 		return s.f.ofPackage(s.pkg)
 	}
@@ -203,7 +203,7 @@ func (s *subject) phase(csv string) string {
 
 // choice is one version of one catalog.
 type choice struct {
-	catalog  resolve.Catalog
+	catalog  resolution.Catalog
 	csv      string
 	version  string
 	parsed   semver.Version
@@ -256,7 +256,7 @@ func parse(text string) semver.Version {
 }
 
 // choices are the bundles of a package, each once with the channels that lead to it.
-func choices(c resolve.Catalog, p *offer.Package) []*choice {
+func choices(c resolution.Catalog, p *offer.Package) []*choice {
 	if p == nil {
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 	"github.com/chandler-fleet/chandler/services/resolver/resolve"
 )
 
@@ -14,12 +15,12 @@ const probeName = "(this question)"
 // probe resolves the namespace with the very version, and tells what fails then; nothing where all goes well.
 func (s *subject) probe(o *choice) []Reason {
 	in := s.f.Input
-	in.Installed = slices.DeleteFunc(slices.Clone(in.Installed), func(i resolve.Installed) bool { return i.Package == s.pkg })
+	in.Installed = slices.DeleteFunc(slices.Clone(in.Installed), func(i resolution.Installed) bool { return i.Package == s.pkg })
 	in.Subscriptions = slices.Clone(in.Subscriptions)
-	ask := resolve.Subscription{Name: probeName, Approval: resolve.Automatic}
+	ask := resolution.Subscription{Name: probeName, Approval: resolution.Automatic}
 	if s.sub != nil {
 		ask = *s.sub
-		in.Subscriptions = slices.DeleteFunc(in.Subscriptions, func(sub resolve.Subscription) bool { return sub.Name == ask.Name })
+		in.Subscriptions = slices.DeleteFunc(in.Subscriptions, func(sub resolution.Subscription) bool { return sub.Name == ask.Name })
 	}
 	ask.Package, ask.Catalog, ask.CatalogNamespace, ask.CatalogHidden = s.pkg, o.catalog.Key.Name, o.catalog.Key.Namespace, false
 	ask.Channel, ask.StartingCSV, ask.InstalledCSV = s.channelsOf(o)[0], o.csv, ""
@@ -38,7 +39,7 @@ func (s *subject) probe(o *choice) []Reason {
 	return out
 }
 
-func resolving(r resolve.Result) map[string]bool {
+func resolving(r resolution.Result) map[string]bool {
 	out := map[string]bool{}
 	for _, c := range r.Components {
 		for _, name := range c.Subscriptions {
@@ -49,26 +50,26 @@ func resolving(r resolve.Result) map[string]bool {
 }
 
 // codes are what statements stand for. Those that are not here say who asks, not what is in the way.
-var codes = map[resolve.StatementKind]Code{ //nolint:gochecknoglobals // a table
-	resolve.UnmetRequirement:     Dependency,
-	resolve.PackageUnique:        Conflict,
-	resolve.APIUnique:            Conflict,
-	resolve.ReplacesConflict:     Conflict,
-	resolve.DuplicateAPI:         Conflict,
-	resolve.BundleDeprecated:     Deprecated,
-	resolve.PolicyForbids:        Policy,
-	resolve.CatalogUnhealthy:     CatalogUnhealthy,
-	resolve.CatalogNotReady:      CatalogLoading,
-	resolve.BundleImagePending:   ImagePending,
-	resolve.BundleImageFailed:    ImageFailed,
-	resolve.ChannelMalformed:     InvalidContent,
-	resolve.RequirementMalformed: InvalidContent,
-	resolve.NotInstallable:       NotInstallable,
+var codes = map[resolution.StatementKind]Code{ //nolint:gochecknoglobals // a table
+	resolution.UnmetRequirement:     Dependency,
+	resolution.PackageUnique:        Conflict,
+	resolution.APIUnique:            Conflict,
+	resolution.ReplacesConflict:     Conflict,
+	resolution.DuplicateAPI:         Conflict,
+	resolution.BundleDeprecated:     Deprecated,
+	resolution.PolicyForbids:        Policy,
+	resolution.CatalogUnhealthy:     CatalogUnhealthy,
+	resolution.CatalogNotReady:      CatalogLoading,
+	resolution.BundleImagePending:   ImagePending,
+	resolution.BundleImageFailed:    ImageFailed,
+	resolution.ChannelMalformed:     InvalidContent,
+	resolution.RequirementMalformed: InvalidContent,
+	resolution.NotInstallable:       NotInstallable,
 }
 
 // because are the statements of a failure as reasons; requirements first, since they tell who wants what. That a
 // package has one operator says something only where nothing else does.
-func because(e *resolve.Explanation, csv string) []Reason {
+func because(e *resolution.Explanation, csv string) []Reason {
 	var needs, others, same []Reason
 	for _, st := range e.Statements {
 		code, ok := codes[st.Kind]
@@ -82,7 +83,7 @@ func because(e *resolve.Explanation, csv string) []Reason {
 		switch {
 		case code == Dependency:
 			needs = append(needs, r)
-		case st.Kind == resolve.PackageUnique:
+		case st.Kind == resolution.PackageUnique:
 			same = append(same, r)
 		default:
 			others = append(others, r)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/services/resolver/offer"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 // reasons are why a version is not taken; at least one.
@@ -68,7 +68,7 @@ func (s *subject) policies(o *choice) []Reason {
 }
 
 // broken says which bound of a policy the version breaks; "" for none.
-func broken(b resolve.Bound, o *choice) string {
+func broken(b resolution.Bound, o *choice) string {
 	if pin, err := semver.Parse(b.Pin); b.Pin != "" && b.Pin != o.csv && (err != nil || !pin.EQ(o.parsed)) {
 		return "pins " + b.Pin
 	}

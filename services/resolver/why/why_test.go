@@ -14,6 +14,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/installplan"
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 	"github.com/chandler-fleet/chandler/services/resolver/resolve"
 	"github.com/chandler-fleet/chandler/services/resolver/why"
 )
@@ -26,13 +27,13 @@ type scene struct {
 
 	t      *testing.T
 	view   *catalogs
-	bounds []resolve.Bound
+	bounds []resolution.Bound
 }
 
 func newScene(t *testing.T, view *catalogs) *scene {
 	t.Helper()
 	s := &scene{t: t, view: view, State: decide.State{
-		Tenant: "default", Scope: resolve.Scope{Cluster: "harbour", Namespace: "ops"}, Groups: []decide.Group{{Name: "og"}},
+		Tenant: "default", Scope: resolution.Scope{Cluster: "harbour", Namespace: "ops"}, Groups: []decide.Group{{Name: "og"}},
 	}}
 	for _, c := range view.Listed {
 		s.Catalogs = append(s.Catalogs, decide.Catalog{Subject: c.Key.Name, Key: c.Key, Revision: c.Revision})
@@ -52,7 +53,7 @@ func (s *scene) install(pkg, version, phase string, words ...string) *scene {
 	return s
 }
 
-func (s *scene) bound(b resolve.Bound) *scene {
+func (s *scene) bound(b resolution.Bound) *scene {
 	s.bounds = append(s.bounds, b)
 	return s
 }
@@ -121,7 +122,7 @@ func TestNotTaken(t *testing.T) {
 	gauge := versions("gauge", "1.2.0", "1.1.0", "1.0.0")
 	simple := func(t *testing.T) *scene {
 		t.Helper()
-		return newScene(t, newShelf().Add("fleet", 0, gauge.P)).subscribe("g", "gauge", "stable").install("gauge", "1.0.0", "Succeeded")
+		return newScene(t, newView().Add("fleet", 0, gauge.P)).subscribe("g", "gauge", "stable").install("gauge", "1.0.0", "Succeeded")
 	}
 	for _, c := range []struct {
 		name  string
@@ -130,7 +131,7 @@ func TestNotTaken(t *testing.T) {
 	}{
 		{"at the head", func(t *testing.T) *scene {
 			t.Helper()
-			return newScene(t, newShelf().Add("fleet", 0, gauge.P)).subscribe("g", "gauge", "stable").install("gauge", "1.2.0", "Succeeded")
+			return newScene(t, newView().Add("fleet", 0, gauge.P)).subscribe("g", "gauge", "stable").install("gauge", "1.2.0", "Succeeded")
 		}, []string{}},
 		{"one step at a time", simple, []string{
 			"1.2.0 fleet stable: one-step one step at a time: gauge.v1.1.0 comes first",
@@ -195,7 +196,7 @@ func TestNotTaken(t *testing.T) {
 		{"other channels and catalogs", func(t *testing.T) *scene {
 			t.Helper()
 			p := versions("gauge", "1.0.0").Bundle("1.5.0").Channel("fast", "1.5.0").P
-			return newScene(t, newShelf().Add("fleet", 0, p).Add("other", 0, versions("gauge", "3.0.0").P)).
+			return newScene(t, newView().Add("fleet", 0, p).Add("other", 0, versions("gauge", "3.0.0").P)).
 				subscribe("g", "gauge", "stable").install("gauge", "1.0.0", "Succeeded")
 		}, []string{
 			"3.0.0 other stable: other-catalog it is in catalog other, and subscription g follows catalog fleet",
@@ -205,7 +206,7 @@ func TestNotTaken(t *testing.T) {
 			t.Helper()
 			p := pkg("gauge", "stable").Channel("stable", "2.0.0<1.5.0 skips=1.9.0,1.0.0", "1.9.0", "1.5.0<1.0.0", "1.0.0").
 				Bundle("2.0.0").Bundle("1.9.0").Bundle("1.5.0").Bundle("1.0.0")
-			return newScene(t, newShelf().Add("fleet", 0, p.P)).subscribe("g", "gauge", "stable").install("gauge", "1.0.0", "Succeeded")
+			return newScene(t, newView().Add("fleet", 0, p.P)).subscribe("g", "gauge", "stable").install("gauge", "1.0.0", "Succeeded")
 		}, []string{
 			"2.0.0 fleet stable: planned an install plan for it is being made",
 			"1.9.0 fleet stable: skipped gauge.v2.0.0 skips it",
@@ -214,60 +215,60 @@ func TestNotTaken(t *testing.T) {
 		{"a channel that makes no sense", func(t *testing.T) *scene {
 			t.Helper()
 			p := pkg("gauge", "stable").Channel("stable", "2.0.0<1.0.0", "1.5.0<1.0.0", "1.0.0").Bundle("2.0.0").Bundle("1.5.0").Bundle("1.0.0")
-			return newScene(t, newShelf().Add("fleet", 0, p.P)).subscribe("g", "gauge", "stable").install("gauge", "1.0.0", "Succeeded")
+			return newScene(t, newView().Add("fleet", 0, p.P)).subscribe("g", "gauge", "stable").install("gauge", "1.0.0", "Succeeded")
 		}, []string{
 			"2.0.0 fleet stable: invalid-content catalog fleet: ",
 			"1.5.0 fleet stable: invalid-content catalog fleet: ",
 		}},
 		{"no way", func(t *testing.T) *scene {
 			t.Helper()
-			return newScene(t, newShelf().Add("fleet", 0, versions("gauge", "2.0.0", "1.0.0").P)).subscribe("g", "gauge", "stable").install("gauge", "1.1.0", "Succeeded")
+			return newScene(t, newView().Add("fleet", 0, versions("gauge", "2.0.0", "1.0.0").P)).subscribe("g", "gauge", "stable").install("gauge", "1.1.0", "Succeeded")
 		}, []string{"2.0.0 fleet stable: no-path no upgrade path of the channel leads there from gauge.v1.1.0"}},
 		{"held by a dependency of another one", func(t *testing.T) *scene {
 			t.Helper()
-			return newScene(t, newShelf().Add("fleet", 0, versions("gauge", "2.0.0", "1.0.0").P, chain("buoy", "1.0.0").Bundle("1.0.0", "pkg:gauge <2.0.0").P)).
+			return newScene(t, newView().Add("fleet", 0, versions("gauge", "2.0.0", "1.0.0").P, chain("buoy", "1.0.0").Bundle("1.0.0", "pkg:gauge <2.0.0").P)).
 				subscribe("b", "buoy", "stable").subscribe("g", "gauge", "stable").
 				install("gauge", "1.0.0", "Succeeded").install("buoy", "1.0.0", "Succeeded", "pkg:gauge <2.0.0")
 		}, []string{"2.0.0 fleet stable: dependency installed buoy.v1.0.0 requires an operator"}},
 		{"an API that another one has", func(t *testing.T) *scene {
 			t.Helper()
-			return newScene(t, newShelf().Add("fleet", 0, chain("gauge", "2.0.0", "1.0.0").Bundle("2.0.0", "gives:Tide").Bundle("1.0.0").P)).
+			return newScene(t, newView().Add("fleet", 0, chain("gauge", "2.0.0", "1.0.0").Bundle("2.0.0", "gives:Tide").Bundle("1.0.0").P)).
 				subscribe("g", "gauge", "stable").install("gauge", "1.0.0", "Succeeded").install("tides", "1.0.0", "Succeeded", "gives:Tide")
 		}, []string{"2.0.0 fleet stable: conflict there can be only one provider of Tide (sea.test/v1)"}},
 		{"deprecated", func(t *testing.T) *scene {
 			t.Helper()
-			return newScene(t, newShelf().Add("fleet", 0, chain("gauge", "2.0.0", "1.0.0").Bundle("2.0.0", "deprecated").Bundle("1.0.0").P)).
+			return newScene(t, newView().Add("fleet", 0, chain("gauge", "2.0.0", "1.0.0").Bundle("2.0.0", "deprecated").Bundle("1.0.0").P)).
 				subscribe("g", "gauge", "stable").install("gauge", "1.0.0", "Succeeded")
 		}, []string{"2.0.0 fleet stable: deprecated catalog fleet says that gauge.v2.0.0 is deprecated and may not be chosen any more"}},
 		{"its image is being fetched", func(t *testing.T) *scene {
 			t.Helper()
 			p := versions("gauge", "2.0.0", "1.0.0").P
 			p.Bundles[0].Image = "registry.test/gauge:2"
-			return newScene(t, newShelf().Add("fleet", 0, p)).subscribe("g", "gauge", "stable").install("gauge", "1.0.0", "Succeeded")
+			return newScene(t, newView().Add("fleet", 0, p)).subscribe("g", "gauge", "stable").install("gauge", "1.0.0", "Succeeded")
 		}, []string{"2.0.0 fleet stable: bundle-image-pending bundle image registry.test/gauge:2 of gauge.v2.0.0 is being fetched"}},
 		{"its image cannot be had", func(t *testing.T) *scene {
 			t.Helper()
 			p := versions("gauge", "2.0.0", "1.0.0").P
 			p.Bundles[0].Image = "registry.test/gauge:2"
-			s := newShelf().Add("fleet", 0, p)
-			s.Images = map[string]resolve.Fetched{"registry.test/gauge:2": {Reason: "NotFound"}}
+			s := newView().Add("fleet", 0, p)
+			s.Images = map[string]resolution.Fetched{"registry.test/gauge:2": {Reason: "NotFound"}}
 			return newScene(t, s).subscribe("g", "gauge", "stable").install("gauge", "1.0.0", "Succeeded")
 		}, []string{"2.0.0 fleet stable: bundle-image-failed bundle image registry.test/gauge:2 of gauge.v2.0.0 in catalog fleet cannot be had (NotFound)"}},
 		{"a strict catalog is sick", func(t *testing.T) *scene {
 			t.Helper()
-			s := newShelf().Add("fleet", 0, versions("gauge", "2.0.0", "1.0.0").P).Add("sick", 0, versions("kelp", "1.0.0").P)
-			s.Healths = map[resolve.CatalogKey]resolve.Health{{Name: "sick"}: resolve.Unhealthy("InvalidCatalog"), {Name: "fleet"}: resolve.Healthy}
+			s := newView().Add("fleet", 0, versions("gauge", "2.0.0", "1.0.0").P).Add("sick", 0, versions("kelp", "1.0.0").P)
+			s.Healths = map[resolution.CatalogKey]resolution.Health{{Name: "sick"}: resolution.Unhealthy("InvalidCatalog"), {Name: "fleet"}: resolution.Healthy}
 			return newScene(t, s).subscribe("g", "gauge", "stable").install("gauge", "1.0.0", "Succeeded")
 		}, []string{"2.0.0 fleet stable: catalog-unhealthy catalog sick is unhealthy (InvalidCatalog)"}},
 		{"a catalog is loaded for the first time", func(t *testing.T) *scene {
 			t.Helper()
-			s := newShelf().Add("fleet", 0, versions("gauge", "2.0.0", "1.0.0").P).Add("late", 0)
-			s.Healths = map[resolve.CatalogKey]resolve.Health{{Name: "late"}: resolve.Loading, {Name: "fleet"}: resolve.Healthy}
+			s := newView().Add("fleet", 0, versions("gauge", "2.0.0", "1.0.0").P).Add("late", 0)
+			s.Healths = map[resolution.CatalogKey]resolution.Health{{Name: "late"}: resolution.Loading, {Name: "fleet"}: resolution.Healthy}
 			return newScene(t, s).subscribe("g", "gauge", "stable").install("gauge", "1.0.0", "Succeeded")
 		}, []string{"2.0.0 fleet stable: catalog-loading a catalog that the namespace sees is being loaded for the first time"}},
 		{"nobody follows it", func(t *testing.T) *scene {
 			t.Helper()
-			return newScene(t, newShelf().Add("fleet", 0, versions("gauge", "2.0.0", "1.0.0").P)).install("gauge", "1.0.0", "Succeeded")
+			return newScene(t, newView().Add("fleet", 0, versions("gauge", "2.0.0", "1.0.0").P)).install("gauge", "1.0.0", "Succeeded")
 		}, []string{"2.0.0 fleet stable: not-subscribed no subscription follows gauge.v1.0.0, so nothing upgrades it"}},
 		{"the hub's catalogs are hidden", func(t *testing.T) *scene {
 			t.Helper()
@@ -306,14 +307,14 @@ func TestPinned(t *testing.T) {
 	for i := range 50 {
 		list = append([]string{fmt.Sprintf("1.%d.0", i+1)}, list...)
 	}
-	for text, b := range map[string]resolve.Bound{
+	for text, b := range map[string]resolution.Bound{
 		"approval policy freeze pins 1.0.0":                   {Pin: "1.0.0"},
 		"approval policy freeze pins gauge.v1.0.0":            {Pin: "gauge.v1.0.0"},
 		"approval policy freeze allows versions in <1.1.0":    {Range: "<1.1.0"},
 		"approval policy freeze allows nothing beyond 1.0.99": {Ceiling: "1.0.99", Packages: []string{"ga*"}},
 	} {
 		b.Policy = "freeze"
-		s := newScene(t, newShelf().Add("fleet", 0, versions("gauge", list...).P)).subscribe("g", "gauge", "stable").install("gauge", "1.0.0", "Succeeded").bound(b)
+		s := newScene(t, newView().Add("fleet", 0, versions("gauge", list...).P)).subscribe("g", "gauge", "stable").install("gauge", "1.0.0", "Succeeded").bound(b)
 		f := s.facts()
 		for _, c := range f.Result.Components {
 			if len(c.Bundles) != 0 {
@@ -335,7 +336,7 @@ func TestPinned(t *testing.T) {
 // TestBecause: a dependency is told with the chain of requirements from a subscription, planned or installed.
 func TestBecause(t *testing.T) {
 	t.Parallel()
-	view := newShelf().Add("fleet", 0, versions("kelp", "1.0.0").P,
+	view := newView().Add("fleet", 0, versions("kelp", "1.0.0").P,
 		chain("gauge", "1.0.0").Bundle("1.0.0", "gives:Gauge", "pkg:kelp >=1.0.0").P, chain("buoy", "1.0.0").Bundle("1.0.0", "api:Gauge").P)
 	want := []string{
 		"subscription b asks for buoy.v1.0.0",
@@ -363,7 +364,7 @@ func TestBecause(t *testing.T) {
 // TestPlan: every bundle of a plan is told why it is this one: what is asked for, and what was brought along.
 func TestPlan(t *testing.T) {
 	t.Parallel()
-	view := newShelf().Add("fleet", 0, versions("gauge", "2.0.0", "1.5.0", "1.0.0").P, chain("buoy", "1.1.0", "1.0.0").Bundle("1.1.0", "api:Nothing").Bundle("1.0.0", "pkg:gauge <2.0.0").P)
+	view := newView().Add("fleet", 0, versions("gauge", "2.0.0", "1.5.0", "1.0.0").P, chain("buoy", "1.1.0", "1.0.0").Bundle("1.1.0", "api:Nothing").Bundle("1.0.0", "pkg:gauge <2.0.0").P)
 	f := newScene(t, view).subscribe("b", "buoy", "stable").facts()
 	var got []string
 	for _, l := range why.Plan(f, f.Result.Components[0]) {
@@ -381,7 +382,7 @@ func TestPlan(t *testing.T) {
 // TestByAnyName: CSV, subscription and package mean the same operator.
 func TestByAnyName(t *testing.T) {
 	t.Parallel()
-	f := newScene(t, newShelf().Add("fleet", 0, versions("gauge", "2.0.0", "1.0.0").P)).subscribe("g", "gauge", "stable").install("gauge", "1.0.0", "Succeeded").facts()
+	f := newScene(t, newView().Add("fleet", 0, versions("gauge", "2.0.0", "1.0.0").P)).subscribe("g", "gauge", "stable").install("gauge", "1.0.0", "Succeeded").facts()
 	var all []why.Ledger
 	for _, name := range []string{"g", "gauge", "gauge.v1.0.0"} {
 		l, ok := why.Operator(f, name)
@@ -405,7 +406,7 @@ func TestWhyIsBoundedWhereTheNamespaceIsHard(t *testing.T) {
 	for v := range variables {
 		packages = append(packages, chain(fmt.Sprintf("var%03d", v), "2.0.0", "1.0.0").Bundle("2.0.0").Bundle("1.0.0").P)
 	}
-	in := resolve.Input{Scope: resolve.Scope{Cluster: "harbour", Namespace: "ops"}, OperatorGroups: []resolve.OperatorGroup{{Name: "og"}}}
+	in := resolution.Input{Scope: resolution.Scope{Cluster: "harbour", Namespace: "ops"}, OperatorGroups: []resolution.OperatorGroup{{Name: "og"}}}
 	for c := range clauses {
 		var parts []string
 		for range 3 {
@@ -413,7 +414,7 @@ func TestWhyIsBoundedWhereTheNamespaceIsHard(t *testing.T) {
 		}
 		name := fmt.Sprintf("clause%04d", c)
 		packages = append(packages, chain(name, "1.0.0").Bundle("1.0.0", `constraint:{"any":{"constraints":[`+strings.Join(parts, ",")+`]}}`).P)
-		in.Subscriptions = append(in.Subscriptions, resolve.Subscription{Name: name, Package: name, Channel: "stable", Catalog: "fleet", Approval: resolve.Automatic})
+		in.Subscriptions = append(in.Subscriptions, resolution.Subscription{Name: name, Package: name, Channel: "stable", Catalog: "fleet", Approval: resolution.Automatic})
 	}
 	versions := []string{"1.0.0"}
 	asked := pkg("asked", "stable").Bundle("1.0.0")
@@ -421,8 +422,8 @@ func TestWhyIsBoundedWhereTheNamespaceIsHard(t *testing.T) {
 		versions = append([]string{fmt.Sprintf("%d.0.0", v)}, versions...)
 		asked.Bundle(versions[0])
 	}
-	in.View = newShelf().Add("fleet", 0, append(packages, asked.Channel("stable", versions...).P)...)
-	in.Installed = []resolve.Installed{{CSV: "asked.v1.0.0", Package: "asked", Version: "1.0.0", Phase: "Succeeded", Properties: properties("asked", "1.0.0")}}
+	in.View = newView().Add("fleet", 0, append(packages, asked.Channel("stable", versions...).P)...)
+	in.Installed = []resolution.Installed{{CSV: "asked.v1.0.0", Package: "asked", Version: "1.0.0", Phase: "Succeeded", Properties: properties("asked", "1.0.0")}}
 	notLookedInto := func(f why.Facts) (n int) {
 		l, ok := why.Operator(f, "asked.v1.0.0")
 		if !ok || len(l.NotTaken) != len(versions)-1 {

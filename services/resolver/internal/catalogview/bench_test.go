@@ -9,18 +9,18 @@ import (
 	"github.com/chandler-fleet/chandler/libs/catalog/catalogtest"
 	"github.com/chandler-fleet/chandler/services/resolver/internal/catalogview"
 	"github.com/chandler-fleet/chandler/services/resolver/offer"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 // published are the real catalogs, each a revision of its own name.
-func published(b *testing.B, s *shelf) (catalogs []catalogview.Catalog, names map[resolve.CatalogKey][]string) {
+func published(b *testing.B, s *shelf) (catalogs []catalogview.Catalog, names map[resolution.CatalogKey][]string) {
 	b.Helper()
-	names = map[resolve.CatalogKey][]string{}
+	names = map[resolution.CatalogKey][]string{}
 	for _, archive := range []string{catalogtest.CertifiedFBC414, catalogtest.CertifiedFBC420, catalogtest.Okderators, catalogtest.CertifiedBundles420} {
 		c, err := catalog.Load(os.DirFS(catalogtest.Unpack(b, archive, nil)), catalog.Options{Lenient: true})
 		s.must(err)
 		s.revision(archive, c.Packages...)
-		key := resolve.CatalogKey{Name: archive}
+		key := resolution.CatalogKey{Name: archive}
 		catalogs = append(catalogs, catalogview.Catalog{Key: key, Subject: archive, Revision: archive})
 		for _, p := range c.Packages {
 			names[key] = append(names[key], p.Name)
@@ -30,7 +30,7 @@ func published(b *testing.B, s *shelf) (catalogs []catalogview.Catalog, names ma
 }
 
 // everything asks for every package of every catalog, and for who provides each API that one requires.
-func everything(b *testing.B, v *catalogview.View, names map[resolve.CatalogKey][]string) (packages []*offer.Package) {
+func everything(b *testing.B, v *catalogview.View, names map[resolution.CatalogKey][]string) (packages []*offer.Package) {
 	b.Helper()
 	for key, list := range names {
 		for _, name := range list {

@@ -19,7 +19,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/content"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/services/resolver/offer"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 // Bounds of memory. A service at rest shall take 60 MB in all (DESIGN §7).
@@ -55,28 +55,28 @@ func New(pool *pg.Pool) *Views {
 
 // Catalog is one that a scope sees.
 type Catalog struct {
-	Key      resolve.CatalogKey
+	Key      resolution.CatalogKey
 	Subject  string // of its stream
 	Priority int32
 	Revision string // "" before the first
-	Health   resolve.Health
+	Health   resolution.Health
 }
 
 // View answers for one resolution. After it Err must be asked: an answer may have been left out because
 // the database was away.
 type View struct {
 	views    *Views
-	ctx      context.Context //nolint:containedctx // the View lives for one call, and resolve.View knows no context
+	ctx      context.Context //nolint:containedctx // the View lives for one call, and resolution.View knows no context
 	tenant   string
-	catalogs map[resolve.CatalogKey]Catalog
+	catalogs map[resolution.CatalogKey]Catalog
 	err      error
 }
 
-var _ resolve.View = (*View)(nil)
+var _ resolution.View = (*View)(nil)
 
 // View returns the view of a scope that sees these catalogs.
 func (v *Views) View(ctx context.Context, tenant string, catalogs []Catalog) *View {
-	w := &View{views: v, ctx: ctx, tenant: tenant, catalogs: map[resolve.CatalogKey]Catalog{}}
+	w := &View{views: v, ctx: ctx, tenant: tenant, catalogs: map[resolution.CatalogKey]Catalog{}}
 	for _, c := range catalogs {
 		w.catalogs[c.Key] = c
 	}
@@ -86,18 +86,18 @@ func (v *Views) View(ctx context.Context, tenant string, catalogs []Catalog) *Vi
 // Err is the first failure to read; the answers given are then worth nothing.
 func (w *View) Err() error { return w.err }
 
-// Catalogs implements resolve.View. They are in the order of their keys: who looks at them in turn says the same each time.
-func (w *View) Catalogs() []resolve.Catalog {
-	out := make([]resolve.Catalog, 0, len(w.catalogs))
+// Catalogs implements resolution.View. They are in the order of their keys: who looks at them in turn says the same each time.
+func (w *View) Catalogs() []resolution.Catalog {
+	out := make([]resolution.Catalog, 0, len(w.catalogs))
 	for _, c := range w.catalogs {
-		out = append(out, resolve.Catalog{Key: c.Key, Priority: c.Priority, Ready: c.Revision != "", Revision: c.Revision})
+		out = append(out, resolution.Catalog{Key: c.Key, Priority: c.Priority, Ready: c.Revision != "", Revision: c.Revision})
 	}
-	slices.SortFunc(out, func(a, b resolve.Catalog) int { return cmp.Compare(a.Key.String(), b.Key.String()) })
+	slices.SortFunc(out, func(a, b resolution.Catalog) int { return cmp.Compare(a.Key.String(), b.Key.String()) })
 	return out
 }
 
-// Package implements resolve.View.
-func (w *View) Package(c resolve.CatalogKey, name string) *offer.Package {
+// Package implements resolution.View.
+func (w *View) Package(c resolution.CatalogKey, name string) *offer.Package {
 	d := w.ask(c, askPackage, name).digest
 	if d == "" {
 		return nil
@@ -107,21 +107,21 @@ func (w *View) Package(c resolve.CatalogKey, name string) *offer.Package {
 	return p
 }
 
-// Providers implements resolve.View.
-func (w *View) Providers(c resolve.CatalogKey, api catalog.GVK) []string {
-	return w.ask(c, askProviders, resolve.APIName(api)).packages
+// Providers implements resolution.View.
+func (w *View) Providers(c resolution.CatalogKey, api catalog.GVK) []string {
+	return w.ask(c, askProviders, resolution.APIName(api)).packages
 }
 
-// Packages implements resolve.View.
-func (w *View) Packages(c resolve.CatalogKey) []string { return w.ask(c, askNames, "").packages }
+// Packages implements resolution.View.
+func (w *View) Packages(c resolution.CatalogKey) []string { return w.ask(c, askNames, "").packages }
 
-// Health implements resolve.View.
-func (w *View) Health(c resolve.CatalogKey) resolve.Health { return w.catalogs[c].Health }
+// Health implements resolution.View.
+func (w *View) Health(c resolution.CatalogKey) resolution.Health { return w.catalogs[c].Health }
 
-// Image implements resolve.View. What the log tells of images is mutable, and is not cached: a decision that
+// Image implements resolution.View. What the log tells of images is mutable, and is not cached: a decision that
 // was made upon an older answer is refused when it is written (the clock of catalogs).
-func (w *View) Image(c resolve.CatalogKey, b resolve.BundleImage) resolve.Fetched {
-	var f resolve.Fetched
+func (w *View) Image(c resolution.CatalogKey, b resolution.BundleImage) resolution.Fetched {
+	var f resolution.Fetched
 	if w.err != nil {
 		return f
 	}
@@ -141,7 +141,7 @@ func (w *View) note(err error) {
 }
 
 // ask answers a question about the revision that a catalog serves.
-func (w *View) ask(c resolve.CatalogKey, kind asked, name string) answer {
+func (w *View) ask(c resolution.CatalogKey, kind asked, name string) answer {
 	id := w.catalogs[c].Revision
 	if id == "" || w.err != nil {
 		return answer{}

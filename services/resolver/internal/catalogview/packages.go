@@ -15,7 +15,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/services/resolver/offer"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 // offered is what a resolution needs of a package document: some hundredth of it. Its JSON is that of
@@ -119,7 +119,7 @@ func (v *Views) offers(ctx context.Context, q pg.Querier, tenant, d string) (o k
 	return o, nil
 }
 
-// apis are all that some bundle provides, as resolve.APIName writes them; a malformed one is passed over
+// apis are all that some bundle provides, as resolution.APIName writes them; a malformed one is passed over
 // (RESOLVER-NOTES §11).
 func (o offered) apis() []string {
 	out := []string{}
@@ -127,7 +127,7 @@ func (o offered) apis() []string {
 		for _, p := range b.Properties {
 			var api catalog.GVK
 			if p.Type == catalog.TypeGVK && json.Unmarshal(p.Value, &api) == nil {
-				out = append(out, storable(resolve.APIName(api)))
+				out = append(out, storable(resolution.APIName(api)))
 			}
 		}
 	}

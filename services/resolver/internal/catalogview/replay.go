@@ -8,6 +8,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/services/resolver/offer"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 	"github.com/chandler-fleet/chandler/services/resolver/resolve"
 )
 
@@ -17,20 +18,20 @@ type Replay struct {
 	views  *Views
 	ctx    context.Context //nolint:containedctx // lives for one call, as View
 	tenant string
-	record resolve.Record
+	record resolution.Record
 	err    error
 }
 
-var _ resolve.View = (*Replay)(nil)
+var _ resolution.View = (*Replay)(nil)
 
 // Replay returns the view of a recorded input.
-func (v *Views) Replay(ctx context.Context, tenant string, r resolve.Record) *Replay {
+func (v *Views) Replay(ctx context.Context, tenant string, r resolution.Record) *Replay {
 	return &Replay{views: v, ctx: ctx, tenant: tenant, record: r}
 }
 
 // Again makes a recorded decision again. One of other rules than those of today is refused, as a failure of each
 // subscription (ADR 0022).
-func (v *Views) Again(ctx context.Context, tenant string, r resolve.Record) (resolve.Result, error) {
+func (v *Views) Again(ctx context.Context, tenant string, r resolution.Record) (resolution.Result, error) {
 	replay := v.Replay(ctx, tenant, r)
 	out := resolve.Resolve(r.Input(replay))
 	return out, replay.Err()
@@ -39,11 +40,11 @@ func (v *Views) Again(ctx context.Context, tenant string, r resolve.Record) (res
 // Err is the first failure to read.
 func (r *Replay) Err() error { return r.err }
 
-// Catalogs implements resolve.View.
-func (r *Replay) Catalogs() []resolve.Catalog { return r.record.Catalogs }
+// Catalogs implements resolution.View.
+func (r *Replay) Catalogs() []resolution.Catalog { return r.record.Catalogs }
 
-func (r *Replay) answer(kind resolve.ReadKind, c resolve.CatalogKey, name string) string {
-	i, ok := slices.BinarySearchFunc(r.record.Reads, resolve.Read{Kind: kind, Catalog: c, Name: name}, func(a, b resolve.Read) int {
+func (r *Replay) answer(kind resolution.ReadKind, c resolution.CatalogKey, name string) string {
+	i, ok := slices.BinarySearchFunc(r.record.Reads, resolution.Read{Kind: kind, Catalog: c, Name: name}, func(a, b resolution.Read) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Catalog.Namespace, b.Catalog.Namespace),
 			cmp.Compare(a.Catalog.Name, b.Catalog.Name), cmp.Compare(a.Name, b.Name))
 	})
@@ -53,9 +54,9 @@ func (r *Replay) answer(kind resolve.ReadKind, c resolve.CatalogKey, name string
 	return r.record.Reads[i].Answer
 }
 
-// Package implements resolve.View.
-func (r *Replay) Package(c resolve.CatalogKey, name string) *offer.Package {
-	d := r.answer(resolve.ReadPackage, c, name)
+// Package implements resolution.View.
+func (r *Replay) Package(c resolution.CatalogKey, name string) *offer.Package {
+	d := r.answer(resolution.ReadPackage, c, name)
 	if d == "" || r.err != nil {
 		return nil
 	}
@@ -64,28 +65,28 @@ func (r *Replay) Package(c resolve.CatalogKey, name string) *offer.Package {
 	return p
 }
 
-// Providers implements resolve.View.
-func (r *Replay) Providers(c resolve.CatalogKey, api catalog.GVK) []string {
-	a := r.answer(resolve.ReadAPI, c, resolve.APIName(api))
+// Providers implements resolution.View.
+func (r *Replay) Providers(c resolution.CatalogKey, api catalog.GVK) []string {
+	a := r.answer(resolution.ReadAPI, c, resolution.APIName(api))
 	if a == "" {
 		return nil
 	}
 	return strings.Split(a, ",")
 }
 
-// Image implements resolve.View.
-func (r *Replay) Image(c resolve.CatalogKey, b resolve.BundleImage) resolve.Fetched {
-	return resolve.ParseFetched(r.answer(resolve.ReadImage, c, b.ReadName()))
+// Image implements resolution.View.
+func (r *Replay) Image(c resolution.CatalogKey, b resolution.BundleImage) resolution.Fetched {
+	return resolution.ParseFetched(r.answer(resolution.ReadImage, c, b.ReadName()))
 }
 
-// Health implements resolve.View.
-func (r *Replay) Health(c resolve.CatalogKey) resolve.Health {
-	return resolve.Health(r.answer(resolve.ReadHealth, c, ""))
+// Health implements resolution.View.
+func (r *Replay) Health(c resolution.CatalogKey) resolution.Health {
+	return resolution.Health(r.answer(resolution.ReadHealth, c, ""))
 }
 
-// Packages implements resolve.View.
-func (r *Replay) Packages(c resolve.CatalogKey) []string {
-	a := r.answer(resolve.ReadNames, c, "")
+// Packages implements resolution.View.
+func (r *Replay) Packages(c resolution.CatalogKey) []string {
+	a := r.answer(resolution.ReadNames, c, "")
 	if a == "" {
 		return nil
 	}

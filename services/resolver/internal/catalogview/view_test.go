@@ -13,7 +13,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
 	"github.com/chandler-fleet/chandler/services/resolver/internal/catalogview"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 const tenant = events.DefaultTenant
@@ -91,7 +91,7 @@ func offering(name, kind string) catalog.Package {
 	}
 }
 
-var fleet = resolve.CatalogKey{Name: "fleet"}
+var fleet = resolution.CatalogKey{Name: "fleet"}
 
 func (s *shelf) view(v *catalogview.Views, revision string) *catalogview.View {
 	return v.View(s.tb.Context(), tenant, []catalogview.Catalog{{Key: fleet, Subject: "fleet", Revision: revision}})
@@ -126,7 +126,7 @@ func TestViewAnswers(t *testing.T) {
 				t.Errorf("%q is provided by %v", kind, got)
 			}
 		}
-		if v.Package(resolve.CatalogKey{Name: "other"}, "kelp") != nil || v.Err() != nil {
+		if v.Package(resolution.CatalogKey{Name: "other"}, "kelp") != nil || v.Err() != nil {
 			t.Errorf("another catalog has it, too (%v)", v.Err())
 		}
 	}

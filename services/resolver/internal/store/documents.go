@@ -13,13 +13,13 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 // maxRecordBytes bounds an unpacked input: the properties of some hundred operators.
 const maxRecordBytes = 64 << 20
 
-func (s *Store) packRecord(r resolve.Record) ([]byte, error) {
+func (s *Store) packRecord(r resolution.Record) ([]byte, error) {
 	raw, err := digest.Canonical(r)
 	if err != nil {
 		return nil, errs.Wrap(errs.Internal, err, "encode the input")
@@ -28,8 +28,8 @@ func (s *Store) packRecord(r resolve.Record) ([]byte, error) {
 }
 
 // Record reads the input of a decision; errs.NotFound where it is not kept.
-func (s *Store) Record(ctx context.Context, tenant, d string) (resolve.Record, error) {
-	var r resolve.Record
+func (s *Store) Record(ctx context.Context, tenant, d string) (resolution.Record, error) {
+	var r resolution.Record
 	var body []byte
 	err := s.pool.QueryRow(ctx, `select document from resolver.inputs where tenant = $1 and digest = $2`, tenant, d).Scan(&body)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -41,7 +41,7 @@ func (s *Store) Record(ctx context.Context, tenant, d string) (resolve.Record, e
 	return unpackRecord(d, body)
 }
 
-func unpackRecord(d string, body []byte) (r resolve.Record, err error) {
+func unpackRecord(d string, body []byte) (r resolution.Record, err error) {
 	raw, err := unpack(body)
 	if err != nil {
 		return r, fmt.Errorf("unpack input %s: %w", d, err)
@@ -77,7 +77,7 @@ func (s *Store) Config(ctx context.Context, tenant, commitment string) (json.Raw
 }
 
 // Subscription reads what was last recorded of one subscription.
-func (s *Store) Subscription(ctx context.Context, tenant string, scope resolve.Scope, name string) (decide.Outcome, error) {
+func (s *Store) Subscription(ctx context.Context, tenant string, scope resolution.Scope, name string) (decide.Outcome, error) {
 	var o decide.Outcome
 	var raw json.RawMessage
 	err := s.pool.QueryRow(ctx, `select outcome from resolver.subscriptions where tenant = $1 and cluster = $2 and namespace = $3 and name = $4`,

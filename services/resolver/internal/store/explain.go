@@ -10,7 +10,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/installplan"
 	"github.com/chandler-fleet/chandler/libs/pg"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 // Planned is an install plan with its document; nil where that was collected.
@@ -40,7 +40,7 @@ func (s *Store) Plan(ctx context.Context, tenant, id string) (Planned, error) {
 }
 
 // Explanation reads an explanation by its digest; nil where it was collected.
-func (s *Store) Explanation(ctx context.Context, tenant, d string) (*resolve.Explanation, error) {
+func (s *Store) Explanation(ctx context.Context, tenant, d string) (*resolution.Explanation, error) {
 	var raw []byte
 	err := s.pool.QueryRow(ctx, `select document from resolver.explanations where tenant = $1 and digest = $2`, tenant, d).Scan(&raw)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -49,6 +49,6 @@ func (s *Store) Explanation(ctx context.Context, tenant, d string) (*resolve.Exp
 	if err != nil {
 		return nil, pg.Err(err)
 	}
-	e := new(resolve.Explanation)
+	e := new(resolution.Explanation)
 	return e, errs.Wrap(errs.Internal, json.Unmarshal(raw, e), "read explanation %s", d)
 }

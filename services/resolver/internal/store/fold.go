@@ -12,7 +12,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 // Apply folds one event into the tables and makes dirty what it touches. An event of the resolver's own
@@ -93,7 +93,7 @@ func (s *Store) applySubscription(ctx context.Context, tx pgx.Tx, e eventlog.Rec
 	switch p := e.Payload.(type) {
 	case events.SubscriptionCreated:
 		if err = s.putSubscription(ctx, tx, e, p.Spec, false); err == nil {
-			err = settle(ctx, tx, e.Tenant, resolve.Scope{Cluster: cluster, Namespace: namespace})
+			err = settle(ctx, tx, e.Tenant, resolution.Scope{Cluster: cluster, Namespace: namespace})
 		}
 	case events.SubscriptionGenerated:
 		err = s.putSubscription(ctx, tx, e, p.Spec, true)

@@ -11,7 +11,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 // applyCatalog folds an event of a catalog and makes dirty exactly the scopes whose read set it touches
@@ -236,7 +236,7 @@ func putRevision(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, row revisi
 func (s *Store) bundlesFetched(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.CatalogBundlesFetched) error {
 	var images, packages, bundles, contents, reasons, names []string
 	for _, b := range p.Bundles {
-		image := resolve.BundleImage{Image: storable(b.Image), Package: storable(b.Package), Bundle: storable(b.Bundle)}
+		image := resolution.BundleImage{Image: storable(b.Image), Package: storable(b.Package), Bundle: storable(b.Bundle)}
 		images, packages, bundles = append(images, image.Image), append(packages, image.Package), append(bundles, image.Bundle)
 		contents, reasons, names = append(contents, b.Content), append(reasons, b.Reason), append(names, image.ReadName())
 	}
@@ -254,5 +254,5 @@ func (s *Store) bundlesFetched(ctx context.Context, tx pgx.Tx, e eventlog.Record
 		return err
 	}
 	return s.markAll(ctx, tx, e, `select distinct cluster, namespace from resolver.reads where tenant = $1 and kind = $2 and catalog = $3 and name = any ($4)`,
-		e.Tenant, string(resolve.ReadImage), e.Subject, names)
+		e.Tenant, string(resolution.ReadImage), e.Subject, names)
 }

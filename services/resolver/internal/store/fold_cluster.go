@@ -11,7 +11,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/source"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 // clusterRegistered takes up work that waited while the cluster was away.
@@ -136,7 +136,7 @@ func (s *Store) healthSet(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p
 		return err
 	}
 	return s.markAll(ctx, tx, e, `select distinct cluster, namespace from resolver.reads where tenant = $1 and kind = $2 and $3 in ('', cluster)`,
-		e.Tenant, string(resolve.ReadHealth), p.Cluster)
+		e.Tenant, string(resolution.ReadHealth), p.Cluster)
 }
 
 // healthStrict is the mode of events.CatalogHealthSet in which an unhealthy catalog blocks all who see it.

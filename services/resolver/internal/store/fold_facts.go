@@ -17,7 +17,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/installplan"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 // planRow is a plan as it is stored.
@@ -196,14 +196,14 @@ func (s *Store) heardOf(ctx context.Context, tx pgx.Tx, tenant, subject, plan st
 	}), nil
 }
 
-func scopeIn(p events.InstallPlanProposed) resolve.Scope {
-	return resolve.Scope{Cluster: p.Cluster, Namespace: p.Namespace}
+func scopeIn(p events.InstallPlanProposed) resolution.Scope {
+	return resolution.Scope{Cluster: p.Cluster, Namespace: p.Namespace}
 }
 
 // settle notes which finished plans of a scope have no dependency any more that lacks a subscription. That is known at
 // their end, or when somebody subscribes: a subscription that is deleted later is not generated again, nor when the tables
 // are made anew from the log.
-func settle(ctx context.Context, tx pgx.Tx, tenant string, scope resolve.Scope) error {
+func settle(ctx context.Context, tx pgx.Tx, tenant string, scope resolution.Scope) error {
 	l := Loaded{State: decide.State{Tenant: tenant, Scope: scope}}
 	b := &pgx.Batch{}
 	list(b, &l, &l.Plans, func(r pgx.CollectableRow) (p decide.Plan, err error) {

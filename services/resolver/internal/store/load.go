@@ -12,7 +12,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/operatorgroup"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 // Loaded is the state of a scope at one moment, with what Write needs to see whether it still holds.
@@ -26,11 +26,11 @@ type Loaded struct {
 	clock int64 // of the tenant's catalogs
 	// changes counts those of what is known of the cluster beside its catalogs.
 	changes int64
-	reads   map[resolve.Read]bool
+	reads   map[resolution.Read]bool
 }
 
 // Load reads a scope in one snapshot and one round trip.
-func (s *Store) Load(ctx context.Context, tenant string, scope resolve.Scope) (Loaded, error) {
+func (s *Store) Load(ctx context.Context, tenant string, scope resolution.Scope) (Loaded, error) {
 	l := Loaded{State: decide.State{Tenant: tenant, Scope: scope}}
 	err := s.pool.Snapshot(ctx, func(tx pgx.Tx) error {
 		b := &pgx.Batch{}
@@ -48,7 +48,7 @@ func (s *Store) Load(ctx context.Context, tenant string, scope resolve.Scope) (L
 }
 
 // Asked says whether these reads are the ones that the scope's last resolution is known by.
-func (l Loaded) Asked(reads []resolve.Read) bool {
+func (l Loaded) Asked(reads []resolution.Read) bool {
 	return sameReads(l.reads, storedReads(l.Scope.Cluster, reads))
 }
 
@@ -105,7 +105,7 @@ func loadSubscriptions(b *pgx.Batch, l *Loaded) {
 		}
 		err = errors.Join(json.Unmarshal(spec, &sub.Spec), json.Unmarshal(outcome, &sub.Outcome))
 		if explained != nil {
-			sub.Explained = new(resolve.Explanation)
+			sub.Explained = new(resolution.Explanation)
 			err = errors.Join(err, json.Unmarshal(explained, sub.Explained))
 		}
 		return sub, err
@@ -190,10 +190,10 @@ func loadPlans(b *pgx.Batch, l *Loaded) {
 func loadReads(b *pgx.Batch, l *Loaded) {
 	b.Queue(`select kind, catalog, name from resolver.reads where tenant = $1 and cluster = $2 and namespace = $3`,
 		l.Tenant, l.Scope.Cluster, l.Scope.Namespace).Query(func(rows pgx.Rows) error {
-		l.reads = map[resolve.Read]bool{}
+		l.reads = map[resolution.Read]bool{}
 		var kind, subject, name string
 		_, err := pgx.ForEachRow(rows, []any{&kind, &subject, &name}, func() error {
-			l.reads[resolve.Read{Kind: resolve.ReadKind(kind), Catalog: resolve.CatalogKey{Name: subject}, Name: name}] = true
+			l.reads[resolution.Read{Kind: resolution.ReadKind(kind), Catalog: resolution.CatalogKey{Name: subject}, Name: name}] = true
 			return nil
 		})
 		return err
@@ -202,18 +202,18 @@ func loadReads(b *pgx.Batch, l *Loaded) {
 
 // storedReads are the reads of a result as the table holds them, without answers and with the catalog's
 // subject as its name.
-func storedReads(cluster string, reads []resolve.Read) map[resolve.Read]bool {
-	out := map[resolve.Read]bool{}
+func storedReads(cluster string, reads []resolution.Read) map[resolution.Read]bool {
+	out := map[resolution.Read]bool{}
 	for _, r := range reads {
 		switch r.Kind {
-		case resolve.ReadVisible:
-			out[resolve.Read{Kind: r.Kind}] = true
-		case resolve.ReadCatalog:
-			out[resolve.Read{Kind: r.Kind, Name: storable(r.Catalog.Name)}] = true
+		case resolution.ReadVisible:
+			out[resolution.Read{Kind: r.Kind}] = true
+		case resolution.ReadCatalog:
+			out[resolution.Read{Kind: r.Kind, Name: storable(r.Catalog.Name)}] = true
 		case decide.ReadCluster:
-			out[resolve.Read{Kind: r.Kind}] = true
+			out[resolution.Read{Kind: r.Kind}] = true
 		default:
-			out[resolve.Read{Kind: r.Kind, Catalog: resolve.CatalogKey{Name: catalogSubject(cluster, r.Catalog)}, Name: storable(r.Name)}] = true
+			out[resolution.Read{Kind: r.Kind, Catalog: resolution.CatalogKey{Name: catalogSubject(cluster, r.Catalog)}, Name: storable(r.Name)}] = true
 		}
 	}
 	return out

@@ -9,7 +9,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
 	"github.com/chandler-fleet/chandler/services/resolver/internal/store"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 // step is one event, and whom it wakes.
@@ -33,14 +33,14 @@ func (b *bench) steps(t *testing.T, steps []step) {
 func TestVariantsWakeTheirClusters(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	fleet := resolve.CatalogKey{Name: "fleet"}
+	fleet := resolution.CatalogKey{Name: "fleet"}
 	for i, c := range []string{"harbour", "reef", "unheard"} {
 		b.apply(t, c, 1, events.ClusterRegistered{Name: c})
 		if c != "unheard" {
 			b.apply(t, c, 2, events.ClusterObserved{KubernetesVersion: []string{"v1.33.1", "v1.34.0"}[i]})
 		}
-		for _, r := range []resolve.Read{{Kind: resolve.ReadCatalog, Catalog: fleet}, {Kind: resolve.ReadVisible}, {Kind: resolve.ReadPackage, Catalog: fleet, Name: "buoy"}} {
-			b.readsOf(t, resolve.Scope{Cluster: c, Namespace: c + "-" + string(r.Kind)}, r)
+		for _, r := range []resolution.Read{{Kind: resolution.ReadCatalog, Catalog: fleet}, {Kind: resolution.ReadVisible}, {Kind: resolution.ReadPackage, Catalog: fleet, Name: "buoy"}} {
+			b.readsOf(t, resolution.Scope{Cluster: c, Namespace: c + "-" + string(r.Kind)}, r)
 		}
 	}
 	b.apply(t, "fleet", 1, events.CatalogAdded{Name: "fleet", Templated: true})
@@ -72,8 +72,8 @@ func TestHealthWakesThoseWhoWereToldOfIt(t *testing.T) {
 	b.apply(t, "other", 1, events.CatalogAdded{Name: "other", Visibility: events.CatalogVisibility{Cluster: "harbour", Namespace: "elsewhere"}})
 	b.apply(t, "fleet", 2, events.CatalogRevisionPublished{Revision: "r"})
 	b.apply(t, "catalog-health", 1, events.CatalogHealthSet{Mode: "Strict"})
-	b.reads(t, "blocked", resolve.Read{Kind: resolve.ReadHealth, Catalog: resolve.CatalogKey{Name: "fleet"}, Answer: "Unhealthy:x"})
-	b.reads(t, "settled", resolve.Read{Kind: resolve.ReadPackage, Catalog: resolve.CatalogKey{Name: "fleet"}, Name: "buoy", Answer: "d"})
+	b.reads(t, "blocked", resolution.Read{Kind: resolution.ReadHealth, Catalog: resolution.CatalogKey{Name: "fleet"}, Answer: "Unhealthy:x"})
+	b.reads(t, "settled", resolution.Read{Kind: resolution.ReadPackage, Catalog: resolution.CatalogKey{Name: "fleet"}, Name: "buoy", Answer: "d"})
 	failed := func(reason string) events.Payload { return events.CatalogLoadFailed{Reason: reason} }
 	blocked := []string{"blocked"}
 	b.steps(t, []step{
@@ -102,15 +102,15 @@ func TestWishesEndWithTheLastWhoAsks(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.apply(t, "fleet", 1, events.CatalogAdded{Name: "fleet"})
-	fleet := resolve.CatalogKey{Name: "fleet"}
-	image := resolve.BundleImage{Image: "registry.test/buoy:1", Package: "buoy \x00", Bundle: "buoy.v1"}
+	fleet := resolution.CatalogKey{Name: "fleet"}
+	image := resolution.BundleImage{Image: "registry.test/buoy:1", Package: "buoy \x00", Bundle: "buoy.v1"}
 	write := func(namespace string, asks bool) {
 		t.Helper()
 		var d decide.Decisions
-		var reads []resolve.Read
+		var reads []resolution.Read
 		if asks {
 			d.Wanted = []decide.Wanted{{Catalog: fleet, Image: image.Image, Package: image.Package, Bundle: image.Bundle}}
-			reads = []resolve.Read{{Kind: resolve.ReadImage, Catalog: fleet, Name: image.ReadName()}}
+			reads = []resolution.Read{{Kind: resolution.ReadImage, Catalog: fleet, Name: image.ReadName()}}
 		}
 		if err := b.store.Write(t.Context(), b.load(t, namespace), d, reads, store.Cause{Command: uuid.New()}); err != nil {
 			t.Fatal(err)

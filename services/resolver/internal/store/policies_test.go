@@ -14,7 +14,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
 	"github.com/chandler-fleet/chandler/services/resolver/internal/store"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 // policed is a fleet of two clusters with a subscription in each of some namespaces.
@@ -34,7 +34,7 @@ func policed(t *testing.T) *bench {
 			Package: s.pkg, Catalog: s.catalog, CatalogNamespace: s.catalogNamespace,
 		}})
 	}
-	b.reads(t, "store", resolve.Read{Kind: resolve.ReadPackage, Catalog: resolve.CatalogKey{Name: "salt", Namespace: "store"}, Name: "pumps"})
+	b.reads(t, "store", resolution.Read{Kind: resolution.ReadPackage, Catalog: resolution.CatalogKey{Name: "salt", Namespace: "store"}, Name: "pumps"})
 	return b
 }
 

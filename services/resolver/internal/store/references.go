@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/chandler-fleet/chandler/libs/events"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 // Kinds of resolver.content_references: what the catalog schema keeps for decisions.
@@ -44,10 +44,10 @@ func contentsOf(bundles []events.PlannedBundle) []string {
 }
 
 // packagesOf are the package documents that a decision consulted.
-func packagesOf(r resolve.Record) []string {
+func packagesOf(r resolution.Record) []string {
 	var out []string
 	for _, read := range r.Reads {
-		if read.Kind == resolve.ReadPackage && read.Answer != "" {
+		if read.Kind == resolution.ReadPackage && read.Answer != "" {
 			out = append(out, read.Answer)
 		}
 	}

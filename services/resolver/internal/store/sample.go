@@ -10,7 +10,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/pg"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 const (
@@ -24,7 +24,7 @@ const (
 type Sample struct {
 	Tenant string
 	Night  time.Time // a day, UTC
-	Scope  resolve.Scope
+	Scope  resolution.Scope
 }
 
 // ChooseSample chooses the scopes of a night, by the digest of date and scope: at most size, the same ones whoever

@@ -12,7 +12,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
 	"github.com/chandler-fleet/chandler/services/resolver/internal/store"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 // sampled takes up all of a night's sample.
@@ -41,7 +41,7 @@ func TestSampleFollowsFromDateAndScope(t *testing.T) {
 	b, other := setup(t), setup(t)
 	for _, x := range []*bench{b, other} {
 		for i := range scopes {
-			x.reads(t, fmt.Sprintf("ns-%02d", i), resolve.Read{Kind: resolve.ReadVisible})
+			x.reads(t, fmt.Sprintf("ns-%02d", i), resolution.Read{Kind: resolution.ReadVisible})
 		}
 	}
 	night := time.Date(2031, 5, 1, 0, 0, 0, 0, time.UTC)
@@ -77,7 +77,7 @@ func (b *bench) left(t *testing.T, night time.Time) (n int) {
 func TestOvertakenSampleFindsNothing(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.reads(t, "ops", resolve.Read{Kind: resolve.ReadVisible})
+	b.reads(t, "ops", resolution.Read{Kind: resolution.ReadVisible})
 	night := time.Date(2031, 5, 1, 0, 0, 0, 0, time.UTC)
 	sample := store.Sample{Tenant: tenant, Night: night, Scope: scope("ops")}
 	l := b.load(t, "ops")
@@ -98,7 +98,7 @@ func TestWhatIsNamedAgainIsKeptAnew(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) // the store's
-	record := resolve.Record{Semantics: "x", Scope: scope("ops"), Reads: []resolve.Read{{Kind: resolve.ReadPackage, Name: "buoy", Answer: "sha256:p"}}}
+	record := resolution.Record{Semantics: "x", Scope: scope("ops"), Reads: []resolution.Read{{Kind: resolution.ReadPackage, Name: "buoy", Answer: "sha256:p"}}}
 	tell := func(version int64) {
 		t.Helper()
 		l := b.load(t, "ops")

@@ -16,12 +16,12 @@ import (
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/previewapi"
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 // Decided is what was recorded of one subscription.
 type Decided struct {
-	Scope        resolve.Scope
+	Scope        resolution.Scope
 	Subscription string
 	Outcome      decide.Outcome
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 // DirtyTable holds the scopes to be resolved.
@@ -65,15 +65,15 @@ func splitSubject(subject string) (cluster, namespace, name string, err error) {
 }
 
 // catalogKey is how a scope names a catalog of this subject: name, or cluster/namespace/name.
-func catalogKey(subject string) resolve.CatalogKey {
+func catalogKey(subject string) resolution.CatalogKey {
 	if _, namespace, name, err := splitSubject(subject); err == nil {
-		return resolve.CatalogKey{Name: name, Namespace: namespace}
+		return resolution.CatalogKey{Name: name, Namespace: namespace}
 	}
-	return resolve.CatalogKey{Name: subject}
+	return resolution.CatalogKey{Name: subject}
 }
 
 // catalogSubject is the other way round, for a scope of a cluster.
-func catalogSubject(cluster string, k resolve.CatalogKey) string {
+func catalogSubject(cluster string, k resolution.CatalogKey) string {
 	if k.Namespace == "" {
 		return k.Name
 	}
@@ -177,7 +177,7 @@ func (s *Store) Samples(ctx context.Context, syncs *telemetry.Tally) ([]telemetr
 	var keys []string
 	var labels [][]string
 	var tenant, name, installed, channel, pkg, approval string
-	var scope resolve.Scope
+	var scope resolution.Scope
 	_, err = pgx.ForEachRow(rows, []any{&tenant, &scope.Cluster, &scope.Namespace, &name, &installed, &channel, &pkg, &approval}, func() error {
 		keys = append(keys, TallyKey(tenant, scope, name))
 		labels = append(labels, []string{tenant, scope.Cluster, scope.Namespace, name, installed, channel, pkg, approval})
@@ -197,6 +197,6 @@ func (s *Store) Samples(ctx context.Context, syncs *telemetry.Tally) ([]telemetr
 }
 
 // TallyKey is the key of a subscription in the tally of resolutions.
-func TallyKey(tenant string, scope resolve.Scope, name string) string {
+func TallyKey(tenant string, scope resolution.Scope, name string) string {
 	return strings.Join([]string{tenant, scope.Cluster, scope.Namespace, name}, "/")
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
 	"github.com/chandler-fleet/chandler/services/resolver/internal/store"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 const tenant = events.DefaultTenant
@@ -87,8 +87,8 @@ func (b *bench) apply(t *testing.T, subject string, version int64, p events.Payl
 	return slices.Compact(b.marks.namespaces)
 }
 
-func scope(namespace string) resolve.Scope {
-	return resolve.Scope{Cluster: "harbour", Namespace: namespace}
+func scope(namespace string) resolution.Scope {
+	return resolution.Scope{Cluster: "harbour", Namespace: namespace}
 }
 
 func (b *bench) load(t *testing.T, namespace string) store.Loaded {
@@ -101,12 +101,12 @@ func (b *bench) load(t *testing.T, namespace string) store.Loaded {
 }
 
 // reads records what a namespace's last resolution asked.
-func (b *bench) reads(t *testing.T, namespace string, reads ...resolve.Read) {
+func (b *bench) reads(t *testing.T, namespace string, reads ...resolution.Read) {
 	t.Helper()
 	b.readsOf(t, scope(namespace), reads...)
 }
 
-func (b *bench) readsOf(t *testing.T, s resolve.Scope, reads ...resolve.Read) {
+func (b *bench) readsOf(t *testing.T, s resolution.Scope, reads ...resolution.Read) {
 	t.Helper()
 	l, err := b.store.Load(t.Context(), tenant, s)
 	if err != nil {
@@ -122,22 +122,22 @@ func (b *bench) readsOf(t *testing.T, s resolve.Scope, reads ...resolve.Read) {
 func TestOnlyTouchedScopesBecomeDirty(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	fleet, other := resolve.CatalogKey{Name: "fleet"}, resolve.CatalogKey{Name: "other"}
-	named := resolve.Read{Kind: resolve.ReadCatalog, Catalog: fleet}
+	fleet, other := resolution.CatalogKey{Name: "fleet"}, resolution.CatalogKey{Name: "other"}
+	named := resolution.Read{Kind: resolution.ReadCatalog, Catalog: fleet}
 	b.apply(t, "late", 1, events.CatalogAdded{Name: "late"})
 	for _, name := range []string{"fleet", "other"} {
 		b.apply(t, name, 1, events.CatalogAdded{Name: name})
 		b.apply(t, name, 2, events.CatalogRevisionPublished{Revision: "r"})
 	}
-	b.reads(t, "has-buoy", named, resolve.Read{Kind: resolve.ReadPackage, Catalog: fleet, Name: "buoy", Answer: "d"})
-	b.reads(t, "wants-buoy", named, resolve.Read{Kind: resolve.ReadPackage, Catalog: fleet, Name: "buoy"})
-	b.reads(t, "other-buoy", resolve.Read{Kind: resolve.ReadPackage, Catalog: other, Name: "buoy", Answer: "d"})
-	b.reads(t, "wants-gauge", named, resolve.Read{Kind: resolve.ReadVisible}, resolve.Read{Kind: resolve.ReadAPI, Catalog: fleet, Name: "sea.test/v1/Gauge"})
-	b.reads(t, "lists", named, resolve.Read{Kind: resolve.ReadNames, Catalog: fleet, Answer: "x"})
-	b.reads(t, "waits", resolve.Read{Kind: resolve.ReadCatalog, Catalog: resolve.CatalogKey{Name: "late", Namespace: "olm"}})
-	image := resolve.BundleImage{Image: "registry.test/buoy:1", Package: "buoy", Bundle: "buoy.v1"}
-	b.reads(t, "wants-image", named, resolve.Read{Kind: resolve.ReadImage, Catalog: fleet, Name: image.ReadName()})
-	b.reads(t, "other-image", resolve.Read{Kind: resolve.ReadImage, Catalog: other, Name: image.ReadName()})
+	b.reads(t, "has-buoy", named, resolution.Read{Kind: resolution.ReadPackage, Catalog: fleet, Name: "buoy", Answer: "d"})
+	b.reads(t, "wants-buoy", named, resolution.Read{Kind: resolution.ReadPackage, Catalog: fleet, Name: "buoy"})
+	b.reads(t, "other-buoy", resolution.Read{Kind: resolution.ReadPackage, Catalog: other, Name: "buoy", Answer: "d"})
+	b.reads(t, "wants-gauge", named, resolution.Read{Kind: resolution.ReadVisible}, resolution.Read{Kind: resolution.ReadAPI, Catalog: fleet, Name: "sea.test/v1/Gauge"})
+	b.reads(t, "lists", named, resolution.Read{Kind: resolution.ReadNames, Catalog: fleet, Answer: "x"})
+	b.reads(t, "waits", resolution.Read{Kind: resolution.ReadCatalog, Catalog: resolution.CatalogKey{Name: "late", Namespace: "olm"}})
+	image := resolution.BundleImage{Image: "registry.test/buoy:1", Package: "buoy", Bundle: "buoy.v1"}
+	b.reads(t, "wants-image", named, resolution.Read{Kind: resolution.ReadImage, Catalog: fleet, Name: image.ReadName()})
+	b.reads(t, "other-image", resolution.Read{Kind: resolution.ReadImage, Catalog: other, Name: image.ReadName()})
 	fetched := func(image, bundle, reason string) events.CatalogBundlesFetched {
 		return events.CatalogBundlesFetched{Bundles: []events.FetchedBundle{
 			{Image: "registry.test/x:1", Package: "x", Bundle: "x.v1", Content: "d"}, {Image: image, Package: "buoy", Bundle: bundle, Reason: reason},
@@ -274,7 +274,7 @@ func TestOvertakenDecisionsAreRefused(t *testing.T) {
 	b := setup(t)
 	b.apply(t, "fleet", 1, events.CatalogAdded{Name: "fleet"})
 	write := func(l store.Loaded, name string) error {
-		return b.store.Write(t.Context(), l, decide.Decisions{}, []resolve.Read{{Kind: resolve.ReadPackage, Catalog: resolve.CatalogKey{Name: "fleet"}, Name: name}}, store.Cause{Command: uuid.New()})
+		return b.store.Write(t.Context(), l, decide.Decisions{}, []resolution.Read{{Kind: resolution.ReadPackage, Catalog: resolution.CatalogKey{Name: "fleet"}, Name: name}}, store.Cause{Command: uuid.New()})
 	}
 	l := b.load(t, "ops")
 	if err := write(l, "first"); err != nil {
@@ -306,16 +306,16 @@ func TestOvertakenDecisionsAreRefused(t *testing.T) {
 func TestFirstCatalogIsNotMissed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	missed := resolve.Read{Kind: resolve.ReadPackage, Catalog: resolve.CatalogKey{Name: "fleet"}, Name: "buoy"}
+	missed := resolution.Read{Kind: resolution.ReadPackage, Catalog: resolution.CatalogKey{Name: "fleet"}, Name: "buoy"}
 	before := b.load(t, "watch")
 	b.reads(t, "ops", missed)
 	var clock int64
 	if err := b.pool.QueryRow(t.Context(), `select changes from resolver.catalog_clock where tenant = $1`, tenant).Scan(&clock); err != nil || clock != 0 {
 		t.Errorf("the clock to lock: %d, %v", clock, err)
 	}
-	b.reads(t, "ops", missed, resolve.Read{Kind: resolve.ReadPackage, Catalog: missed.Catalog, Name: "gauge"}) // the row is there now
+	b.reads(t, "ops", missed, resolution.Read{Kind: resolution.ReadPackage, Catalog: missed.Catalog, Name: "gauge"}) // the row is there now
 	b.apply(t, "fleet", 1, events.CatalogAdded{Name: "fleet"})
-	err := b.store.Write(t.Context(), before, decide.Decisions{}, []resolve.Read{missed}, store.Cause{Command: uuid.New()})
+	err := b.store.Write(t.Context(), before, decide.Decisions{}, []resolution.Read{missed}, store.Cause{Command: uuid.New()})
 	if !errs.Is(err, errs.Conflict) {
 		t.Errorf("a decision on no catalogs beside the first one gives %v", err)
 	}
@@ -357,8 +357,8 @@ func TestVisibility(t *testing.T) {
 func TestPrivateCatalogWakesWhoNamesIt(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.reads(t, "ops", resolve.Read{Kind: resolve.ReadCatalog, Catalog: resolve.CatalogKey{Name: "curated", Namespace: "dev"}, Answer: "ready"})
-	b.reads(t, "other", resolve.Read{Kind: resolve.ReadCatalog, Catalog: resolve.CatalogKey{Name: "fleet"}, Answer: "ready"})
+	b.reads(t, "ops", resolution.Read{Kind: resolution.ReadCatalog, Catalog: resolution.CatalogKey{Name: "curated", Namespace: "dev"}, Answer: "ready"})
+	b.reads(t, "other", resolution.Read{Kind: resolution.ReadCatalog, Catalog: resolution.CatalogKey{Name: "fleet"}, Answer: "ready"})
 	const subject = "harbour/dev/curated"
 	dev := events.CatalogVisibility{Cluster: "harbour", Namespace: "dev"}
 	ops := []string{"ops"}

@@ -14,7 +14,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/previewapi"
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 // Clock counts the changes of the tenant's catalogs, bundle images included, that the state was read at.
@@ -210,7 +210,7 @@ func (s *Store) chosen(ctx context.Context, tx pgx.Tx, tenant, subject string, s
 }
 
 // Hidden reads the disabled catalogs among these subjects, as a scope would see them if they were not.
-func (s *Store) Hidden(ctx context.Context, tenant string, scope resolve.Scope, subjects []string) ([]decide.Catalog, error) {
+func (s *Store) Hidden(ctx context.Context, tenant string, scope resolution.Scope, subjects []string) ([]decide.Catalog, error) {
 	if len(subjects) == 0 {
 		return nil, nil
 	}

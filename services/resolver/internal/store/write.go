@@ -17,7 +17,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/installplan"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
-	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
 // Cause is why a decision is made: what its events carry on.
@@ -42,14 +42,14 @@ type writer struct {
 
 // Write records decisions and the read set in one transaction. It is a conflict (errs.Conflict or
 // errs.AlreadyExists) if the scope, a subscription, a plan or the catalogs moved on since Load.
-func (s *Store) Write(ctx context.Context, l Loaded, d decide.Decisions, reads []resolve.Read, c Cause) error {
+func (s *Store) Write(ctx context.Context, l Loaded, d decide.Decisions, reads []resolution.Read, c Cause) error {
 	now := storedReads(l.Scope.Cluster, reads)
 	if d.Empty() && len(d.Wanted) == 0 && sameReads(l.reads, now) {
 		return nil
 	}
 	w := s.writer(l, c)
 	w.guard()
-	if now[resolve.Read{Kind: decide.ReadCluster}] {
+	if now[resolution.Read{Kind: decide.ReadCluster}] {
 		w.guardCluster()
 	}
 	w.reads(now)
@@ -129,7 +129,7 @@ func (w writer) guardCluster() {
 // noClock is the clock of a tenant whose catalogs have none yet.
 const noClock = -1
 
-func sameReads(a, b map[resolve.Read]bool) bool {
+func sameReads(a, b map[resolution.Read]bool) bool {
 	if len(a) != len(b) {
 		return false
 	}
@@ -209,10 +209,10 @@ func (w writer) want(list []decide.Wanted) {
 	})
 	for _, x := range list {
 		subject := catalogSubject(w.l.Scope.Cluster, x.Catalog)
-		image := resolve.BundleImage{Image: storable(x.Image), Package: storable(x.Package), Bundle: storable(x.Bundle)}
+		image := resolution.BundleImage{Image: storable(x.Image), Package: storable(x.Package), Bundle: storable(x.Bundle)}
 		// Who begins to ask locks a wish that is there, so that nobody takes it back meanwhile (takeBack).
 		action := `do update set since = w.since`
-		if w.l.reads[resolve.Read{Kind: resolve.ReadImage, Catalog: resolve.CatalogKey{Name: subject}, Name: image.ReadName()}] {
+		if w.l.reads[resolution.Read{Kind: resolution.ReadImage, Catalog: resolution.CatalogKey{Name: subject}, Name: image.ReadName()}] {
 			action = `do nothing`
 		}
 		w.queue(`insert into resolver.wanted_images as w (tenant, subject, image, package, bundle) values ($1, $2, $3, $4, $5)
@@ -220,7 +220,7 @@ func (w writer) want(list []decide.Wanted) {
 	}
 }
 
-func (w writer) reads(now map[resolve.Read]bool) {
+func (w writer) reads(now map[resolution.Read]bool) {
 	if sameReads(w.l.reads, now) {
 		return
 	}
@@ -242,7 +242,7 @@ func (w writer) reads(now map[resolve.Read]bool) {
 type columns struct{ kinds, subjects, names []string }
 
 // difference are the reads of a that b has not.
-func difference(a, b map[resolve.Read]bool) (c columns) {
+func difference(a, b map[resolution.Read]bool) (c columns) {
 	for r := range a {
 		if !b[r] {
 			c.kinds, c.subjects, c.names = append(c.kinds, string(r.Kind)), append(c.subjects, r.Catalog.Name), append(c.names, r.Name)
@@ -253,10 +253,10 @@ func difference(a, b map[resolve.Read]bool) (c columns) {
 
 // takeBack withdraws the wishes for bundle images that nobody but this scope asked for, and it does no longer. They are
 // locked first: who began to ask meanwhile is seen by the statement that follows.
-func (w writer) takeBack(now map[resolve.Read]bool) {
+func (w writer) takeBack(now map[resolution.Read]bool) {
 	var subjects, names []string
 	for r := range w.l.reads {
-		if r.Kind == resolve.ReadImage && !now[r] {
+		if r.Kind == resolution.ReadImage && !now[r] {
 			subjects, names = append(subjects, r.Catalog.Name), append(names, r.Name)
 		}
 	}
@@ -386,7 +386,7 @@ func (w writer) explanation(t decide.Told) error {
 	return nil
 }
 
-func (w writer) input(r resolve.Record) error {
+func (w writer) input(r resolution.Record) error {
 	d, err := r.Digest()
 	if err != nil {
 		return err

@@ -11,18 +11,19 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/services/resolver/offer"
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 	"github.com/chandler-fleet/chandler/services/resolver/resolve"
 )
 
 // TestClustersDoNotTouch: what happens elsewhere in the namespace does not change a byte of a component (DESIGN D5).
 func TestClustersDoNotTouch(t *testing.T) {
 	t.Parallel()
-	view := newShelf().Add("fleet", 0, one("a", "api:B"), one("b", "gives:B"), one("c"), one("d", "api:Nobody"))
-	in := input(view, []resolve.Subscription{sub("s", "a", "stable")})
+	view := newView().Add("fleet", 0, one("a", "api:B"), one("b", "gives:B"), one("c"), one("d", "api:Nobody"))
+	in := input(view, []resolution.Subscription{sub("s", "a", "stable")})
 	want := bytesOfComponent(t, resolve.Resolve(in).Components[0])
 	in.Subscriptions = append(in.Subscriptions, sub("t", "c", "stable"), sub("u", "d", "stable"), sub("v", "nowhere", "stable"))
 	in.Installed = append(in.Installed, installed("e", "1.0.0", "", "gives:E"))
-	in.Policy.Bounds = []resolve.Bound{{Policy: "other", Packages: []string{"c"}, Ceiling: "1.0.0"}}
+	in.Policy.Bounds = []resolution.Bound{{Policy: "other", Packages: []string{"c"}, Ceiling: "1.0.0"}}
 	if diff := cmp.Diff(want, bytesOfComponent(t, resolve.Resolve(in).Components[0])); diff != "" {
 		t.Errorf("(-alone +beside others):\n%s", diff)
 	}
@@ -34,39 +35,39 @@ func TestPieces(t *testing.T) {
 	cases := []struct {
 		name string
 		view *catalogs
-		subs []resolve.Subscription
-		have []resolve.Installed
+		subs []resolution.Subscription
+		have []resolution.Installed
 		want []string
 	}{
 		{
 			"one cluster, nothing shared: apart",
-			newShelf().Add("fleet", 0, two("a", nil, words("api:X")), two("b", nil, words("api:X")), one("x", "gives:X")),
-			[]resolve.Subscription{sub("s", "a", "stable"), sub("t", "b", "stable")},
+			newView().Add("fleet", 0, two("a", nil, words("api:X")), two("b", nil, words("api:X")), one("x", "gives:X")),
+			[]resolution.Subscription{sub("s", "a", "stable"), sub("t", "b", "stable")},
 			nil,
 			[]string{"a: a.v2.0.0 stable ChannelHead", "b: b.v2.0.0 stable ChannelHead"},
 		}, {
 			"what is installed serves: apart",
-			newShelf().Add("fleet", 0, one("a", "api:X"), two("b", nil, nil), one("x", "gives:X")),
-			[]resolve.Subscription{sub("s", "a", "stable"), sub("t", "b", "stable"), sub("u", "x", "stable")},
-			[]resolve.Installed{installed("x", "1.0.0", "u", "gives:X"), installed("b", "1.0.0", "t", "api:X")},
+			newView().Add("fleet", 0, one("a", "api:X"), two("b", nil, nil), one("x", "gives:X")),
+			[]resolution.Subscription{sub("s", "a", "stable"), sub("t", "b", "stable"), sub("u", "x", "stable")},
+			[]resolution.Installed{installed("x", "1.0.0", "u", "gives:X"), installed("b", "1.0.0", "t", "api:X")},
 			[]string{"a: a.v1.0.0 stable ChannelHead", "b: b.v2.0.0 stable NextStep", "x: nothing"},
 		}, {
 			"an API moves from one to the other: together",
-			newShelf().Add("fleet", 0, two("a", nil, words("gives:X")), two("b", words("gives:X"), nil)),
-			[]resolve.Subscription{sub("s", "a", "stable"), sub("t", "b", "stable")},
-			[]resolve.Installed{installed("a", "1.0.0", "s", "gives:X"), installed("b", "1.0.0", "t")},
+			newView().Add("fleet", 0, two("a", nil, words("gives:X")), two("b", words("gives:X"), nil)),
+			[]resolution.Subscription{sub("s", "a", "stable"), sub("t", "b", "stable")},
+			[]resolution.Installed{installed("a", "1.0.0", "s", "gives:X"), installed("b", "1.0.0", "t")},
 			[]string{"a+b: a.v2.0.0 stable NextStep, b.v2.0.0 stable NextStep"},
 		}, {
 			"who drops an API waits for who needs it no more: together",
-			newShelf().Add("fleet", 0, two("a", nil, words("gives:X")), two("b", nil, words("api:X"))),
-			[]resolve.Subscription{sub("s", "a", "stable"), sub("t", "b", "stable")},
-			[]resolve.Installed{installed("a", "1.0.0", "s", "gives:X"), installed("b", "1.0.0", "t", "api:X")},
+			newView().Add("fleet", 0, two("a", nil, words("gives:X")), two("b", nil, words("api:X"))),
+			[]resolution.Subscription{sub("s", "a", "stable"), sub("t", "b", "stable")},
+			[]resolution.Installed{installed("a", "1.0.0", "s", "gives:X"), installed("b", "1.0.0", "t", "api:X")},
 			[]string{"a+b: a.v2.0.0 stable NextStep, b.v2.0.0 stable NextStep"},
 		}, {
 			"who keeps the API goes alone",
-			newShelf().Add("fleet", 0, two("a", words("gives:X"), words("gives:X")), two("b", words("api:X"), words("api:X"))),
-			[]resolve.Subscription{sub("s", "a", "stable"), sub("t", "b", "stable")},
-			[]resolve.Installed{installed("a", "1.0.0", "s", "gives:X"), installed("b", "1.0.0", "t", "api:X")},
+			newView().Add("fleet", 0, two("a", words("gives:X"), words("gives:X")), two("b", words("api:X"), words("api:X"))),
+			[]resolution.Subscription{sub("s", "a", "stable"), sub("t", "b", "stable")},
+			[]resolution.Installed{installed("a", "1.0.0", "s", "gives:X"), installed("b", "1.0.0", "t", "api:X")},
 			[]string{"a: a.v2.0.0 stable NextStep", "b: b.v2.0.0 stable NextStep"},
 		},
 	}
@@ -86,10 +87,10 @@ func TestPiecesKeepEveryPromiseAlone(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawCase(t)
-		r := resolve.Resolve(c.in)
-		before := c.after(resolve.Result{})
+		r := resolve.Resolve(c.Input)
+		before := c.after(resolution.Result{})
 		for _, comp := range r.Components {
-			after := c.after(resolve.Result{Components: []resolve.Component{comp}})
+			after := c.after(resolution.Result{Components: []resolution.Component{comp}})
 			for csv, props := range after {
 				for _, p := range props {
 					if _, was := before[csv]; meets(after, p) || was && !meets(before, p) {
@@ -108,36 +109,24 @@ func TestPiecesKeepEveryPromiseAlone(t *testing.T) {
 	})
 }
 
-// TestSteppingGivesTheSame: deciding option by option gives what the guided search gives.
-func TestSteppingGivesTheSame(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		c := drawCase(t)
-		guided, stepwise := resolve.Chosen(c.in)
-		if diff := cmp.Diff(guided, stepwise); diff != "" {
-			t.Fatalf("(-guided +stepwise):\n%s", diff)
-		}
-	})
-}
-
 // TestEveryComponentResolvesAgain: the record of each component gives that component again, with nothing but the
 // documents that it names (DESIGN D5).
 func TestEveryComponentResolvesAgain(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawCase(t)
-		for i := range c.view.Listed {
-			c.view.Listed[i].Revision = ""
+		for i := range c.View.Listed {
+			c.View.Listed[i].Revision = ""
 		}
 		documents := map[digest.Digest]*offer.Package{}
-		for _, packages := range c.view.Documents {
+		for _, packages := range c.View.Documents {
 			for _, p := range packages {
 				documents[p.Digest] = p
 			}
 		}
-		for _, comp := range resolve.Resolve(c.in).Components {
+		for _, comp := range resolve.Resolve(c.Input).Components {
 			again := resolve.Resolve(comp.Input.Input(replay{comp.Input, documents}))
-			if !slices.ContainsFunc(again.Components, func(o resolve.Component) bool { return cmp.Equal(comp, o) }) {
+			if !slices.ContainsFunc(again.Components, func(o resolution.Component) bool { return cmp.Equal(comp, o) }) {
 				t.Fatalf("%s is not among %v", comp.Name, lines(again))
 			}
 		}
@@ -147,8 +136,8 @@ func TestEveryComponentResolvesAgain(t *testing.T) {
 // TestSharedFailsTogether: with joint plans one failure is everybody's, as with OLM (R-RES-42, R-RES-63).
 func TestSharedFailsTogether(t *testing.T) {
 	t.Parallel()
-	view := newShelf().Add("fleet", 0, one("a"), one("b", "api:Nobody"))
-	in := input(view, []resolve.Subscription{sub("s", "a", "stable"), sub("t", "b", "stable")})
+	view := newView().Add("fleet", 0, one("a"), one("b", "api:Nobody"))
+	in := input(view, []resolution.Subscription{sub("s", "a", "stable"), sub("t", "b", "stable")})
 	in.OperatorGroups[0].Shared = true
 	r := resolve.Resolve(in)
 	if diff := cmp.Diff([]string{"a+b: failed unsatisfiable"}, lines(r)); diff != "" {
@@ -162,8 +151,8 @@ func TestSharedFailsTogether(t *testing.T) {
 // TestFaultsFailOnlyWhoReachesThem: the others of a cluster go on.
 func TestFaultsFailOnlyWhoReachesThem(t *testing.T) {
 	t.Parallel()
-	view := newShelf().Add("fleet", 0, one("a", "api:B", `constraint:{"some":1}`), one("b", "gives:B"), one("c", "api:B"))
-	r := resolve.Resolve(input(view, []resolve.Subscription{sub("s", "a", "stable"), sub("t", "c", "stable"), sub("u", "b", "stable")}))
+	view := newView().Add("fleet", 0, one("a", "api:B", `constraint:{"some":1}`), one("b", "gives:B"), one("c", "api:B"))
+	r := resolve.Resolve(input(view, []resolution.Subscription{sub("s", "a", "stable"), sub("t", "c", "stable"), sub("u", "b", "stable")}))
 	want := []string{"a: failed invalid-constraint", "b+c: b.v1.0.0 stable ChannelHead, c.v1.0.0 stable ChannelHead"}
 	if diff := cmp.Diff(want, lines(r)); diff != "" {
 		t.Error(diff)
@@ -174,39 +163,39 @@ func TestFaultsFailOnlyWhoReachesThem(t *testing.T) {
 func TestPolicyBounds(t *testing.T) {
 	t.Parallel()
 	view := func() *catalogs {
-		return newShelf().Add("fleet", 0, chain("a", "3.0.0", "2.0.0", "1.0.0").Bundle("3.0.0").Bundle("2.0.0").Bundle("1.0.0").P, one("needy", "pkg:a >=2.0.0"))
+		return newView().Add("fleet", 0, chain("a", "3.0.0", "2.0.0", "1.0.0").Bundle("3.0.0").Bundle("2.0.0").Bundle("1.0.0").P, one("needy", "pkg:a >=2.0.0"))
 	}
 	start := sub("s", "a", "stable")
 	start.StartingCSV = "a.v3.0.0"
 	cases := map[string]struct {
-		bound resolve.Bound
-		sub   resolve.Subscription
-		have  []resolve.Installed
+		bound resolution.Bound
+		sub   resolution.Subscription
+		have  []resolution.Installed
 		want  string
 	}{
-		"none":                       {resolve.Bound{Packages: []string{"b"}, Pin: "9.0.0"}, sub("s", "a", "stable"), nil, "a: a.v3.0.0 stable ChannelHead"},
-		"a pinned version":           {resolve.Bound{Pin: "1.0.0"}, sub("s", "a", "stable"), nil, "a: a.v1.0.0 stable Subscribed"},
-		"a pinned CSV":               {resolve.Bound{Packages: []string{"a"}, Pin: "a.v2.0.0"}, sub("s", "a", "stable"), nil, "a: a.v2.0.0 stable Subscribed"},
-		"a range":                    {resolve.Bound{Packages: []string{"x", "a*"}, Range: "<2.0.0"}, sub("s", "a", "stable"), nil, "a: a.v1.0.0 stable Subscribed"},
-		"a ceiling":                  {resolve.Bound{Catalogs: []string{"fleet"}, Ceiling: "2.0.0"}, sub("s", "a", "stable"), nil, "a: a.v2.0.0 stable Subscribed"},
-		"of another catalog":         {resolve.Bound{Catalogs: []string{"other"}, Ceiling: "2.0.0"}, sub("s", "a", "stable"), nil, "a: a.v3.0.0 stable ChannelHead"},
-		"what is installed stays":    {resolve.Bound{Ceiling: "1.0.0"}, sub("s", "a", "stable"), []resolve.Installed{installed("a", "2.0.0", "s")}, "a: nothing"},
-		"not as starting CSV":        {resolve.Bound{Ceiling: "1.0.0"}, start, nil, "a: failed unsatisfiable"},
-		"not as dependency":          {resolve.Bound{Packages: []string{"a"}, Ceiling: "1.0.0"}, sub("s", "needy", "stable"), nil, "needy: failed unsatisfiable"},
-		"what cannot be read allows": {resolve.Bound{Range: "later"}, sub("s", "a", "stable"), nil, "a: failed unsatisfiable"},
+		"none":                       {resolution.Bound{Packages: []string{"b"}, Pin: "9.0.0"}, sub("s", "a", "stable"), nil, "a: a.v3.0.0 stable ChannelHead"},
+		"a pinned version":           {resolution.Bound{Pin: "1.0.0"}, sub("s", "a", "stable"), nil, "a: a.v1.0.0 stable Subscribed"},
+		"a pinned CSV":               {resolution.Bound{Packages: []string{"a"}, Pin: "a.v2.0.0"}, sub("s", "a", "stable"), nil, "a: a.v2.0.0 stable Subscribed"},
+		"a range":                    {resolution.Bound{Packages: []string{"x", "a*"}, Range: "<2.0.0"}, sub("s", "a", "stable"), nil, "a: a.v1.0.0 stable Subscribed"},
+		"a ceiling":                  {resolution.Bound{Catalogs: []string{"fleet"}, Ceiling: "2.0.0"}, sub("s", "a", "stable"), nil, "a: a.v2.0.0 stable Subscribed"},
+		"of another catalog":         {resolution.Bound{Catalogs: []string{"other"}, Ceiling: "2.0.0"}, sub("s", "a", "stable"), nil, "a: a.v3.0.0 stable ChannelHead"},
+		"what is installed stays":    {resolution.Bound{Ceiling: "1.0.0"}, sub("s", "a", "stable"), []resolution.Installed{installed("a", "2.0.0", "s")}, "a: nothing"},
+		"not as starting CSV":        {resolution.Bound{Ceiling: "1.0.0"}, start, nil, "a: failed unsatisfiable"},
+		"not as dependency":          {resolution.Bound{Packages: []string{"a"}, Ceiling: "1.0.0"}, sub("s", "needy", "stable"), nil, "needy: failed unsatisfiable"},
+		"what cannot be read allows": {resolution.Bound{Range: "later"}, sub("s", "a", "stable"), nil, "a: failed unsatisfiable"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			in := input(view(), []resolve.Subscription{c.sub}, c.have...)
+			in := input(view(), []resolution.Subscription{c.sub}, c.have...)
 			c.bound.Policy = "spring"
-			in.Policy.Bounds = []resolve.Bound{c.bound}
+			in.Policy.Bounds = []resolution.Bound{c.bound}
 			r := resolve.Resolve(in)
 			if diff := cmp.Diff([]string{c.want}, lines(r)); diff != "" {
 				t.Errorf("(-want +got):\n%s\n%s", diff, texts(r))
 			}
 			f := r.Components[0].Failure
-			if f != nil && !slices.ContainsFunc(f.Statements, func(s resolve.Statement) bool { return s.Kind == resolve.PolicyForbids && s.Policy == "spring" }) {
+			if f != nil && !slices.ContainsFunc(f.Statements, func(s resolution.Statement) bool { return s.Kind == resolution.PolicyForbids && s.Policy == "spring" }) {
 				t.Errorf("it does not name the policy:\n%s", texts(r))
 			}
 		})
@@ -227,7 +216,7 @@ func TestTooManyCandidates(t *testing.T) {
 		asks.Bundle(v, fmt.Sprintf("pkg:b >0.0.%d", i))
 		serves.Bundle(v)
 	}
-	r := resolve.Resolve(input(newShelf().Add("fleet", 0, asks.P, serves.P, one("c")), []resolve.Subscription{sub("s", "a", "stable"), sub("t", "c", "stable")}))
+	r := resolve.Resolve(input(newView().Add("fleet", 0, asks.P, serves.P, one("c")), []resolution.Subscription{sub("s", "a", "stable"), sub("t", "c", "stable")}))
 	if diff := cmp.Diff([]string{"a: failed too-hard", "c: c.v1.0.0 stable ChannelHead"}, lines(r)); diff != "" {
 		t.Fatal(diff)
 	}

@@ -1,6 +1,10 @@
-package resolve
+package graph
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/chandler-fleet/chandler/services/resolver/resolution"
+)
 
 // Phases that fail-forward looks at.
 const (
@@ -8,20 +12,20 @@ const (
 	phaseReplacing = "Replacing"
 )
 
-// forward leaves out installed CSVs that are being replaced by one that failed, so that a newer bundle can
+// FailForward leaves out installed CSVs that are being replaced by one that failed, so that a newer bundle can
 // take the place of the failed one (R-RES-44). It applies with the group's fail-forward strategy only.
 //
 //	Replacing ← … ← Replacing ← Failed    the Replacing ones are left out
 //	Replacing ← anything else at the end  stays
 //	another phase in between, or a loop   an error: the state makes no sense (RESOLVER-NOTES 7.4)
-func forward(installed []Installed) ([]Installed, error) {
-	successor := map[string]Installed{}
+func FailForward(installed []resolution.Installed) ([]resolution.Installed, error) {
+	successor := map[string]resolution.Installed{}
 	for _, i := range installed {
 		if i.Replaces != "" {
 			successor[i.Replaces] = i
 		}
 	}
-	var out []Installed
+	var out []resolution.Installed
 	for _, i := range installed {
 		gone, err := overtaken(i, successor)
 		if err != nil {
@@ -35,7 +39,7 @@ func forward(installed []Installed) ([]Installed, error) {
 }
 
 // overtaken follows the chain of successors of a CSV and says whether it ends in another one that failed.
-func overtaken(i Installed, successor map[string]Installed) (bool, error) {
+func overtaken(i resolution.Installed, successor map[string]resolution.Installed) (bool, error) {
 	seen := map[string]bool{i.CSV: true}
 	for at := i; ; {
 		next, ok := successor[at.CSV]

@@ -1,12 +1,13 @@
-package resolve
+package search
 
 import (
 	"slices"
 
+	"github.com/chandler-fleet/chandler/services/resolver/resolve/graph"
 	"github.com/chandler-fleet/chandler/services/resolver/sat"
 )
 
-// Bounds of the search in one cluster, in conflicts: a count gives the same answer on any machine. Real
+// Bounds of the search in one partition, in conflicts: a count gives the same answer on any machine. Real
 // namespaces have a few; so many take about a quarter of a second.
 const (
 	MaxConflicts = 10_000
@@ -15,50 +16,50 @@ const (
 	guidedConflicts = 1_000
 )
 
-// choice is something of which one candidate has to be chosen: for a subscription, or for a requirement of
+// Choice is something of which one candidate has to be chosen: for a subscription, or for a requirement of
 // something chosen.
-type choice struct {
-	cands []nodeID
-	root  *root  // nil for a requirement
-	from  nodeID // who requires; none for a subscription
-	need  int32
-	met   nodeID // what was chosen, or what was there already
+type Choice struct {
+	Candidates  []graph.NodeID
+	Root        int          // -1 for a requirement
+	From        graph.NodeID // what requires; graph.None for a subscription
+	Requirement int32
+	Met         graph.NodeID // what was chosen, or what was there already
 }
 
-// chooser makes the choices of a cluster in OLM's order (RESOLVER-NOTES §4): subscriptions by name, then what the
+// chooser makes the choices of a partition in OLM's order (RESOLVER-NOTES §4): subscriptions by name, then what the
 // CSVs that stay require, then what was chosen requires, in the order of choosing. A choice that something taken
 // meets takes nothing; else the first candidate that is not impossible is taken. It is the guide of the solver.
 type chooser struct {
-	c     *cluster
+	p     *problem
 	s     *sat.Solver
-	queue []choice
-	at    int      // the first choice that is not made
-	taken []nodeID // in the order of taking
-	is    []bool   // taken, by variable
-	marks []mark   // before each choice that took something
+	queue []Choice
+	at    int            // the first choice that is not made
+	taken []graph.NodeID // in the order of taking
+	is    []bool         // taken, by place
+	marks []mark         // before each choice that took something
 }
 
 type mark struct{ at, queue, taken int }
 
-func newChooser(c *cluster, s *sat.Solver) *chooser {
-	h := &chooser{c: c, s: s, is: make([]bool, len(c.nodes)+1)}
-	for _, r := range c.roots {
-		if r.state == wanted {
-			h.queue = append(h.queue, choice{cands: r.cands, root: r, from: none, met: none})
+func newChooser(p *problem, s *sat.Solver) *chooser {
+	h := &chooser{p: p, s: s, is: make([]bool, len(p.Members))}
+	for i, r := range p.Roots {
+		if p.states[i] == Wanted {
+			h.queue = append(h.queue, Choice{Candidates: r.Candidates, Root: i, From: graph.None, Met: graph.None})
 		}
 	}
-	for _, r := range c.roots {
-		if r.stays() {
-			h.take(r.node)
+	for i, r := range p.Roots {
+		if p.stays(i) {
+			h.take(r.Node)
 		}
 	}
 	return h
 }
 
 // choose makes all choices. What it took is in the chooser where the answer is Sat.
-func (c *cluster) choose(limit int) (*chooser, sat.Status) {
-	s := newRules(c, false).s
-	h := newChooser(c, s)
+func (p *problem) choose(limit int) (*chooser, sat.Status) {
+	s := newRules(p, false).s
+	h := newChooser(p, s)
 	start := mark{queue: len(h.queue), taken: len(h.taken)}
 	s.Budget(min(limit, guidedConflicts))
 	status := s.Guided(h)
@@ -77,8 +78,8 @@ func (h *chooser) Next() sat.Lit {
 	if c == nil {
 		return sat.LitNone
 	}
-	for _, n := range c.cands {
-		if l := h.c.w.lits[n]; h.s.Assigned(l) != sat.False {
+	for _, n := range c.Candidates {
+		if l := h.p.literal(n); h.s.Assigned(l) != sat.False {
 			h.decide(n)
 			return l
 		}
@@ -87,37 +88,36 @@ func (h *chooser) Next() sat.Lit {
 }
 
 // front is the first choice that nothing taken meets, nil where all are met.
-func (h *chooser) front() *choice {
+func (h *chooser) front() *Choice {
 	for ; h.at < len(h.queue); h.at++ {
 		c := &h.queue[h.at]
-		i := slices.IndexFunc(c.cands, h.has)
+		i := slices.IndexFunc(c.Candidates, h.has)
 		if i < 0 {
 			return c
 		}
-		c.met = c.cands[i]
+		c.Met = c.Candidates[i]
 	}
 	return nil
 }
 
 // decide takes a candidate of the front choice.
-func (h *chooser) decide(n nodeID) {
+func (h *chooser) decide(n graph.NodeID) {
 	h.marks = append(h.marks, mark{at: h.at, queue: len(h.queue), taken: len(h.taken)})
-	h.queue[h.at].met = n
+	h.queue[h.at].Met = n
 	h.at++
 	h.take(n)
 }
 
-func (h *chooser) has(n nodeID) bool { return h.is[h.c.w.lits[n].Var()] }
+func (h *chooser) has(n graph.NodeID) bool { return h.is[h.p.Place[n]] }
 
 // take notes a node as taken and queues what it requires.
-func (h *chooser) take(n nodeID) {
-	w := h.c.w
+func (h *chooser) take(n graph.NodeID) {
 	h.taken = append(h.taken, n)
-	h.is[w.lits[n].Var()] = true
-	rt := h.c.of(n)
-	for _, i := range w.shapes[w.nodes[n].shape].needs {
-		if !rt.rigid() || rt.keeps(w, i) {
-			h.queue = append(h.queue, choice{cands: w.needs[i].cands, from: n, need: i, met: none})
+	h.is[h.p.Place[n]] = true
+	state := h.p.stateOf(n)
+	for _, i := range h.p.OperatorOf(n).Requirements {
+		if h.p.counts(state, i) {
+			h.queue = append(h.queue, Choice{Candidates: h.p.Requirements[i].Candidates, Root: -1, From: n, Requirement: i, Met: graph.None})
 		}
 	}
 }
@@ -130,7 +130,7 @@ func (h *chooser) Undo(kept int) {
 
 func (h *chooser) back(m mark) {
 	for _, n := range h.taken[m.taken:] {
-		h.is[h.c.w.lits[n].Var()] = false
+		h.is[h.p.Place[n]] = false
 	}
 	h.taken, h.queue, h.at = h.taken[:m.taken], h.queue[:m.queue], m.at
 }
@@ -141,8 +141,8 @@ func (h *chooser) stepwise() sat.Status {
 	status := h.s.Solve()
 	var assumed []sat.Lit
 	for c := h.front(); c != nil && status == sat.Sat; c = h.front() {
-		for _, n := range c.cands {
-			l := h.c.w.lits[n]
+		for _, n := range c.Candidates {
+			l := h.p.literal(n)
 			if status = sat.Sat; !h.s.Value(l.Var()) {
 				status = h.s.Solve(append(assumed, l)...)
 			}

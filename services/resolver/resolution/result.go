@@ -1,4 +1,4 @@
-package resolve
+package resolution
 
 import (
 	"github.com/chandler-fleet/chandler/libs/catalog"
@@ -114,7 +114,7 @@ type Explanation struct {
 	Subscriptions []string    `json:"subscriptions"`
 	CSVs          []string    `json:"csvs,omitempty"`
 	Statements    []Statement `json:"statements"`
-	// More counts statements that were left out (MaxStatements).
+	// More counts statements that were left out (explain.MaxStatements).
 	More int `json:"more,omitempty"`
 	// Coarse says that statements may be among these without which the others contradict each other, too: the
 	// conflict was too hard for telling.

@@ -1,4 +1,4 @@
-package resolve
+package resolution
 
 import (
 	"cmp"
@@ -12,7 +12,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/resolver/sat"
 )
 
-// Semantics is the version of the rules of this package. A recorded decision names the version that made it. The first
+// Semantics is the version of the rules by which package resolve decides. A recorded decision names the version that made it. The first
 // rule that changes after a release gets a new version, and the old one stays callable (DESIGN D5, ADR 0022).
 const Semantics = "chandler.resolve.v3"
 
@@ -31,8 +31,8 @@ type Input struct {
 	Subscriptions  []Subscription
 	OperatorGroups []OperatorGroup
 	Policy         Policy
-	// Effort bounds the searches of several resolutions together; nil does not. It is no part of the record: who sets it
-	// asks what would be, and decides nothing.
+	// Effort bounds the searches of several resolutions together; nil sets no bound. It is no part of the record: only
+	// questions set it, never a decision.
 	Effort *Effort
 }
 
@@ -47,9 +47,9 @@ type Scope struct {
 
 // Policy is what the fleet's owner decided, beside the intents.
 type Policy struct {
-	// MaxConflicts bounds the conflicts of the search in one cluster of roots; 0 is the constant MaxConflicts.
+	// MaxConflicts bounds the conflicts of the search in one partition; 0 is search.MaxConflicts.
 	MaxConflicts int `json:"maxConflicts,omitempty"`
-	// MaxReach bounds what is looked at for one root; 0 is the constant MaxReach.
+	// MaxReach bounds what is compared for one root; 0 is graph.MaxReach.
 	MaxReach int `json:"maxReach,omitempty"`
 	// Bounds are versions that may not be chosen, by name of the policy. What is installed stays.
 	Bounds []Bound `json:"bounds,omitempty"`
@@ -145,6 +145,11 @@ func (k CatalogKey) String() string {
 	return k.Namespace + "/" + k.Name
 }
 
+// Compare orders keys by namespace and name.
+func (k CatalogKey) Compare(o CatalogKey) int {
+	return cmp.Or(cmp.Compare(k.Namespace, o.Namespace), cmp.Compare(k.Name, o.Name))
+}
+
 // Catalog is one that the namespace sees.
 type Catalog struct {
 	Key      CatalogKey `json:"key"`
@@ -213,8 +218,8 @@ const unhealthyAnswer = "Unhealthy:"
 // Unhealthy is the health of a catalog that could not be loaded.
 func Unhealthy(reason string) Health { return Health(unhealthyAnswer + reason) }
 
-// reason says why a catalog is unhealthy; ok is false where it is not.
-func (h Health) reason() (reason string, ok bool) {
+// Unhealthy returns why a catalog is unhealthy; ok is false where it is not.
+func (h Health) Unhealthy() (reason string, ok bool) {
 	return strings.CutPrefix(string(h), unhealthyAnswer)
 }
 
@@ -227,8 +232,8 @@ type Fetched struct {
 // failedAnswer goes before the reason in the answer of a read.
 const failedAnswer = "failed:"
 
-// answer is the form of read sets.
-func (f Fetched) answer() string {
+// Answer is the form of read sets.
+func (f Fetched) Answer() string {
 	if f.Reason != "" {
 		return failedAnswer + f.Reason
 	}
@@ -268,12 +273,9 @@ const (
 // APIName writes a GVK as group/version/kind, the form of read sets.
 func APIName(g catalog.GVK) string { return g.Group + "/" + g.Version + "/" + g.Kind }
 
-func compareReads(a, b Read) int {
-	return cmp.Or(cmp.Compare(a.Kind, b.Kind), compareKeys(a.Catalog, b.Catalog), cmp.Compare(a.Name, b.Name))
-}
-
-func compareKeys(a, b CatalogKey) int {
-	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+// Compare is the order of read sets. It leaves out the answer: a read set has one for each question.
+func (r Read) Compare(o Read) int {
+	return cmp.Or(cmp.Compare(r.Kind, o.Kind), r.Catalog.Compare(o.Catalog), cmp.Compare(r.Name, o.Name))
 }
 
 // Record is the input of a resolution as it is stored: enough to resolve again and get the same bytes,
@@ -295,8 +297,8 @@ const RecordType = "chandler.resolution-input.v1"
 // Digest is the digest of everything consulted.
 func (r Record) Digest() (digest.Digest, error) { return digest.JSON(RecordType, r) }
 
-// canonical brings the lists of an input into one order.
-func (in Input) canonical() Input {
+// Canonical brings the lists of an input into one order.
+func (in Input) Canonical() Input {
 	in.Semantics = cmp.Or(in.Semantics, Semantics)
 	in.Subscriptions = slices.SortedFunc(slices.Values(in.Subscriptions), func(a, b Subscription) int { return cmp.Compare(a.Name, b.Name) })
 	in.Installed = slices.SortedFunc(slices.Values(in.Installed), func(a, b Installed) int { return cmp.Compare(a.CSV, b.CSV) })
