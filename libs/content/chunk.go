@@ -2,7 +2,7 @@ package content
 
 import "crypto/sha256"
 
-// Sum names a chunk within a shelf: the first half of its SHA-256. Two chunks of one sum would take
+// Sum names a chunk within an index: the first half of its SHA-256. Two chunks of one sum would take
 // 2^64 trials to find, and would be noticed when the value is read.
 type Sum [16]byte
 

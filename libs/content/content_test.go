@@ -21,7 +21,7 @@ import (
 type store struct {
 	packer *content.Packer
 	reader *content.Reader
-	packs  map[int][]byte // by number of the shelf
+	packs  map[int][]byte // by number of the index
 }
 
 func newStore(t testing.TB) *store {
@@ -31,8 +31,8 @@ func newStore(t testing.TB) *store {
 	return s
 }
 
-func (s *store) take(shelf *content.Shelf) {
-	for _, p := range shelf.Take() {
+func (s *store) take(index *content.ChunkIndex) {
+	for _, p := range index.Take() {
 		s.packs[p.Number] = s.packer.Pack(p.Raw)
 	}
 }
@@ -67,27 +67,27 @@ func text(seed uint64, n int) []byte {
 	return b[:n]
 }
 
-// TestValuesComeBack proves that whatever is put on a shelf comes back byte for byte, in one process or
-// after the shelf was learned again from its packs (DESIGN D3).
+// TestValuesComeBack proves that whatever is put into an index comes back byte for byte, in one process or
+// after the index was learned again from its packs (DESIGN D3).
 func TestValuesComeBack(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		s := newStore(t)
-		shelf := content.NewShelf()
+		index := content.NewChunkIndex()
 		var values [][]byte
 		var stored []content.Stored
 		base := text(rapid.Uint64().Draw(rt, "seed"), rapid.IntRange(0, 60_000).Draw(rt, "size"))
 		for range rapid.IntRange(1, 8).Draw(rt, "versions") {
 			at := rapid.IntRange(0, len(base)).Draw(rt, "at")
 			base = slices.Concat(base[:at], rapid.SliceOfN(rapid.Byte(), 0, 300).Draw(rt, "new"), base[min(at+rapid.IntRange(0, 500).Draw(rt, "gone"), len(base)):])
-			r := shelf.Add(base, content.Split(base))
+			r := index.Add(base, content.Split(base))
 			if r.Size() != len(base) {
 				rt.Fatalf("size %d, want %d", r.Size(), len(base))
 			}
-			s.take(shelf)
+			s.take(index)
 			values, stored = append(values, base), append(stored, s.stored(r))
-			if rapid.Bool().Draw(rt, "again") { // another process: the shelf from its packs
-				shelf = s.relearn(rt, shelf)
+			if rapid.Bool().Draw(rt, "again") { // another process: the index from its packs
+				index = s.relearn(rt, index)
 			}
 		}
 		for i, v := range values {
@@ -98,8 +98,8 @@ func TestValuesComeBack(t *testing.T) {
 	})
 }
 
-func (s *store) relearn(t interface{ Fatal(args ...any) }, was *content.Shelf) *content.Shelf {
-	now, chunks := content.NewShelf(), was.Chunks()
+func (s *store) relearn(t interface{ Fatal(args ...any) }, was *content.ChunkIndex) *content.ChunkIndex {
+	now, chunks := content.NewChunkIndex(), was.Chunks()
 	packs := map[int][]byte{}
 	numbers := make([]int, 0, len(s.packs))
 	for n := range s.packs {
@@ -114,7 +114,7 @@ func (s *store) relearn(t interface{ Fatal(args ...any) }, was *content.Shelf) *
 		packs[now.Learn(p)] = s.packs[n]
 	}
 	if now.Chunks() != chunks {
-		t.Fatal("the shelf learned", now.Chunks(), "chunks of", chunks)
+		t.Fatal("the index learned", now.Chunks(), "chunks of", chunks)
 	}
 	s.packs = packs
 	return now
@@ -124,16 +124,16 @@ func (s *store) relearn(t interface{ Fatal(args ...any) }, was *content.Shelf) *
 // its new chunks.
 func TestSuccessorsCostLittle(t *testing.T) {
 	t.Parallel()
-	s, shelf := newStore(t), content.NewShelf()
+	s, index := newStore(t), content.NewChunkIndex()
 	first := text(1, 1<<20)
 	second := slices.Concat([]byte("a new beginning "), first[:500_000], []byte(" and a line in the middle "), first[500_000:])
-	r1 := shelf.Add(first, content.Split(first))
-	s.take(shelf)
-	r2 := shelf.Add(second, content.Split(second))
-	if n := shelf.Pending(); n == 0 || n > 3*content.MaxChunk {
+	r1 := index.Add(first, content.Split(first))
+	s.take(index)
+	r2 := index.Add(second, content.Split(second))
+	if n := index.Pending(); n == 0 || n > 3*content.MaxChunk {
 		t.Errorf("the successor brings %d new bytes", n)
 	}
-	s.take(shelf)
+	s.take(index)
 	s.read(t, r1, first)
 	s.read(t, r2, second)
 	if n := len(r2.Encode()); n > 64 {
@@ -144,22 +144,22 @@ func TestSuccessorsCostLittle(t *testing.T) {
 // TestReadingIsBounded proves that a value draws on few packs, however many hold something of it.
 func TestReadingIsBounded(t *testing.T) {
 	t.Parallel()
-	s, shelf := newStore(t), content.NewShelf()
+	s, index := newStore(t), content.NewChunkIndex()
 	var all []byte
 	for i := range 60 {
 		part := text(uint64(i)+100, 40_000)
-		shelf.Add(part, content.Split(part))
-		s.take(shelf)
+		index.Add(part, content.Split(part))
+		s.take(index)
 		all = append(all, part...)
 	}
-	r := shelf.Add(all, content.Split(all))
-	s.take(shelf)
+	r := index.Add(all, content.Split(all))
+	s.take(index)
 	if n := len(r.Packs()); n > content.MaxSources+1 {
 		t.Errorf("the value draws on %d packs", n)
 	}
 	s.read(t, r, all)
-	r = shelf.Add(all, content.Split(all))
-	if n := shelf.Pending(); n != 0 {
+	r = index.Add(all, content.Split(all))
+	if n := index.Pending(); n != 0 {
 		t.Errorf("what was stored once more is stored a third time: %d bytes", n)
 	}
 	s.read(t, r, all)
@@ -168,14 +168,14 @@ func TestReadingIsBounded(t *testing.T) {
 // TestLargeValue proves that a value of the greatest size fills several packs, none larger than it may be.
 func TestLargeValue(t *testing.T) {
 	t.Parallel()
-	s, shelf := newStore(t), content.NewShelf()
+	s, index := newStore(t), content.NewChunkIndex()
 	value := make([]byte, content.MaxValueBytes)
 	r := rand.NewChaCha8([32]byte{1})
 	for i := 0; i < len(value); i += 8 {
 		binary.LittleEndian.PutUint64(value[i:], r.Uint64())
 	}
-	recipe := shelf.Add(value, content.Split(value))
-	s.take(shelf)
+	recipe := index.Add(value, content.Split(value))
+	s.take(index)
 	if n := len(recipe.Packs()); n < content.MaxValueBytes/content.PackBytes || n > content.MaxPacks {
 		t.Errorf("%d packs", n)
 	}
@@ -195,12 +195,12 @@ func TestOldForm(t *testing.T) {
 // TestRefusals proves that what does not fit together is refused with a reason, never returned.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
-	s, shelf := newStore(t), content.NewShelf()
+	s, index := newStore(t), content.NewChunkIndex()
 	value := text(4, 100_000)
-	r := shelf.Add(value, content.Split(value))
-	s.take(shelf)
+	r := index.Add(value, content.Split(value))
+	s.take(index)
 	good := s.stored(r)
-	other := content.NewShelf()
+	other := content.NewChunkIndex()
 	foreign := text(5, 100_000)
 	other.Add(foreign, content.Split(foreign))
 	foreignPack := s.packer.Pack(other.Take()[0].Raw)

@@ -3,7 +3,7 @@
 //
 // Versions of one package are near-identical, and no version is known before it comes. So a value (a
 // canonical bundle) is cut into chunks where its own bytes say so (Split): an insertion moves the cuts
-// near it and no others. What is stored of one package is its Shelf: chunks that the shelf holds are
+// near it and no others. What is stored of one package is its ChunkIndex: chunks that the index holds are
 // named, new ones are gathered into packs. A pack is a row of chunks under one zstd frame, immutable and
 // bounded; a recipe says of which chunks of which packs a value is made.
 //

@@ -11,10 +11,10 @@ import (
 // FuzzReader reads anything as recipe and packs: it must refuse what is not sound within its limits, and
 // what it does return must be what the digest says (DESIGN D10).
 func FuzzReader(f *testing.F) {
-	s, shelf := newStore(f), content.NewShelf()
+	s, index := newStore(f), content.NewChunkIndex()
 	for i, v := range [][]byte{text(1, 5_000), text(2, 40_000), {}} {
-		r := shelf.Add(v, content.Split(v))
-		s.take(shelf)
+		r := index.Add(v, content.Split(v))
+		s.take(index)
 		stored := s.stored(r)
 		first, second := []byte(nil), []byte(nil)
 		if len(stored.Packs) > 0 {

@@ -16,7 +16,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // span is a row of chunks of one pack.
 type span struct{ pack, first, count int }
 
-// Recipe says of which chunks a value is made. Packs are numbers of the shelf that made the recipe.
+// Recipe says of which chunks a value is made. Packs are numbers of the index that made the recipe.
 type Recipe struct {
 	size  int
 	sum   uint32

@@ -159,10 +159,10 @@ func (e *env) store(csv string) digest.Digest {
 	text := make([]byte, bundleNoise)
 	_, _ = rand.NewChaCha8(sha256.Sum256([]byte(csv))).Read(text) // never fails
 	canonical := []byte(`{"manifests":["` + base64.StdEncoding.EncodeToString(text) + `"]}`)
-	shelf := content.NewShelf()
-	recipe := shelf.Add(canonical, content.Split(canonical))
+	index := content.NewChunkIndex()
+	recipe := index.Add(canonical, content.Split(canonical))
 	var ids []int64
-	for _, p := range shelf.Take() {
+	for _, p := range index.Take() {
 		data := content.NewPacker(1).Pack(p.Raw)
 		var id int64
 		err := e.pools[events.Indexer].QueryRow(e.t.Context(), `insert into catalog.packs as p (tenant, digest, shelf, size, data) values ($1, $2, $3, $4, $5)

@@ -81,7 +81,7 @@ func (a *App) wire() error {
 	if err := a.Telemetry.Table(read, store.Metrics()...); err != nil {
 		return err
 	}
-	a.worker = &worker{store: tables, views: views, log: a.Telemetry.Log, changed: a.Log.Changed, draw: drawIdentity, seen: seen}
+	a.worker = &worker{store: tables, views: views, log: a.Telemetry.Log, changed: a.Log.Changed, newIdentity: randomIdentity, metrics: seen}
 	a.consumer = &bus.Consumer{
 		Name: consumerName, Log: a.Log, Pool: a.Pool, Bus: a.Bus, Types: store.Types(), Logger: a.Telemetry.Log,
 		Handle:    func(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error { return tables.Apply(ctx, tx, e) },
@@ -98,7 +98,7 @@ func (a *App) Run(ctx context.Context) error {
 		httpserver.Check{Name: "nats", Check: a.Bus.Check},
 		httpserver.Check{Name: "consumer", Check: a.consumer.Check},
 	)
-	g.Add("workers", func(ctx context.Context) error { return a.lanes.Work(ctx, a.workers(), a.worker.work) })
+	g.Add("workers", func(ctx context.Context) error { return a.lanes.Work(ctx, a.workers(), a.worker.bringUpToDate) })
 	g.Add("consumer", a.consumer.Run)
 	g.Add("explain", func(ctx context.Context) error { return a.Bus.Serve(ctx, ExplainSubject, a.worker.explain) })
 	g.Add("why", func(ctx context.Context) error { return a.Bus.Serve(ctx, WhySubject, a.worker.why) })

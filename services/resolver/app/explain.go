@@ -8,8 +8,8 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
-	"github.com/chandler-fleet/chandler/services/resolver/remedy"
 	"github.com/chandler-fleet/chandler/services/resolver/resolution"
+	"github.com/chandler-fleet/chandler/services/resolver/suggestion"
 	"github.com/chandler-fleet/chandler/services/resolver/why"
 )
 
@@ -37,8 +37,8 @@ type ExplainAnswer struct {
 	Component resolution.Component `json:"component"`
 	// Explanation is the recorded one of a failure; nil where it is not kept any more.
 	Explanation *resolution.Explanation `json:"explanation,omitempty"`
-	// Advice is what would help a failure, found on what holds now, not then.
-	Advice *remedy.Advice `json:"advice,omitempty"`
+	// Suggestions is what would help a failure, found on what holds now, not then.
+	Suggestions *suggestion.Answer `json:"advice,omitempty"`
 	// Why tells of each bundle of a live plan why it is not a newer one.
 	Why []why.Ledger `json:"why,omitempty"`
 }
@@ -85,7 +85,7 @@ func (w *worker) explainSubscription(ctx context.Context, q ExplainQuestion) (*E
 		if a.Explanation, err = w.store.Explanation(ctx, q.Tenant, o.Explanation); err != nil {
 			return nil, err
 		}
-		if a.Advice, err = w.advise(ctx, q.Tenant, scope, q.Subscription); err != nil {
+		if a.Suggestions, err = w.suggest(ctx, q.Tenant, scope, q.Subscription); err != nil {
 			return nil, err
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/services/resolver/app"
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
-	"github.com/chandler-fleet/chandler/services/resolver/remedy"
+	"github.com/chandler-fleet/chandler/services/resolver/suggestion"
 	"github.com/chandler-fleet/chandler/services/resolver/why"
 )
 
@@ -44,15 +44,15 @@ func TestExplainOffersWhatHelps(t *testing.T) {
 	f.subscribe("kelp", "kelt", "stable")
 	f.quiet()
 	a := f.explain(app.ExplainQuestion{Subscription: "buoy"})
-	if !a.Agrees || a.Recorded.Reason != "ConstraintsNotSatisfiable" || a.Explanation == nil || len(a.Advice.Remedies) != 0 {
+	if !a.Agrees || a.Recorded.Reason != "ConstraintsNotSatisfiable" || a.Explanation == nil || len(a.Suggestions.Suggestions) != 0 {
 		t.Errorf("buoy: %+v", a)
 	}
 	f.publish("fleet", rev, buoy, f.pkg("kelp", version{v: "1.0.0"}))
 	f.quiet()
 	a = f.explain(app.ExplainQuestion{Subscription: "kelp"})
-	if !a.Agrees || len(a.Advice.Remedies) != 1 || a.Advice.Remedies[0].Kind != remedy.PackageName ||
-		a.Advice.Remedies[0].Text != "let subscription kelp name package kelp instead of kelt" {
-		t.Errorf("kelp: %+v, %+v", a, a.Advice)
+	if !a.Agrees || len(a.Suggestions.Suggestions) != 1 || a.Suggestions.Suggestions[0].Kind != suggestion.PackageName ||
+		a.Suggestions.Suggestions[0].Text != "let subscription kelp name package kelp instead of kelt" {
+		t.Errorf("kelp: %+v, %+v", a, a.Suggestions)
 	}
 	_, err := f.db.Pool(t, "admin").Exec(f.ctx, `update resolver.subscriptions set outcome = jsonb_set(outcome, '{explanation}', '"sha256:forged"') where name = 'kelp'`)
 	f.must(pg.Err(err))

@@ -6,7 +6,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/resolver/app"
-	"github.com/chandler-fleet/chandler/services/resolver/remedy"
+	"github.com/chandler-fleet/chandler/services/resolver/suggestion"
 )
 
 // groupIn makes or changes the operator group of a namespace of the cluster.
@@ -29,31 +29,31 @@ func (f *fleet) observed(namespace string, targets, provided []string) {
 }
 
 // unresolved asks why a subscription fails, and checks that the answer does not contradict itself.
-func (f *fleet) unresolved(subscription string) (why string, advice *remedy.Advice) {
+func (f *fleet) unresolved(subscription string) (why string, answer *suggestion.Answer) {
 	f.t.Helper()
 	a := f.explain(app.ExplainQuestion{Subscription: subscription})
-	if a.Recorded.Outcome != "Failed" || a.Explanation == nil || a.Advice == nil {
+	if a.Recorded.Outcome != "Failed" || a.Explanation == nil || a.Suggestions == nil {
 		f.t.Fatalf("%s: %+v", subscription, a)
 	}
-	if a.Advice.Resolves {
+	if a.Suggestions.Resolves {
 		f.t.Errorf("%s failed, and is said to resolve as it is", subscription)
 	}
 	for _, st := range a.Explanation.Statements {
 		why += st.Text
 	}
-	return why, a.Advice
+	return why, a.Suggestions
 }
 
-func kindsOf(a *remedy.Advice) []string {
+func kindsOf(a *suggestion.Answer) []string {
 	out := []string{}
-	for _, r := range a.Remedies {
+	for _, r := range a.Suggestions {
 		out = append(out, string(r.Kind)+": "+r.Text)
 	}
 	return out
 }
 
 // TestModesThatDoNotFit: an operator that cannot serve the group's targets (R-CSV-31) does not resolve, in every part of
-// the answer; the explanation says which modes it has, and the remedy is a group that it and what is installed can serve.
+// the answer; the explanation says which modes it has, and the suggestion is a group that it and what is installed can serve.
 func TestModesThatDoNotFit(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
@@ -63,17 +63,17 @@ func TestModesThatDoNotFit(t *testing.T) {
 	f.publish("fleet", "", f.pkg("own", version{v: "1.0.0", modes: []string{"OwnNamespace", "SingleNamespace"}}), f.pkg("wide", version{v: "1.0.0", modes: []string{"AllNamespaces"}}))
 	f.subscribe("own", "own", "stable")
 	f.quiet()
-	why, advice := f.unresolved("own")
+	why, answer := f.unresolved("own")
 	if !strings.Contains(why, "targets all namespaces; it supports OwnNamespace, SingleNamespace") {
 		t.Errorf("why: %s", why)
 	}
-	if got := kindsOf(advice); len(got) != 2 || got[0] != "operator-group-targets: let operator group og target namespace "+namespace+" only" {
-		t.Fatalf("remedies %q", got)
+	if got := kindsOf(answer); len(got) != 2 || got[0] != "operator-group-targets: let operator group og target namespace "+namespace+" only" {
+		t.Fatalf("suggestions %q", got)
 	}
-	if m := advice.Remedies[0].Manifest; !strings.Contains(m, "kind: OperatorGroup") || !strings.Contains(m, "targetNamespaces:\n  - \""+namespace+"\"") {
+	if m := answer.Suggestions[0].Manifest; !strings.Contains(m, "kind: OperatorGroup") || !strings.Contains(m, "targetNamespaces:\n  - \""+namespace+"\"") {
 		t.Errorf("manifest:\n%s", m)
 	}
-	f.changeGroup(events.OperatorGroupSpec{TargetNamespaces: []string{namespace}}) // as it was advised
+	f.changeGroup(events.OperatorGroupSpec{TargetNamespaces: []string{namespace}}) // as it was suggested
 	f.quiet()
 	if got := csvs(f.livePlan()); len(got) != 1 || got[0] != "own.v1.0.0 ChannelHead" {
 		t.Fatalf("plan %v", got)
@@ -81,12 +81,12 @@ func TestModesThatDoNotFit(t *testing.T) {
 	f.carryOut(f.livePlan())
 	f.subscribe("wide", "wide", "stable") // serves all namespaces alone, which own cannot
 	f.quiet()
-	if _, advice := f.unresolved("wide"); len(advice.Remedies) != 0 {
-		t.Errorf("offered although it would break what is installed: %q", kindsOf(advice))
+	if _, answer := f.unresolved("wide"); len(answer.Suggestions) != 0 {
+		t.Errorf("offered although it would break what is installed: %q", kindsOf(answer))
 	}
 }
 
-// TestGroupThatIsMissing: the group that is advised where there is none is one that the operator can serve.
+// TestGroupThatIsMissing: the group that is suggested where there is none is one that the operator can serve.
 func TestGroupThatIsMissing(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
@@ -96,9 +96,9 @@ func TestGroupThatIsMissing(t *testing.T) {
 	f.publish("fleet", "", f.pkg("wide", version{v: "1.0.0", modes: []string{"AllNamespaces"}}))
 	f.subscribe("wide", "wide", "stable")
 	f.quiet()
-	_, advice := f.unresolved("wide")
-	if got := kindsOf(advice); len(got) != 1 || got[0] != "add-operator-group: create an operator group in namespace "+namespace+" that targets all namespaces" {
-		t.Errorf("remedies %q", got)
+	_, answer := f.unresolved("wide")
+	if got := kindsOf(answer); len(got) != 1 || got[0] != "add-operator-group: create an operator group in namespace "+namespace+" that targets all namespaces" {
+		t.Errorf("suggestions %q", got)
 	}
 }
 
@@ -125,7 +125,7 @@ func TestSelectorThatDoesNotFit(t *testing.T) {
 }
 
 // TestConflictBetweenGroups: what would fail with InterOperatorGroupOwnerConflict (R-OG-35) does not resolve while the
-// cluster tells that another group that intersects provides the API; no change is advised that leads there; and it is planned
+// cluster tells that another group that intersects provides the API; no change is suggested that leads there; and it is planned
 // as soon as the API is free.
 func TestConflictBetweenGroups(t *testing.T) {
 	t.Parallel()
@@ -140,16 +140,16 @@ func TestConflictBetweenGroups(t *testing.T) {
 	f.subscribe("gauge", "gauge", "stable")
 	f.subscribe("single", "single", "stable")
 	f.quiet()
-	why, advice := f.unresolved("gauge")
+	why, answer := f.unresolved("gauge")
 	if !strings.Contains(why, "InterOperatorGroupOwnerConflict") || !strings.Contains(why, "Gauge.v1.sea.test of operator group elsewhere/og") {
 		t.Errorf("why: %s", why)
 	}
-	if len(advice.Remedies) == 0 {
-		t.Error("no advice, although the group could serve its own namespace alone")
+	if len(answer.Suggestions) == 0 {
+		t.Error("no answer, although the group could serve its own namespace alone")
 	}
-	for _, r := range advice.Remedies {
+	for _, r := range answer.Suggestions {
 		if strings.Contains(r.Text, "all namespaces") {
-			t.Errorf("advised what leads to the conflict: %s", r.Text)
+			t.Errorf("suggested what leads to the conflict: %s", r.Text)
 		}
 	}
 	f.observed("elsewhere", []string{"shared"}, nil)

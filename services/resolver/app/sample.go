@@ -82,9 +82,9 @@ func (s *sampler) resolveFresh(ctx context.Context, m store.Sample) error {
 	if err != nil {
 		return err
 	}
-	s.seen.samples.Add(ctx, 1)
+	s.metrics.samples.Add(ctx, 1)
 	if len(told) > 0 {
-		s.seen.stale.Add(ctx, 1)
+		s.metrics.stale.Add(ctx, 1)
 		s.log.ErrorContext(ctx, "a scope that nothing had made dirty came to something new: read sets or marks have an error; it is resolved now",
 			slog.String("tenant", m.Tenant), slog.String("cluster", m.Scope.Cluster), slog.String("namespace", m.Scope.Namespace), slog.Any("found", told))
 	}
@@ -109,7 +109,7 @@ func (s *sampler) fresh(ctx context.Context, l store.Loaded) ([]string, error) {
 			found = append(found, string(e.EventType()))
 		}
 	}
-	for _, t := range c.decisions.Told {
+	for _, t := range c.decisions.SubscriptionEvents {
 		found = append(found, string(t.Event.EventType()))
 	}
 	if !l.Asked(c.reads) {

@@ -244,7 +244,7 @@ func (r *shadowRun) compare(ctx context.Context, d store.Decided, record resolut
 		return false, err
 	}
 	var err error
-	if state.Gains, err = r.gains(ctx, r.q.Tenant, state.Upgrades(result)); err != nil {
+	if state.PermissionGrowth, err = r.permissionGrowth(ctx, r.q.Tenant, state.Upgrades(result)); err != nil {
 		return false, err
 	}
 	verdicts, err := decide.Assess(state, result)

@@ -34,13 +34,13 @@ type worker struct {
 	views *catalogview.Views
 	log   *slog.Logger
 	// changed is closed at the next news of the log.
-	changed func() <-chan struct{}
-	draw    func() (decide.Identity, error) // random names of plans
-	seen    *metrics
+	changed     func() <-chan struct{}
+	newIdentity func() (decide.Identity, error) // random names of plans
+	metrics     *metrics
 }
 
 // work brings one scope up to date. It is what the lanes call.
-func (w *worker) work(ctx context.Context, s bus.Scope) (err error) {
+func (w *worker) bringUpToDate(ctx context.Context, s bus.Scope) (err error) {
 	ctx, end := telemetry.Span(ctx, "resolve scope")
 	defer func() { end(err) }()
 	scope := resolution.Scope{Cluster: s.Cluster, Namespace: s.Namespace}
@@ -91,14 +91,14 @@ func (w *worker) attempt(ctx context.Context, tenant string, scope resolution.Sc
 		}
 	}
 	c, err := w.conclude(ctx, l)
-	w.seen.synced(l)
+	w.metrics.synced(l)
 	if err != nil {
 		return err
 	}
 	if err := w.store.Write(ctx, l, c.decisions, c.reads, cause); err != nil {
 		return err
 	}
-	w.tell(ctx, scope, c.decisions)
+	w.logDecisions(ctx, scope, c.decisions)
 	return nil
 }
 
@@ -116,7 +116,7 @@ func (w *worker) conclude(ctx context.Context, l store.Loaded) (conclusion, erro
 	if err != nil {
 		return conclusion{}, err
 	}
-	if l.Gains, err = w.gains(ctx, l.Tenant, l.Upgrades(result)); err != nil {
+	if l.PermissionGrowth, err = w.permissionGrowth(ctx, l.Tenant, l.Upgrades(result)); err != nil {
 		return conclusion{}, err
 	}
 	verdicts, err := decide.Assess(l.State, result)
@@ -136,7 +136,7 @@ func (w *worker) conclude(ctx context.Context, l store.Loaded) (conclusion, erro
 }
 
 func (w *worker) resolve(ctx context.Context, l store.Loaded) (resolution.Result, error) {
-	done := w.seen.resolving()
+	done := w.metrics.resolving()
 	view := w.views.View(ctx, l.Tenant, visible(l.Catalogs))
 	result := resolve.Resolve(l.Input(view))
 	done(ctx, result, view.Err())
@@ -169,7 +169,7 @@ func (w *worker) renderAll(ctx context.Context, l store.Loaded, verdicts []decid
 			verdicts[i] = decide.NotInstallable(v, refused.bundle, refused.why)
 			continue
 		}
-		id, err := w.draw()
+		id, err := w.newIdentity()
 		if err != nil {
 			return nil, false, err
 		}
@@ -179,17 +179,17 @@ func (w *worker) renderAll(ctx context.Context, l store.Loaded, verdicts []decid
 }
 
 // tell logs what was decided, one line for each decision.
-func (w *worker) tell(ctx context.Context, scope resolution.Scope, d decide.Decisions) {
+func (w *worker) logDecisions(ctx context.Context, scope resolution.Scope, d decide.Decisions) {
 	for _, p := range d.Proposals {
-		w.seen.plans.Add(ctx, 1)
+		w.metrics.plans.Add(ctx, 1)
 		w.log.InfoContext(ctx, "proposed an install plan", "cluster", scope.Cluster, "namespace", scope.Namespace,
 			"plan", p.Event.Name, "component", p.Event.Component, "approval", p.Event.Approval, "steps", p.Event.Steps)
 	}
-	for _, t := range d.Told {
+	for _, t := range d.SubscriptionEvents {
 		if t.Explanation == nil {
 			continue
 		}
-		w.seen.failures.Add(ctx, 1)
+		w.metrics.failures.Add(ctx, 1)
 		w.log.InfoContext(ctx, "a subscription cannot be resolved", "cluster", scope.Cluster, "namespace", scope.Namespace,
 			"subscription", t.Subscription.Name, "reason", t.Explanation.Reason, "class", string(t.Explanation.Class))
 	}
@@ -201,8 +201,8 @@ const suffixLetters = "bcdfghjklmnpqrstvwxz2456789"
 // suffixLength is that of OLM's plan names (R-IP-1).
 const suffixLength = 5
 
-// drawIdentity draws a plan's id and its name install-<5 characters> (R-IP-1).
-func drawIdentity() (decide.Identity, error) {
+// randomIdentity draws a plan's id and its name install-<5 characters> (R-IP-1).
+func randomIdentity() (decide.Identity, error) {
 	id, err := uuid.NewRandom()
 	if err != nil {
 		return decide.Identity{}, errs.Wrap(errs.Internal, err, "draw a plan id")

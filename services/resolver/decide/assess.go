@@ -99,7 +99,7 @@ func (s State) held(c resolution.Component) bool {
 	}
 	forward := len(s.Groups) == 1 && s.Groups[0].Spec.UpgradeStrategy == strategyFailForward
 	for _, i := range s.Installed {
-		if i.Phase == phaseSucceeded || forward && s.forsaken(i) || s.goesBack(i) || !slices.Contains(c.Packages, i.Package) {
+		if i.Phase == phaseSucceeded || forward && s.passedOver(i) || s.goesBack(i) || !slices.Contains(c.Packages, i.Package) {
 			continue
 		}
 		return true
@@ -115,7 +115,7 @@ func (s State) goesBack(i Installed) bool {
 
 // forsaken says whether fail-forward passes over an operator: it failed, or it is being replaced by one that, at
 // the end of the chain, failed (R-RES-44). What replaced itself in a ring is passed over by nobody.
-func (s State) forsaken(i Installed) bool {
+func (s State) passedOver(i Installed) bool {
 	for range s.Installed {
 		if i.Phase == phaseFailed {
 			return true
@@ -130,7 +130,7 @@ func (s State) forsaken(i Installed) bool {
 }
 
 // stand says what a plan of the component stands on, and what it would do.
-func (s State) stand(v Verdict) (Verdict, error) {
+func (s State) withTerms(v Verdict) (Verdict, error) {
 	t := s.terms(v.Component)
 	v.Facts = s.facts(v.Component)
 	v.Facts.Policy, v.Approval, v.Policies = t.facts, t.approval(v.Component), t.policies
@@ -141,7 +141,7 @@ func (s State) stand(v Verdict) (Verdict, error) {
 
 // compare looks for a plan that does the same already.
 func (s State) compare(v Verdict) (Verdict, error) {
-	v, err := s.stand(v)
+	v, err := s.withTerms(v)
 	if err != nil {
 		return v, err
 	}

@@ -264,11 +264,11 @@ func TestDecidingAgainIsNoNews(t *testing.T) {
 	t.Parallel()
 	s := newScene()
 	first := s.decide(t)
-	if len(first.Told) != 1 || first.Told[0].Outcome.Kind != decide.OutcomePlanned {
-		t.Fatalf("told %+v", first.Told)
+	if len(first.SubscriptionEvents) != 1 || first.SubscriptionEvents[0].Outcome.Kind != decide.OutcomePlanned {
+		t.Fatalf("told %+v", first.SubscriptionEvents)
 	}
 	s.plan()
-	s.Subscriptions[0].Outcome = first.Told[0].Outcome
+	s.Subscriptions[0].Outcome = first.SubscriptionEvents[0].Outcome
 	if d := s.decide(t); !d.Empty() {
 		t.Errorf("the second decision is %+v", d)
 	}
@@ -280,10 +280,10 @@ func TestAFailureOfAnotherRevisionIsNoNews(t *testing.T) {
 	s := newScene()
 	s.Subscriptions[0].Spec.Channel = "gone"
 	d := s.decide(t)
-	if len(d.Told) != 1 || d.Told[0].Explanation == nil {
-		t.Fatalf("told %+v", d.Told)
+	if len(d.SubscriptionEvents) != 1 || d.SubscriptionEvents[0].Explanation == nil {
+		t.Fatalf("told %+v", d.SubscriptionEvents)
 	}
-	before := *d.Told[0].Explanation
+	before := *d.SubscriptionEvents[0].Explanation
 	before.Statements = slices.Clone(before.Statements)
 	for i := range before.Statements {
 		before.Statements[i].Revision = "sha256:of-last-week"
@@ -293,14 +293,14 @@ func TestAFailureOfAnotherRevisionIsNoNews(t *testing.T) {
 		t.Fatal(err)
 	}
 	sub := &s.Subscriptions[0]
-	sub.Outcome, sub.Explained = d.Told[0].Outcome, &before
+	sub.Outcome, sub.Explained = d.SubscriptionEvents[0].Outcome, &before
 	sub.Outcome.Explanation = string(digest)
 	if d := s.decide(t); !d.Empty() {
-		t.Errorf("the same failure is told again: %+v", d.Told)
+		t.Errorf("the same failure is told again: %+v", d.SubscriptionEvents)
 	}
 	before.Statements[0].Text = "something else"
-	if d := s.decide(t); len(d.Told) != 1 {
-		t.Errorf("another failure is not told: %+v", d.Told)
+	if d := s.decide(t); len(d.SubscriptionEvents) != 1 {
+		t.Errorf("another failure is not told: %+v", d.SubscriptionEvents)
 	}
 }
 
@@ -350,7 +350,7 @@ func TestTwoSubscriptionsOfOneOperator(t *testing.T) {
 		s.Subscriptions[i].InstalledCSV = "a.v2"
 	}
 	told := map[string]string{}
-	for _, x := range s.decide(t).Told {
+	for _, x := range s.decide(t).SubscriptionEvents {
 		told[x.Subscription.Name] = x.Outcome.Kind + " " + x.Outcome.CSV
 	}
 	want := map[string]string{"a": "AtLatestKnown a.v2", "second": "AtLatestKnown a.v2"}

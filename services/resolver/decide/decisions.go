@@ -34,8 +34,8 @@ type Supersession struct {
 	Events []events.Payload
 }
 
-// Told is one event of a subscription.
-type Told struct {
+// SubscriptionEvent is an event to be recorded of a subscription.
+type SubscriptionEvent struct {
 	Subscription Subscription
 	Event        events.Payload
 	Outcome      Outcome
@@ -45,9 +45,9 @@ type Told struct {
 
 // Decisions are what is to be recorded for a scope; an empty value is no news.
 type Decisions struct {
-	Proposals  []Proposal
-	Superseded []Supersession
-	Told       []Told
+	Proposals          []Proposal
+	Superseded         []Supersession
+	SubscriptionEvents []SubscriptionEvent
 	// Wanted are bundle images that the scope waits for. They are no news.
 	Wanted []Wanted
 }
@@ -59,7 +59,9 @@ type Wanted struct {
 }
 
 // Empty says whether there is nothing to record.
-func (d Decisions) Empty() bool { return len(d.Proposals)+len(d.Superseded)+len(d.Told) == 0 }
+func (d Decisions) Empty() bool {
+	return len(d.Proposals)+len(d.Superseded)+len(d.SubscriptionEvents) == 0
+}
 
 // Rendered is what the steps of a proposal came to.
 type Rendered struct {
@@ -88,7 +90,7 @@ func Decide(s State, verdicts []Verdict, rendered map[string]Rendered) (Decision
 	}
 	d.Wanted = wanted(verdicts)
 	for _, v := range verdicts {
-		if err := s.tell(&d, v, by[v.Component.Name]); err != nil {
+		if err := s.recordOutcomes(&d, v, by[v.Component.Name]); err != nil {
 			return d, err
 		}
 	}
@@ -214,12 +216,12 @@ func (v Verdict) pending() bool {
 }
 
 // tell records what became of the component's subscriptions where it is news.
-func (s State) tell(d *Decisions, v Verdict, plan string) error {
+func (s State) recordOutcomes(d *Decisions, v Verdict, plan string) error {
 	switch v.Kind {
 	case Waiting, Held:
 		return nil
 	case Failed, Fetching, Blocked:
-		return s.tellFailure(d, v)
+		return s.recordFailure(d, v)
 	case Kept, Ended:
 		plan = v.Plan.ID
 	case Settled, Proposed:
@@ -238,14 +240,14 @@ func (s State) tell(d *Decisions, v Verdict, plan string) error {
 			return err
 		}
 		now.Input = string(input)
-		d.Told = append(d.Told, Told{Subscription: *sub, Outcome: now, Input: v.Component.Input, Event: events.ResolutionSucceeded{
+		d.SubscriptionEvents = append(d.SubscriptionEvents, SubscriptionEvent{Subscription: *sub, Outcome: now, Input: v.Component.Input, Event: events.ResolutionSucceeded{
 			Semantics: v.Component.Input.Semantics, Input: now.Input, Outcome: now.Kind, CSV: now.CSV, Plan: now.Plan,
 		}})
 	}
 	return nil
 }
 
-func (s State) tellFailure(d *Decisions, v Verdict) error {
+func (s State) recordFailure(d *Decisions, v Verdict) error {
 	explanation, err := v.Failure.Digest()
 	if err != nil {
 		return err
@@ -256,7 +258,7 @@ func (s State) tellFailure(d *Decisions, v Verdict) error {
 		if sub == nil {
 			continue
 		}
-		told, err := sub.told(now, v.Failure)
+		told, err := sub.alreadyRecorded(now, v.Failure)
 		if err != nil {
 			return err
 		}
@@ -268,7 +270,7 @@ func (s State) tellFailure(d *Decisions, v Verdict) error {
 			return err
 		}
 		now.Input = string(input)
-		d.Told = append(d.Told, Told{Subscription: *sub, Outcome: now, Input: v.Component.Input, Explanation: v.Failure, Event: events.ResolutionFailed{
+		d.SubscriptionEvents = append(d.SubscriptionEvents, SubscriptionEvent{Subscription: *sub, Outcome: now, Input: v.Component.Input, Explanation: v.Failure, Event: events.ResolutionFailed{
 			Semantics: v.Component.Input.Semantics, Input: now.Input, Reason: now.Reason, Explanation: now.Explanation,
 		}})
 	}

@@ -19,7 +19,7 @@ func (s State) outdated(p Plan, verdicts []Verdict) (bool, error) {
 	if slices.ContainsFunc(bundles, s.unwanted) {
 		return true, nil
 	}
-	v, err := s.stand(Verdict{Component: again(p, bundles, verdicts)})
+	v, err := s.withTerms(Verdict{Component: again(p, bundles, verdicts)})
 	return v.Effect != p.Effect, err
 }
 

@@ -20,7 +20,7 @@ func unfetched(c resolution.Component) *resolution.Explanation {
 		if b.Unfetched != "" {
 			e.Reason = resolution.ReasonUnpackFailed
 			s.Kind = resolution.BundleImageFailed
-			s.Text = fmt.Sprintf("bundle image %s of %s in catalog %s cannot be had (%s): %s", b.Image, b.CSV, b.Catalog, b.Unfetched, remedy(b.Unfetched))
+			s.Text = fmt.Sprintf("bundle image %s of %s in catalog %s cannot be had (%s): %s", b.Image, b.CSV, b.Catalog, b.Unfetched, advice(b.Unfetched))
 		}
 		e.Statements = append(e.Statements, s)
 	}
@@ -31,8 +31,8 @@ func unfetched(c resolution.Component) *resolution.Explanation {
 	return e
 }
 
-// remedy says what helps, by the reason of catalog.bundles-fetched.v1.
-func remedy(reason string) string {
+// advice says what helps, by the reason of catalog.bundles-fetched.v1.
+func advice(reason string) string {
 	switch reason {
 	case "Unauthorized":
 		return "the catalog's credentials do not allow it; give others, and it is tried again at once"

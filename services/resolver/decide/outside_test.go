@@ -45,8 +45,8 @@ func TestBundleImages(t *testing.T) {
 				}
 				return
 			}
-			if len(d.Told) != 1 || d.Told[0].Outcome.Reason != c.reason || !strings.Contains(d.Told[0].Explanation.Statements[0].Text, c.text) {
-				t.Errorf("told %+v", d.Told)
+			if len(d.SubscriptionEvents) != 1 || d.SubscriptionEvents[0].Outcome.Reason != c.reason || !strings.Contains(d.SubscriptionEvents[0].Explanation.Statements[0].Text, c.text) {
+				t.Errorf("told %+v", d.SubscriptionEvents)
 			}
 			if c.wanted == 1 && (d.Wanted[0] != decide.Wanted{Catalog: resolution.CatalogKey{Name: "fleet"}, Image: "registry.test/a:v2", Package: "a", Bundle: "a.v2"}) {
 				t.Errorf("wanted %+v", d.Wanted)
@@ -90,7 +90,7 @@ func TestPlanStaysWhileTheNextIsFetched(t *testing.T) {
 	t.Parallel()
 	s := newScene().plan()
 	s.byImage = true
-	if d := s.decide(t); len(d.Superseded) != 0 || len(d.Told) != 1 {
+	if d := s.decide(t); len(d.Superseded) != 0 || len(d.SubscriptionEvents) != 1 {
 		t.Errorf("decisions %+v", d)
 	}
 }
@@ -131,11 +131,11 @@ func TestStrictHealth(t *testing.T) {
 			if c.kind != decide.Blocked {
 				return
 			}
-			e, ok := d.Told[0].Event.(events.ResolutionFailed)
+			e, ok := d.SubscriptionEvents[0].Event.(events.ResolutionFailed)
 			if !ok || e.Reason != resolution.ReasonCatalogsUnhealthy {
-				t.Fatalf("told %+v", d.Told[0].Event)
+				t.Fatalf("told %+v", d.SubscriptionEvents[0].Event)
 			}
-			if text := d.Told[0].Explanation.Statements[0].Text; !strings.Contains(text, "catalog other is unhealthy (InvalidCatalog)") || !strings.Contains(text, "repair, disable or remove it") {
+			if text := d.SubscriptionEvents[0].Explanation.Statements[0].Text; !strings.Contains(text, "catalog other is unhealthy (InvalidCatalog)") || !strings.Contains(text, "repair, disable or remove it") {
 				t.Errorf("text %q", text)
 			}
 		})

@@ -138,7 +138,7 @@ func (s State) growth(from *Installed, b resolution.Planned) string {
 	if from == nil || from.Content != "" && from.Content == string(b.Content) {
 		return ""
 	}
-	gained, known := s.Gains[Upgrade{From: from.Content, To: string(b.Content)}]
+	gained, known := s.PermissionGrowth[Upgrade{From: from.Content, To: string(b.Content)}]
 	switch {
 	case !known:
 		return reasonGrowthUnknown

@@ -32,8 +32,8 @@ func rules(words ...string) func(*events.ApprovalPolicySpec) {
 var (
 	sundays = []events.Window{{Days: []string{"Sun"}, Start: "02:00", Minutes: 120, TimeZone: "Europe/Oslo"}}
 	nights  = []events.Window{{Start: "22:00", Minutes: 480, TimeZone: "UTC"}}
-	growing = decide.Gains{{From: "sha256:c1", To: "sha256:c2"}: 3}
-	level   = decide.Gains{{From: "sha256:c1", To: "sha256:c2"}: 0}
+	growing = decide.PermissionGrowth{{From: "sha256:c1", To: "sha256:c2"}: 3}
+	level   = decide.PermissionGrowth{{From: "sha256:c1", To: "sha256:c2"}: 0}
 )
 
 func strictGrowth(s *events.ApprovalPolicySpec) { s.PermissionGrowth = "Manual" }
@@ -56,7 +56,7 @@ func TestPoliciesShapeProposals(t *testing.T) {
 		name     string
 		scene    *scene
 		mode     string // of the subscription; "" is Automatic
-		gains    decide.Gains
+		gains    decide.PermissionGrowth
 		policies []decide.Policy
 		want     want
 	}{
@@ -97,7 +97,7 @@ func TestPoliciesShapeProposals(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			c.scene.Policies, c.scene.Gains = c.policies, c.gains
+			c.scene.Policies, c.scene.PermissionGrowth = c.policies, c.gains
 			if c.mode != "" {
 				c.scene.Subscriptions[0].Spec.Approval = c.mode
 			}
@@ -255,7 +255,7 @@ func TestSamePolicySameDecisions(t *testing.T) {
 	}
 	replay := func(order ...int) []byte {
 		s := newScene().installed("a.v1", "1.0.0", "Succeeded")
-		s.Gains = growing
+		s.PermissionGrowth = growing
 		for _, i := range order {
 			var e events.ApprovalPolicySet
 			if err := json.Unmarshal(recorded[i], &e); err != nil {
@@ -291,7 +291,7 @@ func TestPendingPlansFollowTheirTerms(t *testing.T) {
 		"nothing":                     {func(*scene) {}, false},
 		"the catalog moves":           {func(s *scene) { s.rev = "r2" }, false},
 		"the policy is renamed":       {func(s *scene) { s.Policies[0].Name = "q" }, false},
-		"what it gains becomes known": {func(s *scene) { s.Gains = growing }, false},
+		"what it gains becomes known": {func(s *scene) { s.PermissionGrowth = growing }, false},
 		"a bound that it is within":   {func(s *scene) { policyOf(s).Versions.Ceiling = "2.0.0" }, false},
 		"approvers":                   {func(s *scene) { policyOf(s).Approvers = 2 }, true},
 		"windows":                     {func(s *scene) { policyOf(s).Windows = sundays }, true},
@@ -337,7 +337,7 @@ func TestPendingPlansFollowTheirTerms(t *testing.T) {
 func TestReasonsVoidNothing(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*scene){
-		"another reason":        func(s *scene) { s.Gains, s.Policies[0].Spec.PermissionGrowth = growing, "Manual" },
+		"another reason":        func(s *scene) { s.PermissionGrowth, s.Policies[0].Spec.PermissionGrowth = growing, "Manual" },
 		"a reason is not known": func(s *scene) { s.Policies[0].Spec.PermissionGrowth = "Manual" },
 		"the policy is renamed": func(s *scene) { s.Policies[0].Name = "renamed" },
 		"it is said twice":      func(s *scene) { s.Policies = append(s.Policies, decide.Policy{Name: "q", Spec: s.Policies[0].Spec}) },

@@ -79,7 +79,7 @@ func newRace(t *testing.T, seed uint64) *race {
 		t: t, draw: rand.New(rand.NewPCG(seed, 4)), now: time.Date(2026, 5, 5, 20, 0, 0, 0, time.UTC),
 		s: newScene().installed("a.v1", "1.0.0", "Succeeded"),
 	}
-	r.s.Gains = growing
+	r.s.PermissionGrowth = growing
 	r.s.Policies = []decide.Policy{policy("p", func(s *events.ApprovalPolicySpec) { rules("Any", "Manual")(s); s.Approvers = 1 + int(seed%2) })}
 	r.resolve()
 	return r

@@ -18,14 +18,14 @@ type Policy struct {
 // Here says whether a policy may choose operators of a scope at all, by cluster, labels and namespace.
 func (p Policy) Here(scope resolution.Scope, labels map[string]string) bool {
 	sel := p.Spec.Selector
-	return labelled(sel.ClusterLabels, labels) && fits(sel.Clusters, scope.Cluster) && fits(sel.Namespaces, scope.Namespace)
+	return hasLabels(sel.ClusterLabels, labels) && matches(sel.Clusters, scope.Cluster) && matches(sel.Namespaces, scope.Namespace)
 }
 
 // Moved says whether a policy chooses otherwise in a cluster after its labels changed, and which of its scopes: as a
 // selector of this cluster whatever its labels.
 func (p Policy) Moved(cluster string, before, after map[string]string) (events.PolicySelector, bool) {
 	sel := p.Spec.Selector
-	if !fits(sel.Clusters, cluster) || labelled(sel.ClusterLabels, before) == labelled(sel.ClusterLabels, after) {
+	if !matches(sel.Clusters, cluster) || hasLabels(sel.ClusterLabels, before) == hasLabels(sel.ClusterLabels, after) {
 		return events.PolicySelector{}, false
 	}
 	sel.Clusters, sel.ClusterLabels = []string{cluster}, nil
@@ -33,7 +33,7 @@ func (p Policy) Moved(cluster string, before, after map[string]string) (events.P
 }
 
 // labelled says whether labels hold all that are wanted.
-func labelled(want, have map[string]string) bool {
+func hasLabels(want, have map[string]string) bool {
 	for key, value := range want {
 		if v, ok := have[key]; !ok || v != value {
 			return false
@@ -44,7 +44,7 @@ func labelled(want, have map[string]string) bool {
 
 // chooses says whether a policy of the scope chooses a bundle, by package and catalog.
 func (p Policy) chooses(b resolution.Planned) bool {
-	return fits(p.Spec.Selector.Packages, b.Package) && fits(p.Spec.Selector.Catalogs, b.Catalog.String())
+	return matches(p.Spec.Selector.Packages, b.Package) && matches(p.Spec.Selector.Catalogs, b.Catalog.String())
 }
 
 // bound is what the policy says of versions; ok is false where it says nothing.
@@ -56,7 +56,7 @@ func (p Policy) bound() (b resolution.Bound, ok bool) {
 }
 
 // fits says whether a name is among patterns: names, or prefixes followed by "*". No patterns are all names.
-func fits(patterns []string, name string) bool {
+func matches(patterns []string, name string) bool {
 	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(p string) bool {
 		prefix, open := strings.CutSuffix(p, "*")
 		return open && strings.HasPrefix(name, prefix) || p == name
@@ -89,8 +89,8 @@ func (s State) bounds() []resolution.Bound {
 // Upgrade is one content of a bundle that takes the place of another.
 type Upgrade struct{ From, To string } // digests
 
-// Gains says how many rights upgrades gain. What could not be compared is not in it.
-type Gains map[Upgrade]int
+// PermissionGrowth says how many rights upgrades gain. What could not be compared is not in it.
+type PermissionGrowth map[Upgrade]int
 
 // Upgrades are those of a resolution, and of plans that were not begun, of which has to be known what they gain,
 // since a policy asks: each once, in order.

@@ -50,13 +50,13 @@ type State struct {
 	Groups        []Group
 	Installed     []Installed
 	// Plans are those that live, and the newest that do not, newest first.
-	Plans    []Plan
-	Catalogs []Catalog         // visible in the scope
-	Private  []string          // subjects of catalogs of the cluster that other namespaces alone see
-	Labels   map[string]string // of the cluster
-	Policies []Policy          // of the tenant, also those that choose nothing here
-	Gains    Gains             // of Upgrades
-	Cluster  Cluster
+	Plans            []Plan
+	Catalogs         []Catalog         // visible in the scope
+	Private          []string          // subjects of catalogs of the cluster that other namespaces alone see
+	Labels           map[string]string // of the cluster
+	Policies         []Policy          // of the tenant, also those that choose nothing here
+	PermissionGrowth PermissionGrowth  // of Upgrades
+	Cluster          Cluster
 }
 
 // Subscription is a live one.
@@ -76,7 +76,7 @@ type Subscription struct {
 
 // told says whether a failure is what was told last. Which revision of a catalog says so is no news: a catalog that moves
 // every hour would otherwise repeat the same trouble every hour to all who have it.
-func (s Subscription) told(now Outcome, failure *resolution.Explanation) (bool, error) {
+func (s Subscription) alreadyRecorded(now Outcome, failure *resolution.Explanation) (bool, error) {
 	if s.Outcome.same(now) {
 		return true, nil
 	}

@@ -46,7 +46,7 @@ func plan(p decide.Proposal, document bool) previewapi.PreviewPlan {
 
 // add says what becomes of one component beside plans.
 func add(o *previewapi.ScopePreview, v decide.Verdict, d decide.Decisions) error {
-	news := told(v, d)
+	news := eventsOf(v, d)
 	switch v.Kind {
 	case decide.Proposed:
 		return nil
@@ -62,7 +62,7 @@ func add(o *previewapi.ScopePreview, v decide.Verdict, d decide.Decisions) error
 			return nil
 		}
 	case decide.Fetching, decide.Blocked, decide.Waiting, decide.Ended, decide.Held:
-		if w, waits := standby(v, len(news) > 0); waits {
+		if w, waits := waiting(v, len(news) > 0); waits {
 			o.Waiting = append(o.Waiting, w)
 			return nil
 		}
@@ -73,9 +73,9 @@ func add(o *previewapi.ScopePreview, v decide.Verdict, d decide.Decisions) error
 }
 
 // told is what would be told of the component's subscriptions.
-func told(v decide.Verdict, d decide.Decisions) []decide.Told {
-	var out []decide.Told
-	for _, t := range d.Told {
+func eventsOf(v decide.Verdict, d decide.Decisions) []decide.SubscriptionEvent {
+	var out []decide.SubscriptionEvent
+	for _, t := range d.SubscriptionEvents {
 		if slices.Contains(v.Component.Subscriptions, t.Subscription.Name) {
 			out = append(out, t)
 		}
@@ -93,7 +93,7 @@ func failure(v decide.Verdict, news bool) (previewapi.PreviewFailure, error) {
 
 // Waits says what a component waits for that could go on otherwise; nothing where it does not wait.
 func Waits(v decide.Verdict) []string {
-	w, waits := standby(v, false)
+	w, waits := waiting(v, false)
 	if !waits {
 		return nil
 	}
@@ -101,7 +101,7 @@ func Waits(v decide.Verdict) []string {
 }
 
 // standby says what a component waits for; waits is false where it would do nothing anyhow.
-func standby(v decide.Verdict, news bool) (w previewapi.PreviewWaiting, waits bool) {
+func waiting(v decide.Verdict, news bool) (w previewapi.PreviewWaiting, waits bool) {
 	c := v.Component
 	w = previewapi.PreviewWaiting{Component: c.Name, News: news, Sentences: []string{}}
 	switch v.Kind {

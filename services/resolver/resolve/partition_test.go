@@ -15,8 +15,8 @@ import (
 	"github.com/chandler-fleet/chandler/services/resolver/resolve"
 )
 
-// TestClustersDoNotTouch: what happens elsewhere in the namespace does not change a byte of a component (DESIGN D5).
-func TestClustersDoNotTouch(t *testing.T) {
+// TestPartitionsDoNotTouch: what happens elsewhere in the namespace does not change a byte of a component (DESIGN D5).
+func TestPartitionsDoNotTouch(t *testing.T) {
 	t.Parallel()
 	view := newView().Add("fleet", 0, one("a", "api:B"), one("b", "gives:B"), one("c"), one("d", "api:Nobody"))
 	in := input(view, []resolution.Subscription{sub("s", "a", "stable")})
@@ -29,61 +29,8 @@ func TestClustersDoNotTouch(t *testing.T) {
 	}
 }
 
-// TestPieces: a solution is planned in parts that can be carried out apart, and no smaller ones.
-func TestPieces(t *testing.T) {
-	t.Parallel()
-	cases := []struct {
-		name string
-		view *catalogs
-		subs []resolution.Subscription
-		have []resolution.Installed
-		want []string
-	}{
-		{
-			"one cluster, nothing shared: apart",
-			newView().Add("fleet", 0, two("a", nil, words("api:X")), two("b", nil, words("api:X")), one("x", "gives:X")),
-			[]resolution.Subscription{sub("s", "a", "stable"), sub("t", "b", "stable")},
-			nil,
-			[]string{"a: a.v2.0.0 stable ChannelHead", "b: b.v2.0.0 stable ChannelHead"},
-		}, {
-			"what is installed serves: apart",
-			newView().Add("fleet", 0, one("a", "api:X"), two("b", nil, nil), one("x", "gives:X")),
-			[]resolution.Subscription{sub("s", "a", "stable"), sub("t", "b", "stable"), sub("u", "x", "stable")},
-			[]resolution.Installed{installed("x", "1.0.0", "u", "gives:X"), installed("b", "1.0.0", "t", "api:X")},
-			[]string{"a: a.v1.0.0 stable ChannelHead", "b: b.v2.0.0 stable NextStep", "x: nothing"},
-		}, {
-			"an API moves from one to the other: together",
-			newView().Add("fleet", 0, two("a", nil, words("gives:X")), two("b", words("gives:X"), nil)),
-			[]resolution.Subscription{sub("s", "a", "stable"), sub("t", "b", "stable")},
-			[]resolution.Installed{installed("a", "1.0.0", "s", "gives:X"), installed("b", "1.0.0", "t")},
-			[]string{"a+b: a.v2.0.0 stable NextStep, b.v2.0.0 stable NextStep"},
-		}, {
-			"who drops an API waits for who needs it no more: together",
-			newView().Add("fleet", 0, two("a", nil, words("gives:X")), two("b", nil, words("api:X"))),
-			[]resolution.Subscription{sub("s", "a", "stable"), sub("t", "b", "stable")},
-			[]resolution.Installed{installed("a", "1.0.0", "s", "gives:X"), installed("b", "1.0.0", "t", "api:X")},
-			[]string{"a+b: a.v2.0.0 stable NextStep, b.v2.0.0 stable NextStep"},
-		}, {
-			"who keeps the API goes alone",
-			newView().Add("fleet", 0, two("a", words("gives:X"), words("gives:X")), two("b", words("api:X"), words("api:X"))),
-			[]resolution.Subscription{sub("s", "a", "stable"), sub("t", "b", "stable")},
-			[]resolution.Installed{installed("a", "1.0.0", "s", "gives:X"), installed("b", "1.0.0", "t", "api:X")},
-			[]string{"a: a.v2.0.0 stable NextStep", "b: b.v2.0.0 stable NextStep"},
-		},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			r := resolve.Resolve(input(c.view, c.subs, c.have...))
-			if diff := cmp.Diff(c.want, lines(r)); diff != "" {
-				t.Errorf("(-want +got):\n%s\n%s", diff, texts(r))
-			}
-		})
-	}
-}
-
-// TestPiecesKeepEveryPromiseAlone: each plan can be carried out without the others (R-RES-1, R-RES-2).
-func TestPiecesKeepEveryPromiseAlone(t *testing.T) {
+// TestComponentsKeepEveryPromiseAlone: each plan can be carried out without the others (R-RES-1, R-RES-2).
+func TestComponentsKeepEveryPromiseAlone(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawCase(t)
@@ -148,7 +95,7 @@ func TestSharedFailsTogether(t *testing.T) {
 	}
 }
 
-// TestFaultsFailOnlyWhoReachesThem: the others of a cluster go on.
+// TestFaultsFailOnlyWhoReachesThem: the others of a partition go on.
 func TestFaultsFailOnlyWhoReachesThem(t *testing.T) {
 	t.Parallel()
 	view := newView().Add("fleet", 0, one("a", "api:B", `constraint:{"some":1}`), one("b", "gives:B"), one("c", "api:B"))

@@ -18,7 +18,9 @@ import (
 // fleetCase is a random namespace.
 type fleetCase struct{ fixture.Case }
 
-func drawCase(t *rapid.T) fleetCase { return fleetCase{fixture.Draw(t)} }
+func drawCase(t *rapid.T) fleetCase {
+	return fleetCase{fixture.Draw(func(low, high int) int { return rapid.IntRange(low, high).Draw(t, "number") })}
+}
 
 // after is the set of operators once every plan is carried out, by CSV.
 func (c fleetCase) after(r resolution.Result) map[string][]catalog.Property {

@@ -41,5 +41,5 @@
 // # Pigeonholes
 //
 // That n+1 things do not fit into n places has no short proof by clause learning. Solve and Guided therefore count, once
-// conflicts are many (pigeon.go). What counting proves becomes a learned clause, so nothing else knows of it.
+// conflicts are many (matching.go). What counting proves becomes a learned clause, so nothing else knows of it.
 package sat

@@ -33,7 +33,7 @@ type Solver struct {
 	effort    *Effort
 	keep      int // learned clauses kept until the next reduction
 	counting  counting
-	pigeons   pigeons
+	matching  matching
 
 	scratch scratch
 }

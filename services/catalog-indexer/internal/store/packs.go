@@ -25,7 +25,7 @@ const (
 // shelf is a package's shelf with the ids of its packs, by number. After a pack was learned only the
 // goroutine that writes batches reads and sets ids.
 type shelf struct {
-	*content.Shelf
+	*content.ChunkIndex
 	name string
 	ids  map[int]int64
 }
@@ -36,7 +36,7 @@ func (w *ContentWriter) shelf(name string) (*shelf, error) {
 	if s := w.shelves[name]; s != nil {
 		return s, nil
 	}
-	s := &shelf{Shelf: content.NewShelf(), name: name, ids: map[int]int64{}}
+	s := &shelf{ChunkIndex: content.NewChunkIndex(), name: name, ids: map[int]int64{}}
 	rows, err := w.store.pool.Query(w.ctx, `select id, data from (
 		  select id, data, sum(size) over (order by id desc) as so_far from catalog.packs where tenant = $1 and shelf = $2) as p
 		where so_far <= $3 order by id`, w.tenant, name, learnBytes)

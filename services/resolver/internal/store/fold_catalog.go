@@ -65,7 +65,7 @@ func (s *Store) catalogAdded(ctx context.Context, tx pgx.Tx, e eventlog.Recorded
 	if err := putCatalog(ctx, tx, e, now); err != nil {
 		return err
 	}
-	return s.mark(ctx, tx, e, asked{named: true}, seers{now: now.inCluster()})
+	return s.mark(ctx, tx, e, touchedReads{named: true}, visibility{now: now.inCluster()})
 }
 
 // catalogChanged makes dirty who sees the catalog now and did not, or the other way round, and asked for it; where its
@@ -84,19 +84,19 @@ func (s *Store) catalogChanged(ctx context.Context, tx pgx.Tx, e eventlog.Record
 	if err := putCatalog(ctx, tx, e, now); err != nil {
 		return err
 	}
-	if err := s.mark(ctx, tx, e, asked{named: true, visible: true, healths: true}, seers{before: &before, now: now, either: before.templated != now.templated}); err != nil {
+	if err := s.mark(ctx, tx, e, touchedReads{named: true, visible: true, healths: true}, visibility{before: &before, now: now, either: before.templated != now.templated}); err != nil {
 		return err
 	}
 	if before.visibility.Namespace != "" || now.visibility.Namespace != "" {
 		was := before.inCluster()
-		if err := s.mark(ctx, tx, e, asked{named: true}, seers{before: &was, now: now.inCluster()}); err != nil {
+		if err := s.mark(ctx, tx, e, touchedReads{named: true}, visibility{before: &was, now: now.inCluster()}); err != nil {
 			return err
 		}
 	}
 	if before.priority == now.priority {
 		return nil
 	}
-	return s.mark(ctx, tx, e, asked{visible: true}, seers{now: now})
+	return s.mark(ctx, tx, e, touchedReads{visible: true}, visibility{now: now})
 }
 
 // readIntent reads how the event's catalog is set up; known is false where the log told of none.
@@ -129,10 +129,10 @@ func (s *Store) catalogRemoved(ctx context.Context, tx pgx.Tx, e eventlog.Record
 	if err != nil || !known {
 		return err
 	}
-	if err := s.mark(ctx, tx, e, asked{named: true}, seers{now: before.inCluster()}); err != nil {
+	if err := s.mark(ctx, tx, e, touchedReads{named: true}, visibility{now: before.inCluster()}); err != nil {
 		return err
 	}
-	if err := s.mark(ctx, tx, e, asked{visible: true, health: true}, seers{now: before}); err != nil {
+	if err := s.mark(ctx, tx, e, touchedReads{visible: true, health: true}, visibility{now: before}); err != nil {
 		return err
 	}
 	for _, table := range []string{"catalogs", "catalog_revisions", "bundle_images", "wanted_images"} {
@@ -166,12 +166,12 @@ func (s *Store) published(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p
 	first := before.revision == ""
 	what.named, what.visible, what.health = first, first, first || before.failed
 	what.anyhow = p.All || p.Previous != before.revision // what differs from the revision that is known here is not told
-	return s.mark(ctx, tx, e, what, seers{now: now, variant: &p.Variant})
+	return s.mark(ctx, tx, e, what, visibility{now: now, variant: &p.Variant})
 }
 
 // touched is what a revision changes. A package document that is not there any more, since the revision left service
 // long ago, may have provided any API: so whoever asked for one is concerned.
-func (s *Store) touched(ctx context.Context, tx pgx.Tx, tenant string, p events.CatalogRevisionPublished) (what asked, err error) {
+func (s *Store) touched(ctx context.Context, tx pgx.Tx, tenant string, p events.CatalogRevisionPublished) (what touchedReads, err error) {
 	var digests []string
 	for _, c := range p.Changes {
 		what.packages = append(what.packages, storable(c.Package))
@@ -203,8 +203,8 @@ func (s *Store) loadFailed(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, 
 	if err != nil || !used {
 		return err
 	}
-	what := asked{named: before.revision == "" && !before.failed, health: !before.failed || before.reason != p.Reason}
-	return s.mark(ctx, tx, e, what, seers{now: now, variant: &p.Variant})
+	what := touchedReads{named: before.revision == "" && !before.failed, health: !before.failed || before.reason != p.Reason}
+	return s.mark(ctx, tx, e, what, visibility{now: now, variant: &p.Variant})
 }
 
 // putRevision keeps the outcome of a look. It returns the catalog, what was known of the variant before, and whether

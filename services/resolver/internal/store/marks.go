@@ -10,7 +10,7 @@ import (
 )
 
 // asked says which read sets a change of a catalog touches.
-type asked struct {
+type touchedReads struct {
 	named   bool // a subscription names a catalog of this name
 	visible bool // every visible catalog was asked
 	health  bool // its health was asked for
@@ -24,7 +24,7 @@ type asked struct {
 
 // seers are the scopes that a change of a catalog concerns: those that see it; with before, only those that see it
 // now and did not, or the other way round. A variant concerns clusters of its Kubernetes version alone (R-CAT-92).
-type seers struct {
+type visibility struct {
 	before  *intent
 	either  bool // with before: also those that saw it and still do
 	now     intent
@@ -33,7 +33,7 @@ type seers struct {
 
 // mark makes dirty the scopes whose read set is touched. Each kind of question is looked up by itself, so that
 // the cost grows with what is found.
-func (s *Store) mark(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, what asked, who seers) error {
+func (s *Store) mark(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, what touchedReads, who visibility) error {
 	arms := what.arms()
 	if len(arms) == 0 {
 		return nil
@@ -67,7 +67,7 @@ func (s *Store) mark(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, what a
 }
 
 // arms are the conditions on read sets, each with the kind first, as their index has it.
-func (a *asked) arms() []string {
+func (a *touchedReads) arms() []string {
 	var out []string
 	add := func(is bool, arm string) {
 		if is {

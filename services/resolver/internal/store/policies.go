@@ -179,14 +179,14 @@ func loadPolicies(b *pgx.Batch, l *Loaded) {
 	})
 }
 
-// Gains reads how many rights upgrades gain, of those that the indexer has compared by the rules of today. What it
+// PermissionGrowth reads how many rights upgrades gain, of those that the indexer has compared by the rules of today. What it
 // could not compare is not in the answer, as what it has not compared yet.
-func (s *Store) Gains(ctx context.Context, tenant string, upgrades []decide.Upgrade) (decide.Gains, error) {
+func (s *Store) Gains(ctx context.Context, tenant string, upgrades []decide.Upgrade) (decide.PermissionGrowth, error) {
 	froms, tos := make([]string, len(upgrades)), make([]string, len(upgrades))
 	for i, u := range upgrades {
 		froms[i], tos[i] = u.From, u.To
 	}
-	out := decide.Gains{}
+	out := decide.PermissionGrowth{}
 	rows, err := s.pool.Query(ctx, `select u.from_content, u.to_content, u.gained, u.difference from catalog_api.upgrades u
 		join unnest($2::text[], $3::text[]) as w(f, t) on w.f = u.from_content and w.t = u.to_content
 		where u.tenant = $1 and u.semantics = $4`, tenant, froms, tos, compare.Semantics)

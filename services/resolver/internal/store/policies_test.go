@@ -139,7 +139,7 @@ func TestPoliciesAreLoaded(t *testing.T) {
 		t.Errorf("labels (-want +got):\n%s", diff)
 	}
 	b.apply(t, "approval/p", 2, events.ApprovalPolicyDeleted{})
-	told := decide.Decisions{Told: []decide.Told{{Subscription: l.Subscriptions[0], Event: events.ResolutionSucceeded{Outcome: decide.OutcomeAtLatestKnown}}}}
+	told := decide.Decisions{SubscriptionEvents: []decide.SubscriptionEvent{{Subscription: l.Subscriptions[0], Event: events.ResolutionSucceeded{Outcome: decide.OutcomeAtLatestKnown}}}}
 	if err := b.store.Write(t.Context(), l, told, nil, store.Cause{}); err == nil {
 		t.Error("a decision upon a policy that was deleted meanwhile was written")
 	}
@@ -175,7 +175,7 @@ func TestGains(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := decide.Gains{{From: "from", To: "more"}: 3, {From: "from", To: "same"}: 0}
+	want := decide.PermissionGrowth{{From: "from", To: "more"}: 3, {From: "from", To: "same"}: 0}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("gains (-want +got):\n%s", diff)
 	}

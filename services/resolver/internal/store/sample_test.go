@@ -102,9 +102,9 @@ func TestWhatIsNamedAgainIsKeptAnew(t *testing.T) {
 	tell := func(version int64) {
 		t.Helper()
 		l := b.load(t, "ops")
-		told := decide.Told{Subscription: l.Subscriptions[0], Event: events.ResolutionSucceeded{Outcome: "AtLatestKnown"}, Outcome: decide.Outcome{Kind: fmt.Sprint(version)}, Input: record}
+		told := decide.SubscriptionEvent{Subscription: l.Subscriptions[0], Event: events.ResolutionSucceeded{Outcome: "AtLatestKnown"}, Outcome: decide.Outcome{Kind: fmt.Sprint(version)}, Input: record}
 		told.Subscription.Version = version
-		if err := b.store.Write(t.Context(), l, decide.Decisions{Told: []decide.Told{told}}, nil, store.Cause{Command: uuid.New()}); err != nil {
+		if err := b.store.Write(t.Context(), l, decide.Decisions{SubscriptionEvents: []decide.SubscriptionEvent{told}}, nil, store.Cause{Command: uuid.New()}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -291,8 +291,8 @@ func TestOvertakenDecisionsAreRefused(t *testing.T) {
 	// The subscription's stream does not stand where the table says: a change is on its way.
 	b.apply(t, "harbour/ops/x", 5, events.SubscriptionCreated{Cluster: "harbour", Namespace: "ops", Name: "x"})
 	l = b.load(t, "ops")
-	told := decide.Told{Subscription: l.Subscriptions[0], Event: events.ResolutionSucceeded{Outcome: "AtLatestKnown"}, Outcome: decide.Outcome{Kind: "AtLatestKnown"}}
-	err := b.store.Write(t.Context(), l, decide.Decisions{Told: []decide.Told{told}}, nil, store.Cause{Command: uuid.New()})
+	told := decide.SubscriptionEvent{Subscription: l.Subscriptions[0], Event: events.ResolutionSucceeded{Outcome: "AtLatestKnown"}, Outcome: decide.Outcome{Kind: "AtLatestKnown"}}
+	err := b.store.Write(t.Context(), l, decide.Decisions{SubscriptionEvents: []decide.SubscriptionEvent{told}}, nil, store.Cause{Command: uuid.New()})
 	if _, ok := errors.AsType[*eventlog.ConflictError](err); !ok {
 		t.Errorf("a decision on a subscription of before gives %v", err)
 	}

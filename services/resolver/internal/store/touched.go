@@ -61,7 +61,7 @@ func (s *Store) touchedBy(ctx context.Context, tx pgx.Tx, tenant string, h previ
 		}
 		return s.askers(ctx, tx, tenant, h.Subject, what)
 	case events.CatalogChanged, events.CatalogRemoved:
-		return s.askers(ctx, tx, tenant, h.Subject, asked{named: true, visible: true, healths: true})
+		return s.askers(ctx, tx, tenant, h.Subject, touchedReads{named: true, visible: true, healths: true})
 	case events.ApprovalPolicySet:
 		return s.chosen(ctx, tx, tenant, h.Subject, p.Spec.Selector)
 	case events.ApprovalPolicyMetadataChanged:
@@ -78,7 +78,7 @@ func (s *Store) touchedBy(ctx context.Context, tx pgx.Tx, tenant string, h previ
 
 // touchedByRevision is what a stored revision, put in service in a catalog, changes for its clusters: packages that
 // differ from one of the revisions in service. Any catalog may have published it.
-func (s *Store) touchedByRevision(ctx context.Context, tx pgx.Tx, tenant, subject, revision string) (what asked, err error) {
+func (s *Store) touchedByRevision(ctx context.Context, tx pgx.Tx, tenant, subject, revision string) (what touchedReads, err error) {
 	next, err := packagesIn(ctx, tx, tenant, revision)
 	if err != nil {
 		return what, err
@@ -117,7 +117,7 @@ func (s *Store) touchedByRevision(ctx context.Context, tx pgx.Tx, tenant, subjec
 }
 
 // differ adds the packages in which two revisions differ, and returns the documents that are new.
-func (a *asked) differ(before, next map[string]string) (digests []string) {
+func (a *touchedReads) differ(before, next map[string]string) (digests []string) {
 	for name, d := range next {
 		if before[name] != d {
 			a.packages = append(a.packages, storable(name))
@@ -148,7 +148,7 @@ func packagesIn(ctx context.Context, tx pgx.Tx, tenant, revision string) (map[st
 
 // askers are the scopes whose read set is touched, where the catalog can be seen at all; who named it is
 // touched in all of its cluster (R-CAT-85).
-func (s *Store) askers(ctx context.Context, tx pgx.Tx, tenant, subject string, what asked) ([]previewapi.Scope, error) {
+func (s *Store) askers(ctx context.Context, tx pgx.Tx, tenant, subject string, what touchedReads) ([]previewapi.Scope, error) {
 	var cluster, namespace string
 	err := tx.QueryRow(ctx, `select visibility_cluster, visibility_namespace from resolver.catalogs where tenant = $1 and subject = $2`, tenant, subject).
 		Scan(&cluster, &namespace)

@@ -175,7 +175,7 @@ func (w writer) record(d decide.Decisions) error {
 			return err
 		}
 	}
-	for _, t := range d.Told {
+	for _, t := range d.SubscriptionEvents {
 		if err := w.tell(t); err != nil {
 			return err
 		}
@@ -320,7 +320,7 @@ func (w writer) propose(p decide.Proposal) error {
 	return w.plan(planRow{id: id, version: version, state: state})
 }
 
-func (w writer) tell(t decide.Told) error {
+func (w writer) tell(t decide.SubscriptionEvent) error {
 	if err := w.input(t.Input); err != nil {
 		return err
 	}
@@ -376,7 +376,7 @@ func (w writer) generate(ctx context.Context, tx pgx.Tx, g events.SubscriptionGe
 	return nil
 }
 
-func (w writer) explanation(t decide.Told) error {
+func (w writer) explanation(t decide.SubscriptionEvent) error {
 	body, err := encode(t.Explanation)
 	if err != nil {
 		return err

@@ -18,6 +18,11 @@ func partitions(in resolution.Input) []*graph.Partition {
 	return graph.Build(&in, graph.NewReader(in.View, in.View.Catalogs())).Partitions(false)
 }
 
+// draw is a random namespace.
+func draw(t *rapid.T) []*graph.Partition {
+	return partitions(fixture.Draw(func(low, high int) int { return rapid.IntRange(low, high).Draw(t, "number") }).Input)
+}
+
 // ids name nodes.
 func ids(p *graph.Partition, nodes []graph.NodeID) []string {
 	var out []string
@@ -31,7 +36,7 @@ func ids(p *graph.Partition, nodes []graph.NodeID) []string {
 func TestSteppingGivesTheSame(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		for _, part := range partitions(fixture.Draw(t).Input) {
+		for _, part := range draw(t) {
 			p := newProblem(part)
 			guided, status := p.choose(guidedConflicts)
 			if status != sat.Sat {
@@ -54,7 +59,7 @@ func TestContradictionsAreMinimal(t *testing.T) {
 	t.Parallel()
 	found := 0
 	rapid.Check(t, func(t *rapid.T) {
-		for _, part := range partitions(fixture.Draw(t).Input) {
+		for _, part := range draw(t) {
 			for _, f := range Solve(part, MaxConflicts).Failures {
 				if len(f.Reasons) == 0 {
 					continue

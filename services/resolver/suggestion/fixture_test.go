@@ -1,4 +1,4 @@
-package remedy_test
+package suggestion_test
 
 import (
 	"github.com/chandler-fleet/chandler/services/resolver/internal/fixture"

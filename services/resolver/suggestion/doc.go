@@ -1,11 +1,11 @@
-// Package remedy finds the nearest changes that would help a subscription that does not resolve, each one
+// Package suggestion finds the nearest changes that would help a subscription that does not resolve, each one
 // verified by resolving again with the change applied. It is pure: a resolution's input goes in, changes
 // with sentences for people come out.
 //
 // A change is offered where, with it, every blamed subscription that is left resolves, what it comes to could run as far
-// as the hub knows (Outside), and nothing that resolved or ran before fails. What else would come out differently is said
+// as the hub knows (ClusterFacts), and nothing that resolved or ran before fails. What else would come out differently is said
 // with it. Changes are tried by
-// nearness, and equally near ones by name, so that equal inputs get equal advice:
+// nearness, and equally near ones by name, so that equal inputs get equal answers:
 //
 //  1. an operator group where there is none, one instead of several, or other targets of the one
 //  2. the subscription's own intent: startingCSV, channel, catalog, package
@@ -19,7 +19,7 @@
 //
 // The work is bounded by counts of resolutions and of conflicts of their searches (MaxTrials, MaxConflicts), never by a
 // clock; who asks may end it early.
-package remedy
+package suggestion
 
 import (
 	"slices"
@@ -29,14 +29,14 @@ import (
 	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
-// Bounds of an advice.
+// Bounds of an answer.
 const (
-	// MaxRemedies is how many changes are offered: a person chooses among a handful.
-	MaxRemedies = 6
-	// MaxTrials bounds the resolutions of one advice; each takes about a millisecond.
+	// MaxSuggestions is how many changes are offered: a person chooses among a handful.
+	MaxSuggestions = 6
+	// MaxTrials bounds the resolutions of one answer; each takes about a millisecond.
 	MaxTrials = 120
 	// MaxConflicts bounds the searches of all of them together, so that a namespace that is hard to resolve takes
-	// about as long for its advice as for its resolution.
+	// about as long for its suggestions as for its resolution.
 	MaxConflicts = 10_000
 	// trialConflicts bounds the search of one of them in each cluster: what is not found to help with so much work is
 	// not offered, and others get their turn.
@@ -48,7 +48,7 @@ const (
 	maxAlso = 6
 )
 
-// Kind is what a remedy changes.
+// Kind is what a suggestion changes.
 type Kind string
 
 // The kinds.
@@ -69,8 +69,8 @@ const (
 	DisableCatalog Kind = "disable-catalog"      // an unhealthy one
 )
 
-// Remedy is one change that helps. Target names the thing as kind/name.
-type Remedy struct {
+// Suggestion is one change that helps. Target names the thing as kind/name.
+type Suggestion struct {
 	Kind   Kind     `json:"kind"`
 	Target string   `json:"target"`
 	Change []Change `json:"change,omitempty"`
@@ -107,9 +107,9 @@ const (
 	fieldCeiling          = "ceiling"
 )
 
-// Advice is what helps a subscription, nearest first.
-type Advice struct {
-	Remedies []Remedy `json:"remedies"`
+// Answer is what helps a subscription, nearest first.
+type Answer struct {
+	Suggestions []Suggestion `json:"remedies"`
 	// Tried counts the resolutions that were made for it. Exhausted says that there were more changes to try than
 	// MaxTrials and MaxConflicts allow, or than anybody waited for.
 	Tried     int  `json:"tried"`
@@ -121,32 +121,32 @@ type Advice struct {
 	Waits []string `json:"waits,omitempty"`
 }
 
-// Outside answers what is known beside catalogs and intents: the content of bundles, and the cluster.
-type Outside interface {
+// ClusterFacts answers what is known of bundles' content and of the cluster.
+type ClusterFacts interface {
 	// Refused says why a component that resolves could not be installed under the operator groups; nil where nothing is
 	// known against it.
 	Refused(in resolution.Input, groups []decide.Group, c resolution.Component) *resolution.Explanation
-	// Unserved are the names of installed operators that could not go on under the operator groups.
-	Unserved(in resolution.Input, groups []decide.Group) []string
+	// Unsupported are the names of installed operators that could not go on under the operator groups.
+	Unsupported(in resolution.Input, groups []decide.Group) []string
 }
 
-// Question is what an advice is about.
+// Question is what suggestions are wanted for.
 type Question struct {
 	Input resolution.Input
-	// Before is what came of the input, with what Outside says against its components as their failures.
+	// Before is what came of the input, with what ClusterFacts says against its components as their failures.
 	Before       resolution.Result
 	Subscription string
 	// Groups are the operator groups of the input with their whole intents.
 	Groups  []decide.Group
-	Outside Outside // nil knows nothing
-	// Stop is asked in between whether nobody waits for the advice any more; nil is never.
+	Cluster ClusterFacts // nil knows nothing
+	// Stop is asked in between whether nobody waits for the answer any more; nil is never.
 	Stop func() bool
 }
 
-// Suggest finds what helps a subscription. One that resolves gets an advice without remedies that says so.
-func Suggest(q Question) Advice {
+// Suggest finds what helps a subscription. For one that resolves there are none, and the answer says so.
+func Suggest(q Question) Answer {
 	q.Input.Effort = &resolution.Effort{Conflicts: MaxConflicts, Stop: q.Stop}
-	s := &search{in: q.Input, have: q.Groups, outside: q.Outside, before: standing(q.Before), advice: Advice{Remedies: []Remedy{}}}
+	s := &search{in: q.Input, have: q.Groups, cluster: q.Cluster, before: standing(q.Before), answer: Answer{Suggestions: []Suggestion{}}}
 	for _, c := range q.Before.Components {
 		if slices.Contains(c.Subscriptions, q.Subscription) && (c.Failure != nil || c.Blocked != nil) {
 			s.component, s.own = c, q.Subscription
@@ -154,28 +154,28 @@ func Suggest(q Question) Advice {
 			break
 		}
 	}
-	s.advice.Resolves = s.before.ok[q.Subscription]
-	return s.advice
+	s.answer.Resolves = s.before.ok[q.Subscription]
+	return s.answer
 }
 
-// search is the work on one advice.
+// search is the work on one answer.
 type search struct {
-	in        resolution.Input
-	have      []decide.Group
-	outside   Outside
-	before    state
-	unserved  []string             // before any change
-	looked    bool                 // for unserved
-	component resolution.Component // that fails
-	own       string               // the subscription that is asked about
-	advice    Advice
+	in          resolution.Input
+	have        []decide.Group
+	cluster     ClusterFacts
+	before      state
+	unsupported []string             // before any change
+	read        bool                 // that unsupported was read
+	component   resolution.Component // that fails
+	own         string               // the subscription that is asked about
+	answer      Answer
 }
 
 // run tries the changes in order of nearness.
 func (s *search) run() {
 	alike := map[string]int{}
 	for r := range s.candidates() {
-		if len(s.advice.Remedies) == MaxRemedies {
+		if len(s.answer.Suggestions) == MaxSuggestions {
 			return
 		}
 		key := string(r.Kind) + " " + r.Target
@@ -183,19 +183,19 @@ func (s *search) run() {
 			continue
 		}
 		if s.spent() {
-			s.advice.Exhausted = true
+			s.answer.Exhausted = true
 			return
 		}
 		if also, ok := s.helps(r); ok {
 			alike[key]++
 			r.Also = also
-			s.advice.Remedies = append(s.advice.Remedies, r)
+			s.answer.Suggestions = append(s.answer.Suggestions, r)
 		}
 	}
 }
 
 // spent says that nothing more may be tried.
-func (s *search) spent() bool { return s.advice.Tried >= MaxTrials || s.in.Effort.Spent() }
+func (s *search) spent() bool { return s.answer.Tried >= MaxTrials || s.in.Effort.Spent() }
 
 // blamed are the subscriptions of the conflict that are left with a change.
 func (s *search) blamed() []string {

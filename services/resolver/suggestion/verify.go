@@ -1,4 +1,4 @@
-package remedy
+package suggestion
 
 import (
 	"fmt"
@@ -42,7 +42,7 @@ func standing(r resolution.Result) state {
 }
 
 // helps resolves again with a change, and says what would come of it.
-func (s *search) helps(r Remedy) (also []string, ok bool) {
+func (s *search) helps(r Suggestion) (also []string, ok bool) {
 	in, ok := r.Apply(s.in)
 	if !ok {
 		return nil, false
@@ -66,7 +66,7 @@ func (s *search) helps(r Remedy) (also []string, ok bool) {
 }
 
 func (s *search) resolve(in resolution.Input) resolution.Result {
-	s.advice.Tried++
+	s.answer.Tried++
 	in.Policy.MaxConflicts = trialConflicts
 	return resolve.Resolve(in)
 }

@@ -1,4 +1,4 @@
-package remedy
+package suggestion
 
 import (
 	"cmp"
@@ -10,9 +10,9 @@ import (
 )
 
 // candidates are changes that might help, nearest first.
-func (s *search) candidates() iter.Seq[Remedy] {
-	return func(yield func(Remedy) bool) {
-		for _, part := range []func() []Remedy{
+func (s *search) candidates() iter.Seq[Suggestion] {
+	return func(yield func(Suggestion) bool) {
+		for _, part := range []func() []Suggestion{
 			s.groups, s.ownIntent, s.globalCatalogs, s.otherIntents, s.policies, s.upgrades, s.removals, s.leavingOut, s.unhealthy,
 		} {
 			for _, r := range part() {
@@ -24,21 +24,21 @@ func (s *search) candidates() iter.Seq[Remedy] {
 	}
 }
 
-func (s *search) globalCatalogs() []Remedy {
+func (s *search) globalCatalogs() []Suggestion {
 	if len(s.in.OperatorGroups) != 1 || !s.in.OperatorGroups[0].ExcludeGlobalCatalogs {
 		return nil
 	}
 	name := s.in.OperatorGroups[0].Name
-	return []Remedy{{
+	return []Suggestion{{
 		Kind: GlobalCatalogs, Target: ofGroup + name, Change: []Change{{fieldExclude, "true", "false"}},
 		Text: fmt.Sprintf("let operator group %s see the catalogs of the hub", name),
 	}}
 }
 
-func (s *search) ownIntent() []Remedy { return s.intents(s.subscription(s.own)) }
+func (s *search) ownIntent() []Suggestion { return s.intents(s.subscription(s.own)) }
 
-func (s *search) otherIntents() []Remedy {
-	var out []Remedy
+func (s *search) otherIntents() []Suggestion {
+	var out []Suggestion
 	for _, name := range s.involved() {
 		if name != s.own {
 			out = append(out, s.intents(s.subscription(name))...)
@@ -57,7 +57,7 @@ func (s *search) subscription(name string) *resolution.Subscription {
 }
 
 // intents are changes of what one subscription asks for.
-func (s *search) intents(sub *resolution.Subscription) []Remedy {
+func (s *search) intents(sub *resolution.Subscription) []Suggestion {
 	if sub == nil {
 		return nil
 	}
@@ -84,11 +84,11 @@ func (s *search) pkg(k resolution.CatalogKey, name string) *offered {
 
 // startingCSVs are other first versions: without one, whatever the channel gives; else those of the channel from
 // the head down.
-func (s *search) startingCSVs(sub resolution.Subscription) []Remedy {
+func (s *search) startingCSVs(sub resolution.Subscription) []Suggestion {
 	if sub.StartingCSV == "" || s.follows(sub) {
 		return nil
 	}
-	out := []Remedy{intent(StartingCSV, sub, fmt.Sprintf("take startingCSV %s out of subscription %s", sub.StartingCSV, sub.Name),
+	out := []Suggestion{intent(StartingCSV, sub, fmt.Sprintf("take startingCSV %s out of subscription %s", sub.StartingCSV, sub.Name),
 		Change{fieldStartingCSV, sub.StartingCSV, ""})}
 	p := s.pkg(s.in.CatalogNamed(sub), sub.Package)
 	for _, csv := range p.csvs(sub.Channel) {
@@ -100,12 +100,12 @@ func (s *search) startingCSVs(sub resolution.Subscription) []Remedy {
 	return out
 }
 
-func (s *search) channels(sub resolution.Subscription) []Remedy {
+func (s *search) channels(sub resolution.Subscription) []Suggestion {
 	if sub.Channel == "" {
 		return nil
 	}
 	p := s.pkg(s.in.CatalogNamed(sub), sub.Package)
-	var out []Remedy
+	var out []Suggestion
 	for _, name := range p.channels() {
 		if name == sub.Channel {
 			continue
@@ -118,12 +118,12 @@ func (s *search) channels(sub resolution.Subscription) []Remedy {
 }
 
 // catalogs are other ones that have the package.
-func (s *search) catalogs(sub resolution.Subscription) []Remedy {
+func (s *search) catalogs(sub resolution.Subscription) []Suggestion {
 	if sub.Catalog == "" {
 		return nil
 	}
 	mine := s.in.CatalogNamed(sub)
-	var out []Remedy
+	var out []Suggestion
 	for _, c := range s.preferred() {
 		p := s.pkg(c.Key, sub.Package)
 		if c.Key == mine || p == nil {
@@ -143,11 +143,11 @@ func (s *search) catalogs(sub resolution.Subscription) []Remedy {
 }
 
 // names are packages of similar names, as the explanation lists them.
-func (s *search) names(sub resolution.Subscription) []Remedy {
+func (s *search) names(sub resolution.Subscription) []Suggestion {
 	if s.component.Failure == nil {
 		return nil
 	}
-	var out []Remedy
+	var out []Suggestion
 	for _, st := range s.component.Failure.Statements {
 		if st.Kind != resolution.PackageNotFound || st.Subscription != sub.Name {
 			continue
@@ -178,7 +178,7 @@ func (s *search) preferred() []resolution.Catalog {
 	})
 }
 
-func intent(k Kind, sub resolution.Subscription, text string, change ...Change) Remedy {
+func intent(k Kind, sub resolution.Subscription, text string, change ...Change) Suggestion {
 	change = slices.DeleteFunc(change, func(c Change) bool { return c.From == c.To })
-	return Remedy{Kind: k, Target: ofSubscription + sub.Name, Change: change, Text: text}
+	return Suggestion{Kind: k, Target: ofSubscription + sub.Name, Change: change, Text: text}
 }

@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// Shelf is what is stored of one package, as far as a writer knows it: chunks of packs that are stored,
+// ChunkIndex is what is stored of one package, as far as a writer knows it: chunks of packs that are stored,
 // and of the pack that is being filled. It is not for several goroutines at a time.
-type Shelf struct {
+type ChunkIndex struct {
 	chunks map[Sum]place
 	sizes  []int // of the packs, by number
 	open   *Raw  // the pack that is being filled: the last one, if any
@@ -18,17 +18,17 @@ type Shelf struct {
 
 type place struct{ pack, chunk int }
 
-// Numbered is a new pack with its number in the shelf.
+// Numbered is a new pack with its number in the index.
 type Numbered struct {
 	Number int
 	Raw
 }
 
-// NewShelf returns a shelf that holds nothing.
-func NewShelf() *Shelf { return &Shelf{chunks: map[Sum]place{}} }
+// NewChunkIndex returns an index that holds nothing.
+func NewChunkIndex() *ChunkIndex { return &ChunkIndex{chunks: map[Sum]place{}} }
 
 // Learn adds a pack that is stored and returns its number.
-func (s *Shelf) Learn(p Pack) int {
+func (s *ChunkIndex) Learn(p Pack) int {
 	n := s.number(p.Size())
 	for i := range p.ends {
 		data, _ := p.span(i, 1)
@@ -38,16 +38,16 @@ func (s *Shelf) Learn(p Pack) int {
 	return n
 }
 
-func (s *Shelf) number(size int) int {
+func (s *ChunkIndex) number(size int) int {
 	s.sizes = append(s.sizes, size)
 	return len(s.sizes) - 1
 }
 
-// Chunks is how many chunks the shelf knows.
-func (s *Shelf) Chunks() int { return len(s.chunks) }
+// Chunks is how many chunks the index knows.
+func (s *ChunkIndex) Chunks() int { return len(s.chunks) }
 
 // Pending is how many bytes of chunks are in packs that were not taken yet.
-func (s *Shelf) Pending() int {
+func (s *ChunkIndex) Pending() int {
 	n := 0
 	for _, p := range s.full {
 		n += p.Size()
@@ -58,9 +58,9 @@ func (s *Shelf) Pending() int {
 	return n
 }
 
-// Add puts a value on the shelf: its new chunks into the pack that is being filled. The recipe holds
+// Add puts a value in the index: its new chunks into the pack that is being filled. The recipe holds
 // once the packs that it names are stored.
-func (s *Shelf) Add(value []byte, chunks []Chunk) Recipe {
+func (s *ChunkIndex) Add(value []byte, chunks []Chunk) Recipe {
 	r := Recipe{size: len(value), sum: crc32.Checksum(value, castagnoli)}
 	passed := s.passed(chunks)
 	for _, c := range chunks {
@@ -87,7 +87,7 @@ func extend(spans []span, at place) []span {
 
 // passed returns the packs that a value does not draw on although they hold something of it, since it
 // would take too many or too much to read it again.
-func (s *Shelf) passed(chunks []Chunk) map[int]bool {
+func (s *ChunkIndex) passed(chunks []Chunk) map[int]bool {
 	gives := map[int]int{}
 	for _, c := range chunks {
 		if at, ok := s.chunks[c.Sum]; ok && !s.isNew(at.pack) {
@@ -121,10 +121,10 @@ func (s *Shelf) passed(chunks []Chunk) map[int]bool {
 
 // isNew reports whether a pack is being filled now. What is full and not taken yet is treated like a
 // stored one, so that a value draws on no more packs than it may.
-func (s *Shelf) isNew(n int) bool { return s.open != nil && n == len(s.sizes)-1 }
+func (s *ChunkIndex) isNew(n int) bool { return s.open != nil && n == len(s.sizes)-1 }
 
 // put appends a chunk to the pack that is being filled.
-func (s *Shelf) put(data []byte) place {
+func (s *ChunkIndex) put(data []byte) place {
 	if s.open != nil && (s.open.Size()+len(data) > PackBytes || len(s.open.lengths) == MaxChunks) {
 		s.close()
 	}
@@ -137,7 +137,7 @@ func (s *Shelf) put(data []byte) place {
 	return at
 }
 
-func (s *Shelf) close() {
+func (s *ChunkIndex) close() {
 	n := len(s.sizes) - 1
 	s.sizes[n] = s.open.Size()
 	s.full = append(s.full, Numbered{n, *s.open})
@@ -146,7 +146,7 @@ func (s *Shelf) close() {
 
 // Take closes the pack that is being filled and returns all that were not taken yet. They must be stored
 // before, or together with, any value that was added since the last time.
-func (s *Shelf) Take() []Numbered {
+func (s *ChunkIndex) Take() []Numbered {
 	if s.open != nil {
 		s.close()
 	}

@@ -1,4 +1,4 @@
-package remedy
+package suggestion
 
 import (
 	"slices"
@@ -16,11 +16,11 @@ const (
 	ofCatalog      = "catalog/"
 )
 
-// groupName is what an operator group is called that the advice makes up.
+// groupName is what an operator group is called that a suggestion makes up.
 const groupName = "default"
 
 // Apply is the input with the change made; ok is false where it does not fit the input.
-func (r Remedy) Apply(in resolution.Input) (out resolution.Input, ok bool) {
+func (r Suggestion) Apply(in resolution.Input) (out resolution.Input, ok bool) {
 	_, name, _ := strings.Cut(r.Target, "/")
 	in.Subscriptions = slices.Clone(in.Subscriptions)
 	in.Installed = slices.Clone(in.Installed)
@@ -55,7 +55,7 @@ func (r Remedy) Apply(in resolution.Input) (out resolution.Input, ok bool) {
 	return in, true
 }
 
-func (r Remedy) changeGroups(in resolution.Input, name string) (resolution.Input, bool) {
+func (r Suggestion) changeGroups(in resolution.Input, name string) (resolution.Input, bool) {
 	switch r.Kind {
 	case GroupTargets: // what a group serves is no part of a resolution
 	case AddGroup:
@@ -73,7 +73,7 @@ func (r Remedy) changeGroups(in resolution.Input, name string) (resolution.Input
 	return in, true
 }
 
-func (r Remedy) from(field string) string {
+func (r Suggestion) from(field string) string {
 	for _, c := range r.Change {
 		if c.Field == field {
 			return c.From
@@ -82,8 +82,8 @@ func (r Remedy) from(field string) string {
 	return ""
 }
 
-// to sets a value where the remedy changes the field.
-func (r Remedy) to(field string, value *string) {
+// to sets a value where the suggestion changes the field.
+func (r Suggestion) to(field string, value *string) {
 	for _, c := range r.Change {
 		if c.Field == field {
 			*value = c.To
@@ -91,19 +91,19 @@ func (r Remedy) to(field string, value *string) {
 	}
 }
 
-func (r Remedy) intent(s *resolution.Subscription) {
+func (r Suggestion) intent(s *resolution.Subscription) {
 	before := *s
 	r.to(fieldStartingCSV, &s.StartingCSV)
 	r.to(fieldChannel, &s.Channel)
 	r.to(fieldCatalog, &s.Catalog)
 	r.to(fieldCatalogNamespace, &s.CatalogNamespace)
-	if s.Catalog != before.Catalog || s.CatalogNamespace != before.CatalogNamespace { // remedies name catalogs that are seen
+	if s.Catalog != before.Catalog || s.CatalogNamespace != before.CatalogNamespace { // suggestions name catalogs that are seen
 		s.CatalogHidden = false
 	}
 	r.to(fieldPackage, &s.Package)
 }
 
-func (r Remedy) changeSubscription(in resolution.Input, name string) (resolution.Input, bool) {
+func (r Suggestion) changeSubscription(in resolution.Input, name string) (resolution.Input, bool) {
 	for i := range in.Subscriptions {
 		if in.Subscriptions[i].Name == name {
 			r.intent(&in.Subscriptions[i])
@@ -114,7 +114,7 @@ func (r Remedy) changeSubscription(in resolution.Input, name string) (resolution
 }
 
 // subscribe gives an installed operator a subscription, which it is bound to.
-func (r Remedy) subscribe(in resolution.Input, csv string) (resolution.Input, bool) {
+func (r Suggestion) subscribe(in resolution.Input, csv string) (resolution.Input, bool) {
 	s := resolution.Subscription{Approval: resolution.Automatic}
 	r.to(fieldSubscription, &s.Name)
 	r.intent(&s)
@@ -128,7 +128,7 @@ func (r Remedy) subscribe(in resolution.Input, csv string) (resolution.Input, bo
 	return in, false
 }
 
-func (r Remedy) changePolicy(in resolution.Input, name string) (resolution.Input, bool) {
+func (r Suggestion) changePolicy(in resolution.Input, name string) (resolution.Input, bool) {
 	in.Policy.Bounds = slices.Clone(in.Policy.Bounds)
 	if r.Kind == LiftBound {
 		in.Policy.Bounds = slices.DeleteFunc(in.Policy.Bounds, func(b resolution.Bound) bool { return b.Policy == name })

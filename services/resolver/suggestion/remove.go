@@ -1,4 +1,4 @@
-package remedy
+package suggestion
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 )
 
 // policies are bounds raised as far as needed, else lifted. How far that is, a resolution without the policy tells.
-func (s *search) policies() []Remedy {
+func (s *search) policies() []Suggestion {
 	var names []string
 	for _, b := range s.in.Policy.Bounds {
 		if !slices.Contains(names, b.Policy) {
@@ -19,9 +19,9 @@ func (s *search) policies() []Remedy {
 		}
 	}
 	slices.Sort(names)
-	var out []Remedy
+	var out []Suggestion
 	for _, name := range names {
-		lift := Remedy{Kind: LiftBound, Target: ofPolicy + name, Text: fmt.Sprintf("lift the version bounds of approval policy %s", name)}
+		lift := Suggestion{Kind: LiftBound, Target: ofPolicy + name, Text: fmt.Sprintf("lift the version bounds of approval policy %s", name)}
 		if s.spent() {
 			return append(out, lift)
 		}
@@ -35,8 +35,8 @@ func (s *search) policies() []Remedy {
 }
 
 // raised is a policy's ceiling or pin moved to what is planned without it.
-func (s *search) raised(name string, freely resolution.Result) (Remedy, bool) {
-	r := Remedy{Kind: RaiseBound, Target: ofPolicy + name}
+func (s *search) raised(name string, freely resolution.Result) (Suggestion, bool) {
+	r := Suggestion{Kind: RaiseBound, Target: ofPolicy + name}
 	var texts []string
 	for _, b := range s.in.Policy.Bounds {
 		if b.Policy != name {
@@ -81,8 +81,8 @@ func fits(list []string, name string) bool {
 }
 
 // upgrades are subscriptions for operators of the conflict that none follows yet, so that they may move.
-func (s *search) upgrades() []Remedy {
-	var out []Remedy
+func (s *search) upgrades() []Suggestion {
+	var out []Suggestion
 	for _, csv := range s.csvs() {
 		i := s.installed(csv)
 		if i == nil || i.Package == "" {
@@ -91,7 +91,7 @@ func (s *search) upgrades() []Remedy {
 		for _, c := range s.preferred() {
 			p := s.pkg(c.Key, i.Package)
 			for _, channel := range p.channels() {
-				out = append(out, Remedy{
+				out = append(out, Suggestion{
 					Kind: Subscribe, Target: ofOperator + csv,
 					Change: []Change{
 						{fieldSubscription, "", s.freeName(i.Package)},
@@ -105,7 +105,7 @@ func (s *search) upgrades() []Remedy {
 			}
 		}
 	}
-	slices.SortStableFunc(out, func(a, b Remedy) int { return strings.Compare(a.Target, b.Target) })
+	slices.SortStableFunc(out, func(a, b Suggestion) int { return strings.Compare(a.Target, b.Target) })
 	return out
 }
 
@@ -129,48 +129,48 @@ func (s *search) installed(csv string) *resolution.Installed {
 
 // removals are installed operators taken away: those of the conflict that none follows, what another blamed
 // subscription follows together with it, and last what the own one follows, which is then installed anew.
-func (s *search) removals() []Remedy {
-	var out, last []Remedy
+func (s *search) removals() []Suggestion {
+	var out, last []Suggestion
 	for _, csv := range s.csvs() {
-		out = append(out, Remedy{Kind: RemoveOperator, Target: ofOperator + csv, Text: fmt.Sprintf("remove operator %s, which no subscription follows", csv)})
+		out = append(out, Suggestion{Kind: RemoveOperator, Target: ofOperator + csv, Text: fmt.Sprintf("remove operator %s, which no subscription follows", csv)})
 	}
 	for _, i := range s.in.Installed {
 		switch {
 		case i.Subscription == "" || !slices.Contains(s.involved(), i.Subscription):
 		case i.Subscription == s.own:
-			last = append(last, Remedy{
+			last = append(last, Suggestion{
 				Kind: RemoveOperator, Target: ofOperator + i.CSV,
 				Text: fmt.Sprintf("remove operator %s, so that subscription %s installs it anew", i.CSV, s.own),
 			})
 		default:
-			out = append(out, Remedy{
+			out = append(out, Suggestion{
 				Kind: RemoveOperator, Target: ofOperator + i.CSV, Change: []Change{{fieldSubscription, i.Subscription, ""}},
 				Text: fmt.Sprintf("remove operator %s with its subscription %s", i.CSV, i.Subscription),
 			})
 		}
 	}
-	slices.SortStableFunc(out, func(a, b Remedy) int { return strings.Compare(a.Target, b.Target) })
+	slices.SortStableFunc(out, func(a, b Suggestion) int { return strings.Compare(a.Target, b.Target) })
 	return append(out, last...)
 }
 
-func (s *search) leavingOut() []Remedy {
-	var out []Remedy
+func (s *search) leavingOut() []Suggestion {
+	var out []Suggestion
 	for _, name := range s.blamed() {
 		if name != s.own && s.component.Failure != nil {
-			out = append(out, Remedy{Kind: LeaveOut, Target: ofSubscription + name, Text: "delete subscription " + name})
+			out = append(out, Suggestion{Kind: LeaveOut, Target: ofSubscription + name, Text: "delete subscription " + name})
 		}
 	}
 	return out
 }
 
 // unhealthy are catalogs that hold up what is planned, since their namespace is strict (R-CAT-99).
-func (s *search) unhealthy() []Remedy {
+func (s *search) unhealthy() []Suggestion {
 	if s.component.Blocked == nil {
 		return nil
 	}
-	var out []Remedy
+	var out []Suggestion
 	for _, st := range s.component.Blocked.Statements {
-		out = append(out, Remedy{Kind: DisableCatalog, Target: ofCatalog + st.Catalog, Text: fmt.Sprintf("disable catalog %s until it is repaired", st.Catalog)})
+		out = append(out, Suggestion{Kind: DisableCatalog, Target: ofCatalog + st.Catalog, Text: fmt.Sprintf("disable catalog %s until it is repaired", st.Catalog)})
 	}
 	return out
 }

@@ -11,7 +11,7 @@ import (
 
 // gains finds out how many rights upgrades gain. What the indexer has not compared yet is compared here, so that a
 // decision does not depend on who was faster; what cannot be compared is left out, and a person is asked.
-func (w *worker) gains(ctx context.Context, tenant string, upgrades []decide.Upgrade) (decide.Gains, error) {
+func (w *worker) permissionGrowth(ctx context.Context, tenant string, upgrades []decide.Upgrade) (decide.PermissionGrowth, error) {
 	if len(upgrades) == 0 {
 		return nil, nil
 	}
@@ -23,7 +23,7 @@ func (w *worker) gains(ctx context.Context, tenant string, upgrades []decide.Upg
 		if _, known := out[u]; known {
 			continue
 		}
-		gained, known, err := w.gain(ctx, tenant, u)
+		gained, known, err := w.compareUpgrade(ctx, tenant, u)
 		if err != nil {
 			return nil, err
 		}
@@ -35,7 +35,7 @@ func (w *worker) gains(ctx context.Context, tenant string, upgrades []decide.Upg
 }
 
 // gain compares one upgrade; known is false where what is stored of it cannot be read or compared.
-func (w *worker) gain(ctx context.Context, tenant string, u decide.Upgrade) (gained int, known bool, err error) {
+func (w *worker) compareUpgrade(ctx context.Context, tenant string, u decide.Upgrade) (gained int, known bool, err error) {
 	var contents [2]bundle.Content
 	for i, d := range []string{u.From, u.To} {
 		contents[i], err = w.views.Content(ctx, tenant, d)

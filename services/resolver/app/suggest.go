@@ -7,16 +7,16 @@ import (
 
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
 	"github.com/chandler-fleet/chandler/services/resolver/preview"
-	"github.com/chandler-fleet/chandler/services/resolver/remedy"
 	"github.com/chandler-fleet/chandler/services/resolver/resolution"
+	"github.com/chandler-fleet/chandler/services/resolver/suggestion"
 )
 
-// maxRendered bounds the bundles that are read and rendered for one advice: each takes some ten milliseconds, and who asks
+// maxRendered bounds the bundles that are read and rendered for one answer: each takes some ten milliseconds, and who asks
 // waits for a few seconds.
 const maxRendered = 60
 
-// advise finds what would help a subscription now.
-func (w *worker) advise(ctx context.Context, tenant string, scope resolution.Scope, subscription string) (*remedy.Advice, error) {
+// suggest finds what would help a subscription now.
+func (w *worker) suggest(ctx context.Context, tenant string, scope resolution.Scope, subscription string) (*suggestion.Answer, error) {
 	l, err := w.store.Load(ctx, tenant, scope)
 	if err != nil {
 		return nil, err
@@ -26,34 +26,34 @@ func (w *worker) advise(ctx context.Context, tenant string, scope resolution.Sco
 		return nil, err
 	}
 	view := w.views.View(ctx, tenant, visible(l.Catalogs))
-	k := &known{ctx: ctx, renderer: w.renderer(l)}
+	k := &clusterFacts{ctx: ctx, renderer: w.renderer(l)}
 	stop := func() bool { return ended(ctx)() || k.spent() }
 	in := l.Input(view)
-	advice := remedy.Suggest(remedy.Question{
-		Input: in, Before: k.judged(in, c), Subscription: subscription, Groups: l.Groups, Outside: k, Stop: stop,
+	answer := suggestion.Suggest(suggestion.Question{
+		Input: in, Before: k.withFailures(in, c), Subscription: subscription, Groups: l.Groups, Cluster: k, Stop: stop,
 	})
 	if k.err != nil {
 		return nil, k.err
 	}
 	for _, v := range c.verdicts {
-		if advice.Resolves && slices.Contains(v.Component.Subscriptions, subscription) {
-			advice.Waits = append(advice.Waits, preview.Waits(v)...)
+		if answer.Resolves && slices.Contains(v.Component.Subscriptions, subscription) {
+			answer.Waits = append(answer.Waits, preview.Waits(v)...)
 		}
 	}
-	return &advice, view.Err()
+	return &answer, view.Err()
 }
 
-// known answers for remedies what is known of bundles and of the cluster. What it is asked is asked by a pure search: the
+// clusterFacts answers what is known of bundles and of the cluster. A pure search asks it, so the
 // first trouble is kept in err, and everything after it is refused.
-type known struct {
+type clusterFacts struct {
 	*renderer
 
 	ctx context.Context //nolint:containedctx // of the one question that it lives for
 	err error
 }
 
-// judged is what a resolution came to, with what was found against its components afterwards as their failures.
-func (k *known) judged(in resolution.Input, c conclusion) resolution.Result {
+// withFailures is what a resolution came to, with what was found against its components afterwards as their failures.
+func (k *clusterFacts) withFailures(in resolution.Input, c conclusion) resolution.Result {
 	r := c.result
 	r.Components = slices.Clone(r.Components)
 	for i, v := range c.verdicts {
@@ -69,10 +69,10 @@ func (k *known) judged(in resolution.Input, c conclusion) resolution.Result {
 	return r
 }
 
-func (k *known) spent() bool { return k.err != nil || len(k.done)+len(k.csvs) > maxRendered }
+func (k *clusterFacts) spent() bool { return k.err != nil || len(k.done)+len(k.csvs) > maxRendered }
 
-// Refused implements remedy.Outside.
-func (k *known) Refused(in resolution.Input, groups []decide.Group, c resolution.Component) *resolution.Explanation {
+// Refused implements suggestion.ClusterFacts.
+func (k *clusterFacts) Refused(in resolution.Input, groups []decide.Group, c resolution.Component) *resolution.Explanation {
 	refuse := func(bundle, why string) *resolution.Explanation {
 		return decide.NotInstallable(decide.Verdict{Component: c}, bundle, why).Failure
 	}
@@ -98,8 +98,8 @@ func (k *known) Refused(in resolution.Input, groups []decide.Group, c resolution
 	return nil
 }
 
-// Unserved implements remedy.Outside.
-func (k *known) Unserved(in resolution.Input, groups []decide.Group) []string {
+// Unsupported implements suggestion.ClusterFacts.
+func (k *clusterFacts) Unsupported(in resolution.Input, groups []decide.Group) []string {
 	var out []string
 	for _, i := range in.Installed {
 		if len(groups) != 1 || i.Content == "" {
@@ -116,4 +116,4 @@ func (k *known) Unserved(in resolution.Input, groups []decide.Group) []string {
 	return out
 }
 
-var _ remedy.Outside = (*known)(nil)
+var _ suggestion.ClusterFacts = (*clusterFacts)(nil)

@@ -1,4 +1,4 @@
-package remedy_test
+package suggestion_test
 
 import (
 	"fmt"
@@ -10,22 +10,22 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/chandler-fleet/chandler/libs/catalog"
-	"github.com/chandler-fleet/chandler/services/resolver/remedy"
 	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 	"github.com/chandler-fleet/chandler/services/resolver/resolve"
+	"github.com/chandler-fleet/chandler/services/resolver/suggestion"
 )
 
-// told is an advice as "kind target: text", with what would come of it behind " | ".
-func told(a remedy.Advice) []string {
+// told is an answer as "kind target: text", with what would come of it behind " | ".
+func told(a suggestion.Answer) []string {
 	out := []string{}
-	for _, r := range a.Remedies {
+	for _, r := range a.Suggestions {
 		out = append(out, fmt.Sprintf("%s %s: %s | %s", r.Kind, r.Target, r.Text, strings.Join(r.Also, "; ")))
 	}
 	return out
 }
 
-func suggest(in resolution.Input, sub string) remedy.Advice {
-	return remedy.Suggest(remedy.Question{Input: in, Before: resolve.Resolve(in), Subscription: sub})
+func suggest(in resolution.Input, sub string) suggestion.Answer {
+	return suggestion.Suggest(suggestion.Question{Input: in, Before: resolve.Resolve(in), Subscription: sub})
 }
 
 // TestSuggest: the nearest change that helps comes first, in the user's terms, with what would come of it (P1).
@@ -122,7 +122,7 @@ func TestSuggest(t *testing.T) {
 			t.Parallel()
 			a := suggest(c.in, c.ask)
 			if diff := cmp.Diff(c.want, told(a)); diff != "" || a.Resolves != (len(c.want) == 0) {
-				t.Errorf("resolves: %t, advice (-want +got):\n%s", a.Resolves, diff)
+				t.Errorf("resolves: %t, answer (-want +got):\n%s", a.Resolves, diff)
 			}
 		})
 	}
@@ -207,11 +207,11 @@ func TestEveryRemedyHelps(t *testing.T) {
 		if blamed == nil {
 			t.Fatalf("seed %d: %s is not blamed: %+v", seed, ask, before.Components)
 		}
-		advice := remedy.Suggest(remedy.Question{Input: in, Before: before, Subscription: ask})
-		if len(advice.Remedies) == 0 {
+		answer := suggestion.Suggest(suggestion.Question{Input: in, Before: before, Subscription: ask})
+		if len(answer.Suggestions) == 0 {
 			t.Errorf("seed %d (case %d): nothing is offered", seed, seed%kinds)
 		}
-		for _, r := range advice.Remedies {
+		for _, r := range answer.Suggestions {
 			changed, ok := r.Apply(in)
 			if !ok {
 				t.Errorf("seed %d: %s does not apply", seed, r.Text)
@@ -232,13 +232,13 @@ func TestEveryRemedyHelps(t *testing.T) {
 				t.Errorf("seed %d: %q takes the subscription away that was asked about", seed, r.Text)
 			}
 		}
-		if again := remedy.Suggest(remedy.Question{Input: in, Before: before, Subscription: ask}); !cmp.Equal(advice, again) {
-			t.Errorf("seed %d: the same input gets other advice: %v, %v", seed, told(advice), told(again))
+		if again := suggestion.Suggest(suggestion.Question{Input: in, Before: before, Subscription: ask}); !cmp.Equal(answer, again) {
+			t.Errorf("seed %d: the same input gets other answer: %v, %v", seed, told(answer), told(again))
 		}
 	}
 }
 
-// TestSuggestIgnoresTheOrderOfCatalogs: a View gives catalogs in any order, and the same advice comes of each.
+// TestSuggestIgnoresTheOrderOfCatalogs: a View gives catalogs in any order, and the same answer comes of each.
 func TestSuggestIgnoresTheOrderOfCatalogs(t *testing.T) {
 	t.Parallel()
 	base := func() catalog.Package { return chain("base", "2.0.0", "1.0.0").Bundle("2.0.0").Bundle("1.0.0").P }
@@ -246,7 +246,7 @@ func TestSuggestIgnoresTheOrderOfCatalogs(t *testing.T) {
 	s.Add("b", 0, base()).Add("a", 0, base()).Add("c", 7, base())
 	in := input(s, []resolution.Subscription{sub("asked", "asked", "stable")}, installed("base", "1.0.0", ""))
 	want := suggest(in, "asked")
-	if len(want.Remedies) < 2 || want.Remedies[0].Kind != remedy.Subscribe {
+	if len(want.Suggestions) < 2 || want.Suggestions[0].Kind != suggestion.Subscribe {
 		t.Fatalf("no subscription is offered: %v", told(want))
 	}
 	for range len(s.Listed) {
@@ -262,13 +262,13 @@ func TestSuggestIsBounded(t *testing.T) {
 	t.Parallel()
 	s := newView()
 	b := pkg("asked", "c000")
-	for i := range 2 * remedy.MaxTrials {
+	for i := range 2 * suggestion.MaxTrials {
 		b.Channel(fmt.Sprintf("c%03d", i), fmt.Sprintf("1.%d.0", i)).Bundle(fmt.Sprintf("1.%d.0", i), "api:Nothing")
 	}
 	s.Add("fleet", 0, b.P)
-	advice := suggest(input(s, []resolution.Subscription{sub("asked", "asked", "c000")}), "asked")
-	if len(advice.Remedies) != 0 || advice.Tried != remedy.MaxTrials || !advice.Exhausted {
-		t.Errorf("advice %+v", advice)
+	answer := suggest(input(s, []resolution.Subscription{sub("asked", "asked", "c000")}), "asked")
+	if len(answer.Suggestions) != 0 || answer.Tried != suggestion.MaxTrials || !answer.Exhausted {
+		t.Errorf("answer %+v", answer)
 	}
 }
 
@@ -294,7 +294,7 @@ func riddle(variables, clauses int) resolution.Input {
 	return input(newView().Add("fleet", 0, packages...), subs)
 }
 
-// TestSuggestIsBoundedWhereTheNamespaceIsHard: the searches of one advice share one budget, and it ends where nobody waits.
+// TestSuggestIsBoundedWhereTheNamespaceIsHard: the searches of one answer share one budget, and it ends where nobody waits.
 func TestSuggestIsBoundedWhereTheNamespaceIsHard(t *testing.T) {
 	t.Parallel()
 	in := riddle(150, 640)
@@ -308,12 +308,12 @@ func TestSuggestIsBoundedWhereTheNamespaceIsHard(t *testing.T) {
 	}
 	ask := before.Components[i].Failure.Subscriptions[0]
 	in.Policy.MaxConflicts = 0
-	if a := remedy.Suggest(remedy.Question{Input: in, Before: before, Subscription: ask}); !a.Exhausted || a.Tried == 0 || a.Tried > 20 {
+	if a := suggestion.Suggest(suggestion.Question{Input: in, Before: before, Subscription: ask}); !a.Exhausted || a.Tried == 0 || a.Tried > 20 {
 		t.Errorf("%d trials of searches that are all hard, exhausted %v", a.Tried, a.Exhausted)
 	}
 	asked := 0
 	stop := func() bool { asked++; return asked > 100 } // in the middle of a search
-	if a := remedy.Suggest(remedy.Question{Input: in, Before: before, Subscription: ask, Stop: stop}); !a.Exhausted || a.Tried != 1 || asked > 101 {
+	if a := suggestion.Suggest(suggestion.Question{Input: in, Before: before, Subscription: ask, Stop: stop}); !a.Exhausted || a.Tried != 1 || asked > 101 {
 		t.Errorf("%d trials though nobody waits, exhausted %v; asked %d times", a.Tried, a.Exhausted, asked)
 	}
 }

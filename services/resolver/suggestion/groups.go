@@ -1,4 +1,4 @@
-package remedy
+package suggestion
 
 import (
 	"fmt"
@@ -17,13 +17,13 @@ import (
 const elsewhere = "<the namespace to serve>"
 
 // groups are changes of operator groups.
-func (s *search) groups() []Remedy {
+func (s *search) groups() []Suggestion {
 	switch len(s.in.OperatorGroups) {
 	case 0:
-		var out []Remedy
+		var out []Suggestion
 		for _, targets := range s.targets(nil) {
 			g := decide.Group{Name: groupName, Spec: events.OperatorGroupSpec{TargetNamespaces: targets}}
-			out = append(out, s.withGroup(Remedy{
+			out = append(out, s.withGroup(Suggestion{
 				Kind: AddGroup, Target: ofGroup + groupName,
 				Text: fmt.Sprintf("create an operator group in namespace %s that targets %s", s.in.Scope.Namespace, named(targets)),
 			}, g))
@@ -37,17 +37,17 @@ func (s *search) groups() []Remedy {
 
 // retarget lets the one operator group serve other namespaces, where what resolves is refused for something beside the
 // resolution.
-func (s *search) retarget() []Remedy {
+func (s *search) retarget() []Suggestion {
 	if len(s.have) != 1 || s.component.Failure == nil || s.component.Failure.Class != resolution.ClassNotInstallable {
 		return nil
 	}
 	g := s.have[0]
 	from := g.Spec.TargetNamespaces
-	var out []Remedy
+	var out []Suggestion
 	for _, targets := range s.targets(from) {
 		changed := g
 		changed.Spec.TargetNamespaces, changed.Spec.Selector, changed.Observed = targets, events.LabelSelector{}, nil
-		out = append(out, s.withGroup(Remedy{
+		out = append(out, s.withGroup(Suggestion{
 			Kind: GroupTargets, Target: ofGroup + g.Name, Change: []Change{{fieldTargets, strings.Join(from, ","), strings.Join(targets, ",")}},
 			Text: fmt.Sprintf("let operator group %s target %s", g.Name, named(targets)),
 		}, changed))
@@ -81,13 +81,13 @@ func named(targets []string) string {
 	return decide.Targets(targets) + " only"
 }
 
-func (s *search) withGroup(r Remedy, g decide.Group) Remedy {
+func (s *search) withGroup(r Suggestion, g decide.Group) Suggestion {
 	r.Group, r.Manifest = &g, manifest(s.in.Scope.Namespace, g)
 	return r
 }
 
-func (s *search) keepOne() []Remedy {
-	var out []Remedy
+func (s *search) keepOne() []Suggestion {
+	var out []Suggestion
 	names := make([]string, 0, len(s.in.OperatorGroups))
 	for _, g := range s.in.OperatorGroups {
 		names = append(names, g.Name)
@@ -95,13 +95,13 @@ func (s *search) keepOne() []Remedy {
 	slices.Sort(names)
 	for _, name := range names {
 		others := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == name })
-		out = append(out, Remedy{Kind: KeepGroup, Target: ofGroup + name, Text: fmt.Sprintf("keep operator group %s and delete %s", name, strings.Join(others, ", "))})
+		out = append(out, Suggestion{Kind: KeepGroup, Target: ofGroup + name, Text: fmt.Sprintf("keep operator group %s and delete %s", name, strings.Join(others, ", "))})
 	}
 	return out
 }
 
 // groupsWith are the operator groups as a change leaves them.
-func (s *search) groupsWith(r Remedy) []decide.Group {
+func (s *search) groupsWith(r Suggestion) []decide.Group {
 	_, name, _ := strings.Cut(r.Target, "/")
 	switch {
 	case r.Group != nil:
@@ -115,27 +115,27 @@ func (s *search) groupsWith(r Remedy) []decide.Group {
 // outcome resolves an input, and adds what is known against what it comes to.
 func (s *search) outcome(in resolution.Input, groups []decide.Group) resolution.Result {
 	r := s.resolve(in)
-	if s.outside == nil {
+	if s.cluster == nil {
 		return r
 	}
 	r.Components = slices.Clone(r.Components)
 	for i, c := range r.Components {
 		if c.Failure == nil {
-			r.Components[i].Failure = s.outside.Refused(in, groups, c)
+			r.Components[i].Failure = s.cluster.Refused(in, groups, c)
 		}
 	}
 	return r
 }
 
 // harms reports whether an installed operator could not go on that can go on now.
-func (s *search) harms(in resolution.Input, r Remedy) bool {
-	if s.outside == nil || r.Group == nil && r.Kind != KeepGroup {
+func (s *search) harms(in resolution.Input, r Suggestion) bool {
+	if s.cluster == nil || r.Group == nil && r.Kind != KeepGroup {
 		return false
 	}
-	if !s.looked {
-		s.unserved, s.looked = s.outside.Unserved(s.in, s.have), true
+	if !s.read {
+		s.unsupported, s.read = s.cluster.Unsupported(s.in, s.have), true
 	}
-	return slices.ContainsFunc(s.outside.Unserved(in, s.groupsWith(r)), func(csv string) bool { return !slices.Contains(s.unserved, csv) })
+	return slices.ContainsFunc(s.cluster.Unsupported(in, s.groupsWith(r)), func(csv string) bool { return !slices.Contains(s.unsupported, csv) })
 }
 
 // manifest is an operator group in OLM's YAML.

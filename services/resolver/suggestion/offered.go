@@ -1,4 +1,4 @@
-package remedy
+package suggestion
 
 import (
 	"github.com/chandler-fleet/chandler/services/resolver/offer"
