@@ -33,7 +33,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 
 .PHONY: help
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: check
 check: fmt-check lint archtest-pure chart compose ## format, vet, lint, import rules, pure tests, chart and compose file; under a minute when warm
@@ -45,6 +45,16 @@ verify: $(HELM) prepare ## generate everything again and fail on a difference
 .PHONY: test
 test: ## every test, with the race detector where goroutines share something; installs or builds what the tests need
 	@tools/test.sh
+
+.PHONY: test-pure test-services test-executor test-e2e test-deploy test-tools
+test-pure: ## the tests that start no process
+test-services: ## the tests with PostgreSQL and NATS
+test-executor: ## executors on real API servers
+test-e2e: ## the four services as processes, with a cluster
+test-deploy: ## chart, compose file, migrations
+test-tools: ## what tests are made with: test clusters, the stack, the demo
+test-pure test-services test-executor test-e2e test-deploy test-tools:
+	@tools/test.sh $(@:test-%=%)
 
 .PHONY: fresh
 fresh: ## what a new machine does: clean clone, empty caches, demo and tests, with their times; FRESH=demo is the first half

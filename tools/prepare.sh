@@ -4,6 +4,7 @@
 #
 #   tools/prepare.sh             both
 #   tools/prepare.sh postgres    what the demo needs
+#   tools/prepare.sh compiler    what tests without a database need
 set -euo pipefail
 
 have_gcc() { command -v gcc >/dev/null || command -v cc >/dev/null; }
@@ -16,7 +17,7 @@ have_postgres() {
 
 packages=()
 [ "${1:-}" = postgres ] || have_gcc || packages+=(gcc libc6-dev)
-have_postgres || packages+=(postgresql)
+[ "${1:-}" = compiler ] || have_postgres || packages+=(postgresql)
 [ ${#packages[@]} -eq 0 ] && exit 0
 
 if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then

@@ -1,13 +1,38 @@
 #!/usr/bin/env bash
-# make test: every test, with the race detector where goroutines share something. What they need is built first, so that
-# no bound of a test holds for a compiler. Nothing here bounds the whole, since a machine may be slow; CI does (.ci/run):
+# make test: every test, with the race detector where goroutines share something. make test-PART: one part of them.
+#
+#   tools/test.sh [PART...]
+#
+#   pure       packages whose tests start no process
+#   services   the other packages of libs, services and cmd: PostgreSQL, NATS
+#   executor   test/executor: executors on real API servers
+#   e2e        test/e2e: four services, NATS, PostgreSQL, a cluster
+#   bundles    test/bundles: published operators on a real API server
+#   deploy     test/deploy: chart, compose file, migrations
+#   tools      what tests are made with: test clusters, the stack, the demo
+#
+# What the tests need is built first, so that no bound of a test holds for a compiler. Nothing here bounds the whole, since
+# a machine may be slow; CI does (.ci/run):
 #
 #   TEST_BUDGET_SECONDS    longest time of all of it; none without it
-#   TEST_TIMEOUT           longest time of one package, so that a test that hangs tells where
+#   TEST_TIMEOUT           longest time of one package, so that a test that hangs shows where
 #   TEST_PACKAGES          packages tested at a time with the race detector, beside those that are tested without
 #   TEST_RACE=all          every package with the race detector
 set -euo pipefail
 cd "$(dirname "$0")/.."
+
+parts=("$@")
+[ $# -gt 0 ] || parts=(pure services executor e2e bundles deploy tools)
+wanted() { [[ " ${parts[*]} " == *" $1 "* ]]; }
+# needed PART...: whether one of them is wanted.
+needed() { local p; for p in "$@"; do if wanted "$p"; then return 0; fi; done; return 1; }
+for p in "${parts[@]}"; do
+  case $p in pure | services | executor | e2e | bundles | deploy | tools) ;; *)
+    echo "there is no part $p; the head of $0 lists them" >&2
+    exit 2
+    ;;
+  esac
+done
 
 report=30 # seconds of the budget that stay for the report
 
@@ -24,14 +49,14 @@ remaining() {
 
 step() { printf '\n== %s (%d s)\n' "$1" "$SECONDS"; }
 
-# Packages but test/executor in the order in which they are begun: what waits for processes and clusters first, then the
-# many small ones, which fill the rest.
-packages() {
-  local all
-  all=$(go list work | grep -v '/test/executor$')
-  grep '/services/' <<<"$all"
-  grep '/test/' <<<"$all"
-  grep -v -e '/services/' -e '/test/' <<<"$all"
+# part prints the lines, each a package of the workspace, that belong to a part. Those without processes are in pure.
+part() {
+  case $1 in
+    services) grep '/services/' || true ;;
+    libraries) grep -v -e '/services/' -e '/test/' || true ;; # with services, but later: they are many small ones
+    tools) grep '/test/' | grep -vE '/test/(executor|e2e|bundles|deploy)$' || true ;;
+    *) grep "/test/$1\$" || true ;;
+  esac
 }
 
 # What the race detector would find nothing in, and makes ten times as slow: tests that wait for the processes that they
@@ -47,7 +72,7 @@ without_detector() {
   done
 }
 
-# Packages whose tests begin no process: no PostgreSQL, NATS, cluster or service. Go takes the result of those of which
+# Packages whose tests start no process: no PostgreSQL, NATS, cluster or service. Go takes the result of those of which
 # nothing has changed from its cache, for which they have to run in one order.
 processes='/chandler/(libs/pg/pglocal|libs/bus/natslocal|test/testcluster|test/stack|test/internal/proc)( |$)'
 without_processes() {
@@ -62,14 +87,21 @@ together='^Test(FaultsAtEveryStep|TwoCandidates|PausedHolderIsRefused|Unreachabl
 together+='Groups|Scopes|Shared|SharedCrash|Tenants|Mirror|Machine|Stopped|Drift)$'
 
 step "what the machine needs"
-tools/prepare.sh
-step "helm, which the tests of the chart run"
-make helm
-step "programs of test clusters"
-make testrun clusters
-step "services, which the tests of the whole start"
-make stack
-step "tests that need nothing but Go"
+if needed services e2e deploy tools; then tools/prepare.sh; else tools/prepare.sh compiler; fi
+make testrun
+if wanted deploy; then
+  step "helm, which the tests of the chart run"
+  make helm
+fi
+if needed executor e2e bundles deploy tools; then
+  step "programs of test clusters"
+  make clusters
+fi
+if needed e2e tools; then
+  step "services, which the tests of the whole start"
+  make stack
+fi
+
 at_once=${TEST_PACKAGES:-2}
 long=4h # of a package, where nobody says otherwise: a machine may be slow
 common=(-vet=off -timeout "$long") # make check vets; the same time always, which is part of what go knows a result by
@@ -77,23 +109,43 @@ export GORACE="${GORACE:-atexit_sleep_ms=100}" # a second at the end of each pac
 lists=$(mktemp -d)
 trap 'rm -rf "$lists"' EXIT
 without_detector | sort >"$lists/plain"
-without_processes | sort >"$lists/alone"
-mapfile -t pure < <(comm -12 "$lists/plain" "$lists/alone")
-mapfile -t alone < <(comm -13 "$lists/plain" "$lists/alone")
-mapfile -t waiting < <(comm -23 "$lists/plain" "$lists/alone")
-mapfile -t others < <(packages | grep -vxF -f "$lists/plain" -f "$lists/alone")
+without_processes | sort >"$lists/pure"
+go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' work | grep -vxF -f "$lists/pure" >"$lists/others"
 
+# run takes lists of arguments for go test, and runs all of them at once.
+run() {
+  local budget
+  budget=$(remaining)
+  "$TESTRUN" $budget -- "$@" || failed=1
+}
 failed=0
-budget=$(remaining)
-"$TESTRUN" $budget -- -race "${common[@]}" -p "$at_once" "${alone[@]}" \
-  ${pure[0]:+-- "${common[@]}" -p 1 "${pure[@]}"} || failed=1
-step "tests with databases, buses, services and clusters"
-budget=$(remaining)
+
+if wanted pure; then
+  step "tests that need nothing but Go"
+  mapfile -t plain < <(comm -12 "$lists/plain" "$lists/pure")
+  mapfile -t raced < <(comm -13 "$lists/plain" "$lists/pure")
+  run -race "${common[@]}" -p "$at_once" "${raced[@]}" ${plain[0]:+-- "${common[@]}" -p 1 "${plain[@]}"}
+fi
+
+# What waits for processes and clusters begins first, then the many small packages, which fill the rest.
+chosen=$(
+  if wanted services; then part services <"$lists/others"; fi
+  for p in e2e bundles deploy tools; do if wanted $p; then part $p <"$lists/others"; fi; done
+  if wanted services; then part libraries <"$lists/others"; fi
+)
+mapfile -t raced < <(grep -vxF -f "$lists/plain" <<<"$chosen")
+mapfile -t plain < <(grep -xF -f "$lists/plain" <<<"$chosen")
 shuffled=(-vet=off -timeout "${TEST_TIMEOUT:-$long}" -shuffle=on)
-if [ "${TEST_RACE:-}" = all ]; then
-  "$TESTRUN" $budget -- -race "${shuffled[@]}" -p "$at_once" ./test/executor "${others[@]}" || failed=1
-else
-  "$TESTRUN" $budget -- -race "${shuffled[@]}" -run "$together" ./test/executor -- "${shuffled[@]}" -skip "$together" ./test/executor \
-    -- -race "${shuffled[@]}" -p "$at_once" "${others[@]}" -- "${shuffled[@]}" -p 1 "${waiting[@]}" || failed=1
+arguments=()
+if wanted executor && [ "${TEST_RACE:-}" = all ]; then
+  arguments+=(-- -race "${shuffled[@]}" ./test/executor)
+elif wanted executor; then
+  arguments+=(-- -race "${shuffled[@]}" -run "$together" ./test/executor -- "${shuffled[@]}" -skip "$together" ./test/executor)
+fi
+[ -z "${raced[0]:-}" ] || arguments+=(-- -race "${shuffled[@]}" -p "$at_once" "${raced[@]}")
+[ -z "${plain[0]:-}" ] || arguments+=(-- "${shuffled[@]}" -p 1 "${plain[@]}")
+if [ ${#arguments[@]} -gt 0 ]; then
+  step "tests with databases, buses, services and clusters"
+  run "${arguments[@]:1}"
 fi
 exit "$failed"

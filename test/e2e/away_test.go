@@ -84,7 +84,9 @@ func TestAway(t *testing.T) {
 		w.must(err)
 		w.credentials(string(kubeconfig))
 		w.state("Unauthorized")
-		w.credentials(string(w.cluster.Kubeconfig()))
+		certified, err := w.cluster.CertificateKubeconfig() // all other tests have tokens
+		w.must(err)
+		w.credentials(string(certified))
 		w.state("Connected")
 	})
 }

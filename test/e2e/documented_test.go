@@ -19,7 +19,6 @@ import (
 	"testing"
 
 	"github.com/chandler-fleet/chandler/libs/documented"
-	"github.com/chandler-fleet/chandler/test/testcluster"
 )
 
 // TestDocumentedCommands follows the README and every document line by line, with a real cluster and a registry of images: what
@@ -33,7 +32,7 @@ func TestDocumentedCommands(t *testing.T) {
 		}
 		return nil
 	})
-	w.cluster = testcluster.New(t)
+	w.borrowCluster()
 	root := repository(t)
 	r := &reader{world: w, root: root, images: images, env: append(env, "CHANDLER_URL="+w.Stack.URL(), "CHANDLER_TOKEN="+w.Stack.Token())}
 	files, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))

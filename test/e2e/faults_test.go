@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -19,6 +20,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/test/stack"
 )
 
@@ -44,6 +46,7 @@ type outcome struct {
 func TestFaults(t *testing.T) {
 	w := newWorld(t)
 	w.addCatalog("harbour", example(t))
+	w.record = w.database()
 	want := w.install("calm", nil)
 	if len(want.Events) < 8 || len(want.Objects) < 6 {
 		t.Fatalf("the undisturbed install left too little to compare with: %+v", want)
@@ -86,15 +89,16 @@ func (w *world) disturbed(want outcome, harm, moment string, do func()) {
 	}
 }
 
-// install subscribes to buoy, whose dependency tidegauge comes along, and returns what that left. harm is asked at
-// each look at the log until it says that it is done.
+// install subscribes to buoy, whose dependency tidegauge comes along, and returns what that left. harm is called with the
+// types of the namespace's events each time that the log is read, until it returns that it is done.
 func (w *world) install(namespace string, harm func(seen map[string]bool) bool) outcome {
 	w.t.Helper()
+	begin := w.head()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		if harm != nil {
-			w.harmWhen(namespace, harm)
+			w.harmWhen(begin, namespace, harm)
 		}
 	}()
 	w.retried(func() error {
@@ -110,24 +114,32 @@ func (w *world) install(namespace string, harm func(seen map[string]bool) bool) 
 	}
 	w.succeeded(namespace, "buoy.v0.9.1")
 	w.succeeded(namespace, "tidegauge.v1.1.0")
-	w.settled(namespace)
-	return outcome{Events: w.story(namespace), Objects: w.objects(namespace)}
+	return outcome{Events: w.settled(begin, namespace), Objects: w.objects(namespace)}
+}
+
+// head is the position of the newest event.
+func (w *world) head() (p events.Position) {
+	w.t.Helper()
+	w.must(w.record.QueryRow(w.ctx, `select epoch, position from eventlog.events order by position desc limit 1`).Scan(&p.Epoch, &p.N))
+	return p
 }
 
 // settled waits for the last events of the install: of each subscription, the dependency's included, that it has what
-// it is to have. The states that the API shows may be there a moment before the resolver has said so.
-func (w *world) settled(namespace string) {
+// it is to have. The states that the API shows may be there a moment before the resolver has said so. It returns the events
+// of the install.
+func (w *world) settled(begin events.Position, namespace string) (lines []string) {
 	w.t.Helper()
-	w.eventually("both subscriptions are told to be at the latest known version", func() (string, bool) {
-		story := w.story(namespace)
+	w.eventually("the resolver says of both subscriptions that they have the latest known version", func() (string, bool) {
+		lines = w.eventLines(begin, namespace)
 		arrived := 0
-		for _, line := range story {
+		for _, line := range lines {
 			if strings.HasPrefix(line, "resolution.succeeded.v1") && strings.Contains(line, "outcome=AtLatestKnown") {
 				arrived++
 			}
 		}
-		return strings.Join(story, "\n"), arrived == 2
+		return strings.Join(lines, "\n"), arrived == 2
 	})
+	return lines
 }
 
 // retried repeats a write while the gateway is away: what a portal does. A create that went through before its answer
@@ -141,31 +153,30 @@ func (w *world) retried(write func() error) {
 	})
 }
 
-// harmWhen looks at the log until the harm is done. It reads Postgres, since the gateway may be what is harmed.
-func (w *world) harmWhen(namespace string, harm func(seen map[string]bool) bool) {
+// harmWhen reads the log until the harm is done. It reads it in Postgres, since the gateway may be what is harmed.
+func (w *world) harmWhen(begin events.Position, namespace string, harm func(seen map[string]bool) bool) {
 	ticker := time.NewTicker(2 * time.Millisecond)
 	defer ticker.Stop()
-	pool := w.database()
+	const query = `select distinct type from eventlog.events where position > $1 and subject like $2`
 	for {
+		rows, err := w.record.Query(w.ctx, query, begin.N, spoke+"/"+namespace+"/%")
+		if err != nil {
+			w.t.Error(err)
+			return
+		}
+		types, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			w.t.Error(err)
+			return
+		}
 		seen := map[string]bool{}
-		rows, err := pool.Query(w.ctx, `select distinct type from eventlog.events where subject like $1`, spoke+"/"+namespace+"/%")
-		if err == nil {
-			for rows.Next() {
-				var t string
-				if rows.Scan(&t) == nil {
-					seen[t] = true
-				}
-			}
-			rows.Close()
+		for _, t := range types {
+			seen[t] = true
 		}
 		if harm(seen) {
 			return
 		}
-		select {
-		case <-w.ctx.Done():
-			return
-		case <-ticker.C:
-		}
+		<-ticker.C
 	}
 }
 
@@ -193,12 +204,12 @@ func (w *world) deleteStream(name string) {
 	}
 }
 
-// story lists the events of a namespace as (type, subject, outcome), sorted: the order between streams is not promised.
-func (w *world) story(namespace string) []string {
+// eventLines lists the events of a namespace as (type, subject, outcome), sorted: the order between streams is not promised.
+func (w *world) eventLines(begin events.Position, namespace string) []string {
 	w.t.Helper()
 	var lines []string
 	observed := false
-	for _, e := range w.events("cluster=" + spoke) {
+	for _, e := range w.eventsAfter(begin.String(), "cluster="+spoke) {
 		if !strings.HasPrefix(e.Subject, spoke+"/"+namespace+"/") || e.Type == "installplan.blocked.v1" {
 			continue // waiting for a part that is away is just what a fault adds
 		}

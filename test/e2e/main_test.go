@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"github.com/chandler-fleet/chandler/test/stack"
 	"github.com/chandler-fleet/chandler/test/testcluster"
 )
@@ -33,7 +35,7 @@ func testMain(m *testing.M) int {
 		return 1
 	}
 	bin = dir
-	return m.Run()
+	return testcluster.Run(m)
 }
 
 // world is a running Chandler with one real cluster, which it knows as "spoke".
@@ -43,6 +45,7 @@ type world struct {
 	t       *testing.T
 	ctx     context.Context
 	cluster *testcluster.Cluster
+	record  *pgxpool.Pool // the database, where a test needs it
 }
 
 const spoke = "spoke"
@@ -51,8 +54,7 @@ const spoke = "spoke"
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := newStack(t)
-	// Real operators ask for replicas on different nodes.
-	w.cluster = testcluster.New(t, testcluster.Options{Nodes: 3})
+	w.borrowCluster()
 	w.must(w.Post(w.ctx, "/api/v1/clusters", map[string]any{
 		"name": spoke, "kubeconfig": string(w.cluster.Kubeconfig()),
 	}, nil))
@@ -62,6 +64,12 @@ func newWorld(t *testing.T) *world {
 		return c.State + " " + c.Message, c.State == "Connected"
 	})
 	return w
+}
+
+// borrowCluster takes a cluster that a former test may have used.
+func (w *world) borrowCluster() {
+	w.t.Helper()
+	w.cluster = testcluster.Borrow(w.t, testcluster.Options{Nodes: 3}) // real operators ask for replicas on different nodes
 }
 
 // newStack starts Chandler without a cluster.

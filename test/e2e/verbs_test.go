@@ -122,10 +122,12 @@ type event struct {
 }
 
 // events returns everything that the filter lets through.
-func (w *world) events(filter string) []event {
+func (w *world) events(filter string) []event { w.t.Helper(); return w.eventsAfter("", filter) }
+
+// eventsAfter returns what the filter lets through behind a position.
+func (w *world) eventsAfter(after, filter string) []event {
 	w.t.Helper()
 	var all []event
-	after := ""
 	for {
 		var page struct {
 			Items []event

@@ -2,10 +2,13 @@ package executor_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/chandler-fleet/chandler/libs/protocol"
 )
@@ -59,18 +62,33 @@ func (b *bed) checkUpgraded(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"tide-b": "tide.v2.0.0", "tide-c": "tide.v2.0.0"}, owners); diff != "" {
 		t.Errorf("deployments and their owners (-want +got):\n%s", diff)
 	}
-	roles, err := b.kube.RbacV1().ClusterRoles().List(ctx, metav1.ListOptions{LabelSelector: "olm.owner.kind=ClusterServiceVersion"})
-	must(t, err)
-	for _, r := range roles.Items {
-		if r.Labels["olm.owner"] != "tide.v2.0.0" {
-			t.Errorf("cluster role %s of %s is left", r.Name, r.Labels["olm.owner"])
-		}
-	}
+	await(t, "rights of the new version alone", func(ctx context.Context) error { return b.rightsOf(ctx, "tide.v2.0.0") })
 	await(t, "config map of the old version", func(ctx context.Context) error {
 		_, err := b.kube.CoreV1().ConfigMaps("ops").Get(ctx, "settings", metav1.GetOptions{})
 		return wantNotFound(err)
 	})
-	if _, err := b.kube.RbacV1().RoleBindings("ops").List(ctx, metav1.ListOptions{}); err != nil {
-		t.Error(err)
+}
+
+// rightsOf is an error unless there are roles of each kind, and bindings to them, and all of them are of this operator.
+func (b *bed) rightsOf(ctx context.Context, csv string) error {
+	dyn, err := dynamic.NewForConfig(b.cluster.RESTConfig())
+	if err != nil {
+		return err
 	}
+	for _, kind := range []string{"roles", "rolebindings", "clusterroles", "clusterrolebindings"} {
+		of := dyn.Resource(rbacv1.SchemeGroupVersion.WithResource(kind))
+		list, err := of.List(ctx, metav1.ListOptions{LabelSelector: "olm.owner.kind=ClusterServiceVersion"})
+		if err != nil {
+			return err
+		}
+		if len(list.Items) == 0 {
+			return fmt.Errorf("there are no %s of an operator", kind)
+		}
+		for _, o := range list.Items {
+			if owner := o.GetLabels()["olm.owner"]; owner != csv {
+				return fmt.Errorf("%s %s is of %s", kind, o.GetName(), owner)
+			}
+		}
+	}
+	return nil
 }

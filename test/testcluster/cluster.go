@@ -74,7 +74,7 @@ func (c *Cluster) Name() string { return c.plane.opts.Name }
 // Dir holds the cluster's files; its logs are in logs/.
 func (c *Cluster) Dir() string { return c.plane.member.Dir }
 
-// Kubeconfig is complete in itself: certificates and keys are embedded.
+// Kubeconfig is complete in itself: certificate of the server and token of the user are embedded.
 func (c *Cluster) Kubeconfig() []byte { return slices.Clone(c.kubeconfig) }
 
 // KubeconfigPath is the file with the same content; it goes away with the cluster.

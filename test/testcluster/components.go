@@ -23,12 +23,10 @@ func (p *plane) apiServerArgs() []string {
 		"--tls-cert-file=" + p.file(serverCert),
 		"--tls-private-key-file=" + p.file(serverKey),
 		"--client-ca-file=" + p.file(clusterCert),
+		"--token-auth-file=" + p.file(userTokens),
 
-		"--etcd-servers=" + p.store.url,
+		"--etcd-servers=" + p.store.url(),
 		"--etcd-prefix=" + p.prefix(),
-		"--etcd-cafile=" + p.store.file(etcdCA),
-		"--etcd-certfile=" + p.store.file(etcdCert),
-		"--etcd-keyfile=" + p.store.file(etcdKey),
 
 		"--authorization-mode=RBAC",
 		"--allow-privileged=true",

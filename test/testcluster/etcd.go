@@ -3,12 +3,11 @@ package testcluster
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -17,15 +16,14 @@ import (
 
 	"github.com/chandler-fleet/chandler/test/internal/proc"
 	"github.com/chandler-fleet/chandler/test/testcluster/binaries"
-	"github.com/chandler-fleet/chandler/test/testcluster/internal/pki"
 	"github.com/chandler-fleet/chandler/test/testcluster/internal/pool"
 )
 
-// Files of etcd. It trusts an authority of its own, so that the users of a cluster cannot reach around the API server.
+// etcd listens on a socket in a directory that only we can enter: the users of a cluster cannot reach around the API server,
+// and nothing has to be encrypted. On a port with TLS it would also serve gRPC by the slower HTTP server of Go.
 const (
-	etcdCA   = "pki/ca.crt"
-	etcdCert = "pki/etcd.crt" // for the server and for its clients
-	etcdKey  = "pki/etcd.key"
+	etcdSocket = "etcd.sock"
+	maxSocket  = 107 // bytes of a path, by the kernel
 )
 
 // etcd is the store of all clusters of this process.
@@ -35,7 +33,6 @@ type etcd struct {
 	member   *pool.Member
 	process  *proc.Process
 	client   *http.Client
-	url      string
 }
 
 // theEtcd is the one that runs, and how many clusters use it.
@@ -81,17 +78,20 @@ func (e *etcd) start(ctx context.Context, in pool.Pool) error {
 	if e.member, err = in.Add(ctx, pool.Etcd, "etcd", ""); err != nil {
 		return err
 	}
-	if err := e.makeSecrets(); err != nil {
+	if socket := e.file(etcdSocket); len(socket) > maxSocket {
+		return fmt.Errorf("the path of the socket %s is longer than %d bytes: set TMPDIR to a shorter one", socket, maxSocket)
+	}
+	e.client = &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", e.file(etcdSocket))
+	}}}
+	if err := e.run(); err != nil {
 		return err
 	}
-	return listen(ctx, func(ctx context.Context, port int) (*proc.Process, error) {
-		e.url = fmt.Sprintf("https://127.0.0.1:%d", port)
-		if err := e.run(); err != nil {
-			return nil, err
-		}
-		return e.process, await(ctx, []*proc.Process{e.process}, e.healthy)
-	})
+	return await(ctx, []*proc.Process{e.process}, e.healthy)
 }
+
+// url is where the API server finds it.
+func (e *etcd) url() string { return "unix://" + e.file(etcdSocket) }
 
 func (e *etcd) stop() error {
 	if e.process != nil {
@@ -104,27 +104,6 @@ func (e *etcd) stop() error {
 		return nil
 	}
 	return e.member.Remove(false)
-}
-
-func (e *etcd) makeSecrets() error {
-	authority, err := pki.NewAuthority("etcd")
-	if err != nil {
-		return err
-	}
-	pair, err := authority.Issue(pki.Request{User: "etcd", Hosts: []string{"127.0.0.1", "localhost"}})
-	if err != nil {
-		return err
-	}
-	certificate, err := tls.X509KeyPair(pair.Cert, pair.Key)
-	if err != nil {
-		return err
-	}
-	trusted := x509.NewCertPool()
-	trusted.AppendCertsFromPEM(authority.Cert)
-	e.client = &http.Client{Transport: &http.Transport{
-		TLSClientConfig: &tls.Config{RootCAs: trusted, Certificates: []tls.Certificate{certificate}},
-	}}
-	return writeFiles(e.member.Dir, map[string][]byte{etcdCA: authority.Cert, etcdCert: pair.Cert, etcdKey: pair.Key})
 }
 
 func (e *etcd) run() (err error) {
@@ -146,14 +125,10 @@ func (e *etcd) run() (err error) {
 func (e *etcd) args() []string {
 	return []string{
 		"--data-dir=" + e.file("data"),
-		"--listen-client-urls=" + e.url,
-		"--advertise-client-urls=" + e.url,
-		"--listen-peer-urls=http://127.0.0.1:0", // there are no peers
-		"--client-cert-auth",
-		"--trusted-ca-file=" + e.file(etcdCA),
-		"--cert-file=" + e.file(etcdCert),
-		"--key-file=" + e.file(etcdKey),
-		"--unsafe-no-fsync", // nothing here outlives a crash of the machine
+		"--listen-client-urls=" + e.url(),
+		"--advertise-client-urls=http://localhost:2379", // to nobody: there are no other members
+		"--listen-peer-urls=http://127.0.0.1:0",         // there are no peers
+		"--unsafe-no-fsync",                             // nothing here outlives a crash of the machine
 		"--max-wals=1",
 		"--max-snapshots=1",
 		"--snapshot-count=5000", // entries kept in memory for peers that fall behind
@@ -164,7 +139,7 @@ func (e *etcd) args() []string {
 func (e *etcd) file(name string) string { return filepath.Join(e.member.Dir, name) }
 
 func (e *etcd) healthy(ctx context.Context) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, e.url+"/health", http.NoBody)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://etcd/health", http.NoBody)
 	if err != nil {
 		return err
 	}
@@ -237,7 +212,7 @@ func (e *etcd) ask(ctx context.Context, what string, question map[string]any, an
 	if err != nil {
 		return err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url+"/v3/kv/"+what, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://etcd/v3/kv/"+what, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}

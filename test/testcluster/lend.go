@@ -22,13 +22,14 @@ type idleClusters struct {
 
 var theIdle idleClusters
 
-// Borrow is like [New], but may hand out a cluster that a former test of this process borrowed. It is put back to how it
-// was after its start before: every key that it has stored since is deleted, every key that was changed or deleted is
-// written again, and this is proved by a list of all keys, what the API server serves, and what it refuses. Else it is
-// stopped and another one started. Needs [Main]; a test that failed, stopped, paused or restarted its cluster is its last.
-func Borrow(t testing.TB) *Cluster {
+// Borrow is like [New], but may hand out a cluster with the same options that a former test of this process borrowed. Before
+// that, the cluster is put back to how it was after its start: every key that it has stored since is deleted, every key that
+// was changed or deleted is written again, and this is proved by a list of all keys, what the API server serves, and what it
+// refuses. Otherwise it is stopped and another one started. Needs [Main] or [Run]. A cluster is not lent again after a test
+// that failed, or that stopped, paused or restarted it.
+func Borrow(t testing.TB, opts ...Options) *Cluster {
 	t.Helper()
-	c, err := borrow(t)
+	c, err := borrow(t, opts)
 	if err != nil {
 		t.Fatalf("testcluster: %v", err)
 	}
@@ -36,13 +37,13 @@ func Borrow(t testing.TB) *Cluster {
 	return c
 }
 
-func borrow(t testing.TB) (*Cluster, error) {
-	opts, err := prepareForTest(t, nil)
+func borrow(t testing.TB, all []Options) (*Cluster, error) {
+	opts, err := prepareForTest(t, all)
 	if err != nil {
 		return nil, err
 	}
 	// With the turn of this test, so that no more clusters are busy than tests hold.
-	for c := theIdle.take(); c != nil; c = theIdle.take() {
+	for c := theIdle.take(opts); c != nil; c = theIdle.take(opts) {
 		began := time.Now()
 		err := c.plane.reset(t.Context())
 		if err == nil {
@@ -72,11 +73,12 @@ func giveBack(t testing.TB, c *Cluster) {
 	}
 }
 
-// keeps says whether a cluster with these options may be used again: the logs of a kept one are to be of one test.
+// keeps says whether a cluster with these options may be used again: the logs of a kept one are to be of one test, and a
+// directory that a test has chosen ends with it.
 func (i *idleClusters) keeps(opts Options) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return i.open && !opts.Keep
+	return i.open && !opts.Keep && opts.Dir == ""
 }
 
 // put takes a cluster that nobody holds any longer.
@@ -90,16 +92,17 @@ func (i *idleClusters) put(c *Cluster) bool {
 	return true
 }
 
-// take returns the cluster that was used last, or nil.
-func (i *idleClusters) take() *Cluster {
+// take returns the cluster with these options that was used last, or nil.
+func (i *idleClusters) take(opts Options) *Cluster {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if len(i.those) == 0 {
-		return nil
+	for n, c := range slices.Backward(i.those) {
+		if c.plane.opts.Name == opts.Name && c.plane.opts.Nodes == opts.Nodes {
+			i.those = slices.Delete(i.those, n, n+1)
+			return c
+		}
 	}
-	c := i.those[len(i.those)-1]
-	i.those = i.those[:len(i.those)-1]
-	return c
+	return nil
 }
 
 func (i *idleClusters) start() {

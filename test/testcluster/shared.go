@@ -16,7 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/chandler-fleet/chandler/test/testcluster/binaries"
-	"github.com/chandler-fleet/chandler/test/testcluster/internal/pki"
 )
 
 const (
@@ -88,7 +87,7 @@ func startShared(ctx context.Context) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	user, err := admin.plane.newAccess(sharedKubeconfig, pki.Request{User: sharedUser})
+	user, err := admin.plane.newAccess(sharedKubeconfig, sharedUser)
 	if err == nil {
 		err = restrictShared(ctx, admin, user)
 	}

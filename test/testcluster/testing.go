@@ -89,12 +89,15 @@ func takeTurn(t testing.TB, opts Options) (*pool.Member, error) {
 // shared cluster ends with the process all the same, only its files stay until the next start, and none is lent twice.
 //
 //	func TestMain(m *testing.M) { testcluster.Main(m) }
-func Main(m *testing.M) {
+func Main(m *testing.M) { os.Exit(Run(m)) }
+
+// Run is Main for a package that has more to do after its tests. It returns the status for os.Exit.
+func Run(m *testing.M) int {
 	theIdle.start()
 	code := m.Run()
 	if err := errors.Join(theIdle.stop(), theShared.stop()); err != nil {
 		fmt.Fprintln(os.Stderr, "testcluster:", err)
 		code = max(code, 1)
 	}
-	os.Exit(code)
+	return code
 }

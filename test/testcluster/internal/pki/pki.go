@@ -56,10 +56,9 @@ func NewAuthority(name string) (*Authority, error) {
 // Issue makes a key and signs its certificate.
 func (a *Authority) Issue(r Request) (Pair, error) {
 	template := template(pkix.Name{CommonName: r.User, Organization: r.Groups})
-	// A server of ours may also be a client: the HTTP gateway inside etcd calls etcd with the server's certificate.
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
 	if len(r.Hosts) > 0 {
-		template.ExtKeyUsage = append(template.ExtKeyUsage, x509.ExtKeyUsageServerAuth)
+		template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 		addHosts(template, r.Hosts)
 	}
 	key, keyPEM, err := newKey()
