@@ -168,17 +168,48 @@ func TestTenantTx(t *testing.T) {
 		}
 		return s
 	}
-	err := p.TenantTx(t.Context(), "blue", func(tx pgx.Tx) error {
-		if got := tenant(tx); got != "blue" {
-			t.Errorf("inside: %q", got)
+	for _, name := range []string{"blue", "", "*", `it's\'; select '`, "blå"} {
+		err := p.TenantTx(t.Context(), name, func(tx pgx.Tx) error {
+			if got := tenant(tx); got != name {
+				t.Errorf("inside: %q, want %q", got, name)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Errorf("%q: %v", name, err)
 		}
-		return nil
-	})
-	if err != nil {
-		t.Error(err)
+	}
+	if err := p.TenantTx(t.Context(), "\x00", func(pgx.Tx) error { return nil }); err == nil {
+		t.Error("a tenant that PostgreSQL cannot hold was set")
 	}
 	if got := tenant(p); got != "*" {
 		t.Errorf("behind: %q", got)
+	}
+}
+
+// A batch that is sent is one transaction.
+func TestSend(t *testing.T) {
+	t.Parallel()
+	p := pgtest.DB(t).Pool(t, pgtest.Admin)
+	if _, err := p.Exec(t.Context(), "create table sent (n int primary key)"); err != nil {
+		t.Fatal(err)
+	}
+	send := func(values ...int) error {
+		b := &pgx.Batch{}
+		for _, n := range values {
+			b.Queue("insert into sent values ($1)", n)
+		}
+		return p.Send(t.Context(), b)
+	}
+	if err := send(1, 2); err != nil {
+		t.Error(err)
+	}
+	if err := send(3, 2, 4); !errs.Is(err, errs.AlreadyExists) {
+		t.Errorf("a batch that fails: %v", err)
+	}
+	var n int
+	if err := p.QueryRow(t.Context(), "select sum(n) from sent").Scan(&n); err != nil || n != 3 {
+		t.Errorf("sum %d, %v: want what the first batch wrote", n, err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -100,15 +101,20 @@ func (p *Pool) Tx(ctx context.Context, fn func(tx pgx.Tx) error) error {
 	return Err(pgx.BeginTxFunc(ctx, p.Pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, fn))
 }
 
-// TenantTx is Tx in which row-level security shows and accepts rows of one tenant only.
+// TenantTx is Tx in which row-level security shows and accepts rows of one tenant only. The tenant is set in the round
+// trip that begins the transaction.
 func (p *Pool) TenantTx(ctx context.Context, tenant string, fn func(tx pgx.Tx) error) error {
-	return p.Tx(ctx, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, "select set_config('chandler.tenant', $1, true)", tenant); err != nil {
-			return fmt.Errorf("set the tenant: %w", err)
-		}
-		return fn(tx)
-	})
+	begin := "begin isolation level read committed; set local chandler.tenant = " + literal(tenant)
+	return Err(pgx.BeginTxFunc(ctx, p.Pool, pgx.TxOptions{BeginQuery: begin}, fn))
 }
+
+// literal writes a string as SQL, whatever standard_conforming_strings is: what begins a transaction takes no parameters.
+func literal(s string) string { return "E'" + strings.NewReplacer("'", "''", `\`, `\\`).Replace(s) + "'" }
+
+// Send carries out a batch as one transaction in one round trip, where Tx takes one more to begin and one to commit: all
+// of it happens or, at the first error of the database, nothing. A callback of the batch comes too late to prevent the
+// commit: what must hold is checked by the statements themselves.
+func (p *Pool) Send(ctx context.Context, b *pgx.Batch) error { return Err(p.SendBatch(ctx, b).Close()) }
 
 // Snapshot runs fn in one read-only REPEATABLE READ transaction: all its queries see the same moment.
 func (p *Pool) Snapshot(ctx context.Context, fn func(tx pgx.Tx) error) error {

@@ -84,8 +84,7 @@ func (s *Store) PutUpgrades(ctx context.Context, tenant string, upgrades []Upgra
 			set semantics = excluded.semantics, breaking = excluded.breaking, gained = excluded.gained, difference = excluded.difference`,
 			tenant, u.From, u.To, compare.Semantics, u.Difference.Breaking(), len(u.Difference.Gained), enc.EncodeAll(raw, nil))
 	}
-	err = s.pool.Tx(ctx, func(tx pgx.Tx) error { return tx.SendBatch(ctx, batch).Close() })
-	if err != nil {
+	if err := s.pool.Send(ctx, batch); err != nil {
 		return fmt.Errorf("store the differences of %d upgrades: %w", len(upgrades), err)
 	}
 	return nil
