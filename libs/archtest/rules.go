@@ -41,9 +41,10 @@ func with(list []string, more ...string) []string {
 func Rules() []Rule {
 	return []Rule{
 		{Packages: []string{"libs/errs"}, May: []string{pureStd}, Pure: true, Why: "everything imports it"},
+		{Packages: []string{"libs/internal/compactjson"}, May: []string{pureStd}, Pure: true, Why: "stored events are read by it"},
 		{Packages: []string{"libs/internal/jsontree"}, May: []string{pureStd}, Pure: true, Why: "stored digests depend on it"},
 		{Packages: []string{"libs/digest"}, May: []string{pureStd, "libs/internal/jsontree"}, Pure: true, Why: "stored digests depend on it"},
-		{Packages: []string{"libs/events"}, May: []string{pureStd, "github.com/google/uuid"}, Pure: true, Why: "stored events depend on it"},
+		{Packages: []string{"libs/events"}, May: []string{pureStd, "libs/internal/compactjson", "github.com/google/uuid"}, Pure: true, Why: "stored events depend on it"},
 		{Packages: []string{"libs/protocol"}, May: []string{pureStd, "libs/errs", "libs/events", "libs/digest", "github.com/google/uuid"}, Pure: true, Why: "hub and executor share it"},
 		{Packages: []string{"libs/catalog/cel"}, May: []string{pureStd, "libs/errs", "github.com/blang/semver/v4", "github.com/google/cel-go"}, Pure: true, Why: "rules of constraints, by the loader for authors and by the resolver; the one place that knows the language"},
 		{Packages: []string{"libs/catalog/catalogtest", "libs/catalog/catalogtest/installset"}, May: []string{anything}, Why: "used by tests only"},
@@ -73,7 +74,7 @@ func Rules() []Rule {
 		{Packages: []string{"libs/pg/pglocal"}, May: []string{anyStd, "libs/errs", "libs/pg", "github.com/jackc/pgx/v5"}, Why: "starts a private server, knows nothing of what is in it"},
 		{Packages: []string{"libs/pg/pgtest", "libs/bus/bustest", "libs/telemetry/telemetrytest"}, May: []string{anything}, Why: "used by tests only"},
 		{Packages: []string{"libs/migrate/..."}, May: []string{anyStd, "migrations", "libs/errs", "libs/events", "libs/digest", "libs/migrate", "libs/pg/...", "github.com/golang-migrate/migrate/v4", "github.com/jackc/pgx/v5"}, Why: "the schema's only door"},
-		{Packages: []string{"libs/eventlog"}, May: []string{anyStd, "libs/errs", "libs/events", "libs/digest", "libs/pg", "libs/telemetry", "github.com/google/uuid", "github.com/jackc/pgx/v5", "go.opentelemetry.io"}, Why: "the record"},
+		{Packages: []string{"libs/eventlog"}, May: []string{anyStd, "libs/errs", "libs/events", "libs/digest", "libs/internal/compactjson", "libs/pg", "libs/telemetry", "github.com/google/uuid", "github.com/jackc/pgx/v5", "go.opentelemetry.io"}, Why: "the record"},
 		{Packages: []string{"libs/ask"}, May: []string{anyStd, "libs/errs", "libs/telemetry", "github.com/nats-io"}, Why: "questions over NATS; apart from the bus, since executors answer and must not reach Postgres"},
 		{Packages: []string{"libs/bus/natslocal"}, May: []string{anyStd, "libs/errs", "github.com/nats-io"}, Why: "an embedded server, for development and tests"},
 		{Packages: []string{"libs/bus"}, May: []string{anyStd, "libs/ask", "libs/errs", "libs/events", "libs/digest", "libs/eventlog", "libs/pg", "libs/protocol", "libs/telemetry", "github.com/google/uuid", "github.com/jackc/pgx/v5", "github.com/nats-io", "go.opentelemetry.io"}, Why: "the one place that speaks JetStream's management"},

@@ -22,11 +22,14 @@ const prefix = "sha256:"
 // Bytes returns the digest of raw bytes.
 func Bytes(b []byte) Digest {
 	sum := sha256.Sum256(b)
-	return Digest(prefix + hex.EncodeToString(sum[:]))
+	return FromSum(sum[:])
 }
 
 // FromSum returns the digest whose SHA-256 sum has been computed elsewhere.
-func FromSum(sum []byte) Digest { return Digest(prefix + hex.EncodeToString(sum)) }
+func FromSum(sum []byte) Digest {
+	text := make([]byte, 0, len(prefix)+2*sha256.Size)
+	return Digest(hex.AppendEncode(append(text, prefix...), sum))
+}
 
 // JSON returns the digest of v as canonical JSON under the type name, such as "chandler.plan.v1".
 // Values must hold no floats: their canonical form is a matter of taste between languages.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/chandler-fleet/chandler/libs/events"
 )
@@ -22,7 +23,10 @@ func BenchmarkDecode(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	w := row{tenant: "default", stream: s, version: 1, typ: e.Type, body: body, hash: make([]byte, 32)}
+	w := row{
+		tenant: "default", kind: string(s.Kind), key: pgtype.UUID{Bytes: s.Key, Valid: true}, incarnation: 1, version: 1,
+		typ: string(e.Type), body: body, hash: make([]byte, 32),
+	}
 	b.ReportAllocs()
 	for b.Loop() {
 		r, err := w.event()

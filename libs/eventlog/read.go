@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/errs"
@@ -204,12 +204,13 @@ func later(a, b events.Position) events.Position {
 func collect(rows pgx.Rows, limit int) ([]Recorded, events.Position, error) {
 	defer rows.Close()
 	var (
+		w         row
 		list      []Recorded
 		head, end events.Position // end: the last position that was looked at, if the log has it
+		fields    = append([]any{&head.Epoch, &head.N, &end.N, &end.Epoch}, w.fields()...)
 	)
 	for rows.Next() {
-		var w row
-		if err := rows.Scan(append([]any{&head.Epoch, &head.N, &end.N, &end.Epoch}, w.fields()...)...); err != nil {
+		if err := rows.Scan(fields...); err != nil {
 			return nil, head, err
 		}
 		if w.position.IsZero() {
@@ -218,6 +219,9 @@ func collect(rows pgx.Rows, limit int) ([]Recorded, events.Position, error) {
 		e, err := w.event()
 		if err != nil {
 			return nil, head, err
+		}
+		if list == nil {
+			list = make([]Recorded, 0, max(1, min(int64(limit), min(end.N, head.N)-w.position.N+1)))
 		}
 		list = append(list, e)
 	}
@@ -234,32 +238,34 @@ func collect(rows pgx.Rows, limit int) ([]Recorded, events.Position, error) {
 	return list, head, nil
 }
 
-// row is one row of the log or the inbox.
+// row is one row of the log or the inbox, in types that the driver reads without a detour.
 type row struct {
-	position events.Position
-	recorded *time.Time
-	tenant   string
-	stream   events.StreamID
-	version  int64
-	typ      events.Type
-	body     []byte
-	hash     []byte
+	position    events.Position
+	recorded    pgtype.Timestamptz // null in the inbox
+	tenant      string
+	kind        string
+	key         pgtype.UUID
+	incarnation int
+	version     int64
+	typ         string
+	body        []byte
+	hash        pgtype.DriverBytes // the driver's memory, until the next row
 }
 
 // fields are the places of the columns from position to hash.
 func (w *row) fields() []any {
 	return []any{
-		&w.position.N, &w.position.Epoch, &w.recorded, &w.tenant, &w.stream.Kind, &w.stream.Key,
-		&w.stream.Incarnation, &w.version, &w.typ, &w.body, &w.hash,
+		&w.position.N, &w.position.Epoch, &w.recorded, &w.tenant, &w.kind, &w.key, &w.incarnation, &w.version, &w.typ, &w.body, &w.hash,
 	}
 }
 
 // event reads the envelope. What filters and streams go by is taken from the columns, so that Verify
 // sees where they differ from the bytes.
 func (w *row) event() (Recorded, error) {
-	e := Recorded{Position: w.position, Bytes: w.body, Hash: digest.FromSum(w.hash), StreamID: w.stream}
-	if w.recorded != nil {
-		e.Recorded = w.recorded.UTC()
+	e := Recorded{Position: w.position, Bytes: w.body, Hash: digest.FromSum(w.hash)}
+	e.StreamID = events.StreamID{Kind: events.Kind(w.kind), Key: w.key.Bytes, Incarnation: w.incarnation}
+	if w.recorded.Valid {
+		e.Recorded = w.recorded.Time.UTC()
 	}
 	if !readEnvelope(w.body, &e.Envelope) {
 		e.Envelope = events.Envelope{}
@@ -267,7 +273,7 @@ func (w *row) event() (Recorded, error) {
 			return e, errs.Wrap(errs.Internal, err, "event at %s: read its bytes", w.position)
 		}
 	}
-	e.Tenant, e.Type, e.Version = w.tenant, w.typ, w.version
+	e.Tenant, e.Type, e.Version = w.tenant, events.Type(w.typ), w.version
 	return e, nil
 }
 

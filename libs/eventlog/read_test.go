@@ -179,7 +179,7 @@ func TestListen(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- b.log.Listen(ctx) }()
 	term := b.lead(t)
-	listeners := `from pg_stat_activity where datname = current_database() and query = 'listen eventlog_sequenced'`
+	listeners := `from pg_stat_activity where datname = current_database() and query like 'listen eventlog_sequenced%'`
 	listening := func() (n int) {
 		if err := b.admin.QueryRow(t.Context(), "select count(*) "+listeners).Scan(&n); err != nil {
 			t.Error(err)

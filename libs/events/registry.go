@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+
+	"github.com/chandler-fleet/chandler/libs/internal/compactjson"
 )
 
 // Type is the name of an event type with its version, such as "subscription.created.v1".
@@ -67,8 +69,11 @@ func Decode(e Envelope) (Payload, error) {
 		return nil, &UnknownTypeError{Type: e.Type}
 	}
 	p := reflect.New(reflect.TypeOf(d.zero))
-	if err := json.Unmarshal(e.Data, p.Interface()); err != nil {
-		return nil, fmt.Errorf("event %s of type %s: %w", e.ID, e.Type, err)
+	if !compactjson.Read(string(e.Data), p.Interface()) {
+		p = reflect.New(reflect.TypeOf(d.zero))
+		if err := json.Unmarshal(e.Data, p.Interface()); err != nil {
+			return nil, fmt.Errorf("event %s of type %s: %w", e.ID, e.Type, err)
+		}
 	}
 	return p.Elem().Interface().(Payload), nil //nolint:forcetypeassert // the registry holds payloads only
 }
