@@ -18,11 +18,13 @@ type Log struct {
 
 	mu      sync.Mutex
 	changed chan struct{} // closed and replaced at every notice that there are new positions
+
+	awaited chan struct{} // holds one element from when somebody waits for a position until the sequencer acts on it
 }
 
 // New returns the log of the pool's database. Notices of new positions arrive while Listen runs.
 func New(pool *pg.Pool) *Log {
-	return &Log{pool: pool, changed: make(chan struct{})}
+	return &Log{pool: pool, changed: make(chan struct{}), awaited: make(chan struct{}, 1)}
 }
 
 // Recorded is an event as the log holds it. Position and Recorded are zero while it has no position yet.

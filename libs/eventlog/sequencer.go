@@ -171,7 +171,7 @@ func (s *Sequencer) onOneConnection(ctx context.Context, term int64) error {
 			wait = busyPause
 		}
 		if m.moved < batch { // otherwise there is more
-			pause(ctx, wait)
+			s.rest(ctx, wait)
 			wait = min(2*wait, idlePause)
 		}
 	}
@@ -206,6 +206,17 @@ func sequence(ctx context.Context, q pg.Querier, term int64, limit int) (move, e
 		}
 	}
 	return m, nil
+}
+
+// rest waits until somebody waits for a position, for at most d.
+func (s *Sequencer) rest(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-s.log.awaited:
+	case <-t.C:
+	}
 }
 
 func pause(ctx context.Context, d time.Duration) {

@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -11,13 +12,14 @@ import (
 )
 
 const (
-	// channel is what the sequencer notifies.
-	channel = "eventlog_sequenced"
+	// sequencedChannel is what the sequencer notifies after it has given positions.
+	sequencedChannel = "eventlog_sequenced"
+	// awaitedChannel is what Wait notifies, so that a sequencer at rest gives positions at once.
+	awaitedChannel = "eventlog_awaited"
 	// relisten is the pause before a listener that lost its connection tries again.
 	relisten = 500 * time.Millisecond
-	// waitTick is how often Wait looks without a notice: about a third of what a batch of the sequencer
-	// takes when it is idle, so that a caller without a listener loses little.
-	waitTick = 8 * time.Millisecond
+	// waitPoll is how often Wait asks for the position without a notice, for callers in whose process Listen does not run.
+	waitPoll = 8 * time.Millisecond
 )
 
 // Changed returns a channel that is closed when there may be new positions. Take it before you read,
@@ -37,8 +39,8 @@ func (l *Log) wake() {
 	l.changed = make(chan struct{})
 }
 
-// Listen receives the sequencer's notices on a connection of its own and wakes those who hold
-// Changed, until ctx ends; it reconnects for ever. It returns nil.
+// Listen receives notices on a connection of its own until ctx ends: those of the sequencer wake who holds Changed, those
+// of Wait a sequencer in this process. It reconnects for ever. It returns nil.
 func (l *Log) Listen(ctx context.Context) error {
 	for ctx.Err() == nil {
 		_ = l.listen(ctx) // every failure has the same answer: connect again
@@ -58,15 +60,28 @@ func (l *Log) listen(ctx context.Context) error {
 		return pg.Err(err)
 	}
 	defer discard(conn)
-	if _, err := conn.Exec(ctx, "listen "+channel); err != nil {
+	if _, err := conn.Exec(ctx, "listen "+sequencedChannel+"; listen "+awaitedChannel); err != nil {
 		return pg.Err(err)
 	}
 	l.wake() // what happened while nobody listened
 	for {
-		if _, err := conn.Conn().WaitForNotification(ctx); err != nil {
+		n, err := conn.Conn().WaitForNotification(ctx)
+		switch {
+		case err != nil:
 			return pg.Err(err)
+		case n.Channel == awaitedChannel:
+			l.await()
+		default:
+			l.wake()
 		}
-		l.wake()
+	}
+}
+
+// await tells a sequencer in this process that somebody waits for a position.
+func (l *Log) await() {
+	select {
+	case l.awaited <- struct{}{}:
+	default: // it has been told, and has not yet acted on it
 	}
 }
 
@@ -84,17 +99,22 @@ func discard(conn *pgxpool.Conn) {
 func (l *Log) Wait(ctx context.Context, a Appended, bound time.Duration) (events.Position, bool, error) {
 	limit := time.NewTimer(bound)
 	defer limit.Stop()
-	tick := time.NewTicker(waitTick)
-	defer tick.Stop()
-	for {
+	poll := time.NewTicker(waitPoll)
+	defer poll.Stop()
+	for asked := false; ; asked = true {
 		changed := l.Changed()
 		p, ok, err := l.PositionOf(ctx, l.pool, a.Tenant, a.Stream, a.Version)
 		if ok || err != nil {
 			return p, ok, err
 		}
+		if !asked {
+			if _, err := l.pool.Exec(ctx, "select pg_notify($1, '')", awaitedChannel); err != nil {
+				return events.Position{}, false, fmt.Errorf("ask for the position of %s@%d: %w", a.Stream, a.Version, pg.Err(err))
+			}
+		}
 		select {
 		case <-changed:
-		case <-tick.C:
+		case <-poll.C:
 		case <-limit.C:
 			return events.Position{}, false, nil
 		case <-ctx.Done():

@@ -101,7 +101,7 @@ func New(p Projection, d Deps) (*Runner, error) {
 	live := p.tables(p.Schema)
 	r.consumer = &bus.Consumer{
 		Name: p.consumer(), Log: d.Log, Pool: d.Pool, Bus: d.Bus, Types: p.Types, Logger: d.Logger,
-		Begin:     r.refuseOld,
+		Begin:     r.begin,
 		Committed: r.moved,
 		Handle: func(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
 			return p.Apply(ctx, tx, live, e)
@@ -167,11 +167,14 @@ func (r *Runner) otherVersion(ctx context.Context) (bool, error) {
 	return mine == 0 && others > 0, pg.Err(err)
 }
 
-// refuseOld stops a replica whose version another has overtaken: both would write the same tables.
-func (r *Runner) refuseOld(ctx context.Context, tx pgx.Tx) error {
+// begin stops a replica whose version another has overtaken: both would write the same tables. The commit does not wait
+// for the disk: after a crash tables and checkpoint are where they were together, and go on from there.
+func (r *Runner) begin(ctx context.Context, tx pgx.Tx) error {
 	var newer int
-	err := tx.QueryRow(ctx, `select coalesce(max(substring(consumer from '/v([0-9]+)$')::int), 0)
-		from eventlog.checkpoints where starts_with(consumer, $1)`, prefix+r.p.Name+"/v").Scan(&newer)
+	var off string
+	err := tx.QueryRow(ctx, `select coalesce(max(substring(consumer from '/v([0-9]+)$')::int), 0),
+		  set_config('synchronous_commit', 'off', true)
+		from eventlog.checkpoints where starts_with(consumer, $1)`, prefix+r.p.Name+"/v").Scan(&newer, &off)
 	if err != nil {
 		return pg.Err(err)
 	}
@@ -189,14 +192,14 @@ func (r *Runner) moved(at events.Position) {
 	r.changed = make(chan struct{})
 }
 
-// lookEvery is how often Wait looks at the checkpoint in case another replica moves it.
-const lookEvery = 20 * time.Millisecond
+// pollEvery is how often Wait reads the checkpoint in case another replica moves it.
+const pollEvery = 5 * time.Millisecond
 
 // Wait returns when the read model holds everything up to min, or errs.Unavailable after the timeout.
 func (r *Runner) Wait(ctx context.Context, atLeast events.Position, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	t := time.NewTicker(lookEvery)
+	t := time.NewTicker(pollEvery)
 	defer t.Stop()
 	for {
 		r.mu.Lock()
@@ -214,7 +217,7 @@ func (r *Runner) Wait(ctx context.Context, atLeast events.Position, timeout time
 		}
 		at, err := r.checkpoint(ctx)
 		if err != nil {
-			continue // the wait is bounded; a database that is away is told by whoever reads next
+			continue // the wait is bounded; whoever reads next reports that the database is away
 		}
 		r.seen(at)
 	}
