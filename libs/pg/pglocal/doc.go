@@ -4,6 +4,6 @@
 //
 // Start is for "chandler dev", the demo and tests that stop the database: one instance that belongs to
 // this process and ends with it, even if it is killed. Shared is for all other tests: one instance per
-// machine and user, with durability switched off, that a small shell script ends when the last process
-// that uses it has gone. Run as root, both use the account "postgres", since PostgreSQL refuses root.
+// machine and user, with durability switched off and in memory where there is room, that a small shell
+// script ends when the last process that uses it has gone. Run as root, both use the account "postgres", since PostgreSQL refuses root.
 package pglocal

@@ -201,7 +201,7 @@ func arguments(dir, socket string, durable bool) []string {
 	}
 	if !durable {
 		settings = append(settings, "fsync=off", "full_page_writes=off", "synchronous_commit=off",
-			"checkpoint_timeout=1h", "max_wal_size=4GB", "autovacuum_naptime=15s")
+			"checkpoint_timeout=1h", "max_wal_size=1GB", "autovacuum_naptime=15s")
 	}
 	args := []string{"-D", dir}
 	for _, v := range settings {

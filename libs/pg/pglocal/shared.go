@@ -1,6 +1,7 @@
 package pglocal
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -72,7 +73,8 @@ func join(ctx context.Context) (*Server, bool) {
 }
 
 func startShared(ctx context.Context, acc account, bin string) (*Server, error) {
-	dir, err := os.MkdirTemp(base(), "shared-")
+	removeFormer()
+	dir, err := os.MkdirTemp(cmp.Or(memory(), base()), "chandler-postgres-shared-")
 	if err != nil {
 		return nil, fmt.Errorf("shared PostgreSQL: %w", err)
 	}
@@ -105,6 +107,17 @@ func startShared(ctx context.Context, acc account, bin string) (*Server, error) 
 		return nil, fmt.Errorf("shared PostgreSQL: %w", err)
 	}
 	return s, nil
+}
+
+// removeFormer removes what an instance has left whose keeper was killed: it may take up memory.
+func removeFormer() {
+	dir, err := os.ReadFile(current())
+	if err != nil || len(dir) == 0 {
+		return
+	}
+	if _, runs := (&Server{dir: filepath.Join(string(dir), "data")}).running(); !runs {
+		_ = os.RemoveAll(string(dir)) // a leftover that cannot be removed disturbs nobody
+	}
 }
 
 // lock holds a file lock, which the kernel gives back when its holder dies.

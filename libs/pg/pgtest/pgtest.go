@@ -41,7 +41,7 @@ var serial atomic.Int64
 // DB clones a fresh database for tb.
 func DB(tb testing.TB) *Database {
 	tb.Helper()
-	return database(tb, func(in instance) string { return " template " + in.template })
+	return database(tb, func(in instance) string { return " template " + in.template + in.strategy })
 }
 
 // Empty makes an empty database, for tests of the migrations themselves.
@@ -103,6 +103,7 @@ func (d *Database) Pool(tb testing.TB, role string, opts ...pg.Option) *pg.Pool 
 type instance struct {
 	url      string
 	template string
+	strategy string // clause by which the files of the template are copied instead of being logged page by page
 }
 
 // prepared finds the instance and its template, once for each process.
@@ -117,8 +118,7 @@ var prepared = sync.OnceValues(func() (instance, error) {
 		}
 		admin = s.AdminURL()
 	}
-	name, err := template(ctx, admin)
-	return instance{url: admin, template: name}, err
+	return prepare(ctx, admin)
 })
 
 func (in instance) exec(sql string) error {

@@ -25,30 +25,39 @@ const (
 	templateLock = 0x7067746573740001
 )
 
-// template returns the name of a migrated template database, which it makes if it is missing. A
-// half-made one, whose maker has died, is made anew: only a finished one is marked as a template.
-func template(ctx context.Context, admin string) (string, error) {
-	name, err := templateName()
-	if err != nil {
-		return "", err
+// firstStrategy is the version of PostgreSQL that can also log the pages of a template, and does unless it is told not to.
+const firstStrategy = 150000
+
+// prepare returns an instance with a migrated template database, which it makes if it is missing. A half-made one, whose
+// maker has died, is made anew: only a finished one is marked as a template.
+func prepare(ctx context.Context, admin string) (instance, error) {
+	in := instance{url: admin}
+	var err error
+	if in.template, err = templateName(); err != nil {
+		return in, err
 	}
 	conn, err := pgx.Connect(ctx, admin)
 	if err != nil {
-		return "", err
+		return in, err
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }() // ends the session and its lock
 	if _, err := conn.Exec(ctx, "select pg_advisory_lock($1)", int64(templateLock)); err != nil {
-		return "", err
+		return in, err
 	}
 	if err := reap(ctx, conn); err != nil {
-		return "", err
+		return in, err
 	}
+	var version int
 	var there bool
-	err = conn.QueryRow(ctx, "select exists (select from pg_database where datname = $1 and datistemplate)", name).Scan(&there)
-	if err != nil || there {
-		return name, err
+	err = conn.QueryRow(ctx, `select current_setting('server_version_num')::int,
+		exists (select from pg_database where datname = $1 and datistemplate)`, in.template).Scan(&version, &there)
+	if version >= firstStrategy {
+		in.strategy = " strategy file_copy"
 	}
-	return name, makeTemplate(ctx, conn, admin, name)
+	if err != nil || there {
+		return in, err
+	}
+	return in, makeTemplate(ctx, conn, admin, in.template)
 }
 
 // reap drops the databases of tests that were killed, on an instance that outlives them.
