@@ -191,7 +191,7 @@ func (p *play) register(ctx context.Context) error {
 }
 
 func (p *play) suppose(ctx context.Context) error {
-	return p.run(ctx, "plan", "--what-if", "-f", p.example("demo", "east.yaml"), "--cluster", "east")
+	return p.run(ctx, "plan", "-f", p.example("demo", "east.yaml"), "--cluster", "east")
 }
 
 // catalogReady waits for a revision other than the one before.

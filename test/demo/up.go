@@ -138,7 +138,7 @@ func (p *play) farewell(ours bool) error {
 	for _, command := range []string{
 		". " + quote([]string{env}),
 		"chandler get operators",
-		"chandler plan --what-if -f " + quote([]string{suppose}) + " --cluster west",
+		"chandler plan -f " + quote([]string{suppose}) + " --cluster west",
 		"chandler events --follow",
 		"make demo-down",
 	} {

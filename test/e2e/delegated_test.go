@@ -148,11 +148,11 @@ func (d *delegated) asked() {
 	d.subscribe()
 	p := d.waiting(d.ns)
 	said, err := d.chandler("plan", "check", p.Name, "--cluster", spoke, "-n", d.ns)
-	if err == nil || !strings.Contains(err.Error(), "cannot begin as things are") {
+	if err == nil || !strings.Contains(err.Error(), "cannot start now") {
 		d.t.Errorf("plan check ends with %v", err)
 	}
 	for _, want := range []string{ // one of each sort of what R-OG-65 lists, and of what the operator itself is to have
-		"system:serviceaccount:" + d.ns + ":installer lacks:", "create serviceaccounts lighthouse in " + d.ns, "patch roles.rbac.authorization.k8s.io",
+		"system:serviceaccount:" + d.ns + ":installer lacks these permissions:", "create serviceaccounts lighthouse in " + d.ns, "patch roles.rbac.authorization.k8s.io",
 		"create rolebindings.rbac.authorization.k8s.io", "create clusterroles.rbac.authorization.k8s.io", "create deployments.apps lighthouse-operator in " + d.ns,
 		"list configmaps in " + d.ns, "update beacons.light.example.com in the whole cluster",
 	} {
@@ -169,7 +169,7 @@ func (d *delegated) asked() {
 		return fmt.Sprintf("%+v", plans), len(plans) == 1 && plans[0].Blocked != nil && plans[0].Blocked.Reason == "Forbidden"
 	})
 	d.says([]string{"describe", "subscription", "lighthouse"}, p.Name)
-	d.says([]string{"describe", "installplan", p.Name}, "missing right")
+	d.says([]string{"describe", "installplan", p.Name}, "missing permission")
 	if got := d.operators(d.ns); len(got) != 0 {
 		d.t.Errorf("before the rights were given the namespace has %v", got)
 	}
@@ -288,7 +288,7 @@ func (d *delegated) removed() {
 	d.light("north-pier")
 	said := d.says([]string{"uninstall", "lighthouse", "--dry-run"},
 		"Removing "+delegatedCSV+" from namespace "+d.ns, "subscription lighthouse ends", "Deployment "+d.ns+"/lighthouse-operator",
-		"What stays:", "CustomResourceDefinition "+delegatedCRD+": not asked for (--delete-crds, --crd)")
+		"Not removed:", "CustomResourceDefinition "+delegatedCRD+": not requested (--delete-crds, --crd)")
 	if strings.Contains(said, "all objects of") {
 		d.t.Errorf("data would be lost:\n%s", said)
 	}
@@ -367,7 +367,7 @@ func (d *delegated) leftovers() (names []string) {
 func (d *delegated) again() {
 	d.subscribe()
 	p := d.waiting(d.ns)
-	d.says([]string{"plan", "check", p.Name}, "Nothing stands in the way.", "which may do all of it")
+	d.says([]string{"plan", "check", p.Name}, "No obstacles.", "which has all permissions that it needs")
 	d.says([]string{"approve", p.Name}, "approved")
 	d.succeeded(d.ns, delegatedCSV)
 	if got := d.lights(); !slices.Equal(got, []string{"north-pier"}) {

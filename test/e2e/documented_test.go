@@ -111,18 +111,18 @@ var meanwhile = map[string]func(r *reader){
 var shows = map[string]string{
 	"packages search":                `^$`, // the examples have no backup
 	"get installplans":               `east +harbour-ops +install-\w{5} +tidegauge.v1.1.0,buoy.v0.9.1 +Manual +RequiresApproval`,
-	"describe installplan":           `(?s)Bundles:.*buoy.v0.9.1.*What it does:.*Deployment.*In its cluster: +nothing stands in the way`,
+	"describe installplan":           `(?s)Bundles:.*buoy.v0.9.1.*Steps:.*Deployment.*In its cluster: +no obstacles`,
 	"approve":                        `approved \(\w{12}, \d+ steps\)`,
 	"get operators":                  `(?s)buoy.v0.9.1 +buoy +0.9.1 +Succeeded.*tidegauge.v1.1.0 +tidegauge +1.1.0 +Succeeded`,
 	"describe operator":              `(?s)Phase: +Succeeded.*Components:.*Deployment +harbour-ops +tidegauge-operator +Current`,
-	"plan check":                     `Nothing stands in the way`,
+	"plan check":                     `No obstacles`,
 	"rollback":                       `goes back from tidegauge.v1.2.1 to tidegauge.v1.1.0`,
-	"uninstall":                      `(?s)Removing buoy.v0.9.1.*What stays:.*buoys.sea.example.com.*is being removed`,
+	"uninstall":                      `(?s)Removing buoy.v0.9.1.*Not removed:.*buoys.sea.example.com.*is being removed`,
 	"get leftovers":                  `east +harbour-ops +buoy.v0.9.1 +buoy`,
 	"cluster set east --label":       `labels stage=production`,
 	"cluster set east --mirror":      `mirror all, drift report`,
-	"plan --what-if":                 `(?s)→ buoy.v0.9.1.*1 plan.*chandler plan apply`,
-	"explain subscription/tidegauge": `(?s)moves to tidegauge.v1.1.0.*the decision is the same`,
+	"plan -f":                        `(?s)→ buoy.v0.9.1.*1 plan.*chandler plan apply`,
+	"explain subscription/tidegauge": `(?s)resolves to tidegauge.v1.1.0.*the decision is the same`,
 	"why tidegauge":                  `(?s)tidegauge.v1.2.1.*Why it is there:.*Newer versions|No visible catalog has a newer version`,
 	"apply -f policy.yaml":           `approvalpolicy/production created`,
 }

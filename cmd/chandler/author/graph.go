@@ -14,19 +14,18 @@ func (t *tool) graphCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "graph REF PACKAGE",
 		Short: "Draw the update graph of a package",
-		Long: `Draws the update graph of a package, as Mermaid text or as an SVG picture that needs nothing else: heads
-on top, one lane for each channel, replaces solid, skips dashed, skip ranges in dots, deprecated bundles
-struck out, names without a bundle outlined.
+		Long: `Writes the update graph of a package as text that Mermaid or Graphviz draws: one box for each channel, heads on top,
+replaces solid, skips dashed, skip ranges dotted, deprecated bundles gray, names without a bundle outlined.
 
 ` + references,
-		Example: "  chandler catalog graph ./catalog tidegauge -o svg > tidegauge.svg\n  chandler catalog graph ./catalog tidegauge --channel steady",
+		Example: "  chandler catalog graph ./catalog tidegauge -o dot | dot -Tsvg > tidegauge.svg\n  chandler catalog graph ./catalog tidegauge --channel steady",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
 			draw := graph.Mermaid
-			if format == "svg" {
-				draw = graph.SVG
+			if format == "dot" {
+				draw = graph.Dot
 			}
-			if err := oneOf("output", format, "mermaid", "svg"); err != nil {
+			if err := oneOf("output", format, "mermaid", "dot"); err != nil {
 				return err
 			}
 			return t.with(c.Context(), args[0], func(r *tree) error {
@@ -42,13 +41,13 @@ struck out, names without a bundle outlined.
 			})
 		},
 	}
-	c.Flags().StringVarP(&format, "output", "o", "mermaid", "mermaid or svg")
+	c.Flags().StringVarP(&format, "output", "o", "mermaid", "mermaid or dot")
 	c.Flags().StringVar(&channel, "channel", "", "draw this channel alone")
 	t.sourceFlags(c)
 	return c
 }
 
-// pkg loads one package. Other packages may be sick: they do not matter here.
+// pkg loads one package. Errors in other packages do not matter here.
 func (t *tool) pkg(c *cobra.Command, r *tree, name string) (catalog.Package, error) {
 	cat, err := t.load(c.Context(), r, catalog.Options{Lenient: true})
 	if err != nil {

@@ -72,13 +72,13 @@ func newRoot(s command.Streams) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "chandler",
 		Short: "Supplies a fleet of Kubernetes clusters with operators from catalogs",
-		Long: `Chandler indexes operator catalogs, resolves what each cluster and namespace should run, has plans
-approved, applies them, and can tell at any later time what was decided, why, by whom, and what it did.
+		Long: `Chandler indexes operator catalogs, resolves which operators each cluster and namespace should run, asks for
+approval of install plans, applies them, and keeps a record of what was decided, why, by whom, and what was done.
 
-Commands that ask Chandler take its address and token from --url and --token, from CHANDLER_URL and
-CHANDLER_TOKEN, or from the keys url and token of ~/.config/chandler/config.yaml.
+The address and the token of Chandler come from --url and --token, from CHANDLER_URL and CHANDLER_TOKEN, or from the
+keys url and token of ~/.config/chandler/config.yaml.
 
-chandler help exit-codes says what the exit statuses mean.`,
+chandler help exit-codes lists the exit statuses.`,
 		Version:       service.Version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -90,10 +90,10 @@ chandler help exit-codes says what the exit statuses mean.`,
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.Config, "config", "", "file with url and token (default ~/.config/chandler/config.yaml)")
 	flags.StringVar(&a.Url, "url", "", "address of Chandler")
-	flags.StringVar(&a.Token, "token", "", "bearer token; CHANDLER_TOKEN does not show in the list of processes")
+	flags.StringVar(&a.Token, "token", "", "bearer token; better set CHANDLER_TOKEN, which the list of processes does not show")
 
 	root.AddGroup(&cobra.Group{ID: groupUse, Title: "Everyday commands:"}, &cobra.Group{ID: groupFleet, Title: "Clusters and catalogs:"},
-		&cobra.Group{ID: groupOffline, Title: "Resolving what is in a file, without a server:"}, &cobra.Group{ID: groupRun, Title: "Running Chandler:"})
+		&cobra.Group{ID: groupOffline, Title: "Resolving a case from a file, without a server:"}, &cobra.Group{ID: groupRun, Title: "Running Chandler:"})
 	add := func(group string, commands ...*cobra.Command) {
 		for _, c := range commands {
 			c.GroupID = group

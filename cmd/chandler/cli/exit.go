@@ -19,17 +19,17 @@ var exitCodes = []struct {
 	name string
 	what string
 }{
-	{0, "done", "what was asked is done, or was so before"},
-	{command.ExitFailed, "failed", "something else went wrong: a file that cannot be read, a fault of Chandler, several errors of different kinds. Of commands that compare or judge what is at hand (catalog validate and diff, resolve, shadow --fail-on-difference): the answer is no"},
-	{command.ExitUsage, "usage", "the command line is wrong, and nothing was tried: unknown commands, kinds and flags, something missing. Of the tools for catalogs at hand: what was given cannot be read"},
-	{command.ExitNotFound, "not-found", "what the command names is not there: a cluster, a subscription, a plan"},
-	{command.ExitRefused, "refused", "the input is not valid, or a rule, a right or the present state forbids it; a dry run or preview that does not come out"},
-	{command.ExitUnavailable, "unavailable", "Chandler cannot be reached, or a part that it needs is away: the same command may succeed later"},
+	{0, "done", "the command succeeded, or there was nothing to do"},
+	{command.ExitFailed, "failed", "another error: a file that cannot be read, a fault of Chandler, several errors of different kinds. Commands that check or compare local input (catalog validate and diff, resolve), and shadow --fail-on-difference: the answer is no"},
+	{command.ExitUsage, "usage", "the command line is wrong, and nothing was tried: unknown commands, kinds and flags, missing arguments. Tools for local catalogs: the input cannot be read"},
+	{command.ExitNotFound, "not-found", "an object that the command names does not exist: a cluster, a subscription, a plan"},
+	{command.ExitRefused, "refused", "the input is invalid, or a rule, a permission or the present state forbids the change; a dry run or preview with failures"},
+	{command.ExitUnavailable, "unavailable", "Chandler, or a part that it needs, cannot be reached: the same command may succeed later"},
 }
 
 func exitCodesHelp() string {
 	var b strings.Builder
-	b.WriteString("Every command ends with one of these statuses. Errors stand on standard error, one sentence each.\n\n")
+	b.WriteString("Every command ends with one of these statuses. Errors are written to standard error, one sentence each.\n\n")
 	var t printer.Text
 	for _, c := range exitCodes {
 		t.Put(fmt.Sprintf("  %d  %-12s ", c.code, c.name), c.what)
@@ -39,7 +39,7 @@ func exitCodesHelp() string {
 
 // exitCodesTopic is no command: it cannot be run, help shows it.
 func exitCodesTopic() *cobra.Command {
-	return &cobra.Command{Use: "exit-codes", Short: "What the exit statuses of all commands say", Long: exitCodesHelp()}
+	return &cobra.Command{Use: "exit-codes", Short: "List the exit statuses of all commands", Long: exitCodesHelp()}
 }
 
 // strictly gives every command of a tree its errors of usage: cobra shows help and ends with 0 where a command below
@@ -77,21 +77,21 @@ func asUsage(c *cobra.Command, args []string, err error) error {
 	var want, got int
 	if _, e := fmt.Sscanf(err.Error(), "accepts %d arg(s), received %d", &want, &got); e == nil { // as cobra says it
 		if got < want {
-			return command.Usagef("something is missing: %s", c.UseLine())
+			return command.Usagef("missing argument; usage: %s", c.UseLine())
 		}
-		return command.Usagef("what is %q? usage: %s", args[want], c.UseLine())
+		return command.Usagef("unexpected argument %q; usage: %s", args[want], c.UseLine())
 	}
 	if _, has := errors.AsType[*author.ExitError](err); has {
 		return err
 	}
 	if len(args) > 0 && strings.HasPrefix(err.Error(), "unknown command") { // as cobra says it of any argument
-		return command.Usagef("what is %q? usage: %s", args[0], c.UseLine())
+		return command.Usagef("unexpected argument %q; usage: %s", args[0], c.UseLine())
 	}
 	return command.Usagef("%w; usage: %s", err, c.UseLine())
 }
 
 func unknownCommand(c *cobra.Command, name string) error {
-	return command.Usagef("there is no command %q%s: see %s --help", c.CommandPath()+" "+name, command.DidYouMean(c.SuggestionsFor(name)), c.CommandPath())
+	return command.Usagef("unknown command %q%s: see %s --help", c.CommandPath()+" "+name, command.DidYouMean(c.SuggestionsFor(name)), c.CommandPath())
 }
 
 // flagError is an error about a flag, with the one that may be meant.
@@ -112,7 +112,7 @@ func flagError(c *cobra.Command, err error) error {
 // helpCommand is cobra's, which calls an unknown topic no error.
 func helpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
-		Use: "help [COMMAND]", Short: "Say what a command does",
+		Use: "help [COMMAND]", Short: "Show the help of a command",
 		RunE: func(_ *cobra.Command, args []string) error {
 			c, rest, err := root.Find(args)
 			if err != nil || len(rest) > 0 || c == nil {

@@ -26,7 +26,7 @@ func TestParked(t *testing.T) {
 		status := Main(context.Background(), streams, append([]string{"bus"}, args...))
 		return status, out.String() + errOut.String()
 	}
-	if status, out := run("parked"); status != 0 || !strings.Contains(out, "nothing is parked") {
+	if status, out := run("parked"); status != 0 || !strings.Contains(out, "no parked events") {
 		t.Errorf("bus parked with nothing parked: status %d, %q", status, out)
 	}
 	_, err := db.Pool(t, "resolver").Exec(context.Background(), `insert into eventlog.parked

@@ -65,24 +65,24 @@ func removalPlan() model.RemovalPlan {
 	}
 }
 
-const inTheWayOfIt = "3 custom resources would be lost; coast/harbor.v1, ports/buoy.v1 would lose what they depend on; tidegauge.v1 would be planned again at once"
+const inTheWayOfIt = "3 custom resources would be lost; coast/harbor.v1, ports/buoy.v1 would lose what they depend on; tidegauge.v1 would be planned again immediately"
 
 const shownRemoval = `Removing tidegauge.v1 from namespace ports of cluster east-1, in this order:
-  - subscription tides ends
+  - subscription tides is deleted
   - all objects of gauges.example.com (3: ports/north, ports/south, …)
-  - no conversion any more by the operator's webhook: CustomResourceDefinition buoys.example.com
+  - conversion by the operator's webhook: CustomResourceDefinition buoys.example.com
   - Deployment ports/gauge
   - CustomResourceDefinition gauges.example.com
 
-What stays:
-  - CustomResourceDefinition buoys.example.com: coast/buoys.v2 has it, too
-  - CustomResourceDefinition tides.example.com: Chandler did not write it
+Not removed:
+  - CustomResourceDefinition buoys.example.com: also installed by coast/buoys.v2
+  - CustomResourceDefinition tides.example.com: not written by Chandler
 
-Others that depend on it:
-  - coast/harbor.v1: it needs an API of it
+Operators that depend on it:
+  - coast/harbor.v1: it uses one of its APIs
   - ports/buoy.v1: it requires an operator of package tidegauge in range >=1.0.0
 
-What follows at once, as things are:
+What would happen next:
   - a plan is proposed (Automatic), tidegauge.v1: package required by buoy.v1
 `
 
@@ -103,7 +103,7 @@ func TestUninstall(t *testing.T) {
 		typed     string // on a terminal
 	}{
 		"dry run":                 {removalPlan(), installed, "tidegauge --dry-run --delete-crds", shownRemoval, "", path + "crds=%2A&dryRun=true", ""},
-		"costs without a word":    {removalPlan(), installed, "tidegauge.v1 --crd gauges.example.com", shownRemoval, inTheWayOfIt + ": say --yes to go on", path + "crds=gauges.example.com&dryRun=true", ""},
+		"costs without a word":    {removalPlan(), installed, "tidegauge.v1 --crd gauges.example.com", shownRemoval, inTheWayOfIt + ": use --yes to go on", path + "crds=gauges.example.com&dryRun=true", ""},
 		"costs with a word":       {removalPlan(), installed, "tidegauge --delete-crds --yes", shownRemoval + "operator/east-1/ports/tidegauge.v1 is being removed\n", "", path + "crds=%2A&dryRun=true " + path + "crds=gauges.example.com&plan=sha256%3A1&subscriptions=delete", ""},
 		"no costs":                {cheap, installed, "tidegauge", "Removing tidegauge.v1 from namespace ports of cluster east-1, in this order:\noperator/east-1/ports/tidegauge.v1 is being removed\n", "", path + "dryRun=true " + path + "plan=sha256%3A2&subscriptions=delete", ""},
 		"for programs":            {cheap, installed, "tidegauge --dry-run -o json", "{\n", "", path + "dryRun=true", ""},

@@ -20,7 +20,7 @@ func compareCommand(env Env) *cobra.Command {
 	var asJSON, list bool
 	c := &cobra.Command{
 		Use:   "conformance DIR",
-		Short: "Compare how cases are resolved with what OLM Classic did",
+		Short: "Compare resolutions of cases with what OLM Classic did",
 		Long: `Resolves every case below a directory and compares what comes with what OLM Classic did, which the case says.
 A case counts as
 

@@ -22,18 +22,18 @@ func resolveCommand(env Env) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "resolve --case FILE",
-		Short: "Say what a namespace would get that is written down in a file",
-		Long: `Resolves one namespace that is written down as a case: its subscriptions, what is installed there, and the
-catalogs that it sees. Says what would be installed and upgraded and why, and explains what cannot be.
-Nothing is changed, and no server is asked. The form of a case is told in docs/conformance.md.
+		Short: "Resolve a namespace that is described in a file",
+		Long: `Resolves one namespace that is described as a case: its subscriptions, what is installed there, and the catalogs
+that it sees. Shows what would be installed and upgraded and why, and explains what cannot be resolved. Nothing is
+changed, and no server is needed. docs/conformance.md describes the format of a case.
 
-The exit status is 0 where everything can be had, 1 where something cannot, and 2 where the case cannot
-be read. Where the case holds what OLM Classic did with it, the last lines compare.`,
+The exit status is 0 if everything can be resolved, 1 if something cannot, and 2 if the case cannot be read. If the
+case holds what OLM Classic did with it, the last lines compare.`,
 		Example: "  chandler resolve --case upgrade.json\n  chandler resolve --case upgrade.json --json",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if file == "" {
-				return errors.New("which case? name its file with --case")
+				return errors.New("missing --case: the file with the case")
 			}
 			run, err := resolveFile(env, file)
 			if err != nil {
@@ -179,7 +179,7 @@ func tellNothing(w io.Writer, part resolution.Component) {
 
 func tellFailure(w io.Writer, part resolution.Component) {
 	blamed := append(slices.Clone(part.Failure.Subscriptions), part.Failure.CSVs...)
-	wrapped(w, "", "  ", fmt.Sprintf("cannot be (%s): %s", part.Failure.Class, strings.Join(blamed, ", ")))
+	wrapped(w, "", "  ", fmt.Sprintf("cannot be resolved (%s): %s", part.Failure.Class, strings.Join(blamed, ", ")))
 	for _, s := range part.Failure.Statements {
 		wrapped(w, "  - ", "    ", s.Text)
 	}

@@ -27,14 +27,14 @@ type Secret struct {
 func (s *Secret) Register(c *cobra.Command) {
 	set := c.Flags()
 	set.StringVar(&s.dockerConfig, "docker-config", "", "docker configuration file with credentials of registries")
-	set.StringVar(&s.username, "username", "", "name for git and archives over HTTPS, with --password-stdin")
+	set.StringVar(&s.username, "username", "", "user name for git and archives over HTTPS, with --password-stdin")
 	set.BoolVar(&s.passwordStdin, "password-stdin", false, "read the password from standard input")
 	set.BoolVar(&s.tokenStdin, "token-stdin", false, "read a bearer token for git, archives or a catalog server from standard input")
 	set.StringVar(&s.sshKey, "ssh-key", "", "file with a private key for git over SSH, with --known-hosts")
-	set.StringVar(&s.knownHosts, "known-hosts", "", "file with the keys of the hosts that may answer")
+	set.StringVar(&s.knownHosts, "known-hosts", "", "file with known host keys")
 	set.BoolVar(&s.passphraseStdin, "passphrase-stdin", false, "read the passphrase of the private key from standard input")
-	set.StringVar(&s.ca, "ca", "", "file with certificates of authorities, in PEM")
-	set.StringVar(&s.kubeconfig, "kubeconfig", "", "file for a catalog that is a config map")
+	set.StringVar(&s.ca, "ca", "", "file with CA certificates, in PEM")
+	set.StringVar(&s.kubeconfig, "kubeconfig", "", "kubeconfig for a catalog that is a config map")
 }
 
 // Value reads the credential that the flags name; exactly one is taken.
@@ -57,7 +57,7 @@ func (s *Secret) Value(in io.Reader) (model.SetCatalogSecret, error) {
 			continue
 		}
 		if out.Kind != "" {
-			return out, errors.New("one credential at a time: the flags name several")
+			return out, errors.New("exactly one credential is needed: the flags name several")
 		}
 		v, err := w.value()
 		if err != nil {
@@ -69,7 +69,7 @@ func (s *Secret) Value(in io.Reader) (model.SetCatalogSecret, error) {
 		}
 	}
 	if out.Kind == "" {
-		return out, errors.New("say what the credential is: with --docker-config, --username and --password-stdin, --token-stdin, --ssh-key and --known-hosts, --ca or --kubeconfig")
+		return out, errors.New("exactly one credential is needed: --docker-config, --username and --password-stdin, --token-stdin, --ssh-key and --known-hosts, --ca or --kubeconfig")
 	}
 	return out, nil
 }
@@ -95,7 +95,7 @@ func (s *Secret) basic(in io.Reader) (any, error) {
 
 func (s *Secret) ssh(in io.Reader) (any, error) {
 	if s.sshKey == "" || s.knownHosts == "" {
-		return nil, errors.New("--ssh-key and --known-hosts go together: without the keys of hosts anybody could answer")
+		return nil, errors.New("--ssh-key and --known-hosts go together: without known host keys any server could answer")
 	}
 	v := map[string]string{}
 	var err error

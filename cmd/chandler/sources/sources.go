@@ -35,24 +35,24 @@ func (f *Flags) Register(c *cobra.Command) {
 	set.StringVar(&f.archive, "archive", "", "tar, tar.gz or tar.zst file: a path as the indexer sees it, or a URL")
 	set.StringVar(&f.git, "git", "", "URL of a repository")
 	set.StringVar(&f.image, "image", "", "catalog image, by tag or digest")
-	set.StringVar(&f.template, "template", "", "catalog image with {kube_major_version}, {kube_minor_version} or {kube_patch_version}; --image is used where it does not resolve")
+	set.StringVar(&f.template, "template", "", "catalog image with {kube_major_version}, {kube_minor_version} or {kube_patch_version}; --image is used if it does not exist")
 	set.StringVar(&f.layout, "layout", "", "OCI layout on disk, as the indexer sees it")
 	set.StringVar(&f.grpc, "grpc", "", "host:port of a running catalog server")
 	set.StringVar(&f.configMap, "configmap", "", "config map as namespace/name; --secret names the kubeconfig of its cluster")
 	set.StringVar(&f.sqlite, "sqlite", "", "index database, as the indexer sees it")
 	set.StringVar(&f.reference, "reference", "", "of a repository: branch, tag or commit")
-	set.StringVar(&f.subdirectory, "subdirectory", "", "where the catalog lies in archive, repository or image")
+	set.StringVar(&f.subdirectory, "subdirectory", "", "folder of the catalog in the archive, repository or image")
 	set.StringSliceVar(&f.secrets, "secret", nil, "catalog secret that the source needs; several with commas")
-	set.StringSliceVar(&f.mirrors, "mirror", nil, "prefix=mirror: ask the mirror for images that begin so; several with commas")
-	set.BoolVar(&f.never, "mirrors-only", false, "never ask where the images come from, only mirrors")
+	set.StringSliceVar(&f.mirrors, "mirror", nil, "prefix=mirror: use the mirror for images with this prefix; several with commas")
+	set.BoolVar(&f.never, "mirrors-only", false, "use only mirrors, never the original registry")
 	set.BoolVar(&f.insecure, "insecure", false, "allow a registry or server without TLS")
-	set.StringVar(&f.poll, "poll", "", "how often to look, such as 30m; 0s for never (default: the indexer's)")
-	set.StringVar(&f.timeout, "timeout", "", "bound of one look, such as 10m")
-	set.BoolVar(&f.prefetch, "prefetch", false, "fetch every bundle image at once instead of when it is needed")
-	set.StringVar(&f.mode, "mode", "", "strict: one error keeps the revision before in service (default); lenient: leave out sick packages")
-	set.StringVar(&f.display.Name, "display-name", "", "name that people see")
-	set.StringVar(&f.display.Publisher, "publisher", "", "publisher that people see")
-	set.StringVar(&f.display.Description, "description", "", "description that people see")
+	set.StringVar(&f.poll, "poll", "", "poll interval, such as 30m; 0s for never (default: the indexer's)")
+	set.StringVar(&f.timeout, "timeout", "", "timeout of one poll, such as 10m")
+	set.BoolVar(&f.prefetch, "prefetch", false, "fetch all bundle images at once instead of when they are needed")
+	set.StringVar(&f.mode, "mode", "", "strict: one error keeps the previous revision in service (default); lenient: leave out packages with errors")
+	set.StringVar(&f.display.Name, "display-name", "", "display name")
+	set.StringVar(&f.display.Publisher, "publisher", "", "publisher to display")
+	set.StringVar(&f.display.Description, "description", "", "description to display")
 }
 
 // Names of the flags that say where the content is, one of which is needed.
@@ -76,7 +76,7 @@ func (f *Flags) Source() (model.CatalogSource, error) {
 		}
 	}
 	if given != 1 {
-		return s, errors.New("say where the catalog is, once: with " + kinds)
+		return s, errors.New("exactly one source is needed: " + kinds)
 	}
 	var err error
 	s.Mirrors, err = mirrors(f.mirrors, f.never)

@@ -63,13 +63,13 @@ func TestSource(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]string{
-		"":                                   "say where the catalog is",
-		"--directory a --sqlite b":           "say where the catalog is",
+		"":                                   "exactly one source is needed",
+		"--directory a --sqlite b":           "exactly one source is needed",
 		"--configmap old":                    "namespace/name",
 		"--image a/b --mirror x":             "prefix=mirror",
 		"--image a/b --mirrors-only":         "needs --mirror",
 		"--image a/b --mirror =m":            "prefix=mirror",
-		"--layout /a --template b --image c": "say where the catalog is",
+		"--layout /a --template b --image c": "exactly one source is needed",
 	} {
 		var f sources.Flags
 		parse(t, f.Register, strings.Fields(args)...)
@@ -105,11 +105,11 @@ func TestSecret(t *testing.T) {
 		{"--ssh-key key --known-hosts hosts --passphrase-stdin", "pp\n", "ssh", `{"knownHosts":"HOSTS\n","passphrase":"pp","privateKey":"KEY\n"}`},
 		{"--ca ca.pem", "", "ca", `{"certificates":"PEM\n"}`},
 		{"--kubeconfig kubeconfig", "", "kubeconfig", `{"kubeconfig":"kind: Config\n"}`},
-		{"", "", "", "say what the credential is"},
+		{"", "", "", "exactly one credential is needed"},
 		{"--username bot", "", "", "go together"},
 		{"--password-stdin", "pw", "", "go together"},
 		{"--ssh-key key", "", "", "go together"},
-		{"--ca ca.pem --token-stdin", "t", "", "one credential at a time"},
+		{"--ca ca.pem --token-stdin", "t", "", "the flags name several"},
 		{"--docker-config key", "", "", "is not JSON"},
 		{"--ca missing", "", "", "no such file"},
 		{"--ca large", "", "", "larger than"},

@@ -1,13 +1,10 @@
-// Package graph draws the update graph of a package: as Mermaid text, and as an SVG picture that needs
-// nothing else.
+// Package graph writes the update graph of a package as text for Mermaid or Graphviz, which draw it.
 //
-// Channels share bundles, so the picture is a chart and not a net: every bundle has a row, every channel
-// a lane, and a dot where a bundle is an entry of a channel. The newest row is on top. Edges run inside
-// the lane of the channel that they belong to: solid where an entry replaces another, dashed where it
-// skips one. The range of an entry that replaces by version stands beside its row, in dots (R-GRA-3).
-// Names that have no bundle are outlined (R-GRA-11).
+// Every channel is a box with the bundles that are its entries, heads on top. An arrow is solid where an entry replaces
+// another, and dashed where it skips one. The skip range of an entry is a dotted box beside it (R-GRA-3). Names that have no
+// bundle have a dashed outline (R-GRA-11).
 //
-// The same package always gives the same bytes, and no name can leave the place where a name stands.
+// The same package always gives the same bytes, and no name can be read as anything but text.
 package graph
 
 import (

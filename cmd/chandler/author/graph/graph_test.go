@@ -2,10 +2,9 @@ package graph_test
 
 import (
 	"bytes"
-	"encoding/xml"
-	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -120,48 +119,34 @@ class c0n1r range
 	}
 }
 
-// TestSVG looks for what a person must see.
-func TestSVG(t *testing.T) {
+// TestDot is the whole text for a package with everything that a graph can show.
+func TestDot(t *testing.T) {
 	t.Parallel()
-	svg := draw(t, gauge(), graph.SVG)
-	elements(t, svg)
-	for _, want := range []string{
-		`<text class="t d" x="16.0" y="28.0"><title>Ends in May.</title>gauge</text>`, // the package, struck out, with the reason
-		`<text class="d"`, `<title>Loses samples.</title>gauge.v1.0.0</text>`,
-		`<text class="v"`, `named, but not in the catalog`,
-		`>&gt;=1.0.0 &lt;1.2.0</text>`, `class="r"`, `class="k"`, `stroke-dasharray="2 2"`,
-		`>calm (default)</text>`, `<title>Too quick.</title>quick</text>`,
-	} {
-		if !strings.Contains(svg, want) {
-			t.Errorf("%s is not in the picture", want)
-		}
-	}
-	if top, below := strings.Index(svg, ">gauge.v1.10.0</text>"), strings.Index(svg, ">gauge.v1.2.0</text>"); top < 0 || below < top {
-		t.Error("the newest is not on top")
-	}
+	want := `digraph {
+  rankdir=BT; node [shape=box];
+  label="Update graph of package gauge";
+  subgraph cluster_0 {
+    label="calm (default)";
+    c0n1 [label="gauge.v1.2.0", penwidth=3];
+    c0n2 [label="gauge.v1.1.0", style=dashed];
+    c0n3 [label="gauge.v1.0.0", color=gray, fontcolor=gray];
+    c0n4 [label="gauge.v0.9.0", style=dashed];
+    c0n2 -> c0n1 [style=dashed];
+    c0n3 -> c0n1;
+    c0n4 -> c0n3;
+    c0n1r [label="skipRange &#62;&#61;1.0.0 &#60;1.2.0", style=dotted];
+    c0n1r -> c0n1 [style=dotted];
+  }
+  subgraph cluster_1 {
+    label="quick (deprecated)";
+    c1n0 [label="gauge.v1.10.0", penwidth=3];
+    c1n1 [label="gauge.v1.2.0"];
+    c1n1 -> c1n0;
+  }
 }
-
-// elements reads a picture as XML and returns the names of its elements.
-func elements(t rapid.TB, svg string) map[string]int {
-	t.Helper()
-	out := map[string]int{}
-	d := xml.NewDecoder(strings.NewReader(svg))
-	for {
-		token, err := d.Token()
-		if errors.Is(err, io.EOF) {
-			return out
-		}
-		if err != nil {
-			t.Fatalf("the picture is no XML: %v\n%s", err, svg)
-		}
-		if e, ok := token.(xml.StartElement); ok {
-			out[e.Name.Local]++
-			for _, a := range e.Attr {
-				if strings.HasPrefix(strings.ToLower(a.Name.Local), "on") || strings.Contains(a.Name.Local, "href") {
-					t.Fatalf("an attribute %s: a name has left its place", a.Name.Local)
-				}
-			}
-		}
+`
+	if diff := cmp.Diff(want, draw(t, gauge(), graph.Dot)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 
@@ -193,37 +178,32 @@ func packages() *rapid.Generator[catalog.Package] {
 	})
 }
 
-// TestHostile: whatever names say, the pictures are well-formed, hold the elements of a picture and
-// nothing else, do not depend on the order of entries, and come to an end.
+// TestHostile: whatever names say, the texts hold labels with plain characters and what this package writes, and do not
+// depend on the order of entries.
 func TestHostile(t *testing.T) {
 	t.Parallel()
-	line := func(s string) string { // of Mermaid, without its text
-		if from, to := strings.Index(s, `["`), strings.LastIndex(s, `"]`); from >= 0 && to > from {
-			if inner := s[from+2 : to]; !strings.ContainsAny(inner, "\"<>[]{}`%\\") {
-				return s[:from] + s[to+2:]
-			}
-		}
-		return s
-	}
+	label := regexp.MustCompile(`"[-0-9a-zA-Z ._/()+#&;]*"`)
+	mermaid := regexp.MustCompile(`^(%% Update graph of package .*|flowchart BT|subgraph c\d+\[L\]|  c\d+n\d+\[L\]|  c\d+n\d+ (-->\|replaces\||-\.->\|skips\|) c\d+n\d+|  c\d+n\d+r\[L\] -\.-> c\d+n\d+|end|classDef [a-z]+ .*|class [c0-9nr,]+ [a-z]+)$`)
+	dot := regexp.MustCompile(`^(digraph \{|  rankdir=BT; node \[shape=box\];|  label=L;|  subgraph cluster_\d+ \{|    label=L;|    c\d+n\d+r? \[label=L[a-z0-9, =]*\];|    c\d+n\d+r? -> c\d+n\d+( \[style=[a-z]+\])?;|  \}|\})$`)
 	rapid.Check(t, func(rt *rapid.T) {
 		p := packages().Draw(rt, "package")
-		svg, mermaid := draw(rt, p, graph.SVG), draw(rt, p, graph.Mermaid)
-		for name := range elements(rt, svg) {
-			if !slices.Contains([]string{"svg", "title", "style", "rect", "text", "g", "path", "circle"}, name) {
-				rt.Fatalf("the picture has an element %s", name)
+		for _, w := range []struct {
+			draw func(io.Writer, graph.Graph) error
+			line *regexp.Regexp
+		}{{graph.Mermaid, mermaid}, {graph.Dot, dot}} {
+			text := draw(rt, p, w.draw)
+			for i, l := range strings.Split(strings.TrimSpace(text), "\n") {
+				if bare := label.ReplaceAllString(l, "L"); !w.line.MatchString(bare) {
+					rt.Fatalf("line %d of the text is not what was written: %q", i+1, l)
+				}
 			}
-		}
-		for i, l := range strings.Split(strings.TrimSpace(mermaid), "\n") {
-			if bare := line(l); i > 0 && strings.ContainsAny(bare, "\"[]{}`;") {
-				rt.Fatalf("line %d of the text is not what was written: %q", i+1, l)
+			for _, c := range p.Channels {
+				slices.Reverse(c.Entries)
 			}
-		}
-		for _, c := range p.Channels {
-			slices.Reverse(c.Entries)
-		}
-		slices.Reverse(p.Bundles)
-		if again := draw(rt, p, graph.SVG); again != svg {
-			rt.Fatal("the picture depends on the order of entries")
+			slices.Reverse(p.Bundles)
+			if again := draw(rt, p, w.draw); again != text {
+				rt.Fatal("the text depends on the order of entries")
+			}
 		}
 	})
 }

@@ -11,7 +11,7 @@ import (
 // updates, so that heads are on top.
 func Mermaid(w io.Writer, g Graph) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%%%% Update graph of package %s: -->|replaces|, -.->|skips|, dotted boxes are skip ranges.\n", quote(g.Package))
+	fmt.Fprintf(&b, "%%%% Update graph of package %s: -->|replaces|, -.->|skips|, dotted boxes are skip ranges.\n", encode(g.Package, mermaidChar))
 	b.WriteString("flowchart BT\n")
 	classes := map[string][]string{}
 	for i, l := range g.Lanes {
@@ -33,18 +33,11 @@ func Mermaid(w io.Writer, g Graph) error {
 
 func (g Graph) mermaidLane(b *strings.Builder, i int, l Lane, classes map[string][]string) {
 	id := func(row int) string { return fmt.Sprintf("c%dn%d", i, row) }
-	title := l.Name
-	if l.Default {
-		title += " (default)"
-	}
-	if l.Deprecated != "" {
-		title += " (deprecated)"
-	}
-	fmt.Fprintf(b, "subgraph c%d[\"%s\"]\n", i, quote(title))
+	fmt.Fprintf(b, "subgraph c%d[\"%s\"]\n", i, encode(l.title(), mermaidChar))
 	for _, row := range sorted(l.Rows, l.Virtual) {
 		n := g.Nodes[row]
 		virtual := slices.Contains(l.Virtual, row)
-		fmt.Fprintf(b, "  %s[\"%s\"]\n", id(row), quote(n.label()))
+		fmt.Fprintf(b, "  %s[\"%s\"]\n", id(row), encode(n.label(), mermaidChar))
 		switch {
 		case virtual:
 			classes["virtual"] = append(classes["virtual"], id(row))
@@ -63,7 +56,7 @@ func (g Graph) mermaidLane(b *strings.Builder, i int, l Lane, classes map[string
 		fmt.Fprintf(b, "  %s %s %s\n", id(e.From), arrow, id(e.To))
 	}
 	for _, r := range l.Ranges {
-		fmt.Fprintf(b, "  %sr[\"%s\"] -.-> %s\n", id(r.Row), quote("skipRange "+r.Text), id(r.Row))
+		fmt.Fprintf(b, "  %sr[\"%s\"] -.-> %s\n", id(r.Row), encode("skipRange "+r.Text, mermaidChar), id(r.Row))
 		classes["range"] = append(classes["range"], id(r.Row)+"r")
 	}
 	b.WriteString("end\n")
@@ -83,16 +76,31 @@ func (n Node) label() string {
 	return n.Name + " (" + n.Version + ")"
 }
 
-// quote writes text so that Mermaid takes all of it for text: what is not plain becomes a character
-// code, so that no name can end a label, begin a directive or hold mark-up.
-func quote(s string) string {
+// title is the name of a channel with what matters of it.
+func (l Lane) title() string {
+	title := l.Name
+	if l.Default {
+		title += " (default)"
+	}
+	if l.Deprecated != "" {
+		title += " (deprecated)"
+	}
+	return title
+}
+
+// mermaidChar is a character of a label as Mermaid reads it.
+const mermaidChar = "#%d;"
+
+// encode writes every character that is not plain as a character code, so that no name can end a label, begin a directive
+// or contain markup.
+func encode(s, char string) string {
 	var b strings.Builder
 	for _, r := range s {
 		switch {
 		case r >= '0' && r <= '9', r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', strings.ContainsRune(" .-_/()+", r):
 			b.WriteRune(r)
 		default:
-			fmt.Fprintf(&b, "#%d;", r)
+			fmt.Fprintf(&b, char, r)
 		}
 	}
 	return b.String()

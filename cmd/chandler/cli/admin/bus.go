@@ -22,9 +22,9 @@ type connections struct {
 }
 
 func connectionFlags(c *cobra.Command, to *connections, withNATS bool) {
-	c.Flags().StringVar(&to.database, "database-url", "", "Postgres, with a role that may do this (default CHANDLER_DATABASE_URL)")
+	c.Flags().StringVar(&to.database, "database-url", "", "URL of Postgres, with a role that is allowed to do this (default CHANDLER_DATABASE_URL)")
 	if withNATS {
-		c.Flags().StringVar(&to.nats, "nats-url", "", "NATS (default CHANDLER_NATS_URL)")
+		c.Flags().StringVar(&to.nats, "nats-url", "", "URL of NATS (default CHANDLER_NATS_URL)")
 	}
 }
 
@@ -38,7 +38,7 @@ func fill(a *command.Env, c *connections, withNATS bool) error {
 			*v.into, _ = a.Env(v.env)
 		}
 		if *v.into == "" && v.need {
-			return command.Usagef("set %s", v.env)
+			return command.Usagef("missing %s", v.env)
 		}
 	}
 	return nil
@@ -50,9 +50,9 @@ func BusCommand(a *command.Env) *cobra.Command {
 	var conn connections
 	rebuild := &cobra.Command{
 		Use:   "rebuild",
-		Short: "Fill JetStream again from the record",
-		Long: `Makes missing streams and publishes again what the record holds. Services do the same by themselves when they notice
-a loss.`,
+		Short: "Fill the JetStream streams again from the event log",
+		Long: `Creates missing streams and publishes again what the event log holds. Services do the same when they notice that
+messages are lost.`,
 		Example: "  chandler bus rebuild --database-url postgres://chandler@db.example.test/chandler --nats-url nats://nats.example.test",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -101,7 +101,7 @@ func rebuild(ctx context.Context, a *command.Env, conn connections) (err error) 
 	if err := bus.Rebuild(ctx, b, eventlog.New(pool), pool); err != nil {
 		return err
 	}
-	return a.Say("the bus holds what the record says")
+	return a.Say("the streams are filled from the event log")
 }
 
 // parkedCommand shows what consumers could not take.
@@ -110,9 +110,9 @@ func parkedCommand(a *command.Env) *cobra.Command {
 	o := printer.Output{}
 	c := &cobra.Command{
 		Use:   "parked [CONSUMER]",
-		Short: "Show events that a consumer could not take",
-		Long: `Shows what is parked: an event that its consumer could not take, and the later events of that stream behind
-it. Each is retried with back-off; bus retry does it at once.`,
+		Short: "List events that a consumer could not process",
+		Long: `Lists parked events: those that a consumer could not process, and the later events of the same streams, which wait
+behind them. They are retried with back-off; chandler bus retry does it at once.`,
 		Example: `  chandler bus parked
   chandler bus parked gateway-clusters -o yaml`,
 		Args: cobra.MaximumNArgs(1),
@@ -135,9 +135,9 @@ func retryCommand(a *command.Env) *cobra.Command {
 	var conn connections
 	c := &cobra.Command{
 		Use:   "retry CONSUMER [STREAM]",
-		Short: "Have parked events tried again at once",
-		Long: `Has a consumer try again what is parked of one of its streams, or of all, without waiting for the next retry.
-chandler bus parked names consumers and streams.`,
+		Short: "Retry parked events at once",
+		Long: `Makes a consumer retry the parked events of one of its streams, or of all, without waiting for the next retry.
+chandler bus parked lists consumers and streams.`,
 		Example: "  chandler bus retry gateway-clusters",
 		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -145,7 +145,7 @@ chandler bus parked names consumers and streams.`,
 				if err := bus.RetryParked(ctx, pool, args[0], command.First(args[1:])); err != nil {
 					return err
 				}
-				return a.Say("%s tries again", args[0])
+				return a.Say("%s retries its parked events", args[0])
 			})
 		},
 	}
@@ -172,7 +172,7 @@ func showParked(ctx context.Context, a *command.Env, pool *pg.Pool, o *printer.O
 		return err
 	}
 	if len(parked) == 0 && o.Format == "" {
-		return a.Say("nothing is parked")
+		return a.Say("no parked events")
 	}
 	items := make([]printer.Item, 0, len(parked))
 	for _, p := range parked {

@@ -14,13 +14,13 @@ func MigrateCommand(a *command.Env) *cobra.Command {
 	var conn connections
 	c := &cobra.Command{
 		Use:     "migrate",
-		Short:   "Make or update the database; safe to repeat",
+		Short:   "Create or update the database; safe to repeat",
 		Example: "  chandler migrate --database-url postgres://postgres@db.example.test/chandler",
-		Long: `Makes roles, schemas and tables, or brings them to this version. It may be repeated, and repairs a
-run that failed. The URL needs a role that may create roles.
+		Long: `Creates roles, schemas and tables, or updates them to this version. It can be repeated, and repairs a run that failed.
+The URL needs a role that may create roles.
 
 CHANDLER_GATEWAY_PASSWORD, CHANDLER_RESOLVER_PASSWORD, CHANDLER_INSTALLER_PASSWORD and
-CHANDLER_CATALOG_INDEXER_PASSWORD, where set, become the passwords of the services' roles.`,
+CHANDLER_CATALOG_INDEXER_PASSWORD, if set, become the passwords of the services' roles.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := fill(a, &conn, false); err != nil {

@@ -34,7 +34,7 @@ func DevCommand(a *command.Env) *cobra.Command {
 		Use:   "dev",
 		Short: "Run all of Chandler in this process, with its own Postgres and NATS",
 		Long: `Runs the four services in one process with an embedded NATS and a private Postgres, until Ctrl-C.
-What it records stays in the state folder and is there at the next start; --state "" forgets it.`,
+Its data stays in the state folder and is used again at the next start; with --state "" it is deleted at the end.`,
 		Example: `  chandler dev
   chandler dev --state '' --listen 127.0.0.1:0`,
 		Args: cobra.NoArgs,
@@ -50,7 +50,7 @@ What it records stays in the state folder and is there at the next start; --stat
 	f.StringVar(&o.State, "state", "", "folder for data (default ~/.local/state/chandler)")
 	f.StringVar(&o.Listen, "listen", "127.0.0.1:8080", "address of the API; port 0 takes a free one")
 	f.StringVar(&o.LogLevel, "log-level", "warn", "debug, info, warn or error")
-	f.DurationVar(&o.Drain, "drain", 10*time.Second, "bound of the ordered stop")
+	f.DurationVar(&o.Drain, "drain", 10*time.Second, "how long an ordered stop may take")
 	return c
 }
 
@@ -72,11 +72,10 @@ func KeysCommand(a *command.Env) *cobra.Command {
 	var secret string
 	c := &cobra.Command{
 		Use:   "keys",
-		Short: "Make the secrets of a new installation",
-		Long: `Writes new secrets: the administrator's token, the key pairs that protect kubeconfigs and credentials of
-catalogs, the key that signs grants, the key of hooks, and the passwords of database and bus. Without a flag as an
-environment file, which docker compose reads as .env; with --secret as a Secret of Kubernetes, which the chart
-refers to.
+		Short: "Create the secrets of a new installation",
+		Long: `Writes new secrets: the administrator's token, the key pairs that encrypt kubeconfigs and credentials of catalogs,
+the key that signs grants, the key of hooks, and the passwords of database and bus. They are written as an
+environment file, which docker compose reads as .env, or with --secret as a Kubernetes Secret for the chart.
 
 The chart's Secret needs one more key, CHANDLER_ADMIN_DATABASE_URL: the database of the migration.`,
 		Example: `  chandler keys > .env
@@ -84,7 +83,7 @@ The chart's Secret needs one more key, CHANDLER_ADMIN_DATABASE_URL: the database
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return makeKeys(a, secret) },
 	}
-	c.Flags().StringVar(&secret, "secret", "", "write a Secret of this name")
+	c.Flags().StringVar(&secret, "secret", "", "write a Kubernetes Secret of this name")
 	return c
 }
 
@@ -94,7 +93,7 @@ func makeKeys(a *command.Env, secret string) error {
 		return err
 	}
 	if wrong := validation.IsDNS1123Subdomain(secret); secret != "" && len(wrong) > 0 {
-		return command.Usagef("--secret %q is no name of a Secret: %s", secret, wrong[0])
+		return command.Usagef("--secret %q is not a valid name of a Secret: %s", secret, wrong[0])
 	}
 	if secret == "" {
 		for _, v := range k.Variables() {

@@ -14,12 +14,12 @@ import (
 
 // EffectsCommand is chandler effects.
 func EffectsCommand(a *command.Env) *cobra.Command {
-	c := &cobra.Command{Use: "effects", Short: "Stop every plan at its next step, or let plans go on", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return effectsStatus(cmd.Context(), a) }}
+	c := &cobra.Command{Use: "effects", Short: "Stop all plans at their next step, or resume them", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return effectsStatus(cmd.Context(), a) }}
 	var cluster string
 	stop := &cobra.Command{
-		Use: "stop", Short: "No plan takes another step", Args: cobra.NoArgs,
-		Long: `Stops every plan at its next step, in the whole fleet or on one cluster. What is installed stays and runs; plans go on
-where they were with chandler effects resume.`,
+		Use: "stop", Short: "Stop all plans at their next step", Args: cobra.NoArgs,
+		Long: `Stops every plan at its next step, in the whole fleet or on one cluster. Installed operators keep running. chandler
+effects resume continues the plans where they stopped.`,
 		Example: `  chandler effects stop
   chandler effects stop --cluster east-1`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -33,7 +33,7 @@ where they were with chandler effects resume.`,
 
 // LogCommand is the way on after a record that lost commits: the same as effects resume.
 func LogCommand(a *command.Env) *cobra.Command {
-	c := &cobra.Command{Use: "log", Short: "Accept the record after a restored backup", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return effectsStatus(cmd.Context(), a) }}
+	c := &cobra.Command{Use: "log", Short: "Accept the event log after a restored backup", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return effectsStatus(cmd.Context(), a) }}
 	c.AddCommand(resumeCommand(a, c.Name()))
 	return c
 }
@@ -41,9 +41,9 @@ func LogCommand(a *command.Env) *cobra.Command {
 func resumeCommand(a *command.Env, parent string) *cobra.Command {
 	var in model.EffectsRequest
 	c := &cobra.Command{
-		Use: "resume", Short: "Let plans go on", Args: cobra.NoArgs,
-		Long: `Lets plans take steps again. --epoch names the epoch of the record that you have looked at and accept;
-chandler effects shows it. It is raised when the record has lost commits, as after a restored backup.`,
+		Use: "resume", Short: "Resume plans", Args: cobra.NoArgs,
+		Long: `Resumes stopped plans. --epoch is the epoch of the event log that you have checked and accept; chandler effects
+shows it. The epoch is raised when the log has lost commits, for example after a restored backup.`,
 		Example: `  chandler ` + parent + ` resume --epoch 1
   chandler ` + parent + ` resume --epoch 2 --cluster east-1`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -52,7 +52,7 @@ chandler effects shows it. It is raised when the record has lost commits, as aft
 		},
 	}
 	c.Flags().StringVar(&in.Cluster, "cluster", "", "only on this cluster")
-	c.Flags().Int64Var(&in.Epoch, "epoch", 0, "epoch of the record that you accept")
+	c.Flags().Int64Var(&in.Epoch, "epoch", 0, "epoch of the event log that you accept")
 	return c
 }
 
@@ -66,7 +66,7 @@ func setEffects(ctx context.Context, a *command.Env, in model.EffectsRequest) er
 		if err != nil {
 			return err
 		}
-		return errors.Join(sayEffects(a, e), command.Usagef("to go on, accept the epoch with --epoch %d", e.Epoch))
+		return errors.Join(sayEffects(a, e), command.Usagef("accept the epoch with --epoch %d to resume", e.Epoch))
 	}
 	e, err := c.SetEffects(ctx, in)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 
 // TokenCommand makes and revokes the tokens that settings name. A secret is shown once, on standard output.
 func TokenCommand(a *command.Env) *cobra.Command {
-	c := &cobra.Command{Use: "token", Short: "Give people and programs tokens, and take them away"}
+	c := &cobra.Command{Use: "token", Short: "Create, list and revoke tokens"}
 	c.AddCommand(tokenAddCommand(a), tokenListCommand(a), tokenRevokeCommand(a))
 	return c
 }
@@ -19,9 +19,9 @@ func tokenAddCommand(a *command.Env) *cobra.Command {
 	var role, actor string
 	c := &cobra.Command{
 		Use:   "add NAME",
-		Short: "Make a token, which is shown once",
-		Long: `Makes a token for a person or a program. The name is for people and stands in no event; what a person does is
-recorded under the actor. Each token is somebody new, unless --actor says that it is one more of a person's.`,
+		Short: "Create a token; it is shown once",
+		Long: `Creates a token for a person or a program. The name is only for display and is not recorded in events: they hold the
+actor id. Each token gets a new actor, unless --actor names the actor of another token of the same person.`,
 		Example: `  chandler token add "Ingrid, laptop" --role admin
   chandler token add "Ingrid, phone" --role viewer --actor person-4tz2kq7mw3xa`,
 		Args: command.Needs(1),
@@ -38,15 +38,15 @@ recorded under the actor. Each token is somebody new, unless --actor says that i
 		},
 	}
 	c.Flags().StringVar(&role, "role", string(model.RoleViewer), "admin: everything; viewer: reads")
-	c.Flags().StringVar(&actor, "actor", "", "actor of a token that the same person has or had")
+	c.Flags().StringVar(&actor, "actor", "", "actor of another token of the same person")
 	return c
 }
 
 func tokenListCommand(a *command.Env) *cobra.Command {
 	var o printer.Output
 	c := &cobra.Command{
-		Use: "list", Short: "Show whose tokens there are, revoked ones included", Args: cobra.NoArgs,
-		Long:    "Lists tokens by id, with the actor under whom events record what was done with them. Secrets are never shown.",
+		Use: "list", Short: "List tokens, revoked ones included", Args: cobra.NoArgs,
+		Long:    "Lists tokens by id, with the actor that events record for them. Secrets are never shown.",
 		Example: "  chandler token list",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.Check(); err != nil {
@@ -77,8 +77,8 @@ func tokenListCommand(a *command.Env) *cobra.Command {
 
 func tokenRevokeCommand(a *command.Env) *cobra.Command {
 	return &cobra.Command{
-		Use: "revoke ID", Short: "Refuse a token from now on", Args: command.Needs(1),
-		Long:    "Refuses a token from now on, for good. The last one of an administrator is not revoked. chandler token list shows ids.",
+		Use: "revoke ID", Short: "Revoke a token", Args: command.Needs(1),
+		Long:    "Revokes a token for good. The last token of an administrator cannot be revoked. chandler token list shows the ids.",
 		Example: "  chandler token revoke 0b0e2f5c-5d1c-4f6e-9a55-8f0c9d6f1e21",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.Client()

@@ -18,9 +18,9 @@ import (
 
 // Command is chandler catalog.
 func Command(a *command.Env) *cobra.Command {
-	c := &cobra.Command{Use: "catalog", Short: "Add, list, refresh and remove catalogs of the fleet, and look into them"}
+	c := &cobra.Command{Use: "catalog", Short: "Manage catalogs of the fleet, and inspect their content"}
 	c.AddCommand(catalogAddCommand(a), objects.ListCommand(a, "catalogs"), catalogRefreshCommand(a), catalogRemoveCommand(a),
-		catalogSwitchCommand(a, "disable", "Keep a catalog and do not offer it", disableHelp, true),
+		catalogSwitchCommand(a, "disable", "Stop offering a catalog", disableHelp, true),
 		catalogSwitchCommand(a, "enable", "Offer a catalog again", enableHelp, false),
 		catalogPackagesCommand(a), findingsCommand(a), revisionsCommand(a), blobsCommand(a), secretCommand(a), hookCommand(a), healthCommand(a))
 	addCatalogTools(a, c)
@@ -29,9 +29,9 @@ func Command(a *command.Env) *cobra.Command {
 
 // What switching a catalog off and on does.
 const (
-	disableHelp = `Offers nothing of a catalog any more, until chandler catalog enable: nothing is installed or upgraded from it. What is
-installed from it stays, and the catalog is still read.`
-	enableHelp = "Offers a catalog again that chandler catalog disable, or an OperatorHub, has switched off."
+	disableHelp = `Stops offering a catalog until chandler catalog enable: nothing is installed or upgraded from it. Operators that are
+installed from it stay, and the catalog is still polled.`
+	enableHelp = "Offers a catalog again that chandler catalog disable or an OperatorHub has disabled."
 )
 
 func catalogAddCommand(a *command.Env) *cobra.Command {
@@ -40,11 +40,11 @@ func catalogAddCommand(a *command.Env) *cobra.Command {
 	var strict bool
 	c := &cobra.Command{
 		Use:   "add NAME (--directory | --archive | --git | --image | --template | --layout | --grpc | --configmap | --sqlite) PLACE",
-		Short: "Offer a catalog to the fleet, or to one namespace of one cluster",
-		Long: `Offers a catalog from the one place that is named: the indexer reads it at once, and again as often as --poll says.
-Without --cluster it is a catalog of the whole fleet; with --cluster and -n one of that namespace. Places are read by
-the indexer: a directory or file is one of its machine. Credentials are named with --secret; they may come later, until
-then the catalog says what is missing.`,
+		Short: "Add a catalog for the fleet, or for one namespace of one cluster",
+		Long: `Adds a catalog from exactly one source. The indexer reads it at once, and again at every --poll interval. Without
+--cluster it is a catalog of the whole fleet; with --cluster and -n one of that namespace. The indexer reads the
+source: a directory or file must be on its machine. --secret names stored credentials; they can be stored later, and
+until then the catalog reports what is missing.`,
 		Example: `  chandler catalog add examples --directory /srv/catalogs/examples --priority 10
   chandler catalog add fleet --image registry.example.test/fleet:v1 --secret dock-pull --poll 30m
   chandler catalog add own --git https://git.example.test/catalog.git --reference main --secret git-bot`,
@@ -73,11 +73,11 @@ then the catalog says what is missing.`,
 	flags.Register(c)
 	f := c.Flags()
 	f.Int32Var(&in.Priority, "priority", 0, "higher is preferred")
-	f.StringVar(&in.Cluster, "cluster", "", "offer it on this cluster only, with -n")
+	f.StringVar(&in.Cluster, "cluster", "", "add it to this cluster only, with -n")
 	f.StringVarP(&in.Namespace, "namespace", "n", "", "namespace of a cluster's catalog")
-	f.StringVar(&in.Visibility, "visibility", "", "of a cluster's catalog: cluster (the whole one) or namespace; without it, as the gateway's setting global-catalog-namespaces says")
-	f.BoolVar(&in.Disabled, "disabled", false, "keep it and do not offer it yet")
-	f.BoolVar(&strict, "strict", false, "refuse secrets that are not known yet")
+	f.StringVar(&in.Visibility, "visibility", "", "who sees a cluster's catalog: cluster or namespace (default: by the gateway's setting global-catalog-namespaces)")
+	f.BoolVar(&in.Disabled, "disabled", false, "add it without offering it yet")
+	f.BoolVar(&strict, "strict", false, "refuse secrets that are not stored yet")
 	return c
 }
 
@@ -101,16 +101,16 @@ func onCatalog(a *command.Env, texts cobra.Command, do func(ctx context.Context,
 
 func catalogRefreshCommand(a *command.Env) *cobra.Command {
 	return onCatalog(a, cobra.Command{
-		Use: "refresh", Short: "Have the indexer look at the source now",
-		Long: `Has the indexer look at the source of a catalog at once, and not when its next poll is due. What came of it is shown by
-chandler describe catalog. A catalog of a namespace is named cluster/namespace/name.`,
+		Use: "refresh", Short: "Poll the source now",
+		Long: `Makes the indexer poll the source of a catalog at once. chandler describe catalog shows the result. A catalog of a
+namespace is named cluster/namespace/name.`,
 		Example: `  chandler catalog refresh fleet
   chandler catalog refresh east-1/ports/own`,
 	}, func(ctx context.Context, c *client.Client, r client.Ref) error {
 		if _, err := c.RefreshCatalog(ctx, r); err != nil {
 			return err
 		}
-		return a.Say("catalog/%s is being looked at", r)
+		return a.Say("catalog/%s is being polled", r)
 	})
 }
 
@@ -125,9 +125,9 @@ func catalogSwitchCommand(a *command.Env, use, short, long string, disabled bool
 
 func catalogRemoveCommand(a *command.Env) *cobra.Command {
 	return &cobra.Command{
-		Use: "remove NAME", Short: "Offer a catalog no longer; what is installed from it stays", Args: command.Needs(1),
-		Long: `Ends a catalog for good. What is installed from it stays and is kept up; subscriptions to it say that their catalog is
-missing. A catalog of a namespace is named cluster/namespace/name.`,
+		Use: "remove NAME", Short: "Remove a catalog; operators installed from it stay", Args: command.Needs(1),
+		Long: `Removes a catalog for good. Operators that are installed from it stay and are kept up; subscriptions to it report
+that their catalog is missing. A catalog of a namespace is named cluster/namespace/name.`,
 		Example: `  chandler catalog remove fleet
   chandler catalog remove east-1/ports/own`,
 		RunE: func(cmd *cobra.Command, args []string) error {

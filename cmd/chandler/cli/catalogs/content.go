@@ -17,8 +17,8 @@ import (
 func catalogPackagesCommand(a *command.Env) *cobra.Command {
 	var o printer.Output
 	c := onCatalog(a, cobra.Command{
-		Use: "packages", Short: "Show what a catalog offers",
-		Long:    "Lists the packages of the revision that a catalog serves. chandler describe package tells all of one.",
+		Use: "packages", Short: "List the packages of a catalog",
+		Long:    "Lists the packages of the revision that a catalog serves. chandler describe package shows one in full.",
 		Example: "  chandler catalog packages fleet -o wide",
 	}, func(ctx context.Context, c *client.Client, r client.Ref) error {
 		if err := o.Check(); err != nil {
@@ -42,9 +42,9 @@ func findingsCommand(a *command.Env) *cobra.Command {
 	var o printer.Output
 	var variant, severity, pkg string
 	c := onCatalog(a, cobra.Command{
-		Use: "findings", Short: "Show what was wrong with a catalog at the last look",
-		Long: `Lists what was wrong when the indexer last read the catalog: rule, package, place and how to mend it. An error keeps
-what it names from being served, a warning does not. chandler rules explains a rule.`,
+		Use: "findings", Short: "List the findings of the last poll of a catalog",
+		Long: `Lists what was wrong when the indexer last read the catalog: rule, package, place and how to fix it. An error keeps
+the package from being served, a warning does not. chandler rules explains a rule.`,
 		Example: "  chandler catalog findings fleet --severity error --package tidegauge",
 	}, func(ctx context.Context, c *client.Client, r client.Ref) error {
 		if err := o.Check(); err != nil {
@@ -89,9 +89,9 @@ func findingPlace(f model.Finding) string {
 func revisionsCommand(a *command.Env) *cobra.Command {
 	var o printer.Output
 	c := onCatalog(a, cobra.Command{
-		Use: "revisions", Short: "Show what a catalog has served, newest first, and what changed each time",
-		Long: `Lists the stored revisions of a catalog. Their digests are what chandler plan --what-if and chandler shadow take with
---revision. Mutated are bundles whose content changed under the same name: what is installed of those stays as it is.`,
+		Use: "revisions", Short: "List the revisions of a catalog, newest first, and what changed each time",
+		Long: `Lists the stored revisions of a catalog. chandler plan and chandler shadow take their digests with --revision.
+Mutated bundles have changed content under the same name: where they are installed, they stay as they are.`,
 		Example: "  chandler catalog revisions fleet",
 	}, func(ctx context.Context, c *client.Client, r client.Ref) error {
 		if err := o.Check(); err != nil {
@@ -121,9 +121,9 @@ func blobsCommand(a *command.Env) *cobra.Command {
 	var schema, pkg, name string
 	var raw bool
 	c := onCatalog(a, cobra.Command{
-		Use: "blobs", Short: "Show the documents of a catalog whose schemas Chandler does not know",
-		Long: `Lists the documents that Chandler keeps of a catalog without giving them a meaning, such as those of other tools; with
---raw it writes them as they are.`,
+		Use: "blobs", Short: "List the documents of a catalog whose schemas Chandler does not know",
+		Long: `Lists the documents of a catalog that Chandler stores but does not interpret, such as those of other tools. With
+--raw they are written as they are.`,
 		Example: "  chandler catalog blobs fleet --schema example.test/notes --raw",
 	}, func(ctx context.Context, c *client.Client, r client.Ref) error {
 		if err := o.Check(); err != nil {
@@ -146,7 +146,7 @@ func blobsCommand(a *command.Env) *cobra.Command {
 	c.Flags().StringVar(&schema, "schema", "", "only of this schema")
 	c.Flags().StringVar(&pkg, "package", "", "only of this package")
 	c.Flags().StringVar(&name, "name", "", "only of this name")
-	c.Flags().BoolVar(&raw, "raw", false, "write the documents themselves, byte for byte, each on lines of its own")
+	c.Flags().BoolVar(&raw, "raw", false, "write the documents byte for byte, each on lines of its own")
 	return c
 }
 

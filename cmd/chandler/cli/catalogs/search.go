@@ -17,9 +17,9 @@ func searchCommand(a *command.Env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "search [WORD...]",
 		Short: "Find packages in all catalogs, best first",
-		Long: `Finds packages by words of their names, display names, keywords and descriptions, and narrows them by what their newest
-versions say. Words may be left out. With --cluster it looks at what every namespace of that cluster sees, with -n at
-what one sees.`,
+		Long: `Finds packages by words in their names, display names, keywords and descriptions. Flags narrow the result by
+properties of the newest version. With --cluster only catalogs count that every namespace of that cluster sees, with
+-n also those that this namespace sees.`,
 		Example: `  chandler packages search database
   chandler packages search --feature disconnected --category Database -o wide`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -53,14 +53,14 @@ what one sees.`,
 	fl.StringSliceVar(&f.Features, "feature", nil, "only with these infrastructure features, such as disconnected")
 	fl.StringSliceVar(&f.InstallModes, "install-mode", nil, "only with these install modes")
 	fl.StringSliceVar(&f.Catalogs, "catalog", nil, "only of these catalogs")
-	fl.StringVar(&f.Cluster, "cluster", "", "only what this cluster sees: in each of its namespaces, unless -n names one")
-	fl.StringVarP(&f.Namespace, "namespace", "n", "", "only what this namespace sees")
+	fl.StringVar(&f.Cluster, "cluster", "", "only packages that this cluster sees: in each of its namespaces, unless -n names one")
+	fl.StringVarP(&f.Namespace, "namespace", "n", "", "only packages that this namespace sees")
 	return c
 }
 
 // PackagesCommand is chandler packages.
 func PackagesCommand(a *command.Env) *cobra.Command {
-	c := &cobra.Command{Use: "packages", Short: "Look for packages in all catalogs"}
+	c := &cobra.Command{Use: "packages", Short: "Search packages in all catalogs"}
 	c.AddCommand(searchCommand(a))
 	return c
 }

@@ -13,7 +13,7 @@ import (
 
 // secretCommand keeps credentials of catalog sources. Values come from files and standard input.
 func secretCommand(a *command.Env) *cobra.Command {
-	c := &cobra.Command{Use: "secret", Short: "Keep credentials that sources of catalogs need"}
+	c := &cobra.Command{Use: "secret", Short: "Manage credentials of catalog sources"}
 	c.AddCommand(secretSetCommand(a), secretListCommand(a), secretDeleteCommand(a))
 	return c
 }
@@ -22,10 +22,10 @@ func secretSetCommand(a *command.Env) *cobra.Command {
 	var flags sources.Secret
 	c := &cobra.Command{
 		Use:   "set NAME",
-		Short: "Give or replace a credential; it is encrypted at once and never shown",
-		Long: `Keeps a credential that catalogs name with --secret: one of a registry as docker keeps it, user and password, a token,
-an SSH key, or certificates of an authority. Values come from files or standard input, so that they stand in no list of
-processes. Catalogs that name it are looked at again at once.`,
+		Short: "Store or replace a credential; it is encrypted and never shown again",
+		Long: `Stores a credential that catalogs refer to with --secret: a docker configuration, user and password, a token, an SSH
+key, or CA certificates. Values are read from files or standard input, so that the list of processes does not show
+them. Catalogs that refer to it are polled again at once.`,
 		Example: `  chandler catalog secret set dock-pull --docker-config ~/.docker/config.json
   chandler catalog secret set git-bot --username bot --password-stdin < password
   chandler catalog secret set git-key --ssh-key id_ed25519 --known-hosts known_hosts`,
@@ -52,7 +52,7 @@ processes. Catalogs that name it are looked at again at once.`,
 func secretListCommand(a *command.Env) *cobra.Command {
 	var o printer.Output
 	c := &cobra.Command{
-		Use: "list", Short: "Show the names and kinds of credentials, and who uses them", Args: cobra.NoArgs,
+		Use: "list", Short: "List credentials, and the catalogs that use them", Args: cobra.NoArgs,
 		Long:    "Lists credentials of catalog sources by name. Their values are never shown.",
 		Example: "  chandler catalog secret list",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -80,8 +80,8 @@ func secretListCommand(a *command.Env) *cobra.Command {
 
 func secretDeleteCommand(a *command.Env) *cobra.Command {
 	return &cobra.Command{
-		Use: "delete NAME", Short: "Erase a credential; catalogs that name it stay, and say that it is missing", Args: command.Needs(1),
-		Long:    "Erases a credential for good. Catalogs that name it serve what they have, and say that it is missing.",
+		Use: "delete NAME", Short: "Erase a credential; catalogs that use it stay, and report it as missing", Args: command.Needs(1),
+		Long:    "Erases a credential for good. Catalogs that use it keep their content, and report the credential as missing.",
 		Example: "  chandler catalog secret delete dock-pull",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.Client()

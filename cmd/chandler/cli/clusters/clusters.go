@@ -22,7 +22,7 @@ const maxKubeconfig = 256 << 10
 
 // Command is chandler cluster.
 func Command(a *command.Env) *cobra.Command {
-	c := &cobra.Command{Use: "cluster", Short: "Register, list, configure and let go of clusters"}
+	c := &cobra.Command{Use: "cluster", Short: "Register, list, configure and remove clusters"}
 	c.AddCommand(clusterAddCommand(a), objects.ListCommand(a, "clusters"), clusterSetCommand(a), clusterRemoveCommand(a), clusterCredentialsCommand(a))
 	return c
 }
@@ -33,9 +33,9 @@ func clusterAddCommand(a *command.Env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "add NAME --kubeconfig FILE",
 		Short: "Register a cluster",
-		Long: `Registers a cluster under a name. The kubeconfig must hold a token or certificates itself, name an address that the
-installer can reach, and belong to a cluster administrator; it is encrypted at once and never shown. The cluster is
-Connected, or says why not, after some seconds: chandler get clusters.`,
+		Long: `Registers a cluster under a name. The kubeconfig must contain a token or certificates, an address that the installer
+can reach, and belong to a cluster administrator. It is stored encrypted and never shown. After some seconds
+chandler get clusters shows the cluster as Connected, or the reason why it is not.`,
 		Example: "  chandler cluster add east-1 --kubeconfig east-1.kubeconfig --label region=east",
 		Args:    command.Needs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -60,14 +60,14 @@ Connected, or says why not, after some seconds: chandler get clusters.`,
 }
 
 func kubeconfigFlag(c *cobra.Command, path *string) {
-	c.Flags().StringVar(path, "kubeconfig", "", "file with token or certificates inside, - for standard input")
+	c.Flags().StringVar(path, "kubeconfig", "", "kubeconfig with token or certificates inside, - for standard input")
 }
 
 func clusterCredentialsCommand(a *command.Env) *cobra.Command {
 	var path string
 	c := &cobra.Command{
-		Use: "credentials NAME --kubeconfig FILE", Short: "Use another kubeconfig for a cluster", Args: command.Needs(1),
-		Long: `Replaces the kubeconfig by which a cluster is reached, as before a token expires.`,
+		Use: "credentials NAME --kubeconfig FILE", Short: "Replace the kubeconfig of a cluster", Args: command.Needs(1),
+		Long: `Replaces the kubeconfig by which Chandler reaches a cluster, for example before a token expires.`,
 		Example: `  chandler cluster credentials east-1 --kubeconfig east-1.kubeconfig
   kubectl config view --raw --flatten --minify | chandler cluster credentials east-1 --kubeconfig -`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -94,25 +94,24 @@ func clusterSetCommand(a *command.Env) *cobra.Command {
 	var changes []string
 	c := &cobra.Command{
 		Use:   "set NAME [--mirror none|csv|all] [--drift correct|report] [--optional GROUP,GROUP/KIND,...|none] [--label KEY=VALUE | --label KEY-]...",
-		Short: "Change how a cluster is treated, or its labels",
-		Long: `Changes how a cluster is treated; what is not named stays as it is.
+		Short: "Change the settings or labels of a cluster",
+		Long: `Changes the settings of a cluster; settings that are not given stay as they are.
 
---mirror says which of OLM's kinds Chandler keeps in the cluster for people and tools that read them there:
-none, ClusterServiceVersions (csv, the default), or all of them. Editing such an object changes nothing; deleting
-one uninstalls nothing.
+--mirror sets which of OLM's kinds Chandler mirrors in the cluster for people and tools that read them there: none,
+ClusterServiceVersions (csv, the default), or all. Editing or deleting a mirrored object has no effect.
 
---drift says what becomes of edits to the objects that Chandler manages: they are put right (correct, the default),
-or only reported.
+--drift sets what happens to edits of objects that Chandler manages: they are corrected (correct, the default) or only
+reported (report).
 
---optional names API groups, or kinds as GROUP/KIND, that operators do not wait for where the cluster does not serve
-them (monitoring.coreos.com by default): their objects are left out and written when the kind appears. none has
+--optional lists API groups, or kinds as GROUP/KIND, that operators do not wait for if the cluster does not serve
+them (monitoring.coreos.com by default): their objects are skipped, and written when the kind appears. With none,
 operators wait for every kind.
 
---events says whether Kubernetes Events tell what happens to the mirrored objects, as OLM writes them: on (the default
-where anything is mirrored) or off.
+--events sets whether Kubernetes Events are written about mirrored objects, as OLM does: on (the default if anything
+is mirrored) or off.
 
---label KEY=VALUE sets a label and --label KEY- takes one away; others stay. Approval policies that choose clusters by
-labels follow at once.`,
+--label KEY=VALUE sets a label and --label KEY- removes it; other labels stay. Approval policies that select
+clusters by labels are applied at once.`,
 		Example: `  chandler cluster set east-1 --mirror all --drift report
   chandler cluster set east-1 --label stage=production --label trial-`,
 		Args: command.Needs(1),
@@ -121,7 +120,7 @@ labels follow at once.`,
 				return err
 			}
 			if in.Mirror == "" && in.Drift == "" && in.Optional == "" && in.Events == "" && len(in.Labels) == 0 {
-				return command.Usagef("say with --mirror, --drift, --optional, --events or --label what is to change")
+				return command.Usagef("nothing to change: give --mirror, --drift, --optional, --events or --label")
 			}
 			c, err := a.Client()
 			if err != nil {
@@ -134,11 +133,11 @@ labels follow at once.`,
 			return a.Say("cluster/%s set: mirror %s, drift %s, optional %s, events %s, labels %s", args[0], out.Settings.Mirror, out.Settings.Drift, out.Settings.Optional, out.Settings.Events, printer.Labels(out.Labels))
 		},
 	}
-	c.Flags().StringVar(&in.Mirror, "mirror", "", "kinds of OLM that are kept in the cluster: none, csv, all")
-	c.Flags().StringVar(&in.Drift, "drift", "", "what becomes of edits to managed objects: correct, report")
+	c.Flags().StringVar(&in.Mirror, "mirror", "", "kinds of OLM that are mirrored in the cluster: none, csv, all")
+	c.Flags().StringVar(&in.Drift, "drift", "", "what happens to edits of managed objects: correct, report")
 	c.Flags().StringVar(&in.Optional, "optional", "", "API groups, or GROUP/KIND, that operators do not wait for; none for no kind")
-	c.Flags().StringVar(&in.Events, "events", "", "whether Kubernetes Events tell what happens to mirrored objects: on, off")
-	c.Flags().StringArrayVar(&changes, "label", nil, "KEY=VALUE sets a label, KEY- takes it away; may be repeated")
+	c.Flags().StringVar(&in.Events, "events", "", "whether Kubernetes Events are written about mirrored objects: on, off")
+	c.Flags().StringArrayVar(&changes, "label", nil, "KEY=VALUE sets a label, KEY- removes it; can be repeated")
 	return c
 }
 
@@ -153,7 +152,7 @@ func labelChanges(changes []string) (map[string]*string, error) {
 		if !sets {
 			var ends bool
 			if key, ends = strings.CutSuffix(c, "-"); !ends {
-				return nil, command.Usagef("--label %q: want KEY=VALUE, or KEY- to take the label away", c)
+				return nil, command.Usagef("--label %q: want KEY=VALUE, or KEY- to remove the label", c)
 			}
 		}
 		if _, twice := out[key]; twice || key == "" {
@@ -168,9 +167,9 @@ func labelChanges(changes []string) (map[string]*string, error) {
 
 func clusterRemoveCommand(a *command.Env) *cobra.Command {
 	return &cobra.Command{
-		Use: "remove NAME", Short: "Let go of a cluster; what is installed there stays", Args: command.Needs(1),
-		Long: `Lets go of a cluster: its kubeconfig is erased, and nothing there is looked after any more. Operators that are
-installed stay and run.`,
+		Use: "remove NAME", Short: "Remove a cluster from Chandler; installed operators stay", Args: command.Needs(1),
+		Long: `Removes a cluster from Chandler: its kubeconfig is erased, and nothing there is managed any more. Installed
+operators stay and keep running.`,
 		Example: "  chandler cluster remove east-1",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return objects.Remove(cmd.Context(), a, kinds.Clusters(a), args[0])
@@ -183,7 +182,7 @@ func kubeconfig(a *command.Env, path string) (string, error) {
 	var err error
 	switch path {
 	case "":
-		return "", command.Usagef("say with --kubeconfig which kubeconfig Chandler may use")
+		return "", command.Usagef("missing --kubeconfig: the file by which Chandler reaches the cluster")
 	case "-":
 		raw, err = io.ReadAll(io.LimitReader(a.In, maxKubeconfig+1))
 	default:

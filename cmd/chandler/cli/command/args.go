@@ -20,9 +20,9 @@ func Needs(most int) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		switch {
 		case len(args) == 0:
-			return Usagef("something is missing: %s", c.UseLine())
+			return Usagef("missing argument; usage: %s", c.UseLine())
 		case most != Many && len(args) > most:
-			return Usagef("what is %q? usage: %s", args[most], c.UseLine())
+			return Usagef("unexpected argument %q; usage: %s", args[most], c.UseLine())
 		}
 		return nil
 	}

@@ -13,7 +13,7 @@ func (a *Env) Confirm(question, inTheWay, flag string) error {
 		if inTheWay == "" {
 			return nil
 		}
-		return Refused(fmt.Errorf("%s: say %s to go on", inTheWay, flag))
+		return Refused(fmt.Errorf("%s: use %s to go on", inTheWay, flag))
 	}
 	if inTheWay != "" {
 		question = strings.ToUpper(inTheWay[:1]) + inTheWay[1:] + ".\n" + question

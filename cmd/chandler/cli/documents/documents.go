@@ -23,15 +23,15 @@ type Options struct {
 
 // Flags registers --filename, --cluster and --namespace.
 func Flags(c *cobra.Command, files, clusters *[]string, namespace *string) {
-	c.Flags().StringSliceVarP(files, "filename", "f", nil, "file or folder to read, - for standard input; may be given several times")
-	c.Flags().StringSliceVar(clusters, "cluster", nil, "cluster that the documents are for; several with commas")
-	c.Flags().StringVarP(namespace, "namespace", "n", "", "namespace of documents that name none")
+	c.Flags().StringSliceVarP(files, "filename", "f", nil, "file or folder to read, - for standard input; can be repeated")
+	c.Flags().StringSliceVar(clusters, "cluster", nil, "cluster of the documents; several with commas")
+	c.Flags().StringVarP(namespace, "namespace", "n", "", "namespace of documents without one")
 }
 
 // Read reads all files and completes what a document leaves to the command line.
 func Read(a *command.Env, o Options) ([]olm.Document, error) {
 	if len(o.Files) == 0 {
-		return nil, command.Usagef("say what to read with -f")
+		return nil, command.Usagef("no file is given: use -f")
 	}
 	var all []olm.Document
 	for _, f := range o.Files {
@@ -48,7 +48,7 @@ func Read(a *command.Env, o Options) ([]olm.Document, error) {
 			continue
 		}
 		if len(d.On(o.Clusters)) == 0 {
-			return nil, command.Usagef("say with --cluster which cluster the documents are for")
+			return nil, command.Usagef("missing --cluster: the documents name none")
 		}
 		if d.Cluster != "" && len(o.Clusters) > 0 && !slices.Contains(o.Clusters, d.Cluster) {
 			return nil, command.Usagef("%s: the cluster is %s, --cluster says %s", d.Where, d.Cluster, strings.Join(o.Clusters, ", "))
@@ -72,7 +72,7 @@ func place(d *olm.Document, namespace string) error {
 		return command.Usagef("%s: the namespace is %s, --namespace says %s", d.Where, d.Namespace, namespace)
 	}
 	if d.Namespace == "" {
-		return command.Usagef("%s: %s %s names no namespace: say one with -n", d.Where, d.Kind, d.Name)
+		return command.Usagef("%s: %s %s has no namespace: give one with -n", d.Where, d.Kind, d.Name)
 	}
 	// A config map lies where its CatalogSource does.
 	if c := d.Catalog; c != nil && !c.Whole && c.Source.ConfigMap != nil {

@@ -21,13 +21,13 @@ func Command(a *command.Env) *cobra.Command {
 	var o printer.Output
 	c := &cobra.Command{
 		Use:   "explain (subscription/NAME | installplan/NAME)",
-		Short: "Say why a subscription resolves as it does or a plan is what it is, and what would help",
-		Long: `Explains the last decision about a subscription, or the decision that an install plan is. The decision is made
-again from its recorded input and compared with the record. What would help a subscription that does
-not resolve is found on what holds now: the namespace is resolved with each change that is offered, and what
-comes of it is compared with what is known of the bundles and of the cluster.
+		Short: "Explain the decision about a subscription or an install plan, and suggest changes",
+		Long: `Explains the last decision about a subscription, or the decision behind an install plan. The decision is recomputed
+from its recorded input and compared with the record. For a subscription that does not resolve, changes are
+suggested: each was verified by resolving the namespace with it as it is now, and checked against what is known of
+the bundles and the cluster.
 
-A subscription may also be named by its package, or by the ClusterServiceVersion that it has.`,
+A subscription can also be named by its package, or by the ClusterServiceVersion that it has.`,
 		Example: `  chandler explain subscription/harbor-master --cluster east-1 -n ports
   chandler explain installplan/east-1/ports/install-7x2kq -o json`,
 		Args: command.Needs(2),
@@ -62,7 +62,7 @@ func decision(ctx context.Context, a *command.Env, s command.Scope, args []strin
 	}
 	kind := t.Kind.Singular()
 	if len(t.Refs) != 1 || kind != kinds.KindSubscription && kind != "installplan" {
-		return model.Decision{}, command.Usagef("say what to explain: subscription/NAME or installplan/NAME")
+		return model.Decision{}, command.Usagef("only subscriptions and install plans can be explained: give subscription/NAME or installplan/NAME")
 	}
 	c, err := a.Client()
 	if err != nil {
@@ -94,7 +94,7 @@ func writeDecision(t *printer.Text, d model.Decision) {
 		t.Put("  - ", fmt.Sprintf("and %d more reasons", d.More))
 	}
 	if len(d.Conflict) > 1 {
-		t.Put("  ", "These cannot live together; without any one of them the others can: "+strings.Join(d.Conflict, ", ")+".")
+		t.Put("  ", "These conflict; without any one of them the others can be resolved: "+strings.Join(d.Conflict, ", ")+".")
 	}
 	writeSuggestions(t, d)
 	for _, b := range d.Bundles {
@@ -115,9 +115,9 @@ func outcome(d model.Decision) string {
 	case d.Outcome == "Failed":
 		return fmt.Sprintf("Subscription %s does not resolve: %s (%s).", where, d.Reason, d.Class)
 	case d.Outcome == "Planned":
-		return fmt.Sprintf("Subscription %s moves to %s.", where, d.CSV)
+		return fmt.Sprintf("Subscription %s resolves to %s.", where, d.CSV)
 	default:
-		return fmt.Sprintf("Subscription %s has %s, and nothing newer is offered.", where, d.CSV)
+		return fmt.Sprintf("Subscription %s has %s; no newer version is offered.", where, d.CSV)
 	}
 }
 
@@ -126,17 +126,17 @@ func writeSuggestions(t *printer.Text, d model.Decision) {
 		return
 	}
 	if d.Resolves {
-		t.Heading("The subscription resolves now as it is: what is said above is gone.")
+		t.Heading("The subscription resolves now: the reasons above no longer apply.")
 		for _, w := range d.Waits {
 			t.Put("  - ", "it waits: "+w)
 		}
 		return
 	}
 	if len(d.Remedies) == 0 {
-		t.Heading(noRemedy(d))
+		t.Heading(noSuggestion(d))
 		return
 	}
-	t.Heading("What would help, nearest first (with each the namespace was resolved again):")
+	t.Heading("Suggestions, nearest first (each was verified by resolving the namespace with it):")
 	for i, r := range d.Remedies {
 		t.Put(fmt.Sprintf("  %d. ", i+1), r.Text)
 		for _, also := range r.Also {
@@ -149,9 +149,9 @@ func writeSuggestions(t *printer.Text, d model.Decision) {
 	}
 }
 
-func noRemedy(d model.Decision) string {
+func noSuggestion(d model.Decision) string {
 	if d.Exhausted {
-		return "No single change was found that helps; there are more than were tried."
+		return "No single change was found that helps. Not all possible changes were tried."
 	}
 	return "No single change was found that helps."
 }
@@ -159,10 +159,10 @@ func noRemedy(d model.Decision) string {
 // writeRecord says whether the decision made again is what was recorded.
 func writeRecord(t *printer.Text, d model.Decision) {
 	if d.Agrees {
-		t.Heading(fmt.Sprintf("Made again from its recorded input (%s, %s), the decision is the same.", printer.Short(d.Input), d.Semantics))
+		t.Heading(fmt.Sprintf("Recomputed from its recorded input (%s, %s), the decision is the same.", printer.Short(d.Input), d.Semantics))
 		return
 	}
-	t.Heading(fmt.Sprintf("Made again from its recorded input (%s, %s), the decision is NOT what was recorded:", printer.Short(d.Input), d.Semantics))
+	t.Heading(fmt.Sprintf("Recomputed from its recorded input (%s, %s), the decision is NOT the same:", printer.Short(d.Input), d.Semantics))
 	for _, x := range d.Differences {
 		t.Put("  - ", fmt.Sprintf("%s: recorded %s, now %s", x.What, printer.Or(x.Recorded, printer.None), printer.Or(x.Again, printer.None)))
 	}

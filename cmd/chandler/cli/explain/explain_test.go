@@ -34,14 +34,14 @@ Why:
     fleet/stable/buoy.v2.0.0
   - subscription rival requires fleet/stable/rival.v1.0.0
   - and 2 more reasons
-  These cannot live together; without any one of them the others can: subscription/buoy,
+  These conflict; without any one of them the others can be resolved: subscription/buoy,
   subscription/rival.
 
-What would help, nearest first (with each the namespace was resolved again):
+Suggestions, nearest first (each was verified by resolving the namespace with it):
   1. delete subscription rival
      subscription buoy then gets buoy.v2.0.0
 
-Made again from its recorded input (0123456789ab, chandler.resolve.v3), the decision is the same.`,
+Recomputed from its recorded input (0123456789ab, chandler.resolve.v3), the decision is the same.`,
 		},
 		"nothing helps, and the record was changed": {
 			model.Decision{
@@ -57,7 +57,7 @@ Why:
 
 No single change was found that helps.
 
-Made again from its recorded input (0123456789ab, chandler.resolve.v3), the decision is NOT what was recorded:
+Recomputed from its recorded input (0123456789ab, chandler.resolve.v3), the decision is NOT the same:
   - explanation: recorded sha256:a, now <none>`,
 		},
 		"an image that cannot be fetched": {
@@ -70,9 +70,9 @@ Made again from its recorded input (0123456789ab, chandler.resolve.v3), the deci
 Why:
   - bundle image a cannot be had (NotFound)
 
-The subscription resolves now as it is: what is said above is gone.
+The subscription resolves now: the reasons above no longer apply.
 
-Made again from its recorded input (ab, x), the decision is the same.`,
+Recomputed from its recorded input (ab, x), the decision is the same.`,
 		},
 		"a plan": {
 			model.Decision{
@@ -88,15 +88,15 @@ Made again from its recorded input (ab, x), the decision is the same.`,
 
 buoy.v1.1.0 planned for ports on east-1, subscription buoy, channel stable of catalog fleet.
 
-Newer versions, and why they are not taken:
+Newer versions, and why they are not installed:
   buoy.v1.2.0 in catalog fleet, channel stable
     - one step at a time: buoy.v1.1.0 comes first
 
-Made again from its recorded input (0123456789ab, chandler.resolve.v3), the decision is the same.`,
+Recomputed from its recorded input (0123456789ab, chandler.resolve.v3), the decision is the same.`,
 		},
 		"at the head": {
 			model.Decision{Cluster: "e", Namespace: "n", Subscription: "s", Outcome: "AtLatestKnown", CSV: "a.v1", Input: "sha256:ab", Semantics: "x", Agrees: true},
-			"Subscription s in n on e has a.v1, and nothing newer is offered.\n\nMade again from its recorded input (ab, x), the decision is the same.",
+			"Subscription s in n on e has a.v1; no newer version is offered.\n\nRecomputed from its recorded input (ab, x), the decision is the same.",
 		},
 	} {
 		var p printer.Text
@@ -122,7 +122,7 @@ func TestWhyIsTold(t *testing.T) {
 		"a.v1 (Succeeded) here, which no subscription follows.\n\nNo visible catalog has a newer version.": {Package: "a", CSV: "a.v1", Phase: "Succeeded"},
 		`a.v1 (Succeeded) here, which no subscription follows.
 
-Newer versions, and why they are not taken:
+Newer versions, and why they are not installed:
   a.v9, a.v8, a.v7 … a.v5 (5 versions) in catalog fleet, channel x
     - approval policy freeze pins 1.0.0
   a.v4 in catalog fleet, channel x
@@ -133,7 +133,7 @@ Newer versions, and why they are not taken:
 Why it is there:
   - subscription s asks for package a
 
-Newer versions, and why they are not taken:
+Newer versions, and why they are not installed:
   a.v2 in catalog fleet, channel x, y
     - approval policy freeze pins 1.0.0
   and 7 older ones of these`: {

@@ -18,9 +18,9 @@ func RulesCommand(a *command.Env) *cobra.Command {
 	var o printer.Output
 	c := &cobra.Command{
 		Use:   "rules [RULE...]",
-		Short: "Explain the rules that messages name: what they demand, why, and how to mend what breaks them",
-		Long: `Explains rules by the names that messages give them, or lists all. The same stands in ` + rules.Document + ` and, for
-programs, at /api/v1/rules. No server is asked.`,
+		Short: "Explain the rules that messages name: what they require, why, and how to fix violations",
+		Long: `Explains rules by the names that messages give them, or lists all. The same text is in ` + rules.Document + ` and, for
+programs, at /api/v1/rules. It needs no server.`,
 		Example: `  chandler rules R-CAT-43
   chandler rules one-of R-CAT-59/csv-name
   chandler rules -o json`,

@@ -20,9 +20,9 @@ func WhyCommand(a *command.Env) *cobra.Command {
 	var o printer.Output
 	c := &cobra.Command{
 		Use:   "why OPERATOR",
-		Short: "Say why an operator is there, and for every newer version why it is not taken",
-		Long: `Says why an operator is in a namespace, and for every newer version that a catalog offers why it is not taken.
-OPERATOR is a ClusterServiceVersion, a subscription or a package of the namespace.`,
+		Short: "Explain why an operator is installed, and why newer versions are not",
+		Long: `Explains why an operator is installed in a namespace, and for every newer version that a catalog offers why it is
+not installed. OPERATOR is a ClusterServiceVersion, a subscription or a package of the namespace.`,
 		Example: `  chandler why tidegauge --cluster east-1 -n ports
   chandler why east-1/ports/tidegauge.v1.2.0 -o yaml`,
 		Args: command.Needs(1),
@@ -69,7 +69,7 @@ func writeWhy(t *printer.Text, w model.OperatorReasoning, where string) {
 		t.Heading("No visible catalog has a newer version.")
 		return
 	}
-	t.Heading("Newer versions, and why they are not taken:")
+	t.Heading("Newer versions, and why they are not installed:")
 	for list := w.NotTaken; len(list) > 0; {
 		alike := 1
 		for alike < len(list) && sameReasons(list[0], list[alike]) {

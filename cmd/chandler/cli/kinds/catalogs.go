@@ -135,7 +135,7 @@ func describeVariant(p *printer.Page, v model.CatalogVariant) {
 	if v.Variant != "" {
 		p.Section("Kubernetes " + v.Variant)
 	} else {
-		p.Section("Last look")
+		p.Section("Last poll")
 	}
 	line := func(name, value string) {
 		if value != "" {
@@ -224,6 +224,6 @@ func describeLastRevision(p *printer.Page, v model.Revision) {
 		p.Row(c.Package+":", changeText(c))
 	}
 	if names := Mutated(v.Changes); len(names) > 0 {
-		p.Row("Mutated:", strings.Join(names, ", ")+" (other content under the same name, which is never installed again)")
+		p.Row("Mutated:", strings.Join(names, ", ")+" (different content under the same name, which is never reinstalled)")
 	}
 }

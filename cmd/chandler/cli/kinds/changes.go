@@ -14,14 +14,14 @@ func describeChanges(p *printer.Page, all []model.Upgrade) {
 	if len(all) == 0 {
 		return
 	}
-	p.Section("What it changes")
+	p.Section("Changes")
 	for _, u := range all {
 		p.Row("UPGRADE", u.From+" -> "+u.To, changeSummary(u))
 		for _, line := range printer.Limit(crdLines(u.CRDs)) {
 			p.Row("", "", line)
 		}
 		for _, line := range printer.Limit(rightLines(u.Gained)) {
-			p.Row("", "", "may newly "+line)
+			p.Row("", "", "new permission: "+line)
 		}
 	}
 }
@@ -29,15 +29,15 @@ func describeChanges(p *printer.Page, all []model.Upgrade) {
 func changeSummary(u model.Upgrade) string {
 	switch {
 	case u.State == model.UpgradePending:
-		return "not compared yet; look again in a moment"
+		return "not compared yet; try again in a moment"
 	case u.State == model.UpgradeUnknown:
-		return "unknown: the manifests of one of the two are not at hand"
+		return "unknown: the manifests of one version are not available"
 	case u.Problem != "":
 		return "cannot be compared: " + u.Problem
 	case u.Empty():
-		return "the same custom resource definitions and rights"
+		return "the same custom resource definitions and permissions"
 	}
-	out := fmt.Sprintf("custom resource definitions that differ: %d, rights gained: %d, lost: %d", len(u.CRDs), len(u.Gained), len(u.Lost))
+	out := fmt.Sprintf("changed custom resource definitions: %d, permissions gained: %d, lost: %d", len(u.CRDs), len(u.Gained), len(u.Lost))
 	if u.Breaking {
 		out = "BREAKING: existing resources can become invalid or unreachable; " + out
 	}

@@ -34,7 +34,7 @@ func describeCluster(p *printer.Page, c model.Cluster) {
 			p.Row(o.Namespace+"/"+o.Name, "up to "+o.MaxVersion)
 		}
 		for _, r := range u.RemovedAPIs {
-			p.Row(r.For, RemovedKind(r)+" is gone in Kubernetes "+r.Removed)
+			p.Row(r.For, RemovedKind(r)+" is removed in Kubernetes "+r.Removed)
 		}
 	}
 }

@@ -64,7 +64,7 @@ func describeSteps(p *printer.Page, document json.RawMessage) {
 	if len(document) == 0 || json.Unmarshal(document, &d) != nil || len(d.Steps) == 0 {
 		return
 	}
-	p.Section("What it does")
+	p.Section("Steps")
 	for i, s := range d.Steps {
 		p.Row(strconv.Itoa(i+1), s.Kind, strings.TrimPrefix(s.Namespace+"/"+s.Name, "/"), s.Resolving)
 	}
@@ -76,7 +76,7 @@ func FormText(raw json.RawMessage, of model.Difference) string {
 	case len(raw) > 0:
 		return string(raw)
 	case len(of.Has) == 0 && len(of.Wants) == 0:
-		return "a value that is not told"
+		return "a value that is not shown"
 	}
 	return "nothing"
 }
@@ -163,7 +163,7 @@ func DescribeCheck(ctx context.Context, c *client.Client, p *printer.Page, it pr
 	p.Line("In its cluster", summary(check))
 	for _, o := range check.Shared {
 		for _, d := range o.Differences {
-			p.Line("Differs", fmt.Sprintf("%s %s: the cluster (%s) has %s, %s brings %s", o.Object, d.Path, o.Holder, FormText(d.Has, d), o.Operator, FormText(d.Wants, d)))
+			p.Line("Differs", fmt.Sprintf("%s %s: the cluster (%s) has %s, %s has %s", o.Object, d.Path, o.Holder, FormText(d.Has, d), o.Operator, FormText(d.Wants, d)))
 		}
 	}
 	return nil
@@ -176,12 +176,12 @@ func summary(c model.PlanCheck) string {
 		parts = append(parts, o.Reason)
 	}
 	if n := len(c.Permissions); n > 0 {
-		parts = append(parts, printer.Plural(n, "missing right"))
+		parts = append(parts, printer.Plural(n, "missing permission"))
 	}
 	for _, o := range c.Shared {
 		switch o.Choice {
 		case "":
-			parts = append(parts, o.Object+" of "+o.Holder+" differs from what "+o.Operator+" brings")
+			parts = append(parts, o.Object+" of "+o.Holder+" differs from what "+o.Operator+" installs")
 		default:
 			parts = append(parts, o.Object+": "+strings.ToLower(o.Choice))
 		}
@@ -189,21 +189,21 @@ func summary(c model.PlanCheck) string {
 	for _, v := range c.CRDs {
 		switch {
 		case !v.Safe && len(v.OverriddenBy) > 0:
-			parts = append(parts, v.CRD+" is changed although it hurts, as "+strings.Join(v.OverriddenBy, ", ")+" said")
+			parts = append(parts, v.CRD+" is overridden by "+strings.Join(v.OverriddenBy, ", "))
 		case !v.Safe:
-			parts = append(parts, v.CRD+" may not be changed")
+			parts = append(parts, v.CRD+" cannot be changed safely")
 		case !v.Reversible:
-			parts = append(parts, v.CRD+" cannot be changed back without loss")
+			parts = append(parts, v.CRD+" cannot be changed back without data loss")
 		}
 	}
 	if n := len(c.RemovedAPIs); n > 0 {
-		parts = append(parts, printer.Plural(n, "use")+" of APIs that the next version of Kubernetes drops")
+		parts = append(parts, printer.Plural(n, "use")+" of APIs that the next version of Kubernetes removes")
 	}
 	switch {
 	case len(parts) == 0:
-		return "nothing stands in the way"
+		return "no obstacles"
 	case c.Ready:
-		return "nothing stands in the way; " + strings.Join(parts, "; ")
+		return "no obstacles; " + strings.Join(parts, "; ")
 	}
 	return strings.Join(parts, "; ") + " (chandler plan check)"
 }
@@ -278,6 +278,6 @@ func describeTerms(p *printer.Page, v model.InstallPlan) {
 		if c.Reason != "" {
 			text += ": " + c.Reason
 		}
-		p.Line("Settled", text)
+		p.Line("Choice", text)
 	}
 }

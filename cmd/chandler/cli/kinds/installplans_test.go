@@ -11,17 +11,17 @@ func TestSummary(t *testing.T) {
 	t.Parallel()
 	oneWay := model.CRDVerdict{CRD: "oneway.sea.test", Safe: true, Irreversible: []string{"x"}}
 	for want, c := range map[string]model.PlanCheck{
-		"nothing stands in the way": {Ready: true, CRDs: []model.CRDVerdict{{CRD: "a.b", Safe: true, Reversible: true}}},
-		"OperatorConditionNotUpgradeable; 3 missing rights (chandler plan check)": {
+		"no obstacles": {Ready: true, CRDs: []model.CRDVerdict{{CRD: "a.b", Safe: true, Reversible: true}}},
+		"OperatorConditionNotUpgradeable; 3 missing permissions (chandler plan check)": {
 			Obstacles: []model.Obstacle{{Reason: "OperatorConditionNotUpgradeable"}}, Permissions: make([]model.MissingPermission, 3),
 		},
-		"bad.sea.test may not be changed; oneway.sea.test cannot be changed back without loss (chandler plan check)": {
+		"bad.sea.test cannot be changed safely; oneway.sea.test cannot be changed back without data loss (chandler plan check)": {
 			CRDs: []model.CRDVerdict{{CRD: "bad.sea.test", Reversible: true}, oneWay},
 		},
-		"nothing stands in the way; 1 use of APIs that the next version of Kubernetes drops": {
+		"no obstacles; 1 use of APIs that the next version of Kubernetes removes": {
 			Ready: true, RemovedAPIs: []model.RemovedAPI{{Group: "policy", Version: "v1beta1", Kind: "PodDisruptionBudget", Removed: "1.25"}},
 		},
-		"nothing stands in the way; oneway.sea.test cannot be changed back without loss": {Ready: true, CRDs: []model.CRDVerdict{oneWay}},
+		"no obstacles; oneway.sea.test cannot be changed back without data loss": {Ready: true, CRDs: []model.CRDVerdict{oneWay}},
 	} {
 		if got := summary(c); got != want {
 			t.Errorf("got %q, want %q", got, want)

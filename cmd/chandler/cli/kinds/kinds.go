@@ -44,9 +44,9 @@ func (r Kind) CheckSelection(s client.Selection) error {
 			continue
 		}
 		if len(r.filters) == 0 {
-			return command.Usagef("%s cannot be chosen by --%s: they are all listed", r.Names[1], f.flag)
+			return command.Usagef("%s cannot be selected by --%s: they are always all listed", r.Names[1], f.flag)
 		}
-		return command.Usagef("%s cannot be chosen by --%s: want --%s", r.Names[1], f.flag, strings.Join(r.filters, ", --"))
+		return command.Usagef("%s cannot be selected by --%s: use --%s", r.Names[1], f.flag, strings.Join(r.filters, ", --"))
 	}
 	return nil
 }
@@ -115,7 +115,7 @@ func Find(a *command.Env, name string) (Kind, error) {
 		known, words = append(known, r.Names[1]), append(words, r.Names...)
 	}
 	slices.Sort(known)
-	return Kind{}, command.Usagef("there is no kind %q%s: want one of %s", name, command.DidYouMean(command.Closest(name, words)), strings.Join(known, ", "))
+	return Kind{}, command.Usagef("unknown kind %q%s: use one of %s", name, command.DidYouMean(command.Closest(name, words)), strings.Join(known, ", "))
 }
 
 // Ref reads "name" within the scope, or "cluster/namespace/name".
@@ -133,7 +133,7 @@ func (r Kind) Ref(s command.Scope, name string) (client.Ref, error) {
 	case len(parts) == 1 && s.Cluster != "" && s.Namespace != "":
 		return client.Ref{Cluster: s.Cluster, Namespace: s.Namespace, Name: name}, nil
 	case len(parts) == 1:
-		return client.Ref{}, command.Usagef("%s %s: say where with --cluster and --namespace, or name it cluster/namespace/%s", r.Singular(), name, name)
+		return client.Ref{}, command.Usagef("%s %s needs --cluster and --namespace, or give it as cluster/namespace/%s", r.Singular(), name, name)
 	default:
 		return client.Ref{}, command.Usagef("%q is not a name of a %s", name, r.Singular())
 	}

@@ -24,11 +24,11 @@ func ObjectText(o model.Object) string {
 func LeftText(l model.Leftover) string {
 	switch l.Reason {
 	case protocol.LeftNotAsked:
-		return "not asked for (--delete-crds, --crd)"
+		return "not requested (--delete-crds, --crd)"
 	case protocol.LeftOtherOwners:
-		return strings.Join(l.Owners, ", ") + " has it, too"
+		return "also installed by " + strings.Join(l.Owners, ", ")
 	case protocol.LeftNotOurs:
-		return "Chandler did not write it"
+		return "not written by Chandler"
 	}
 	return l.Reason
 }
@@ -83,6 +83,6 @@ func describeLeftovers(p *printer.Page, l model.Leftovers) {
 		p.Row(ObjectText(o.Object), LeftText(o))
 	}
 	if l.More > 0 {
-		p.Row("and "+printer.Plural(l.More, "other object"), "not listed, since the cluster's report would not fit into a message")
+		p.Row("and "+printer.Plural(l.More, "other object"), "not listed, because the cluster's report is too large for a message")
 	}
 }

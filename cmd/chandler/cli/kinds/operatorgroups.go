@@ -46,7 +46,7 @@ func describeOperatorGroup(p *printer.Page, g model.OperatorGroup) {
 	p.Line("Selector", namespaceSelector(g.Spec.Selector))
 	p.Line("Provided APIs", strings.Join(g.ProvidedAPIs, ", "))
 	if g.Spec.StaticProvidedAPIs {
-		p.Line("Static", "what it provides does not follow its operators")
+		p.Line("Static", "provided APIs are fixed, and do not follow the operators")
 	}
 	p.Line("Service account", g.Spec.ServiceAccountName)
 	p.Line("Upgrade strategy", g.Spec.UpgradeStrategy)

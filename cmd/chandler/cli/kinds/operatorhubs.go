@@ -22,7 +22,7 @@ func operatorHubs() Kind {
 		return printer.Item{Name: "operatorhub/" + name, Value: h, Cells: []any{name, h.DisableAllDefaultSources, off}, Describe: func(p *printer.Page) {
 			p.Line("Name", name)
 			if h.DisableAllDefaultSources {
-				p.Line("Default catalogs", "switched off, but for those that are named")
+				p.Line("Default catalogs", "disabled, except those that are named")
 			}
 			for _, s := range h.Status {
 				p.Line("Source", s.Name+" "+s.Status+" "+s.Message)

@@ -73,7 +73,7 @@ func describeOperatorDetails(p *printer.Page, d model.OperatorDetails) {
 		}
 	}
 	if d.LeftOut != nil {
-		p.Section("Not listed, since the cluster's report would not fit into a message")
+		p.Section("Not listed, because the cluster's report is too large for a message")
 		p.Row(leftOutText(*d.LeftOut))
 	}
 }
@@ -122,7 +122,7 @@ func describeDrift(p *printer.Page, x protocol.Drift) {
 	case x.Missing:
 		what = "is missing"
 	case x.Corrected:
-		what = "was put right"
+		what = "was corrected"
 	}
 	if x.Manager != "" {
 		what += ", written by " + x.Manager

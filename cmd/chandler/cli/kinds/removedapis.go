@@ -8,7 +8,7 @@ import (
 )
 
 // RemovedHeading stands above APIs that the next version drops.
-const RemovedHeading = "Not served any more after the next upgrade of Kubernetes:"
+const RemovedHeading = "APIs that the next version of Kubernetes no longer serves:"
 
 // RemovedKind is a kind as kubectl explain's --api-version has it.
 func RemovedKind(r model.RemovedAPI) string {
@@ -22,6 +22,6 @@ func describeRemovedAPIs(p *printer.Page, list []model.RemovedAPI) {
 	}
 	p.Section(strings.TrimSuffix(RemovedHeading, ":"))
 	for _, r := range list {
-		p.Row(RemovedKind(r), "gone in "+r.Removed, r.For)
+		p.Row(RemovedKind(r), "removed in "+r.Removed, r.For)
 	}
 }

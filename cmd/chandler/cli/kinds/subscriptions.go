@@ -22,7 +22,7 @@ func describeSubscription(p *printer.Page, s model.Subscription) {
 	p.Line("Starting CSV", s.Spec.StartingCSV)
 	p.Line("Approval", printer.Or(s.Spec.Approval, "Automatic"))
 	if s.Generated {
-		p.Line("Made for", "a dependency")
+		p.Line("Created for", "a dependency")
 	}
 	p.Line("State", s.Status.State)
 	p.Line("Installed", s.Status.InstalledCSV)
@@ -45,12 +45,12 @@ func describeSubscription(p *printer.Page, s model.Subscription) {
 	}
 }
 
-// describedRemedies is how many suggestions describe shows.
-const describedRemedies = 3
+// describedSuggestions is how many suggestions describe shows.
+const describedSuggestions = 3
 
-// DescribeRemedies adds what would help a subscription that does not resolve. That nobody can say so now is no reason
+// DescribeSuggestions adds what would help a subscription that does not resolve. That nobody can say so now is no reason
 // not to describe the rest.
-func DescribeRemedies(ctx context.Context, c *client.Client, p *printer.Page, it printer.Item) error {
+func DescribeSuggestions(ctx context.Context, c *client.Client, p *printer.Page, it printer.Item) error {
 	s, ok := it.Value.(model.Subscription)
 	if !ok || s.Status.Explanation == nil {
 		return nil
@@ -58,17 +58,17 @@ func DescribeRemedies(ctx context.Context, c *client.Client, p *printer.Page, it
 	d, err := c.ExplainSubscription(ctx, client.Ref{Cluster: s.Cluster, Namespace: s.Namespace, Name: s.Name})
 	switch {
 	case client.IsStatus(err, http.StatusServiceUnavailable), client.IsStatus(err, http.StatusNotFound):
-		p.Section("What would help")
+		p.Section("Suggestions")
 		p.Row(fmt.Sprintf("(%v)", err))
 		return nil
 	case err != nil || len(d.Remedies) == 0:
 		return err
 	}
-	p.Section("What would help")
-	for _, r := range d.Remedies[:min(len(d.Remedies), describedRemedies)] {
+	p.Section("Suggestions")
+	for _, r := range d.Remedies[:min(len(d.Remedies), describedSuggestions)] {
 		p.Row(r.Text)
 	}
-	if more := len(d.Remedies) - describedRemedies; more > 0 {
+	if more := len(d.Remedies) - describedSuggestions; more > 0 {
 		p.Row(fmt.Sprintf("(%d more: chandler explain %s)", more, it.Name))
 	}
 	return nil

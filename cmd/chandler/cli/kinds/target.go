@@ -42,7 +42,7 @@ func ParseTarget(a *command.Env, s command.Scope, args []string) (Target, error)
 	names := args[1:]
 	if slash {
 		if len(names) > 0 {
-			return Target{}, command.Usagef("%q names a thing already: what is %q?", args[0], names[0])
+			return Target{}, command.Usagef("unexpected argument %q: %s names an object already", names[0], args[0])
 		}
 		names = []string{first}
 	}

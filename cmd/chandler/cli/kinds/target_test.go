@@ -26,12 +26,12 @@ func TestTargets(t *testing.T) {
 		"a cluster has no scope": {here, []string{"cluster", "x"}, "cluster x"},
 		"a hub catalog":          {command.Scope{}, []string{"catalog", "x"}, "catalog x"},
 		"a cluster's catalog":    {here, []string{"catsrc", "x"}, "catalog c/n/x"},
-		"no scope":               {command.Scope{Cluster: "c"}, []string{"sub", "a"}, "say where"},
+		"no scope":               {command.Scope{Cluster: "c"}, []string{"sub", "a"}, "needs --cluster"},
 		"half a key":             {here, []string{"sub", "a/b"}, "is not a name"},
 		"an empty part":          {here, []string{"sub", "a//b"}, "is not a name"},
 		"a scoped cluster":       {here, []string{"cluster", "a/b/c"}, "is not a name"},
-		"no such kind":           {here, []string{"pods"}, "no kind"},
-		"a name too many":        {here, []string{"sub/a", "b"}, "what is"},
+		"no such kind":           {here, []string{"pods"}, "unknown kind"},
+		"a name too many":        {here, []string{"sub/a", "b"}, "unexpected argument"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

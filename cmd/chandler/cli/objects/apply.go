@@ -34,23 +34,22 @@ func ApplyCommand(a *command.Env) *cobra.Command {
 	var dryRun bool
 	c := &cobra.Command{
 		Use:   "apply -f FILE --cluster CLUSTER",
-		Short: "Create or change what OLM's own YAML says",
-		Long: `Reads Subscription, OperatorGroup and CatalogSource documents (operators.coreos.com), as YAML or
-JSON, several to a file, and creates or changes them on each of the clusters. A CatalogSource is
-visible on that cluster only, and in its namespace only unless that is a global catalog namespace;
-chandler catalog add offers one to the whole fleet. Their labels and annotations are kept; the document is the whole, so
-that a label that it does not name is taken away. An OperatorHub (config.openshift.io) switches default
-catalogs of the whole fleet, and an ApprovalPolicy (chandler-fleet.io/v1) holds for what its selector
-chooses; neither needs --cluster.
+		Short: "Create or change objects from OLM's YAML",
+		Long: `Reads Subscription, OperatorGroup and CatalogSource documents (operators.coreos.com) as YAML or JSON, and creates or
+changes them on each of the clusters. A CatalogSource is visible on that cluster only, and only in its namespace
+unless that is a global catalog namespace; chandler catalog add adds a catalog for the whole fleet. A document
+replaces the labels and annotations of the object: one that it does not name is removed. An OperatorHub
+(config.openshift.io) enables and disables default catalogs of the whole fleet. An ApprovalPolicy
+(chandler-fleet.io/v1) holds for what its selector selects. Neither needs --cluster.
 
-An InstallPlan with spec.approved: true approves that plan as it is now, as chandler approve does; labels and
-annotations are kept with the plan. A pull secret that a CatalogSource of the same call names is kept as a catalog
-secret; other Secrets, Namespaces and an OLMConfig are passed over with a warning. What chandler get writes with -o yaml
-or -o json is read again, and names its own cluster.
+An InstallPlan with spec.approved: true approves that plan as it is now, like chandler approve. A pull secret that a
+CatalogSource of the same call names is stored as a catalog secret. Other Secrets, Namespaces and an OLMConfig are
+skipped with a warning. The output of chandler get -o yaml or -o json can be applied again, and names its own
+cluster.
 
-All documents are read and checked before the first one is sent. Several are applied at a time: secrets first, then
-catalogs and what holds for the fleet, operator groups, subscriptions, install plans; documents about the same thing in
-their order.`,
+All documents are read and checked before the first one is sent. Several are applied at a time, in this order:
+secrets, catalogs and fleet-wide objects, operator groups, subscriptions, install plans. Documents about the same
+object are applied in their order.`,
 		Example: `  chandler apply -f subscription.yaml --cluster east-1
   cat *.yaml | chandler apply -f - --cluster east-1,west-2 -n ports`,
 		Args: cobra.NoArgs,
@@ -62,7 +61,7 @@ their order.`,
 		},
 	}
 	documents.Flags(c, &o.Files, &o.Clusters, &o.Namespace)
-	c.Flags().BoolVar(&dryRun, "dry-run", false, "change nothing, and show what it would lead to, as chandler plan does")
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "change nothing, and show the install plans that would follow, as chandler plan does")
 	return c
 }
 
@@ -93,7 +92,7 @@ func apply(ctx context.Context, a *command.Env, o documents.Options) error {
 func printNotes(a *command.Env, documents []olm.Document) error {
 	for _, d := range documents {
 		if d.Skipped != "" {
-			if _, err := fmt.Fprintf(a.Err, "warning: %s %s is passed over: %s\n", d.Kind, printer.Sanitize(d.Name), d.Skipped); err != nil {
+			if _, err := fmt.Fprintf(a.Err, "warning: %s %s is skipped: %s\n", d.Kind, printer.Sanitize(d.Name), d.Skipped); err != nil {
 				return err
 			}
 		}

@@ -40,17 +40,17 @@ func DeleteCommand(a *command.Env) *cobra.Command {
 	var o deleteOptions
 	c := &cobra.Command{
 		Use:   "delete (KIND NAME... | -f FILE)",
-		Short: "End subscriptions, operator groups, catalogs, approval policies and clusters; installed operators stay",
-		Long: `Ends things of one kind by name, or what files say, as chandler apply reads them.
+		Short: "Delete subscriptions, operator groups, catalogs, approval policies and clusters; installed operators stay",
+		Long: `Deletes objects of one kind by name, or the objects of files, which are read as by chandler apply.
 
 Kinds and their short names: clusters, catalogs (catsrc), operatorgroups (og), subscriptions (sub), approvalpolicies
-(policies). Operators that are installed stay, on clusters that are let go of, too: chandler uninstall removes them.`,
+(policies). Installed operators stay, also on deleted clusters: chandler uninstall removes them.`,
 		Example: `  chandler delete subscription harbor-master --cluster east-1 -n ports
   chandler delete -f subscription.yaml --cluster east-1`,
 		RunE: func(cmd *cobra.Command, args []string) error { return delete(cmd.Context(), a, o, args) },
 	}
 	documents.Flags(c, &o.Files, &o.Clusters, &o.Namespace)
-	c.Flags().BoolVar(&o.ignoreMissing, "ignore-not-found", false, "what is not there is no error")
+	c.Flags().BoolVar(&o.ignoreMissing, "ignore-not-found", false, "ignore objects that do not exist")
 	return c
 }
 
@@ -83,7 +83,7 @@ func deleteTargets(a *command.Env, o deleteOptions, args []string) ([]kinds.Targ
 		return fileTargets(a, o.Options)
 	}
 	if len(args) == 0 {
-		return nil, command.Usagef("say what to delete: a kind and names, or -f")
+		return nil, command.Usagef("nothing to delete: give a kind and names, or -f")
 	}
 	if len(o.Clusters) > 1 {
 		return nil, command.Usagef("names are deleted from one cluster at a time")
@@ -100,7 +100,7 @@ func deleteTargets(a *command.Env, o deleteOptions, args []string) ([]kinds.Targ
 		return nil, command.Usagef("a %s cannot be deleted", t.Kind.Singular())
 	}
 	if len(t.Refs) == 0 {
-		return nil, command.Usagef("which %s? say its name", t.Kind.Singular())
+		return nil, command.Usagef("missing name of the %s", t.Kind.Singular())
 	}
 	return []kinds.Target{t}, nil
 }
@@ -118,7 +118,7 @@ func fileTargets(a *command.Env, o documents.Options) ([]kinds.Target, error) {
 		case d.Plan != nil:
 			return nil, command.Usagef("%s: an InstallPlan cannot be deleted: end it with chandler reject", d.Where)
 		case d.Secret != nil, d.Skipped != "":
-			if _, err := fmt.Fprintf(a.Err, "warning: %s %s is passed over: it is not deleted by a file\n", d.Kind, d.Name); err != nil {
+			if _, err := fmt.Fprintf(a.Err, "warning: %s %s is skipped: it cannot be deleted by a file\n", d.Kind, d.Name); err != nil {
 				return nil, err
 			}
 			continue

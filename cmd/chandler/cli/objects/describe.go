@@ -18,9 +18,9 @@ func DescribeCommand(a *command.Env) *cobra.Command {
 	var s command.Scope
 	c := &cobra.Command{
 		Use:   "describe KIND NAME",
-		Short: "Show everything about one thing, with its newest events",
-		Long: `Shows everything about one thing, with its newest events. A subscription or an operator may be named by its package,
-its subscription or its ClusterServiceVersion; what may be several is an error that lists them.`,
+		Short: "Show an object in full, with its newest events",
+		Long: `Shows an object in full, with its newest events. A subscription or an operator can be named by its package, its
+subscription or its ClusterServiceVersion; an ambiguous name is an error that lists the candidates.`,
 		Example: `  chandler describe subscription harbor-master --cluster east-1 -n ports
   chandler describe installplan/east-1/ports/install-7x2kq`,
 		Args: command.Needs(command.Many),
@@ -36,7 +36,7 @@ func describe(ctx context.Context, a *command.Env, s command.Scope, args []strin
 		return err
 	}
 	if len(t.Refs) == 0 {
-		return command.Usagef("which %s? say its name", t.Kind.Singular())
+		return command.Usagef("missing name of the %s", t.Kind.Singular())
 	}
 	c, err := a.Client()
 	if err != nil {
@@ -52,7 +52,7 @@ func describe(ctx context.Context, a *command.Env, s command.Scope, args []strin
 			p.Printf("\n")
 		}
 		it.Describe(p)
-		if err := kinds.DescribeRemedies(ctx, c, p, it); err != nil {
+		if err := kinds.DescribeSuggestions(ctx, c, p, it); err != nil {
 			return err
 		}
 		if err := kinds.DescribeCheck(ctx, c, p, it); err != nil {

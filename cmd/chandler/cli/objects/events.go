@@ -48,10 +48,10 @@ func EventsCommand(a *command.Env) *cobra.Command {
 	var o eventOptions
 	c := &cobra.Command{
 		Use:   "events",
-		Short: "Tell the event log, a line for each event",
-		Long: `Writes a line for each event, oldest first: time, position, subject, and what happened. With
---follow it writes what happens from now on (or after --after), and after a broken connection goes
-on where it was. On a terminal long lines go on below; COLUMNS names another width.`,
+		Short: "Show the event log, a line for each event",
+		Long: `Writes a line for each event, oldest first: time, position, subject, and what happened. With --follow it writes new
+events (or those after --after) as they happen, and continues after a broken connection. On a terminal long lines
+are wrapped; COLUMNS sets another width.`,
 		Example: `  chandler events --follow
   chandler events --subject east-1/ports/harbor-master
   chandler events --cluster east-1 --type installplan.proposed.v1 -o json`,
@@ -65,8 +65,8 @@ on where it was. On a terminal long lines go on below; COLUMNS names another wid
 	f.StringVar(&o.Cluster, "cluster", "", "only events of this cluster")
 	f.StringVar(&o.After, "after", "", "only events after this position")
 	f.IntVar(&o.most, "limit", 0, "at most so many (0 is all)")
-	f.BoolVar(&o.follow, "follow", false, "write what happens from now on, until Ctrl-C")
-	f.StringVarP(&o.format, "output", "o", "", "json writes each event whole, one to a line")
+	f.BoolVar(&o.follow, "follow", false, "write new events as they happen, until Ctrl-C")
+	f.StringVarP(&o.format, "output", "o", "", "json writes each event in full, one to a line")
 	return c
 }
 

@@ -19,7 +19,7 @@ func ListCommand(a *command.Env, kind string) *cobra.Command {
 	var o printer.Output
 	c := &cobra.Command{
 		Use: "list", Short: "Show all " + kind, Args: cobra.NoArgs,
-		Long:    "Lists all " + kind + ". chandler get " + kind + " does the same, and chooses among them.",
+		Long:    "Lists all " + kind + ". chandler get " + kind + " does the same, and can filter.",
 		Example: "  chandler " + strings.TrimSuffix(kind, "s") + " list -o wide",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return get(cmd.Context(), a, command.Scope{}, client.Selection{}, o, []string{kind})
@@ -38,15 +38,15 @@ func GetCommand(a *command.Env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "get KIND [NAME...]",
 		Short: "Show clusters, catalogs, packages, subscriptions, operatorgroups, installplans, operators, leftovers or approvalpolicies",
-		Long: `Shows things of one kind: all of the fleet, or those of a cluster, a namespace, or a name. Without --namespace
-they are those of all namespaces; -A says so, as kubectl has it.
+		Long: `Lists objects of one kind: all of the fleet, or those of a cluster, a namespace, or with the given names. Without
+--namespace it lists all namespaces; -A does the same, as with kubectl.
 
 Kinds and their short names: clusters, catalogs (catsrc), packages (packagemanifests), operatorgroups (og),
-subscriptions (sub), installplans (ip), operators (csv), approvalpolicies (policies), leftovers (what uninstalled
-operators left in their clusters), operatorhubs (the one that switches default catalogs).
+subscriptions (sub), installplans (ip), operators (csv), approvalpolicies (policies), leftovers (objects that
+uninstalled operators left in their clusters), operatorhubs (the one that enables default catalogs).
 
-What -o yaml and -o json write of subscriptions, operatorgroups, catalogs, installplans, approvalpolicies and
-operatorhubs can be applied again: chandler apply -f.`,
+The output of -o yaml and -o json for subscriptions, operatorgroups, catalogs, installplans, approvalpolicies and
+operatorhubs can be applied again with chandler apply -f.`,
 		Example: `  chandler get subscriptions
   chandler get csv --cluster east-1 -n ports -o wide
   chandler get csv --cluster east-1 -A
@@ -67,13 +67,13 @@ operatorhubs can be applied again: chandler apply -f.`,
 	s.Flags(c)
 	o.Flags(c)
 	f := c.Flags()
-	f.BoolVarP(&allNamespaces, "all-namespaces", "A", false, "those of all namespaces, which is so without --namespace, too")
+	f.BoolVarP(&allNamespaces, "all-namespaces", "A", false, "objects of all namespaces, as without --namespace")
 	f.StringVar(&sel.Package, kinds.FlagPackage, "", "only subscriptions or operators of this package")
 	f.StringVar(&sel.Catalog, kinds.FlagCatalog, "", "only subscriptions of this catalog")
 	f.StringVar(&sel.Phase, kinds.FlagPhase, "", "only subscriptions, install plans or operators in this phase")
 	f.StringVar(&sel.State, kinds.FlagState, "", "only clusters, catalogs or subscriptions in this state")
-	f.StringVarP(&sel.Label, kinds.FlagLabel, "l", "", "only those with this label: KEY=VALUE, or KEY")
-	f.StringVar(&sel.Blocked, kinds.FlagBlocked, "", "only install plans that are blocked, or with =false that are not")
+	f.StringVarP(&sel.Label, kinds.FlagLabel, "l", "", "only objects with this label: KEY=VALUE, or KEY")
+	f.StringVar(&sel.Blocked, kinds.FlagBlocked, "", "only blocked install plans; with =false only those that are not")
 	f.Lookup(kinds.FlagBlocked).NoOptDefVal = "true"
 	f.StringVar(&sel.Serves, kinds.FlagServes, "", "only operators that serve this namespace")
 	return c
@@ -86,7 +86,7 @@ func everywhere(s *command.Scope, args []string) error {
 		return command.Usagef("either --namespace or --all-namespaces, not both")
 	}
 	if len(args) > 1 || strings.Contains(args[0], "/") {
-		return command.Usagef("a name is not looked for in all namespaces: say --namespace, or leave out the name")
+		return command.Usagef("a name cannot be combined with --all-namespaces: give --namespace, or no name")
 	}
 	return nil
 }
@@ -121,7 +121,7 @@ func get(ctx context.Context, a *command.Env, s command.Scope, sel client.Select
 		return o.Show(a.Out, a.Err, t.Kind.Table(), items, false)
 	}
 	if sel != (client.Selection{}) {
-		return command.Usagef("either names or flags that choose among %s, not both", t.Kind.Names[1])
+		return command.Usagef("either names or flags that select %s, not both", t.Kind.Names[1])
 	}
 	var items []printer.Item
 	for _, ref := range t.Refs {

@@ -130,12 +130,12 @@ func applyPlan(ctx context.Context, c *client.Client, ref client.Ref, noted mode
 	}
 	for _, name := range want.CSVs {
 		if !slices.Contains(csvs, name) {
-			return "", command.Refused(fmt.Errorf("the document is about %s, the plan of this name installs %v: nothing is approved", name, csvs))
+			return "", command.Refused(fmt.Errorf("the document names %s, but the plan installs %v: nothing is approved", name, csvs))
 		}
 	}
 	approved := p.Approved != nil || p.Begun
 	if !want.Approved && approved && p.Phase == kinds.PhaseRequiresApproval {
-		return "", command.Refused(errors.New("the plan is approved, and a document does not take that back: end it with chandler reject"))
+		return "", command.Refused(errors.New("the plan is approved already, and a document cannot revoke that: use chandler reject"))
 	}
 	did := unchanged
 	if !noted.Same(p.Metadata) {

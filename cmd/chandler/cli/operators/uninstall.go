@@ -34,13 +34,13 @@ func UninstallCommand(a *command.Env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "uninstall OPERATOR",
 		Short: "Remove an installed operator and its subscription from a cluster",
-		Long: `Shows what removing an operator does, and has exactly that done: the operator, its subscription, and what belongs to it
-go. Its custom resource definitions and their objects stay, unless they are asked for; what stays is listed then by
-chandler get leftovers. OPERATOR is a ClusterServiceVersion, a subscription or a package.
+		Long: `Shows what would be removed, and then removes exactly that: the operator, its subscription, and the objects that
+belong to it. Its custom resource definitions and their objects stay unless they are requested; chandler get
+leftovers lists what has stayed. OPERATOR is a ClusterServiceVersion, a subscription or a package.
 
-On a terminal it asks before anything is removed. Elsewhere it goes on where nothing is in the way: where data is lost,
-other operators depend on it, or it would be installed again, --yes must be said. If the cluster is another one by then
-than it was shown, nothing is removed.`,
+On a terminal it asks before it removes anything. Elsewhere --yes is needed if data would be lost, other operators
+depend on the operator, or it would be installed again. If the cluster has changed since it was shown, nothing is
+removed.`,
 		Example: `  chandler uninstall tidegauge --cluster east-1 -n ports --dry-run
   chandler uninstall east-1/ports/tidegauge.v1.2.0 --delete-crds --yes`,
 		Args: command.Needs(1),
@@ -48,10 +48,10 @@ than it was shown, nothing is removed.`,
 	}
 	o.Scope.Flags(c)
 	printer.DocumentFlag(c, &o.Output)
-	c.Flags().BoolVar(&o.all, "delete-crds", false, "delete its custom resource definitions with all their objects, too")
-	c.Flags().StringSliceVar(&o.crds, "crd", nil, "delete only this one of its custom resource definitions; several with commas")
-	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "only show what would be done")
-	c.Flags().BoolVar(&o.yes, "yes", false, "do not ask, and do it whatever is in the way: lost data, operators that depend on it")
+	c.Flags().BoolVar(&o.all, "delete-crds", false, "also delete its custom resource definitions with all their objects")
+	c.Flags().StringSliceVar(&o.crds, "crd", nil, "also delete this custom resource definition; several with commas")
+	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "only show what would be removed")
+	c.Flags().BoolVar(&o.yes, "yes", false, "do not ask, even if data is lost or other operators depend on it")
 	return c
 }
 
@@ -107,13 +107,13 @@ func obstacles(p model.RemovalPlan, packageName string) string {
 	for _, plan := range p.Next.Plans {
 		for _, b := range plan.Bundles {
 			if b.Package == packageName {
-				out = append(out, b.CSV+" would be planned again at once")
+				out = append(out, b.CSV+" would be planned again immediately")
 			}
 		}
 	}
 	for _, f := range p.Next.Failures {
 		if f.News {
-			out = append(out, failing(f)+" would not resolve any more")
+			out = append(out, failing(f)+" would no longer resolve")
 		}
 	}
 	return strings.Join(out, "; ")
@@ -159,19 +159,19 @@ func showRemoval(a *command.Env, o uninstallOptions, ref client.Ref, p model.Rem
 func writeRemoval(t *printer.Text, ref client.Ref, p model.RemovalPlan) {
 	t.Put("", "Removing "+p.CSV+" from namespace "+ref.Namespace+" of cluster "+ref.Cluster+", in this order:")
 	for _, s := range p.Subscriptions {
-		t.Put("  - ", "subscription "+s+" ends")
+		t.Put("  - ", "subscription "+s+" is deleted")
 	}
 	for _, s := range p.Steps {
 		t.Put("  - ", stepText(s, p.Losses))
 	}
 	if len(p.Stays) > 0 {
-		t.Heading("What stays:")
+		t.Heading("Not removed:")
 	}
 	for _, l := range p.Stays {
 		t.Put("  - ", kinds.ObjectText(l.Object)+": "+kinds.LeftText(l))
 	}
 	if len(p.Needed) > 0 {
-		t.Heading("Others that depend on it:")
+		t.Heading("Operators that depend on it:")
 	}
 	for _, n := range p.Needed {
 		t.Put("  - ", n+": "+requirement(n, p.Requires))
@@ -194,7 +194,7 @@ func writeNext(t *printer.Text, next *model.PreviewScope) {
 	}
 	for _, f := range next.Failures {
 		if f.News {
-			lines = append(lines, failing(f)+" does not resolve any more: "+strings.Join(f.Sentences, "; "))
+			lines = append(lines, failing(f)+" no longer resolves: "+strings.Join(f.Sentences, "; "))
 		}
 	}
 	for _, w := range next.Waiting {
@@ -203,7 +203,7 @@ func writeNext(t *printer.Text, next *model.PreviewScope) {
 		}
 	}
 	if len(lines) > 0 {
-		t.Heading("What follows at once, as things are:")
+		t.Heading("What would happen next:")
 	}
 	for _, l := range lines {
 		t.Put("  - ", l)
@@ -217,7 +217,7 @@ func requirement(operator string, known []model.RemovalDependant) string {
 			return "it requires an operator " + strings.Join(r.Requires, ", and one ")
 		}
 	}
-	return "it needs an API of it"
+	return "it uses one of its APIs"
 }
 
 func stepText(s model.RemovalStep, losses []model.Loss) string {
@@ -233,7 +233,7 @@ func stepText(s model.RemovalStep, losses []model.Loss) string {
 	case protocol.RemovalCustomResources:
 		return "all objects of " + list
 	case protocol.RemovalConversion:
-		return "no conversion any more by the operator's webhook: " + list
+		return "conversion by the operator's webhook: " + list
 	}
 	return list
 }

@@ -21,14 +21,14 @@ func writeRemovedAPIs(t *printer.Text, list []model.RemovedAPI) {
 	}
 	t.Heading(kinds.RemovedHeading)
 	for _, r := range list {
-		t.Put("  - ", fmt.Sprintf("%s, gone in %s, for %s", kinds.RemovedKind(r), r.Removed, r.For))
+		t.Put("  - ", fmt.Sprintf("%s, removed in %s, used by %s", kinds.RemovedKind(r), r.Removed, r.For))
 	}
 }
 
 // writeCheck says everything, what is in the way first.
 func writeCheck(t *printer.Text, c model.PlanCheck) {
 	if c.Ready {
-		t.Put("", "Nothing stands in the way.")
+		t.Put("", "No obstacles.")
 	}
 	for _, o := range c.Obstacles {
 		t.Put("", fmt.Sprintf("%s (%s): %s", o.Reason, o.Class, o.Message))
@@ -47,9 +47,9 @@ func writePermissions(t *printer.Text, c model.PlanCheck) {
 	switch {
 	case c.Account == "":
 	case len(c.Permissions) == 0:
-		t.Put("", fmt.Sprintf("It runs as %s, which may do all of it.", c.Account))
+		t.Put("", fmt.Sprintf("It runs as %s, which has all permissions that it needs.", c.Account))
 	default:
-		t.Heading(fmt.Sprintf("%s lacks:", c.Account))
+		t.Heading(fmt.Sprintf("%s lacks these permissions:", c.Account))
 	}
 	for _, p := range c.Permissions {
 		t.Put("  - ", right(p))
@@ -93,9 +93,9 @@ func writeVerdict(t *printer.Text, v model.CRDVerdict) {
 	case len(v.OverriddenBy) > 0:
 		t.Put("  - ", "overridden by "+strings.Join(v.OverriddenBy, ", "))
 	case v.Finding != "":
-		t.Put("  - ", fmt.Sprintf("to change it all the same: chandler approve PLAN --override-crd %s --reason TEXT", v.CRD))
+		t.Put("  - ", fmt.Sprintf("to override: chandler approve PLAN --override-crd %s --reason TEXT", v.CRD))
 	default:
-		t.Put("  - ", "nobody can override this")
+		t.Put("  - ", "this cannot be overridden")
 	}
 }
 
@@ -105,34 +105,34 @@ func writeShared(t *printer.Text, o model.SharedObject) {
 	if o.Namespace != "" {
 		where = " in namespace " + o.Namespace
 	}
-	t.Heading(fmt.Sprintf("%s%s: %s has it, and %s brings it in another form", o.Object, where, o.Holder, o.Operator))
+	t.Heading(fmt.Sprintf("%s%s: installed by %s, and %s installs it with different content", o.Object, where, o.Holder, o.Operator))
 	for _, d := range o.Differences {
-		t.Put("  - ", fmt.Sprintf("%s: the cluster has %s, the plan brings %s", d.Path, kinds.FormText(d.Has, d), kinds.FormText(d.Wants, d)))
+		t.Put("  - ", fmt.Sprintf("%s: the cluster has %s, the plan has %s", d.Path, kinds.FormText(d.Has, d), kinds.FormText(d.Wants, d)))
 	}
 	if others := slices.DeleteFunc(slices.Clone(o.Owners), func(s string) bool { return s == o.Holder }); len(others) > 0 {
 		t.Put("  - ", "shared with "+strings.Join(others, ", "))
 	}
 	switch {
 	case o.Choice != "":
-		t.Put("  - ", fmt.Sprintf("settled: %s, by %s", strings.ToLower(o.Choice), strings.Join(o.By, ", ")))
+		t.Put("  - ", fmt.Sprintf("chosen: %s, by %s", strings.ToLower(o.Choice), strings.Join(o.By, ", ")))
 	case o.Refused != "":
-		t.Put("  ! ", "the plan's form cannot take its place: "+o.Refused)
+		t.Put("  ! ", "the plan's content cannot replace it: "+o.Refused)
 		t.Put("  ! ", "chandler approve PLAN --keep "+o.Object+", or uninstall one of the two")
 	default:
-		t.Put("  ! ", "a person has to choose: chandler approve PLAN --keep "+o.Object+" (what the cluster has) or --take "+o.Object+" (what the plan brings)")
+		t.Put("  ! ", "an approver has to choose: chandler approve PLAN --keep "+o.Object+" (what the cluster has) or --take "+o.Object+" (what the plan has)")
 	}
 }
 
 func verdictText(v model.CRDVerdict) string {
 	switch {
 	case !v.Safe && len(v.OverriddenBy) > 0:
-		return "it is changed although that hurts"
+		return "it is changed: an approver has overridden the check"
 	case !v.Safe:
-		return "it may not be changed"
+		return "it cannot be changed safely"
 	case !v.Reversible:
-		return "it may be changed but not changed back without loss"
+		return "it can be changed, but not changed back without data loss"
 	}
-	return "it may be changed and changed back"
+	return "it can be changed, and changed back"
 }
 
 func planCheckCommand(a *command.Env) *cobra.Command {
@@ -140,10 +140,10 @@ func planCheckCommand(a *command.Env) *cobra.Command {
 	var o printer.Output
 	c := &cobra.Command{
 		Use:   "check PLAN",
-		Short: "Ask the cluster what stands in the way of an install plan",
-		Long: `Asks the cluster now, and changes nothing: every right that the service account of the operator group lacks, for each
-custom resource definition whether it may be changed with the objects that the cluster holds and whether that can be
-undone, and anything else that would keep the plan from beginning. It ends with an error where something does.
+		Short: "Check an install plan in its cluster",
+		Long: `Checks in the cluster what blocks an install plan, and changes nothing: every permission that the service account of
+the operator group lacks; for each custom resource definition whether it can be changed with the existing objects,
+and changed back; and anything else that would keep the plan from starting. It ends with an error if something does.
 
 PLAN is a name within --cluster and --namespace, cluster/namespace/name, or an id.`,
 		Example: `  chandler plan check install-7x2kq --cluster east-1 -n ports
@@ -176,7 +176,7 @@ func check(ctx context.Context, a *command.Env, s command.Scope, o printer.Outpu
 		err = a.Say("%s", t.String())
 	}
 	if err == nil && !check.Ready {
-		err = command.Refused(fmt.Errorf("install plan %s cannot begin as things are", p.Name))
+		err = command.Refused(fmt.Errorf("install plan %s cannot start now", p.Name))
 	}
 	return err
 }

@@ -18,9 +18,9 @@ func TestChecked(t *testing.T) {
 		check model.PlanCheck
 		want  string
 	}{
-		"nothing": {model.PlanCheck{Ready: true, CRDs: []model.CRDVerdict{{CRD: "a.b", Safe: true, Reversible: true}}}, "Nothing stands in the way."},
+		"nothing": {model.PlanCheck{Ready: true, CRDs: []model.CRDVerdict{{CRD: "a.b", Safe: true, Reversible: true}}}, "No obstacles."},
 		"an account that may do it": {
-			model.PlanCheck{Ready: true, Account: account}, "Nothing stands in the way.\nIt runs as " + account + ", which may do all of it.",
+			model.PlanCheck{Ready: true, Account: account}, "No obstacles.\nIt runs as " + account + ", which has all permissions that it needs.",
 		},
 		"rights and an obstacle": {
 			model.PlanCheck{
@@ -33,7 +33,7 @@ func TestChecked(t *testing.T) {
 			},
 			`OperatorConditionNotUpgradeable (conflict): The operator is migrating.
 
-system:serviceaccount:ports:installer lacks:
+system:serviceaccount:ports:installer lacks these permissions:
   - create deployments.apps web in ports, for Deployment ports/web
   - get nodes in the whole cluster, for ClusterRole reader
   - get /metrics, for ClusterRole reader`,
@@ -45,30 +45,30 @@ system:serviceaccount:ports:installer lacks:
 				{CRD: "oneway.sea.test", Safe: true, Irreversible: []string{"objects are stored as v2"}},
 				{CRD: "warned.sea.test", Safe: true, Reversible: true, Warnings: []string{"no longer served in v0"}},
 			}},
-			`bad.sea.test: it may not be changed
+			`bad.sea.test: it cannot be changed safely
   ! 2 objects become invalid
     ports/a: spec.size: too large
-  - to change it all the same: chandler approve PLAN --override-crd bad.sea.test --reason TEXT
+  - to override: chandler approve PLAN --override-crd bad.sea.test --reason TEXT
 
-moved.sea.test: it may not be changed
+moved.sea.test: it cannot be changed safely
   ! its scope changes
-  - nobody can override this
+  - this cannot be overridden
 
-oneway.sea.test: it may be changed but not changed back without loss
+oneway.sea.test: it can be changed, but not changed back without data loss
   - cannot be undone: objects are stored as v2
 
-warned.sea.test: it may be changed and changed back
+warned.sea.test: it can be changed, and changed back
   - no longer served in v0`,
 		},
 		"APIs that go (R-CSV-61)": {
 			model.PlanCheck{Ready: true, RemovedAPIs: []model.RemovedAPI{
 				{Group: "policy", Version: "v1beta1", Kind: "PodDisruptionBudget", Removed: "1.25", For: "PodDisruptionBudget ports/web"},
 			}},
-			"Nothing stands in the way.\n\nNot served any more after the next upgrade of Kubernetes:\n  - policy/v1beta1 PodDisruptionBudget, gone in 1.25, for PodDisruptionBudget ports/web",
+			"No obstacles.\n\nAPIs that the next version of Kubernetes no longer serves:\n  - policy/v1beta1 PodDisruptionBudget, removed in 1.25, used by PodDisruptionBudget ports/web",
 		},
 		"one way, and ready": {
 			model.PlanCheck{Ready: true, CRDs: []model.CRDVerdict{{CRD: "oneway.sea.test", Safe: true, Irreversible: []string{"x"}}}},
-			"Nothing stands in the way.\n\noneway.sea.test: it may be changed but not changed back without loss\n  - cannot be undone: x",
+			"No obstacles.\n\noneway.sea.test: it can be changed, but not changed back without data loss\n  - cannot be undone: x",
 		},
 	} {
 		var p printer.Text

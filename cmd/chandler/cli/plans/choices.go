@@ -21,10 +21,10 @@ type choiceFlags struct {
 }
 
 func (s *choiceFlags) flags(c *cobra.Command) {
-	c.Flags().StringArrayVar(&s.keep, "keep", nil, "leave this object (Kind/name), which other operators bring, too, as the cluster has it; can be repeated")
-	c.Flags().StringArrayVar(&s.take, "take", nil, "have the plan's form of this object (Kind/name) hold, which other operators bring, too; can be repeated")
-	c.Flags().StringArrayVar(&s.crds, "override-crd", nil, "change this custom resource definition although that hurts what the cluster holds; wants --reason; can be repeated")
-	c.Flags().StringVar(&s.reason, "reason", "", "why, for those who ask later; kept outside the record")
+	c.Flags().StringArrayVar(&s.keep, "keep", nil, "keep the content that this object (Kind/name), which several operators install, has in the cluster; can be repeated")
+	c.Flags().StringArrayVar(&s.take, "take", nil, "take the plan's content of this object (Kind/name), which several operators install; can be repeated")
+	c.Flags().StringArrayVar(&s.crds, "override-crd", nil, "change this custom resource definition although existing objects become invalid; needs --reason; can be repeated")
+	c.Flags().StringVar(&s.reason, "reason", "", "reason of the decision; it is stored outside the event log")
 }
 
 // String says what was chosen.
@@ -45,9 +45,9 @@ func (s *choiceFlags) String() string {
 func (s *choiceFlags) check() error {
 	switch {
 	case s.empty() && s.reason != "":
-		return command.Usagef("--reason goes with --keep, --take or --override-crd")
+		return command.Usagef("--reason needs --keep, --take or --override-crd")
 	case len(s.crds) > 0 && strings.TrimSpace(s.reason) == "":
-		return command.Usagef("--override-crd wants a --reason")
+		return command.Usagef("--override-crd needs a --reason")
 	}
 	for _, o := range s.keep {
 		if slices.Contains(s.take, o) {
@@ -105,7 +105,7 @@ func sharedFinding(check model.PlanCheck, p model.InstallPlan, object string) (s
 	for _, o := range check.Shared {
 		names = append(names, o.Object)
 	}
-	return "", command.Refusedf("%s is no object of install plan %s that other operators have in another form; such are: %s", object, p.Name, printer.Or(strings.Join(names, ", "), "none"))
+	return "", command.Refusedf("%s is not an object of install plan %s that conflicts with other operators; conflicting objects: %s", object, p.Name, printer.Or(strings.Join(names, ", "), "none"))
 }
 
 func crdFinding(check model.PlanCheck, p model.InstallPlan, name string) (string, error) {
@@ -115,10 +115,10 @@ func crdFinding(check model.PlanCheck, p model.InstallPlan, name string) (string
 		case v.CRD == name && v.Finding != "":
 			return v.Finding, nil
 		case v.CRD == name && !v.Safe:
-			return "", command.Refusedf("nobody can override the change of %s: %s", name, strings.Join(v.Problems, "; "))
+			return "", command.Refusedf("the change of %s cannot be overridden: %s", name, strings.Join(v.Problems, "; "))
 		case v.Finding != "":
 			names = append(names, v.CRD)
 		}
 	}
-	return "", command.Refusedf("the change of %s by install plan %s is in the way of nothing; to be overridden are: %s", name, p.Name, printer.Or(strings.Join(names, ", "), "none"))
+	return "", command.Refusedf("the change of %s by install plan %s needs no override; changes that do: %s", name, p.Name, printer.Or(strings.Join(names, ", "), "none"))
 }

@@ -40,17 +40,17 @@ func TestSettling(t *testing.T) {
 		t.Errorf("got %v, %v", got, err)
 	}
 	for says, s := range map[string]*choiceFlags{
-		"such are: ClusterRole/metrics-reader":           {take: []string{"ClusterRole/other"}},
-		"nobody can override the change of buoys":        {crds: []string{"buoys.sea.test"}},
-		"in the way of nothing; to be overridden are: g": {crds: []string{"tides.sea.test"}},
+		"conflicting objects: ClusterRole/metrics-reader":    {take: []string{"ClusterRole/other"}},
+		"the change of buoys.sea.test cannot be overridden": {crds: []string{"buoys.sea.test"}},
+		"needs no override; changes that do: g":   {crds: []string{"tides.sea.test"}},
 	} {
 		if _, err := s.choices(settled(), p); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("got %v, want %q", err, says)
 		}
 	}
 	for says, s := range map[string]*choiceFlags{
-		"--override-crd wants a --reason": {crds: []string{"a"}},
-		"--reason goes with":              {reason: "because"},
+		"--override-crd needs a --reason": {crds: []string{"a"}},
+		"--reason needs":                  {reason: "because"},
 		"with --keep and with --take":     {keep: []string{"a/b"}, take: []string{"a/b"}},
 	} {
 		if err := s.check(); err == nil || !strings.Contains(err.Error(), says) {
@@ -70,15 +70,15 @@ func TestSharedAreTold(t *testing.T) {
 	c := settled()
 	text := told(c)
 	for _, want := range []string{
-		"north/gauge.v1 has it, and south/rival.v1 brings it in another form", "/rules: the cluster has [1], the plan brings [2]",
-		"--keep ClusterRole/metrics-reader (what the cluster has) or --take ClusterRole/metrics-reader", "--override-crd gauges.sea.test --reason TEXT", "nobody can override this",
+		"installed by north/gauge.v1, and south/rival.v1 installs it with different content", "/rules: the cluster has [1], the plan has [2]",
+		"--keep ClusterRole/metrics-reader (what the cluster has) or --take ClusterRole/metrics-reader", "--override-crd gauges.sea.test --reason TEXT", "this cannot be overridden",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in %s", want, text)
 		}
 	}
 	c.Shared[0].Choice, c.Shared[0].By, c.CRDs[0].OverriddenBy = "Take", []string{"anna"}, []string{"bert"}
-	for _, want := range []string{"settled: take, by anna", "gauges.sea.test: it is changed although that hurts", "overridden by bert"} {
+	for _, want := range []string{"chosen: take, by anna", "gauges.sea.test: it is changed: an approver has overridden the check", "overridden by bert"} {
 		if text := told(c); !strings.Contains(text, want) {
 			t.Errorf("%q is missing in %s", want, text)
 		}

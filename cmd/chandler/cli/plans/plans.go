@@ -23,15 +23,16 @@ func ApproveCommand(a *command.Env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "approve PLAN",
 		Short: "Approve an install plan as it is now",
-		Long: `Approves exactly the content that the plan has now: its digest, on the base that it was decided on.
-If anything of that changes before the first step, the approval is void and a new plan asks again.
-Where approval policies want several people, each approves for one; the plan goes on after the last.
-PLAN is a name within --cluster and --namespace, cluster/namespace/name, or an id.
+		Long: `Approves exactly the content that the plan has now: its digest, and the base that it was decided on. If one of them
+changes before the first step, the approval is void and a new plan asks again. If approval policies require several
+people, each approves once, and the plan starts after the last. PLAN is a name within --cluster and --namespace,
+cluster/namespace/name, or an id.
 
-Some obstacles that chandler plan check shows are for a person to settle, also where the plan is Automatic or has begun:
---keep and --take say which form of an object holds that other operators bring, too: the one that the cluster has, or
-the plan's; --override-crd has a custom resource definition changed although that hurts what the cluster holds, and
-wants --reason. They count for exactly what the cluster shows now; if that changes, they are void.`,
+Some obstacles that chandler plan check shows need a decision by an approver, also if the plan is Automatic or has
+started. --keep and --take decide which content an object gets that several operators install: what the cluster has,
+or what the plan has. --override-crd allows the change of a custom resource definition that makes existing objects
+invalid, and needs --reason. These decisions hold for exactly what the cluster shows now; if that changes, they are
+void.`,
 		Example: `  chandler approve install-7x2kq --cluster east-1 -n ports
   chandler approve east-1/ports/install-7x2kq --digest sha256:3f0c…
   chandler approve east-1/ports/install-7x2kq --keep ClusterRole/metrics-reader
@@ -47,7 +48,7 @@ wants --reason. They count for exactly what the cluster shows now; if that chang
 	say.flags(c)
 	s.Flags(c)
 	c.Flags().StringVar(&digest, "digest", "", "approve only if the plan still has this digest")
-	c.Flags().DurationVar(&valid, "valid", 0, "how long the approval holds (the server's default without it)")
+	c.Flags().DurationVar(&valid, "valid", 0, "how long the approval holds (default: the server's)")
 	return c
 }
 
@@ -81,8 +82,8 @@ func RejectCommand(a *command.Env) *cobra.Command {
 	var digest string
 	c := &cobra.Command{
 		Use:   "reject PLAN",
-		Short: "End an install plan",
-		Long: `Ends a plan for good, so that nothing more of it is done. PLAN is a name within --cluster and --namespace,
+		Short: "Reject an install plan",
+		Long: `Rejects a plan for good: no further step of it is done. PLAN is a name within --cluster and --namespace,
 cluster/namespace/name, or an id.`,
 		Example: `  chandler reject install-7x2kq --cluster east-1 -n ports
   chandler reject east-1/ports/install-7x2kq --digest sha256:3f0c…`,
@@ -112,17 +113,17 @@ func RollbackCommand(a *command.Env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rollback SUBSCRIPTION",
 		Short: "Go back to a version that was installed before; the plan for it waits for approval",
-		Long: `Go back from the installed version of a subscription to an earlier one. The plan for it always waits for approval and
-is refused in the cluster where going back is not safe: chandler plan check tells. Afterwards the version that was
-left is not taken again until the subscription is changed or applied again. SUBSCRIPTION is its name, its package or
-the ClusterServiceVersion that it has.`,
+		Long: `Goes back from the installed version of a subscription to an earlier one. The plan always waits for approval, and is
+refused in the cluster if going back is not safe, which chandler plan check shows. Afterwards the version that was
+left is not installed again until the subscription is changed or applied again. SUBSCRIPTION is its name, its
+package or the ClusterServiceVersion that it has.`,
 		Example: `  chandler rollback tidegauge --cluster east-1 -n ports
   chandler rollback east-1/ports/tidegauge --to tidegauge.v1.1.0`,
 		Args: command.Needs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return rollback(cmd.Context(), a, s, args[0], to) },
 	}
 	s.Flags(c)
-	c.Flags().StringVar(&to, "to", "", "CSV to go back to; without it the one before the installed one")
+	c.Flags().StringVar(&to, "to", "", "CSV to go back to (default: the one before the installed one)")
 	return c
 }
 
@@ -142,5 +143,5 @@ func rollback(ctx context.Context, a *command.Env, s command.Scope, name, to str
 	if err != nil {
 		return err
 	}
-	return a.Say("subscription/%s goes back from %s to %s once its plan is approved (chandler get installplans)", ref, sub.Status.Rollback.From, sub.Status.Rollback.To)
+	return a.Say("subscription/%s goes back from %s to %s when its plan is approved (chandler get installplans)", ref, sub.Status.Rollback.From, sub.Status.Rollback.To)
 }

@@ -38,25 +38,25 @@ type PreviewOptions struct {
 func PlanCommand(a *command.Env) *cobra.Command {
 	var w PreviewOptions
 	c := &cobra.Command{
-		Use:   "plan --what-if (-f FILE | --package NAME | --catalog NAME --revision DIGEST | --remove KIND/NAME)",
-		Short: "Show the install plans that a change would lead to, and change nothing",
-		Long: `Asks what would be decided if something were changed: a subscription, an operator group or an approval policy from
-a file or from flags, a catalog's revision, priority or absence, or the removal of one of these or of an operator.
-The answer is made of the very plans that would be proposed, with their digests, on every namespace that the change
-touches, of what would be superseded, and of what could not be planned and why.
+		Use:   "plan (-f FILE | --package NAME | --catalog NAME --revision DIGEST | --remove KIND/NAME)",
+		Short: "Preview the install plans that a change would lead to",
+		Long: `Previews what would be decided after a change: of a subscription, an operator group or an approval policy from a
+file or from flags; of a catalog's revision, priority or availability; or the removal of one of these or of an
+operator. The preview shows, for every namespace that the change affects, the install plans that would be proposed
+with their digests, the plans that would be superseded, and what could not be planned and why.
 
---cluster and --namespace say where subscriptions and operator groups are. Where only catalogs and policies change, they
-narrow the answer to one cluster and namespace; a narrowed preview of such a change cannot be applied.
+--cluster and --namespace are the place of subscriptions and operator groups. If only catalogs and policies change,
+they narrow the preview to one cluster and namespace; such a narrowed preview cannot be applied.
 
-Of a subscription that is there, what flags cannot say stays as it is: labels, annotations and the configuration. A file
-is the whole of what it says.
+Flags leave the labels, annotations and configuration of an existing subscription as they are. A file replaces all
+of it.
 
-Nothing is changed without --apply. A preview is kept for an hour; until then chandler plan apply carries it out,
-as long as nothing that it rests on has changed.`,
-		Example: `  chandler plan --what-if -f subscription.yaml --cluster east-1
-  chandler plan --what-if --package tidegauge --channel steady --catalog fleet --cluster east-1 -n ports
-  chandler plan --what-if --catalog fleet --revision sha256:3f0c…
-  chandler plan --what-if --remove approvalpolicy/careful
+Nothing is changed without --apply. A preview is kept for an hour; until then chandler plan apply applies it, if
+nothing that it is based on has changed.`,
+		Example: `  chandler plan -f subscription.yaml --cluster east-1
+  chandler plan --package tidegauge --channel steady --catalog fleet --cluster east-1 -n ports
+  chandler plan --catalog fleet --revision sha256:3f0c…
+  chandler plan --remove approvalpolicy/careful
   chandler plan apply 0b0e2f5c-…`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -67,33 +67,32 @@ as long as nothing that it rests on has changed.`,
 		},
 	}
 	documents.Flags(c, &w.Files, &w.Clusters, &w.Namespace)
-	c.Flags().Lookup("cluster").Usage = "cluster that the change is for, several with commas; of a catalog's or policy's change, the one to look at"
-	c.Flags().Lookup("namespace").Usage = "namespace of what names none; of a catalog's or policy's change, the one to look at"
+	c.Flags().Lookup("cluster").Usage = "cluster of the change, several with commas; for a change of a catalog or policy the one cluster to preview"
+	c.Flags().Lookup("namespace").Usage = "namespace of documents without one; for a change of a catalog or policy the one namespace to preview"
 	w.Output.Flags(c)
 	f := c.Flags()
-	f.Bool("what-if", true, "say what would be done, which is all that is done without --apply")
-	f.StringVar(&w.name, "name", "", "name of the subscription (that of the package without it)")
+	f.StringVar(&w.name, "name", "", "name of the subscription (default: that of the package)")
 	f.StringVar(&w.spec.Package, "package", "", "package to subscribe to")
 	f.StringVar(&w.spec.Channel, "channel", "", "channel of the package")
-	f.StringVar(&w.spec.Catalog, "catalog", "", "catalog of the package, or the catalog that is changed")
-	f.StringVar(&w.spec.StartingCSV, "starting-csv", "", "first version")
+	f.StringVar(&w.spec.Catalog, "catalog", "", "catalog of the package, or the catalog to change")
+	f.StringVar(&w.spec.StartingCSV, "starting-csv", "", "version to start with")
 	f.StringVar(&w.spec.Approval, "approval", "", "Automatic or Manual")
-	f.StringVar(&w.catalog.Revision, "revision", "", "stored revision that the catalog is to serve")
-	f.BoolVar(&w.disable, "disable", false, "the catalog is not offered any more")
-	f.BoolVar(&w.enable, "enable", false, "the catalog is offered again")
+	f.StringVar(&w.catalog.Revision, "revision", "", "stored revision that the catalog serves instead")
+	f.BoolVar(&w.disable, "disable", false, "stop offering the catalog")
+	f.BoolVar(&w.enable, "enable", false, "offer the catalog again")
 	f.Int32Var(&w.priority, "priority", 0, "priority of the catalog")
-	f.StringSliceVar(&w.remove, "remove", nil, "kind/name that is gone: of subscription, operatorgroup, catalog, approvalpolicy, operator")
-	f.StringVar(&w.validate, "validate", "", "strict or lenient about package and channel")
-	f.BoolVar(&w.apply, "apply", false, "carry it out at once")
+	f.StringSliceVar(&w.remove, "remove", nil, "kind/name to remove: a subscription, operatorgroup, catalog, approvalpolicy or operator")
+	f.StringVar(&w.validate, "validate", "", "strict or lenient check of package and channel")
+	f.BoolVar(&w.apply, "apply", false, "apply the change at once")
 	c.AddCommand(planApplyCommand(a), planShowCommand(a), planCheckCommand(a))
 	return c
 }
 
 func planApplyCommand(a *command.Env) *cobra.Command {
 	return &cobra.Command{
-		Use: "apply ID", Short: "Carry out a preview while it holds", Args: command.Needs(1),
-		Long: `Carries out what was previewed, all of it or nothing, as long as nothing that the preview rests on has changed: what
-did is named. Applying again says the same again.`,
+		Use: "apply ID", Short: "Apply a preview", Args: command.Needs(1),
+		Long: `Applies the change that was previewed, all of it or nothing, if nothing that the preview is based on has changed;
+otherwise the error names what changed. Applying it again gives the same answer.`,
 		Example: "  chandler plan apply 0b0e2f5c-…",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.Client()
@@ -109,8 +108,8 @@ func planShowCommand(a *command.Env) *cobra.Command {
 	var o printer.Output
 	c := &cobra.Command{
 		Use: "show ID", Short: "Show a preview again", Args: command.Needs(1),
-		Long: `Shows a preview that chandler plan --what-if has made, as long as it is kept. It ends with an error where something of
-it does not come out.`,
+		Long:    `Shows a preview of chandler plan again, as long as it is kept. It ends with an error if something could not be
+planned.`,
 		Example: "  chandler plan show 0b0e2f5c-… -o yaml",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.Check(); err != nil {
@@ -170,7 +169,7 @@ func failuresError(p model.Preview) error {
 	if p.Totals.Failures == 0 {
 		return nil
 	}
-	return command.Refused(fmt.Errorf("%s: what was asked does not come out everywhere", printer.Plural(p.Totals.Failures, "failure")))
+	return command.Refused(fmt.Errorf("%s: the change cannot be planned everywhere", printer.Plural(p.Totals.Failures, "failure")))
 }
 
 func applyPreview(ctx context.Context, a *command.Env, c *client.Client, id string) error {
@@ -204,7 +203,7 @@ func previewRequest(a *command.Env, w PreviewOptions) (model.AskPreview, error) 
 	}
 	if w.spec.Package != "" {
 		if len(w.Clusters) == 0 || w.Namespace == "" || w.spec.Catalog == "" {
-			return in, command.Usagef("say with --catalog, --cluster and --namespace where --package comes from and where it goes")
+			return in, command.Usagef("--package needs --catalog, --cluster and --namespace")
 		}
 		for _, r := range w.subscriptions() {
 			spec := w.spec
@@ -227,7 +226,7 @@ func previewRequest(a *command.Env, w PreviewOptions) (model.AskPreview, error) 
 		in.Changes = append(in.Changes, list...)
 	}
 	if len(in.Changes) == 0 {
-		return in, command.Usagef("say what to suppose: -f, --package, --catalog with what becomes of it, or --remove")
+		return in, command.Usagef("no change is given: use -f, --package, --remove, or --catalog with --revision, --priority, --disable or --enable")
 	}
 	return narrow(in, w)
 }
@@ -274,10 +273,10 @@ func keepUnchanged(ctx context.Context, c *client.Client, w PreviewOptions, chan
 func (w PreviewOptions) check() error {
 	settings := w.catalog.Revision != "" || w.catalog.Priority != nil || w.disable || w.enable
 	if settings && (w.spec.Package != "" || w.spec.Catalog == "") {
-		return command.Usagef("--revision, --priority, --disable and --enable say what becomes of a --catalog: give one, and no --package")
+		return command.Usagef("--revision, --priority, --disable and --enable change a --catalog: give one, and no --package")
 	}
 	if s := w.spec; s.Package == "" && w.name+s.Channel+s.StartingCSV+s.Approval != "" {
-		return command.Usagef("--name, --channel, --starting-csv and --approval are about a subscription: give its --package")
+		return command.Usagef("--name, --channel, --starting-csv and --approval belong to a subscription: give its --package")
 	}
 	return nil
 }
@@ -288,7 +287,7 @@ func narrow(in model.AskPreview, w PreviewOptions) (model.AskPreview, error) {
 		return in, nil
 	}
 	if len(w.Clusters) > 1 {
-		return in, command.Usagef("the change of a catalog or a policy is about the whole fleet: --cluster narrows the answer to one cluster, and several are given")
+		return in, command.Usagef("a change of a catalog or a policy affects the whole fleet: --cluster narrows the preview to one cluster, and several are given")
 	}
 	if len(w.Clusters) == 1 {
 		in.Cluster = w.Clusters[0]
@@ -311,7 +310,7 @@ func catalogChange(a *command.Env, w PreviewOptions) (model.PreviewChange, error
 		c.Disabled = &w.disable
 	}
 	if c.Revision == "" && c.Disabled == nil && c.Priority == nil {
-		return model.PreviewChange{}, command.Usagef("say what becomes of the catalog: --revision, --priority, --disable or --enable")
+		return model.PreviewChange{}, command.Usagef("--catalog needs --revision, --priority, --disable or --enable")
 	}
 	return model.PreviewChange{Catalog: &c}, nil
 }
@@ -361,5 +360,5 @@ func showPreview(a *command.Env, o printer.Output, p model.Preview) error {
 	if !p.Applicable {
 		return a.Say("Preview %s cannot be applied: %s.", p.ID, p.NotApplicable)
 	}
-	return a.Say("Preview %s, until %s: chandler plan apply %s", p.ID, p.ExpiresAt.UTC().Format("15:04 UTC"), p.ID)
+	return a.Say("Preview %s is kept until %s. To apply it: chandler plan apply %s", p.ID, p.ExpiresAt.UTC().Format("15:04 UTC"), p.ID)
 }

@@ -28,11 +28,11 @@ func ShadowCommand(a *command.Env) *cobra.Command {
 	var o shadowOptions
 	c := &cobra.Command{
 		Use:   "shadow [--catalog NAME --revision DIGEST | -f POLICY]",
-		Short: "Make recorded decisions again and list what comes out differently",
-		Long: `Makes the last decision about each subscription again, from what was recorded of it: by the version of Chandler
-that runs, or beside another revision of a catalog, or an approval policy from a file. Lists what would come out
-differently and why. Nothing is changed. With --all, every decision in the log is made again, or with --from and
---to those between two positions.`,
+		Short: "Recompute recorded decisions and list differences",
+		Long: `Recomputes the last decision about each subscription from its recorded input: with the running version of Chandler,
+or with another revision of a catalog, or with an approval policy from a file. Lists the differences and their
+reasons. Nothing is changed. With --all every decision in the log is recomputed, with --from and --to those between
+two positions.`,
 		Example: `  chandler shadow --fail-on-difference
   chandler shadow --catalog fleet --revision sha256:3f0c…
   chandler shadow -f policy.yaml --cluster east-1`,
@@ -45,12 +45,12 @@ differently and why. Nothing is changed. With --all, every decision in the log i
 	c.Flags().Lookup("namespace").Usage = "only decisions in namespaces of this name"
 	o.Output.Flags(c)
 	f := c.Flags()
-	f.StringVar(&o.in.Catalog, "catalog", "", "catalog that is to serve another revision")
-	f.StringVar(&o.in.Revision, "revision", "", "stored revision that the catalog is to serve")
-	f.BoolVar(&o.all, "all", false, "every recorded decision, not the last one of each subscription")
-	f.StringVar(&o.in.From, "from", "", "position behind which decisions are made again")
-	f.StringVar(&o.in.To, "to", "", "position up to which decisions are made again")
-	f.BoolVar(&o.fail, "fail-on-difference", false, "end with status 1 where anything comes out differently")
+	f.StringVar(&o.in.Catalog, "catalog", "", "catalog that serves another revision")
+	f.StringVar(&o.in.Revision, "revision", "", "stored revision that the catalog serves instead")
+	f.BoolVar(&o.all, "all", false, "every recorded decision, not only the last one of each subscription")
+	f.StringVar(&o.in.From, "from", "", "recompute decisions after this position")
+	f.StringVar(&o.in.To, "to", "", "recompute decisions up to this position")
+	f.BoolVar(&o.fail, "fail-on-difference", false, "end with status 1 if there are differences")
 	return c
 }
 
@@ -88,7 +88,7 @@ func shadowInput(a *command.Env, o *shadowOptions) error {
 		return err
 	}
 	if len(o.Clusters) > 1 {
-		return command.Usagef("decisions are made again on one cluster or on all")
+		return command.Usagef("--cluster takes one cluster, or leave it out for all")
 	}
 	if len(o.Clusters) == 1 {
 		o.in.Cluster = o.Clusters[0]
@@ -105,7 +105,7 @@ func shadowInput(a *command.Env, o *shadowOptions) error {
 		return err
 	}
 	if len(documents) != 1 || documents[0].Policy == nil {
-		return command.Usagef("decisions are made again beside one ApprovalPolicy: the files hold something else")
+		return command.Usagef("-f takes exactly one ApprovalPolicy, and nothing else")
 	}
 	o.in.Policy = &model.PreviewPolicy{Name: documents[0].Name, Spec: documents[0].Policy}
 	return nil
