@@ -2,6 +2,8 @@ module github.com/chandler-fleet/chandler/test
 
 go 1.26.0
 
+require github.com/chandler-fleet/chandler/libs/source v0.0.0
+
 require github.com/chandler-fleet/chandler/libs v0.0.0
 
 require github.com/chandler-fleet/chandler/migrations v0.0.0 // indirect
@@ -39,6 +41,7 @@ require (
 	github.com/blang/semver/v4 v4.0.0 // indirect
 	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
+	github.com/chandler-fleet/chandler/libs/bus/natslocal v0.0.0 // indirect
 	github.com/cloudflare/circl v1.6.3 // indirect
 	github.com/cyphar/filepath-securejoin v0.6.1 // indirect
 	github.com/danielgtaylor/huma/v2 v2.37.2 // indirect
@@ -152,6 +155,10 @@ require (
 )
 
 replace github.com/chandler-fleet/chandler/libs => ../libs
+
+replace github.com/chandler-fleet/chandler/libs/bus/natslocal => ../libs/bus/natslocal
+
+replace github.com/chandler-fleet/chandler/libs/source => ../libs/source
 
 replace github.com/chandler-fleet/chandler/migrations => ../migrations
 

@@ -2,6 +2,8 @@ module github.com/chandler-fleet/chandler/cmd/chandler
 
 go 1.26.0
 
+require github.com/chandler-fleet/chandler/libs/source v0.0.0
+
 require github.com/chandler-fleet/chandler/libs v0.0.0
 
 require github.com/chandler-fleet/chandler/migrations v0.0.0 // indirect
@@ -15,12 +17,14 @@ require github.com/chandler-fleet/chandler/services/installer v0.0.0
 require (
 	filippo.io/age v1.3.2
 	github.com/blang/semver/v4 v4.0.0
+	github.com/chandler-fleet/chandler/libs/bus/natslocal v0.0.0
 	github.com/chandler-fleet/chandler/services/gateway v0.0.0
 	github.com/google/go-cmp v0.7.0
 	github.com/google/go-containerregistry v0.22.1
 	github.com/rogpeppe/go-internal v1.16.0
 	github.com/schollz/progressbar/v3 v3.19.1
 	github.com/spf13/cobra v1.10.2
+	github.com/spf13/pflag v1.0.10
 	go.yaml.in/yaml/v3 v3.0.6
 	golang.org/x/term v0.47.0
 	google.golang.org/grpc v1.83.2
@@ -114,7 +118,6 @@ require (
 	github.com/rivo/uniseg v0.4.7 // indirect
 	github.com/sergi/go-diff v1.3.2-0.20230802210424-5b0b94c5c0d3 // indirect
 	github.com/sirupsen/logrus v1.9.4 // indirect
-	github.com/spf13/pflag v1.0.10 // indirect
 	github.com/x448/float16 v0.8.4 // indirect
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
 	go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp v0.72.0 // indirect
@@ -164,6 +167,10 @@ require (
 )
 
 replace github.com/chandler-fleet/chandler/libs => ../../libs
+
+replace github.com/chandler-fleet/chandler/libs/bus/natslocal => ../../libs/bus/natslocal
+
+replace github.com/chandler-fleet/chandler/libs/source => ../../libs/source
 
 replace github.com/chandler-fleet/chandler/migrations => ../../migrations
 

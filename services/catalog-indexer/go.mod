@@ -2,6 +2,8 @@ module github.com/chandler-fleet/chandler/services/catalog-indexer
 
 go 1.26.0
 
+require github.com/chandler-fleet/chandler/libs/source v0.0.0
+
 require (
 	filippo.io/age v1.3.2
 	github.com/chandler-fleet/chandler/libs v0.0.0
@@ -27,6 +29,7 @@ require (
 	github.com/blang/semver/v4 v4.0.0 // indirect
 	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
+	github.com/chandler-fleet/chandler/libs/bus/natslocal v0.0.0 // indirect
 	github.com/cloudflare/circl v1.6.3 // indirect
 	github.com/cyphar/filepath-securejoin v0.6.1 // indirect
 	github.com/davecgh/go-spew v1.1.2-0.20180830191138-d8f796af33cc // indirect
@@ -120,5 +123,9 @@ require (
 )
 
 replace github.com/chandler-fleet/chandler/libs => ../../libs
+
+replace github.com/chandler-fleet/chandler/libs/bus/natslocal => ../../libs/bus/natslocal
+
+replace github.com/chandler-fleet/chandler/libs/source => ../../libs/source
 
 replace github.com/chandler-fleet/chandler/migrations => ../../migrations

@@ -2,11 +2,12 @@ module github.com/chandler-fleet/chandler/services/installer
 
 go 1.26.0
 
+require github.com/chandler-fleet/chandler/libs/source v0.0.0
+
 require github.com/chandler-fleet/chandler/libs v0.0.0
 
 require (
 	filippo.io/age v1.3.2
-	github.com/blang/semver/v4 v4.0.0
 	github.com/fluxcd/cli-utils v1.3.0
 	github.com/google/go-cmp v0.7.0
 	github.com/google/uuid v1.6.0
@@ -30,8 +31,10 @@ require (
 	github.com/antithesishq/antithesis-sdk-go v0.8.0-default-no-op // indirect
 	github.com/antlr4-go/antlr/v4 v4.13.1 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
+	github.com/blang/semver/v4 v4.0.0 // indirect
 	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
+	github.com/chandler-fleet/chandler/libs/bus/natslocal v0.0.0 // indirect
 	github.com/chandler-fleet/chandler/migrations v0.0.0 // indirect
 	github.com/davecgh/go-spew v1.1.2-0.20180830191138-d8f796af33cc // indirect
 	github.com/emicklei/go-restful/v3 v3.13.0 // indirect
@@ -124,5 +127,9 @@ require (
 )
 
 replace github.com/chandler-fleet/chandler/libs => ../../libs
+
+replace github.com/chandler-fleet/chandler/libs/bus/natslocal => ../../libs/bus/natslocal
+
+replace github.com/chandler-fleet/chandler/libs/source => ../../libs/source
 
 replace github.com/chandler-fleet/chandler/migrations => ../../migrations

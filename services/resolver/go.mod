@@ -2,6 +2,8 @@ module github.com/chandler-fleet/chandler/services/resolver
 
 go 1.26.0
 
+require github.com/chandler-fleet/chandler/libs/source v0.0.0
+
 require github.com/chandler-fleet/chandler/libs v0.0.0
 
 require (
@@ -23,6 +25,7 @@ require (
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
+	github.com/chandler-fleet/chandler/libs/bus/natslocal v0.0.0 // indirect
 	github.com/chandler-fleet/chandler/migrations v0.0.0 // indirect
 	github.com/felixge/httpsnoop v1.1.0 // indirect
 	github.com/fxamacker/cbor/v2 v2.9.1 // indirect
@@ -94,5 +97,9 @@ require (
 )
 
 replace github.com/chandler-fleet/chandler/libs => ../../libs
+
+replace github.com/chandler-fleet/chandler/libs/bus/natslocal => ../../libs/bus/natslocal
+
+replace github.com/chandler-fleet/chandler/libs/source => ../../libs/source
 
 replace github.com/chandler-fleet/chandler/migrations => ../../migrations

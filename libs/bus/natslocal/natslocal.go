@@ -1,9 +1,11 @@
 // Package natslocal runs a NATS server with JetStream inside the process, on loopback, for
-// `chandler dev` and for tests. It is the real server as a library, not a stand-in.
+// `chandler dev` and for tests. It is the real server as a library, not a stand-in. It is a module of its own, since
+// nothing else needs that library.
 package natslocal
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -11,8 +13,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
-
-	"github.com/chandler-fleet/chandler/libs/errs"
 )
 
 // readyIn bounds the start; recovery of a large store is the slow part.
@@ -42,7 +42,7 @@ type Server struct {
 // Start starts a server and returns when it takes connections.
 func Start(ctx context.Context, o Options) (*Server, error) {
 	if o.Dir == "" {
-		return nil, errs.New(errs.Invalid, "natslocal: Dir is empty")
+		return nil, errors.New("natslocal: Dir is empty")
 	}
 	if o.Port == 0 {
 		o.Port = server.RANDOM_PORT
@@ -72,12 +72,12 @@ func (s *Server) start(ctx context.Context) error {
 	}
 	if !srv.ReadyForConnections(wait) {
 		srv.Shutdown()
-		return errs.New(errs.Unavailable, "the NATS server in %s was not ready within %s", s.dir, wait)
+		return fmt.Errorf("the NATS server in %s was not ready within %s", s.dir, wait)
 	}
 	addr, ok := srv.Addr().(*net.TCPAddr)
 	if !ok {
 		srv.Shutdown()
-		return errs.New(errs.Internal, "the NATS server has no TCP address")
+		return errors.New("the NATS server has no TCP address")
 	}
 	s.srv, s.port = srv, addr.Port
 	return nil
