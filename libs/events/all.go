@@ -1,64 +1,12 @@
 package events
 
-// All is the registry: every event type and version that exists, in the order of docs/events.md.
+import "slices"
+
+// All is the registry: every event type and version that exists, in the order of docs/events.md. Each subject's file lists
+// its own.
 func All() []Definition {
-	return []Definition{
-		define(KindCluster, Gateway, ClusterRegistered{}, "A cluster was given to Chandler with a kubeconfig."),
-		define(KindCluster, Gateway, ClusterCredentialReplaced{}, "Another kubeconfig is to be used for the cluster."),
-		define(KindCluster, Gateway, ClusterConfigured{}, "How the cluster is to be treated."),
-		define(KindCluster, Gateway, ClusterLabelsChanged{}, "The cluster has other labels from now on."),
-		define(KindCluster, Gateway, ClusterRemoved{}, "Chandler lets go of the cluster; what is installed stays."),
-		define(KindCluster, Installer, ClusterObserved{}, "The executor's view of the cluster changed."),
-		define(KindCatalog, Gateway, CatalogAdded{}, "A catalog is to be indexed and offered."),
-		define(KindCatalog, Gateway, CatalogChanged{}, "The catalog's source, priority or visibility changed."),
-		define(KindCatalog, Gateway, CatalogMetadataChanged{}, "The catalog has other labels or annotations from now on."),
-		define(KindCatalog, Gateway, CatalogRefreshRequested{}, "The indexer is asked to look at the source now."),
-		define(KindCatalog, Gateway, CatalogRemoved{}, "The catalog is no longer offered; what is installed stays."),
-		define(KindCatalog, Indexer, CatalogRevisionPublished{}, "A complete revision is served; the difference from the one before."),
-		define(KindCatalog, Indexer, CatalogLoadFailed{}, "The source could not be taken; the revision before stays in service."),
-		define(KindCatalog, Indexer, CatalogBundlesFetched{}, "Bundle images that the catalog names were fetched, or why not."),
-		define(KindCatalogSecret, Gateway, CatalogSecretSet{}, "A credential for catalog sources was given or replaced."),
-		define(KindCatalogSecret, Gateway, CatalogSecretDeleted{}, "A credential for catalog sources is no longer to be used."),
-		define(KindPolicy, Gateway, CatalogHealthSet{}, "What an unhealthy catalog does to those who see it but do not need it."),
-		define(KindPolicy, Gateway, ApprovalPolicySet{}, "Which upgrades may happen, when, and who has to agree."),
-		define(KindPolicy, Gateway, ApprovalPolicyMetadataChanged{}, "The approval policy has other labels or annotations from now on."),
-		define(KindPolicy, Gateway, ApprovalPolicyDeleted{}, "An approval policy ended."),
-		define(KindOperatorGroup, Gateway, OperatorGroupCreated{}, "Operators of the namespace serve this set of namespaces."),
-		define(KindOperatorGroup, Gateway, OperatorGroupChanged{}, "The set or the settings changed."),
-		define(KindOperatorGroup, Gateway, OperatorGroupMetadataChanged{}, "The operator group has other labels or annotations from now on."),
-		define(KindOperatorGroup, Gateway, OperatorGroupDeleted{}, "The operator group is gone."),
-		define(KindOperatorGroup, Installer, OperatorGroupObserved{}, "What the group came to in its cluster changed."),
-		define(KindSubscription, Gateway, SubscriptionCreated{}, "Somebody wants to follow a channel of a package."),
-		define(KindSubscription, Resolver, SubscriptionGenerated{}, "A dependency is followed from now on, too."),
-		define(KindSubscription, Gateway, SubscriptionChanged{}, "The intent changed."),
-		define(KindSubscription, Gateway, SubscriptionMetadataChanged{}, "The subscription has other labels or annotations from now on."),
-		define(KindSubscription, Gateway, SubscriptionRollbackRequested{}, "Somebody wants to go back to an earlier version."),
-		define(KindSubscription, Gateway, SubscriptionDeleted{}, "The intent ended; the installed operator stays."),
-		define(KindSubscription, Resolver, ResolutionFailed{}, "Nothing can be planned, and why."),
-		define(KindSubscription, Resolver, ResolutionSucceeded{}, "The subscription resolves, and to what."),
-		define(KindInstallPlan, Resolver, InstallPlanProposed{}, "A plan with its steps, digests and reasons."),
-		define(KindInstallPlan, Resolver, InstallPlanSuperseded{}, "Another decision takes the place of a plan not yet begun."),
-		define(KindInstallPlan, Gateway, InstallPlanApproved{}, "A person approved exactly this digest on this base."),
-		define(KindInstallPlan, Gateway, InstallPlanObstaclesSettled{}, "An approver said what holds of objects that several operators bring, or overrode a change of a definition that hurts."),
-		define(KindInstallPlan, Gateway, InstallPlanApprovalGiven{}, "One of several people agreed to exactly this digest on this base."),
-		define(KindInstallPlan, Gateway, InstallPlanRejected{}, "A person ended the plan."),
-		define(KindInstallPlan, Gateway, InstallPlanMetadataChanged{}, "The plan has other labels or annotations from now on."),
-		define(KindInstallPlan, Installer, InstallPlanStarted{}, "The executor began."),
-		define(KindInstallPlan, Installer, InstallPlanBlocked{}, "The plan waits for something outside and goes on by itself."),
-		define(KindInstallPlan, Installer, InstallPlanFinished{}, "Every step is done."),
-		define(KindInstallPlan, Installer, InstallPlanFailed{}, "A step failed for good."),
-		define(KindCSV, Installer, CSVPhaseChanged{}, "A ClusterServiceVersion entered a phase."),
-		define(KindCSV, Installer, CSVRemoved{}, "The ClusterServiceVersion is gone from the cluster."),
-		define(KindCSV, Installer, CSVFlapping{}, "The phase changes too often to record each change."),
-		define(KindCSV, Gateway, CSVRemovalRequested{}, "Somebody wants the operator uninstalled."),
-		define(KindCSV, Installer, CSVRemovalStarted{}, "The executor began to remove the operator."),
-		define(KindCSV, Installer, CSVRemovalBlocked{}, "The removal waits for something outside and goes on by itself."),
-		define(KindCSV, Installer, CSVRemovalRefused{}, "The removal was refused in the cluster; nothing was removed."),
-		define(KindCSV, Installer, CSVDrifted{}, "Objects of the operator are not as Chandler wrote them."),
-		define(KindCSV, Installer, CSVDriftEnded{}, "All objects of the operator are as Chandler wrote them again."),
-		define(KindCSV, Installer, CSVReadinessChanged{}, "Other Deployments of the operator are not ready, or for other reasons."),
-		define(KindCSV, Installer, OperatorConditionChanged{}, "The operator lets itself be upgraded, or no longer."),
-		define(KindAccess, Gateway, EffectsStopped{}, "No plan may begin or take another step."),
-		define(KindAccess, Gateway, EffectsResumed{}, "A person lets plans go on."),
-	}
+	return slices.Concat(
+		clusterEvents(), catalogEvents(), catalogSecretEvents(), policyEvents(), operatorGroupEvents(),
+		subscriptionEvents(), installPlanEvents(), csvEvents(), accessEvents(),
+	)
 }

@@ -1,5 +1,27 @@
 package events
 
+// catalogEvents are the events of catalogs, in the order of docs/events.md.
+func catalogEvents() []Definition {
+	return []Definition{
+		define(KindCatalog, Gateway, CatalogAdded{}, "A catalog is to be indexed and offered."),
+		define(KindCatalog, Gateway, CatalogChanged{}, "The catalog's source, priority or visibility changed."),
+		define(KindCatalog, Gateway, CatalogMetadataChanged{}, "The catalog has other labels or annotations from now on."),
+		define(KindCatalog, Gateway, CatalogRefreshRequested{}, "The indexer is asked to look at the source now."),
+		define(KindCatalog, Gateway, CatalogRemoved{}, "The catalog is no longer offered; what is installed stays."),
+		define(KindCatalog, Indexer, CatalogRevisionPublished{}, "A complete revision is served; the difference from the one before."),
+		define(KindCatalog, Indexer, CatalogLoadFailed{}, "The source could not be taken; the revision before stays in service."),
+		define(KindCatalog, Indexer, CatalogBundlesFetched{}, "Bundle images that the catalog names were fetched, or why not."),
+	}
+}
+
+// catalogSecretEvents are the events of credentials of catalogs, in the order of docs/events.md.
+func catalogSecretEvents() []Definition {
+	return []Definition{
+		define(KindCatalogSecret, Gateway, CatalogSecretSet{}, "A credential for catalog sources was given or replaced."),
+		define(KindCatalogSecret, Gateway, CatalogSecretDeleted{}, "A credential for catalog sources is no longer to be used."),
+	}
+}
+
 // CatalogVisibility says which namespaces see a catalog: all clusters (both empty), one cluster, or
 // one namespace of one cluster.
 type CatalogVisibility struct {
@@ -165,3 +187,11 @@ type CatalogHealthSet struct {
 
 // EventType implements Payload.
 func (CatalogHealthSet) EventType() Type { return "policy.catalog-health-set.v1" }
+
+// CatalogMetadataChanged carries all labels and annotations that the catalog has from now on.
+type CatalogMetadataChanged struct {
+	Metadata Metadata `json:"metadata"`
+}
+
+// EventType implements Payload.
+func (CatalogMetadataChanged) EventType() Type { return "catalog.metadata-changed.v1" }

@@ -2,6 +2,18 @@ package events
 
 import "cmp"
 
+// clusterEvents are the events of clusters, in the order of docs/events.md.
+func clusterEvents() []Definition {
+	return []Definition{
+		define(KindCluster, Gateway, ClusterRegistered{}, "A cluster was given to Chandler with a kubeconfig."),
+		define(KindCluster, Gateway, ClusterCredentialReplaced{}, "Another kubeconfig is to be used for the cluster."),
+		define(KindCluster, Gateway, ClusterConfigured{}, "How the cluster is to be treated."),
+		define(KindCluster, Gateway, ClusterLabelsChanged{}, "The cluster has other labels from now on."),
+		define(KindCluster, Gateway, ClusterRemoved{}, "Chandler lets go of the cluster; what is installed stays."),
+		define(KindCluster, Installer, ClusterObserved{}, "The executor's view of the cluster changed."),
+	}
+}
+
 // ClusterRegistered says that a cluster was given to Chandler. Subject: the cluster's name.
 type ClusterRegistered struct {
 	Name string `json:"name"`

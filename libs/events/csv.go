@@ -1,5 +1,22 @@
 package events
 
+// csvEvents are the events of ClusterServiceVersions, in the order of docs/events.md.
+func csvEvents() []Definition {
+	return []Definition{
+		define(KindCSV, Installer, CSVPhaseChanged{}, "A ClusterServiceVersion entered a phase."),
+		define(KindCSV, Installer, CSVRemoved{}, "The ClusterServiceVersion is gone from the cluster."),
+		define(KindCSV, Installer, CSVFlapping{}, "The phase changes too often to record each change."),
+		define(KindCSV, Gateway, CSVRemovalRequested{}, "Somebody wants the operator uninstalled."),
+		define(KindCSV, Installer, CSVRemovalStarted{}, "The executor began to remove the operator."),
+		define(KindCSV, Installer, CSVRemovalBlocked{}, "The removal waits for something outside and goes on by itself."),
+		define(KindCSV, Installer, CSVRemovalRefused{}, "The removal was refused in the cluster; nothing was removed."),
+		define(KindCSV, Installer, CSVDrifted{}, "Objects of the operator are not as Chandler wrote them."),
+		define(KindCSV, Installer, CSVDriftEnded{}, "All objects of the operator are as Chandler wrote them again."),
+		define(KindCSV, Installer, CSVReadinessChanged{}, "Other Deployments of the operator are not ready, or for other reasons."),
+		define(KindCSV, Installer, OperatorConditionChanged{}, "The operator lets itself be upgraded, or no longer."),
+	}
+}
+
 // CSVPhaseChanged is one transition of a ClusterServiceVersion. Subject: cluster/namespace/name.
 type CSVPhaseChanged struct {
 	Cluster   string `json:"cluster"`

@@ -2,6 +2,23 @@ package events
 
 import "time"
 
+// installPlanEvents are the events of install plans, in the order of docs/events.md.
+func installPlanEvents() []Definition {
+	return []Definition{
+		define(KindInstallPlan, Resolver, InstallPlanProposed{}, "A plan with its steps, digests and reasons."),
+		define(KindInstallPlan, Resolver, InstallPlanSuperseded{}, "Another decision takes the place of a plan not yet begun."),
+		define(KindInstallPlan, Gateway, InstallPlanApproved{}, "A person approved exactly this digest on this base."),
+		define(KindInstallPlan, Gateway, InstallPlanObstaclesSettled{}, "An approver said what holds of objects that several operators bring, or overrode a change of a definition that hurts."),
+		define(KindInstallPlan, Gateway, InstallPlanApprovalGiven{}, "One of several people agreed to exactly this digest on this base."),
+		define(KindInstallPlan, Gateway, InstallPlanRejected{}, "A person ended the plan."),
+		define(KindInstallPlan, Gateway, InstallPlanMetadataChanged{}, "The plan has other labels or annotations from now on."),
+		define(KindInstallPlan, Installer, InstallPlanStarted{}, "The executor began."),
+		define(KindInstallPlan, Installer, InstallPlanBlocked{}, "The plan waits for something outside and goes on by itself."),
+		define(KindInstallPlan, Installer, InstallPlanFinished{}, "Every step is done."),
+		define(KindInstallPlan, Installer, InstallPlanFailed{}, "A step failed for good."),
+	}
+}
+
 // PlannedBundle is one bundle that a plan installs or upgrades to, and why.
 type PlannedBundle struct {
 	CSV      string `json:"csv"`
@@ -180,3 +197,11 @@ type InstallPlanFailed struct {
 
 // EventType implements Payload.
 func (InstallPlanFailed) EventType() Type { return "installplan.failed.v1" }
+
+// InstallPlanMetadataChanged carries all labels and annotations that the plan has from now on.
+type InstallPlanMetadataChanged struct {
+	Metadata Metadata `json:"metadata"`
+}
+
+// EventType implements Payload.
+func (InstallPlanMetadataChanged) EventType() Type { return "installplan.metadata-changed.v1" }

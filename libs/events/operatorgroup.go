@@ -1,5 +1,16 @@
 package events
 
+// operatorGroupEvents are the events of operator groups, in the order of docs/events.md.
+func operatorGroupEvents() []Definition {
+	return []Definition{
+		define(KindOperatorGroup, Gateway, OperatorGroupCreated{}, "Operators of the namespace serve this set of namespaces."),
+		define(KindOperatorGroup, Gateway, OperatorGroupChanged{}, "The set or the settings changed."),
+		define(KindOperatorGroup, Gateway, OperatorGroupMetadataChanged{}, "The operator group has other labels or annotations from now on."),
+		define(KindOperatorGroup, Gateway, OperatorGroupDeleted{}, "The operator group is gone."),
+		define(KindOperatorGroup, Installer, OperatorGroupObserved{}, "What the group came to in its cluster changed."),
+	}
+}
+
 // SystemNamespace holds what Chandler keeps of its own in every cluster. No operator is in it or serves it.
 const SystemNamespace = "chandler-system"
 
@@ -72,3 +83,11 @@ type OperatorGroupObserved struct {
 
 // EventType implements Payload.
 func (OperatorGroupObserved) EventType() Type { return "operatorgroup.observed.v1" }
+
+// OperatorGroupMetadataChanged carries all labels and annotations that the operator group has from now on.
+type OperatorGroupMetadataChanged struct {
+	Metadata Metadata `json:"metadata"`
+}
+
+// EventType implements Payload.
+func (OperatorGroupMetadataChanged) EventType() Type { return "operatorgroup.metadata-changed.v1" }

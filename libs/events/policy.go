@@ -1,5 +1,15 @@
 package events
 
+// policyEvents are the events of policies, in the order of docs/events.md.
+func policyEvents() []Definition {
+	return []Definition{
+		define(KindPolicy, Gateway, CatalogHealthSet{}, "What an unhealthy catalog does to those who see it but do not need it."),
+		define(KindPolicy, Gateway, ApprovalPolicySet{}, "Which upgrades may happen, when, and who has to agree."),
+		define(KindPolicy, Gateway, ApprovalPolicyMetadataChanged{}, "The approval policy has other labels or annotations from now on."),
+		define(KindPolicy, Gateway, ApprovalPolicyDeleted{}, "An approval policy ended."),
+	}
+}
+
 // ApprovalPolicySet says which upgrades may happen, when, and who has to agree, for what a selector chooses. It
 // carries the whole policy. Subject: "approval/name".
 type ApprovalPolicySet struct {
@@ -54,3 +64,11 @@ type ApprovalRule struct {
 	Change string `json:"change"` // Install, Patch, Minor, Major, Any
 	Mode   string `json:"mode"`   // Automatic, Manual
 }
+
+// ApprovalPolicyMetadataChanged carries all labels and annotations that the approval policy has from now on.
+type ApprovalPolicyMetadataChanged struct {
+	Metadata Metadata `json:"metadata"`
+}
+
+// EventType implements Payload.
+func (ApprovalPolicyMetadataChanged) EventType() Type { return "policy.approval-metadata-changed.v1" }

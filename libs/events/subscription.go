@@ -1,5 +1,19 @@
 package events
 
+// subscriptionEvents are the events of subscriptions, in the order of docs/events.md.
+func subscriptionEvents() []Definition {
+	return []Definition{
+		define(KindSubscription, Gateway, SubscriptionCreated{}, "Somebody wants to follow a channel of a package."),
+		define(KindSubscription, Resolver, SubscriptionGenerated{}, "A dependency is followed from now on, too."),
+		define(KindSubscription, Gateway, SubscriptionChanged{}, "The intent changed."),
+		define(KindSubscription, Gateway, SubscriptionMetadataChanged{}, "The subscription has other labels or annotations from now on."),
+		define(KindSubscription, Gateway, SubscriptionRollbackRequested{}, "Somebody wants to go back to an earlier version."),
+		define(KindSubscription, Gateway, SubscriptionDeleted{}, "The intent ended; the installed operator stays."),
+		define(KindSubscription, Resolver, ResolutionFailed{}, "Nothing can be planned, and why."),
+		define(KindSubscription, Resolver, ResolutionSucceeded{}, "The subscription resolves, and to what."),
+	}
+}
+
 // SubscriptionSpec is the intent to follow a channel of a package.
 type SubscriptionSpec struct {
 	Package          string `json:"package"`
@@ -83,3 +97,11 @@ type ResolutionSucceeded struct {
 
 // EventType implements Payload.
 func (ResolutionSucceeded) EventType() Type { return "resolution.succeeded.v1" }
+
+// SubscriptionMetadataChanged carries all labels and annotations that the subscription has from now on.
+type SubscriptionMetadataChanged struct {
+	Metadata Metadata `json:"metadata"`
+}
+
+// EventType implements Payload.
+func (SubscriptionMetadataChanged) EventType() Type { return "subscription.metadata-changed.v1" }
