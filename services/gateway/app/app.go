@@ -105,25 +105,20 @@ func (a *App) assemble(p parts, tokens *store.Tokens) error {
 		a.projections = append(a.projections, r)
 		waiters[v.Name] = r
 	}
-	content, err := view.NewContent()
+	reads, err := view.New(view.Deps{Pool: a.Pool, Log: a.Log, Waiters: waiters, DefaultCatalogs: p.defaultNames()})
 	if err != nil {
 		return err
 	}
-	reader := &view.Reader{Pool: a.Pool, Log: a.Log, Content: content, Waiters: waiters, Defaults: p.defaultNames()}
 	resolver := resolverclient.Client{Bus: a.Bus, Slog: a.Telemetry.Log}
 	installer := installerclient.Client{Bus: a.Bus, Slog: a.Telemetry.Log}
 	a.intents = intent.New(intent.Deps{
 		Units:       &unit.Runner{Pool: a.Pool, Log: a.Log, Clock: time.Now, NewID: uuid.New, Slog: a.Telemetry.Log},
-		Credentials: p.credentials, Secrets: p.secrets, Tokens: tokens, Offers: content, Reads: reader, Resolver: resolver, Installer: installer,
+		Credentials: p.credentials, Secrets: p.secrets, Tokens: tokens, Resolver: resolver, Installer: installer,
+		Offers: reads.Content, Observed: reads.Clusters, History: reads.Subscriptions, Subscribers: reads.Subscriptions,
 		HookKey: a.cfg.HookKey, DefaultCatalogs: p.defaults, GlobalNamespaces: p.globals, GlobalCatalogNamespaces: p.catalogGlobals,
 	})
 	a.api = api.New(api.Deps{
-		Log: a.Telemetry.Log, Tokens: tokens, Wait: reader,
-		Views: api.Views{
-			Clusters: view.Clusters, Catalogs: view.Catalogs, OperatorGroups: view.OperatorGroups,
-			Subscriptions: view.Subscriptions, InstallPlans: view.InstallPlans, Operators: view.Operators, Policies: view.Policies,
-		},
-		Intents: a.intents, Reads: reader, Browser: &view.Browser{Reader: reader}, Resolver: resolver, Installer: installer,
+		Log: a.Telemetry.Log, Tokens: tokens, Intents: a.intents, Reads: reads, Resolver: resolver, Installer: installer,
 	})
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 
 // Show waits until every read model holds the event that a position names, in either form of minPosition.
 func (a *App) Show(ctx context.Context, position string) error {
-	r := view.Reader{Pool: a.Pool, Log: a.Log, Waiters: map[string]view.Waiter{}}
+	r := view.Positions{Pool: a.Pool, Log: a.Log, Waiters: map[string]view.Waiter{}}
 	for _, p := range a.projections {
 		r.Waiters[p.Name()] = p
 		if err := r.WaitFor(ctx, events.DefaultTenant, p.Name(), position); err != nil {

@@ -28,6 +28,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/telemetry"
 	"github.com/chandler-fleet/chandler/services/gateway/app"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/clusters"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -223,7 +224,7 @@ func TestRebuiltViewsAreEqual(t *testing.T) {
 			t.Fatal(err)
 		}
 		after := b.contents(p)
-		if before != after || p.Name != view.Clusters && before == "" {
+		if before != after || p.Name != clusters.Name && before == "" {
 			t.Errorf("%s:\n%s\nmade again:\n%s", p.Name, before, after)
 		}
 	}

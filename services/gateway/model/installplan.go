@@ -72,6 +72,29 @@ type InstallPlan struct {
 	Changes []Upgrade `json:"changes,omitempty" nullable:"false" doc:"What each replaced version's end changes: custom resource definitions and rights"`
 }
 
+// InstallPlanAt is a plan as the API shows it at a moment, without what stands outside the log.
+func (s PlanState) InstallPlanAt(now time.Time) InstallPlan {
+	p := s.Plan.Proposed
+	out := InstallPlan{
+		ID: p.Plan, Cluster: p.Cluster, Namespace: p.Namespace, Name: p.Name, Generation: p.Generation, Component: p.Component,
+		Metadata: Metadata{Labels: s.Plan.Metadata.Labels},
+		Approval: p.Approval, Phase: string(s.Plan.PhaseAt(now)), Digest: p.Digest, Steps: p.Steps,
+		Base: PlanBase(p.Base), Bundles: Bundles(p.Bundles), Begun: s.Plan.Begun, Approved: s.Approved, SupersededBy: s.Plan.SupersededBy,
+		PlanTerms:  Terms(s.Plan, s.Given, s.Approvals, now),
+		ProposedAt: s.ProposedAt, StartedAt: s.StartedAt, EndedAt: s.EndedAt, UpdatedAt: s.UpdatedAt,
+	}
+	if b := s.Plan.Blocked; b.Reason != "" && s.EndedAt == nil { // what has ended waits for nothing
+		out.Blocked = &PlanBlock{Class: b.Class, Reason: b.Reason}
+	}
+	if f := s.Plan.Failure; f.Reason != "" || f.Step > 0 {
+		out.Failure = &PlanFailure{Step: f.Step, Reason: f.Reason}
+	}
+	for _, c := range s.Choices {
+		out.Choices = append(out.Choices, PlanChoice{Object: c.Object, Choice: c.Choice, Finding: c.Finding, By: c.By, At: c.At})
+	}
+	return out
+}
+
 // What a plan that has not begun waits for.
 const (
 	WaitsForApproval = "Approval"

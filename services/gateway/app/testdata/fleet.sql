@@ -12,8 +12,13 @@ insert into gateway.operators select 'default', 'spoke-' || to_char(c, 'FM0000')
 			'InstallSucceeded', 'sha256:c', 'p', false,
 			(select jsonb_agg(jsonb_build_object('phase', 'Installing', 'reason', 'InstallSucceeded', 'time', now(), 'event', 'e')) from generate_series(1, 5)),
 			now(), now(), 'csv:1', 5 from generate_series(1, 1000) c, generate_series(1, 30) o;
-insert into gateway.installplans select 'default', ('00000000-0000-0000-0000-' || to_char(c * 100 + o, 'FM000000000000')), 'spoke-' || to_char(c, 'FM0000'), 'ops-' || o,
-			'install-aaaaa', 1, 'operator-' || o, 'Automatic', 'Complete', true, 'sha256:d', 'sha256:d', 12, '{}',
-			'[{"csv": "x", "package": "x", "version": "1.0.0", "channel": "stable", "catalog": "fleet", "revision": "sha256:r", "content": "sha256:c", "reason": "ChannelHead"}]',
-			'', '', 0, '', '', 'sha256:l', '', null, null, 1, c * 100 + o, now(), now(), now(), now(), 'installplan:' || c || '-' || o, 3
-			from generate_series(1, 1000) c, generate_series(1, 30) o;
+insert into gateway.installplans (tenant, id, cluster, namespace, name, approval, phase, begun, bundles, blocked_reason, epoch, position, ended, updated, stream, version, state)
+			select 'default', id, cluster, namespace, 'install-aaaaa', 'Automatic', 'Complete', true, bundles, '', 1, n, now(), now(), stream, 3,
+			jsonb_build_object('Plan', jsonb_build_object('Phase', 'Complete', 'Begun', true, 'StepLog', 'sha256:l', 'Proposed', jsonb_build_object(
+				'plan', id, 'name', 'install-aaaaa', 'cluster', cluster, 'namespace', namespace, 'generation', 1, 'component', 'operator-' || o,
+				'approval', 'Automatic', 'digest', 'sha256:d', 'document', 'sha256:d', 'steps', 12, 'bundles', bundles)),
+				'ProposedAt', now(), 'StartedAt', now(), 'EndedAt', now(), 'UpdatedAt', now())
+			from (select c, o, c * 100 + o as n, '00000000-0000-0000-0000-' || to_char(c * 100 + o, 'FM000000000000') as id, 'spoke-' || to_char(c, 'FM0000') as cluster,
+				'ops-' || o as namespace, 'installplan:' || c || '-' || o as stream,
+				'[{"csv": "x", "package": "x", "version": "1.0.0", "channel": "stable", "catalog": "fleet", "revision": "sha256:r", "content": "sha256:c", "reason": "ChannelHead"}]'::jsonb as bundles
+				from generate_series(1, 1000) c, generate_series(1, 30) o) plans;

@@ -1,6 +1,7 @@
 // Package api is the REST interface under /api/v1: chi routes and huma types, from which the OpenAPI
-// document is made. It checks form and rights, asks views and carries intents out through the small
-// interfaces that it declares, and turns errors into RFC 9457 problems. It holds no rules of the field.
+// document is made. It checks the form of requests and the rights of tokens, asks read models and
+// carries out intents, and turns errors into RFC 9457 problems. Each resource has a struct of handlers, whose methods bear
+// the names of their operations. It holds no rules of the field.
 //
 // Every route, the OpenAPI document included, wants a bearer token, and every operation names what a
 // token must allow; what is not named is denied (DESIGN D10). The one exception are push notifications
@@ -45,75 +46,59 @@ const (
 	requestTimeout = 30 * time.Second
 )
 
-// Waiter lets a read wait until its view holds a position.
-type Waiter interface {
-	WaitFor(ctx context.Context, tenant, view, minPosition string) error
-}
-
-// Tokens tells who holds a bearer token.
+// Tokens finds who holds a bearer token.
 type Tokens interface {
 	Caller(ctx context.Context, token string) (model.Caller, error)
 }
 
 // Deps are what the API is made of.
 type Deps struct {
-	Log    *slog.Logger
-	Tokens Tokens
-	Wait   Waiter
-	Views  Views // names of the views that reads wait for
-
+	Log       *slog.Logger
+	Tokens    Tokens
 	Intents   *intent.Services
-	Reads     *view.Reader
-	Browser   *view.Browser
+	Reads     *view.Reads
 	Resolver  resolverclient.Client
 	Installer installerclient.Client
 }
 
-// Views are the names of the views that answer reads.
-type Views struct {
-	Clusters, Catalogs, OperatorGroups, Subscriptions, InstallPlans, Operators, Policies string
-}
-
 // API is the whole interface.
 type API struct {
-	d      Deps
 	huma   huma.API
 	router *chi.Mux
+	tokens Tokens
 	// declared is what each operation takes, by method and pattern of its route.
 	declared map[string]declared
-	streams  chan struct{} // one place for each open stream
-	pushes   chan struct{} // one place for each notification that asks the database
-	bodies   readers       // of notifications
 }
 
 // New builds the interface. Deps may be empty where only the OpenAPI document is wanted.
 func New(d Deps) *API {
 	strictCasing()
 	router := httpserver.Router(httpserver.Options{Log: d.Log})
-	a := &API{d: d, router: router, streams: make(chan struct{}, maxStreams), pushes: make(chan struct{}, maxHookRequests)}
-	router.With(a.form).Post(prefix+pathHook, a.push)
+	a := &API{router: router, tokens: d.Tokens}
+	hooks := newHookHandlers(d)
+	router.With(a.form).Post(prefix+pathHook, hooks.push)
 	router.Route(prefix, func(r chi.Router) {
 		r.Use(a.authenticate, a.form)
 		a.huma = humachi.New(r, config())
 		a.huma.UseMiddleware(a.answer)
-		a.clusters()
-		a.catalogs()
-		a.catalogSecrets()
-		a.catalogPolicies()
-		a.hooks()
-		a.upgrades()
-		a.operatorGroups()
-		a.subscriptions()
-		a.previews()
-		a.installPlans()
-		a.approvalPolicies()
-		a.operators()
-		a.explanations()
-		a.events()
-		a.effects()
-		a.tokens()
-		a.rules()
-		a.named()
+		clusterHandlers{d}.register(a)
+		effectsHandlers{d}.register(a)
+		catalogHandlers{d}.register(a)
+		catalogAccessHandlers{d}.register(a)
+		hooks.register(a)
+		packageHandlers{d}.register(a)
+		upgradeHandlers{d}.register(a)
+		groupHandlers{d}.register(a)
+		subscriptionHandlers{d}.register(a)
+		previewHandlers{d}.register(a)
+		planHandlers{d}.register(a)
+		policyHandlers{d}.register(a)
+		operatorHandlers{d}.register(a)
+		explanationHandlers{d}.register(a)
+		newEventHandlers(d).register(a)
+		tokenHandlers{d}.register(a)
+		ruleHandlers{}.register(a)
+		nameHandlers{d}.register(a)
 		a.tidy()
 		r.Get("/openapi.json", a.document(json.Marshal, "application/json"))
 		r.Get("/openapi.yaml", a.document(func(any) ([]byte, error) { return a.OpenAPI() }, "application/yaml"))

@@ -23,7 +23,7 @@ func (a *API) authenticate(next http.Handler) http.Handler {
 			httpserver.Problem(w, r, err)
 			return
 		}
-		who, err := a.d.Tokens.Caller(r.Context(), token)
+		who, err := a.tokens.Caller(r.Context(), token)
 		if err != nil {
 			httpserver.Problem(w, r, public(err))
 			httpserver.NoteError(r.Context(), err)
@@ -66,30 +66,39 @@ type TokenPath struct {
 	ID string `path:"id" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" patternDescription:"a DNS-1123 label" doc:"Id of the token"`
 }
 
-func (a *API) tokens() {
+// tokenHandlers are the operations on tokens; all of them are for administrators.
+type tokenHandlers struct{ Deps }
+
+func (h tokenHandlers) register(a *API) {
 	register(a, needWrite, operation(http.MethodGet, "/tokens", "list-tokens", tagTokens,
-		"List tokens by name, without what they are made of, revoked ones included; for administrators"),
-		func(ctx context.Context, who model.Caller, in *struct {
-			Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"100" doc:"At most so many items"`
-			Cursor string `query:"cursor" maxLength:"2048" doc:"next of the page before"`
-		},
-		) (*listOutput[model.Token], error) {
-			page, err := ListQuery{Limit: in.Limit, Cursor: in.Cursor}.page()
-			if err != nil {
-				return nil, err
-			}
-			return listed(a.d.Intents.Tokens.List(ctx, who, page))
-		})
-	register(a, needWrite, created("/tokens", "add-token", tagTokens, "Make a token for a person or program; it is answered this once"),
-		func(ctx context.Context, who model.Caller, in *struct{ Body model.AddToken }) (*output[model.NewToken], error) {
-			return read(a.d.Intents.Tokens.Add(ctx, who, in.Body))
-		})
+		"List tokens by name, without what they are made of, revoked ones included; for administrators"), h.listTokens)
+	register(a, needWrite, created("/tokens", "add-token", tagTokens, "Make a token for a person or program; it is answered this once"), h.addToken)
 	register(a, needWrite, operation(http.MethodDelete, "/tokens/{id}", "revoke-token", tagTokens,
-		"Refuse a token from now on; one administrator's token always stays"),
-		func(ctx context.Context, who model.Caller, in *TokenPath) (*struct{}, error) {
-			if err := a.d.Intents.Tokens.Revoke(ctx, who, in.ID); err != nil {
-				return nil, err
-			}
-			return &struct{}{}, nil
-		})
+		"Refuse a token from now on; one administrator's token always stays"), h.revokeToken)
+}
+
+type listTokensInput struct {
+	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"100" doc:"At most so many items"`
+	Cursor string `query:"cursor" maxLength:"2048" doc:"next of the page before"`
+}
+
+func (h tokenHandlers) listTokens(ctx context.Context, who model.Caller, in *listTokensInput) (*listOutput[model.Token], error) {
+	page, err := ListQuery{Limit: in.Limit, Cursor: in.Cursor}.page()
+	if err != nil {
+		return nil, err
+	}
+	return listed(h.Intents.Tokens.List(ctx, who, page))
+}
+
+type addTokenInput struct{ Body model.AddToken }
+
+func (h tokenHandlers) addToken(ctx context.Context, who model.Caller, in *addTokenInput) (*output[model.NewToken], error) {
+	return read(h.Intents.Tokens.Add(ctx, who, in.Body))
+}
+
+func (h tokenHandlers) revokeToken(ctx context.Context, who model.Caller, in *TokenPath) (*struct{}, error) {
+	if err := h.Intents.Tokens.Revoke(ctx, who, in.ID); err != nil {
+		return nil, err
+	}
+	return &struct{}{}, nil
 }

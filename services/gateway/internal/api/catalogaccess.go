@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/chandler-fleet/chandler/services/gateway/cataloghealth"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/catalogs"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -16,32 +17,22 @@ type SecretPath struct {
 	Name string `path:"name" maxLength:"253" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$" patternDescription:"a DNS-1123 subdomain"`
 }
 
-func (a *API) catalogSecrets() {
-	register(a, needRead, operation(http.MethodGet, "/catalogsecrets", "list-catalog-secrets", tagCatalogs, "List credentials of catalog sources, without their values"),
-		func(ctx context.Context, who model.Caller, in *ListQuery) (*listOutput[model.CatalogSecret], error) {
-			page, err := a.waitList(ctx, who, a.d.Views.Catalogs, *in)
-			if err != nil {
-				return nil, err
-			}
-			return listed(a.d.Reads.CatalogSecrets(ctx, who, page))
-		})
+// catalogAccessHandlers are the operations on credentials of catalogs, on default catalogs, and on what unhealthy ones do to others.
+type catalogAccessHandlers struct{ Deps }
+
+func (h catalogAccessHandlers) register(a *API) {
+	h.catalogSecrets(a)
+	h.catalogPolicies(a)
+}
+
+func (h catalogAccessHandlers) catalogSecrets(a *API) {
+	register(a, needRead, operation(http.MethodGet, "/catalogsecrets", "list-catalog-secrets", tagCatalogs, "List credentials of catalog sources, without their values"), h.listCatalogSecrets)
 	set := operation(http.MethodPut, "/catalogsecrets/{name}", "set-catalog-secret", tagCatalogs,
 		"Give or replace a credential; it is encrypted to the indexer at once and never answered")
 	set.MaxBodyBytes = maxSecretBody
-	register(a, needWrite, set, func(ctx context.Context, who model.Caller, in *struct {
-		SecretPath
-		Body model.SetCatalogSecret
-	},
-	) (*written[model.CatalogSecret], error) {
-		s, err := a.d.Intents.CatalogSecrets.Set(ctx, who, in.Name, in.Body)
-		return wrote(s, s.Position, "", err)
-	})
+	register(a, needWrite, set, h.setCatalogSecret)
 	register(a, needWrite, operation(http.MethodDelete, "/catalogsecrets/{name}", "delete-catalog-secret", tagCatalogs,
-		"Erase a credential; catalogs that name it stay, and say that it is missing"),
-		func(ctx context.Context, who model.Caller, in *SecretPath) (*written[model.Removed], error) {
-			r, err := a.d.Intents.CatalogSecrets.Delete(ctx, who, in.Name)
-			return wrote(r, r.Position, "", err)
-		})
+		"Erase a credential; catalogs that name it stay, and say that it is missing"), h.deleteCatalogSecret)
 }
 
 // HealthQuery is the catalogs that are meant.
@@ -54,28 +45,58 @@ func (q HealthQuery) scope() cataloghealth.Scope {
 	return cataloghealth.Scope{Cluster: q.Cluster, Namespace: q.Namespace}
 }
 
-func (a *API) catalogPolicies() {
-	register(a, needRead, operation(http.MethodGet, "/operatorhub", "get-operator-hub", tagCatalogs, "Get which default catalogs are switched off"),
-		func(ctx context.Context, who model.Caller, _ *struct{}) (*output[model.OperatorHub], error) {
-			return read(a.d.Intents.Catalogs.GetHub(ctx, who))
-		})
-	register(a, needWrite, operation(http.MethodPut, "/operatorhub", "set-operator-hub", tagCatalogs, "Switch default catalogs off and on"),
-		func(ctx context.Context, who model.Caller, in *struct{ Body model.SetOperatorHub }) (*output[model.OperatorHub], error) {
-			return read(a.d.Intents.Catalogs.SetHub(ctx, who, in.Body))
-		})
+func (h catalogAccessHandlers) catalogPolicies(a *API) {
+	register(a, needRead, operation(http.MethodGet, "/operatorhub", "get-operator-hub", tagCatalogs, "Get which default catalogs are switched off"), h.getOperatorHub)
+	register(a, needWrite, operation(http.MethodPut, "/operatorhub", "set-operator-hub", tagCatalogs, "Switch default catalogs off and on"), h.setOperatorHub)
 	register(a, needRead, operation(http.MethodGet, "/cataloghealth", "get-catalog-health", tagCatalogs,
-		"Get what an unhealthy catalog does to those who see it but do not need it"),
-		func(ctx context.Context, who model.Caller, in *HealthQuery) (*output[model.CatalogHealth], error) {
-			return read(a.d.Intents.CatalogHealth.Get(ctx, who, in.scope()))
-		})
+		"Get what an unhealthy catalog does to those who see it but do not need it"), h.getCatalogHealth)
 	register(a, needWrite, operation(http.MethodPut, "/cataloghealth", "set-catalog-health", tagCatalogs,
-		"Choose what an unhealthy catalog does to those who see it but do not need it"),
-		func(ctx context.Context, who model.Caller, in *struct {
-			HealthQuery
-			Body model.SetCatalogHealth
-		},
-		) (*written[model.CatalogHealth], error) {
-			h, err := a.d.Intents.CatalogHealth.Set(ctx, who, in.scope(), in.Body)
-			return wrote(h, h.Position, "", err)
-		})
+		"Choose what an unhealthy catalog does to those who see it but do not need it"), h.setCatalogHealth)
+}
+
+func (h catalogAccessHandlers) listCatalogSecrets(ctx context.Context, who model.Caller, in *ListQuery) (*listOutput[model.CatalogSecret], error) {
+	page, err := h.waitList(ctx, who, catalogs.Name, *in)
+	if err != nil {
+		return nil, err
+	}
+	return listed(h.Reads.Catalogs.Secrets(ctx, who, page))
+}
+
+type setCatalogSecretInput struct {
+	SecretPath
+	Body model.SetCatalogSecret
+}
+
+func (h catalogAccessHandlers) setCatalogSecret(ctx context.Context, who model.Caller, in *setCatalogSecretInput) (*written[model.CatalogSecret], error) {
+	s, err := h.Intents.CatalogSecrets.Set(ctx, who, in.Name, in.Body)
+	return wrote(s, s.Position, "", err)
+}
+
+func (h catalogAccessHandlers) deleteCatalogSecret(ctx context.Context, who model.Caller, in *SecretPath) (*written[model.Removed], error) {
+	r, err := h.Intents.CatalogSecrets.Delete(ctx, who, in.Name)
+	return wrote(r, r.Position, "", err)
+}
+
+func (h catalogAccessHandlers) getOperatorHub(ctx context.Context, who model.Caller, _ *struct{}) (*output[model.OperatorHub], error) {
+	return read(h.Intents.Catalogs.GetHub(ctx, who))
+}
+
+type setOperatorHubInput struct{ Body model.SetOperatorHub }
+
+func (h catalogAccessHandlers) setOperatorHub(ctx context.Context, who model.Caller, in *setOperatorHubInput) (*output[model.OperatorHub], error) {
+	return read(h.Intents.Catalogs.SetHub(ctx, who, in.Body))
+}
+
+func (h catalogAccessHandlers) getCatalogHealth(ctx context.Context, who model.Caller, in *HealthQuery) (*output[model.CatalogHealth], error) {
+	return read(h.Intents.CatalogHealth.Get(ctx, who, in.scope()))
+}
+
+type setCatalogHealthInput struct {
+	HealthQuery
+	Body model.SetCatalogHealth
+}
+
+func (h catalogAccessHandlers) setCatalogHealth(ctx context.Context, who model.Caller, in *setCatalogHealthInput) (*written[model.CatalogHealth], error) {
+	health, err := h.Intents.CatalogHealth.Set(ctx, who, in.scope(), in.Body)
+	return wrote(health, health.Position, "", err)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/services/gateway/catalog"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/catalogs"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 	"github.com/chandler-fleet/chandler/services/gateway/rule"
 )
@@ -38,13 +39,15 @@ func catalogLocation(c model.Catalog) string {
 	return where
 }
 
-func (a *API) catalogs() {
-	a.catalogWrites()
-	a.catalogEnds()
-	a.catalogReads()
-	a.catalogReports()
-	a.catalogContent()
-	a.packages()
+// catalogHandlers are the operations on catalogs.
+type catalogHandlers struct{ Deps }
+
+func (h catalogHandlers) register(a *API) {
+	h.catalogWrites(a)
+	h.catalogEnds(a)
+	h.catalogReads(a)
+	h.catalogReports(a)
+	h.catalogContent(a)
 }
 
 // SecretsQuery says how the credentials that a source names are compared with those that are known.
@@ -52,74 +55,24 @@ type SecretsQuery struct {
 	Validate string `query:"validate" enum:"strict,lenient" doc:"Without it an unknown secret is accepted and shown as a condition, and a known one must be of a kind that the source can use. strict refuses an unknown one, too; lenient compares nothing."`
 }
 
-func (a *API) catalogWrites() {
-	register(a, needWrite, intended(created("/catalogs", "add-catalog", tagCatalogs, "Offer a catalog")),
-		func(ctx context.Context, who model.Caller, in *struct {
-			SecretsQuery
-			Body model.AddCatalog
-		},
-		) (*written[model.Catalog], error) {
-			c, err := a.d.Intents.Catalogs.Add(ctx, who, in.Body, model.Validate(in.Validate))
-			return wrote(c, c.Position, catalogLocation(c), err)
-		})
+func (h catalogHandlers) catalogWrites(a *API) {
+	register(a, needWrite, intended(created("/catalogs", "add-catalog", tagCatalogs, "Offer a catalog")), h.addCatalog)
 	register(a, needWrite, intended(operation(http.MethodPut, "/catalogs/{catalog}", "change-catalog", tagCatalogs,
-		"Replace the intent of a catalog, labels and annotations among it")),
-		func(ctx context.Context, who model.Caller, in *struct {
-			CatalogPath
-			SecretsQuery
-			Body model.ChangeCatalog
-		},
-		) (*written[model.Catalog], error) {
-			c, err := a.d.Intents.Catalogs.Change(ctx, who, in.name(), in.Body, model.Validate(in.Validate))
-			return wrote(c, c.Position, "", err)
-		})
+		"Replace the intent of a catalog, labels and annotations among it")), h.changeCatalog)
 	register(a, needWrite, triable[model.Catalog](a, intended(operation(http.MethodPatch, "/catalogs/{catalog}", "patch-catalog", tagCatalogs,
-		"Change parts of the intent of a catalog, as a JSON merge patch (RFC 7396) of what PUT takes; as a dry run, priority and disabled alone"))),
-		func(ctx context.Context, who model.Caller, in *struct {
-			CatalogPath
-			SecretsQuery
-			DryRunQuery
-			Body map[string]any `contentType:"application/merge-patch+json"`
-		},
-		) (*tried, error) {
-			if in.DryRun {
-				c, err := settingsPatch(in.Body)
-				if err != nil {
-					return nil, err
-				}
-				return a.dryCatalog(ctx, who, in.name(), c, in.Validate)
-			}
-			c, err := a.d.Intents.Catalogs.Patch(ctx, who, in.name(), model.Validate(in.Validate),
-				func(now model.ChangeCatalog) (model.ChangeCatalog, error) { return a.merge(now, in.Body) })
-			return wroteOr(http.StatusOK, c, c.Position, "", err)
-		})
+		"Change parts of the intent of a catalog, as a JSON merge patch (RFC 7396) of what PUT takes; as a dry run, priority and disabled alone"))), h.patchCatalog)
 }
 
-func (a *API) catalogEnds() {
-	register(a, needWrite, operation(http.MethodPost, "/catalogs/{catalog}/refresh", "refresh-catalog", tagCatalogs, "Look at the source now"),
-		func(ctx context.Context, who model.Caller, in *CatalogPath) (*written[model.Removed], error) {
-			r, err := a.d.Intents.Catalogs.Refresh(ctx, who, in.name())
-			return wrote(r, r.Position, "", err)
-		})
+func (h catalogHandlers) catalogEnds(a *API) {
+	register(a, needWrite, operation(http.MethodPost, "/catalogs/{catalog}/refresh", "refresh-catalog", tagCatalogs, "Look at the source now"), h.refreshCatalog)
 	register(a, needWrite, triable[model.Removed](a, operation(http.MethodDelete, "/catalogs/{catalog}", "remove-catalog", tagCatalogs,
-		"Stop offering a catalog; what is installed from it stays")),
-		func(ctx context.Context, who model.Caller, in *struct {
-			CatalogPath
-			DryRunQuery
-		},
-		) (*tried, error) {
-			if in.DryRun {
-				return a.dryCatalog(ctx, who, in.name(), model.PreviewCatalog{Remove: true}, "")
-			}
-			r, err := a.d.Intents.Catalogs.Remove(ctx, who, in.name())
-			return wroteOr(http.StatusOK, r, r.Position, "", err)
-		})
+		"Stop offering a catalog; what is installed from it stays")), h.removeCatalog)
 }
 
 // dryCatalog looks at every namespace that a catalog's change touches.
-func (a *API) dryCatalog(ctx context.Context, who model.Caller, n catalog.Name, c model.PreviewCatalog, validate string) (*tried, error) {
+func (h catalogHandlers) dryCatalog(ctx context.Context, who model.Caller, n catalog.Name, c model.PreviewCatalog, validate string) (*tried, error) {
 	c.Name, c.Cluster, c.Namespace = n.Name, n.Cluster, n.Namespace
-	return a.dryRun(ctx, who, model.PreviewChange{Catalog: &c}, model.Validate(validate), "", "")
+	return h.dryRun(ctx, who, model.PreviewChange{Catalog: &c}, model.Validate(validate), "", "")
 }
 
 // settingsPatch reads a merge patch of what can be tried of a catalog: what another source offers is known once it was
@@ -139,108 +92,22 @@ func settingsPatch(patch map[string]any) (c model.PreviewCatalog, err error) {
 	return c, errs.Wrap(errs.Invalid, err, "read the patch of a catalog")
 }
 
-func (a *API) catalogReads() {
-	register(a, needRead, operation(http.MethodGet, "/catalogs", "list-catalogs", tagCatalogs, "List catalogs"),
-		func(ctx context.Context, who model.Caller, in *struct {
-			ListQuery
-			State   string `query:"state" enum:"Loading,Ready,Failed,Disabled" doc:"Disabled are those that are not offered, whatever became of their source; the others are offered"`
-			Cluster string `query:"cluster" maxLength:"63" doc:"Only what this cluster can see"`
-			LabelQuery
-		},
-		) (*listOutput[model.Catalog], error) {
-			page, err := a.waitList(ctx, who, a.d.Views.Catalogs, in.ListQuery)
-			if err != nil {
-				return nil, err
-			}
-			return listed(a.d.Reads.Catalogs(ctx, who, model.CatalogFilter{State: in.State, Label: in.Label, Cluster: in.Cluster, Page: page}))
-		})
-	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}", "get-catalog", tagCatalogs, "Get a catalog, with the findings of its last failure"),
-		func(ctx context.Context, who model.Caller, in *struct {
-			CatalogPath
-			ReadQuery
-		},
-		) (*output[model.Catalog], error) {
-			if err := a.wait(ctx, who, a.d.Views.Catalogs, in.ReadQuery); err != nil {
-				return nil, err
-			}
-			return read(a.d.Reads.Catalog(ctx, who, in.name()))
-		})
-	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}/revisions", "list-revisions", tagCatalogs, "List what a catalog has served, newest first"),
-		func(ctx context.Context, who model.Caller, in *struct {
-			CatalogPath
-			ListQuery
-		},
-		) (*listOutput[model.Revision], error) {
-			page, err := a.waitList(ctx, who, a.d.Views.Catalogs, in.ListQuery)
-			if err != nil {
-				return nil, err
-			}
-			return listed(a.d.Reads.Revisions(ctx, who, in.name(), page))
-		})
+func (h catalogHandlers) catalogReads(a *API) {
+	register(a, needRead, operation(http.MethodGet, "/catalogs", "list-catalogs", tagCatalogs, "List catalogs"), h.listCatalogs)
+	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}", "get-catalog", tagCatalogs, "Get a catalog, with the findings of its last failure"), h.getCatalog)
+	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}/revisions", "list-revisions", tagCatalogs, "List what a catalog has served, newest first"), h.listRevisions)
 }
 
-func (a *API) catalogReports() {
+func (h catalogHandlers) catalogReports(a *API) {
 	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}/findings", "list-findings", tagCatalogs,
-		"List what was wrong with a catalog at the last look, with the rule, the place and how to mend it"),
-		func(ctx context.Context, who model.Caller, in *struct {
-			CatalogPath
-			ListQuery
-			Variant  string `query:"variant" maxLength:"16" doc:"Kubernetes minor version of a templated catalog; the highest without it"`
-			Severity string `query:"severity" enum:"error,warning,info"`
-			Package  string `query:"package" maxLength:"253"`
-		},
-		) (*listOutput[model.Finding], error) {
-			page, err := a.waitList(ctx, who, a.d.Views.Catalogs, in.ListQuery)
-			if err != nil {
-				return nil, err
-			}
-			f := model.FindingFilter{Variant: in.Variant, Severity: in.Severity, Package: in.Package, Page: page}
-			return listed(a.d.Reads.Findings(ctx, who, in.name(), f))
-		})
+		"List what was wrong with a catalog at the last look, with the rule, the place and how to mend it"), h.listFindings)
 }
 
-func (a *API) catalogContent() {
-	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}/packages", "list-packages", tagCatalogs, "List the packages of a catalog"),
-		func(ctx context.Context, who model.Caller, in *struct {
-			BrowsePath
-			ListQuery
-		},
-		) (*listOutput[model.PackageSummary], error) {
-			page, err := a.waitList(ctx, who, a.d.Views.Catalogs, in.ListQuery)
-			if err != nil {
-				return nil, err
-			}
-			return listed(a.d.Browser.Packages(ctx, who, in.name(), in.view(), page))
-		})
-	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}/packages/{package}", "get-package", tagCatalogs, "Get a package with its channels"),
-		func(ctx context.Context, who model.Caller, in *PackagePath) (*output[model.PackageDetail], error) {
-			if err := a.wait(ctx, who, a.d.Views.Catalogs, in.ReadQuery); err != nil {
-				return nil, err
-			}
-			return read(a.d.Browser.Package(ctx, who, in.name(), in.view(), in.Package))
-		})
-	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}/packages/{package}/channels", "list-channels", tagCatalogs, "List the channels of a package"),
-		func(ctx context.Context, who model.Caller, in *PackagePath) (*listOutput[model.ChannelDetail], error) {
-			if err := a.wait(ctx, who, a.d.Views.Catalogs, in.ReadQuery); err != nil {
-				return nil, err
-			}
-			items, err := a.d.Browser.Channels(ctx, who, in.name(), in.view(), in.Package)
-			return listed(items, nil, err)
-		})
-	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}/bundles", "list-bundles", tagCatalogs, "List bundles of a catalog by package and name"),
-		func(ctx context.Context, who model.Caller, in *struct {
-			BrowsePath
-			ListQuery
-			Package string `query:"package" maxLength:"63"`
-			Channel string `query:"channel" maxLength:"253"`
-		},
-		) (*listOutput[model.BundleSummary], error) {
-			page, err := a.waitList(ctx, who, a.d.Views.Catalogs, in.ListQuery)
-			if err != nil {
-				return nil, err
-			}
-			return listed(a.d.Browser.Bundles(ctx, who, in.name(), model.BundleFilter{Package: in.Package, Channel: in.Channel, View: in.view(), Page: page}))
-		})
+func (h catalogHandlers) catalogContent(a *API) {
+	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}/packages", "list-packages", tagCatalogs, "List the packages of a catalog"), h.listPackages)
+	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}/packages/{package}", "get-package", tagCatalogs, "Get a package with its channels"), h.getPackage)
+	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}/packages/{package}/channels", "list-channels", tagCatalogs, "List the channels of a package"), h.listChannels)
+	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}/bundles", "list-bundles", tagCatalogs, "List bundles of a catalog by package and name"), h.listBundles)
 }
 
 // BrowsePath is a catalog whose content is read, and the eyes that it is seen with.
@@ -271,7 +138,7 @@ type PackagePath struct {
 
 // merge applies a JSON merge patch (RFC 7396) to the intent of a catalog. What comes out is held against
 // the same schema as the body of a PUT.
-func (a *API) merge(now model.ChangeCatalog, patch map[string]any) (model.ChangeCatalog, error) {
+func merge(now model.ChangeCatalog, patch map[string]any) (model.ChangeCatalog, error) {
 	var out model.ChangeCatalog
 	raw, err := json.Marshal(now)
 	if err != nil {
@@ -322,4 +189,163 @@ func mergePatch(target, patch any) any {
 		object[key] = mergePatch(object[key], value)
 	}
 	return object
+}
+
+type addCatalogInput struct {
+	SecretsQuery
+	Body model.AddCatalog
+}
+
+func (h catalogHandlers) addCatalog(ctx context.Context, who model.Caller, in *addCatalogInput) (*written[model.Catalog], error) {
+	c, err := h.Intents.Catalogs.Add(ctx, who, in.Body, model.Validate(in.Validate))
+	return wrote(c, c.Position, catalogLocation(c), err)
+}
+
+type changeCatalogInput struct {
+	CatalogPath
+	SecretsQuery
+	Body model.ChangeCatalog
+}
+
+func (h catalogHandlers) changeCatalog(ctx context.Context, who model.Caller, in *changeCatalogInput) (*written[model.Catalog], error) {
+	c, err := h.Intents.Catalogs.Change(ctx, who, in.name(), in.Body, model.Validate(in.Validate))
+	return wrote(c, c.Position, "", err)
+}
+
+type patchCatalogInput struct {
+	CatalogPath
+	SecretsQuery
+	DryRunQuery
+	Body map[string]any `contentType:"application/merge-patch+json"`
+}
+
+func (h catalogHandlers) patchCatalog(ctx context.Context, who model.Caller, in *patchCatalogInput) (*tried, error) {
+	if in.DryRun {
+		c, err := settingsPatch(in.Body)
+		if err != nil {
+			return nil, err
+		}
+		return h.dryCatalog(ctx, who, in.name(), c, in.Validate)
+	}
+	c, err := h.Intents.Catalogs.Patch(ctx, who, in.name(), model.Validate(in.Validate),
+		func(now model.ChangeCatalog) (model.ChangeCatalog, error) { return merge(now, in.Body) })
+	return wroteOr(http.StatusOK, c, c.Position, "", err)
+}
+
+func (h catalogHandlers) refreshCatalog(ctx context.Context, who model.Caller, in *CatalogPath) (*written[model.Removed], error) {
+	r, err := h.Intents.Catalogs.Refresh(ctx, who, in.name())
+	return wrote(r, r.Position, "", err)
+}
+
+type removeCatalogInput struct {
+	CatalogPath
+	DryRunQuery
+}
+
+func (h catalogHandlers) removeCatalog(ctx context.Context, who model.Caller, in *removeCatalogInput) (*tried, error) {
+	if in.DryRun {
+		return h.dryCatalog(ctx, who, in.name(), model.PreviewCatalog{Remove: true}, "")
+	}
+	r, err := h.Intents.Catalogs.Remove(ctx, who, in.name())
+	return wroteOr(http.StatusOK, r, r.Position, "", err)
+}
+
+type listCatalogsInput struct {
+	ListQuery
+	State   string `query:"state" enum:"Loading,Ready,Failed,Disabled" doc:"Disabled are those that are not offered, whatever became of their source; the others are offered"`
+	Cluster string `query:"cluster" maxLength:"63" doc:"Only what this cluster can see"`
+	LabelQuery
+}
+
+func (h catalogHandlers) listCatalogs(ctx context.Context, who model.Caller, in *listCatalogsInput) (*listOutput[model.Catalog], error) {
+	page, err := h.waitList(ctx, who, catalogs.Name, in.ListQuery)
+	if err != nil {
+		return nil, err
+	}
+	return listed(h.Reads.Catalogs.List(ctx, who, model.CatalogFilter{State: in.State, Label: in.Label, Cluster: in.Cluster, Page: page}))
+}
+
+type getCatalogInput struct {
+	CatalogPath
+	ReadQuery
+}
+
+func (h catalogHandlers) getCatalog(ctx context.Context, who model.Caller, in *getCatalogInput) (*output[model.Catalog], error) {
+	if err := h.wait(ctx, who, catalogs.Name, in.ReadQuery); err != nil {
+		return nil, err
+	}
+	return read(h.Reads.Catalogs.Get(ctx, who, in.name()))
+}
+
+type listRevisionsInput struct {
+	CatalogPath
+	ListQuery
+}
+
+func (h catalogHandlers) listRevisions(ctx context.Context, who model.Caller, in *listRevisionsInput) (*listOutput[model.Revision], error) {
+	page, err := h.waitList(ctx, who, catalogs.Name, in.ListQuery)
+	if err != nil {
+		return nil, err
+	}
+	return listed(h.Reads.Catalogs.Revisions(ctx, who, in.name(), page))
+}
+
+type listFindingsInput struct {
+	CatalogPath
+	ListQuery
+	Variant  string `query:"variant" maxLength:"16" doc:"Kubernetes minor version of a templated catalog; the highest without it"`
+	Severity string `query:"severity" enum:"error,warning,info"`
+	Package  string `query:"package" maxLength:"253"`
+}
+
+func (h catalogHandlers) listFindings(ctx context.Context, who model.Caller, in *listFindingsInput) (*listOutput[model.Finding], error) {
+	page, err := h.waitList(ctx, who, catalogs.Name, in.ListQuery)
+	if err != nil {
+		return nil, err
+	}
+	f := model.FindingFilter{Variant: in.Variant, Severity: in.Severity, Package: in.Package, Page: page}
+	return listed(h.Reads.Catalogs.Findings(ctx, who, in.name(), f))
+}
+
+type listPackagesInput struct {
+	BrowsePath
+	ListQuery
+}
+
+func (h catalogHandlers) listPackages(ctx context.Context, who model.Caller, in *listPackagesInput) (*listOutput[model.PackageSummary], error) {
+	page, err := h.waitList(ctx, who, catalogs.Name, in.ListQuery)
+	if err != nil {
+		return nil, err
+	}
+	return listed(h.Reads.Browse.Packages(ctx, who, in.name(), in.view(), page))
+}
+
+func (h catalogHandlers) getPackage(ctx context.Context, who model.Caller, in *PackagePath) (*output[model.PackageDetail], error) {
+	if err := h.wait(ctx, who, catalogs.Name, in.ReadQuery); err != nil {
+		return nil, err
+	}
+	return read(h.Reads.Browse.Package(ctx, who, in.name(), in.view(), in.Package))
+}
+
+func (h catalogHandlers) listChannels(ctx context.Context, who model.Caller, in *PackagePath) (*listOutput[model.ChannelDetail], error) {
+	if err := h.wait(ctx, who, catalogs.Name, in.ReadQuery); err != nil {
+		return nil, err
+	}
+	items, err := h.Reads.Browse.Channels(ctx, who, in.name(), in.view(), in.Package)
+	return listed(items, nil, err)
+}
+
+type listBundlesInput struct {
+	BrowsePath
+	ListQuery
+	Package string `query:"package" maxLength:"63"`
+	Channel string `query:"channel" maxLength:"253"`
+}
+
+func (h catalogHandlers) listBundles(ctx context.Context, who model.Caller, in *listBundlesInput) (*listOutput[model.BundleSummary], error) {
+	page, err := h.waitList(ctx, who, catalogs.Name, in.ListQuery)
+	if err != nil {
+		return nil, err
+	}
+	return listed(h.Reads.Browse.Bundles(ctx, who, in.name(), model.BundleFilter{Package: in.Package, Channel: in.Channel, View: in.view(), Page: page}))
 }

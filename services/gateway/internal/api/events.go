@@ -31,16 +31,17 @@ type eventPage struct {
 	Done  bool          `json:"done" doc:"The end of the log was reached"`
 }
 
-func (a *API) events() {
-	register(a, needRead, operation(http.MethodGet, "/events", "list-events", tagEvents, "Read the log, oldest first"),
-		func(ctx context.Context, who model.Caller, in *struct {
-			EventQuery
-			Limit int `query:"limit" minimum:"1" maximum:"1000" default:"100"`
-		},
-		) (*output[eventPage], error) {
-			items, next, done, err := a.d.Reads.Events(ctx, who, in.filter(in.Limit))
-			return read(eventPage{Items: items, Next: next.String(), Done: done}, err)
-		})
+// eventHandlers are the operations on the event log.
+type eventHandlers struct {
+	Deps
+
+	streams chan struct{} // one place for each open stream
+}
+
+func newEventHandlers(d Deps) eventHandlers { return eventHandlers{d, make(chan struct{}, maxStreams)} }
+
+func (h eventHandlers) register(a *API) {
+	register(a, needRead, operation(http.MethodGet, "/events", "list-events", tagEvents, "Read the log, oldest first"), h.listEvents)
 
 	stream := operation(http.MethodGet, "/events/stream", "stream-events", tagEvents, "Follow the log")
 	stream.Description = "Server-sent events: id is the position, event the type, data the event. A client that reconnects with " +
@@ -49,5 +50,15 @@ func (a *API) events() {
 		Description: "Events as they come",
 		Content:     map[string]*huma.MediaType{"text/event-stream": {Schema: &huma.Schema{Type: huma.TypeString}}},
 	}}
-	register(a, needRead, stream, a.follow)
+	register(a, needRead, stream, h.follow)
+}
+
+type listEventsInput struct {
+	EventQuery
+	Limit int `query:"limit" minimum:"1" maximum:"1000" default:"100"`
+}
+
+func (h eventHandlers) listEvents(ctx context.Context, who model.Caller, in *listEventsInput) (*output[eventPage], error) {
+	items, next, done, err := h.Reads.Events.List(ctx, who, in.filter(in.Limit))
+	return read(eventPage{Items: items, Next: next.String(), Done: done}, err)
 }

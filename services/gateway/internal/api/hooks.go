@@ -36,23 +36,23 @@ const (
 	hookBodyTimeout = 5 * time.Second
 )
 
-func (a *API) hooks() {
+// hookHandlers are the operations on hooks of catalogs, and take push notifications.
+type hookHandlers struct {
+	Deps
+
+	pushes chan struct{} // one place for each notification that asks the database
+	bodies readers       // of notifications
+}
+
+func newHookHandlers(d Deps) *hookHandlers {
+	return &hookHandlers{Deps: d, pushes: make(chan struct{}, maxHookRequests)}
+}
+
+func (h *hookHandlers) register(a *API) {
 	register(a, needWrite, operation(http.MethodPost, "/catalogs/{catalog}/hook", "make-catalog-hook", tagCatalogs,
-		"Give a catalog a hook for push notifications, or its hook another secret"),
-		func(ctx context.Context, who model.Caller, in *CatalogPath) (*output[model.CatalogHook], error) {
-			return read(a.d.Intents.CatalogHooks.Make(ctx, who, in.name()))
-		})
-	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}/hook", "get-catalog-hook", tagCatalogs, "Get the hook of a catalog, without its secret"),
-		func(ctx context.Context, who model.Caller, in *CatalogPath) (*output[model.CatalogHook], error) {
-			return read(a.d.Intents.CatalogHooks.Get(ctx, who, in.name()))
-		})
-	register(a, needWrite, operation(http.MethodDelete, "/catalogs/{catalog}/hook", "end-catalog-hook", tagCatalogs, "End the hook of a catalog"),
-		func(ctx context.Context, who model.Caller, in *CatalogPath) (*struct{}, error) {
-			if err := a.d.Intents.CatalogHooks.Delete(ctx, who, in.name()); err != nil {
-				return nil, err
-			}
-			return &struct{}{}, nil
-		})
+		"Give a catalog a hook for push notifications, or its hook another secret"), h.makeCatalogHook)
+	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}/hook", "get-catalog-hook", tagCatalogs, "Get the hook of a catalog, without its secret"), h.getCatalogHook)
+	register(a, needWrite, operation(http.MethodDelete, "/catalogs/{catalog}/hook", "end-catalog-hook", tagCatalogs, "End the hook of a catalog"), h.endCatalogHook)
 	a.huma.OpenAPI().AddOperation(&huma.Operation{
 		Method: http.MethodPost, Path: pathHook, OperationID: "push-catalog", Tags: []string{tagCatalogs},
 		Summary: "Tell that something was pushed to a catalog's source",
@@ -79,13 +79,13 @@ const pathHook = "/hooks/catalogs/{catalog}"
 // push takes a push notification. It stands outside what bearer tokens protect: the secret of the hook is
 // its own, and lets nobody do anything else. Whatever is wrong with name, hook, secret or body, the answer is
 // the same, so that nobody learns which catalogs there are.
-func (a *API) push(w http.ResponseWriter, r *http.Request) {
+func (h *hookHandlers) push(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
 	defer cancel()
 	// A sender that dawdles would hold a place.
 	err := http.NewResponseController(w).SetReadDeadline(time.Now().Add(hookBodyTimeout))
 	if err == nil || errors.Is(err, http.ErrNotSupported) {
-		err = a.takePush(ctx, w, r)
+		err = h.takePush(ctx, w, r)
 	}
 	if err != nil {
 		w.Header().Set("Connection", "close") // or the server would wait for the rest of the body before it answers
@@ -99,7 +99,7 @@ func (a *API) push(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusAccepted)
 }
 
-func (a *API) takePush(ctx context.Context, w http.ResponseWriter, r *http.Request) error {
+func (h *hookHandlers) takePush(ctx context.Context, w http.ResponseWriter, r *http.Request) error {
 	name, ok := hookName(r)
 	proof := cataloghook.Proof{Token: r.Header.Get("X-Gitlab-Token"), Signature: r.Header.Get("X-Hub-Signature-256")}
 	if token, err := bearer(r); err == nil {
@@ -112,17 +112,17 @@ func (a *API) takePush(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	if id == "" {
 		id = proof.ID()
 	}
-	hook, err := withPlace(ctx, a.pushes, func() (cataloghook.Hook, error) { return a.d.Intents.CatalogHooks.Find(ctx, name, id, proof) })
+	hook, err := withPlace(ctx, h.pushes, func() (cataloghook.Hook, error) { return h.Intents.CatalogHooks.Find(ctx, name, id, proof) })
 	if err != nil {
 		return err
 	}
 	var body []byte
 	if proof.Signature != "" { // else the body says nothing that is needed
-		if body, err = a.notification(w, r, id); err != nil {
+		if body, err = h.notification(w, r, id); err != nil {
 			return err
 		}
 	}
-	_, err = withPlace(ctx, a.pushes, func() (struct{}, error) { return struct{}{}, a.d.Intents.CatalogHooks.Push(ctx, hook, proof, body) })
+	_, err = withPlace(ctx, h.pushes, func() (struct{}, error) { return struct{}{}, h.Intents.CatalogHooks.Push(ctx, hook, proof, body) })
 	return err
 }
 
@@ -173,8 +173,8 @@ func (r *readers) enter(id string) (leave func(), ok bool) {
 
 // notification reads what was sent, for its signature. Nobody has proved anything yet: what is wrong with a
 // body is no other answer than what is wrong with a secret.
-func (a *API) notification(w http.ResponseWriter, r *http.Request, id string) ([]byte, error) {
-	leave, ok := a.bodies.enter(id)
+func (h *hookHandlers) notification(w http.ResponseWriter, r *http.Request, id string) ([]byte, error) {
+	leave, ok := h.bodies.enter(id)
 	if !ok {
 		return nil, errs.New(errs.Unavailable, "too many notifications of this hook at a time; try again in a moment")
 	}
@@ -197,4 +197,19 @@ func hookName(r *http.Request) (catalog.Name, bool) {
 		v.DNSLabelName("query.namespace", name.Namespace)
 	}
 	return name, v.Err() == nil
+}
+
+func (h *hookHandlers) makeCatalogHook(ctx context.Context, who model.Caller, in *CatalogPath) (*output[model.CatalogHook], error) {
+	return read(h.Intents.CatalogHooks.Make(ctx, who, in.name()))
+}
+
+func (h *hookHandlers) getCatalogHook(ctx context.Context, who model.Caller, in *CatalogPath) (*output[model.CatalogHook], error) {
+	return read(h.Intents.CatalogHooks.Get(ctx, who, in.name()))
+}
+
+func (h *hookHandlers) endCatalogHook(ctx context.Context, who model.Caller, in *CatalogPath) (*struct{}, error) {
+	if err := h.Intents.CatalogHooks.Delete(ctx, who, in.name()); err != nil {
+		return nil, err
+	}
+	return &struct{}{}, nil
 }

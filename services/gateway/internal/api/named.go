@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/operators"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/subscriptions"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 	"github.com/chandler-fleet/chandler/services/gateway/naming"
 )
@@ -11,35 +13,19 @@ import (
 // namedPage is how much of a namespace is read at once.
 const namedPage = 500
 
-// named finds what people mean by a name: a package, a subscription or a ClusterServiceVersion.
-func (a *API) named() {
+// nameHandlers find what people mean by a name: a package, a subscription or a ClusterServiceVersion.
+type nameHandlers struct{ Deps }
+
+func (h nameHandlers) register(a *API) {
 	register(a, needRead, operation(http.MethodGet, "/clusters/{cluster}/namespaces/{namespace}/named/{name}", "find-named", tagSubscriptions,
-		"Find the subscription or the operator that a name means: its own, its package's, its subscription's or its CSV's; one that may be several is a conflict that lists them"),
-		func(ctx context.Context, who model.Caller, in *struct {
-			ObjectPath
-			ReadQuery
-			Kind string `query:"kind" required:"true" enum:"subscription,operator" doc:"What is looked for"`
-		},
-		) (*output[model.Named], error) {
-			for _, view := range []string{a.d.Views.Subscriptions, a.d.Views.Operators} {
-				if err := a.wait(ctx, who, view, in.ReadQuery); err != nil {
-					return nil, err
-				}
-			}
-			w, err := a.world(ctx, who, in.NamespacePath)
-			if err != nil {
-				return nil, err
-			}
-			found, err := w.Find(naming.Kind(in.Kind), in.Name)
-			return read(model.Named{Kind: in.Kind, Name: found, Package: w.Package(naming.Kind(in.Kind), found)}, err)
-		})
+		"Find the subscription or the operator that a name means: its own, its package's, its subscription's or its CSV's; one that may be several is a conflict that lists them"), h.findNamed)
 }
 
 // world reads what a namespace has.
-func (a *API) world(ctx context.Context, who model.Caller, at NamespacePath) (naming.World, error) {
+func (h nameHandlers) world(ctx context.Context, who model.Caller, at NamespacePath) (naming.World, error) {
 	w := naming.World{Cluster: at.Cluster, Namespace: at.Namespace}
 	for page := (model.Page{Limit: namedPage}); ; {
-		list, next, err := a.d.Reads.Subscriptions(ctx, who, model.SubscriptionFilter{Cluster: at.Cluster, Namespace: at.Namespace, Page: page})
+		list, next, err := h.Reads.Subscriptions.List(ctx, who, model.SubscriptionFilter{Cluster: at.Cluster, Namespace: at.Namespace, Page: page})
 		if err != nil {
 			return w, err
 		}
@@ -53,7 +39,7 @@ func (a *API) world(ctx context.Context, who model.Caller, at NamespacePath) (na
 		}
 	}
 	for page := (model.Page{Limit: namedPage}); ; {
-		list, next, err := a.d.Reads.Operators(ctx, who, model.OperatorFilter{Cluster: at.Cluster, Namespace: at.Namespace, Page: page})
+		list, next, err := h.Reads.Operators.List(ctx, who, model.OperatorFilter{Cluster: at.Cluster, Namespace: at.Namespace, Page: page})
 		if err != nil {
 			return w, err
 		}
@@ -64,4 +50,24 @@ func (a *API) world(ctx context.Context, who model.Caller, at NamespacePath) (na
 			return w, nil
 		}
 	}
+}
+
+type findNamedInput struct {
+	ObjectPath
+	ReadQuery
+	Kind string `query:"kind" required:"true" enum:"subscription,operator" doc:"What is looked for"`
+}
+
+func (h nameHandlers) findNamed(ctx context.Context, who model.Caller, in *findNamedInput) (*output[model.Named], error) {
+	for _, view := range []string{subscriptions.Name, operators.Name} {
+		if err := h.wait(ctx, who, view, in.ReadQuery); err != nil {
+			return nil, err
+		}
+	}
+	w, err := h.world(ctx, who, in.NamespacePath)
+	if err != nil {
+		return nil, err
+	}
+	found, err := w.Find(naming.Kind(in.Kind), in.Name)
+	return read(model.Named{Kind: in.Kind, Name: found, Package: w.Package(naming.Kind(in.Kind), found)}, err)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/catalogs"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -31,45 +32,15 @@ type foundList struct {
 	Facets model.Facets `json:"facets" doc:"How many packages have a value; the field's own filter is left out"`
 }
 
-func (a *API) packages() {
+// packageHandlers search packages over all catalogs.
+type packageHandlers struct{ Deps }
+
+func (h packageHandlers) register(a *API) {
 	register(a, needRead, operation(http.MethodGet, "/packages", "search-packages", tagCatalogs,
-		"Search the packages of all catalogs, with counts by category, provider, capability, feature, install mode and catalog"),
-		func(ctx context.Context, who model.Caller, in *struct {
-			ListQuery
-			PackagesQuery
-		},
-		) (*output[foundList], error) {
-			page, err := a.waitList(ctx, who, a.d.Views.Catalogs, in.ListQuery)
-			if err != nil {
-				return nil, err
-			}
-			found, err := a.d.Browser.Search(ctx, who, model.PackageFilter{
-				Search: in.Search, Categories: in.Category, Providers: in.Provider, ProviderURLs: in.ProviderURL, Capabilities: in.Capability, Features: in.Feature,
-				InstallModes: in.InstallMode, Catalogs: in.Catalog, CatalogNamespace: in.CatalogNamespace, Labels: in.Label,
-				Cluster: in.Cluster, Namespace: in.Namespace, Page: page,
-			})
-			items, err := listed(found.Items, found.Next, err)
-			if err != nil {
-				return nil, err
-			}
-			return &output[foundList]{foundList{items.Body, found.Total, found.Facets}}, nil
-		})
+		"Search the packages of all catalogs, with counts by category, provider, capability, feature, install mode and catalog"), h.searchPackages)
 	icon := operation(http.MethodGet, "/catalogs/{catalog}/packages/{package}/icon", "get-package-icon", tagCatalogs,
 		"Get the picture of a package; the default one where it has none")
-	register(a, needRead, icon, func(ctx context.Context, who model.Caller, in *struct {
-		PackagePath
-		IfNoneMatch string `header:"If-None-Match" maxLength:"1024"`
-	},
-	) (*picture, error) {
-		if err := a.wait(ctx, who, a.d.Views.Catalogs, in.ReadQuery); err != nil {
-			return nil, err
-		}
-		i, err := a.d.Browser.Icon(ctx, who, in.name(), in.view(), in.Package)
-		if err != nil {
-			return nil, err
-		}
-		return pictureOf(i, in.IfNoneMatch), nil
-	})
+	register(a, needRead, icon, h.getPackageIcon)
 }
 
 // picture is an answer that is an image. It was written by whoever made the package, so that a browser that
@@ -93,4 +64,42 @@ func pictureOf(i model.PackageIcon, known string) *picture {
 		p.Status, p.Body = http.StatusNotModified, nil
 	}
 	return p
+}
+
+type searchPackagesInput struct {
+	ListQuery
+	PackagesQuery
+}
+
+func (h packageHandlers) searchPackages(ctx context.Context, who model.Caller, in *searchPackagesInput) (*output[foundList], error) {
+	page, err := h.waitList(ctx, who, catalogs.Name, in.ListQuery)
+	if err != nil {
+		return nil, err
+	}
+	found, err := h.Reads.Browse.Search(ctx, who, model.PackageFilter{
+		Search: in.Search, Categories: in.Category, Providers: in.Provider, ProviderURLs: in.ProviderURL, Capabilities: in.Capability, Features: in.Feature,
+		InstallModes: in.InstallMode, Catalogs: in.Catalog, CatalogNamespace: in.CatalogNamespace, Labels: in.Label,
+		Cluster: in.Cluster, Namespace: in.Namespace, Page: page,
+	})
+	items, err := listed(found.Items, found.Next, err)
+	if err != nil {
+		return nil, err
+	}
+	return &output[foundList]{foundList{items.Body, found.Total, found.Facets}}, nil
+}
+
+type getPackageIconInput struct {
+	PackagePath
+	IfNoneMatch string `header:"If-None-Match" maxLength:"1024"`
+}
+
+func (h packageHandlers) getPackageIcon(ctx context.Context, who model.Caller, in *getPackageIconInput) (*picture, error) {
+	if err := h.wait(ctx, who, catalogs.Name, in.ReadQuery); err != nil {
+		return nil, err
+	}
+	i, err := h.Reads.Browse.Icon(ctx, who, in.name(), in.view(), in.Package)
+	if err != nil {
+		return nil, err
+	}
+	return pictureOf(i, in.IfNoneMatch), nil
 }

@@ -92,17 +92,17 @@ func cursor(after ...string) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(raw), errs.Wrap(errs.Internal, err, "write a cursor")
 }
 
-// waitList waits for the view of a list and reads its cursor.
-func (a *API) waitList(ctx context.Context, who model.Caller, view string, q ListQuery) (model.Page, error) {
-	if err := a.d.Wait.WaitFor(ctx, who.Tenant, view, q.MinPosition); err != nil {
+// waitList waits for the read model of a list and reads its cursor.
+func (d Deps) waitList(ctx context.Context, who model.Caller, view string, q ListQuery) (model.Page, error) {
+	if err := d.Reads.Positions.WaitFor(ctx, who.Tenant, view, q.MinPosition); err != nil {
 		return model.Page{}, err
 	}
 	return q.page()
 }
 
-// wait waits for the view of a get.
-func (a *API) wait(ctx context.Context, who model.Caller, view string, q ReadQuery) error {
-	return a.d.Wait.WaitFor(ctx, who.Tenant, view, q.MinPosition)
+// wait waits for the read model of a get.
+func (d Deps) wait(ctx context.Context, who model.Caller, view string, q ReadQuery) error {
+	return d.Reads.Positions.WaitFor(ctx, who.Tenant, view, q.MinPosition)
 }
 
 // typeOf is the type of T.

@@ -38,54 +38,19 @@ type PageQuery struct {
 	Cursor string `query:"cursor" maxLength:"2048" doc:"next of the page before"`
 }
 
-func (a *API) previews() {
+// previewHandlers are the operations on previews.
+type previewHandlers struct{ Deps }
+
+func (h previewHandlers) register(a *API) {
 	register(a, needWrite, intended(operation(http.MethodPost, pathPreviews, "create-preview", tagPreviews,
-		"Ask what changes would lead to, on every namespace that they touch: the very plans that would be proposed")),
-		func(ctx context.Context, who model.Caller, in *struct {
-			ValidateQuery
-			Limit int `query:"limit" minimum:"1" maximum:"200" default:"50" doc:"Namespaces that are looked at for the first page"`
-			Body  model.AskPreview
-		},
-		) (*output[model.Preview], error) {
-			return previewed(a.d.Intents.Previews.Create(ctx, who, in.Body, model.Validate(in.Validate), in.Limit))
-		})
-	register(a, needRead, operation(http.MethodGet, pathPreviews+"/{id}", "get-preview", tagPreviews, "Read a preview, page by page"),
-		func(ctx context.Context, who model.Caller, in *struct {
-			PreviewPath
-			PageQuery
-		},
-		) (*output[model.Preview], error) {
-			after, err := in.after()
-			if err != nil {
-				return nil, err
-			}
-			return previewed(a.d.Intents.Previews.Read(ctx, who, uuid.MustParse(in.ID), after, in.Limit))
-		})
+		"Ask what changes would lead to, on every namespace that they touch: the very plans that would be proposed")), h.createPreview)
+	register(a, needRead, operation(http.MethodGet, pathPreviews+"/{id}", "get-preview", tagPreviews, "Read a preview, page by page"), h.getPreview)
 	register(a, needWrite, operation(http.MethodPost, pathPreviews+"/{id}/apply", "apply-preview", tagPreviews,
-		"Carry out what was previewed, as long as nothing that it rests on has changed; 409 names what did. Applying again answers the same"),
-		func(ctx context.Context, who model.Caller, in *PreviewPath) (*written[model.PreviewApplied], error) {
-			p, err := a.d.Intents.Previews.Apply(ctx, who, uuid.MustParse(in.ID))
-			return wrote(p, p.Position, "", err)
-		})
+		"Carry out what was previewed, as long as nothing that it rests on has changed; 409 names what did. Applying again answers the same"), h.applyPreview)
 	register(a, needRead, operation(http.MethodPost, "/shadow", "shadow", tagPreviews,
-		"Make recorded decisions again, by this version or beside a catalog's revision or a policy, and list what comes out differently"),
-		func(ctx context.Context, who model.Caller, in *struct{ Body model.AskShadow }) (*output[model.Shadow], error) {
-			p, err := a.d.Intents.Previews.Shadow(ctx, who, in.Body)
-			return read(model.Shadow(p), err)
-		})
+		"Make recorded decisions again, by this version or beside a catalog's revision or a policy, and list what comes out differently"), h.shadow)
 	register(a, needWrite, operation(http.MethodGet, "/questions", "list-questions", tagPreviews,
-		"List who asked what, of questions that leave no event, newest first; for administrators"),
-		func(ctx context.Context, who model.Caller, in *struct {
-			Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"100" doc:"At most so many items"`
-			Cursor string `query:"cursor" maxLength:"2048" doc:"next of the page before"`
-		},
-		) (*listOutput[model.Question], error) {
-			page, err := ListQuery{Limit: in.Limit, Cursor: in.Cursor}.page()
-			if err != nil {
-				return nil, err
-			}
-			return listed(a.d.Intents.Audit.List(ctx, who, page))
-		})
+		"List who asked what, of questions that leave no event, newest first; for administrators"), h.listQuestions)
 }
 
 // after reads the cursor of a page.
@@ -131,9 +96,9 @@ func wroteOr[T any](status int, body T, position, location string, err error) (*
 }
 
 // dryRun answers with a preview of one change in one namespace; "" and "" are all.
-func (a *API) dryRun(ctx context.Context, who model.Caller, c model.PreviewChange, how model.Validate, cluster, namespace string) (*tried, error) {
+func (d Deps) dryRun(ctx context.Context, who model.Caller, c model.PreviewChange, how model.Validate, cluster, namespace string) (*tried, error) {
 	in := model.AskPreview{Changes: []model.PreviewChange{c}, Cluster: cluster, Namespace: namespace}
-	out, err := previewed(a.d.Intents.Previews.Create(ctx, who, in, how, 0))
+	out, err := previewed(d.Intents.Previews.Create(ctx, who, in, how, 0))
 	if err != nil {
 		return nil, err
 	}
@@ -156,4 +121,52 @@ func triable[T any](a *API, op huma.Operation) huma.Operation {
 		strconv.Itoa(status): answer(http.StatusText(status), made), "200": answer("The preview, with dryRun=true", foreseen),
 	}
 	return op
+}
+
+type createPreviewInput struct {
+	ValidateQuery
+	Limit int `query:"limit" minimum:"1" maximum:"200" default:"50" doc:"Namespaces that are looked at for the first page"`
+	Body  model.AskPreview
+}
+
+func (h previewHandlers) createPreview(ctx context.Context, who model.Caller, in *createPreviewInput) (*output[model.Preview], error) {
+	return previewed(h.Intents.Previews.Create(ctx, who, in.Body, model.Validate(in.Validate), in.Limit))
+}
+
+type getPreviewInput struct {
+	PreviewPath
+	PageQuery
+}
+
+func (h previewHandlers) getPreview(ctx context.Context, who model.Caller, in *getPreviewInput) (*output[model.Preview], error) {
+	after, err := in.after()
+	if err != nil {
+		return nil, err
+	}
+	return previewed(h.Intents.Previews.Read(ctx, who, uuid.MustParse(in.ID), after, in.Limit))
+}
+
+func (h previewHandlers) applyPreview(ctx context.Context, who model.Caller, in *PreviewPath) (*written[model.PreviewApplied], error) {
+	p, err := h.Intents.Previews.Apply(ctx, who, uuid.MustParse(in.ID))
+	return wrote(p, p.Position, "", err)
+}
+
+type shadowInput struct{ Body model.AskShadow }
+
+func (h previewHandlers) shadow(ctx context.Context, who model.Caller, in *shadowInput) (*output[model.Shadow], error) {
+	p, err := h.Intents.Previews.Shadow(ctx, who, in.Body)
+	return read(model.Shadow(p), err)
+}
+
+type listQuestionsInput struct {
+	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"100" doc:"At most so many items"`
+	Cursor string `query:"cursor" maxLength:"2048" doc:"next of the page before"`
+}
+
+func (h previewHandlers) listQuestions(ctx context.Context, who model.Caller, in *listQuestionsInput) (*listOutput[model.Question], error) {
+	page, err := ListQuery{Limit: in.Limit, Cursor: in.Cursor}.page()
+	if err != nil {
+		return nil, err
+	}
+	return listed(h.Intents.Audit.List(ctx, who, page))
 }

@@ -24,10 +24,10 @@ const (
 	streamBatch = 100
 	// writeTimeout ends the stream of a client that does not take a batch: it resumes where it was.
 	writeTimeout = 10 * time.Second
-	// heartbeatEvery is less than the idle time-outs of usual proxies, which begin at 30 s.
-	heartbeatEvery = 15 * time.Second
-	// lookEvery is how often a stream looks by itself: notices are hints and may be lost.
-	lookEvery = time.Second
+	// heartbeatInterval is less than the idle time-outs of usual proxies, which begin at 30 s.
+	heartbeatInterval = 15 * time.Second
+	// pollInterval is how often a stream polls by itself: notices are hints and may be lost.
+	pollInterval = time.Second
 	// streamLife bounds what a client that is forgotten costs.
 	streamLife = time.Hour
 )
@@ -39,30 +39,30 @@ type streamInput struct {
 }
 
 // follow checks the request while an error can still be an answer, then streams.
-func (a *API) follow(ctx context.Context, who model.Caller, in *streamInput) (*huma.StreamResponse, error) {
+func (h eventHandlers) follow(ctx context.Context, who model.Caller, in *streamInput) (*huma.StreamResponse, error) {
 	f, from := in.filter(streamBatch), "query.after"
 	if in.LastEventID != "" {
 		f.After, from = in.LastEventID, "header.Last-Event-ID"
 	}
-	if err := a.checkStart(ctx, &f, from); err != nil {
+	if err := h.checkStart(ctx, &f, from); err != nil {
 		return nil, err
 	}
 	probe := f
 	probe.Limit = 1
-	if _, _, _, err := a.d.Reads.Events(ctx, who, probe); err != nil {
+	if _, _, _, err := h.Reads.Events.List(ctx, who, probe); err != nil {
 		return nil, err
 	}
 	select {
-	case a.streams <- struct{}{}:
+	case h.streams <- struct{}{}:
 	default:
 		return nil, errs.New(errs.Unavailable, "%d streams are open, which is the limit: try again later", maxStreams)
 	}
 	return &huma.StreamResponse{Body: func(hctx huma.Context) {
-		defer func() { <-a.streams }()
+		defer func() { <-h.streams }()
 		r, w := humachi.Unwrap(hctx)
 		token, err := bearer(r)
 		if err == nil {
-			s := &stream{api: a, token: token, who: who, filter: f, w: w, rc: http.NewResponseController(w)}
+			s := &stream{h: h, token: token, who: who, filter: f, w: w, rc: http.NewResponseController(w)}
 			err = s.run(r.Context())
 		}
 		if err != nil {
@@ -73,8 +73,8 @@ func (a *API) follow(ctx context.Context, who model.Caller, in *streamInput) (*h
 
 // checkStart makes the stream begin now where nothing else is asked for, and refuses a position that
 // the record does not hold; from is where it was given.
-func (a *API) checkStart(ctx context.Context, f *model.EventFilter, from string) error {
-	head, err := a.d.Reads.Head(ctx)
+func (h eventHandlers) checkStart(ctx context.Context, f *model.EventFilter, from string) error {
+	head, err := h.Reads.Events.Head(ctx)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (a *API) checkStart(ctx context.Context, f *model.EventFilter, from string)
 
 // stream is one open stream.
 type stream struct {
-	api    *API
+	h      eventHandlers
 	token  string
 	who    model.Caller
 	filter model.EventFilter
@@ -116,11 +116,11 @@ func (s *stream) run(ctx context.Context) error {
 	if err := s.write(fmt.Appendf(nil, "retry: 1000\nid: %s\n\n", s.filter.After)); err != nil {
 		return nil // the client went: nothing failed here
 	}
-	look, beat := time.NewTicker(lookEvery), time.NewTicker(heartbeatEvery)
+	look, beat := time.NewTicker(pollInterval), time.NewTicker(heartbeatInterval)
 	defer look.Stop()
 	defer beat.Stop()
 	for {
-		changed := s.api.d.Reads.Changed()
+		changed := s.h.Reads.Events.Changed()
 		more, err := s.batch(ctx)
 		if err != nil || ctx.Err() != nil {
 			return err
@@ -181,10 +181,10 @@ func (s *stream) batch(ctx context.Context) (more bool, err error) {
 
 // read looks at the token again: one that was revoked meanwhile is told nothing more.
 func (s *stream) read(ctx context.Context) (items []model.Event, next events.Position, done bool, err error) {
-	if _, err := s.api.d.Tokens.Caller(ctx, s.token); err != nil {
+	if _, err := s.h.Tokens.Caller(ctx, s.token); err != nil {
 		return nil, next, false, err
 	}
-	return s.api.d.Reads.Events(ctx, s.who, s.filter)
+	return s.h.Reads.Events.List(ctx, s.who, s.filter)
 }
 
 func (s *stream) write(b []byte) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/subscriptions"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 	"github.com/chandler-fleet/chandler/services/gateway/subscription"
 )
@@ -36,110 +37,128 @@ type SubscriptionQuery struct {
 	Phase string `query:"phase" enum:"Pending,InstallReady,Installing,Succeeded,Failed,Unknown,Replacing,Deleting" doc:"Of the installed operator"`
 }
 
-func (a *API) subscriptions() {
-	a.subscriptionWrites()
-	list := func(ctx context.Context, who model.Caller, q ListQuery, s SubscriptionQuery, cluster, namespace string) (*listOutput[model.Subscription], error) {
-		page, err := a.waitList(ctx, who, a.d.Views.Subscriptions, q)
-		if err != nil {
-			return nil, err
-		}
-		return listed(a.d.Reads.Subscriptions(ctx, who, model.SubscriptionFilter{
-			Cluster: cluster, Namespace: namespace, Package: s.Package, Catalog: s.Catalog, State: s.State, Phase: s.Phase, Label: s.Label, Page: page,
-		}))
-	}
-	register(a, needRead, operation(http.MethodGet, "/subscriptions", "list-all-subscriptions", tagSubscriptions, "List subscriptions of the fleet"),
-		func(ctx context.Context, who model.Caller, in *struct {
-			ListQuery
-			SubscriptionQuery
-			Cluster   string `query:"cluster" maxLength:"63"`
-			Namespace string `query:"namespace" maxLength:"63"`
-		},
-		) (*listOutput[model.Subscription], error) {
-			return list(ctx, who, in.ListQuery, in.SubscriptionQuery, in.Cluster, in.Namespace)
-		})
-	register(a, needRead, operation(http.MethodGet, pathSubscriptions, "list-subscriptions", tagSubscriptions, "List subscriptions of a namespace"),
-		func(ctx context.Context, who model.Caller, in *struct {
-			NamespacePath
-			ListQuery
-			SubscriptionQuery
-		},
-		) (*listOutput[model.Subscription], error) {
-			return list(ctx, who, in.ListQuery, in.SubscriptionQuery, in.Cluster, in.Namespace)
-		})
+// subscriptionHandlers are the operations on subscriptions.
+type subscriptionHandlers struct{ Deps }
+
+func (h subscriptionHandlers) register(a *API) {
+	h.subscriptionWrites(a)
+	register(a, needRead, operation(http.MethodGet, "/subscriptions", "list-all-subscriptions", tagSubscriptions, "List subscriptions of the fleet"), h.listAllSubscriptions)
+	register(a, needRead, operation(http.MethodGet, pathSubscriptions, "list-subscriptions", tagSubscriptions, "List subscriptions of a namespace"), h.listSubscriptions)
 	register(a, needRead, operation(http.MethodGet, pathSubscriptions+"/{name}", "get-subscription", tagSubscriptions,
-		"Get a subscription, with its configuration and why it does not resolve"),
-		func(ctx context.Context, who model.Caller, in *struct {
-			ObjectPath
-			ReadQuery
-		},
-		) (*output[model.Subscription], error) {
-			if err := a.wait(ctx, who, a.d.Views.Subscriptions, in.ReadQuery); err != nil {
-				return nil, err
-			}
-			return read(a.d.Reads.Subscription(ctx, who, in.Cluster, in.Namespace, in.Name))
-		})
+		"Get a subscription, with its configuration and why it does not resolve"), h.getSubscription)
 }
 
-func (a *API) subscriptionWrites() {
-	register(a, needWrite, triable[model.Subscription](a, intended(created(pathSubscriptions, "create-subscription", tagSubscriptions, "Subscribe to a channel of a package"))),
-		func(ctx context.Context, who model.Caller, in *struct {
-			NamespacePath
-			ValidateQuery
-			DryRunQuery
-			Body model.CreateSubscription
-		},
-		) (*tried, error) {
-			name := subscription.Name{Cluster: in.Cluster, Namespace: in.Namespace, Name: in.Body.Name}
-			if in.DryRun {
-				return a.drySubscription(ctx, who, name, model.PreviewCreate, in.Body.Intent(), in.Validate)
-			}
-			s, err := a.d.Intents.Subscriptions.Create(ctx, who, name, in.Body.Intent(), model.Validate(in.Validate))
-			return wroteOr(http.StatusCreated, s, s.Position, objectLocation("subscriptions", s.Cluster, s.Namespace, s.Name), err)
-		})
+func (h subscriptionHandlers) subscriptionWrites(a *API) {
+	register(a, needWrite, triable[model.Subscription](a, intended(created(pathSubscriptions, "create-subscription", tagSubscriptions, "Subscribe to a channel of a package"))), h.createSubscription)
 	register(a, needWrite, triable[model.Subscription](a, intended(operation(http.MethodPut, pathSubscriptions+"/{name}", "change-subscription", tagSubscriptions,
-		"Replace the intent of a subscription, labels and annotations among it"))),
-		func(ctx context.Context, who model.Caller, in *struct {
-			ObjectPath
-			ValidateQuery
-			DryRunQuery
-			Body model.ChangeSubscription
-		},
-		) (*tried, error) {
-			if in.DryRun {
-				return a.drySubscription(ctx, who, in.subscription(), model.PreviewReplace, in.Body, in.Validate)
-			}
-			s, err := a.d.Intents.Subscriptions.Change(ctx, who, in.subscription(), in.Body, model.Validate(in.Validate))
-			return wroteOr(http.StatusOK, s, s.Position, "", err)
-		})
+		"Replace the intent of a subscription, labels and annotations among it"))), h.changeSubscription)
 	register(a, needWrite, operation(http.MethodPost, pathSubscriptions+"/{name}/rollback", "rollback-subscription", tagSubscriptions,
-		"Go back to a version that was installed before; the plan for it waits for approval"),
-		func(ctx context.Context, who model.Caller, in *struct {
-			ObjectPath
-			Body model.RollBack
-		},
-		) (*written[model.Subscription], error) {
-			s, err := a.d.Intents.Subscriptions.Rollback(ctx, who, in.subscription(), in.Body)
-			return wrote(s, s.Position, "", err)
-		})
+		"Go back to a version that was installed before; the plan for it waits for approval"), h.rollbackSubscription)
 	register(a, needWrite, triable[model.Removed](a, operation(http.MethodDelete, pathSubscriptions+"/{name}", "delete-subscription", tagSubscriptions,
-		"End a subscription; the installed operator stays")),
-		func(ctx context.Context, who model.Caller, in *struct {
-			ObjectPath
-			DryRunQuery
-		},
-		) (*tried, error) {
-			if in.DryRun {
-				return a.drySubscription(ctx, who, in.subscription(), model.PreviewDelete, model.ChangeSubscription{}, "")
-			}
-			r, err := a.d.Intents.Subscriptions.Delete(ctx, who, in.subscription())
-			return wroteOr(http.StatusOK, r, r.Position, "", err)
-		})
+		"End a subscription; the installed operator stays")), h.deleteSubscription)
 }
 
-func (a *API) drySubscription(ctx context.Context, who model.Caller, n subscription.Name, action string, in model.ChangeSubscription, validate string) (*tried, error) {
+func (h subscriptionHandlers) drySubscription(ctx context.Context, who model.Caller, n subscription.Name, action string, in model.ChangeSubscription, validate string) (*tried, error) {
 	c := model.PreviewSubscription{Cluster: n.Cluster, Namespace: n.Namespace, Name: n.Name, Action: action, Metadata: in.Metadata}
 	if action != model.PreviewDelete {
 		c.Spec = &in.SubscriptionSpec
 	}
-	return a.dryRun(ctx, who, model.PreviewChange{Subscription: &c}, model.Validate(validate), n.Cluster, n.Namespace)
+	return h.dryRun(ctx, who, model.PreviewChange{Subscription: &c}, model.Validate(validate), n.Cluster, n.Namespace)
+}
+
+type listAllSubscriptionsInput struct {
+	ListQuery
+	SubscriptionQuery
+	Cluster   string `query:"cluster" maxLength:"63"`
+	Namespace string `query:"namespace" maxLength:"63"`
+}
+
+func (h subscriptionHandlers) listAllSubscriptions(ctx context.Context, who model.Caller, in *listAllSubscriptionsInput) (*listOutput[model.Subscription], error) {
+	return h.list(ctx, who, in.ListQuery, in.SubscriptionQuery, in.Cluster, in.Namespace)
+}
+
+type listSubscriptionsInput struct {
+	NamespacePath
+	ListQuery
+	SubscriptionQuery
+}
+
+func (h subscriptionHandlers) listSubscriptions(ctx context.Context, who model.Caller, in *listSubscriptionsInput) (*listOutput[model.Subscription], error) {
+	return h.list(ctx, who, in.ListQuery, in.SubscriptionQuery, in.Cluster, in.Namespace)
+}
+
+type getSubscriptionInput struct {
+	ObjectPath
+	ReadQuery
+}
+
+func (h subscriptionHandlers) getSubscription(ctx context.Context, who model.Caller, in *getSubscriptionInput) (*output[model.Subscription], error) {
+	if err := h.wait(ctx, who, subscriptions.Name, in.ReadQuery); err != nil {
+		return nil, err
+	}
+	return read(h.Reads.Subscriptions.Get(ctx, who, in.Cluster, in.Namespace, in.Name))
+}
+
+type createSubscriptionInput struct {
+	NamespacePath
+	ValidateQuery
+	DryRunQuery
+	Body model.CreateSubscription
+}
+
+func (h subscriptionHandlers) createSubscription(ctx context.Context, who model.Caller, in *createSubscriptionInput) (*tried, error) {
+	name := subscription.Name{Cluster: in.Cluster, Namespace: in.Namespace, Name: in.Body.Name}
+	if in.DryRun {
+		return h.drySubscription(ctx, who, name, model.PreviewCreate, in.Body.Intent(), in.Validate)
+	}
+	s, err := h.Intents.Subscriptions.Create(ctx, who, name, in.Body.Intent(), model.Validate(in.Validate))
+	return wroteOr(http.StatusCreated, s, s.Position, objectLocation("subscriptions", s.Cluster, s.Namespace, s.Name), err)
+}
+
+type changeSubscriptionInput struct {
+	ObjectPath
+	ValidateQuery
+	DryRunQuery
+	Body model.ChangeSubscription
+}
+
+func (h subscriptionHandlers) changeSubscription(ctx context.Context, who model.Caller, in *changeSubscriptionInput) (*tried, error) {
+	if in.DryRun {
+		return h.drySubscription(ctx, who, in.subscription(), model.PreviewReplace, in.Body, in.Validate)
+	}
+	s, err := h.Intents.Subscriptions.Change(ctx, who, in.subscription(), in.Body, model.Validate(in.Validate))
+	return wroteOr(http.StatusOK, s, s.Position, "", err)
+}
+
+type rollbackSubscriptionInput struct {
+	ObjectPath
+	Body model.RollBack
+}
+
+func (h subscriptionHandlers) rollbackSubscription(ctx context.Context, who model.Caller, in *rollbackSubscriptionInput) (*written[model.Subscription], error) {
+	s, err := h.Intents.Subscriptions.Rollback(ctx, who, in.subscription(), in.Body)
+	return wrote(s, s.Position, "", err)
+}
+
+type deleteSubscriptionInput struct {
+	ObjectPath
+	DryRunQuery
+}
+
+func (h subscriptionHandlers) deleteSubscription(ctx context.Context, who model.Caller, in *deleteSubscriptionInput) (*tried, error) {
+	if in.DryRun {
+		return h.drySubscription(ctx, who, in.subscription(), model.PreviewDelete, model.ChangeSubscription{}, "")
+	}
+	r, err := h.Intents.Subscriptions.Delete(ctx, who, in.subscription())
+	return wroteOr(http.StatusOK, r, r.Position, "", err)
+}
+
+func (h subscriptionHandlers) list(ctx context.Context, who model.Caller, q ListQuery, s SubscriptionQuery, cluster, namespace string) (*listOutput[model.Subscription], error) {
+	page, err := h.waitList(ctx, who, subscriptions.Name, q)
+	if err != nil {
+		return nil, err
+	}
+	return listed(h.Reads.Subscriptions.List(ctx, who, model.SubscriptionFilter{
+		Cluster: cluster, Namespace: namespace, Package: s.Package, Catalog: s.Catalog, State: s.State, Phase: s.Phase, Label: s.Label, Page: page,
+	}))
 }

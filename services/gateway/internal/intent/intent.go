@@ -25,13 +25,6 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
-// Reads are the read models that decisions look up.
-type Reads interface {
-	subscriptions.History
-	subscriptions.Clusters
-	operators.Subscribers
-}
-
 // Deps are what the services are made of.
 type Deps struct {
 	Units       *unit.Runner
@@ -39,7 +32,9 @@ type Deps struct {
 	Secrets     *store.CatalogSecrets
 	Tokens      *store.Tokens
 	Offers      subscriptions.Offers
-	Reads       Reads
+	Observed    subscriptions.Clusters
+	History     subscriptions.History
+	Subscribers operators.Subscribers
 	Resolver    resolverclient.Client
 	Installer   installerclient.Client
 
@@ -85,12 +80,12 @@ func New(d Deps) *Services {
 		Audit:          &audit.Service{Units: u},
 	}
 	s.CatalogHooks = &cataloghooks.Service{Units: u, Key: d.HookKey, Catalogs: s.Catalogs, Slog: log}
-	s.Subscriptions = &subscriptions.Service{Units: u, Groups: s.OperatorGroups, Offers: d.Offers, Clusters: d.Reads, History: d.Reads}
+	s.Subscriptions = &subscriptions.Service{Units: u, Groups: s.OperatorGroups, Offers: d.Offers, Clusters: d.Observed, History: d.History}
 	s.Operators = &operators.Service{
-		Units: u, Subscriptions: s.Subscriptions, Subscribers: d.Reads, Resolver: d.Resolver, Installer: d.Installer,
+		Units: u, Subscriptions: s.Subscriptions, Subscribers: d.Subscribers, Resolver: d.Resolver, Installer: d.Installer,
 	}
 	s.Previews = &previews.Service{
-		Units: u, Resolver: d.Resolver, Clusters: d.Reads, Subscriptions: s.Subscriptions, Groups: s.OperatorGroups,
+		Units: u, Resolver: d.Resolver, Clusters: d.Observed, Subscriptions: s.Subscriptions, Groups: s.OperatorGroups,
 		Catalogs: s.Catalogs, Policies: s.Policies, Slog: log,
 	}
 	return s

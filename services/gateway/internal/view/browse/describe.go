@@ -1,86 +1,14 @@
-package view
+package browse
 
 import (
-	"context"
-	"encoding/json"
-
-	"github.com/jackc/pgx/v5"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
 
 	libcatalog "github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/catalog/display"
-	"github.com/chandler-fleet/chandler/libs/errs"
-	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
-
-// cardsOf returns the tiles of packages, by digest. What is not in memory is read in one query; a package
-// that was stored before tiles were is read whole.
-func (c *Content) cardsOf(ctx context.Context, q pg.Querier, tenant string, refs []packageRef) (map[string]*display.Card, error) {
-	out := make(map[string]*display.Card, len(refs))
-	var missing []string
-	for _, ref := range refs {
-		if _, ok := out[ref.digest]; ok {
-			continue
-		}
-		card, ok := c.cards.get(ref.digest)
-		if !ok {
-			missing = append(missing, ref.digest)
-		}
-		out[ref.digest] = card
-	}
-	if len(missing) == 0 {
-		return out, nil
-	}
-	rows, err := q.Query(ctx, `select digest, card from catalog_api.package_cards where tenant = $1 and digest = any ($2)`, tenant, missing)
-	if err != nil {
-		return nil, err
-	}
-	var digest string
-	var raw []byte
-	_, err = pgx.ForEachRow(rows, []any{&digest, &raw}, func() error {
-		card := new(display.Card)
-		if err := json.Unmarshal(raw, card); err != nil {
-			return errs.Wrap(errs.Internal, err, "read the tile of package document %s", digest)
-		}
-		out[digest] = card
-		c.cards.put(digest, card)
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	for _, digest := range missing {
-		if out[digest] != nil {
-			continue
-		}
-		p, err := c.document(ctx, q, tenant, digest)
-		if err != nil {
-			return nil, err
-		}
-		card, _ := display.Of(p)
-		out[digest] = &card
-		c.cards.put(digest, &card)
-	}
-	return out, nil
-}
-
-// packagesOf are the packages of a revision by name. A revision never changes.
-func (c *Content) packagesOf(ctx context.Context, q pg.Querier, tenant, revision string) ([]packageRef, error) {
-	// Revisions are addressed by content, but what a tenant may see is asked for once with its own rights.
-	key := tenant + "/" + revision
-	if refs, ok := c.revisions.get(key); ok {
-		return refs, nil
-	}
-	rows, err := q.Query(ctx, `select package, digest from catalog_api.revision_packages where tenant = $1 and revision = $2 order by package`, tenant, revision)
-	if err != nil {
-		return nil, err
-	}
-	refs, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (packageRef, error) { return scanPackageRef(r) })
-	if err == nil && len(refs) > 0 {
-		c.revisions.put(key, refs)
-	}
-	return refs, err
-}
 
 func summaryOf(c *display.Card, digest string) model.PackageSummary {
 	return model.PackageSummary{
@@ -149,4 +77,24 @@ func bundlesOf(p *libcatalog.Package, channel string) []model.BundleSummary {
 		})
 	}
 	return out
+}
+
+// defaultIcon is shown for packages that have none: a box.
+const defaultIcon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 64 64"><path fill="#6a6e73" d="M32 4 6 18v28l26 14 26-14V18zm0 6.8L49.6 20 32 29.4 14.4 20zM11 24.6l18.5 10v18L11 42.700zm24.500 28v-18L53 24.600v18.100z"/></svg>`
+
+// iconTypes are the forms that pictures may have. Whatever else an author writes is given out as bytes that
+// no browser shows.
+var iconTypes = []string{"image/svg+xml", "image/png", "image/jpeg", "image/gif", "image/webp"}
+
+func iconOf(p *libcatalog.Package) model.PackageIcon {
+	icon := model.PackageIcon{Data: []byte(defaultIcon), MediaType: "image/svg+xml"}
+	if p.Icon != nil && len(p.Icon.Data) > 0 {
+		icon.Data, icon.MediaType = p.Icon.Data, p.Icon.MediaType
+		if !slices.Contains(iconTypes, icon.MediaType) {
+			icon.MediaType = "application/octet-stream"
+		}
+	}
+	sum := sha256.Sum256(append([]byte(icon.MediaType+"\x00"), icon.Data...))
+	icon.ETag = `"` + hex.EncodeToString(sum[:16]) + `"`
+	return icon
 }

@@ -1,4 +1,5 @@
-package view
+// Package eventlist reads the event log for the API, by position.
+package eventlist
 
 import (
 	"context"
@@ -11,6 +12,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -66,7 +68,7 @@ func expandType(t string) ([]events.Type, error) {
 	return out, nil
 }
 
-// takes tells what the log's own filter cannot: it lets types pass that this binary does not know.
+// takes decides what the log's own filter cannot: it lets types pass that this binary does not know.
 func (s selection) takes(e eventlog.Recorded) bool {
 	if s.types != nil && !slices.Contains(s.types, e.Type) {
 		return false
@@ -87,9 +89,15 @@ func (s selection) takes(e eventlog.Recorded) bool {
 	}
 }
 
-// Events returns events after a position, oldest first, and the position to go on from. An answer
+// Reader reads the log.
+type Reader struct {
+	Pool *pg.Pool
+	Log  *eventlog.Log
+}
+
+// List returns events after a position, oldest first, and the position to go on from. An answer
 // with fewer events than asked for is not the end of the log unless done is true.
-func (r *Reader) Events(ctx context.Context, who model.Caller, f model.EventFilter) (items []model.Event, next events.Position, done bool, err error) {
+func (r *Reader) List(ctx context.Context, who model.Caller, f model.EventFilter) (items []model.Event, next events.Position, done bool, err error) {
 	s, err := selectEvents(who, f)
 	if err != nil {
 		return nil, next, false, err
@@ -123,7 +131,7 @@ func (r *Reader) Events(ctx context.Context, who model.Caller, f model.EventFilt
 			if !s.takes(e) {
 				continue
 			}
-			items = append(items, eventAnswer(e))
+			items = append(items, answer(e))
 			if len(items) == f.Limit {
 				return items, e.Position, false, nil
 			}
@@ -141,7 +149,7 @@ func (r *Reader) Head(ctx context.Context) (events.Position, error) { return r.L
 // Changed is closed when there may be new events; it is taken before reading and waited for after.
 func (r *Reader) Changed() <-chan struct{} { return r.Log.Changed() }
 
-func eventAnswer(e eventlog.Recorded) model.Event {
+func answer(e eventlog.Recorded) model.Event {
 	data := e.Data
 	if len(data) == 0 {
 		data = json.RawMessage("{}")

@@ -1,11 +1,11 @@
-package view
+// Package browse answers questions about the content of catalogs (R-CAT-105): packages, channels, bundles, icons, upgrades,
+// and search over all catalogs. It asks the indexer's tables for the revision in service, so that an answer is of one
+// revision.
+package browse
 
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -14,104 +14,100 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/services/gateway/catalog"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/catalogs"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/content"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/readmodel"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
-// Browser answers questions about the content of catalogs (R-CAT-105). It asks the indexer's tables
-// for the revision in service, so that an answer is of one revision.
-type Browser struct{ *Reader }
+// Reader answers questions about the content of catalogs.
+type Reader struct {
+	Pool    *pg.Pool
+	Content *content.Reader
+}
 
 // served is the revision of a catalog that is in service for whom view names; without one there is nothing to
 // browse.
 func served(ctx context.Context, q pg.Querier, tenant string, name catalog.Name, view model.CatalogView) (revision string, err error) {
-	s, err := servedTo(ctx, q, tenant, name.Subject(), view)
+	s, err := catalogs.ServedTo(ctx, q, tenant, name.Subject(), view)
 	if err != nil {
 		return "", err
 	}
-	if view.Variant != "" && s.known && !s.there {
+	if view.Variant != "" && s.Known && !s.HasVariant {
 		return "", errs.New(errs.NotFound, "catalog %q has no variant %q", name.Subject(), view.Variant)
 	}
-	if s.revision != "" && !s.disabled {
-		return s.revision, nil
+	if s.Revision != "" && !s.Disabled {
+		return s.Revision, nil
 	}
 	var known bool
 	err = pg.Err(q.QueryRow(ctx, `select exists (select from gateway.catalogs where tenant = $1 and subject = $2)`, tenant, name.Subject()).Scan(&known))
 	if err == nil && !known {
-		err = noCatalog(name)
+		err = catalogs.NotKnown(name)
 	}
 	return "", err
 }
 
-type packageRef struct{ name, digest string }
-
-func scanPackageRef(row pgx.Row) (packageRef, error) {
-	var p packageRef
-	err := row.Scan(&p.name, &p.digest)
-	return p, err
-}
-
 // Packages lists the packages of a catalog by name. A catalog without a revision has none.
-func (b *Browser) Packages(ctx context.Context, who model.Caller, name catalog.Name, view model.CatalogView, p model.Page) (items []model.PackageSummary, next []string, err error) {
+func (r *Reader) Packages(ctx context.Context, who model.Caller, name catalog.Name, view model.CatalogView, p model.Page) (items []model.PackageSummary, next []string, err error) {
 	items = []model.PackageSummary{}
-	err = b.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
+	err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
 		refs, more, err := packageRefs(ctx, tx, who.Tenant, name, view, p)
 		if err != nil {
 			return err
 		}
-		cards, err := b.Content.cardsOf(ctx, tx, who.Tenant, refs)
+		cards, err := r.Content.Cards(ctx, tx, who.Tenant, refs)
 		if err != nil {
 			return err
 		}
 		for _, ref := range refs {
-			items = append(items, summaryOf(cards[ref.digest], ref.digest))
+			items = append(items, summaryOf(cards[ref.Digest], ref.Digest))
 		}
 		if more {
-			next = []string{refs[len(refs)-1].name}
+			next = []string{refs[len(refs)-1].Name}
 		}
 		return nil
 	})
 	return items, next, err
 }
 
-func packageRefs(ctx context.Context, tx pgx.Tx, tenant string, name catalog.Name, view model.CatalogView, p model.Page) ([]packageRef, bool, error) {
+func packageRefs(ctx context.Context, tx pgx.Tx, tenant string, name catalog.Name, view model.CatalogView, p model.Page) ([]content.Ref, bool, error) {
 	revision, err := served(ctx, tx, tenant, name, view)
 	if err != nil || revision == "" {
 		return nil, false, err
 	}
-	var w where
-	w.add("tenant = ?", tenant)
-	w.add("revision = ?", revision)
-	if err := w.after(p.After, "package"); err != nil {
+	w := readmodel.Tenant("tenant", tenant)
+	w.Add("revision = ?", revision)
+	if err := w.After(p.After, "package"); err != nil {
 		return nil, false, err
 	}
-	return page(ctx, tx, `select package, digest from catalog_api.revision_packages`+w.String()+` order by package`, w.args, p.Limit, scanPackageRef)
+	return readmodel.Page[content.Ref](ctx, tx, selectRefs, w, "package", p.Limit)
 }
 
 // onPackage reads one package of the revision in service.
-func (b *Browser) onPackage(ctx context.Context, who model.Caller, name catalog.Name, view model.CatalogView, pkg string) (
+func (r *Reader) onPackage(ctx context.Context, who model.Caller, name catalog.Name, view model.CatalogView, pkg string) (
 	p *libcatalog.Package, digest, revision string, err error,
 ) {
-	err = b.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) (err error) {
+	err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) (err error) {
 		if revision, err = served(ctx, tx, who.Tenant, name, view); err != nil {
 			return err
 		}
 		if revision != "" {
-			if digest, err = packageDigest(ctx, tx, who.Tenant, revision, pkg); err != nil {
+			if digest, err = content.Digest(ctx, tx, who.Tenant, revision, pkg); err != nil {
 				return err
 			}
 		}
 		if digest == "" {
 			return errs.New(errs.NotFound, "catalog %q has no package %q", name.Subject(), pkg)
 		}
-		p, err = b.Content.document(ctx, tx, who.Tenant, digest)
+		p, err = r.Content.Package(ctx, tx, who.Tenant, digest)
 		return err
 	})
 	return p, digest, revision, err
 }
 
 // Package returns one package with its channels and their versions (R-CAT-106).
-func (b *Browser) Package(ctx context.Context, who model.Caller, name catalog.Name, view model.CatalogView, pkg string) (model.PackageDetail, error) {
-	p, digest, revision, err := b.onPackage(ctx, who, name, view, pkg)
+func (r *Reader) Package(ctx context.Context, who model.Caller, name catalog.Name, view model.CatalogView, pkg string) (model.PackageDetail, error) {
+	p, digest, revision, err := r.onPackage(ctx, who, name, view, pkg)
 	if err != nil {
 		return model.PackageDetail{}, err
 	}
@@ -119,13 +115,13 @@ func (b *Browser) Package(ctx context.Context, who model.Caller, name catalog.Na
 	d := model.PackageDetail{
 		PackageSummary: summaryOf(&card, digest), Catalog: name.Subject(), Revision: revision, LongDescription: p.Description, ChannelList: channelsOf(p),
 	}
-	err = b.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) (err error) {
-		c, err := one(ctx, tx, catalogColumns+` where c.tenant = $1 and c.subject = $2`, []any{who.Tenant, name.Subject()}, noCatalog(name), scanCatalog)
+	err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) (err error) {
+		c, err := catalogs.One(ctx, tx, who.Tenant, name)
 		if err != nil {
 			return err
 		}
-		rows := []catalogRow{c}
-		err = openSources(ctx, tx, who.Tenant, rows)
+		rows := []catalogs.Catalog{c}
+		err = catalogs.AddSources(ctx, tx, who.Tenant, rows)
 		d.CatalogName = nameOf(rows[0].Catalog)
 		return err
 	})
@@ -141,8 +137,8 @@ func nameOf(c model.Catalog) model.CatalogName {
 }
 
 // Channels lists the channels of a package with their versions.
-func (b *Browser) Channels(ctx context.Context, who model.Caller, name catalog.Name, view model.CatalogView, pkg string) ([]model.ChannelDetail, error) {
-	p, _, _, err := b.onPackage(ctx, who, name, view, pkg)
+func (r *Reader) Channels(ctx context.Context, who model.Caller, name catalog.Name, view model.CatalogView, pkg string) ([]model.ChannelDetail, error) {
+	p, _, _, err := r.onPackage(ctx, who, name, view, pkg)
 	if err != nil {
 		return nil, err
 	}
@@ -150,8 +146,8 @@ func (b *Browser) Channels(ctx context.Context, who model.Caller, name catalog.N
 }
 
 // Icon returns the picture of a package, the default one where it has none (R-CAT-108).
-func (b *Browser) Icon(ctx context.Context, who model.Caller, name catalog.Name, view model.CatalogView, pkg string) (model.PackageIcon, error) {
-	p, _, _, err := b.onPackage(ctx, who, name, view, pkg)
+func (r *Reader) Icon(ctx context.Context, who model.Caller, name catalog.Name, view model.CatalogView, pkg string) (model.PackageIcon, error) {
+	p, _, _, err := r.onPackage(ctx, who, name, view, pkg)
 	if err != nil {
 		return model.PackageIcon{}, err
 	}
@@ -159,18 +155,18 @@ func (b *Browser) Icon(ctx context.Context, who model.Caller, name catalog.Name,
 }
 
 // Bundles lists bundles by package and name: of one package, or of all, package by package.
-func (b *Browser) Bundles(ctx context.Context, who model.Caller, name catalog.Name, f model.BundleFilter) (items []model.BundleSummary, next []string, err error) {
+func (r *Reader) Bundles(ctx context.Context, who model.Caller, name catalog.Name, f model.BundleFilter) (items []model.BundleSummary, next []string, err error) {
 	after := [2]string{}
 	if len(f.After) > 0 && copy(after[:], f.After) != 2 {
-		return nil, nil, errs.New(errs.Invalid, "the cursor does not belong to this list").At("query.cursor", "cursor")
+		return nil, nil, readmodel.ForeignCursor()
 	}
 	items = []model.BundleSummary{}
-	err = b.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
-		refs, err := b.bundlePackages(ctx, tx, who.Tenant, name, f, after[0])
+	err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
+		refs, err := r.bundlePackages(ctx, tx, who.Tenant, name, f, after[0])
 		if err != nil {
 			return err
 		}
-		if items, next, err = b.bundlesOn(ctx, tx, who.Tenant, refs, f, after); err != nil {
+		if items, next, err = r.bundlesOn(ctx, tx, who.Tenant, refs, f, after); err != nil {
 			return err
 		}
 		return addFetched(ctx, tx, who.Tenant, name, items)
@@ -209,17 +205,17 @@ func addFetched(ctx context.Context, tx pgx.Tx, tenant string, name catalog.Name
 }
 
 // bundlesOn are the bundles of one page, and the cursor of the next.
-func (b *Browser) bundlesOn(ctx context.Context, tx pgx.Tx, tenant string, refs []packageRef, f model.BundleFilter, after [2]string) (
+func (r *Reader) bundlesOn(ctx context.Context, tx pgx.Tx, tenant string, refs []content.Ref, f model.BundleFilter, after [2]string) (
 	items []model.BundleSummary, next []string, err error,
 ) {
 	items = []model.BundleSummary{}
 	for _, ref := range refs {
-		p, err := b.Content.document(ctx, tx, tenant, ref.digest)
+		p, err := r.Content.Package(ctx, tx, tenant, ref.Digest)
 		if err != nil {
 			return nil, nil, err
 		}
 		for _, bundle := range bundlesOf(p, f.Channel) {
-			if ref.name == after[0] && bundle.Name <= after[1] {
+			if ref.Name == after[0] && bundle.Name <= after[1] {
 				continue
 			}
 			if len(items) == f.Limit {
@@ -232,21 +228,23 @@ func (b *Browser) bundlesOn(ctx context.Context, tx pgx.Tx, tenant string, refs 
 	return items, nil, nil
 }
 
+// selectRefs chooses the packages of revisions.
+const selectRefs = `select package, digest from catalog_api.revision_packages`
+
 // bundlePackages names the packages whose bundles may stand on a page: from the one of the cursor on.
 // Every package has a bundle (R-CAT-33), so that one more than the limit is enough without a channel.
-func (b *Browser) bundlePackages(ctx context.Context, tx pgx.Tx, tenant string, name catalog.Name, f model.BundleFilter, from string) ([]packageRef, error) {
+func (r *Reader) bundlePackages(ctx context.Context, tx pgx.Tx, tenant string, name catalog.Name, f model.BundleFilter, from string) ([]content.Ref, error) {
 	revision, err := served(ctx, tx, tenant, name, f.View)
 	if err != nil || revision == "" {
 		return nil, err
 	}
-	var w where
-	w.add("tenant = ?", tenant)
-	w.add("revision = ?", revision)
-	w.equal("package", f.Package)
+	w := readmodel.Tenant("tenant", tenant)
+	w.Add("revision = ?", revision)
+	w.Equal("package", f.Package)
 	if from != "" {
-		w.add("package >= ?", from)
+		w.Add("package >= ?", from)
 	}
-	refs, _, err := page(ctx, tx, `select package, digest from catalog_api.revision_packages`+w.String()+` order by package`, w.args, maxBundlePackages, scanPackageRef)
+	refs, _, err := readmodel.Page[content.Ref](ctx, tx, selectRefs, w, "package", maxBundlePackages)
 	if err == nil && f.Package != "" && len(refs) == 0 {
 		err = errs.New(errs.NotFound, "catalog %q has no package %q", name.Subject(), f.Package)
 	}
@@ -261,44 +259,48 @@ const maxBundlePackages = 5000
 const maxBlobsPage = 8 << 20
 
 // Blobs lists documents of schemas that Chandler does not know, as they stand in the revision in service (R-CAT-8).
-func (b *Browser) Blobs(ctx context.Context, who model.Caller, name catalog.Name, f model.BlobFilter) (items []model.Blob, next []string, err error) {
+func (r *Reader) Blobs(ctx context.Context, who model.Caller, name catalog.Name, f model.BlobFilter) (items []model.Blob, next []string, err error) {
 	items = []model.Blob{}
-	err = b.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
+	err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
 		revision, err := served(ctx, tx, who.Tenant, name, f.View)
 		if err != nil || revision == "" {
 			return err
 		}
-		var w where
-		w.add("b.tenant = ?", who.Tenant)
-		w.add("b.revision = ?", revision)
-		w.equal("b.schema", f.Schema)
-		w.equal("b.package", f.Package)
-		w.equal("b.name", f.Name)
-		if err := w.after(f.After, "b.schema", "b.package", "b.name", "b.digest"); err != nil {
+		w := readmodel.Tenant("b.tenant", who.Tenant)
+		w.Add("b.revision = ?", revision)
+		w.Equal("b.schema", f.Schema)
+		w.Equal("b.package", f.Package)
+		w.Equal("b.name", f.Name)
+		if err := w.After(f.After, "b.schema", "b.package", "b.name", "b.digest"); err != nil {
 			return err
 		}
-		const columns = `select b.schema, b.package, b.name, b.digest, octet_length(d.body) from catalog_api.revision_blobs b
-			join catalog_api.documents d on d.tenant = b.tenant and d.digest = b.digest`
-		total := 0
-		all, more, err := page(ctx, tx, columns+w.String()+` order by b.schema, b.package, b.name, b.digest`, w.args, f.Limit, func(row pgx.Row) (x model.Blob, err error) {
-			size := 0
-			if err = row.Scan(&x.Schema, &x.Package, &x.Name, &x.Digest, &size); err == nil && (total == 0 || total+size <= maxBlobsPage) {
-				items = append(items, x)
-			}
-			total += size
-			return x, err
-		})
+		all, more, err := readmodel.Page[blobRow](ctx, tx, selectBlobs, w, "b.schema, b.package, b.name, b.digest", f.Limit)
 		if err != nil {
 			return err
 		}
-		if n := len(items); more || n < len(all) {
-			items = items[:min(n, len(all))]
+		total := 0
+		for _, x := range all {
+			if total += x.Size; total > maxBlobsPage && len(items) > 0 {
+				more = true
+				break
+			}
+			items = append(items, model.Blob{Schema: x.Schema, Package: x.Package, Name: x.Name, Digest: x.Digest})
+		}
+		if more {
 			last := items[len(items)-1]
 			next = []string{last.Schema, last.Package, last.Name, last.Digest}
 		}
 		return blobBodies(ctx, tx, who.Tenant, items)
 	})
 	return items, next, err
+}
+
+const selectBlobs = `select b.schema, b.package, b.name, b.digest, octet_length(d.body) as size from catalog_api.revision_blobs b
+	join catalog_api.documents d on d.tenant = b.tenant and d.digest = b.digest`
+
+type blobRow struct {
+	Schema, Package, Name, Digest string
+	Size                          int
 }
 
 // blobBodies adds the bytes, those that several blobs share once.
@@ -322,24 +324,4 @@ func blobBodies(ctx context.Context, tx pgx.Tx, tenant string, items []model.Blo
 		items[i].Body = bodies[items[i].Digest]
 	}
 	return err
-}
-
-// defaultIcon is shown for packages that have none: a box.
-const defaultIcon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 64 64"><path fill="#6a6e73" d="M32 4 6 18v28l26 14 26-14V18zm0 6.8L49.6 20 32 29.4 14.4 20zM11 24.6l18.5 10v18L11 42.700zm24.500 28v-18L53 24.600v18.100z"/></svg>`
-
-// iconTypes are the forms that pictures may have. Whatever else an author writes is given out as bytes that
-// no browser shows.
-var iconTypes = []string{"image/svg+xml", "image/png", "image/jpeg", "image/gif", "image/webp"}
-
-func iconOf(p *libcatalog.Package) model.PackageIcon {
-	icon := model.PackageIcon{Data: []byte(defaultIcon), MediaType: "image/svg+xml"}
-	if p.Icon != nil && len(p.Icon.Data) > 0 {
-		icon.Data, icon.MediaType = p.Icon.Data, p.Icon.MediaType
-		if !slices.Contains(iconTypes, icon.MediaType) {
-			icon.MediaType = "application/octet-stream"
-		}
-	}
-	sum := sha256.Sum256(append([]byte(icon.MediaType+"\x00"), icon.Data...))
-	icon.ETag = `"` + hex.EncodeToString(sum[:16]) + `"`
-	return icon
 }

@@ -1,4 +1,4 @@
-package view
+package browse
 
 import (
 	"cmp"
@@ -34,7 +34,7 @@ func facetsOf(f model.PackageFilter) []facet {
 		of(f.Capabilities, func(c *display.Card) []string { return single(c.Capability) }),
 		of(f.Features, func(c *display.Card) []string { return c.Features }),
 		of(f.InstallModes, func(c *display.Card) []string { return c.InstallModes }),
-		{f.Catalogs, func(o offered) []string { return single(o.catalog.subject) }, map[string]int{}},
+		{f.Catalogs, func(o offered) []string { return single(o.catalog.Subject) }, map[string]int{}},
 	}
 }
 

@@ -1,4 +1,4 @@
-package view
+package subscriptions
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package view
+package browse
 
 import (
 	"cmp"
@@ -11,7 +11,9 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/chandler-fleet/chandler/libs/catalog/display"
-	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/catalogs"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/content"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/readmodel"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -24,7 +26,7 @@ const (
 
 // offered is a package of a catalog that is in service.
 type offered struct {
-	ref     packageRef
+	ref     content.Ref
 	card    *display.Card
 	catalog *liveCatalog
 	rank    float64
@@ -32,7 +34,7 @@ type offered struct {
 
 // liveCatalog is a catalog that is offered, with the revision in service.
 type liveCatalog struct {
-	catalogRow
+	catalogs.Catalog
 
 	live string // revision
 }
@@ -40,17 +42,17 @@ type liveCatalog struct {
 // Search finds packages in all catalogs that are offered (R-CAT-105, R-CAT-107, R-UI-1): by words, by what
 // their tiles say, and by who can see them. It reads the live revisions, so that nothing of an old one is
 // found; Postgres matches and ranks words, tiles are immutable and kept in memory.
-func (b *Browser) Search(ctx context.Context, who model.Caller, f model.PackageFilter) (model.FoundPackages, error) {
+func (r *Reader) Search(ctx context.Context, who model.Caller, f model.PackageFilter) (model.FoundPackages, error) {
 	var all []offered
-	err := b.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
-		live, err := b.liveCatalogs(ctx, tx, who.Tenant, f)
+	err := r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
+		live, err := r.liveCatalogs(ctx, tx, who.Tenant, f)
 		if err != nil {
 			return err
 		}
-		if all, err = b.offers(ctx, tx, who.Tenant, live); err != nil {
+		if all, err = r.offers(ctx, tx, who.Tenant, live); err != nil {
 			return err
 		}
-		all, err = b.matching(ctx, tx, who.Tenant, live, all, f.Search)
+		all, err = r.matching(ctx, tx, who.Tenant, live, all, f.Search)
 		return err
 	})
 	if err != nil {
@@ -63,65 +65,57 @@ func (b *Browser) Search(ctx context.Context, who model.Caller, f model.PackageF
 
 // liveCatalogs are the catalogs that are offered to whom the filter names. Which of them are, the gateway's
 // own view says, so that a reader who waits for a position sees what was decided there.
-func (b *Browser) liveCatalogs(ctx context.Context, tx pgx.Tx, tenant string, f model.PackageFilter) ([]*liveCatalog, error) {
-	var w where
-	w.add("c.tenant = ?", tenant)
-	w.add("not c.disabled")
+func (r *Reader) liveCatalogs(ctx context.Context, tx pgx.Tx, tenant string, f model.PackageFilter) ([]*liveCatalog, error) {
+	w := readmodel.Tenant("c.tenant", tenant)
+	w.Add("not c.disabled")
 	if f.Cluster != "" {
-		w.add("c.visibility_cluster in ('', ?)", f.Cluster)
+		w.Add("c.visibility_cluster in ('', ?)", f.Cluster)
 	}
 	switch {
 	case f.Namespace != "":
-		w.add("c.visibility_namespace in ('', ?)", f.Namespace)
+		w.Add("c.visibility_namespace in ('', ?)", f.Namespace)
 	case f.Cluster != "" && len(f.Catalogs) == 0 && f.CatalogNamespace == "":
 		// Of a cluster as a whole is what each of its namespaces sees; what one alone has is found there, or by its catalog.
-		w.add("c.visibility_namespace = ''")
+		w.Add("c.visibility_namespace = ''")
 	}
-	w.equal("c.namespace", f.CatalogNamespace)
-	rows, _, err := page(ctx, tx, catalogColumns+w.String()+" order by c.cluster, c.namespace, c.name", w.args, maxLiveCatalogs, scanCatalog)
+	w.Equal("c.namespace", f.CatalogNamespace)
+	rows, _, err := catalogs.Page(ctx, tx, w, maxLiveCatalogs)
 	if err != nil {
 		return nil, err
 	}
-	if err := b.openDisplays(ctx, tx, tenant, rows); err != nil {
+	if err := r.openDisplays(ctx, tx, tenant, rows); err != nil {
 		return nil, err
 	}
 	return inService(ctx, tx, tenant, rows, f.Cluster)
 }
 
-// openDisplays adds what people see of catalogs. A commitment never stands for another body, so that what
-// was read stays good.
-func (b *Browser) openDisplays(ctx context.Context, tx pgx.Tx, tenant string, rows []catalogRow) error {
-	var missing []catalogRow
-	for i := range rows {
-		d, ok := b.Content.displays.get(rows[i].spec)
-		if !ok {
-			missing = append(missing, rows[i])
+// openDisplays adds what people see of catalogs.
+func (r *Reader) openDisplays(ctx context.Context, tx pgx.Tx, tenant string, rows []catalogs.Catalog) error {
+	commitments := make([]string, len(rows))
+	for i, c := range rows {
+		commitments[i] = c.Spec
+	}
+	known, missing := r.Content.Displays(commitments)
+	if len(missing) > 0 {
+		read := slices.DeleteFunc(slices.Clone(rows), func(c catalogs.Catalog) bool { return !slices.Contains(missing, c.Spec) })
+		if err := catalogs.AddSources(ctx, tx, tenant, read); err != nil {
+			return err
 		}
-		rows[i].Display = d
-	}
-	if len(missing) == 0 {
-		return nil
-	}
-	if err := openSources(ctx, tx, tenant, missing); err != nil {
-		return err
-	}
-	read := map[string]*model.CatalogDisplay{}
-	for _, c := range missing {
-		read[c.spec] = c.Display
-		b.Content.displays.put(c.spec, c.Display)
+		for _, c := range read {
+			known[c.Spec] = c.Display
+			r.Content.KeepDisplay(c.Spec, c.Display)
+		}
 	}
 	for i := range rows {
-		if d, ok := read[rows[i].spec]; ok {
-			rows[i].Display = d
-		}
+		rows[i].Display = known[rows[i].Spec]
 	}
 	return nil
 }
 
 // inService adds the revision in service, which for a templated catalog is that of the cluster's version,
 // or of the highest where no cluster is named.
-func inService(ctx context.Context, tx pgx.Tx, tenant string, rows []catalogRow, cluster string) ([]*liveCatalog, error) {
-	variant, err := variantOf(ctx, tx, tenant, cluster)
+func inService(ctx context.Context, tx pgx.Tx, tenant string, rows []catalogs.Catalog, cluster string) ([]*liveCatalog, error) {
+	variant, err := catalogs.VariantOf(ctx, tx, tenant, cluster)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +135,7 @@ func inService(ctx context.Context, tx pgx.Tx, tenant string, rows []catalogRow,
 	_, err = pgx.ForEachRow(status, []any{&stream, &s.variant, &s.revision}, func() error {
 		have, ok := best[stream]
 		switch {
-		case !ok, cluster != "" && s.variant == variant, cluster == "" && compareVersions(s.variant, have.variant) > 0,
+		case !ok, cluster != "" && s.variant == variant, cluster == "" && catalogs.CompareVersions(s.variant, have.variant) > 0,
 			cluster != "" && have.variant != variant && s.variant == "":
 			best[stream] = s
 		}
@@ -160,11 +154,11 @@ func inService(ctx context.Context, tx pgx.Tx, tenant string, rows []catalogRow,
 }
 
 // offers lists every package of the live catalogs with its tile.
-func (b *Browser) offers(ctx context.Context, tx pgx.Tx, tenant string, live []*liveCatalog) ([]offered, error) {
+func (r *Reader) offers(ctx context.Context, tx pgx.Tx, tenant string, live []*liveCatalog) ([]offered, error) {
 	var all []offered
-	var refs []packageRef
+	var refs []content.Ref
 	for _, c := range live {
-		packages, err := b.Content.packagesOf(ctx, tx, tenant, c.live)
+		packages, err := r.Content.PackagesOf(ctx, tx, tenant, c.live)
 		if err != nil {
 			return nil, err
 		}
@@ -173,15 +167,15 @@ func (b *Browser) offers(ctx context.Context, tx pgx.Tx, tenant string, live []*
 		}
 		refs = append(refs, packages...)
 	}
-	cards, err := b.Content.cardsOf(ctx, tx, tenant, refs)
+	cards, err := r.Content.Cards(ctx, tx, tenant, refs)
 	for i := range all {
-		all[i].card = cards[all[i].ref.digest]
+		all[i].card = cards[all[i].ref.Digest]
 	}
 	return all, err
 }
 
 // matching keeps the packages that hold all words, and ranks them.
-func (b *Browser) matching(ctx context.Context, tx pgx.Tx, tenant string, live []*liveCatalog, all []offered, search string) ([]offered, error) {
+func (r *Reader) matching(ctx context.Context, tx pgx.Tx, tenant string, live []*liveCatalog, all []offered, search string) ([]offered, error) {
 	words := wordsOf(search)
 	if len(words) == 0 {
 		if strings.TrimSpace(search) != "" {
@@ -210,7 +204,7 @@ func (b *Browser) matching(ctx context.Context, tx pgx.Tx, tenant string, live [
 	}
 	kept := all[:0]
 	for _, o := range all {
-		if r, ok := ranks[o.ref.digest]; ok {
+		if r, ok := ranks[o.ref.Digest]; ok {
 			o.rank = r + closeness(o.card, search)
 			kept = append(kept, o)
 		}
@@ -241,7 +235,7 @@ func wordsOf(search string) []string {
 }
 
 func byRank(a, b offered) int {
-	return cmp.Or(-cmp.Compare(a.rank, b.rank), cmp.Compare(a.ref.name, b.ref.name), cmp.Compare(a.catalog.subject, b.catalog.subject))
+	return cmp.Or(-cmp.Compare(a.rank, b.rank), cmp.Compare(a.ref.Name, b.ref.Name), cmp.Compare(a.catalog.Subject, b.catalog.Subject))
 }
 
 // pageOf is the part of the list behind the cursor, which names the last item of the page before.
@@ -251,24 +245,24 @@ func pageOf(found []offered, facets model.Facets, p model.Page) (model.FoundPack
 	if len(p.After) > 0 {
 		const parts = 3 // rank, package, catalog
 		if len(p.After) != parts {
-			return out, errs.New(errs.Invalid, "the cursor does not belong to this list").At("query.cursor", "cursor")
+			return out, readmodel.ForeignCursor()
 		}
 		rank, err := strconv.ParseFloat(p.After[0], 64)
 		if err != nil {
-			return out, errs.New(errs.Invalid, "the cursor does not belong to this list").At("query.cursor", "cursor")
+			return out, readmodel.ForeignCursor()
 		}
-		last := offered{rank: rank, ref: packageRef{name: p.After[1]}, catalog: &liveCatalog{catalogRow: catalogRow{subject: p.After[2]}}}
+		last := offered{rank: rank, ref: content.Ref{Name: p.After[1]}, catalog: &liveCatalog{Catalog: catalogs.Catalog{Subject: p.After[2]}}}
 		at, there := slices.BinarySearchFunc(found, last, byRank)
 		if from = at; there {
 			from++
 		}
 	}
 	for _, o := range found[from:min(from+p.Limit, len(found))] {
-		out.Items = append(out.Items, model.FoundPackage{PackageSummary: summaryOf(o.card, o.ref.digest), Catalog: nameOf(o.catalog.Catalog)})
+		out.Items = append(out.Items, model.FoundPackage{PackageSummary: summaryOf(o.card, o.ref.Digest), Catalog: nameOf(o.catalog.Catalog.Catalog)})
 	}
 	if from+p.Limit < len(found) {
 		last := found[from+p.Limit-1]
-		out.Next = []string{strconv.FormatFloat(last.rank, 'g', -1, 64), last.ref.name, last.catalog.subject}
+		out.Next = []string{strconv.FormatFloat(last.rank, 'g', -1, 64), last.ref.Name, last.catalog.Subject}
 	}
 	return out, nil
 }

@@ -1,24 +1,22 @@
-package view
+package browse
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 
 	"github.com/jackc/pgx/v5"
 
 	libcatalog "github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/catalog/compare"
-	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/services/gateway/catalog"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/readmodel"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
 // Upgrades lists what the upgrades of a package change, along the edges of its update graph in order of
 // name. The cursor is the pair of names.
-func (b *Browser) Upgrades(ctx context.Context, who model.Caller, name catalog.Name, pkg string, f model.UpgradeFilter) ([]model.Upgrade, []string, error) {
-	p, _, _, err := b.onPackage(ctx, who, name, f.View, pkg)
+func (r *Reader) Upgrades(ctx context.Context, who model.Caller, name catalog.Name, pkg string, f model.UpgradeFilter) ([]model.Upgrade, []string, error) {
+	p, _, _, err := r.onPackage(ctx, who, name, f.View, pkg)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -39,12 +37,12 @@ func (b *Browser) Upgrades(ctx context.Context, who model.Caller, name catalog.N
 		}
 		items = append(items, model.Upgrade{From: e.From, To: e.To, FromContent: contentOf(p, e.From), ToContent: contentOf(p, e.To)})
 	}
-	err = b.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
+	err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
 		if err := fetchedContents(ctx, tx, who.Tenant, name, p, items); err != nil {
 			return err
 		}
 		for i := range items {
-			if err := b.Content.compared(ctx, tx, who.Tenant, &items[i]); err != nil {
+			if err := r.Content.Compare(ctx, tx, who.Tenant, &items[i]); err != nil {
 				return err
 			}
 		}
@@ -60,7 +58,7 @@ func afterEdge(after []string) (compare.Edge, error) {
 	case 2:
 		return compare.Edge{From: after[0], To: after[1]}, nil
 	default:
-		return compare.Edge{}, errs.New(errs.Invalid, "the cursor does not belong to this list").At("query.cursor", "cursor")
+		return compare.Edge{}, readmodel.ForeignCursor()
 	}
 }
 
@@ -105,61 +103,4 @@ func fetchedContents(ctx context.Context, q pg.Querier, tenant string, name cata
 		return nil
 	})
 	return err
-}
-
-// planned says what a plan's replacements change, for the eyes of an approver. What is replaced is
-// what is installed, or was when the plan is over.
-func (c *Content) planned(ctx context.Context, q pg.Querier, tenant string, p *model.InstallPlan) error {
-	for _, b := range p.Bundles {
-		if b.Replaces == "" {
-			continue
-		}
-		u := model.Upgrade{From: b.Replaces, To: b.CSV, ToContent: b.Content}
-		err := pg.Err(q.QueryRow(ctx, `select content from (
-			select 0 as rank, content, 0::bigint as epoch, 0::bigint as position from gateway.operators
-				where tenant = $1 and cluster = $2 and namespace = $3 and name = $4
-			union all
-			select 1, x->>'content', p.epoch, p.position from gateway.installplans p, jsonb_array_elements(p.bundles) x
-				where p.tenant = $1 and p.cluster = $2 and p.namespace = $3 and p.phase = 'Complete' and x->>'csv' = $4) known
-			where content <> '' order by rank, epoch desc, position desc limit 1`, tenant, p.Cluster, p.Namespace, b.Replaces).Scan(&u.FromContent))
-		if err != nil && !errs.Is(err, errs.NotFound) {
-			return err
-		}
-		if err := c.compared(ctx, q, tenant, &u); err != nil {
-			return err
-		}
-		p.Changes = append(p.Changes, u)
-	}
-	return nil
-}
-
-// compared fills in what the indexer knows of an upgrade.
-func (c *Content) compared(ctx context.Context, q pg.Querier, tenant string, u *model.Upgrade) error {
-	switch {
-	case u.FromContent == "" || u.ToContent == "":
-		u.State = model.UpgradeUnknown
-		return nil
-	case u.FromContent == u.ToContent:
-		u.State = model.UpgradeCompared
-		return nil
-	}
-	u.State = model.UpgradePending
-	var packed []byte
-	err := q.QueryRow(ctx, `select difference from catalog_api.upgrades where tenant = $1 and from_content = $2 and to_content = $3`,
-		tenant, u.FromContent, u.ToContent).Scan(&packed)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil
-	}
-	if err != nil {
-		return pg.Err(err)
-	}
-	raw, err := c.decoder.DecodeAll(packed, nil)
-	if err == nil {
-		err = json.Unmarshal(raw, &u.Difference)
-	}
-	if err != nil {
-		return errs.Wrap(errs.Internal, err, "read the difference of %s and %s", u.From, u.To)
-	}
-	u.State, u.Breaking = model.UpgradeCompared, u.Difference.Breaking()
-	return nil
 }

@@ -1,6 +1,7 @@
-package view
+package subscriptions
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -11,32 +12,34 @@ import (
 	libcatalog "github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/catalog/display"
 	"github.com/chandler-fleet/chandler/libs/pg"
+	catalogview "github.com/chandler-fleet/chandler/services/gateway/internal/view/catalogs"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/content"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
-// deprecations adds the conditions of R-SUB-41: they are judged for the subscribed package and
+// deprecations are the conditions of R-SUB-41: they are judged for the subscribed package and
 // channel and the installed bundle, against the revision that its cluster sees, and are gone when no longer true.
-func (r *Reader) deprecations(ctx context.Context, q pg.Querier, tenant string, s *subscriptionRow) error {
-	if s.catalogSubject == "" {
-		return nil
+func (r *Reader) deprecations(ctx context.Context, q pg.Querier, tenant string, s row) ([]model.Condition, error) {
+	if s.CatalogSubject == "" {
+		return nil, nil
 	}
-	offered, err := servedTo(ctx, q, tenant, s.catalogSubject, model.CatalogView{Cluster: s.Cluster})
-	if err != nil || offered.revision == "" {
-		return err
+	offered, err := catalogview.ServedTo(ctx, q, tenant, s.CatalogSubject, model.CatalogView{Cluster: s.Cluster})
+	if err != nil || offered.Revision == "" {
+		return nil, err
 	}
-	digest, err := packageDigest(ctx, q, tenant, offered.revision, s.Spec.Package)
+	digest, err := content.Digest(ctx, q, tenant, offered.Revision, s.Package)
 	if err != nil || digest == "" {
-		return err
+		return nil, err
 	}
-	p, err := r.Content.document(ctx, q, tenant, digest)
+	p, err := r.Content.Package(ctx, q, tenant, digest)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	since, err := deprecatedSince(ctx, q, tenant, s)
-	if err == nil {
-		s.Status.Conditions = append(s.Status.Conditions, deprecationConditions(p, s, since)...)
+	if err != nil {
+		return nil, err
 	}
-	return err
+	return deprecationConditions(p, s, since), nil
 }
 
 // moment is an event that set something.
@@ -53,10 +56,10 @@ func (m moment) later(event string, since *time.Time) moment {
 	return m
 }
 
-// deprecatedSince tells by which events the elements of the subscribed package were deprecated.
-func deprecatedSince(ctx context.Context, q pg.Querier, tenant string, s *subscriptionRow) (map[string]moment, error) {
+// deprecatedSince says by which events the elements of the subscribed package were deprecated.
+func deprecatedSince(ctx context.Context, q pg.Querier, tenant string, s row) (map[string]moment, error) {
 	rows, err := q.Query(ctx, `select element, event_id, since from gateway.subscription_deprecations
-		where tenant = $1 and subject = $2 and variant = $3 and package = $4`, tenant, s.catalogSubject, s.catalogVariant, s.Spec.Package)
+		where tenant = $1 and subject = $2 and variant = $3 and package = $4`, tenant, s.CatalogSubject, s.CatalogVariant, s.Package)
 	if err != nil {
 		return nil, fmt.Errorf("read deprecations: %w", pg.Err(err))
 	}
@@ -69,8 +72,8 @@ func deprecatedSince(ctx context.Context, q pg.Querier, tenant string, s *subscr
 
 // deprecationConditions are one condition for each deprecated element, and their roll-up. A revision with too many changes
 // to name them all (CatalogRevisionPublished) stands for what it does not name.
-func deprecationConditions(p *libcatalog.Package, s *subscriptionRow, since map[string]moment) []model.Condition {
-	revision := moment{or(s.revisionEvent, s.catalogEvt), at(s.revisionSince, at(s.catalogSince, s.CreatedAt))}
+func deprecationConditions(p *libcatalog.Package, s row, since map[string]moment) []model.Condition {
+	revision := moment{cmp.Or(s.RevisionEvent, s.CatalogEvent), at(s.RevisionSince, at(s.CatalogSince, s.Created))}
 	var list []model.Condition
 	var all []string
 	var first moment
@@ -80,8 +83,8 @@ func deprecationConditions(p *libcatalog.Package, s *subscriptionRow, since map[
 		from                           *time.Time
 	}{
 		{"PackageDeprecated", "olm.package", "", p.Name, "", nil},
-		{"ChannelDeprecated", "olm.channel", s.Spec.Channel, s.Spec.Channel, s.specEvent, s.specSince},
-		{"BundleDeprecated", "olm.bundle", s.Status.InstalledCSV, s.Status.InstalledCSV, s.installedEvent, s.installedSince},
+		{"ChannelDeprecated", "olm.channel", s.Channel, s.Channel, s.SpecEvent, s.SpecSince},
+		{"BundleDeprecated", "olm.bundle", s.InstalledCSV, s.InstalledCSV, s.InstalledEvent, s.InstalledSince},
 	} {
 		if d.label == "" {
 			continue

@@ -1,0 +1,203 @@
+// Package clusters is the read model of clusters.
+package clusters
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/libs/projection"
+	"github.com/chandler-fleet/chandler/services/gateway/cluster"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/readmodel"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+)
+
+// Name is the name of the projection.
+const Name = "gateway.clusters"
+
+// Projection folds the events of clusters.
+func Projection() projection.Projection {
+	return readmodel.Projection(Name, 4, []string{"clusters"},
+		readmodel.On(registered), readmodel.On(credentialReplaced), readmodel.On(configured), readmodel.On(labelsChanged),
+		readmodel.On(observed), readmodel.On(removed))
+}
+
+func registered(ctx context.Context, f readmodel.Fold, p events.ClusterRegistered) error {
+	labels := p.Labels
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	return f.Exec(ctx, `insert into `+f.Table("clusters")+` (tenant, name, labels, state, reason, kubernetes_version, holder_epoch, registered, updated, stream, version)
+		values ($1, $2, $3, $4, '', '', 0, $5, $5, $6, $7)
+		on conflict (tenant, name) do update set labels = excluded.labels, state = excluded.state, reason = '', kubernetes_version = '',
+			holder_epoch = 0, token_auth = '', settings = '{}', registered = excluded.registered, updated = excluded.updated,
+			stream = excluded.stream, version = excluded.version`,
+		f.Tenant, f.Subject, labels, model.ClusterRegistered, f.Time, f.Stream, f.Version)
+}
+
+func credentialReplaced(ctx context.Context, f readmodel.Fold, _ events.ClusterCredentialReplaced) error {
+	return f.Exec(ctx, `update `+f.Table("clusters")+` set updated = $3, version = $4 where tenant = $1 and name = $2`,
+		f.Tenant, f.Subject, f.Time, f.Version)
+}
+
+func configured(ctx context.Context, f readmodel.Fold, p events.ClusterConfigured) error {
+	return f.Exec(ctx, `update `+f.Table("clusters")+` set settings = $3, updated = $4, version = $5 where tenant = $1 and name = $2`,
+		f.Tenant, f.Subject, p.Settings, f.Time, f.Version)
+}
+
+func labelsChanged(ctx context.Context, f readmodel.Fold, p events.ClusterLabelsChanged) error {
+	return f.Exec(ctx, `update `+f.Table("clusters")+` set labels = coalesce($3, '{}'::jsonb), updated = $4, version = $5 where tenant = $1 and name = $2`,
+		f.Tenant, f.Subject, p.Labels, f.Time, f.Version)
+}
+
+func observed(ctx context.Context, f readmodel.Fold, p events.ClusterObserved) error {
+	return f.Exec(ctx, `update `+f.Table("clusters")+` set state = $3, reason = $4,
+			kubernetes_version = coalesce(nullif($5, ''), kubernetes_version), holder_epoch = greatest($6, holder_epoch),
+			updated = $7, version = $8, token_auth = $9
+		where tenant = $1 and name = $2`,
+		f.Tenant, f.Subject, p.State, p.Reason, p.KubernetesVersion, p.HolderEpoch, f.Time, f.Version, p.TokenAuth)
+}
+
+func removed(ctx context.Context, f readmodel.Fold, _ events.ClusterRemoved) error {
+	return f.Exec(ctx, `delete from `+f.Table("clusters")+` where tenant = $1 and name = $2`, f.Tenant, f.Subject)
+}
+
+const columns = `select name, labels, state, reason, kubernetes_version, holder_epoch, token_auth, settings, registered, updated, stream, version
+	from gateway.clusters`
+
+type row struct {
+	Name              string
+	Labels            map[string]string
+	State             string
+	Reason            string
+	KubernetesVersion string
+	HolderEpoch       int64
+	TokenAuth         string
+	Settings          events.ClusterSettings
+	Registered        time.Time
+	Updated           time.Time
+	Stream            string
+	Version           int64
+}
+
+func (r row) answer() model.Cluster {
+	return model.Cluster{
+		Name: r.Name, Labels: r.Labels, State: r.State, Reason: r.Reason, KubernetesVersion: r.KubernetesVersion, HolderEpoch: r.HolderEpoch,
+		TokenAuth: r.TokenAuth, Settings: model.ClusterSettings(r.Settings.WithDefaults()), RegisteredAt: r.Registered, UpdatedAt: r.Updated,
+		Stream: r.Stream, Version: r.Version,
+	}
+}
+
+// Reader answers queries about clusters.
+type Reader struct{ Pool *pg.Pool }
+
+// List returns registered clusters by name.
+func (r *Reader) List(ctx context.Context, who model.Caller, f model.ClusterFilter) (items []model.Cluster, next []string, err error) {
+	w := readmodel.Tenant("tenant", who.Tenant)
+	w.Equal("state", f.State)
+	if err := w.Label("labels", f.Label); err != nil {
+		return nil, nil, err
+	}
+	if err := w.After(f.After, "name"); err != nil {
+		return nil, nil, err
+	}
+	err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
+		rows, more, err := readmodel.Page[row](ctx, tx, columns, w, "name", f.Limit)
+		if err != nil {
+			return err
+		}
+		for _, x := range rows {
+			items = append(items, x.answer())
+		}
+		if more {
+			next = []string{items[len(items)-1].Name}
+		}
+		return addMessages(ctx, tx, who.Tenant, items)
+	})
+	return items, next, err
+}
+
+// addMessages adds messages to clusters in trouble; one of an earlier trouble would mislead.
+func addMessages(ctx context.Context, q pg.Querier, tenant string, items []model.Cluster) error {
+	return readmodel.AddMessages(ctx, q, tenant, readmodel.MessageCluster, items, func(c *model.Cluster) (string, *string) {
+		if c.Reason == "" {
+			return "", nil
+		}
+		return c.Name, &c.Message
+	})
+}
+
+// Get returns one cluster.
+func (r *Reader) Get(ctx context.Context, who model.Caller, name string) (c model.Cluster, err error) {
+	w := readmodel.Tenant("tenant", who.Tenant)
+	w.Add("name = ?", name)
+	err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
+		x, err := readmodel.One[row](ctx, tx, columns, w, errs.New(errs.NotFound, "no cluster %q is registered", name))
+		if err != nil {
+			return err
+		}
+		items := []model.Cluster{x.answer()}
+		if err := addMessages(ctx, tx, who.Tenant, items); err != nil {
+			return err
+		}
+		c = items[0]
+		rows, err := tx.Query(ctx, `select namespace, csv, value::text from resolver_api.platform_limits where tenant = $1 and cluster = $2
+			order by namespace, csv, value::text`, who.Tenant, name)
+		if err != nil {
+			return pg.Err(err)
+		}
+		limits, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (l cluster.Limit, err error) {
+			var value string
+			err = r.Scan(&l.Namespace, &l.CSV, &value)
+			l.Value = json.RawMessage(value)
+			return l, err
+		})
+		if err != nil {
+			return pg.Err(err)
+		}
+		removed, err := removedAPIs(ctx, tx, who.Tenant, c)
+		c.PlatformUpgrade = cluster.PlatformUpgrade(limits, removed)
+		return err
+	})
+	return c, err
+}
+
+// removedAPIs are what the operators of a cluster use and its next version no longer serves, as far as the executor has
+// reported the operators.
+func removedAPIs(ctx context.Context, tx pgx.Tx, tenant string, c model.Cluster) ([]model.RemovedAPI, error) {
+	rows, err := tx.Query(ctx, `select namespace, name, requirements::text, components::text from installer_api.operator_details
+		where tenant = $1 and cluster = $2 order by namespace, name`, tenant, c.Name)
+	if err != nil {
+		return nil, pg.Err(err)
+	}
+	installed, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (i cluster.Installed, err error) {
+		var requirements *string
+		var components string
+		if err := r.Scan(&i.Namespace, &i.CSV, &requirements, &components); err != nil {
+			return i, err
+		}
+		return i, readmodel.Unpack("operator "+c.Name+"/"+i.Namespace+"/"+i.CSV,
+			readmodel.Detail{Text: requirements, Into: &i.Requirements}, readmodel.Detail{Text: &components, Into: &i.Components})
+	})
+	return cluster.RemovedAPIs(c.KubernetesVersion, installed), pg.Err(err)
+}
+
+// Observed is what was found last of a cluster, as far as it is shown; the zero value while nothing is known.
+func (*Reader) Observed(ctx context.Context, q pg.Querier, tenant, name string) (events.ClusterObserved, error) {
+	return Observed(ctx, q, tenant, name)
+}
+
+// Observed is what was found last of a cluster, as far as it is shown; the zero value while nothing is known.
+func Observed(ctx context.Context, q pg.Querier, tenant, name string) (o events.ClusterObserved, err error) {
+	err = pg.Err(q.QueryRow(ctx, `select state, reason, kubernetes_version, holder_epoch, token_auth from gateway.clusters where tenant = $1 and name = $2`,
+		tenant, name).Scan(&o.State, &o.Reason, &o.KubernetesVersion, &o.HolderEpoch, &o.TokenAuth))
+	if errs.Is(err, errs.NotFound) { // just registered, or just gone
+		return events.ClusterObserved{}, nil
+	}
+	return o, err
+}

@@ -1,0 +1,255 @@
+// Package installplans is the read model of install plans. A row holds the state of the aggregate, as installplan.Evolve
+// folds it, and beside it the columns that lists choose by.
+package installplans
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/installplan"
+	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/libs/projection"
+	"github.com/chandler-fleet/chandler/services/gateway/cluster"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/clusters"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/content"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/readmodel"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+)
+
+// Name is the name of the projection.
+const Name = "gateway.installplans"
+
+// Projection folds every event of install plans.
+func Projection() projection.Projection {
+	return readmodel.Projection(Name, 5, []string{"installplans"}, readmodel.OnAll(events.KindInstallPlan, apply)...)
+}
+
+func apply(ctx context.Context, f readmodel.Fold) error {
+	var s model.PlanState
+	_, proposed := f.Payload.(events.InstallPlanProposed)
+	if !proposed {
+		err := f.Tx.QueryRow(ctx, `select state from `+f.Table("installplans")+` where tenant = $1 and stream = $2`, f.Tenant, f.Stream).Scan(&s)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return errs.New(errs.Internal, "install plan %s was not proposed before %s", f.Stream, f.Type)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	s, err := s.Evolve(f.Payload, f.Actor, f.Time)
+	if err != nil {
+		return err
+	}
+	p := s.Plan
+	var expires *time.Time
+	if !p.Approval.Expires.IsZero() {
+		expires = &p.Approval.Expires
+	}
+	changing := []any{f.Tenant, f.Stream, s, string(p.Phase), p.Begun, p.Blocked.Reason, expires, s.EndedAt, f.Time, f.Version,
+		readmodel.Labels(p.Metadata), p.Metadata.Annotations}
+	if !proposed {
+		return f.Exec(ctx, `update `+f.Table("installplans")+` set state = $3, phase = $4, begun = $5, blocked_reason = $6, approval_expires = $7,
+			ended = $8, updated = $9, version = $10, labels = $11, annotations = $12 where tenant = $1 and stream = $2`, changing...)
+	}
+	return f.Exec(ctx, `insert into `+f.Table("installplans")+` (tenant, stream, state, phase, begun, blocked_reason, approval_expires, ended, updated, version,
+			labels, annotations, id, cluster, namespace, name, approval, bundles, epoch, position)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`,
+		append(changing, p.Proposed.Plan, p.Proposed.Cluster, p.Proposed.Namespace, p.Proposed.Name, p.Proposed.Approval, p.Proposed.Bundles,
+			f.Position.Epoch, f.Position.N)...)
+}
+
+// columns have the annotations in lists, too: who applies a list of plans again must not take them away, and the whole
+// of each plan is large.
+const columns = `select p.state, p.stream, p.version, p.epoch, p.position, now() as now,
+	(select b.body from gateway.bodies b where p.annotations <> '' and b.tenant = p.tenant and b.commitment = p.annotations) as annotations
+	from gateway.installplans p`
+
+type row struct {
+	State       model.PlanState
+	Stream      string
+	Version     int64
+	Epoch       int64
+	Position    int64
+	Now         time.Time
+	Annotations []byte // nil where there are none, or where they were erased
+}
+
+func (r row) answer() (model.InstallPlan, error) {
+	p := r.State.InstallPlanAt(r.Now)
+	p.Stream, p.Version = r.Stream, r.Version
+	if r.Annotations == nil {
+		return p, nil
+	}
+	return p, errs.Wrap(errs.Internal, json.Unmarshal(r.Annotations, &p.Annotations), "read annotations")
+}
+
+// shownPhase is installplan.State.PhaseAt in SQL: an approval that expired before the first step is void.
+const shownPhase = `case when p.phase = 'Installing' and p.approval = 'Manual' and not p.begun and p.approval_expires <= now()
+	then 'RequiresApproval' else p.phase end`
+
+// Reader answers queries about install plans.
+type Reader struct {
+	Pool    *pg.Pool
+	Content *content.Reader
+}
+
+// List returns install plans, newest first.
+func (r *Reader) List(ctx context.Context, who model.Caller, f model.PlanFilter) (items []model.InstallPlan, next []string, err error) {
+	w := readmodel.Tenant("p.tenant", who.Tenant)
+	w.Equal("p.cluster", f.Cluster)
+	w.Equal("p.namespace", f.Namespace)
+	addPhase(&w, f.Phase)
+	if f.Blocked != "" {
+		w.Add("(p.blocked_reason <> '' and p.ended is null) = ?", f.Blocked == "true")
+	}
+	if err := w.Label("p.labels", f.Label); err != nil {
+		return nil, nil, err
+	}
+	if err := addBefore(&w, f.After); err != nil {
+		return nil, nil, err
+	}
+	err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
+		rows, more, err := readmodel.Page[row](ctx, tx, columns, w, "p.epoch desc, p.position desc", f.Limit)
+		if err != nil {
+			return err
+		}
+		items = make([]model.InstallPlan, len(rows))
+		for i, x := range rows {
+			if items[i], err = x.answer(); err != nil {
+				return err
+			}
+		}
+		if more {
+			last := rows[len(rows)-1]
+			next = []string{strconv.FormatInt(last.Epoch, 10), strconv.FormatInt(last.Position, 10)}
+		}
+		return addMessages(ctx, tx, who.Tenant, items)
+	})
+	return items, next, err
+}
+
+// addPhase adds the phase that is shown, and what it implies in the columns of an index.
+func addPhase(w *readmodel.Where, phase string) {
+	if phase == "" {
+		return
+	}
+	w.Equal(shownPhase, phase)
+	if phase == string(installplan.RequiresApproval) {
+		w.Add("p.phase in ('RequiresApproval', 'Installing')")
+		return
+	}
+	w.Equal("p.phase", phase)
+}
+
+// addBefore continues behind the last plan of the page before, in descending order.
+func addBefore(w *readmodel.Where, after []string) error {
+	if len(after) == 0 {
+		return nil
+	}
+	at, err := events.ParsePosition(strings.Join(after, "-"))
+	if err != nil || len(after) != 2 {
+		return readmodel.ForeignCursor()
+	}
+	w.Add("(p.epoch, p.position) < (?, ?)", at.Epoch, at.N)
+	return nil
+}
+
+func addMessages(ctx context.Context, q pg.Querier, tenant string, items []model.InstallPlan) error {
+	return readmodel.AddMessages(ctx, q, tenant, readmodel.MessagePlan, items, func(p *model.InstallPlan) (string, *string) {
+		return p.Cluster + "/" + p.Namespace + "/" + p.Name, &p.Message
+	})
+}
+
+// Get returns one plan with its document and its step log.
+func (r *Reader) Get(ctx context.Context, who model.Caller, id string) (p model.InstallPlan, err error) {
+	w := readmodel.Tenant("p.tenant", who.Tenant)
+	w.Add("p.id = ?", id)
+	err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
+		x, err := readmodel.One[row](ctx, tx, columns, w, errs.New(errs.NotFound, "there is no install plan %s", id))
+		if err != nil {
+			return err
+		}
+		if p, err = x.answer(); err != nil {
+			return err
+		}
+		if err := r.addDocuments(ctx, tx, who.Tenant, x.State, &p); err != nil {
+			return err
+		}
+		items := []model.InstallPlan{p}
+		err = addMessages(ctx, tx, who.Tenant, items)
+		p = items[0]
+		return err
+	})
+	return p, err
+}
+
+// addDocuments adds what stands outside the log.
+func (r *Reader) addDocuments(ctx context.Context, tx pgx.Tx, tenant string, s model.PlanState, p *model.InstallPlan) (err error) {
+	p.Document, err = readmodel.Document(ctx, tx, `select document from resolver_api.plan_documents where tenant = $1 and plan = $2`, tenant, p.ID)
+	if err != nil {
+		return err
+	}
+	c, err := clusters.Observed(ctx, tx, tenant, p.Cluster)
+	if err != nil {
+		return err
+	}
+	p.RemovedAPIs = cluster.RemovedByPlan(c.KubernetesVersion, p.Document)
+	p.StepLog, err = readmodel.Document(ctx, tx, `select document::text from installer_api.step_logs where tenant = $1 and digest = $2`, tenant, s.Plan.StepLog)
+	if err != nil {
+		return err
+	}
+	if err := r.addChanges(ctx, tx, tenant, p); err != nil {
+		return err
+	}
+	return addReasons(ctx, tx, tenant, s, p)
+}
+
+// addReasons adds the words of approvers to what they chose, where they were not erased.
+func addReasons(ctx context.Context, q pg.Querier, tenant string, s model.PlanState, p *model.InstallPlan) error {
+	for i, c := range s.Choices {
+		if c.Reason == "" {
+			continue
+		}
+		var body []byte
+		err := pg.Err(q.QueryRow(ctx, `select body from gateway.bodies where tenant = $1 and commitment = $2`, tenant, c.Reason).Scan(&body))
+		if err != nil && !errs.Is(err, errs.NotFound) {
+			return err
+		}
+		p.Choices[i].Reason = string(body)
+	}
+	return nil
+}
+
+// addChanges adds what a plan's replacements change, for approvers. What is replaced is what is installed, or was when
+// the plan is over.
+func (r *Reader) addChanges(ctx context.Context, q pg.Querier, tenant string, p *model.InstallPlan) error {
+	for _, b := range p.Bundles {
+		if b.Replaces == "" {
+			continue
+		}
+		u := model.Upgrade{From: b.Replaces, To: b.CSV, ToContent: b.Content}
+		err := pg.Err(q.QueryRow(ctx, `select content from (
+			select 0 as rank, content, 0::bigint as epoch, 0::bigint as position from gateway.operators
+				where tenant = $1 and cluster = $2 and namespace = $3 and name = $4
+			union all
+			select 1, x->>'content', p.epoch, p.position from gateway.installplans p, jsonb_array_elements(p.bundles) x
+				where p.tenant = $1 and p.cluster = $2 and p.namespace = $3 and p.phase = 'Complete' and x->>'csv' = $4) known
+			where content <> '' order by rank, epoch desc, position desc limit 1`, tenant, p.Cluster, p.Namespace, b.Replaces).Scan(&u.FromContent))
+		if err != nil && !errs.Is(err, errs.NotFound) {
+			return err
+		}
+		if err := r.Content.Compare(ctx, q, tenant, &u); err != nil {
+			return err
+		}
+		p.Changes = append(p.Changes, u)
+	}
+	return nil
+}

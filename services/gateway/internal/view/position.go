@@ -1,0 +1,84 @@
+package view
+
+import (
+	"context"
+	"time"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/eventlog"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+)
+
+// Waiter lets a read wait for its projection.
+type Waiter interface {
+	Wait(ctx context.Context, atLeast events.Position, timeout time.Duration) error
+}
+
+// Positions lets reads wait until a projection holds a position of the log.
+type Positions struct {
+	Pool    *pg.Pool
+	Log     *eventlog.Log
+	Waiters map[string]Waiter // by name of the projection
+}
+
+// minPositionWait bounds how long a read waits for its projection: longer than the record is without
+// a sequencer after a crash, so that a person who reads what they wrote does not meet it. A projection
+// that lags more has trouble that waiting does not mend, and a client that wants to wait longer asks
+// again.
+const minPositionWait = eventlog.Handover + 3*time.Second
+
+// TimeoutError says that a read model did not reach a position in time.
+type TimeoutError struct{ cause error }
+
+func (e *TimeoutError) Error() string { return e.cause.Error() }
+func (e *TimeoutError) Unwrap() error { return e.cause }
+
+// Timeout says that asking again later may help, as net.Error does.
+func (e *TimeoutError) Timeout() bool { return true }
+
+// WaitFor returns when the projection holds everything up to the place that minPosition names; an
+// empty one is no wait. A place beyond the record is errs.Conflict, one not reached in time a
+// *TimeoutError.
+func (r *Positions) WaitFor(ctx context.Context, tenant, name, minPosition string) error {
+	if minPosition == "" {
+		return nil
+	}
+	place, err := model.ParsePlace(minPosition)
+	if err != nil {
+		return errs.New(errs.Invalid, "%s", err).At("query.minPosition", "position")
+	}
+	pos, err := r.find(ctx, tenant, place)
+	if err != nil {
+		return err
+	}
+	w, ok := r.Waiters[name]
+	if !ok {
+		return errs.New(errs.Internal, "view %s has no projection", name)
+	}
+	if err := w.Wait(ctx, pos, minPositionWait); err != nil {
+		return &TimeoutError{cause: err}
+	}
+	return nil
+}
+
+// find turns a place into a position, waiting for the sequencer where it has to.
+func (r *Positions) find(ctx context.Context, tenant string, p model.Place) (events.Position, error) {
+	if p.Version == 0 {
+		head, err := r.Log.Head(ctx, r.Pool)
+		if err == nil && head.Less(p.Position) {
+			err = errs.New(errs.Conflict, "position %s is beyond the record, which ends at %s", p.Position, head).At("query.minPosition", "position-in-record")
+		}
+		return p.Position, err
+	}
+	pos, ok, err := r.Log.PositionOf(ctx, r.Pool, tenant, p.Stream, p.Version)
+	if err != nil || ok {
+		return pos, err
+	}
+	pos, ok, err = r.Log.Wait(ctx, eventlog.Appended{Tenant: tenant, Stream: p.Stream, Version: p.Version}, minPositionWait)
+	if err == nil && !ok {
+		err = &TimeoutError{errs.New(errs.Unavailable, "version %d of stream %s has no position yet", p.Version, p.Stream)}
+	}
+	return pos, err
+}

@@ -1,0 +1,154 @@
+package subscriptions
+
+import (
+	"time"
+
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/installplan"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+)
+
+// shownState is the table of R-SUB §4.3 in SQL. It says how far the subscription got, and nothing of how that does: the phase
+// of what is installed stands beside it wherever it is shown.
+const shownState = `case
+	when s.current_csv = '' then ''
+	when s.current_csv = s.installed_csv then 'AtLatestKnown'
+	when s.plan_phase = 'Failed' and exists (select from gateway.operatorgroups g where g.tenant = s.tenant and g.cluster = s.cluster
+		and g.namespace = s.namespace and g.spec ->> 'upgradeStrategy' = 'TechPreviewUnsafeFailForward') then 'UpgradeFailed'
+	else 'UpgradePending' end`
+
+// The catalog is the cluster's own one of the named namespace where there is such a one, else the hub's; one that was
+// removed counts where there is no other.
+const columns = `select s.cluster, s.namespace, s.name, s.package, s.channel, s.catalog, s.catalog_namespace, s.starting_csv, s.approval,
+	s.config, s.generated, ` + shownState + ` as state, s.current_csv, s.installed_csv, coalesce(v.phase, '') as phase,
+	s.plan_id, s.plan_name, s.plan_generation, s.plan_phase, s.plan_reason, s.plan_event, s.plan_since,
+	s.plan_begun, s.plan_approval, s.plan_expires, s.plan_windows, now() as now,
+	s.failed_reason, s.failed_document, s.failed_event, s.failed_since, s.missing_event, s.missing_since,
+	s.spec_event, s.spec_since, s.installed_event, s.installed_since,
+	coalesce(h.state, '') as catalog_state, coalesce(h.reason, '') as catalog_reason, coalesce(h.event_id, '') as catalog_event, h.since as catalog_since,
+	coalesce(h.subject, '') as catalog_subject, coalesce(h.variant, '') as catalog_variant,
+	coalesce(h.revision_event, '') as revision_event, h.revision_since,
+	coalesce(h.state = 'Ready', false) or exists (select from gateway.catalogs c where ` + visibleCatalogs + `) as any_catalog,
+	s.rollback_from, s.rollback_to, s.labels, s.annotations, s.created, s.updated, s.stream, s.version
+	from gateway.subscriptions s
+	left join gateway.clusters k on k.tenant = s.tenant and k.name = s.cluster
+	left join gateway.subscription_csvs v on v.tenant = s.tenant and v.cluster = s.cluster and v.namespace = s.namespace and v.name = s.installed_csv
+	left join lateral (select h.state, h.reason, h.event_id, h.since, h.subject, h.variant, h.revision_event, h.revision_since
+		from gateway.subscription_catalogs h where h.tenant = s.tenant and ` + seenVariant + `
+		and h.subject in (s.catalog, case when s.catalog_namespace <> '' then s.cluster || '/' || s.catalog_namespace || '/' || s.catalog else s.catalog end)
+		order by h.state = '` + catalogGone + `', h.subject = s.catalog, h.variant = '' limit 1) h on true`
+
+// row is a subscription with everything that its conditions are made of.
+type row struct {
+	Cluster, Namespace, Name string
+
+	Labels      map[string]string
+	Annotations string // commitment
+	Created     time.Time
+	Updated     time.Time
+	Stream      string
+	Version     int64
+	Now         time.Time
+	intent
+	status
+	plan
+	catalogStatus
+}
+
+// intent is what was asked for.
+type intent struct {
+	Package, Channel, Catalog, CatalogNamespace, StartingCSV, Approval string
+
+	Config       string // commitment
+	Generated    bool
+	SpecEvent    string
+	SpecSince    *time.Time
+	RollbackFrom string
+	RollbackTo   string
+}
+
+// status is how far it came.
+type status struct {
+	State, CurrentCSV, InstalledCSV string
+
+	Phase          string // of the installed operator
+	InstalledEvent string
+	InstalledSince *time.Time
+	FailedReason   string
+	FailedDocument string // digest of the explanation
+	FailedEvent    string
+	FailedSince    *time.Time
+	MissingEvent   string
+	MissingSince   *time.Time
+}
+
+// plan is the install plan that it waits for, or had last.
+type plan struct {
+	PlanID         string
+	PlanName       string
+	PlanGeneration int64
+	PlanPhase      string
+	PlanReason     string
+	PlanEvent      string
+	PlanSince      *time.Time
+	PlanBegun      bool
+	PlanApproval   string
+	PlanExpires    *time.Time // of its approval
+	PlanWindows    []events.WindowGroup
+}
+
+// catalogStatus is how the catalog does that it names, as its cluster sees that.
+type catalogStatus struct {
+	CatalogState   string
+	CatalogReason  string
+	CatalogEvent   string
+	CatalogSince   *time.Time
+	CatalogSubject string
+	CatalogVariant string
+	RevisionEvent  string // of the revision in service
+	RevisionSince  *time.Time
+	AnyCatalog     bool // the namespace sees one at all
+}
+
+// aggregate is the plan as far as it matters to what it waits for.
+func (p plan) aggregate() installplan.State {
+	s := installplan.State{Phase: installplan.Installing, Begun: p.PlanBegun}
+	s.Proposed.Approval, s.Proposed.Windows = p.PlanApproval, p.PlanWindows
+	if p.PlanExpires != nil {
+		s.Approval = installplan.Approval{Digest: "given", Expires: *p.PlanExpires}
+	}
+	return s
+}
+
+// answer is the subscription as the API shows it, without what stands outside the log.
+func (r row) answer() model.Subscription {
+	if r.PlanPhase == "" { // it ended before it was begun
+		r.plan = plan{}
+	}
+	s := model.Subscription{
+		Cluster: r.Cluster, Namespace: r.Namespace, Name: r.Name, Metadata: model.Metadata{Labels: r.Labels},
+		Spec: model.SubscriptionSpec{
+			Package: r.Package, Channel: r.Channel, Catalog: r.Catalog, CatalogNamespace: r.CatalogNamespace, StartingCSV: r.StartingCSV,
+			Approval: r.Approval,
+		},
+		Generated: r.Generated,
+		Status:    model.SubscriptionStatus{State: r.State, CurrentCSV: r.CurrentCSV, InstalledCSV: r.InstalledCSV, Phase: r.Phase},
+		CreatedAt: r.Created, UpdatedAt: r.Updated, Stream: r.Stream, Version: r.Version,
+	}
+	if r.RollbackFrom != "" {
+		s.Status.Rollback = &model.Rollback{From: r.RollbackFrom, To: r.RollbackTo}
+	}
+	if r.FailedDocument != "" {
+		s.Status.Explanation = &model.Explanation{Digest: r.FailedDocument}
+	}
+	s.Status.Conditions = r.conditions()
+	if r.PlanName != "" {
+		phase := r.PlanPhase
+		if installplan.Phase(phase) == installplan.Installing { // an approval that expired is void
+			phase = string(r.aggregate().PhaseAt(r.Now))
+		}
+		s.Status.InstallPlan = &model.PlanRef{ID: r.PlanID, Name: r.PlanName, Generation: r.PlanGeneration, Phase: phase}
+		s.Status.InstallPlanGeneration = r.PlanGeneration
+	}
+	return s
+}

@@ -1,0 +1,72 @@
+// Package view wires the read models of the API: one package for each, with the projection that keeps it and the queries
+// that answer from it. Nothing here searches the log; the one thing read from it is events by position (package eventlist).
+package view
+
+import (
+	"github.com/chandler-fleet/chandler/libs/eventlog"
+	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/libs/projection"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/approvalpolicies"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/browse"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/catalogs"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/clusters"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/content"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/eventlist"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/installplans"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/operatorgroups"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/operators"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/subscriptions"
+)
+
+// Projections are those of all read models.
+func Projections() []projection.Projection {
+	return []projection.Projection{
+		clusters.Projection(), catalogs.Projection(), operatorgroups.Projection(), subscriptions.Projection(),
+		installplans.Projection(), operators.Projection(), approvalpolicies.Projection(),
+	}
+}
+
+// Deps are what the read models are made of.
+type Deps struct {
+	Pool    *pg.Pool
+	Log     *eventlog.Log
+	Waiters map[string]Waiter // by name of the projection
+	// DefaultCatalogs are the names of the catalogs that come with the installation.
+	DefaultCatalogs map[string]bool
+}
+
+// Reads answer queries.
+type Reads struct {
+	Positions      *Positions
+	Clusters       *clusters.Reader
+	Catalogs       *catalogs.Reader
+	Content        *content.Reader
+	Browse         *browse.Reader
+	OperatorGroups *operatorgroups.Reader
+	Subscriptions  *subscriptions.Reader
+	InstallPlans   *installplans.Reader
+	Operators      *operators.Reader
+	Policies       *approvalpolicies.Reader
+	Events         *eventlist.Reader
+}
+
+// New makes the read models.
+func New(d Deps) (*Reads, error) {
+	c, err := content.New()
+	if err != nil {
+		return nil, err
+	}
+	return &Reads{
+		Positions:      &Positions{Pool: d.Pool, Log: d.Log, Waiters: d.Waiters},
+		Clusters:       &clusters.Reader{Pool: d.Pool},
+		Catalogs:       &catalogs.Reader{Pool: d.Pool, Log: d.Log, Defaults: d.DefaultCatalogs},
+		Content:        c,
+		Browse:         &browse.Reader{Pool: d.Pool, Content: c},
+		OperatorGroups: &operatorgroups.Reader{Pool: d.Pool},
+		Subscriptions:  &subscriptions.Reader{Pool: d.Pool, Content: c},
+		InstallPlans:   &installplans.Reader{Pool: d.Pool, Content: c},
+		Operators:      &operators.Reader{Pool: d.Pool},
+		Policies:       &approvalpolicies.Reader{Pool: d.Pool},
+		Events:         &eventlist.Reader{Pool: d.Pool, Log: d.Log},
+	}, nil
+}
