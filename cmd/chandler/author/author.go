@@ -117,8 +117,8 @@ func failed(err error) error {
 	return &ExitError{exitFailed, err}
 }
 
-// note says a line to the person, beside the result.
-func (t *tool) note(format string, args ...any) {
+// printNote says a line to the person, beside the result.
+func (t *tool) printNote(format string, args ...any) {
 	fmt.Fprintln(t.Err, clean(fmt.Sprintf(format, args...)))
 }
 
@@ -132,11 +132,11 @@ func clean(s string) string {
 	}, s)
 }
 
-// maxTold is how many findings are shown beside a result; chandler catalog validate shows all.
-const maxTold = 20
+// maxShown is how many findings are shown beside a result; chandler catalog validate shows all.
+const maxShown = 20
 
-// tell shows findings beside a result. It returns an error of status 1 where one of them is an error.
-func (t *tool) tell(findings catalog.Findings) error {
+// reportFindings shows findings beside a result. It returns an error of status 1 where one of them is an error.
+func (t *tool) reportFindings(findings catalog.Findings) error {
 	told := 0
 	var shown catalog.Findings
 	for _, f := range findings {
@@ -144,16 +144,16 @@ func (t *tool) tell(findings catalog.Findings) error {
 			continue
 		}
 		told++
-		if told <= maxTold {
-			t.note("%s", f)
+		if told <= maxShown {
+			t.printNote("%s", f)
 			shown = append(shown, f)
 		}
 	}
-	if told > maxTold {
-		t.note("and %s; chandler catalog validate shows all", count(told-maxTold, "more finding"))
+	if told > maxShown {
+		t.printNote("and %s; chandler catalog validate shows all", count(told-maxShown, "more finding"))
 	}
 	if hint := ruleHint(shown); hint != "" {
-		t.note("%s", hint)
+		t.printNote("%s", hint)
 	}
 	if n := findings.Errors(); n > 0 {
 		return &ExitError{exitFindings, fmt.Errorf("%s in the catalog", count(n, "error"))}

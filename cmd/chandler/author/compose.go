@@ -62,7 +62,7 @@ func (t *tool) migrate(ctx context.Context, r *tree, to string, replace bool, f 
 		if err != nil {
 			return err
 		}
-		faults = t.tell(found)
+		faults = t.reportFindings(found)
 		return nil
 	})
 	if err != nil {
@@ -71,7 +71,7 @@ func (t *tool) migrate(ctx context.Context, r *tree, to string, replace bool, f 
 	if faults != nil {
 		return &ExitError{exitFindings, fmt.Errorf("%s is written, and has to be mended: %w", to, faults)}
 	}
-	t.note("%s is written; chandler catalog dockerfile %s makes the recipe of its image", to, to)
+	t.printNote("%s is written; chandler catalog dockerfile %s makes the recipe of its image", to, to)
 	return nil
 }
 
@@ -190,6 +190,6 @@ func (t *tool) compose(ctx context.Context, config composition, dir, base string
 	case err != nil:
 		return err
 	}
-	t.note("%s and %s are written; build and push them as %s:%s", dir, filepath.Base(file), config.Repo, config.Tag)
+	t.printNote("%s and %s are written; build and push them as %s:%s", dir, filepath.Base(file), config.Repo, config.Tag)
 	return nil
 }

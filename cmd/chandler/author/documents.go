@@ -36,7 +36,7 @@ func (t *tool) valid(ctx context.Context, r *tree) (*catalog.Catalog, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c, t.tell(onlyErrors(c.Findings))
+	return c, t.reportFindings(onlyErrors(c.Findings))
 }
 
 // documents calls each for every document that the tree holds or can be rendered to (R-CAT-58, R-CAT-62):

@@ -267,14 +267,14 @@ func (t *tool) addEntry(ctx context.Context, d *directory, pkg, channel string, 
 	if err != nil {
 		return err
 	}
-	if err := t.tell(newErrors(d.findings, c.Findings)); err != nil {
+	if err := t.reportFindings(newErrors(d.findings, c.Findings)); err != nil {
 		return &ExitError{exitFindings, fmt.Errorf("nothing was written: %w with this entry", err)}
 	}
 	path := filepath.Join(d.path, filepath.FromSlash(file))
 	if err := writeFile(path, func(w io.Writer) error { _, err := w.Write(text); return err }); err != nil {
 		return err
 	}
-	t.note("%s: %s is in channel %s of package %s%s", path, e.Name, channel, pkg, follows(e))
+	t.printNote("%s: %s is in channel %s of package %s%s", path, e.Name, channel, pkg, follows(e))
 	return nil
 }
 

@@ -64,7 +64,7 @@ func (t *tool) pkg(c *cobra.Command, r *tree, name string) (catalog.Package, err
 			own = append(own, f)
 		}
 	}
-	if err := t.tell(own); err != nil {
+	if err := t.reportFindings(own); err != nil {
 		return catalog.Package{}, err
 	}
 	return catalog.Package{}, fmt.Errorf("%s has no package %q; chandler catalog list packages shows what there is", r.name, name)

@@ -108,7 +108,7 @@ image must have the serving program of OLM at /bin/opm.`,
 			if err != nil {
 				return err
 			}
-			t.note("%s is written; build it in %s", file, filepath.Dir(file))
+			t.printNote("%s is written; build it in %s", file, filepath.Dir(file))
 			return nil
 		},
 	}

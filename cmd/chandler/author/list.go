@@ -60,7 +60,7 @@ func (t *tool) listing(use, short, example string, columns []string, row func(*t
 				if err := t.print(rows, format); err != nil {
 					return err
 				}
-				return t.tell(onlyErrors(cat.Findings))
+				return t.reportFindings(onlyErrors(cat.Findings))
 			})
 		},
 	}

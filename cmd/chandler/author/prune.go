@@ -99,10 +99,10 @@ func (t *tool) plan(ctx context.Context, r *tree, chosen []prune.Selection) (*pr
 		return nil, err
 	}
 	for _, n := range plan.Notes {
-		t.note("%s", n)
+		t.printNote("%s", n)
 	}
 	for _, n := range plan.Unmet {
-		t.note("not satisfied: %s", n)
+		t.printNote("not satisfied: %s", n)
 	}
 	return plan, nil
 }
@@ -126,7 +126,7 @@ func (t *tool) prune(ctx context.Context, r *tree, plan *prune.Plan, f fbc.Forma
 		if err := writeDir(to, false, fill); err != nil {
 			return err
 		}
-		t.note("%s: %s", to, count(len(plan.Packages()), "package"))
+		t.printNote("%s: %s", to, count(len(plan.Packages()), "package"))
 		return nil
 	}
 	return spooled(fill, t.Out)
@@ -145,7 +145,7 @@ func (t *tool) fill(ctx context.Context, r *tree, dir string, f fbc.Format, do c
 	if err := errors.Join(err, out.Close()); err != nil {
 		return err
 	}
-	return t.tell(onlyErrors(findings))
+	return t.reportFindings(onlyErrors(findings))
 }
 
 // check loads what was written; its errors are told.
@@ -154,7 +154,7 @@ func (t *tool) check(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := t.tell(found); err != nil {
+	if err := t.reportFindings(found); err != nil {
 		return &ExitError{exitFindings, fmt.Errorf("nothing was written: the result would not be valid: %w", err)}
 	}
 	return nil

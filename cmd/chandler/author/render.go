@@ -90,5 +90,5 @@ func (t *tool) render(ctx context.Context, w io.Writer, f fbc.Format, do change,
 	if err := out.Flush(); err != nil {
 		return err
 	}
-	return t.tell(all)
+	return t.reportFindings(all)
 }

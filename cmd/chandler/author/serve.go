@@ -42,7 +42,7 @@ func (t *tool) serve(ctx context.Context, r *tree, listen string) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := t.tell(c.Findings); err != nil {
+	if err := t.reportFindings(c.Findings); err != nil {
 		return err
 	}
 	s, err := server.New(ctx, server.Loaded(c, content.get), slog.New(slog.NewTextHandler(t.Err, nil)))
@@ -54,6 +54,6 @@ func (t *tool) serve(ctx context.Context, r *tree, listen string) (err error) {
 	if err != nil {
 		return err
 	}
-	t.note("serving %s of %s on %s", count(len(c.Packages), "package"), r.name, ln.Addr())
+	t.printNote("serving %s of %s on %s", count(len(c.Packages), "package"), r.name, ln.Addr())
 	return s.Serve(ctx, ln)
 }

@@ -81,7 +81,7 @@ func (t *tool) renderer(base string) template.Render {
 		}
 		defer func() { err = errors.Join(err, r.close()) }()
 		f, findings := catalog.ReadBundle(r.fs, r.labels, r.image)
-		if err := t.tell(findings); err != nil {
+		if err := t.reportFindings(findings); err != nil {
 			return b, err
 		}
 		blob, err := fbc.FromBundle(f)

@@ -287,9 +287,9 @@ func (t *tool) lint(ctx context.Context, r *tree, o lint.Options, format string)
 				return err
 			}
 		}
-		t.note("%s", count(len(findings), "finding"))
+		t.printNote("%s", count(len(findings), "finding"))
 		if hint := ruleHint(findings); hint != "" {
-			t.note("%s", hint)
+			t.printNote("%s", hint)
 		}
 	}
 	if !v.Passed {

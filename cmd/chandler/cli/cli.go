@@ -33,7 +33,7 @@ func System() command.Streams {
 	var out io.Writer = os.Stdout
 	columns, err := strconv.Atoi(os.Getenv("COLUMNS"))
 	if term.IsTerminal(int(os.Stdout.Fd())) {
-		out = &printer.TerminalWriter{To: out}
+		out = &printer.SanitizingWriter{To: out}
 		if err != nil || columns <= 0 {
 			columns, _, _ = term.GetSize(int(os.Stdout.Fd())) // of a terminal that does not know, no line is broken
 		}

@@ -1,5 +1,5 @@
-// Package client speaks the REST API of the gateway: one method for each thing that the command
-// line does, problem documents as errors, and a stream of events that survives a broken connection.
+// Package client is the client of the gateway's REST API (ADR 0023): one method for each route that the command line uses,
+// problem documents as errors, and a stream of events that survives a broken connection.
 package client
 
 import (
@@ -21,7 +21,7 @@ import (
 
 const (
 	apiPath = "/api/v1"
-	// maxAnswer bounds an answer; the largest is a plan document of a few megabytes.
+	// maxAnswer bounds a response; the largest is a plan document of a few megabytes.
 	maxAnswer = 64 << 20
 	// requestTimeout bounds one request that is not a stream.
 	requestTimeout = 60 * time.Second
@@ -35,44 +35,44 @@ const (
 
 // Client asks one gateway. It is safe for concurrent use.
 type Client struct {
-	base  string
-	token string
-	http  *http.Client
-	later *later // nil: every write waits until lists show it
+	base     string
+	token    string
+	http     *http.Client
+	deferred *deferredWaits // nil: every write waits until lists show it
 }
 
-// later are the writes that no list was asked for yet.
-type later struct {
+// deferredWaits are writes of which it is not known whether lists show them.
+type deferredWaits struct {
 	mu    sync.Mutex
 	last  map[string]events.Position // by list
-	other [][2]string                // list and place of those without a position yet
+	other [][2]string                // list and stream@version of writes without a position yet
 }
 
-// Later returns a client whose writes do not wait until lists show them: Settle waits for all of them at once.
-func (c *Client) Later() *Client {
+// DeferWaits returns a client whose writes do not wait until lists show them: WaitAll waits for all of them at once.
+func (c *Client) DeferWaits() *Client {
 	l := *c
-	l.later = &later{last: map[string]events.Position{}}
+	l.deferred = &deferredWaits{last: map[string]events.Position{}}
 	return &l
 }
 
-// Settle waits until lists show all writes of a client that puts that off.
-func (c *Client) Settle(ctx context.Context) {
-	if c.later == nil {
+// WaitAll waits until lists show all writes of a client that defers that.
+func (c *Client) WaitAll(ctx context.Context) {
+	if c.deferred == nil {
 		return
 	}
-	c.later.mu.Lock()
-	waits := c.later.other
-	for lists, position := range c.later.last {
+	c.deferred.mu.Lock()
+	waits := c.deferred.other
+	for lists, position := range c.deferred.last {
 		waits = append(waits, [2]string{lists, position.String()})
 	}
-	c.later.last, c.later.other = map[string]events.Position{}, nil
-	c.later.mu.Unlock()
+	c.deferred.last, c.deferred.other = map[string]events.Position{}, nil
+	c.deferred.mu.Unlock()
 	for _, w := range waits {
 		c.wait(ctx, w[0], w[1])
 	}
 }
 
-func (l *later) note(lists, position string) {
+func (l *deferredWaits) add(lists, position string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p, err := events.ParsePosition(position)
@@ -90,7 +90,7 @@ func New(base, token string) (*Client, error) {
 		return nil, fmt.Errorf("the URL of Chandler is %q: want http://host:port or https://host", base)
 	}
 	if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return nil, errors.New("the token holds a space, an end of line or a letter that no token has")
+		return nil, errors.New("the token contains a space, a line end or another invalid character")
 	}
 	return &Client{base: strings.TrimSuffix(base, "/"), token: token, http: &http.Client{}}, nil
 }
@@ -186,7 +186,7 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 	case res.StatusCode >= http.StatusBadRequest:
 		return problem(res, raw)
 	case method != http.MethodGet:
-		c.settle(ctx, path, res.Header.Get(headerPosition))
+		c.waitForWrite(ctx, path, res.Header.Get(headerPosition))
 	}
 	if out == nil || len(raw) == 0 {
 		return nil
@@ -197,14 +197,14 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 	return nil
 }
 
-// settle waits until lists show a write, so that the next command of a script sees what this one
+// waitForWrite waits until lists show a write, so that the next command of a script sees what this one
 // did. The write has succeeded; that lists lag behind is no error of it.
-func (c *Client) settle(ctx context.Context, path, position string) {
+func (c *Client) waitForWrite(ctx context.Context, path, position string) {
 	lists := listOf(path)
 	switch {
 	case position == "" || lists == "":
-	case c.later != nil:
-		c.later.note(lists, position)
+	case c.deferred != nil:
+		c.deferred.add(lists, position)
 	default:
 		c.wait(ctx, lists, position)
 	}

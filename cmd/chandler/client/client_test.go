@@ -54,7 +54,7 @@ func write(t *testing.T, w io.Writer, v any) {
 func TestNewRefusesWhatIsNoAddress(t *testing.T) {
 	t.Parallel()
 	for _, token := range []string{"a b", "a\n", "a\x00", "ä"} {
-		if _, err := client.New("http://chandler.example", token); err == nil || !strings.Contains(err.Error(), "the token holds") {
+		if _, err := client.New("http://chandler.example", token); err == nil || !strings.Contains(err.Error(), "the token contains") {
 			t.Errorf("New with token %q = %v", token, err)
 		}
 	}

@@ -50,7 +50,7 @@ func (c *Client) ApplyPreview(ctx context.Context, id string) (model.PreviewAppl
 	for _, w := range done.Writes {
 		kind, _, _ := strings.Cut(w.Stream, ":")
 		if list := listOfKind[kind]; list != "" {
-			c.settle(ctx, list, w.Position)
+			c.waitForWrite(ctx, list, w.Position)
 		}
 	}
 	return done, err

@@ -156,8 +156,8 @@ func (c *Client) Approve(ctx context.Context, id string, in model.ApprovePlan) (
 	return ask[model.InstallPlan](ctx, c, http.MethodPost, join("installplans", id, "approve"), nil, in)
 }
 
-// NotePlan replaces the labels and annotations of a plan.
-func (c *Client) NotePlan(ctx context.Context, id string, in model.Metadata) (model.InstallPlan, error) {
+// SetPlanMetadata replaces the labels and annotations of a plan.
+func (c *Client) SetPlanMetadata(ctx context.Context, id string, in model.Metadata) (model.InstallPlan, error) {
 	return ask[model.InstallPlan](ctx, c, http.MethodPut, join("installplans", id, "metadata"), nil, in)
 }
 

@@ -183,7 +183,7 @@ func newComparison(all []Compared) comparison {
 func writeComparison(w io.Writer, all []Compared, asJSON bool) error {
 	c := newComparison(all)
 	if !asJSON {
-		return c.tell(w)
+		return c.print(w)
 	}
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)

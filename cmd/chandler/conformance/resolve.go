@@ -98,7 +98,7 @@ func writeRun(w io.Writer, run conformance.Run, asJSON bool) error {
 		judged = &j
 	}
 	if !asJSON {
-		tell(w, run, judged)
+		printRun(w, run, judged)
 		return nil
 	}
 	a := answer{
@@ -114,8 +114,8 @@ func writeRun(w io.Writer, run conformance.Run, asJSON bool) error {
 	return e.Encode(a)
 }
 
-// tell says in words what comes of a case, component by component.
-func tell(w io.Writer, run conformance.Run, judged *conformance.Judgement) {
+// printRun says in words what comes of a case, component by component.
+func printRun(w io.Writer, run conformance.Run, judged *conformance.Judgement) {
 	c := run.Case
 	wrapped(w, "", "", fmt.Sprintf("namespace %s: %s, %s installed, %s", c.Namespace, count(len(c.Subscriptions), "subscription"),
 		count(len(run.Input.Installed), "operator"), count(len(run.Input.View.Catalogs()), "visible catalog")))
@@ -123,20 +123,20 @@ func tell(w io.Writer, run conformance.Run, judged *conformance.Judgement) {
 		fmt.Fprintln(w)
 		switch {
 		case part.Failure != nil:
-			tellFailure(w, part)
+			printFailure(w, part)
 		case len(part.Bundles) > 0:
-			tellPlan(w, part)
+			printPlan(w, part)
 		default:
-			tellNothing(w, part)
+			printUnchanged(w, part)
 		}
 	}
 	if judged != nil {
 		fmt.Fprintln(w)
-		tellJudgement(w, *judged)
+		printJudgement(w, *judged)
 	}
 }
 
-func tellPlan(w io.Writer, part resolution.Component) {
+func printPlan(w io.Writer, part resolution.Component) {
 	wrapped(w, "", "  ", "plan for "+part.Name+":")
 	for _, b := range part.Bundles {
 		verb := "install " + b.CSV
@@ -171,13 +171,13 @@ func why(b resolution.Planned) string {
 	return text
 }
 
-func tellNothing(w io.Writer, part resolution.Component) {
+func printUnchanged(w io.Writer, part resolution.Component) {
 	for _, o := range part.Outcomes {
 		wrapped(w, "", "  ", fmt.Sprintf("nothing to do for %s: subscription %s stays at %s", part.Name, o.Subscription, cmp.Or(o.CSV, "nothing")))
 	}
 }
 
-func tellFailure(w io.Writer, part resolution.Component) {
+func printFailure(w io.Writer, part resolution.Component) {
 	blamed := append(slices.Clone(part.Failure.Subscriptions), part.Failure.CSVs...)
 	wrapped(w, "", "  ", fmt.Sprintf("cannot be resolved (%s): %s", part.Failure.Class, strings.Join(blamed, ", ")))
 	for _, s := range part.Failure.Statements {
@@ -188,7 +188,7 @@ func tellFailure(w io.Writer, part resolution.Component) {
 	}
 }
 
-func tellJudgement(w io.Writer, j conformance.Judgement) {
+func printJudgement(w io.Writer, j conformance.Judgement) {
 	switch j.Verdict {
 	case conformance.Equal:
 		wrapped(w, "", "  ", "OLM does the same.")

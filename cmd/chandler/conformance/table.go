@@ -11,9 +11,9 @@ import (
 	"github.com/chandler-fleet/chandler/services/resolver/conformance"
 )
 
-// maxTold bounds what is told of one difference, in letters: an explanation of fifty subscriptions has many.
+// maxShown bounds what is told of one difference, in letters: an explanation of fifty subscriptions has many.
 // The whole of it is in the result as JSON.
-const maxTold = 480
+const maxShown = 480
 
 // line is a line of the table.
 type line struct {
@@ -21,8 +21,8 @@ type line struct {
 	cases, equal, oneOf, meant, different, unread int
 }
 
-// tell writes the table, the reasons of what is meant to differ, every difference, and a last line that says it all.
-func (c comparison) tell(w io.Writer) error {
+// print writes the table, the reasons of what is meant to differ, every difference, and a last line that says it all.
+func (c comparison) print(w io.Writer) error {
 	if err := c.table(w); err != nil {
 		return err
 	}
@@ -36,8 +36,8 @@ func (c comparison) tell(w io.Writer) error {
 			fmt.Fprintln(w)
 			fmt.Fprintln(w, clean("different: "+v.File))
 			for _, d := range v.Differences {
-				if text := []rune(d); len(text) > maxTold {
-					d = string(text[:maxTold]) + " …"
+				if text := []rune(d); len(text) > maxShown {
+					d = string(text[:maxShown]) + " …"
 				}
 				wrapped(w, "  - ", "    ", d)
 			}

@@ -1,4 +1,4 @@
-// Package eventtext tells events in sentences: one for each type, without the envelope.
+// Package eventtext renders events as text: one sentence for each type, without the envelope.
 package eventtext
 
 import (
@@ -17,16 +17,15 @@ import (
 )
 
 const (
-	// subjectColumns is the width of the column of subjects: a cluster, a namespace and the name of a ClusterServiceVersion
-	// of usual length. A longer one moves its own line alone.
+	// subjectColumns is the width of the column of subjects: a cluster, a namespace and a ClusterServiceVersion of usual
+	// length. A longer subject shifts only its own line.
 	subjectColumns = 34
-	// fewestColumns is the narrowest terminal whose lines are wrapped: below it a line on the edge of words is harder to read
-	// than one that the terminal breaks.
+	// fewestColumns is the narrowest terminal for which lines are wrapped at words; a narrower terminal breaks them itself.
 	fewestColumns = 80
 )
 
-// Line writes one event: time, position, subject, sentence. Where columns is not 0 the sentence goes on below its beginning
-// instead of beyond so many columns; a program gets one line.
+// Line writes one event: time, position, subject, sentence. The sentence is wrapped at the given number of columns; with 0,
+// for programs, it is one line.
 func Line(w io.Writer, e model.Event, columns int) error {
 	lead := fmt.Sprintf("%s  %-7s %-*s ", e.Time.UTC().Format(time.TimeOnly), e.Sequence, subjectColumns, e.Subject)
 	if columns < fewestColumns {
@@ -51,13 +50,13 @@ func Line(w io.Writer, e model.Event, columns int) error {
 	return err
 }
 
-// Sentence says what an event means. A type that this version does not know is told by its name and data.
+// Sentence describes an event. A type that this version does not know is shown by its name and data.
 func Sentence(e model.Event) string {
 	p, err := events.Decode(events.Envelope{ID: e.ID, Type: events.Type(e.Type), Data: e.Data})
 	if err != nil {
 		return e.Type + " " + string(e.Data)
 	}
-	if s := plain(p.EventType()); s != "" {
+	if s := fixedSentence(p.EventType()); s != "" {
 		return s
 	}
 	if s := sentence(p); s != "" {
@@ -67,22 +66,22 @@ func Sentence(e model.Event) string {
 	return d.Doc
 }
 
-// plain are the sentences of events whose data adds nothing to what their type says.
-func plain(t events.Type) string {
+// fixedSentence is the sentence of an event whose data adds nothing to its type, "" for others.
+func fixedSentence(t events.Type) string {
 	return map[events.Type]string{
 		"cluster.registered.v1":          "cluster registered",
-		"cluster.credential-replaced.v1": "another kubeconfig is used from now on",
-		"cluster.removed.v1":             "Chandler let go of the cluster; what is installed stays",
-		"catalog.refresh-requested.v1":   "the indexer was asked to look at the source",
-		"catalog.removed.v1":             "catalog removed; what is installed stays",
+		"cluster.credential-replaced.v1": "kubeconfig replaced",
+		"cluster.removed.v1":             "cluster removed; installed operators stay",
+		"catalog.refresh-requested.v1":   "a poll of the source was requested",
+		"catalog.removed.v1":             "catalog removed; installed operators stay",
 		"operatorgroup.deleted.v1":       "operator group deleted",
 		"catalogsecret.deleted.v1":       "credential erased",
 		"subscription.deleted.v1":        "subscription deleted; the installed operator stays",
-		"policy.approval-deleted.v1":     "approval policy ended; approvals of plans that it shaped are void",
+		"policy.approval-deleted.v1":     "approval policy deleted; approvals of plans under it are void",
 	}[t]
 }
 
-// sentence is "" for an event whose data adds nothing to what its type says.
+// sentence describes an event with its data, "" where there is nothing to add to its type.
 func sentence(p events.Payload) string {
 	switch v := p.(type) {
 	case events.ClusterObserved:
@@ -117,15 +116,15 @@ func sentence(p events.Payload) string {
 	case events.ApprovalPolicySet:
 		return policySet(v.Spec)
 	case events.EffectsStopped:
-		return "no plan takes a step from now on (" + v.Reason + ")"
+		return "plans are stopped (" + v.Reason + ")"
 	case events.EffectsResumed:
-		return "plans go on; a person accepted epoch " + strconv.FormatInt(v.Epoch, 10)
+		return "plans are resumed; a person accepted epoch " + strconv.FormatInt(v.Epoch, 10)
 	default:
 		return ""
 	}
 }
 
-// policySet says what kinds of thing a policy rules.
+// policySet lists what a policy decides.
 func policySet(s events.ApprovalPolicySpec) string {
 	var rules []string
 	for _, r := range []struct {
@@ -181,9 +180,9 @@ func catalogSentence(p events.Payload) string {
 	case events.CatalogSecretSet:
 		return "credential of kind " + v.Kind + " given"
 	case events.CatalogHealthSet:
-		return "an unhealthy catalog that nobody needs: " + v.Mode
+		return "effect of unhealthy catalogs: " + v.Mode
 	case events.CatalogLoadFailed:
-		return fmt.Sprintf("the source could not be taken: %s, %s (%s)", v.Reason, plural(v.Findings, "finding"), v.Rule)
+		return fmt.Sprintf("the source could not be loaded: %s, %s (%s)", v.Reason, plural(v.Findings, "finding"), v.Rule)
 	case events.CatalogRevisionPublished:
 		return revision(v)
 	default:
@@ -237,11 +236,11 @@ func subscriptionSentence(p events.Payload) string {
 	case events.SubscriptionCreated:
 		return "subscribed to " + intent(v.Spec)
 	case events.SubscriptionGenerated:
-		return "dependency, subscribed to " + intent(v.Spec)
+		return "subscribed as a dependency to " + intent(v.Spec)
 	case events.SubscriptionChanged:
 		return "subscription changed: now to " + intent(v.Spec)
 	case events.SubscriptionRollbackRequested:
-		return "to go back from " + v.From + " to " + v.To
+		return "rollback requested from " + v.From + " to " + v.To
 	case events.ResolutionFailed:
 		return "cannot be resolved: " + v.Reason
 	case events.ResolutionSucceeded:
@@ -275,23 +274,23 @@ func planSentence(p events.Payload) string {
 	case events.InstallPlanProposed:
 		return proposed(v)
 	case events.InstallPlanSuperseded:
-		return "plan superseded before it began"
+		return "plan superseded before it started"
 	case events.InstallPlanApproved:
 		return "plan " + digest.Digest(v.Digest).Short() + " approved until " + v.Expires.UTC().Format("2006-01-02 15:04 MST")
 	case events.InstallPlanApprovalGiven:
 		return "one of several people approved plan " + digest.Digest(v.Digest).Short() + " until " + v.Expires.UTC().Format("2006-01-02 15:04 MST")
 	case events.InstallPlanObstaclesSettled:
-		return "obstacles of plan " + digest.Digest(v.Digest).Short() + " settled: " + chosen(v.Choices)
+		return "choices for plan " + digest.Digest(v.Digest).Short() + ": " + chosen(v.Choices)
 	case events.InstallPlanRejected:
 		return "plan " + digest.Digest(v.Digest).Short() + " rejected"
 	case events.InstallPlanStarted:
-		return "began with " + plural(v.Steps, "step")
+		return "started, with " + plural(v.Steps, "step")
 	case events.InstallPlanBlocked:
 		return "waits: " + v.Reason + " (" + v.Class + ")"
 	case events.InstallPlanFinished:
-		return "all " + plural(v.Steps, "step") + " done"
+		return "finished, all " + plural(v.Steps, "step") + " done"
 	case events.InstallPlanFailed:
-		return fmt.Sprintf("failed for good at step %d: %s", v.Step, v.Reason)
+		return fmt.Sprintf("failed permanently at step %d: %s", v.Step, v.Reason)
 	default:
 		return ""
 	}
@@ -309,7 +308,7 @@ func proposed(v events.InstallPlanProposed) string {
 	return s
 }
 
-// Why says why a plan brings a bundle.
+// Why is the reason why a plan installs a bundle.
 func Why(b model.PlannedBundle) string {
 	switch b.Reason {
 	case "Subscribed", "ChannelHead":
@@ -346,12 +345,12 @@ func or(s, other string) string {
 }
 
 func condition(c events.OperatorConditionChanged) string {
-	t := "it lets itself be upgraded"
+	t := "upgradeable"
 	if !c.Upgradeable {
-		t = "it does not let itself be upgraded"
+		t = "not upgradeable"
 	}
 	if c.Overridden {
-		t += ", as an administrator decided"
+		t += ", overridden by an administrator"
 	}
 	if c.Reason != "" {
 		t += " (" + c.Reason + ")"
@@ -378,7 +377,7 @@ func groupObserved(g events.OperatorGroupObserved) string {
 
 func clusterLabels(v events.ClusterLabelsChanged) string {
 	if len(v.Labels) == 0 {
-		return "cluster has no labels any more"
+		return "cluster has no labels"
 	}
 	return "cluster has the labels " + pairs(v.Labels)
 }
@@ -391,7 +390,7 @@ func pairs(labels map[string]string) string {
 	return strings.Join(out, ", ")
 }
 
-// metadataSentence never says what annotations hold: the record has their commitment alone.
+// metadataSentence never shows annotations: the log holds only their commitment.
 func metadataSentence(p events.Payload) string {
 	var m events.Metadata
 	switch v := p.(type) {
@@ -423,22 +422,22 @@ func csvSentence(p events.Payload) string {
 	case events.CSVDrifted:
 		return fmt.Sprintf("drift in %s; policy: %s", plural(v.Objects, "object"), v.Policy)
 	case events.CSVDriftEnded:
-		return "all objects are as written again"
+		return "drift ended: all objects are as written"
 	case events.OperatorConditionChanged:
 		return condition(v)
 	case events.CSVRemoved:
 		return "removed from the cluster (" + v.Reason + ")"
 	case events.CSVRemovalRequested:
 		if len(v.CRDs) == 0 {
-			return "to be uninstalled; its definitions and their objects stay"
+			return "uninstall requested; its custom resource definitions and their objects stay"
 		}
-		return "to be uninstalled, with all objects of " + strings.Join(v.CRDs, ", ")
+		return "uninstall requested, with all objects of " + strings.Join(v.CRDs, ", ")
 	case events.CSVRemovalStarted:
-		return "its removal has begun"
+		return "uninstall started"
 	case events.CSVRemovalBlocked:
-		return fmt.Sprintf("its removal waits (%s, %s)", v.Class, v.Reason)
+		return fmt.Sprintf("uninstall waits (%s, %s)", v.Class, v.Reason)
 	case events.CSVRemovalRefused:
-		return "its removal was refused (" + v.Reason + "); nothing was removed"
+		return "uninstall refused (" + v.Reason + "); nothing was removed"
 	case events.CSVReadinessChanged:
 		return readiness(v)
 	case events.CSVFlapping:
@@ -448,7 +447,7 @@ func csvSentence(p events.Payload) string {
 	}
 }
 
-// readiness says which Deployments are not ready, and why.
+// readiness lists the Deployments that are not ready, and why.
 func readiness(v events.CSVReadinessChanged) string {
 	if len(v.Deployments) == 0 {
 		return "its Deployments are ready again"

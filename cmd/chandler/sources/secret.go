@@ -47,7 +47,7 @@ func (s *Secret) Value(in io.Reader) (model.SetCatalogSecret, error) {
 	}{
 		{s.dockerConfig != "", source.DockerConfig, s.docker},
 		{s.username != "" || s.passwordStdin, source.Basic, func() (any, error) { return s.basic(in) }},
-		{s.tokenStdin, source.Token, func() (any, error) { return one("token", in) }},
+		{s.tokenStdin, source.Token, func() (any, error) { return readStdin("token", in) }},
 		{s.sshKey != "" || s.knownHosts != "" || s.passphraseStdin, source.SSH, func() (any, error) { return s.ssh(in) }},
 		{s.ca != "", source.CA, func() (any, error) { return fromFile("certificates", s.ca) }},
 		{s.kubeconfig != "", source.Kubeconfig, func() (any, error) { return fromFile("kubeconfig", s.kubeconfig) }},
@@ -75,7 +75,7 @@ func (s *Secret) Value(in io.Reader) (model.SetCatalogSecret, error) {
 }
 
 func (s *Secret) docker() (any, error) {
-	text, err := file(s.dockerConfig)
+	text, err := readFile(s.dockerConfig)
 	if err == nil && !json.Valid([]byte(text)) {
 		err = fmt.Errorf("%s is not JSON", s.dockerConfig)
 	}
@@ -86,7 +86,7 @@ func (s *Secret) basic(in io.Reader) (any, error) {
 	if s.username == "" || !s.passwordStdin {
 		return nil, errors.New("--username and --password-stdin go together")
 	}
-	v, err := one("password", in)
+	v, err := readStdin("password", in)
 	if err == nil {
 		v["username"] = s.username
 	}
@@ -100,24 +100,24 @@ func (s *Secret) ssh(in io.Reader) (any, error) {
 	v := map[string]string{}
 	var err error
 	if s.passphraseStdin {
-		if v, err = one("passphrase", in); err != nil {
+		if v, err = readStdin("passphrase", in); err != nil {
 			return nil, err
 		}
 	}
-	if v["privateKey"], err = file(s.sshKey); err != nil {
+	if v["privateKey"], err = readFile(s.sshKey); err != nil {
 		return nil, err
 	}
-	v["knownHosts"], err = file(s.knownHosts)
+	v["knownHosts"], err = readFile(s.knownHosts)
 	return v, err
 }
 
 func fromFile(name, path string) (any, error) {
-	text, err := file(path)
+	text, err := readFile(path)
 	return map[string]string{name: text}, err
 }
 
-// one reads one value of standard input, without the line's end that people type behind it.
-func one(name string, in io.Reader) (map[string]string, error) {
+// readStdin reads one value of standard input, without the line's end that people type behind it.
+func readStdin(name string, in io.Reader) (map[string]string, error) {
 	raw, err := io.ReadAll(io.LimitReader(in, maxFile+1))
 	if err != nil {
 		return nil, fmt.Errorf("read the %s from standard input: %w", name, err)
@@ -128,7 +128,7 @@ func one(name string, in io.Reader) (map[string]string, error) {
 	return map[string]string{name: strings.TrimRight(string(raw), "\r\n")}, nil
 }
 
-func file(path string) (string, error) {
+func readFile(path string) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return "", err

@@ -24,7 +24,7 @@ func tokenAddCommand(a *command.Env) *cobra.Command {
 actor id. Each token gets a new actor, unless --actor names the actor of another token of the same person.`,
 		Example: `  chandler token add "Ingrid, laptop" --role admin
   chandler token add "Ingrid, phone" --role viewer --actor person-4tz2kq7mw3xa`,
-		Args: command.Needs(1),
+		Args: command.RequireArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.Client()
 			if err != nil {
@@ -77,7 +77,7 @@ func tokenListCommand(a *command.Env) *cobra.Command {
 
 func tokenRevokeCommand(a *command.Env) *cobra.Command {
 	return &cobra.Command{
-		Use: "revoke ID", Short: "Revoke a token", Args: command.Needs(1),
+		Use: "revoke ID", Short: "Revoke a token", Args: command.RequireArgs(1),
 		Long:    "Revokes a token for good. The last token of an administrator cannot be revoked. chandler token list shows the ids.",
 		Example: "  chandler token revoke 0b0e2f5c-5d1c-4f6e-9a55-8f0c9d6f1e21",
 		RunE: func(cmd *cobra.Command, args []string) error {

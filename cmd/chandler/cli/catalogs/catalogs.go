@@ -48,7 +48,7 @@ until then the catalog reports what is missing.`,
 		Example: `  chandler catalog add examples --directory /srv/catalogs/examples --priority 10
   chandler catalog add fleet --image registry.example.test/fleet:v1 --secret dock-pull --poll 30m
   chandler catalog add own --git https://git.example.test/catalog.git --reference main --secret git-bot`,
-		Args: command.Needs(1),
+		Args: command.RequireArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in.Name, in.Display = args[0], flags.Display()
 			var err error
@@ -84,7 +84,7 @@ until then the catalog reports what is missing.`,
 // onCatalog makes of a command with its texts one that does one thing with one catalog.
 func onCatalog(a *command.Env, texts cobra.Command, do func(ctx context.Context, c *client.Client, r client.Ref) error) *cobra.Command {
 	texts.Use += " NAME"
-	texts.Args = command.Needs(1)
+	texts.Args = command.RequireArgs(1)
 	texts.RunE = func(cmd *cobra.Command, args []string) error {
 		ref, err := kinds.Catalogs(a).Ref(command.Scope{}, args[0])
 		if err != nil {
@@ -125,7 +125,7 @@ func catalogSwitchCommand(a *command.Env, use, short, long string, disabled bool
 
 func catalogRemoveCommand(a *command.Env) *cobra.Command {
 	return &cobra.Command{
-		Use: "remove NAME", Short: "Remove a catalog; operators installed from it stay", Args: command.Needs(1),
+		Use: "remove NAME", Short: "Remove a catalog; operators installed from it stay", Args: command.RequireArgs(1),
 		Long: `Removes a catalog for good. Operators that are installed from it stay and are kept up; subscriptions to it report
 that their catalog is missing. A catalog of a namespace is named cluster/namespace/name.`,
 		Example: `  chandler catalog remove fleet

@@ -29,7 +29,7 @@ them. Catalogs that refer to it are polled again at once.`,
 		Example: `  chandler catalog secret set dock-pull --docker-config ~/.docker/config.json
   chandler catalog secret set git-bot --username bot --password-stdin < password
   chandler catalog secret set git-key --ssh-key id_ed25519 --known-hosts known_hosts`,
-		Args: command.Needs(1),
+		Args: command.RequireArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in, err := flags.Value(a.In)
 			if err != nil {
@@ -80,7 +80,7 @@ func secretListCommand(a *command.Env) *cobra.Command {
 
 func secretDeleteCommand(a *command.Env) *cobra.Command {
 	return &cobra.Command{
-		Use: "delete NAME", Short: "Erase a credential; catalogs that use it stay, and report it as missing", Args: command.Needs(1),
+		Use: "delete NAME", Short: "Erase a credential; catalogs that use it stay, and report it as missing", Args: command.RequireArgs(1),
 		Long:    "Erases a credential for good. Catalogs that use it keep their content, and report the credential as missing.",
 		Example: "  chandler catalog secret delete dock-pull",
 		RunE: func(cmd *cobra.Command, args []string) error {

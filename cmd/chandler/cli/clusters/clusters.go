@@ -37,7 +37,7 @@ func clusterAddCommand(a *command.Env) *cobra.Command {
 can reach, and belong to a cluster administrator. It is stored encrypted and never shown. After some seconds
 chandler get clusters shows the cluster as Connected, or the reason why it is not.`,
 		Example: "  chandler cluster add east-1 --kubeconfig east-1.kubeconfig --label region=east",
-		Args:    command.Needs(1),
+		Args:    command.RequireArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			config, err := kubeconfig(a, path)
 			if err != nil {
@@ -66,7 +66,7 @@ func kubeconfigFlag(c *cobra.Command, path *string) {
 func clusterCredentialsCommand(a *command.Env) *cobra.Command {
 	var path string
 	c := &cobra.Command{
-		Use: "credentials NAME --kubeconfig FILE", Short: "Replace the kubeconfig of a cluster", Args: command.Needs(1),
+		Use: "credentials NAME --kubeconfig FILE", Short: "Replace the kubeconfig of a cluster", Args: command.RequireArgs(1),
 		Long: `Replaces the kubeconfig by which Chandler reaches a cluster, for example before a token expires.`,
 		Example: `  chandler cluster credentials east-1 --kubeconfig east-1.kubeconfig
   kubectl config view --raw --flatten --minify | chandler cluster credentials east-1 --kubeconfig -`,
@@ -114,7 +114,7 @@ is mirrored) or off.
 clusters by labels are applied at once.`,
 		Example: `  chandler cluster set east-1 --mirror all --drift report
   chandler cluster set east-1 --label stage=production --label trial-`,
-		Args: command.Needs(1),
+		Args: command.RequireArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if in.Labels, err = labelChanges(changes); err != nil {
 				return err
@@ -167,7 +167,7 @@ func labelChanges(changes []string) (map[string]*string, error) {
 
 func clusterRemoveCommand(a *command.Env) *cobra.Command {
 	return &cobra.Command{
-		Use: "remove NAME", Short: "Remove a cluster from Chandler; installed operators stay", Args: command.Needs(1),
+		Use: "remove NAME", Short: "Remove a cluster from Chandler; installed operators stay", Args: command.RequireArgs(1),
 		Long: `Removes a cluster from Chandler: its kubeconfig is erased, and nothing there is managed any more. Installed
 operators stay and keep running.`,
 		Example: "  chandler cluster remove east-1",

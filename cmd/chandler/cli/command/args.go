@@ -12,16 +12,16 @@ func First(args []string) string {
 	return args[0]
 }
 
-// Many is no bound of arguments.
-const Many = -1
+// Unlimited is no bound of arguments.
+const Unlimited = -1
 
-// Needs wants one argument and at most so many, and shows the line of usage otherwise.
-func Needs(most int) cobra.PositionalArgs {
+// RequireArgs wants one argument and at most so many, and shows the line of usage otherwise.
+func RequireArgs(most int) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		switch {
 		case len(args) == 0:
 			return Usagef("missing argument; usage: %s", c.UseLine())
-		case most != Many && len(args) > most:
+		case most != Unlimited && len(args) > most:
 			return Usagef("unexpected argument %q; usage: %s", args[most], c.UseLine())
 		}
 		return nil

@@ -30,7 +30,7 @@ the bundles and the cluster.
 A subscription can also be named by its package, or by the ClusterServiceVersion that it has.`,
 		Example: `  chandler explain subscription/harbor-master --cluster east-1 -n ports
   chandler explain installplan/east-1/ports/install-7x2kq -o json`,
-		Args: command.Needs(2),
+		Args: command.RequireArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error { return explain(cmd.Context(), a, s, o, args) },
 	}
 	s.Flags(c)

@@ -25,7 +25,7 @@ func WhyCommand(a *command.Env) *cobra.Command {
 not installed. OPERATOR is a ClusterServiceVersion, a subscription or a package of the namespace.`,
 		Example: `  chandler why tidegauge --cluster east-1 -n ports
   chandler why east-1/ports/tidegauge.v1.2.0 -o yaml`,
-		Args: command.Needs(1),
+		Args: command.RequireArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return why(cmd.Context(), a, s, o, args[0]) },
 	}
 	s.Flags(c)

@@ -23,7 +23,7 @@ func DescribeCommand(a *command.Env) *cobra.Command {
 subscription or its ClusterServiceVersion; an ambiguous name is an error that lists the candidates.`,
 		Example: `  chandler describe subscription harbor-master --cluster east-1 -n ports
   chandler describe installplan/east-1/ports/install-7x2kq`,
-		Args: command.Needs(command.Many),
+		Args: command.RequireArgs(command.Unlimited),
 		RunE: func(cmd *cobra.Command, args []string) error { return describe(cmd.Context(), a, s, args) },
 	}
 	s.Flags(c)

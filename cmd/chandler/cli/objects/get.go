@@ -54,7 +54,7 @@ operatorhubs can be applied again with chandler apply -f.`,
   chandler get installplans --phase RequiresApproval --cluster east-1
   chandler get operators --cluster east-1 --serves harbor
   chandler get installplan east-1/ports/install-7x2kq -o yaml`,
-		Args: command.Needs(command.Many),
+		Args: command.RequireArgs(command.Unlimited),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if allNamespaces {
 				if err := everywhere(&s, args); err != nil {

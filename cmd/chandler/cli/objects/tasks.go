@@ -139,7 +139,7 @@ func applyPlan(ctx context.Context, c *client.Client, ref client.Ref, noted mode
 	}
 	did := unchanged
 	if !noted.Same(p.Metadata) {
-		if _, err := c.NotePlan(ctx, p.ID, noted); err != nil {
+		if _, err := c.SetPlanMetadata(ctx, p.ID, noted); err != nil {
 			return "", err
 		}
 		did = configured
@@ -162,11 +162,11 @@ func applyPlan(ctx context.Context, c *client.Client, ref client.Ref, noted mode
 // fails holds up no other.
 func runTasks(ctx context.Context, a *command.Env, c *client.Client, tasks []task) error {
 	r := &runner{tasks: tasks, results: make([]result, len(tasks)), out: a.Out, err: a.Err, bar: progress(a, "applying", len(tasks))}
-	quick := c.Later()
+	quick := c.DeferWaits()
 	for s := range stages {
 		r.stage(ctx, s, c, quick)
 	}
-	quick.Settle(ctx)
+	quick.WaitAll(ctx)
 	return r.end()
 }
 

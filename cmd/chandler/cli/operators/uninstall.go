@@ -43,7 +43,7 @@ depend on the operator, or it would be installed again. If the cluster has chang
 removed.`,
 		Example: `  chandler uninstall tidegauge --cluster east-1 -n ports --dry-run
   chandler uninstall east-1/ports/tidegauge.v1.2.0 --delete-crds --yes`,
-		Args: command.Needs(1),
+		Args: command.RequireArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return uninstall(cmd.Context(), a, o, args[0]) },
 	}
 	o.Scope.Flags(c)

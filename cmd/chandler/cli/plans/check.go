@@ -148,7 +148,7 @@ and changed back; and anything else that would keep the plan from starting. It e
 PLAN is a name within --cluster and --namespace, cluster/namespace/name, or an id.`,
 		Example: `  chandler plan check install-7x2kq --cluster east-1 -n ports
   chandler plan check east-1/ports/install-7x2kq -o json`,
-		Args: command.Needs(1),
+		Args: command.RequireArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return check(cmd.Context(), a, s, o, args[0]) },
 	}
 	s.Flags(c)

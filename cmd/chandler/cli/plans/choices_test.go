@@ -40,9 +40,9 @@ func TestSettling(t *testing.T) {
 		t.Errorf("got %v, %v", got, err)
 	}
 	for says, s := range map[string]*choiceFlags{
-		"conflicting objects: ClusterRole/metrics-reader":    {take: []string{"ClusterRole/other"}},
+		"conflicting objects: ClusterRole/metrics-reader":   {take: []string{"ClusterRole/other"}},
 		"the change of buoys.sea.test cannot be overridden": {crds: []string{"buoys.sea.test"}},
-		"needs no override; changes that do: g":   {crds: []string{"tides.sea.test"}},
+		"needs no override; changes that do: g":             {crds: []string{"tides.sea.test"}},
 	} {
 		if _, err := s.choices(settled(), p); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("got %v, want %q", err, says)

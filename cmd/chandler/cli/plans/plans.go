@@ -37,7 +37,7 @@ void.`,
   chandler approve east-1/ports/install-7x2kq --digest sha256:3f0c…
   chandler approve east-1/ports/install-7x2kq --keep ClusterRole/metrics-reader
   chandler approve east-1/ports/install-7x2kq --override-crd gauges.sea.example.com --reason 'no gauge is used any more'`,
-		Args: command.Needs(1),
+		Args: command.RequireArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := say.check(); err != nil {
 				return err
@@ -87,7 +87,7 @@ func RejectCommand(a *command.Env) *cobra.Command {
 cluster/namespace/name, or an id.`,
 		Example: `  chandler reject install-7x2kq --cluster east-1 -n ports
   chandler reject east-1/ports/install-7x2kq --digest sha256:3f0c…`,
-		Args: command.Needs(1),
+		Args: command.RequireArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return reject(cmd.Context(), a, s, args[0], digest) },
 	}
 	s.Flags(c)
@@ -119,7 +119,7 @@ left is not installed again until the subscription is changed or applied again. 
 package or the ClusterServiceVersion that it has.`,
 		Example: `  chandler rollback tidegauge --cluster east-1 -n ports
   chandler rollback east-1/ports/tidegauge --to tidegauge.v1.1.0`,
-		Args: command.Needs(1),
+		Args: command.RequireArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return rollback(cmd.Context(), a, s, args[0], to) },
 	}
 	s.Flags(c)

@@ -90,7 +90,7 @@ nothing that it is based on has changed.`,
 
 func planApplyCommand(a *command.Env) *cobra.Command {
 	return &cobra.Command{
-		Use: "apply ID", Short: "Apply a preview", Args: command.Needs(1),
+		Use: "apply ID", Short: "Apply a preview", Args: command.RequireArgs(1),
 		Long: `Applies the change that was previewed, all of it or nothing, if nothing that the preview is based on has changed;
 otherwise the error names what changed. Applying it again gives the same answer.`,
 		Example: "  chandler plan apply 0b0e2f5c-…",
@@ -107,8 +107,8 @@ otherwise the error names what changed. Applying it again gives the same answer.
 func planShowCommand(a *command.Env) *cobra.Command {
 	var o printer.Output
 	c := &cobra.Command{
-		Use: "show ID", Short: "Show a preview again", Args: command.Needs(1),
-		Long:    `Shows a preview of chandler plan again, as long as it is kept. It ends with an error if something could not be
+		Use: "show ID", Short: "Show a preview again", Args: command.RequireArgs(1),
+		Long: `Shows a preview of chandler plan again, as long as it is kept. It ends with an error if something could not be
 planned.`,
 		Example: "  chandler plan show 0b0e2f5c-… -o yaml",
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -31,15 +31,15 @@ func isControl(r rune) bool {
 	return unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r)
 }
 
-// TerminalWriter writes to a terminal. Files and pipes get the bytes as they are, since documents have digests.
-type TerminalWriter struct {
+// SanitizingWriter writes to a terminal. Files and pipes get the bytes as they are, since documents have digests.
+type SanitizingWriter struct {
 	To io.Writer
 	// begun is the beginning of a character whose end has not come yet.
 	partial []byte
 }
 
 // Write implements io.Writer.
-func (v *TerminalWriter) Write(p []byte) (int, error) {
+func (v *SanitizingWriter) Write(p []byte) (int, error) {
 	text := slices.Concat(v.partial, p)
 	whole := len(text)
 	for i := 1; i < utf8.UTFMax && i <= len(text); i++ {

@@ -19,7 +19,7 @@ func TestVisible(t *testing.T) {
 		}
 		for size := 1; size < 5; size++ { // whatever the pieces are in which it comes
 			var out bytes.Buffer
-			w := &TerminalWriter{To: &out}
+			w := &SanitizingWriter{To: &out}
 			for rest := text; rest != ""; {
 				n := min(size, len(rest))
 				if wrote, err := w.Write([]byte(rest[:n])); wrote != n || err != nil {
