@@ -83,7 +83,7 @@ func (a *App) wire() error {
 	}
 	a.worker = &worker{store: tables, views: views, log: a.Telemetry.Log, changed: a.Log.Changed, newIdentity: randomIdentity, metrics: seen}
 	a.consumer = &bus.Consumer{
-		Name: consumerName, Log: a.Log, Pool: a.Pool, Bus: a.Bus, Types: store.Types(), Logger: a.Telemetry.Log,
+		Name: consumerName, Log: a.Log, Pool: a.Pool, Bus: a.Bus, Types: tables.Types(), Logger: a.Telemetry.Log,
 		Handle:    func(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error { return tables.Apply(ctx, tx, e) },
 		Committed: func(events.Position) { a.lanes.Wake() },
 	}

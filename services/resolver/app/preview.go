@@ -163,11 +163,10 @@ func (p *previewer) previewScope(ctx context.Context, q previewapi.Question, at 
 	if err := fingerprint(&x, l); err != nil {
 		return x, previewapi.ScopePreview{}, err
 	}
-	hidden, err := p.store.Hidden(ctx, q.Tenant, l.Scope, catalogsOf(q.Hypotheses))
-	if err != nil {
+	if l.DisabledCatalogs, err = p.store.DisabledCatalogs(ctx, q.Tenant, l.Scope, catalogsOf(q.Hypotheses)); err != nil {
 		return x, previewapi.ScopePreview{}, err
 	}
-	if l.State, err = preview.Apply(l.State, hidden, q.Hypotheses); err != nil {
+	if l.State, err = preview.Apply(l.State, q.Hypotheses); err != nil {
 		return x, previewapi.ScopePreview{}, err
 	}
 	var generated []string

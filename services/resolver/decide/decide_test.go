@@ -31,7 +31,7 @@ func newScene() *scene {
 	return &scene{rev: "r1", State: decide.State{
 		Tenant: "default", Scope: resolution.Scope{Cluster: "harbour", Namespace: "ops"},
 		Groups:        []decide.Group{{Name: "og"}},
-		Catalogs:      []decide.Catalog{{Subject: "fleet", Key: resolution.CatalogKey{Name: "fleet"}, Revision: "r1"}},
+		Catalogs:      []decide.Catalog{{Subject: "fleet", Key: resolution.CatalogKey{Name: "fleet"}, CatalogRevision: decide.CatalogRevision{Revision: "r1"}}},
 		Subscriptions: []decide.Subscription{{Name: "a", Incarnation: 1, Version: 1, Spec: events.SubscriptionSpec{Package: "a", Channel: "stable", Catalog: "fleet", Approval: "Automatic"}}},
 	}}
 }

@@ -101,7 +101,7 @@ func TestStrictHealth(t *testing.T) {
 	t.Parallel()
 	other := func(change func(*decide.Catalog)) *scene {
 		s := newScene()
-		c := decide.Catalog{Subject: "other", Key: resolution.CatalogKey{Name: "other"}, Revision: "r", Strict: true}
+		c := decide.Catalog{Subject: "other", Key: resolution.CatalogKey{Name: "other"}, CatalogRevision: decide.CatalogRevision{Revision: "r"}, Strict: true}
 		change(&c)
 		s.State.Catalogs = append(s.State.Catalogs, c)
 		return s

@@ -52,6 +52,7 @@ type State struct {
 	// Plans are those that live, and the newest that do not, newest first.
 	Plans            []Plan
 	Catalogs         []Catalog         // visible in the scope
+	DisabledCatalogs []Catalog         // that the scope would see if they were enabled, as far as a preview needs them
 	Private          []string          // subjects of catalogs of the cluster that other namespaces alone see
 	Labels           map[string]string // of the cluster
 	Policies         []Policy          // of the tenant, also those that choose nothing here
@@ -165,11 +166,16 @@ type Catalog struct {
 	Subject  string // name, or cluster/namespace/name
 	Key      resolution.CatalogKey
 	Priority int32
+	CatalogRevision
+	// Strict: where it is unhealthy, nothing new is planned in any namespace that sees it (R-CAT-99).
+	Strict bool
+}
+
+// CatalogRevision is what a catalog has in service, and how the last poll of its source ended.
+type CatalogRevision struct {
 	Revision string
 	Failed   bool
 	Reason   string // why it failed
-	// Strict: where it is unhealthy, nothing new is planned in any namespace that sees it (R-CAT-99).
-	Strict bool
 }
 
 // Health is what a resolution is told of the catalog's state.

@@ -26,13 +26,14 @@ func supposed(t *testing.T, subject string, p events.Payload) previewapi.Hypothe
 
 func state() decide.State {
 	return decide.State{
-		Scope:         resolution.Scope{Cluster: "c", Namespace: "n"},
-		Subscriptions: []decide.Subscription{{Name: "buoy", Spec: events.SubscriptionSpec{Package: "buoy"}}, {Name: "tide", Spec: events.SubscriptionSpec{Package: "tide"}}},
-		Groups:        []decide.Group{{Name: "og"}},
-		Installed:     []decide.Installed{{Name: "buoy.v1", Package: "buoy"}},
-		Catalogs:      []decide.Catalog{{Subject: "fleet", Revision: "r1", Failed: true, Reason: "x"}, {Subject: "other"}},
-		Private:       []string{"c/m/own"},
-		Policies:      []decide.Policy{{Name: "p"}},
+		Scope:            resolution.Scope{Cluster: "c", Namespace: "n"},
+		Subscriptions:    []decide.Subscription{{Name: "buoy", Spec: events.SubscriptionSpec{Package: "buoy"}}, {Name: "tide", Spec: events.SubscriptionSpec{Package: "tide"}}},
+		Groups:           []decide.Group{{Name: "og"}},
+		Installed:        []decide.Installed{{Name: "buoy.v1", Package: "buoy"}},
+		Catalogs:         []decide.Catalog{{Subject: "fleet", CatalogRevision: decide.CatalogRevision{Revision: "r1", Failed: true, Reason: "x"}}, {Subject: "other"}},
+		DisabledCatalogs: []decide.Catalog{{Subject: "hidden", CatalogRevision: decide.CatalogRevision{Revision: "r7"}}},
+		Private:          []string{"c/m/own"},
+		Policies:         []decide.Policy{{Name: "p"}},
 	}
 }
 
@@ -90,7 +91,7 @@ func TestSupposeDrawsEventsIntoTheState(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			given := state()
-			got, err := preview.Apply(given, []decide.Catalog{{Subject: "hidden", Revision: "r7"}}, []previewapi.Hypothesis{c.h})
+			got, err := preview.Apply(given, []previewapi.Hypothesis{c.h})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -137,14 +138,14 @@ func TestSupposedSubscriptionsAreYoungerInTheirOrder(t *testing.T) {
 	given.Plans = []decide.Plan{{ID: "1", State: installplan.State{Phase: installplan.Complete, Proposed: events.InstallPlanProposed{
 		Bundles: []events.PlannedBundle{{CSV: "gauge.v1", Package: "gauge", Channel: "stable", Catalog: "fleet"}},
 	}}}}
-	same, err := preview.Apply(given, nil, []previewapi.Hypothesis{
+	same, err := preview.Apply(given, []previewapi.Hypothesis{
 		supposed(t, "c/n/zulu", events.SubscriptionMetadataChanged{}), supposed(t, "c/n/g", events.OperatorGroupMetadataChanged{}), supposed(t, "fleet", events.CatalogMetadataChanged{}),
 		supposed(t, "approval/p", events.ApprovalPolicyMetadataChanged{}),
 	})
 	if diff := cmp.Diff(given, same); err != nil || diff != "" {
 		t.Errorf("labels decide something, %v:\n%s", err, diff)
 	}
-	got, err := preview.Apply(given, nil, []previewapi.Hypothesis{supposed(t, "c/n/zulu", events.SubscriptionCreated{}), supposed(t, "c/n/alfa", events.SubscriptionCreated{})})
+	got, err := preview.Apply(given, []previewapi.Hypothesis{supposed(t, "c/n/zulu", events.SubscriptionCreated{}), supposed(t, "c/n/alfa", events.SubscriptionCreated{})})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,11 +167,11 @@ func TestSupposeRefusesWhatItCannotSay(t *testing.T) {
 		supposed(t, "c/n/x", events.InstallPlanSuperseded{}), supposed(t, "c", events.ClusterRemoved{}),
 		supposed(t, "approval/p", events.SubscriptionDeleted{}),
 	} {
-		if _, err := preview.Apply(state(), nil, []previewapi.Hypothesis{h}); !errs.Is(err, errs.Unprocessable) {
+		if _, err := preview.Apply(state(), []previewapi.Hypothesis{h}); !errs.Is(err, errs.Unprocessable) {
 			t.Errorf("%s of %s: %v", h.Type, h.Subject, err)
 		}
 	}
-	if _, err := preview.Apply(state(), nil, []previewapi.Hypothesis{{Type: "nobody.knows.v1"}}); !errs.Is(err, errs.Invalid) {
+	if _, err := preview.Apply(state(), []previewapi.Hypothesis{{Type: "nobody.knows.v1"}}); !errs.Is(err, errs.Invalid) {
 		t.Errorf("an unknown type: %v", err)
 	}
 }

@@ -36,7 +36,7 @@ func newScene(t *testing.T, view *catalogs) *scene {
 		Tenant: "default", Scope: resolution.Scope{Cluster: "harbour", Namespace: "ops"}, Groups: []decide.Group{{Name: "og"}},
 	}}
 	for _, c := range view.Listed {
-		s.Catalogs = append(s.Catalogs, decide.Catalog{Subject: c.Key.Name, Key: c.Key, Revision: c.Revision})
+		s.Catalogs = append(s.Catalogs, decide.Catalog{Subject: c.Key.Name, Key: c.Key, CatalogRevision: decide.CatalogRevision{Revision: c.Revision}})
 	}
 	return s
 }

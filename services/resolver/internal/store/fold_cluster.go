@@ -29,7 +29,8 @@ func (s *Store) clusterRegistered(ctx context.Context, tx pgx.Tx, e eventlog.Rec
 
 // clusterLabelled follows other labels of a cluster: what a policy chose there by labels and no longer does, or does
 // now, is dirty.
-func (s *Store) clusterLabelled(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, labels map[string]string) error {
+func (s *Store) clusterLabelled(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.ClusterLabelsChanged) error {
+	labels := p.Labels
 	if labels == nil {
 		labels = map[string]string{}
 	}
@@ -63,9 +64,9 @@ func (s *Store) clusterLabelled(ctx context.Context, tx pgx.Tx, e eventlog.Recor
 	return s.markChosen(ctx, tx, e, moved)
 }
 
-func (s *Store) clusterRemoved(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, name string) error {
+func (s *Store) clusterRemoved(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.ClusterRemoved) error {
 	if err := exec(ctx, tx, `insert into resolver.clusters (tenant, name, removed) values ($1, $2, true)
-		on conflict (tenant, name) do update set removed = true, minor = '', kubernetes = ''`, e.Tenant, name); err != nil {
+		on conflict (tenant, name) do update set removed = true, minor = '', kubernetes = ''`, e.Tenant, p.Name); err != nil {
 		return err
 	}
 	return dropUnused(ctx, tx, e.Tenant)
@@ -73,7 +74,8 @@ func (s *Store) clusterRemoved(ctx context.Context, tx pgx.Tx, e eventlog.Record
 
 // clusterObserved notes which version of Kubernetes a cluster runs. With another one, its scopes see other variants
 // of templated catalogs: these move by themselves (R-CAT-92).
-func (s *Store) clusterObserved(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, version string) error {
+func (s *Store) clusterObserved(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.ClusterObserved) error {
+	version := p.KubernetesVersion
 	minor, err := source.Variant(version)
 	if err != nil { // unknown or unreadable: what is known stays
 		return nil //nolint:nilerr // see above

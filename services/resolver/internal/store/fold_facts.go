@@ -28,9 +28,9 @@ type planRow struct {
 	settled bool // of a row that is new
 }
 
-// applyPlan folds an event of a plan. Ends of a plan make its scope dirty; so does a rejection, which
+// foldPlan folds an event of a plan. Ends of a plan make its scope dirty; so does a rejection, which
 // leaves its subscriptions without one.
-func (s *Store) applyPlan(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+func (s *Store) foldPlan(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
 	row, err := s.planByKey(ctx, tx, e)
 	if err != nil {
 		return err
@@ -257,7 +257,7 @@ func (s *Store) putInstalled(ctx context.Context, tx pgx.Tx, tenant string, p ev
 		tenant, p.Cluster, p.Namespace, p.Name, p.Plan)
 }
 
-func (s *Store) csvRemoved(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+func (s *Store) csvRemoved(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, _ events.CSVRemoved) error {
 	cluster, namespace, name, err := splitSubject(e.Subject)
 	if err != nil {
 		return err

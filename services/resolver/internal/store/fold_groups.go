@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -14,34 +13,29 @@ import (
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
 )
 
-func (s *Store) applyGroup(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+// foldGroup folds an event of an operator group.
+func (s *Store) foldGroup(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
 	cluster, namespace, name, err := splitSubject(e.Subject)
 	if err != nil {
 		return err
 	}
-	var spec events.OperatorGroupSpec
-	switch p := e.Payload.(type) {
-	case events.OperatorGroupCreated:
-		spec = p.Spec
-	case events.OperatorGroupChanged:
-		spec = p.Spec
-	case events.OperatorGroupDeleted:
-		err = exec(ctx, tx, `delete from resolver.operator_groups where tenant = $1 and cluster = $2 and namespace = $3 and name = $4`,
-			e.Tenant, cluster, namespace, name)
-		return errors.Join(err, s.clusterChanged(ctx, tx, e, cluster), s.marks.Mark(ctx, tx, bus.Interactive, scopeOf(e, cluster, namespace)))
-	}
-	raw, err := encode(spec)
-	if err != nil {
+	if g := decide.EvolveGroup(nil, eventOf(e)); g != nil {
+		raw, err := encode(g.Spec)
+		if err != nil {
+			return err
+		}
+		err = exec(ctx, tx, `insert into resolver.operator_groups (tenant, cluster, namespace, name, version, spec)
+			values ($1, $2, $3, $4, $5, $6)
+			on conflict (tenant, cluster, namespace, name) do update set version = excluded.version, spec = excluded.spec, targets = null`,
+			e.Tenant, cluster, namespace, name, e.Version, raw)
+		if err != nil {
+			return err
+		}
+	} else if err := exec(ctx, tx, `delete from resolver.operator_groups where tenant = $1 and cluster = $2 and namespace = $3 and name = $4`,
+		e.Tenant, cluster, namespace, name); err != nil {
 		return err
 	}
-	err = exec(ctx, tx, `insert into resolver.operator_groups (tenant, cluster, namespace, name, version, spec)
-		values ($1, $2, $3, $4, $5, $6)
-		on conflict (tenant, cluster, namespace, name) do update set version = excluded.version, spec = excluded.spec, targets = null`,
-		e.Tenant, cluster, namespace, name, e.Version, raw)
-	if err == nil {
-		err = s.clusterChanged(ctx, tx, e, cluster)
-	}
-	if err != nil {
+	if err := s.clusterChanged(ctx, tx, e, cluster); err != nil {
 		return err
 	}
 	return s.marks.Mark(ctx, tx, bus.Interactive, scopeOf(e, cluster, namespace))

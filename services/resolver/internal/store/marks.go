@@ -7,9 +7,10 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/chandler-fleet/chandler/libs/eventlog"
+	"github.com/chandler-fleet/chandler/services/resolver/decide"
 )
 
-// asked says which read sets a change of a catalog touches.
+// touchedReads says which read sets a change of a catalog touches.
 type touchedReads struct {
 	named   bool // a subscription names a catalog of this name
 	visible bool // every visible catalog was asked
@@ -22,12 +23,12 @@ type touchedReads struct {
 	names          bool // its list of packages was asked for
 }
 
-// seers are the scopes that a change of a catalog concerns: those that see it; with before, only those that see it
+// visibility is the scopes that a change of a catalog concerns: those that see it; with before, only those that see it
 // now and did not, or the other way round. A variant concerns clusters of its Kubernetes version alone (R-CAT-92).
 type visibility struct {
-	before  *intent
+	before  *decide.CatalogIntent
 	either  bool // with before: also those that saw it and still do
-	now     intent
+	now     decide.CatalogIntent
 	variant *string
 }
 
@@ -57,8 +58,8 @@ func (s *Store) mark(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, what t
 		  not @disabled and @cluster in ('', a.cluster) and @namespace in ('', a.namespace) as now) seen where ` + seen
 	args := pgx.NamedArgs{
 		"tenant": e.Tenant, "subject": e.Subject, "name": catalogKey(e.Subject).Name, "packages": what.packages, "apis": what.apis,
-		"disabledBefore": before.disabled, "clusterBefore": before.visibility.Cluster, "namespaceBefore": before.visibility.Namespace,
-		"disabled": who.now.disabled, "cluster": who.now.visibility.Cluster, "namespace": who.now.visibility.Namespace, "templated": who.now.templated,
+		"disabledBefore": before.Disabled, "clusterBefore": before.Visibility.Cluster, "namespaceBefore": before.Visibility.Namespace,
+		"disabled": who.now.Disabled, "cluster": who.now.Visibility.Cluster, "namespace": who.now.Visibility.Namespace, "templated": who.now.Templated,
 	}
 	if who.variant != nil {
 		args["variant"] = *who.variant

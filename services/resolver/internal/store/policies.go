@@ -22,51 +22,51 @@ import (
 // policySubject is the beginning of the subject of approval policies; the name follows.
 const policySubject = "approval/"
 
-// policySet keeps a policy, and makes dirty exactly the scopes that it chooses now or chose before.
-func (s *Store) policySet(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.ApprovalPolicySet) error {
-	before, known, err := readPolicy(ctx, tx, e.Tenant, p.Name)
+// foldPolicy folds an event of an approval policy, and makes dirty exactly the scopes that it chooses now or chose before.
+func (s *Store) foldPolicy(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+	name := strings.TrimPrefix(e.Subject, policySubject)
+	before, err := readPolicy(ctx, tx, e.Tenant, name)
 	if err != nil {
 		return err
 	}
-	raw, err := encode(p.Spec)
-	if err != nil {
-		return err
+	var chosen []events.PolicySelector
+	after := decide.EvolvePolicy(before, eventOf(e))
+	switch {
+	case after != nil:
+		raw, err := encode(after.Spec)
+		if err != nil {
+			return err
+		}
+		err = exec(ctx, tx, `insert into resolver.approval_policies (tenant, name, spec) values ($1, $2, $3)
+			on conflict (tenant, name) do update set spec = excluded.spec`, e.Tenant, name, raw)
+		if err != nil {
+			return err
+		}
+		chosen = append(chosen, after.Spec.Selector)
+	case before == nil:
+		return nil
+	default:
+		if err := exec(ctx, tx, `delete from resolver.approval_policies where tenant = $1 and name = $2`, e.Tenant, name); err != nil {
+			return err
+		}
 	}
-	err = exec(ctx, tx, `insert into resolver.approval_policies (tenant, name, spec) values ($1, $2, $3)
-		on conflict (tenant, name) do update set spec = excluded.spec`, e.Tenant, p.Name, raw)
-	if err != nil {
-		return err
-	}
-	chosen := []events.PolicySelector{p.Spec.Selector}
-	if known {
-		chosen = append(chosen, before.Selector)
+	if before != nil {
+		chosen = append(chosen, before.Spec.Selector)
 	}
 	return s.markChosen(ctx, tx, e, chosen)
 }
 
-func (s *Store) policyDeleted(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
-	name := strings.TrimPrefix(e.Subject, policySubject)
-	before, known, err := readPolicy(ctx, tx, e.Tenant, name)
-	if err != nil || !known {
-		return err
-	}
-	if err := exec(ctx, tx, `delete from resolver.approval_policies where tenant = $1 and name = $2`, e.Tenant, name); err != nil {
-		return err
-	}
-	return s.markChosen(ctx, tx, e, []events.PolicySelector{before.Selector})
-}
-
-func readPolicy(ctx context.Context, tx pgx.Tx, tenant, name string) (spec events.ApprovalPolicySpec, known bool, err error) {
-	var raw json.RawMessage
-	err = tx.QueryRow(ctx, `select spec from resolver.approval_policies where tenant = $1 and name = $2`, tenant, name).Scan(&raw)
+// readPolicy reads the row of a policy; nil without one.
+func readPolicy(ctx context.Context, tx pgx.Tx, tenant, name string) (*decide.Policy, error) {
+	p := decide.Policy{Name: name}
+	err := tx.QueryRow(ctx, `select spec from resolver.approval_policies where tenant = $1 and name = $2`, tenant, name).Scan(&p.Spec)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return spec, false, nil
+		return nil, nil //nolint:nilnil // there is none, which is no error
 	}
 	if err != nil {
-		return spec, false, fmt.Errorf("read approval policy %s: %w", name, pg.Err(err))
+		return nil, fmt.Errorf("read approval policy %s: %w", name, pg.Err(err))
 	}
-	err = json.Unmarshal(raw, &spec)
-	return spec, true, errs.Wrap(errs.Internal, err, "read approval policy %s", name)
+	return &p, nil
 }
 
 // urgentMarks bounds how many scopes one policy may put before the work that people wait for: some seconds of it.
@@ -179,7 +179,7 @@ func loadPolicies(b *pgx.Batch, l *Loaded) {
 	})
 }
 
-// PermissionGrowth reads how many rights upgrades gain, of those that the indexer has compared by the rules of today. What it
+// Gains reads how many rights upgrades gain, of those that the indexer has compared by the rules of today. What it
 // could not compare is not in the answer, as what it has not compared yet.
 func (s *Store) Gains(ctx context.Context, tenant string, upgrades []decide.Upgrade) (decide.PermissionGrowth, error) {
 	froms, tos := make([]string, len(upgrades)), make([]string, len(upgrades))

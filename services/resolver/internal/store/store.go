@@ -18,7 +18,6 @@ import (
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
-	"github.com/chandler-fleet/chandler/libs/telemetry"
 	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
@@ -44,6 +43,8 @@ type Store struct {
 	now   func() time.Time
 	pack  *zstd.Encoder // for EncodeAll alone, which may be called at once
 	own   own
+	// handlers fold events, by type.
+	handlers map[events.Type]handler
 }
 
 // New returns the store on a pool of the resolver's role. now is the clock of decisions.
@@ -52,7 +53,7 @@ func New(pool *pg.Pool, log *eventlog.Log, marks Marker, apis APIs, now func() t
 	if err != nil {
 		panic("zstd options are constants: " + err.Error())
 	}
-	return &Store{log: log, pool: pool, marks: marks, apis: apis, now: now, pack: pack}
+	return &Store{log: log, pool: pool, marks: marks, apis: apis, now: now, pack: pack, handlers: handlers()}
 }
 
 // splitSubject takes "cluster/namespace/name" apart.
@@ -95,108 +96,4 @@ func storable(s string) string {
 // scopeOf names the scope of an event as dirty because of it.
 func scopeOf(e eventlog.Recorded, cluster, namespace string) bus.Scope {
 	return bus.Scope{Tenant: e.Tenant, Cluster: cluster, Namespace: namespace, Cause: e.ID, TraceParent: e.TraceParent}
-}
-
-// Types are the events that Apply takes.
-func Types() []events.Type {
-	payloads := []events.Payload{
-		events.ClusterRegistered{},
-		events.ClusterLabelsChanged{},
-		events.ClusterRemoved{},
-		events.ClusterObserved{},
-		events.CatalogAdded{},
-		events.CatalogChanged{},
-		events.CatalogRemoved{},
-		events.CatalogRevisionPublished{},
-		events.CatalogLoadFailed{},
-		events.CatalogBundlesFetched{},
-		events.CatalogHealthSet{},
-		events.ApprovalPolicySet{},
-		events.ApprovalPolicyDeleted{},
-		events.OperatorGroupCreated{},
-		events.OperatorGroupChanged{},
-		events.OperatorGroupDeleted{},
-		events.OperatorGroupObserved{},
-		events.SubscriptionCreated{},
-		events.SubscriptionGenerated{},
-		events.SubscriptionChanged{},
-		events.SubscriptionRollbackRequested{},
-		events.SubscriptionMetadataChanged{},
-		events.SubscriptionDeleted{},
-		events.ResolutionFailed{},
-		events.ResolutionSucceeded{},
-		events.InstallPlanProposed{},
-		events.InstallPlanSuperseded{},
-		events.InstallPlanApproved{},
-		events.InstallPlanApprovalGiven{},
-		events.InstallPlanObstaclesSettled{},
-		events.InstallPlanRejected{},
-		events.InstallPlanMetadataChanged{},
-		events.InstallPlanStarted{},
-		events.InstallPlanBlocked{},
-		events.InstallPlanFinished{},
-		events.InstallPlanFailed{},
-		events.CSVPhaseChanged{},
-		events.CSVRemoved{},
-	}
-	out := make([]events.Type, 0, len(payloads))
-	for _, p := range payloads {
-		out = append(out, p.EventType())
-	}
-	return out
-}
-
-// Names of the metrics of R-MET-1 that are about subscriptions.
-const (
-	metricSubscriptions = "subscription_count"
-	metricSyncs         = "subscription_sync_total"
-)
-
-// Metrics are those of R-MET-1 that are about subscriptions. Beside OLM's labels stand the tenant, the cluster and the
-// namespace.
-func Metrics() []telemetry.Metric {
-	return []telemetry.Metric{
-		{Name: metricSubscriptions, Doc: "subscriptions"},
-		{
-			Name: metricSyncs, Doc: "resolutions of a subscription by this process", Counter: true,
-			Labels: []string{"tenant", "cluster", "namespace", "name", "installed", "channel", "package", "approval"},
-		},
-	}
-}
-
-// Samples reads them; syncs counts by TallyKey. What a cluster had that is no longer registered is not told.
-func (s *Store) Samples(ctx context.Context, syncs *telemetry.Tally) ([]telemetry.Sample, error) {
-	rows, err := s.pool.Query(ctx, `select s.tenant, s.cluster, s.namespace, s.name, s.installed_csv,
-		coalesce(s.spec ->> 'channel', ''), coalesce(s.spec ->> 'package', ''), coalesce(s.spec ->> 'approval', '')
-		from resolver.subscriptions s
-		where not exists (select from resolver.clusters c where c.tenant = s.tenant and c.name = s.cluster and c.removed)
-		order by s.tenant, s.cluster, s.namespace, s.name`)
-	if err != nil {
-		return nil, pg.Err(err)
-	}
-	var keys []string
-	var labels [][]string
-	var tenant, name, installed, channel, pkg, approval string
-	var scope resolution.Scope
-	_, err = pgx.ForEachRow(rows, []any{&tenant, &scope.Cluster, &scope.Namespace, &name, &installed, &channel, &pkg, &approval}, func() error {
-		keys = append(keys, TallyKey(tenant, scope, name))
-		labels = append(labels, []string{tenant, scope.Cluster, scope.Namespace, name, installed, channel, pkg, approval})
-		return nil
-	})
-	if err != nil {
-		return nil, pg.Err(err)
-	}
-	samples := []telemetry.Sample{{Metric: metricSubscriptions, Value: float64(len(keys))}}
-	counts := syncs.Counts(keys)
-	for i, key := range keys {
-		if n, ok := counts[key]; ok {
-			samples = append(samples, telemetry.Sample{Metric: metricSyncs, Value: n, Labels: labels[i]})
-		}
-	}
-	return samples, nil
-}
-
-// TallyKey is the key of a subscription in the tally of resolutions.
-func TallyKey(tenant string, scope resolution.Scope, name string) string {
-	return strings.Join([]string{tenant, scope.Cluster, scope.Namespace, name}, "/")
 }

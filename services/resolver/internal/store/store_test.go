@@ -246,7 +246,7 @@ func TestLabelsDecideNothing(t *testing.T) {
 		t.Errorf("labels make of the subscription %+v, want %+v", after, before)
 	}
 	for _, p := range []events.Payload{events.OperatorGroupMetadataChanged{}, events.CatalogMetadataChanged{}, events.ApprovalPolicyMetadataChanged{}} {
-		if slices.Contains(store.Types(), p.EventType()) {
+		if slices.Contains(b.store.Types(), p.EventType()) {
 			t.Errorf("the resolver reads %s", p.EventType())
 		}
 	}

@@ -182,12 +182,12 @@ func (s *Store) askers(ctx context.Context, tx pgx.Tx, tenant, subject string, w
 
 // chosen are the scopes that an approval policy chooses as it is, or by further selectors.
 func (s *Store) chosen(ctx context.Context, tx pgx.Tx, tenant, subject string, selectors ...events.PolicySelector) ([]previewapi.Scope, error) {
-	before, known, err := readPolicy(ctx, tx, tenant, strings.TrimPrefix(subject, policySubject))
+	before, err := readPolicy(ctx, tx, tenant, strings.TrimPrefix(subject, policySubject))
 	if err != nil {
 		return nil, err
 	}
-	if known {
-		selectors = append(selectors, before.Selector)
+	if before != nil {
+		selectors = append(selectors, before.Spec.Selector)
 	}
 	var all []previewapi.Scope
 	for _, sel := range selectors {
@@ -209,8 +209,8 @@ func (s *Store) chosen(ctx context.Context, tx pgx.Tx, tenant, subject string, s
 	return all, nil
 }
 
-// Hidden reads the disabled catalogs among these subjects, as a scope would see them if they were not.
-func (s *Store) Hidden(ctx context.Context, tenant string, scope resolution.Scope, subjects []string) ([]decide.Catalog, error) {
+// DisabledCatalogs reads the disabled catalogs among these subjects, as a scope would see them if they were not.
+func (s *Store) DisabledCatalogs(ctx context.Context, tenant string, scope resolution.Scope, subjects []string) ([]decide.Catalog, error) {
 	if len(subjects) == 0 {
 		return nil, nil
 	}

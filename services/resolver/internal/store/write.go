@@ -64,7 +64,7 @@ func (s *Store) Write(ctx context.Context, l Loaded, d decide.Decisions, reads [
 	return nil
 }
 
-// ApplyGenerated records the subscriptions for dependencies of finished plans.
+// Settle records the subscriptions for dependencies of finished plans.
 func (s *Store) Settle(ctx context.Context, l Loaded, subs []events.SubscriptionGenerated, plans []decide.Plan, c Cause) error {
 	return s.pool.Tx(ctx, func(tx pgx.Tx) error {
 		w := s.writer(l, c)
@@ -176,7 +176,7 @@ func (w writer) record(d decide.Decisions) error {
 		}
 	}
 	for _, t := range d.SubscriptionEvents {
-		if err := w.tell(t); err != nil {
+		if err := w.outcome(t); err != nil {
 			return err
 		}
 	}
@@ -320,7 +320,7 @@ func (w writer) propose(p decide.Proposal) error {
 	return w.plan(planRow{id: id, version: version, state: state})
 }
 
-func (w writer) tell(t decide.SubscriptionEvent) error {
+func (w writer) outcome(t decide.SubscriptionEvent) error {
 	if err := w.input(t.Input); err != nil {
 		return err
 	}
@@ -335,7 +335,8 @@ func (w writer) tell(t decide.SubscriptionEvent) error {
 	if err != nil {
 		return err
 	}
-	outcome, err := encode(t.Outcome)
+	after := decide.EvolveSubscription(&sub, decide.Event{Incarnation: sub.Incarnation, Version: version, Payload: t.Event})
+	outcome, err := encode(after.Outcome)
 	if err != nil {
 		return err
 	}
@@ -365,14 +366,15 @@ func (w writer) generate(ctx context.Context, tx pgx.Tx, g events.SubscriptionGe
 	if _, err := w.s.log.Queue(w.b, w.meta(""), stream, w.subject(g.Name), 0, g); err != nil {
 		return err
 	}
-	spec, err := encode(g.Spec)
+	// The log gives it a position later; until then it is the youngest.
+	row := decide.EvolveSubscription(nil, decide.Event{
+		Subject: w.subject(g.Name), Incarnation: stream.Incarnation, Version: 1, Created: math.MaxInt64, Payload: g,
+	})
+	args, err := subscriptionArgs(row)
 	if err != nil {
 		return err
 	}
-	w.queue(`insert into resolver.subscriptions
-		(tenant, cluster, namespace, name, incarnation, version, spec, generated, created, installed_csv)
-		values ($1, $2, $3, $4, $5, 1, $6, true, $7, $8)`,
-		w.l.Tenant, w.l.Scope.Cluster, w.l.Scope.Namespace, g.Name, stream.Incarnation, spec, int64(math.MaxInt64), g.Spec.StartingCSV)
+	w.queue(putSubscriptionRow, append([]any{w.l.Tenant, w.l.Scope.Cluster, w.l.Scope.Namespace, true}, args...)...)
 	return nil
 }
 
