@@ -19,6 +19,9 @@ const (
 	Retention = store.Retention
 )
 
+// Settle sets how long what a catalog's change touches waits for further changes.
+func (a *App) Settle(d time.Duration) { a.lanes.Settle = d }
+
 // Sample looks at a whole night's sample.
 func (a *App) Sample(ctx context.Context, night time.Time) error {
 	return (&sampler{worker: a.worker, now: func() time.Time { return night }}).turn(ctx, sampleSize)

@@ -34,6 +34,9 @@ const (
 	patience = 60 * time.Second
 	// lookEvery is how often a wait looks where the log gives no signal.
 	lookEvery = 10 * time.Millisecond
+	// settle is how long scopes wait here after a change of a catalog: most of what a test would wait for otherwise. What
+	// waiting itself does is tested in libs/bus.
+	settle = 10 * time.Millisecond
 )
 
 // fleet is a record and a bus with a resolver between them; the test plays gateway, indexer and installer.
@@ -72,6 +75,7 @@ func (f *fleet) start() (stop func()) {
 	if err != nil {
 		f.t.Fatal(err)
 	}
+	a.Settle(settle)
 	f.app = a
 	ctx, cancel := context.WithCancel(f.ctx)
 	done := make(chan error, 1)
