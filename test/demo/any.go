@@ -24,9 +24,9 @@ var brought = []scene{
 	{"Two real Kubernetes control planes start and are registered", (*play).register},
 	{"East subscribes, Automatic", (*play).eastTakes},
 	{"West subscribes, Manual", (*play).westTakes},
-	{"What the clusters' own API servers say", (*play).seen},
-	{"What the event log tells of west", (*play).story},
-	{"Why an operator is there, and what was approved for west, decided again from the record", func(p *play, ctx context.Context) error {
+	{"The objects in the clusters", (*play).seen},
+	{"The event log of west", (*play).story},
+	{"Why an operator is installed, and the decision for west, recomputed from the record", func(p *play, ctx context.Context) error {
 		return p.why(ctx, "west", p.asked)
 	}},
 }

@@ -53,17 +53,17 @@ type scene struct {
 // something to see while the programs of the clusters are compiled.
 var harbour = []scene{
 	{"A catalog is checked, and its next revision compared with it, without a server", (*play).checkCatalog},
-	{"A namespace is resolved from a file: what it would get, what it cannot have, and why", (*play).resolveFile},
+	{"A namespace is resolved from a file: what would be installed, what not, and why", (*play).resolveFile},
 	{"Postgres, NATS and the four services start; the catalog is added and searched", (*play).services},
 	{"Two real Kubernetes control planes start and are registered", (*play).register},
-	{"East is asked what a subscription would lead to, before there is one", (*play).suppose},
-	{"East subscribes to buoy, Automatic; its dependency tidegauge comes along", (*play).automatic},
-	{"West subscribes to lighthouse, Manual; nothing happens before somebody has seen the plan", (*play).manual},
-	{"What the clusters' own API servers say", (*play).seen},
+	{"Preview: what a subscription for east would install", (*play).suppose},
+	{"East subscribes to buoy, Automatic; its dependency tidegauge is installed, too", (*play).automatic},
+	{"West subscribes to lighthouse, Manual; nothing is installed before a person approves the plan", (*play).manual},
+	{"The objects in the clusters", (*play).seen},
 	{"The publisher releases new versions: east upgrades, west is asked", (*play).revision},
-	{"What the event log tells of west", (*play).story},
-	{"Why an operator is there, and what was approved for west, decided again from the record", (*play).reasons},
-	{"What uninstalling an operator with its definitions would take away, asked only", (*play).removal},
+	{"The event log of west", (*play).story},
+	{"Why an operator is installed, and the decision for west, recomputed from the record", (*play).reasons},
+	{"What uninstalling an operator with its CRDs would delete, as a dry run", (*play).removal},
 }
 
 // all plays the scenes; catalog is one that somebody brings along, or "".
