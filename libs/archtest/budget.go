@@ -49,8 +49,6 @@ func larger() map[string]string {
 		"services/gateway/model.Catalog":                "the fields of the resource in the REST API",
 		"services/gateway/model.InstallPlan":            "the fields of the resource in the REST API",
 		"services/gateway/model.Decision":               "the fields of the resource in the REST API",
-		"services/installer/executor.session":           "to be cut",
-		"services/installer/executor.work":              "to be cut",
 		"services/installer/executor/kube.Epoch":        "to be cut",
 		"services/installer/internal/hub.Hub":           "to be cut",
 		"services/resolver/internal/store.Store":        "to be cut",

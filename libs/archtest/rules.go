@@ -37,6 +37,24 @@ func with(list []string, more ...string) []string {
 	return append(append([]string{}, list...), more...)
 }
 
+// executorStages are what a reconcile of the executor consists of.
+func executorStages() []string {
+	return under("services/installer/executor/", "clusterconfig", "condition", "deferred", "drift", "group", "lifecycle", "mirror", "plan", "report", "rerender", "serving", "uninstall")
+}
+
+// executorBase is what the stages of the executor stand on.
+func executorBase() []string {
+	return under("services/installer/executor/", "failure", "hubclient", "internal/...", "kube", "objects", "overlay", "scope", "steplog", "watch")
+}
+
+func under(root string, names ...string) []string {
+	out := make([]string, len(names))
+	for i, name := range names {
+		out[i] = root + name
+	}
+	return out
+}
+
 // Rules is the import table, from the particular to the general.
 func Rules() []Rule {
 	return []Rule{
@@ -87,6 +105,8 @@ func Rules() []Rule {
 		{Packages: []string{"services/*"}, May: []string{anyStd, "libs/service", "libs/telemetry", "services/*/app"}, Why: "main starts the app"},
 		{Packages: []string{"services/*/app"}, May: []string{anything}, Why: "the wiring knows all of its own service"},
 		{Packages: []string{"services/*/cmd/..."}, May: []string{anything}, Why: "generators of the service"},
+		{Packages: executorStages(), May: with(executorBase(), anyStd, "libs/...", "services/installer/*", outside), Why: "a stage of the executor: stages never import each other, they pass a Scope on"},
+		{Packages: []string{"services/installer/executor/overlay"}, May: with(with(executorBase(), kubernetesTypes...), pureStd, "libs/...", "services/installer/*"), Pure: true, Why: "what the live cluster adds to rendered objects, as values"},
 		{Packages: []string{"services/installer/executor/..."}, May: []string{anything}, Why: "the agent: Kubernetes and NATS, never Postgres (see Barriers)"},
 		{Packages: []string{"services/installer/csv"}, May: with(with(vocabulary, kubernetesTypes...), ownPure, "github.com/fluxcd/cli-utils/pkg/kstatus/status"), Pure: true, Why: "phases and health; kstatus is the field's word for the state of an object"},
 		{Packages: []string{"services/installer/permissions"}, May: with(with(vocabulary, kubernetesTypes...), "k8s.io/component-helpers/auth/rbac/validation"), Pure: true, Why: "rules of RBAC as the API server covers them"},

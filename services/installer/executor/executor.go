@@ -17,6 +17,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/services/installer/executor/failure"
 	"github.com/chandler-fleet/chandler/services/installer/executor/hubclient"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/pace"
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 	"github.com/chandler-fleet/chandler/services/installer/executor/watch"
 	"github.com/chandler-fleet/chandler/services/installer/mirror"
@@ -99,7 +100,7 @@ type Executor struct {
 	contents *hubclient.Contents
 	inbox    *hubclient.Inbox
 	reporter *hubclient.Reporter
-	standby  atomic.Bool // somebody else held the cluster when we looked last
+	standby  atomic.Bool // somebody else held the cluster when we asked last
 	points   failure.Points
 	held     atomic.Int64 // our last epoch: who held the cluster speaks for it until another one does
 }
@@ -153,7 +154,7 @@ func (e *Executor) Run(ctx context.Context) error {
 		case err == nil:
 			wait = e.cfg.Timing.Renew // somebody else holds it, and is heard of as often
 		}
-		pause(ctx, wait)
+		pace.Sleep(ctx, wait)
 		if err != nil {
 			wait = min(2*wait, reconnectMax, e.cfg.Timing.Longest)
 		}
@@ -263,7 +264,7 @@ func (e *Executor) listen(ctx context.Context) {
 			}
 			e.inbox.Ready(missed)
 		}
-		pause(ctx, wait)
+		pace.Sleep(ctx, wait)
 	}
 }
 
@@ -289,27 +290,6 @@ func (e *Executor) reportTrouble(err error) {
 	}
 }
 
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
-	}
-}
-
-// backoff is the wait after the n-th failure in a row.
-func (s *session) backoff(n int) time.Duration {
-	longest := s.cfg.Timing.Longest
-	d := s.cfg.Timing.Backoff
-	for range n - 1 {
-		if d *= 2; d >= longest {
-			return longest
-		}
-	}
-	return d
-}
-
 // keep runs what is to run until ctx ends, again after a panic.
 func (e *Executor) keep(ctx context.Context, where string, run func(context.Context)) {
 	wait := e.cfg.Timing.Backoff
@@ -317,7 +297,7 @@ func (e *Executor) keep(ctx context.Context, where string, run func(context.Cont
 		if failure.Guard(ctx, e.cfg.Log, where, func() error { run(ctx); return nil }) == nil {
 			return
 		}
-		pause(ctx, wait)
+		pace.Sleep(ctx, wait)
 		wait = min(2*wait, reconnectMax, e.cfg.Timing.Longest)
 	}
 }

@@ -64,6 +64,7 @@ const (
 	ReasonFenceAhead       = "FenceAhead"
 	ReasonShared           = "SharedObjectDiffers"
 	ReasonTooOld           = "KubernetesNotSupported"
+	ReasonUninstalling     = "BeingUninstalled"
 	ReasonDuplicate        = "DuplicateCluster"
 )
 
@@ -240,4 +241,9 @@ func OfCheck(ctx context.Context, err error) (*Failure, error) {
 		f.Class, f.Reason = Conflict, ReasonInvalid
 	}
 	return &f, nil
+}
+
+// GrantExpired is why nothing begins under a grant that has run out.
+func GrantExpired(g protocol.Grant) *Failure {
+	return &Failure{Class: Expired, Reason: ReasonExpired, Quick: true, Message: "the grant expired at " + g.Expires.UTC().Format("2006-01-02T15:04:05Z")}
 }

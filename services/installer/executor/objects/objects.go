@@ -5,8 +5,10 @@ package objects
 
 import (
 	"hash/maphash"
+	"sync"
 
 	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 	"github.com/chandler-fleet/chandler/services/installer/executor/overlay"
 	"github.com/chandler-fleet/chandler/services/installer/executor/scope"
 )
@@ -20,12 +22,14 @@ type Objects struct {
 	// All are the namespaces of which the hub says what it wants.
 	All func() []protocol.ScopePlans
 
-	locks locks
+	locks      locks
+	accountsMu sync.Mutex
+	accounts   map[string]*kube.Epoch // clients that write through service accounts, by user name
 }
 
 // New returns what writes objects for a new session.
 func New(overlays func(*scope.Scope) overlay.Set, wake func(string), all func() []protocol.ScopePlans) *Objects {
-	return &Objects{Overlays: overlays, Wake: wake, All: all, locks: locks{seed: maphash.MakeSeed()}}
+	return &Objects{Overlays: overlays, Wake: wake, All: all, locks: locks{seed: maphash.MakeSeed()}, accounts: map[string]*kube.Epoch{}}
 }
 
 // Writer writes in one reconcile of one namespace.

@@ -38,10 +38,21 @@ type Env struct {
 	Trail    *watch.Trail
 	Specs    *provenance.Specs
 	Rendered *RenderedStates
+	Parts    *Parts
 	// Found is called with each InstalledOperator that was read.
 	Found func(o *unstructured.Unstructured, csv bundle.CSV)
+	// Seen is the position of the record that was acted on in a namespace.
+	Seen func(namespace string) kube.Seen
 	// Stop says why nothing may be changed in a namespace now, nil where it may.
 	Stop func(namespace string) *failure.Failure
+}
+
+// Result is what a stage comes to.
+type Result struct {
+	// Again is set where the phases of the operators are to be reconciled, and the stage once more after that; Why says what
+	// it waits for.
+	Again bool
+	Why   string
 }
 
 // Contents fetches bundles by their digest.

@@ -40,8 +40,8 @@ func (s *Signals) forget(ref protocol.ObjectRef, c chan struct{}) {
 	s.waiting[ref] = left
 }
 
-// Tell wakes those who wait for the object.
-func (s *Signals) Tell(ref protocol.ObjectRef) {
+// Notify wakes those who wait for the object.
+func (s *Signals) Notify(ref protocol.ObjectRef) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.waiting[ref] {

@@ -285,12 +285,12 @@ func TestSignals(t *testing.T) {
 	defer stopSecond()
 	other, stopOther := s.Listen(b)
 	defer stopOther()
-	s.Tell(a)
-	s.Tell(a)
+	s.Notify(a)
+	s.Notify(a)
 	<-first
 	<-second
 	stopFirst()
-	s.Tell(a)
+	s.Notify(a)
 	<-second
 	if len(first)+len(second)+len(other) != 0 {
 		t.Errorf("news that nobody told: %d, %d, %d", len(first), len(second), len(other))

@@ -37,7 +37,7 @@ func TestProxy(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 { // laying it twice is laying it once
-		if err := (clusterconfig.Proxy{HTTP: "http://p.example.com", No: ".svc"}).Lay(&o); err != nil {
+		if err := (clusterconfig.Proxy{HTTP: "http://p.example.com", No: ".svc"}).Apply(&o); err != nil {
 			t.Fatal(err)
 		}
 	}

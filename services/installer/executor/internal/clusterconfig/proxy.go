@@ -44,8 +44,8 @@ func Overridden(config json.RawMessage) (bool, error) {
 	return false, nil
 }
 
-// Lay puts the variables into every container of a Deployment, over those of the same name (R-PRX-1).
-func (p Proxy) Lay(deployment *unstructured.Unstructured) error {
+// Apply puts the variables into every container of a Deployment, over those of the same name (R-PRX-1).
+func (p Proxy) Apply(deployment *unstructured.Unstructured) error {
 	containers, found, err := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
 	if err != nil || !found {
 		return err

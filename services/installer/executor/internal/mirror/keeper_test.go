@@ -172,7 +172,7 @@ func TestCopiesAreToldOfTheMirror(t *testing.T) {
 	i := Installed{UID: "installed", Operator: mirror.Operator{Namespace: "ops", Name: "tide.v1"}}
 	tell := func() {
 		t.Helper()
-		if err := k.TellCopies(t.Context(), i, mirror.CopiesDisabled, eventTime); err != nil {
+		if err := k.NotifyCopies(t.Context(), i, mirror.CopiesDisabled, eventTime); err != nil {
 			t.Fatal(err)
 		}
 	}

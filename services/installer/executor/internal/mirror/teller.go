@@ -196,8 +196,8 @@ func (t *teller) create(ctx context.Context, n telling) error {
 	return err
 }
 
-// Tell writes the Events of mirrors until the context ends.
-func (k *Keeper) Tell(ctx context.Context) { k.teller.run(ctx) }
+// SendEvents writes the Events of mirrors until the context ends.
+func (k *Keeper) SendEvents(ctx context.Context) { k.teller.run(ctx) }
 
 // tell has the Events of a mirror told, as soon as it is there.
 func (k *Keeper) tell(w Wanted) {
@@ -210,8 +210,8 @@ func (k *Keeper) tell(w Wanted) {
 	}, w.Events)
 }
 
-// TellRemoved has the last transitions told of operators that are gone, while what showed them is still known.
-func (k *Keeper) TellRemoved(list []Wanted) {
+// NotifyRemoved has the last transitions told of operators that are gone, while what showed them is still known.
+func (k *Keeper) NotifyRemoved(list []Wanted) {
 	for _, w := range list {
 		k.tell(w)
 	}

@@ -2,6 +2,7 @@
 package pace
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"strings"
@@ -142,4 +143,14 @@ func cut(text string) string {
 		return text
 	}
 	return strings.ToValidUTF8(text[:maxNote], "") + "…"
+}
+
+// Sleep waits for d, or until ctx ends.
+func Sleep(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
 }

@@ -3,6 +3,7 @@ package webhooks
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -12,7 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/chandler-fleet/chandler/libs/render"
+	"github.com/chandler-fleet/chandler/services/installer/executor/failure"
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
+	"github.com/chandler-fleet/chandler/services/installer/readiness"
 )
 
 // believedFor is how long the configurations of a cluster are not read again: a webhook that refuses everything is asked about
@@ -119,4 +122,31 @@ func Sentence(webhook string, owners []Owner) string {
 	}
 	slices.Sort(texts)
 	return "webhook " + webhook + " belongs to " + strings.Join(texts, " and to ")
+}
+
+// Known are the configurations that have a webhook of a name, none where that cannot be found out.
+func (o *Owners) Known(ctx context.Context, log *slog.Logger, webhook string) []Owner {
+	if webhook == "" {
+		return nil
+	}
+	owners, err := o.Of(ctx, webhook)
+	if err != nil {
+		log.DebugContext(ctx, "it is not known whose a webhook is", "webhook", webhook, "error", err)
+	}
+	return owners
+}
+
+// Explain adds to a failure that an admission webhook is to blame for whose that is.
+func (o *Owners) Explain(ctx context.Context, log *slog.Logger, f *failure.Failure) *failure.Failure {
+	if f.Reason != failure.ReasonDenied && f.Reason != failure.ReasonWebhook {
+		return f
+	}
+	name, _ := readiness.Webhook(f.Message)
+	text := Sentence(name, o.Known(ctx, log, name))
+	if text == "" {
+		return f
+	}
+	named := *f
+	named.Message += "; " + text
+	return &named
 }

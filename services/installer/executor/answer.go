@@ -1,0 +1,51 @@
+package executor
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/chandler-fleet/chandler/libs/ask"
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/pace"
+)
+
+// answer answers questions (protocol.AskPrefix) while the cluster is held.
+func (s *session) answer(ctx context.Context) {
+	answers := map[string]ask.Answer{protocol.AskCheckPlan: s.answerCheck, protocol.AskRemoval: s.uninstall.Answer}
+	choose := func(subject string) (ask.Answer, bool) {
+		fn, ok := answers[subject[strings.LastIndex(subject, ".")+1:]]
+		return fn, ok
+	}
+	filter := protocol.AskFilter(s.cfg.Tenant, s.cfg.ClusterID)
+	for ctx.Err() == nil {
+		if err := ask.ServeAll(ctx, s.cfg.JetStream.Conn(), s.cfg.Log, filter, choose); err != nil && ctx.Err() == nil {
+			s.cfg.Log.WarnContext(ctx, "questions are not answered for now", "error", err)
+			pace.Sleep(ctx, errorPause)
+		}
+	}
+}
+
+// answerCheck says what would stand in the way of a plan now.
+func (s *session) answerCheck(ctx context.Context, raw json.RawMessage) (any, error) {
+	var q protocol.PlanQuestion
+	if err := json.Unmarshal(raw, &q); err != nil {
+		return nil, errs.Wrap(errs.Invalid, err, "read the question")
+	}
+	known, _, _ := s.inbox.Get(q.Namespace)
+	sc := s.scope(protocol.ScopePlans{
+		Scope:          protocol.Scope{Tenant: s.cfg.Tenant, Cluster: s.cfg.Cluster, ClusterID: s.cfg.ClusterID, Namespace: q.Namespace},
+		OperatorGroups: q.OperatorGroups, OperatorGroup: q.OperatorGroup, Installed: known.Installed,
+	})
+	if err := s.logs.In(sc).Read(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.group.Read(ctx, sc); err != nil {
+		return nil, err
+	}
+	if err := sc.Load(ctx); err != nil {
+		return nil, err
+	}
+	return s.plan.Check(ctx, sc, q.Plan)
+}

@@ -1,0 +1,72 @@
+// Package clusterconfig gives operators what the cluster tells all of them: its proxy, and the secrets by which their images
+// are pulled.
+package clusterconfig
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/chandler-fleet/chandler/services/installer/csv"
+	config "github.com/chandler-fleet/chandler/services/installer/executor/internal/clusterconfig"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
+	"github.com/chandler-fleet/chandler/services/installer/executor/overlay"
+	"github.com/chandler-fleet/chandler/services/installer/executor/scope"
+)
+
+// Stage gives operators the configuration of the cluster.
+type Stage struct {
+	Cache *config.Cache
+}
+
+// Read reads the configuration of the cluster. Most reconciles ask the cluster nothing.
+func (s *Stage) Read(ctx context.Context, sc *scope.Scope) (err error) {
+	sc.Live.Config, err = s.Cache.Get(ctx)
+	return err
+}
+
+// Reconcile keeps the pull secrets where the operators of the namespace find them (R-IP-22). While one of these
+// cannot be read, they stay.
+func (s *Stage) Reconcile(ctx context.Context, sc *scope.Scope) error {
+	if sc.Stopped() != nil || sc.Waits("", scope.PartPullSecrets) {
+		return nil
+	}
+	var accounts []string
+	for _, m := range sc.Operators {
+		accounts = append(accounts, csv.Accounts(m.CSV.Spec)...)
+	}
+	if len(accounts) == 0 && len(sc.Unreadable) > 0 {
+		return nil
+	}
+	slices.Sort(accounts)
+	return sc.Alone(ctx, "", scope.PartPullSecrets, s.Cache.Copy(ctx, sc.Namespace, sc.Live.Config.PullSecrets, slices.Compact(accounts), sc.Left))
+}
+
+// Proxy gives operators the cluster's proxy, unless their subscription says something of one (R-SUB-10, R-PRX-1).
+func (s *Stage) Proxy(sc *scope.Scope) overlay.Overlay {
+	proxy := sc.Live.Config.Proxy
+	return overlay.Overlay{
+		About: func(_ scope.RenderTarget, kind, _ string) bool { return kind == kube.GVKDeployment.Kind },
+		Input: func(scope.RenderTarget) any { return proxy },
+		Apply: func(t scope.RenderTarget, body *unstructured.Unstructured) error {
+			if overridden, err := config.Overridden(t.Config); overridden || err != nil {
+				return err
+			}
+			return proxy.Apply(body)
+		},
+	}
+}
+
+// PullSecrets leaves Chandler's pull secrets on an account whose bundle brings a list of its own; on the others
+// Reconcile puts them beside what is there.
+func (s *Stage) PullSecrets(sc *scope.Scope) overlay.Overlay {
+	secrets := sc.Live.Config.PullSecrets
+	return overlay.Overlay{
+		About: func(_ scope.RenderTarget, kind, _ string) bool {
+			return kind == kube.GVKServiceAccount.Kind && len(secrets) > 0
+		},
+		Input: func(scope.RenderTarget) any { return config.Names(secrets) },
+		Apply: func(_ scope.RenderTarget, body *unstructured.Unstructured) error { return config.Leave(body, secrets) },
+	}
+}

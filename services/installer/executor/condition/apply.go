@@ -1,0 +1,103 @@
+package condition
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/services/installer/condition"
+	"github.com/chandler-fleet/chandler/services/installer/csv"
+	"github.com/chandler-fleet/chandler/services/installer/executor/failure"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/facts"
+	mirrors "github.com/chandler-fleet/chandler/services/installer/executor/internal/mirror"
+	"github.com/chandler-fleet/chandler/services/installer/executor/scope"
+)
+
+// keep makes for each operator the OperatorCondition that it may write, before its pods start (R-COND-1).
+func (w worker) keep(ctx context.Context) error {
+	if w.Stopped() != nil || len(w.Operators) == 0 || w.Waits("", scope.PartCondition) {
+		return nil
+	}
+	if err := w.Mirrors.Ensure(ctx, w.Wanted.Settings.WithDefaults().Mirror); err != nil {
+		return w.Alone(ctx, "", scope.PartCondition, err)
+	}
+	w.Pace.Succeeded(w.Item("", scope.PartCondition))
+	for _, m := range w.Operators {
+		if m.Status.Phase == csv.PhaseDeleting || m.Object.GetDeletionTimestamp() != nil || m.Unverified || w.Waits(m.Name(), scope.PartCondition) {
+			continue
+		}
+		if err := w.Alone(ctx, m.Name(), scope.PartCondition, w.Mirrors.KeepCondition(ctx, mirrors.InstalledOf(w.Scope, m), w.Left)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read reads what the operators of the namespace say of their upgrades, and puts it into the status of
+// their OperatorConditions (R-COND-8).
+func (w worker) read(ctx context.Context) error {
+	objects, err := w.Facts.Conditions(ctx, w.Namespace)
+	if err != nil {
+		return err
+	}
+	w.Live.Conditions = make(map[string]protocol.OperatorCondition, len(w.Operators))
+	for _, m := range w.Operators {
+		found, err := w.sync(ctx, objects[m.Name()])
+		if err != nil {
+			return err
+		}
+		w.Live.Conditions[m.Name()] = condition.Decide(found)
+	}
+	return nil
+}
+
+// sync reads one OperatorCondition and writes its status where that is behind; nil in, nil out.
+func (w worker) sync(ctx context.Context, o *unstructured.Unstructured) (*condition.Object, error) {
+	if o == nil {
+		return nil, nil //nolint:nilnil // an operator that says nothing is an answer (R-COND-7)
+	}
+	found, err := facts.ParseCondition(o)
+	if err != nil {
+		return nil, err
+	}
+	status, changed := condition.Sync(*found)
+	if !changed || w.Stopped() != nil {
+		return found, nil
+	}
+	next, err := facts.WithConditions(o, status)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.Points.At("before condition"); err != nil {
+		return nil, err
+	}
+	if _, err := w.Client.UpdateStatus(ctx, next); err != nil {
+		return nil, err
+	}
+	w.Facts.ForgetNamespace(w.Namespace)
+	return found, w.Points.At("condition")
+}
+
+func (w worker) checkUpgradeable(ctx context.Context, r scope.Plan) (*failure.Failure, error) {
+	for _, b := range r.Document.Bundles {
+		if b.Replaces == "" {
+			continue
+		}
+		o, err := w.Client.Get(ctx, facts.GVKCondition, w.Namespace, b.Replaces)
+		if err != nil {
+			return nil, err
+		}
+		found, err := w.sync(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		if c := condition.Decide(found); !c.Upgradeable {
+			return &failure.Failure{
+				Class: failure.Conflict, Reason: string(csv.ReasonOperatorConditionNotUpgradeable), Quick: true,
+				Message: b.Replaces + ": operator is not upgradeable: " + c.Message,
+			}, nil
+		}
+	}
+	return nil, nil //nolint:nilnil // nothing is in the way
+}

@@ -1,0 +1,98 @@
+package deferred
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/chandler-fleet/chandler/libs/render"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
+	"github.com/chandler-fleet/chandler/services/installer/executor/scope"
+)
+
+// late writes what plans left since its kind was not served, as soon as it is.
+func (w worker) late(ctx context.Context) error {
+	if w.RecordBehind || !w.Live.Group.One || w.Stopped() != nil {
+		return nil
+	}
+	waiting := map[string]bool{}
+	for _, m := range w.Operators {
+		late := w.LateSteps(m)
+		s, ok := w.Target(m)
+		if len(late) == 0 || !ok || scope.Halted(m) {
+			continue
+		}
+		for _, step := range late {
+			waiting[step.Group] = true
+		}
+		if !w.Waits(m.Name(), scope.PartLate) {
+			if err := w.Alone(ctx, m.Name(), scope.PartLate, w.write(ctx, m, s, late)); err != nil {
+				return err
+			}
+		}
+	}
+	w.Await(w.Namespace, slices.Sorted(maps.Keys(waiting)))
+	return nil
+}
+
+// write writes those of the steps whose kinds are served now.
+func (w worker) write(ctx context.Context, m *scope.Operator, s scope.RenderTarget, late []*kube.Step) error {
+	served := map[schema.GroupKind]bool{}
+	late = slices.DeleteFunc(late, func(step *kube.Step) bool {
+		gk := schema.GroupKind{Group: step.Group, Kind: step.Kind}
+		if _, asked := served[gk]; !asked {
+			served[gk] = w.defined(ctx, gk)
+		}
+		return !served[gk]
+	})
+	if len(late) == 0 {
+		return nil
+	}
+	objects, f := w.Render(ctx, s.Bundle, s.Config)
+	if f != nil {
+		return fmt.Errorf("%s: %s", f.Reason, f.Message)
+	}
+	done := false
+	for _, step := range late {
+		i := slices.IndexFunc(objects, func(o render.Object) bool {
+			return o.GVK.Group == step.Group && o.GVK.Kind == step.Kind && o.Namespace == step.Namespace && o.Name == step.Name
+		})
+		if i >= 0 { // what it renders to now need not hold it any more
+			written, err := w.Objects.In(w.Scope).Reapply(ctx, s, objects[i])
+			if w.Unserved(objects[i].GVK, err) {
+				continue // in this version not, or not yet
+			}
+			if err != nil {
+				return err
+			}
+			step.UID = string(written.GetUID())
+		}
+		step.State, step.Epoch, step.Time, step.Warnings, done = kube.StepDone, w.Client.Number, w.Now().UTC(), nil, true
+	}
+	if !done {
+		return nil
+	}
+	w.Log.InfoContext(ctx, "objects were written that waited for their kind", "csv", m.Name(), "namespace", w.Namespace)
+	return w.Objects.In(w.Scope).SaveLog(ctx, w.Execution(m.Plan), "late")
+}
+
+// defined reports a kind that a definition of the cluster may serve. Whether it does shows the write.
+func (w worker) defined(ctx context.Context, gk schema.GroupKind) bool {
+	name := kube.Resource(schema.GroupVersionKind{Group: gk.Group, Kind: gk.Kind}).Resource + "." + gk.Group
+	if w.Watcher.Absent(kube.GVKCRD, "", name) {
+		return false
+	}
+	o, err := w.Client.Get(ctx, kube.GVKCRD, "", name)
+	if err != nil || o == nil {
+		return false
+	}
+	conditions, _, err := unstructured.NestedSlice(o.Object, "status", "conditions")
+	return err == nil && slices.ContainsFunc(conditions, func(c any) bool {
+		m, ok := c.(map[string]any)
+		return ok && m["type"] == "Established" && m["status"] == "True"
+	})
+}

@@ -1,0 +1,231 @@
+package mirror
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/chandler-fleet/chandler/libs/bundle"
+	"github.com/chandler-fleet/chandler/libs/digest"
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/installplan"
+	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/services/installer/executor/failure"
+	mirrors "github.com/chandler-fleet/chandler/services/installer/executor/internal/mirror"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
+	"github.com/chandler-fleet/chandler/services/installer/executor/scope"
+	"github.com/chandler-fleet/chandler/services/installer/mirror"
+)
+
+func (w worker) reconcile(ctx context.Context) error {
+	if w.RecordBehind || w.Stopped() != nil {
+		return nil
+	}
+	setting := w.Wanted.Settings.WithDefaults().Mirror
+	more, err := w.keepMirrors(ctx, setting)
+	if more {
+		w.Soon(time.Second)
+	}
+	if err == nil {
+		var wait time.Duration
+		wait, err = w.Keeper.Retire(ctx, setting, w.Now())
+		w.Soon(wait)
+	}
+	if err == nil || failure.Final(ctx, err) {
+		return err
+	}
+	w.Log.WarnContext(ctx, "mirrors are tried again", "namespace", w.Namespace, "error", err)
+	w.Soon(w.Pause)
+	return nil
+}
+
+func (w worker) keepMirrors(ctx context.Context, setting string) (more bool, err error) {
+	if err := w.Keeper.Ensure(ctx, setting); err != nil {
+		return false, err
+	}
+	if setting == events.MirrorNone {
+		return w.Keeper.Keep(ctx, w.Namespace, nil)
+	}
+	showing, err := w.showing(ctx, setting)
+	if err != nil {
+		return false, err
+	}
+	wanted, err := w.shownOperators(showing)
+	if err != nil {
+		return false, err
+	}
+	w.Keeper.NotifyRemoved(w.removedEvents())
+	if setting == events.MirrorAll {
+		beside, err := w.shownBeside(ctx)
+		if err != nil {
+			return false, err
+		}
+		wanted = append(wanted, beside...)
+	}
+	if w.Wanted.Settings.WithDefaults().Events == events.EventsOff {
+		for i := range wanted {
+			wanted[i].Events = nil
+		}
+	}
+	if more, err = w.Keeper.Keep(ctx, w.Namespace, wanted); err != nil && failure.Final(ctx, err) {
+		return more, err
+	}
+	return more, errors.Join(err, w.notifyCopies(ctx, showing))
+}
+
+// removedEvents are the Events of operators that were removed, whose mirrors are about to go.
+func (w worker) removedEvents() []mirrors.Wanted {
+	if w.Wanted.Settings.WithDefaults().Events == events.EventsOff {
+		return nil
+	}
+	var out []mirrors.Wanted
+	for _, c := range w.FinalReports() {
+		if c.UID == "" {
+			continue
+		}
+		out = append(out, mirrors.Wanted{
+			Key:    mirrors.Key{GVK: mirror.GVKCSV, Namespace: w.Namespace, Name: c.Name},
+			Events: mirror.CSVEvents(c.Name, c.UID, c.Dropped, c.History),
+		})
+	}
+	return out
+}
+
+// showing is how the operators of the namespace are shown.
+func (w worker) showing(ctx context.Context, setting string) (mirrors.Showing, error) {
+	copies, err := w.Keeper.Copies(ctx, setting == events.MirrorAll, w.Now())
+	if err != nil {
+		return mirrors.Showing{}, err
+	}
+	showing := mirrors.Showing{Copies: copies, Now: w.Now(), Manifest: w.manifest}
+	if w.Wanted.OperatorGroups == 1 {
+		showing.Group = mirror.Group{Name: w.Wanted.OperatorGroup.Name, Targets: w.Targets()}
+	}
+	var known bool
+	if showing.Namespaces, known = w.Watcher.Labels(kube.GVKNamespace); !known && (copies == mirror.CopiesEnabled || showing.Group.Global()) {
+		return showing, errs.New(errs.Unavailable, "the namespaces of the cluster are not known yet")
+	}
+	return showing, nil
+}
+
+// shownOperators are the ClusterServiceVersions of the operators, and their copies where the cluster asks for them.
+func (w worker) shownOperators(showing mirrors.Showing) ([]mirrors.Wanted, error) {
+	var out []mirrors.Wanted
+	for _, m := range w.Everybody() {
+		list, wait, err := showing.Operator(mirrors.InstalledOf(w.Scope, m), digest.Digest(m.Object.GetAnnotations()[scope.AnnotationContent]))
+		if err != nil {
+			return nil, err
+		}
+		w.Soon(wait)
+		out = append(out, list...)
+	}
+	return out, nil
+}
+
+// notifyCopies says of operators that serve all namespaces whether they are copied, once what shows them is there (R-CFG-2).
+func (w worker) notifyCopies(ctx context.Context, showing mirrors.Showing) error {
+	if !showing.Group.Global() {
+		return nil
+	}
+	for _, m := range w.Everybody() {
+		if err := w.Keeper.NotifyCopies(ctx, mirrors.InstalledOf(w.Scope, m), showing.Copies, showing.Now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// manifest is the ClusterServiceVersion of a bundle as its author wrote it.
+func (w worker) manifest(ctx context.Context, content digest.Digest) (bundle.CSV, error) {
+	c, err := w.Contents.Get(ctx, content)
+	if err != nil {
+		return bundle.CSV{}, err
+	}
+	return c.CSV()
+}
+
+// shownBeside are the mirrors of what is no operator: subscriptions, plans, the operator group, and all parts of each
+// package.
+func (w worker) shownBeside(ctx context.Context) ([]mirrors.Wanted, error) {
+	now, packages, bundles := w.Now(), map[string]string{}, map[string][]events.PlannedBundle{}
+	var installed []mirror.Operator
+	for _, m := range w.Operators {
+		i := mirrors.InstalledOf(w.Scope, m)
+		installed = append(installed, i.Operator)
+		packages[i.Name] = i.Package
+	}
+	var untouched []mirror.Plan // approved, and nothing of them was begun
+	for _, p := range w.Wanted.Plans {
+		var d installplan.Document
+		if err := json.Unmarshal(p.Document, &d); err == nil { // otherwise the plan fails for that, and says so
+			bundles[p.ID] = d.Bundles
+		}
+		if w.Execution(p.ID) == nil {
+			untouched = append(untouched, mirror.Plan{ID: p.ID, Name: p.Name, Bundles: d.Bundles})
+		}
+	}
+	plans := slices.Concat(mirrors.Plans(w.Executions, bundles, packages), untouched, mirror.Waiting(w.Wanted.Waiting))
+	missing := w.missing()
+	objects, err := w.shownPackages(ctx, missing)
+	if err != nil || missing {
+		list, smallErr := mirrors.Small(objects)
+		return list, errors.Join(err, smallErr)
+	}
+	objects = append(objects, mirror.CatalogSources(w.Namespace, w.Wanted.Subscriptions)...)
+	known := mirror.Known{Installed: installed, Plans: plans, FailForward: w.Wanted.OperatorGroup.Spec.UpgradeStrategy == scope.FailForward}
+	for _, s := range w.Wanted.Subscriptions {
+		objects = append(objects, mirror.Subscription(w.Namespace, s, known, now))
+	}
+	for _, p := range plans {
+		objects = append(objects, mirror.InstallPlan(w.Namespace, p, w.Wanted.Subscriptions))
+	}
+	if g := w.GroupReport(w.Scope); g != nil {
+		o, err := mirror.OperatorGroup(w.Namespace, w.Wanted.OperatorGroup, *g, now)
+		if err != nil {
+			return nil, err
+		}
+		objects = append(objects, o)
+	}
+	return mirrors.Small(objects)
+}
+
+// missing reports that the namespace is not there yet: what shows it must lie elsewhere.
+func (w worker) missing() bool {
+	labels, known := w.Watcher.Labels(kube.GVKNamespace)
+	_, found := labels[w.Namespace]
+	return known && !found
+}
+
+// shownPackages are the Operators of the operators' packages, with the objects of all their versions (R-CSV-62), and of those
+// that are subscribed to and not there yet.
+func (w worker) shownPackages(ctx context.Context, missing bool) ([]mirror.Object, error) {
+	parts := map[string][]protocol.Component{}
+	for _, s := range w.Wanted.Subscriptions {
+		parts[s.Spec.Package] = nil
+		if !missing {
+			parts[s.Spec.Package] = []protocol.Component{{ObjectRef: protocol.ObjectRef{
+				Group: mirror.GVKSubscription.Group, Version: mirror.GVKSubscription.Version, Kind: mirror.GVKSubscription.Kind, Namespace: w.Namespace, Name: s.Name,
+			}}}
+		}
+	}
+	for _, m := range w.Everybody() {
+		pkg := m.Object.GetAnnotations()[scope.AnnotationPackage]
+		refs, err := w.Parts.Of(ctx, w.Scope, m)
+		if err != nil {
+			return nil, err
+		}
+		list := make([]protocol.Component, len(refs))
+		for i, ref := range refs {
+			list[i].ObjectRef = ref
+		}
+		parts[pkg] = append(parts[pkg], scope.WithWaiting(list, w.WaitingComponents(m))...)
+	}
+	var out []mirror.Object
+	for pkg, list := range parts {
+		out = append(out, mirror.OperatorOf(w.Namespace, pkg, list, missing, w.Now()))
+	}
+	return out, nil
+}

@@ -1,0 +1,206 @@
+package executor
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/chandler-fleet/chandler/libs/bundle"
+	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/services/installer/executor/clusterconfig"
+	"github.com/chandler-fleet/chandler/services/installer/executor/condition"
+	"github.com/chandler-fleet/chandler/services/installer/executor/deferred"
+	"github.com/chandler-fleet/chandler/services/installer/executor/drift"
+	"github.com/chandler-fleet/chandler/services/installer/executor/failure"
+	"github.com/chandler-fleet/chandler/services/installer/executor/group"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/pace"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/provenance"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/unready"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/webhooks"
+	"github.com/chandler-fleet/chandler/services/installer/executor/lifecycle"
+	"github.com/chandler-fleet/chandler/services/installer/executor/mirror"
+	"github.com/chandler-fleet/chandler/services/installer/executor/objects"
+	"github.com/chandler-fleet/chandler/services/installer/executor/overlay"
+	"github.com/chandler-fleet/chandler/services/installer/executor/plan"
+	"github.com/chandler-fleet/chandler/services/installer/executor/report"
+	"github.com/chandler-fleet/chandler/services/installer/executor/rerender"
+	"github.com/chandler-fleet/chandler/services/installer/executor/scope"
+	"github.com/chandler-fleet/chandler/services/installer/executor/serving"
+	"github.com/chandler-fleet/chandler/services/installer/executor/steplog"
+	"github.com/chandler-fleet/chandler/services/installer/executor/uninstall"
+)
+
+// stages are what a reconcile of a namespace consists of. They know each other by small interfaces alone; who is behind
+// these says newStages.
+type stages struct {
+	env       *scope.Env
+	logs      *steplog.Store
+	config    *clusterconfig.Stage
+	group     *group.Stage
+	serving   *serving.Stage
+	rerender  *rerender.Stage
+	condition *condition.Stage
+	lifecycle *lifecycle.Stage
+	deferred  *deferred.Stage
+	plan      *plan.Stage
+	uninstall *uninstall.Stage
+	drift     *drift.Stage
+	mirror    *mirror.Stage
+	report    *report.Stage
+}
+
+func (s *session) newStages() stages {
+	timing, operators := s.cfg.Timing, uninstall.NewOperators()
+	hooks := webhooks.New(s.client, s.cfg.Now)
+	var t stages
+	t.env = &scope.Env{
+		Client: s.client, Log: s.cfg.Log, Now: s.cfg.Now, Points: s.points, Pause: timing.Pause, Contents: s.contents,
+		Pace: pace.New(timing.Backoff, timing.Longest), Trail: s.trail, Specs: provenance.NewSpecs(),
+		Rendered: scope.NewRenderedStates(), Parts: scope.NewParts(), Seen: s.positions.of, Stop: s.stopped,
+		Found: func(o *unstructured.Unstructured, csv bundle.CSV) { operators.Note(o, csv) },
+	}
+	t.logs = steplog.New(steplog.Config{
+		GrantKey: s.cfg.GrantKey, ClusterID: s.cfg.ClusterID, Grace: timing.Grace, Backoff: timing.Backoff, Longest: timing.Longest, Webhooks: hooks,
+	})
+	write := objects.New(s.overlays, s.wake, s.inbox.All)
+	t.config = &clusterconfig.Stage{Cache: s.configCache}
+	t.serving = &serving.Stage{Objects: write, Store: s.certificates, Facts: s.facts}
+	t.rerender = &rerender.Stage{Objects: write, Conversions: t.serving}
+	t.condition = &condition.Stage{Mirrors: s.mirrors, Facts: s.facts}
+	t.deferred = &deferred.Stage{Objects: write, Await: s.waiting.awaitGroups}
+	t.drift = &drift.Stage{Objects: write, Store: drift.NewStore(), Facts: s.facts, Conversions: t.serving}
+	t.report = &report.Stage{Reporter: s.reporter, Logs: t.logs, Drifts: t.drift.Store}
+	t.uninstall = &uninstall.Stage{
+		Client: s.client, Cluster: s.cfg.Cluster, Objects: write, Logs: t.logs, Known: operators, Conversions: t.serving, Describe: t.report.Operator,
+	}
+	t.lifecycle = &lifecycle.Stage{
+		Objects: write, Facts: s.facts, Unready: unready.New(s.client, s.cfg.Now, timing.Grace), Webhooks: hooks,
+		Serving: t.serving, Deferred: t.deferred, Rerender: t.rerender, Remover: t.uninstall, Version: s.version, Await: s.waiting.await,
+	}
+	t.uninstall.Lifecycle = t.lifecycle
+	t.group = &group.Stage{Groups: s.groups, Hub: s.inbox, Facts: s.facts, Wake: s.wakeOnes, Halt: t.uninstall.Halt}
+	t.mirror = &mirror.Stage{Keeper: s.mirrors, GroupReport: t.group.Report}
+	t.report.Group, t.report.Removals = t.group.Report, t.uninstall.Reports
+	t.plan = plan.New(plan.Deps{
+		Objects: write, Logs: t.logs, Webhooks: hooks, Signals: s.signals, Facts: s.facts, Group: t.group, Serving: t.serving,
+		Conditions: t.condition, Version: s.version, Await: s.waiting.await,
+	})
+	return t
+}
+
+// overlays are all overlays of a namespace, in the order in which they are applied.
+func (s *session) overlays(sc *scope.Scope) overlay.Set {
+	return overlay.Set{s.group.Overlay(sc), s.serving.Overlay(sc), s.config.Proxy(sc), s.config.PullSecrets(sc)}
+}
+
+// scope is a namespace of which nothing was read yet.
+func (s *session) scope(wanted protocol.ScopePlans) *scope.Scope {
+	return scope.New(s.env, wanted, s.renders.Slot(), s.cfg.Timing.Resync)
+}
+
+// reconcile does everything that can be done for one namespace now.
+func (s *session) reconcile(ctx context.Context, namespace string) (again time.Duration, err error) {
+	wanted, behind, known := s.inbox.Get(namespace)
+	if !known {
+		return s.cfg.Timing.Resync, nil // the hub has not said yet what is wanted; a phase depends on it
+	}
+	if err := s.checkOLM(ctx); err != nil {
+		return 0, err
+	}
+	sc := s.scope(wanted)
+	defer sc.Slot.Release()
+	if sc.RecordBehind = behind; !behind {
+		if sc.RecordBehind, err = s.positions.note(ctx, s.client, wanted); err != nil {
+			return 0, err
+		}
+	}
+	if err := s.logs.In(sc).Read(ctx); err != nil {
+		return 0, err
+	}
+	if sc.Resting() {
+		if err := sc.Slot.Acquire(ctx); err != nil {
+			return 0, err
+		}
+	}
+	err = failure.Guard(ctx, s.cfg.Log, "namespace "+namespace, func() error { return s.runStages(ctx, sc) })
+	switch {
+	case err == nil:
+		s.report.Send(sc)
+	case !failure.Final(ctx, err):
+		s.report.SendBegun(ctx, sc)
+	}
+	return sc.Again(), err
+}
+
+// runStages runs all stages, once each but for the plans. What one has found out the next finds in the scope:
+//
+//	read the cluster's configuration, the operator group, the certificates: overlays depend on them
+//	expect the Deployments of plans that have begun: a phase depends on whether these run
+//	plans, which may need the phases to be reconciled on the way
+//	removals, before phases are reconciled: who is being uninstalled is not repaired
+//	phases, then what plans have left
+//	components, for the mirrors and the report; roles of users, once nobody waits for a phase
+//	drift, when phases have written what they write; mirrors, which show the outcome; old step logs
+func (s *session) runStages(ctx context.Context, sc *scope.Scope) error {
+	for _, stage := range []func(context.Context, *scope.Scope) error{
+		s.config.Read, s.group.Read, s.serving.Read, s.expect, s.reconcilePlans, s.uninstall.Reconcile, s.reconcilePhases, s.deferred.Reconcile,
+		s.report.ReadComponents, s.group.ReconcileRoles, s.drift.Reconcile, s.mirror.Reconcile, s.logs.Prune,
+	} {
+		if err := stage(ctx, sc); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// expect notes the Deployments of plans that are begun and not ended, so that a ClusterServiceVersion that runs with
+// other ones is seen to need an install.
+func (s *session) expect(ctx context.Context, sc *scope.Scope) error {
+	for _, p := range sc.Wanted.Plans {
+		x := sc.Execution(p.ID)
+		if x == nil || !x.Status.Begun || scope.Ended(x) {
+			continue
+		}
+		if r, f := sc.Open(ctx, p, x); f == nil {
+			overlay.Expect(sc, s.overlays(sc), r)
+		}
+	}
+	return nil
+}
+
+// reconcilePlans carries the plans as far as they go. A plan that waits for the phase of an operator goes on after the
+// phases were reconciled.
+func (s *session) reconcilePlans(ctx context.Context, sc *scope.Scope) error {
+	s.logs.In(sc).Forget()
+	if !sc.Resting() {
+		sc.Slot.Release() // a plan may take its time
+	}
+	plans := s.plan.In(sc)
+	result, err := plans.Reconcile(ctx, nil)
+	for err == nil && result.Again {
+		failed := failure.Guard(ctx, s.cfg.Log, "phases of namespace "+sc.Namespace, func() error { return s.reconcilePhases(ctx, sc) })
+		result, err = plans.Reconcile(ctx, failed)
+	}
+	return err
+}
+
+// reconcilePhases keeps what the operators need beside the objects of their plans, and moves them through their phases.
+func (s *session) reconcilePhases(ctx context.Context, sc *scope.Scope) error {
+	if !sc.Loaded || len(sc.Wanted.Removals) > 0 {
+		if err := sc.Load(ctx); err != nil {
+			return err
+		}
+	}
+	if sc.RecordBehind {
+		return nil
+	}
+	for _, stage := range []func(context.Context, *scope.Scope) error{
+		s.group.Reconcile, s.config.Reconcile, s.serving.Reconcile, s.rerender.Reconcile, s.condition.Reconcile, s.lifecycle.Reconcile,
+	} {
+		if err := stage(ctx, sc); err != nil {
+			return err
+		}
+	}
+	return nil
+}

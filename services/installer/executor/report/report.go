@@ -1,0 +1,103 @@
+// Package report puts together what the hub is told of a namespace.
+package report
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/services/installer/csv"
+	"github.com/chandler-fleet/chandler/services/installer/executor/scope"
+	"github.com/chandler-fleet/chandler/services/installer/executor/steplog"
+)
+
+// Reporter sends reports to the hub.
+type Reporter interface {
+	// Scope sends everything that is known of a namespace.
+	Scope(r protocol.ScopeReport)
+	// Begun sends the plans that are certainly begun; the rest stays as it was reported last.
+	Begun(r protocol.ScopeReport)
+}
+
+// Drifts knows which objects differ from what was installed.
+type Drifts interface {
+	Of(namespace, operator string, now time.Time) []protocol.Drift
+}
+
+// Stage reports.
+type Stage struct {
+	Reporter Reporter
+	Logs     *steplog.Store
+	Drifts   Drifts
+	// Group is the report of an operator group, nil where there is not exactly one.
+	Group func(*scope.Scope) *protocol.GroupReport
+	// Removals are the reports of the removals that the hub names.
+	Removals func(*scope.Scope) []protocol.RemovalReport
+}
+
+type worker struct {
+	*Stage
+	*scope.Scope
+}
+
+// ReadComponents finds the state of every object of the operators (R-CSV-62). What the watch knows is believed; what
+// it does not know may just have been made, and is asked for.
+func (s *Stage) ReadComponents(ctx context.Context, sc *scope.Scope) error {
+	return worker{s, sc}.components(ctx)
+}
+
+// Send hands everything that is known of the namespace to the reporter.
+func (s *Stage) Send(sc *scope.Scope) {
+	r := s.empty(sc)
+	for _, p := range sc.Wanted.Plans {
+		if o, ok := sc.Outcomes[p.ID]; ok {
+			r.Plans = append(r.Plans, o)
+		}
+	}
+	r.Plans = append(r.Plans, s.Logs.In(sc).Unlisted()...)
+	r.CSVs = append(sc.FinalReports(), sc.Deleted...)
+	for _, m := range sc.Operators {
+		r.CSVs = append(r.CSVs, s.Operator(sc, m))
+	}
+	r.Group, r.Removals = s.Group(sc), s.Removals(sc)
+	s.Reporter.Scope(r)
+}
+
+// SendBegun sends, after a reconcile that ended in an error, what is certain all the same: the plans that are begun.
+func (s *Stage) SendBegun(ctx context.Context, sc *scope.Scope) {
+	r := s.empty(sc)
+	r.Plans = s.Logs.In(sc).Stored(ctx)
+	s.Reporter.Begun(r)
+}
+
+// empty is a report that says nothing yet.
+func (s *Stage) empty(sc *scope.Scope) protocol.ScopeReport {
+	seen := sc.Seen(sc.Namespace)
+	return protocol.ScopeReport{Scope: sc.Wanted.Scope, Epoch: sc.Client.Number, Seen: seen.Position, Proof: seen.Proof}
+}
+
+// Operator is what the hub is told of an operator.
+func (s *Stage) Operator(sc *scope.Scope, m *scope.Operator) protocol.CSVReport {
+	r := m.Report()
+	r.Drift = s.Drifts.Of(sc.Namespace, m.Name(), sc.Now())
+	rows, err := json.Marshal(csv.Brief(m.Status.RequirementStatus))
+	if err != nil {
+		sc.Log.Error("requirements cannot be encoded", "csv", m.Name(), "namespace", sc.Namespace, "error", err)
+	}
+	if len(m.Status.RequirementStatus) > 0 {
+		r.Requirements = rows
+	}
+	if c, ok := sc.Live.Conditions[m.Name()]; ok {
+		r.Condition = &c
+	}
+	r.Components = sc.Live.Components[m.Name()]
+	r.Message, r.Conditions = m.Status.Message, sc.ConditionsOf(m)
+	unready := sc.Live.Unready[m.Name()]
+	for _, name := range slices.Sorted(maps.Keys(unready)) {
+		r.NotReady = append(r.NotReady, unready[name])
+	}
+	return r
+}

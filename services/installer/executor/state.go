@@ -1,0 +1,136 @@
+package executor
+
+import (
+	"context"
+	"time"
+
+	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/services/installer/executor/failure"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/clusterconfig"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/pace"
+	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
+)
+
+func (s *session) reportCluster() {
+	seen := s.positions.highest()
+	s.mu.Lock()
+	tokenAuth := s.tokenAuth
+	s.mu.Unlock()
+	r := protocol.ClusterReport{
+		Tenant: s.cfg.Tenant, Cluster: s.cfg.Cluster, ClusterID: s.cfg.ClusterID,
+		State: "Connected", KubernetesVersion: s.version, HolderEpoch: s.client.Number, Seen: seen.Position, Proof: seen.Proof,
+		TokenAuth: tokenAuth,
+	}
+	if r.Message = s.olmMessage(); r.Message != "" {
+		r.Reason = failure.ReasonOLM
+	}
+	s.reporter.Cluster(r)
+}
+
+// tokensPause is the wait after the mode of cloud tokens could not be found out: it holds up nothing.
+const tokensPause = time.Minute
+
+// watchTokens finds out which mode of cloud tokens the cluster is in, and again after each hint (R-TOK-1).
+func (s *session) watchTokens(ctx context.Context) {
+	for ctx.Err() == nil {
+		found, err := clusterconfig.TokenAuth(ctx, s.client)
+		if err != nil {
+			s.cfg.Log.DebugContext(ctx, "the mode of cloud tokens is not known", "error", err)
+			pace.Sleep(ctx, tokensPause)
+			continue
+		}
+		s.mu.Lock()
+		changed := s.tokenAuth != found
+		s.tokenAuth = found
+		s.mu.Unlock()
+		if changed {
+			s.reportCluster()
+		}
+		select {
+		case <-ctx.Done():
+		case <-s.tokens:
+		}
+	}
+}
+
+// checkOLM is asked before anything is done in a reconcile: where OLM is at work, nothing is.
+func (s *session) checkOLM(ctx context.Context) error {
+	running, changed, err := s.olm.Running(ctx)
+	if changed {
+		s.reportCluster()
+	}
+	if err == nil && running != "" {
+		err = s.mirrors.StandBack(ctx)
+	}
+	return err
+}
+
+// prepareMirrors makes the definitions and the admission policy before the first plan needs them; where that fails, a
+// reconcile of a namespace says so.
+func (s *session) prepareMirrors(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+		return
+	case <-s.inbox.First():
+	}
+	all := s.inbox.All()
+	if len(all) == 0 {
+		return
+	}
+	err := s.checkOLM(ctx)
+	if err == nil && s.olmMessage() == "" {
+		err = s.mirrors.Ensure(ctx, all[0].Settings.WithDefaults().Mirror)
+	}
+	if failure.IsCrash(err) {
+		s.end(err)
+	}
+}
+
+// olmMessage says what stands in the way where OLM is at work, "" otherwise.
+func (s *session) olmMessage() string {
+	running := s.olm.Known()
+	if running == "" {
+		return ""
+	}
+	return "OLM is at work in this cluster, and two masters would undo each other's work. Found: " + running +
+		". Scale these Deployments to 0 or remove them, and Chandler goes on by itself"
+}
+
+// stopped looks at the stop switch as it is now, and whether OLM runs.
+func (s *session) stopped(namespace string) *failure.Failure {
+	if message := s.olmMessage(); message != "" {
+		return &failure.Failure{Class: failure.Stopped, Reason: failure.ReasonOLM, Quick: true, Message: message}
+	}
+	p, _, _ := s.inbox.Get(namespace)
+	if !p.Stopped {
+		return nil
+	}
+	return &failure.Failure{Class: failure.Stopped, Reason: failure.ReasonStopped, Quick: true, Message: "effects are stopped"}
+}
+
+// restore puts admission policies right that somebody touches while the cluster is held.
+func (s *session) restore(ctx context.Context) {
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.edited:
+		}
+		if err := hold(ctx, s.base, s.client.Number); err != nil && ctx.Err() == nil {
+			s.cfg.Log.WarnContext(ctx, "admission policies are not as they should be", "error", err)
+			if kube.IsFenceAhead(err) {
+				s.end(err)
+				return
+			}
+			s.policyTouched()
+			pace.Sleep(ctx, errorPause)
+		}
+	}
+}
+
+func (s *session) policyTouched() {
+	select {
+	case s.edited <- struct{}{}:
+	default: // they are being put right already
+	}
+}
