@@ -79,7 +79,7 @@ func (a *App) start(ctx context.Context, p parts) error {
 	return err
 }
 
-// ensureAdmin tells a token that was made on standard error: it is a secret, which the log must not hold.
+// ensureAdmin prints a token that was made to standard error: it is a secret, which the log must not hold.
 func (a *App) ensureAdmin(ctx context.Context, tokens *store.Tokens) error {
 	token, err := tokens.EnsureAdmin(ctx, a.cfg.AdminToken)
 	if err != nil || token == "" {
@@ -90,7 +90,7 @@ func (a *App) ensureAdmin(ctx context.Context, tokens *store.Tokens) error {
 		out = os.Stderr
 	}
 	if _, err := fmt.Fprintf(out, "admin token (shown once): %s\n", token); err != nil {
-		return fmt.Errorf("tell the admin token: %w", err)
+		return fmt.Errorf("print the admin token: %w", err)
 	}
 	return nil
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/service"
 )
 
-// DefaultListen is where the API is served unless told otherwise: this machine only.
+// DefaultListen is where the API is served by default: this machine only.
 const DefaultListen = "127.0.0.1:8080"
 
 // DefaultGlobalNamespaces are the default global namespaces of OpenShift and of OLM elsewhere.
@@ -36,7 +36,7 @@ type Config struct {
 	// GlobalCatalogNamespaces are namespaces, with commas, of every cluster whose catalogs the whole cluster sees, unless
 	// somebody says otherwise of one; a catalog of any other namespace is seen there alone (R-CAT-85).
 	GlobalCatalogNamespaces string
-	// TokenTo is where a token that was made is told, once; os.Stderr when nil. It is no setting.
+	// TokenTo is where a token that was made is printed, once; os.Stderr when nil. It is no setting.
 	TokenTo io.Writer
 }
 

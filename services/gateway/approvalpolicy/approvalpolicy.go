@@ -21,7 +21,7 @@ const (
 // Subject is the natural key of a policy.
 func Subject(name string) string { return "approval/" + name }
 
-// State is a policy as the log tells it. The zero value but for the name was never set, or is deleted.
+// State is a policy as folded from its events. The zero value but for the name was never set, or is deleted.
 type State struct {
 	Name string // given by the caller
 	Set  bool

@@ -1,5 +1,5 @@
 // Package catalog is the aggregate of one catalog, as far as people decide about it: added, changed,
-// asked to look again, removed. Revisions and failures are the indexer's to say; Evolve passes over
+// polled again, removed. Revisions and failures are recorded by the indexer; Evolve passes over
 // them. The package is pure; a source's settings come as a commitment.
 package catalog
 
@@ -101,7 +101,7 @@ type Change struct {
 	Metadata events.Metadata
 }
 
-// Refresh asks the indexer to look at the source now.
+// Refresh asks the indexer to poll the source now.
 type Refresh struct{}
 
 // Remove stops offering the catalog; what is installed from it stays.
@@ -125,7 +125,7 @@ func Decide(s State, c Command) ([]events.Payload, error) {
 		return decideChange(s, c)
 	case Refresh:
 		if s.Spec.Disabled {
-			return nil, errs.New(errs.Conflict, "catalog %q is disabled, so that its source is not looked at: enable it first", s.Name.Subject())
+			return nil, errs.New(errs.Conflict, "catalog %q is disabled, so its source is not polled: enable it first", s.Name.Subject())
 		}
 		return []events.Payload{events.CatalogRefreshRequested{}}, nil
 	case Remove:
@@ -198,7 +198,7 @@ func Evolve(s State, p events.Payload) (State, error) {
 
 // Offer is what a catalog has of a package, as far as a new subscription needs to know.
 type Offer struct {
-	Ready    bool // a revision is in service and the last look at the source succeeded
+	Ready    bool // a revision is in service and the last poll of the source succeeded
 	Package  *libcatalog.Package
 	Packages []string // names, sorted, when the package is not among them
 }

@@ -1,4 +1,4 @@
-// Package cataloghook proves that a request to look at a catalog comes from somebody who was given the
+// Package cataloghook proves that a request to poll a catalog comes from somebody who was given the
 // secret of its hook. A secret is derived from the gateway's hook key, the catalog and a nonce, so that no
 // secret needs to be stored and another nonce ends the one before. It is pure.
 package cataloghook

@@ -12,7 +12,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/rule"
 )
 
-// State is a credential as the log tells it. The zero value was never set, or is deleted.
+// State is a credential as folded from its events. The zero value was never set, or is deleted.
 type State struct {
 	Name       string
 	Kind       source.SecretKind

@@ -78,7 +78,7 @@ func (c *checker) required(name, value string) {
 	}
 }
 
-// dockerConfig takes what a docker configuration says of registries. Helpers are programs, which nothing
+// dockerConfig takes the entries of a docker configuration for registries. Helpers are programs, which nothing
 // that somebody sends may name.
 func (c *checker) dockerConfig(value []byte) {
 	var config struct {

@@ -1,6 +1,5 @@
-// Package effects is the aggregate of the stop switch (DESIGN D7): whether plans of the fleet, or of
-// one cluster, may take steps. It is pure. Losing commits stops effects by itself, in the record;
-// here stand the decisions of people.
+// Package effects is the aggregate of the stop switch (DESIGN D7): whether plans may change the clusters of the fleet, or
+// one cluster. It is pure. The log stops effects by itself where it has lost commits; here are the decisions of people.
 package effects
 
 import (
@@ -16,8 +15,8 @@ const Fleet = "fleet"
 
 // Why effects are stopped.
 const (
-	ReasonOperator = "Operator"          // a person said so
-	ReasonLost     = "RecordLostCommits" // the record says so itself
+	ReasonOperator = "Operator"          // a person stopped them
+	ReasonLost     = "RecordLostCommits" // the log stopped them
 )
 
 // Scope is the natural key of the switch: fleet, or cluster/<name>.
@@ -28,7 +27,7 @@ func Scope(cluster string) string {
 	return "cluster/" + cluster
 }
 
-// State is where the switch stands. The zero value lets effects go on.
+// State is the position of the switch. The zero value lets effects go on.
 type State struct {
 	Stopped bool
 	Reason  string
@@ -44,7 +43,7 @@ type Stop struct{ Reason string }
 // Resume lets plans go on.
 type Resume struct {
 	Epoch int64 // that the person has seen and accepts
-	// Record is the epoch that the record is in. Another one that is accepted was not looked at.
+	// Record is the epoch that the record is in. The person has not seen another one.
 	Record int64
 	// Lost says that the record has lost commits and stopped by itself, which the state does not know.
 	Lost bool
@@ -57,7 +56,7 @@ func (Resume) effectsCommand() {}
 func Decide(s State, c Command) ([]events.Payload, error) {
 	switch c := c.(type) {
 	case Stop:
-		// A loss of commits is told beside a person's stop: resuming that one must not hide it.
+		// A loss of commits is recorded beside a person's stop: resuming after that one must not hide it.
 		if s.Stopped && (s.Reason == c.Reason || s.Reason == ReasonLost) {
 			return nil, nil
 		}

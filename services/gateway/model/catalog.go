@@ -15,7 +15,7 @@ type CatalogVisibility struct {
 const (
 	CatalogLoading = "Loading" // no revision is in service yet
 	CatalogReady   = "Ready"
-	CatalogFailed  = "Failed" // the last look at the source failed
+	CatalogFailed  = "Failed" // the last poll of the source failed
 	// CatalogDisabled stands for each of them in lists of a catalog that is not offered.
 	CatalogDisabled = "Disabled"
 )
@@ -88,7 +88,7 @@ type AddCatalog struct {
 	Disabled   bool            `json:"disabled,omitempty" doc:"Keep it and do not offer it"`
 }
 
-// Intent is what is said of the catalog beside its name.
+// Intent is all of the catalog but its name.
 func (c AddCatalog) Intent() ChangeCatalog {
 	return ChangeCatalog{Metadata: c.Metadata, Visibility: c.Visibility, Source: c.Source, Display: c.Display, Priority: c.Priority, Disabled: c.Disabled}
 }
@@ -114,7 +114,7 @@ type Finding struct {
 	Message  string `json:"message"`
 }
 
-// FindingFilter chooses findings of a catalog's last look.
+// FindingFilter chooses findings of a catalog's last poll.
 type FindingFilter struct {
 	Variant  string
 	Severity string
@@ -122,7 +122,7 @@ type FindingFilter struct {
 	Page
 }
 
-// CatalogView says whose eyes a templated catalog is seen with: those of a cluster, or of a Kubernetes minor
+// CatalogView says for whom a templated catalog is read: for a cluster, or for clusters of a Kubernetes minor
 // version. Without either it is the newest.
 type CatalogView struct {
 	Cluster string

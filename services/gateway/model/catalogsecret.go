@@ -24,7 +24,7 @@ type SetCatalogSecret struct {
 	Value json.RawMessage `json:"value" doc:"dockerconfigjson: a docker configuration, {\"auths\": …}; basic: {username, password}; token: {token}; ssh: {privateKey, knownHosts, passphrase}; ca: {certificates}, in PEM; kubeconfig: {kubeconfig}"`
 }
 
-// CatalogHook is the way in which a registry or repository asks for a look at a catalog's source.
+// CatalogHook is the way in which a registry or repository asks for a poll of a catalog's source.
 type CatalogHook struct {
 	Path     string    `json:"path" doc:"To be called with POST, below the address of this API"`
 	Secret   string    `json:"secret,omitempty" doc:"Shown once: key of the HMAC-SHA256 in X-Hub-Signature-256, or a token in Authorization: Bearer or X-Gitlab-Token"`

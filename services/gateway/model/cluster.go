@@ -2,7 +2,7 @@ package model
 
 import "time"
 
-// ClusterRegistered is the state of a cluster that no executor has looked at yet.
+// ClusterRegistered is the state of a cluster that no executor has connected to yet.
 const ClusterRegistered = "Registered"
 
 // Cluster is a registered cluster.

@@ -175,7 +175,7 @@ type ApprovePlan struct {
 	Choices []SettleObstacle `json:"choices,omitempty" maxItems:"50" nullable:"false" doc:"What you say of obstacles that a person may settle; an Automatic plan, and one that has begun, is approved with these alone"`
 }
 
-// SettleObstacle is what an approver says of one obstacle that the check of the plan shows.
+// SettleObstacle is what an approver decides about one obstacle that the check of the plan shows.
 type SettleObstacle struct {
 	Object  string `json:"object" minLength:"3" maxLength:"320" example:"ClusterRole/metrics-reader" doc:"Kind/name, as the check of the plan has it"`
 	Choice  string `json:"choice" enum:"Keep,Take,Override" doc:"Of an object that other operators bring, too: Keep leaves its form as it is, Take has the plan's form hold. Override has a custom resource definition changed although that hurts."`

@@ -26,11 +26,11 @@ type Operator struct {
 	UpdatedAt     time.Time   `json:"updatedAt"`
 	Stream        string      `json:"stream,omitempty" doc:"Id of its stream of events"`
 	StreamVersion int64       `json:"streamVersion,omitempty" doc:"Of its stream"`
-	// Details are absent until the executor has told them.
+	// Details are absent until the executor has reported them.
 	Details *OperatorDetails `json:"details,omitempty" doc:"What its cluster says of it beside its phase, in answers about one operator"`
 }
 
-// OperatorDetails are what the executor tells of an installed operator.
+// OperatorDetails are what the executor reports of an installed operator.
 type OperatorDetails struct {
 	Requirements []Requirement               `json:"requirementStatus" nullable:"false" doc:"What it needs of its cluster (R-CSV-5)"`
 	Condition    *protocol.OperatorCondition `json:"operatorCondition,omitempty" doc:"Whether it lets itself be upgraded; absent while it says nothing"`

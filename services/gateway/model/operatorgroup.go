@@ -51,7 +51,7 @@ type ChangeOperatorGroup struct {
 	OperatorGroupSpec
 }
 
-// Intent is what is said of the operator group beside its name.
+// Intent is all of the operator group but its name.
 func (c CreateOperatorGroup) Intent() ChangeOperatorGroup {
 	return ChangeOperatorGroup{Metadata: c.Metadata, OperatorGroupSpec: c.OperatorGroupSpec}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/catalog/display"
 )
 
-// PackageSummary is one package in a list: what its tile shows (R-CAT-106). It tells of the head of the
+// PackageSummary is one package in a list: what its tile shows (R-CAT-106). It describes the head of the
 // default channel. Icons are at …/icon.
 type PackageSummary struct {
 	Name           string            `json:"name"`
@@ -115,7 +115,7 @@ type ChannelSummary struct {
 	Deprecated string   `json:"deprecated,omitempty"`
 }
 
-// ChannelDetail is one channel with its versions and what its head says of itself.
+// ChannelDetail is one channel with its versions and how its head describes itself.
 type ChannelDetail struct {
 	ChannelSummary
 

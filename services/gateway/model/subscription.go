@@ -127,7 +127,7 @@ type ChangeSubscription struct {
 	SubscriptionSpec
 }
 
-// Intent is what is said of the subscription beside its name.
+// Intent is all of the subscription but its name.
 func (c CreateSubscription) Intent() ChangeSubscription {
 	return ChangeSubscription{Metadata: c.Metadata, SubscriptionSpec: c.SubscriptionSpec}
 }

@@ -31,7 +31,7 @@ type Kept struct {
 	Writes   []Write
 	// NotApplicable is why it cannot be carried out; "" where it can.
 	NotApplicable string
-	// Warnings are what was warned of when it was asked; they are told once and not kept.
+	// Warnings are what was warned of when it was asked; they are answered once and not kept.
 	Warnings []string
 	// Bodies are commitments that nothing else has, until it is carried out.
 	Bodies []string
@@ -145,7 +145,7 @@ type Body struct {
 	Salt, Body       []byte
 }
 
-// Actions that the record of questions tells apart.
+// Actions in the audit.
 const (
 	ActionPreview     = "preview"
 	ActionRead        = "preview.read"

@@ -2,7 +2,7 @@
 //
 // A place is a JSON pointer into the input, such as /spec/channel; a rule is a short stable word
 // that programs may compare. All violations of one input are collected, in the order of the checks,
-// so that one answer tells everything that is wrong.
+// so that one answer lists everything that is wrong.
 package rule
 
 import (

@@ -11,8 +11,8 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/rule"
 )
 
-// tokenVariables are the variables of spec.config.env by which an operator is told with which identity of a cloud it
-// gets short-lived tokens (R-TOK §14), with what each of them must look like.
+// tokenVariables are the variables of spec.config.env that give an operator the identity of a cloud with which it
+// gets short-lived tokens (R-TOK §14), with the form of each of them.
 var tokenVariables = map[string]*regexp.Regexp{
 	"ROLEARN":               regexp.MustCompile(`^arn:[a-z0-9-]+:iam::\d{12}:role/.+$`),
 	"CLIENTID":              nil,
@@ -26,7 +26,7 @@ var tokenVariables = map[string]*regexp.Regexp{
 var tokenSets = [][]string{{"ROLEARN"}, {"CLIENTID", "TENANTID", "SUBSCRIPTIONID"}, {"AUDIENCE", "SERVICE_ACCOUNT_EMAIL"}}
 
 // tokenModes are the modes of cloud tokens that a cluster can be in (protocol.ClusterReport), with the annotation by which
-// a bundle says that its operator can use them, and the variables by which it is told its identity.
+// a bundle says that its operator can use them, and the variables that give it its identity.
 var tokenModes = map[string]struct {
 	annotation string
 	variables  []string

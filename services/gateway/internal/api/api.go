@@ -5,7 +5,7 @@
 //
 // Every route, the OpenAPI document included, wants a bearer token, and every operation names what a
 // token must allow; what is not named is denied (DESIGN D10). The one exception are push notifications
-// (hooks.go), which bring the secret of a catalog's hook and can do nothing but ask for a look at its source.
+// (hooks.go), which bring the secret of a catalog's hook and can do nothing but ask for a poll of its source.
 package api
 
 import (
@@ -154,7 +154,7 @@ func (a *API) document(encode func(any) ([]byte, error), contentType string) htt
 			return
 		}
 		w.Header().Set("Content-Type", contentType)
-		// The caller may have gone; the access log tells what was answered.
+		// The caller may have gone; the access log has what was answered.
 		_, _ = w.Write(raw)
 	}
 }

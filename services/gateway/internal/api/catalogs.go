@@ -69,7 +69,7 @@ func (h catalogHandlers) catalogEnds(a *API) {
 		"Stop offering a catalog; what is installed from it stays")), h.removeCatalog)
 }
 
-// dryCatalog looks at every namespace that a catalog's change touches.
+// dryCatalog previews every namespace that a catalog's change touches.
 func (h catalogHandlers) dryCatalog(ctx context.Context, who model.Caller, n catalog.Name, c model.PreviewCatalog, validate string) (*tried, error) {
 	c.Name, c.Cluster, c.Namespace = n.Name, n.Cluster, n.Namespace
 	return h.dryRun(ctx, who, model.PreviewChange{Catalog: &c}, model.Validate(validate), "", "")
@@ -110,7 +110,7 @@ func (h catalogHandlers) catalogContent(a *API) {
 	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}/bundles", "list-bundles", tagCatalogs, "List bundles of a catalog by package and name"), h.listBundles)
 }
 
-// BrowsePath is a catalog whose content is read, and the eyes that it is seen with.
+// BrowsePath is a catalog whose content is read, and for whom.
 type BrowsePath struct {
 	Catalog   string `path:"catalog" maxLength:"253" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$" patternDescription:"a DNS-1123 subdomain"`
 	Cluster   string `query:"cluster" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" patternDescription:"a DNS-1123 label" doc:"What this cluster sees of a templated catalog. Together with namespace: the catalog that belongs to the cluster"`

@@ -123,7 +123,7 @@ func (a *API) form(next http.Handler) http.Handler {
 func answerProblem(w http.ResponseWriter, p *Problem) {
 	w.Header().Set("Content-Type", httpserver.ProblemType)
 	w.WriteHeader(p.Status)
-	// The caller may have gone; the access log tells what was answered.
+	// The caller may have gone; the access log has what was answered.
 	_ = json.NewEncoder(w).Encode(p)
 }
 
@@ -266,7 +266,7 @@ func (d declared) checkBody(w http.ResponseWriter, r *http.Request) *Problem {
 	if r.ContentLength == 0 {
 		return nil
 	}
-	// A sender that dawdles is not waited for; not every writer has a deadline, and then the server's holds.
+	// A slow sender is not waited for; not every writer has a deadline, and then the server's holds.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxIdleBody))
 	// Programs send an empty object where there is nothing to say: nothing of it can be missed.

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// maxHookBody bounds what a registry or repository tells of a push; it is read for its signature alone. More
+	// maxHookBody bounds what a registry or repository sends about a push; it is read for its signature alone. More
 	// than httpserver.DefaultBodyLimit never comes this far.
 	maxHookBody = 1 << 20
 	// maxHookRequests bounds the requests that ask the database at a time, since anybody may send one; each does
@@ -29,7 +29,7 @@ const (
 	maxHookRequests = 16
 	// hookPlaceWait is how long a request waits for such a place: many turns of the others.
 	hookPlaceWait = 2 * time.Second
-	// maxHookBodies bounds the bodies of one hook that are read at a time: a repository that tells of several
+	// maxHookBodies bounds the bodies of one hook that are read at a time: a repository that sends several
 	// pushes at once waits for none of them.
 	maxHookBodies = 4
 	// hookBodyTimeout bounds how long a sender may take for a body of some kilobytes.
@@ -82,7 +82,7 @@ const pathHook = "/hooks/catalogs/{catalog}"
 func (h *hookHandlers) push(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
 	defer cancel()
-	// A sender that dawdles would hold a place.
+	// A slow sender would hold a place.
 	err := http.NewResponseController(w).SetReadDeadline(time.Now().Add(hookBodyTimeout))
 	if err == nil || errors.Is(err, http.ErrNotSupported) {
 		err = h.takePush(ctx, w, r)

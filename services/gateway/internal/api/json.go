@@ -56,7 +56,7 @@ func checkJSON(data []byte) error {
 	for {
 		token, err := r.Token()
 		if err != nil {
-			return nil //nolint:nilerr // the end, or what json.Unmarshal tells better
+			return nil //nolint:nilerr // the end, or what json.Unmarshal reports better
 		}
 		if err := r.take(token); err != nil {
 			return err

@@ -28,7 +28,7 @@ func (p *Problem) Error() string { return p.Detail }
 // GetStatus is the status of the answer.
 func (p *Problem) GetStatus() int { return p.Status }
 
-// GetHeaders tells when asking again makes sense.
+// GetHeaders says when asking again makes sense.
 func (p *Problem) GetHeaders() http.Header {
 	if p.Status == http.StatusServiceUnavailable || p.Status == http.StatusGatewayTimeout {
 		return http.Header{"Retry-After": {"1"}}
@@ -53,7 +53,7 @@ func problemOf(ctx context.Context, err error) *Problem {
 	return p
 }
 
-// public is what a caller may read of an error. What a driver says of a part that is away names hosts,
+// public is what a caller may read of an error. Drivers' messages about a part that is unavailable name hosts,
 // ports and roles; the log has it.
 func public(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {

@@ -116,8 +116,8 @@ func (s *stream) run(ctx context.Context) error {
 	if err := s.write(fmt.Appendf(nil, "retry: 1000\nid: %s\n\n", s.filter.After)); err != nil {
 		return nil // the client went: nothing failed here
 	}
-	look, beat := time.NewTicker(pollInterval), time.NewTicker(heartbeatInterval)
-	defer look.Stop()
+	poll, beat := time.NewTicker(pollInterval), time.NewTicker(heartbeatInterval)
+	defer poll.Stop()
 	defer beat.Stop()
 	for {
 		changed := s.h.Reads.Events.Changed()
@@ -130,7 +130,7 @@ func (s *stream) run(ctx context.Context) error {
 		}
 		select {
 		case <-changed:
-		case <-look.C:
+		case <-poll.C:
 		case <-beat.C:
 			// The position goes along, so that a client whose events are rare resumes near the end.
 			if s.write(fmt.Appendf(nil, ": heartbeat\nid: %s\n\n", s.filter.After)) != nil {
@@ -179,7 +179,7 @@ func (s *stream) batch(ctx context.Context) (more bool, err error) {
 	}
 }
 
-// read looks at the token again: one that was revoked meanwhile is told nothing more.
+// read checks the token again: one that was revoked meanwhile gets nothing more.
 func (s *stream) read(ctx context.Context) (items []model.Event, next events.Position, done bool, err error) {
 	if _, err := s.h.Tokens.Caller(ctx, s.token); err != nil {
 		return nil, next, false, err

@@ -42,23 +42,23 @@ func (Hooks) ByNonce(ctx context.Context, q pg.Querier, nonce []byte) ([]catalog
 	return hooks(ctx, q, `select tenant, subject, nonce, created from gateway.catalog_hooks where nonce = $1`, nonce)
 }
 
-// Pushed notes that a look is wanted: after delay, and not sooner than quiet after the look before. What was
-// noted already stays, so that pushes in a row cannot put a look off.
+// Pushed schedules a poll: after delay, and not sooner than quiet after the poll before. A poll that is scheduled
+// already stays, so that pushes in a row cannot put it off.
 func (Hooks) Pushed(ctx context.Context, tx pgx.Tx, h cataloghook.Hook, now time.Time, delay, quiet time.Duration) error {
 	_, err := tx.Exec(ctx, `update gateway.catalog_hooks set due = greatest($3::timestamptz + $4, last + $5)
 		where tenant = $1 and subject = $2 and due is null`, h.Tenant, h.Subject, now, delay, quiet)
 	if err != nil {
-		return fmt.Errorf("note a push to catalog %s: %w", h.Subject, err)
+		return fmt.Errorf("schedule a poll of catalog %s: %w", h.Subject, err)
 	}
 	return nil
 }
 
-// Due returns hooks whose look is to be asked for now.
+// Due returns hooks whose poll is to be asked for now.
 func (Hooks) Due(ctx context.Context, q pg.Querier, now time.Time, limit int) ([]cataloghook.Hook, error) {
 	return hooks(ctx, q, `select tenant, subject, nonce, created from gateway.catalog_hooks where due <= $1 order by due limit $2`, now, limit)
 }
 
-// Take notes that the look is being asked for, in the transaction that does so; false where another has done it.
+// Take marks that the poll is being asked for, in the transaction that does so; false where another has done it.
 func (Hooks) Take(ctx context.Context, tx pgx.Tx, h cataloghook.Hook, now time.Time) (bool, error) {
 	tag, err := tx.Exec(ctx, `update gateway.catalog_hooks set due = null, last = $3 where tenant = $1 and subject = $2 and due <= $3`, h.Tenant, h.Subject, now)
 	if err != nil {

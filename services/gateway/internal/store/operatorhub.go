@@ -46,7 +46,7 @@ func (h OperatorHub) Lock(ctx context.Context, tx pgx.Tx, tenant string, now tim
 	return h.Get(ctx, tx, tenant)
 }
 
-// Put keeps what is said.
+// Put stores which default catalogs are switched off.
 func (OperatorHub) Put(ctx context.Context, tx pgx.Tx, tenant string, hub operatorhub.Hub, now time.Time) error {
 	sources, err := json.Marshal(hub.Sources)
 	if err != nil {

@@ -16,10 +16,10 @@ import (
 )
 
 const (
-	// defaultsInterval is how often the gateway looks for tenants that do not have their default catalogs yet: those
+	// defaultsInterval is how often the gateway checks for tenants that do not have their default catalogs yet: those
 	// that were made since, and those where something failed.
 	defaultsInterval = 5 * time.Second
-	// ownName is what the hub says of a default catalog whose name was taken before.
+	// ownName is the status of a default catalog whose name was taken before.
 	ownName = "a catalog of your own has this name and stays as it is: remove it, and the default one comes with the next start of the gateway or the next change of the hub"
 )
 
@@ -71,11 +71,11 @@ func (s *Service) KeepDefaults(ctx context.Context) error {
 	}
 	tick := time.NewTicker(defaultsInterval)
 	defer tick.Stop()
-	for told := ""; ; {
+	for logged := ""; ; {
 		if err := s.EnsureDefaults(ctx); err == nil {
-			told = ""
-		} else if ctx.Err() == nil && err.Error() != told {
-			told = err.Error()
+			logged = ""
+		} else if ctx.Err() == nil && err.Error() != logged {
+			logged = err.Error()
 			s.Slog.ErrorContext(ctx, "default catalogs are not what the configuration says; trying again", "error", err)
 		}
 		select {
@@ -86,7 +86,7 @@ func (s *Service) KeepDefaults(ctx context.Context) error {
 	}
 }
 
-// EnsureDefaults is one turn of KeepDefaults: it serves the tenants that were not served yet. A catalog that
+// EnsureDefaults is one round of KeepDefaults: it serves the tenants that were not served yet. A catalog that
 // the configuration no longer names stays and becomes an ordinary one.
 func (s *Service) EnsureDefaults(ctx context.Context) error {
 	if len(s.Defaults) == 0 {
@@ -194,7 +194,7 @@ func (s *Service) GetHub(ctx context.Context, who model.Caller) (model.OperatorH
 }
 
 // SetHub switches default catalogs on and off, all in one transaction. A name that none bears is kept
-// and told in the status: the catalog may come with the next version of the configuration.
+// and shown in the status: the catalog may come with the next version of the configuration.
 func (s *Service) SetHub(ctx context.Context, who model.Caller, in model.SetOperatorHub) (model.OperatorHub, error) {
 	hub := operatorhub.Hub{DisableAll: in.DisableAllDefaultSources, Sources: map[string]bool{}}
 	for _, source := range in.Sources {

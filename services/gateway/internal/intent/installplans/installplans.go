@@ -46,7 +46,7 @@ func (s *Service) Approve(ctx context.Context, who model.Caller, id string, in m
 	})
 }
 
-// commitChoices are what an approver says of obstacles; the reasons are stored where they can be erased (DESIGN D2). Who says the same
+// commitChoices are what an approver decides about obstacles; the reasons are stored where they can be erased (DESIGN D2). Who says the same
 // again changes nothing.
 func commitChoices(ctx context.Context, u *unit.Work, now installplan.State, in []model.SettleObstacle) ([]events.PlanChoice, error) {
 	var out []events.PlanChoice

@@ -27,7 +27,7 @@ type change struct {
 	why        string
 }
 
-// beyond says why a change cannot be carried out after a look at the cluster and namespace alone to which a question is
+// beyond says why a change cannot be carried out after a preview of the cluster and namespace alone to which a question is
 // narrowed: it reaches others, and nobody has seen what becomes of them. It is "" where it does not.
 func (c change) beyond(in model.AskPreview) string {
 	if (in.Cluster == "" || in.Cluster == c.reach.Cluster) && (in.Namespace == "" || in.Namespace == c.reach.Namespace) {
@@ -78,7 +78,7 @@ func actionOn(ctx context.Context, u *unit.Work, kind events.Kind, key, action s
 	return model.PreviewCreate, nil
 }
 
-// becomes says of an action what is to become of an object.
+// becomes is what an action does to an object, for messages.
 var becomes = map[string]string{
 	model.PreviewApply: "created or replaced", model.PreviewCreate: "created", model.PreviewReplace: "replaced",
 }

@@ -232,7 +232,7 @@ func (s *Service) Read(ctx context.Context, who model.Caller, id uuid.UUID, afte
 // Apply carries out a preview while it holds. First the resolver compares what it announced with what it would
 // announce now; then all intents run in one transaction, with their checks, on the very states that they were tried
 // on. Once is enough: what was carried out answers the same again. Where the process dies before the transaction is
-// committed, nothing has happened; after it, asking again tells what did.
+// committed, nothing has happened; after it, asking again answers what did.
 //
 // What comes into the log between the comparison and the transaction is decided on like anything else: the plan has
 // another digest then, and nobody has approved that.

@@ -112,7 +112,7 @@ func (s *Service) Revoke(ctx context.Context, who model.Caller, id string) error
 	})
 }
 
-// aboutToken is what the audit says of a token: no names.
+// aboutToken describes a token in the audit, without names.
 func aboutToken(t model.Token) string { return fmt.Sprintf("%s %s of %s", t.Role, t.ID, t.Actor) }
 
 func opaque(kind string) string { return kind + "-" + strings.ToLower(rand.Text()[:opaqueChars]) }

@@ -40,7 +40,7 @@ func channelsOf(p *libcatalog.Package) []model.ChannelDetail {
 	return out
 }
 
-// describe is what a bundle says of itself.
+// describe is how a bundle describes itself.
 func describe(b libcatalog.Bundle) *model.CSVDescription {
 	m := display.Read(b)
 	d := &model.CSVDescription{

@@ -108,7 +108,7 @@ func CompareVersions(a, b string) int {
 	return slices.Compare(x[:], y[:])
 }
 
-// addVariants adds what the indexer saw. The events of a templated catalog tell of its variants in turn, so
+// addVariants adds what the indexer saw. The events of a templated catalog are about its variants in turn, so
 // that state and revision are those of the highest one, as for whom no cluster is known.
 func addVariants(ctx context.Context, q pg.Querier, tenant string, items []Catalog) error {
 	streams := make([]string, len(items))

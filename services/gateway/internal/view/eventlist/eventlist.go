@@ -16,7 +16,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
-// maxScans bounds how many parts of the log one request looks through for rare events; the answer
+// maxScans bounds how many parts of the log one request reads for rare events; the answer
 // then says from where to go on.
 const maxScans = 20
 

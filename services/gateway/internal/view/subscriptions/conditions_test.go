@@ -74,7 +74,9 @@ func TestConditions(t *testing.T) {
 		},
 		{
 			"its plan waits for approval",
-			func(r *row) { r.plan = plan{PlanName: "install-a", PlanPhase: "RequiresApproval", PlanEvent: "proposed"} },
+			func(r *row) {
+				r.plan = plan{PlanName: "install-a", PlanPhase: "RequiresApproval", PlanEvent: "proposed"}
+			},
 			[]want{healthy, {conditionPlanPending, "True", "RequiresApproval", "proposed"}},
 		},
 		{
@@ -93,7 +95,9 @@ func TestConditions(t *testing.T) {
 		},
 		{
 			"its plan has begun",
-			func(r *row) { r.plan = plan{PlanName: "install-a", PlanPhase: "Installing", PlanBegun: true, PlanEvent: "started"} },
+			func(r *row) {
+				r.plan = plan{PlanName: "install-a", PlanPhase: "Installing", PlanBegun: true, PlanEvent: "started"}
+			},
 			[]want{healthy, {conditionPlanPending, "True", "Installing", "started"}},
 		},
 		{
