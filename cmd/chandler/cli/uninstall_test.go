@@ -11,7 +11,7 @@ import (
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/command"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
-	"github.com/chandler-fleet/chandler/services/gateway/naming"
+	"github.com/chandler-fleet/chandler/services/gateway/namelookup"
 )
 
 // uninstalling is a gateway with operators that shows a plan and notes what it is asked to delete.
@@ -21,11 +21,11 @@ func uninstalling(t *testing.T, p model.RemovalPlan, operators ...model.Operator
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var answer any = map[string]any{"items": operators}
 		if _, name, ok := strings.Cut(r.URL.Path, "/named/"); ok {
-			world := naming.World{Cluster: "east-1", Namespace: "ports"}
+			world := namelookup.Namespace{Cluster: "east-1", Namespace: "ports"}
 			for _, o := range operators {
-				world.Operators = append(world.Operators, naming.Operator{Name: o.Name, Package: o.Package})
+				world.Operators = append(world.Operators, namelookup.Operator{Name: o.Name, Package: o.Package})
 			}
-			found, err := world.Find(naming.KindOperator, name)
+			found, err := world.Find(namelookup.KindOperator, name)
 			if answer = (model.Named{Name: found, Package: "tidegauge"}); err != nil {
 				w.WriteHeader(http.StatusConflict)
 				answer = map[string]string{"title": "Conflict", "detail": err.Error()}

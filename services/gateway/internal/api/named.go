@@ -7,7 +7,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/operators"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/subscriptions"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
-	"github.com/chandler-fleet/chandler/services/gateway/naming"
+	"github.com/chandler-fleet/chandler/services/gateway/namelookup"
 )
 
 // namedPage is how much of a namespace is read at once.
@@ -21,16 +21,16 @@ func (h nameHandlers) register(a *API) {
 		"Find the subscription or the operator that a name means: its own, its package's, its subscription's or its CSV's; one that may be several is a conflict that lists them"), h.findNamed)
 }
 
-// world reads what a namespace has.
-func (h nameHandlers) world(ctx context.Context, who model.Caller, at NamespacePath) (naming.World, error) {
-	w := naming.World{Cluster: at.Cluster, Namespace: at.Namespace}
+// readNamespace reads the names of a namespace.
+func (h nameHandlers) readNamespace(ctx context.Context, who model.Caller, at NamespacePath) (namelookup.Namespace, error) {
+	w := namelookup.Namespace{Cluster: at.Cluster, Namespace: at.Namespace}
 	for page := (model.Page{Limit: namedPage}); ; {
 		list, next, err := h.Reads.Subscriptions.List(ctx, who, model.SubscriptionFilter{Cluster: at.Cluster, Namespace: at.Namespace, Page: page})
 		if err != nil {
 			return w, err
 		}
 		for _, s := range list {
-			w.Subscriptions = append(w.Subscriptions, naming.Subscription{
+			w.Subscriptions = append(w.Subscriptions, namelookup.Subscription{
 				Name: s.Name, Package: s.Spec.Package, Installed: s.Status.InstalledCSV, Current: s.Status.CurrentCSV,
 			})
 		}
@@ -44,7 +44,7 @@ func (h nameHandlers) world(ctx context.Context, who model.Caller, at NamespaceP
 			return w, err
 		}
 		for _, o := range list {
-			w.Operators = append(w.Operators, naming.Operator{Name: o.Name, Package: o.Package})
+			w.Operators = append(w.Operators, namelookup.Operator{Name: o.Name, Package: o.Package})
 		}
 		if page.After = next; len(next) == 0 {
 			return w, nil
@@ -64,10 +64,10 @@ func (h nameHandlers) findNamed(ctx context.Context, who model.Caller, in *findN
 			return nil, err
 		}
 	}
-	w, err := h.world(ctx, who, in.NamespacePath)
+	w, err := h.readNamespace(ctx, who, in.NamespacePath)
 	if err != nil {
 		return nil, err
 	}
-	found, err := w.Find(naming.Kind(in.Kind), in.Name)
-	return read(model.Named{Kind: in.Kind, Name: found, Package: w.Package(naming.Kind(in.Kind), found)}, err)
+	found, err := w.Find(namelookup.Kind(in.Kind), in.Name)
+	return read(model.Named{Kind: in.Kind, Name: found, Package: w.Package(namelookup.Kind(in.Kind), found)}, err)
 }

@@ -1,6 +1,6 @@
-// Package naming finds what a name of a namespace means. People name an operator by its package, its subscription or its
-// ClusterServiceVersion, as they happen to have it before them. The package is pure.
-package naming
+// Package namelookup finds the object of a namespace that a name means. People name an operator by its package, its
+// subscription or its ClusterServiceVersion, whichever they have at hand. The package is pure.
+package namelookup
 
 import (
 	"slices"
@@ -9,7 +9,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 )
 
-// Kind is what is looked for.
+// Kind is the kind of object that is looked up.
 type Kind string
 
 // The kinds.
@@ -18,7 +18,7 @@ const (
 	KindOperator     Kind = "operator"
 )
 
-// Subscription is what is known by of a subscription.
+// Subscription has the names by which a subscription is known.
 type Subscription struct {
 	Name      string
 	Package   string
@@ -26,14 +26,14 @@ type Subscription struct {
 	Current   string // CSV that it is on the way to
 }
 
-// Operator is what is known by of an installed operator.
+// Operator has the names by which an installed operator is known.
 type Operator struct {
 	Name    string // of its CSV
 	Package string
 }
 
-// World is what there is in one namespace of one cluster.
-type World struct {
+// Namespace has the subscriptions and operators of one namespace of one cluster.
+type Namespace struct {
 	Cluster, Namespace string
 	Subscriptions      []Subscription
 	Operators          []Operator
@@ -46,10 +46,10 @@ type World struct {
 //	a CSV, for a subscription                      → the one that has it, or is on the way to it, else those of its package
 //	none of them                                   → an error of kind NotFound
 //	several                                        → an error of kind Conflict, which lists them
-func (w World) Find(kind Kind, name string) (string, error) {
-	exact, others := w.operators(name)
+func (n Namespace) Find(kind Kind, name string) (string, error) {
+	exact, others := n.operators(name)
 	if kind == KindSubscription {
-		exact, others = w.subscriptions(name)
+		exact, others = n.subscriptions(name)
 	}
 	if exact {
 		return name, nil
@@ -58,26 +58,26 @@ func (w World) Find(kind Kind, name string) (string, error) {
 	switch others = slices.Compact(others); len(others) {
 	case 0:
 		return "", errs.New(errs.NotFound, "no %s %q is in namespace %q of cluster %q, and none of a package, subscription or ClusterServiceVersion of this name",
-			kind, name, w.Namespace, w.Cluster).At("path.name", "name-known")
+			kind, name, n.Namespace, n.Cluster).At("path.name", "name-known")
 	case 1:
 		return others[0], nil
 	default:
 		return "", errs.New(errs.Conflict, "%q may be each of %s %s in namespace %q of cluster %q: say which",
-			name, kind, strings.Join(others, ", "), w.Namespace, w.Cluster).At("path.name", "name-ambiguous")
+			name, kind, strings.Join(others, ", "), n.Namespace, n.Cluster).At("path.name", "name-ambiguous")
 	}
 }
 
 // Package is the package of what Find has found.
-func (w World) Package(kind Kind, name string) string {
+func (n Namespace) Package(kind Kind, name string) string {
 	if kind == KindOperator {
-		for _, o := range w.Operators {
+		for _, o := range n.Operators {
 			if o.Name == name {
 				return o.Package
 			}
 		}
 		return ""
 	}
-	for _, s := range w.Subscriptions {
+	for _, s := range n.Subscriptions {
 		if s.Name == name {
 			return s.Package
 		}
@@ -85,16 +85,16 @@ func (w World) Package(kind Kind, name string) string {
 	return ""
 }
 
-func (w World) subscriptions(name string) (exact bool, others []string) {
+func (n Namespace) subscriptions(name string) (exact bool, others []string) {
 	var ofPackage []string
-	for _, s := range w.Subscriptions {
+	for _, s := range n.Subscriptions {
 		switch name {
 		case s.Name:
 			return true, nil
 		case s.Package, s.Installed, s.Current:
 			others = append(others, s.Name)
 		}
-		if slices.Contains(w.Operators, Operator{Name: name, Package: s.Package}) {
+		if slices.Contains(n.Operators, Operator{Name: name, Package: s.Package}) {
 			ofPackage = append(ofPackage, s.Name)
 		}
 	}
@@ -104,8 +104,8 @@ func (w World) subscriptions(name string) (exact bool, others []string) {
 	return false, others
 }
 
-func (w World) operators(name string) (exact bool, others []string) {
-	for _, o := range w.Operators {
+func (n Namespace) operators(name string) (exact bool, others []string) {
+	for _, o := range n.Operators {
 		switch name {
 		case o.Name:
 			return true, nil
@@ -113,17 +113,17 @@ func (w World) operators(name string) (exact bool, others []string) {
 			others = append(others, o.Name)
 		}
 	}
-	for _, s := range w.Subscriptions {
+	for _, s := range n.Subscriptions {
 		if s.Name == name {
-			others = append(others, w.installedBy(s)...)
+			others = append(others, n.installedBy(s)...)
 		}
 	}
 	return false, others
 }
 
 // installedBy is what a subscription has installed, else what there is of its package.
-func (w World) installedBy(s Subscription) (found []string) {
-	for _, o := range w.Operators {
+func (n Namespace) installedBy(s Subscription) (found []string) {
+	for _, o := range n.Operators {
 		if o.Name == s.Installed {
 			return []string{o.Name}
 		}
