@@ -26,7 +26,7 @@ const (
 	Lifetime = time.Hour
 	// MaxHypotheses bounds the events of one preview; each is one write of a person.
 	MaxHypotheses = 20
-	// PageScopes is how many scopes a page looks at where nobody says.
+	// PageScopes is how many scopes a page has where the question does not say.
 	PageScopes = 50
 	// MaxPageScopes bounds a page of what is known already: scopes that are read again, or compared by fingerprint.
 	MaxPageScopes = 200
@@ -223,7 +223,7 @@ type PreviewWaiting struct {
 	News      bool     `json:"news" doc:"Nothing of it was told so far"`
 }
 
-// PreviewOutcome is what a subscription would be told.
+// PreviewOutcome is what would be recorded of a subscription.
 type PreviewOutcome struct {
 	Subscription string `json:"subscription"`
 	CSV          string `json:"csv"`

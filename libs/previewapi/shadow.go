@@ -5,7 +5,7 @@ import (
 )
 
 const (
-	// ShadowDecisions is how many decisions a page of a shadow run looks at where nobody says.
+	// ShadowDecisions is how many decisions a page of a shadow run has where the question does not say.
 	ShadowDecisions = 200
 	// MaxShadowDecisions bounds a page.
 	MaxShadowDecisions = 500
@@ -60,6 +60,6 @@ type ShadowOutcome struct {
 	CSV      string `json:"csv,omitempty"`
 	Approval string `json:"approval,omitempty" doc:"Of the plan"`
 	Reason   string `json:"reason,omitempty"`
-	// Detail tells two outcomes of one kind apart: the digest of the explanation.
+	// Detail distinguishes two outcomes of one kind: the digest of the explanation.
 	Detail string `json:"detail,omitempty"`
 }

@@ -39,11 +39,11 @@ type ExplainAnswer struct {
 	Explanation *resolution.Explanation `json:"explanation,omitempty"`
 	// Suggestions is what would help a failure, found on what holds now, not then.
 	Suggestions *suggestion.Answer `json:"advice,omitempty"`
-	// Why tells of each bundle of a live plan why it is not a newer one.
+	// Why explains for each bundle of a live plan why it is not a newer one.
 	Why []why.Ledger `json:"why,omitempty"`
 }
 
-// RecordedOutcome is what the event says of the decision: an outcome of a subscription, or an install plan.
+// Recorded is what the event says of the decision: an outcome of a subscription, or an install plan.
 type Recorded struct {
 	Outcome     string                 `json:"outcome"` // Planned, AtLatestKnown, Failed
 	CSV         string                 `json:"csv,omitempty"`

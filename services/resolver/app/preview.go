@@ -27,7 +27,7 @@ const sweepEvery = 5 * time.Minute
 const catchUpWait = 5 * time.Second
 
 // previewer answers questions about what has not happened. It writes its own tables and nothing else: no event, no
-// mark, no wish for a bundle image. Where the process dies before the answer is kept, there is no preview; after
+// mark, no request for a bundle image. Where the process dies before the answer is kept, there is no preview; after
 // that, it is there for whoever asks again.
 type previewer struct {
 	*worker
@@ -55,7 +55,7 @@ func (p *previewer) catchUp(ctx context.Context) error {
 	}
 }
 
-// preview looks at the first page of scopes and keeps the question with it.
+// preview works out the first page of scopes and keeps the question with it.
 func (p *previewer) preview(ctx context.Context, question json.RawMessage) (any, error) {
 	var q previewapi.Question
 	if err := json.Unmarshal(question, &q); err != nil {
@@ -82,7 +82,7 @@ func (p *previewer) preview(ctx context.Context, question json.RawMessage) (any,
 	return answer(kept, page), nil
 }
 
-// look goes on behind the scope that was reached, and notes in the preview how far it came.
+// previewPage goes on behind the scope that was reached, and notes in the preview how far it came.
 func (p *previewer) previewPage(ctx context.Context, kept *store.Preview, limit int) ([]store.PreviewScope, error) {
 	touched, err := p.store.Touched(ctx, kept.Question)
 	if err != nil {
@@ -111,7 +111,7 @@ func (p *previewer) previewPage(ctx context.Context, kept *store.Preview, limit 
 	return page, nil
 }
 
-// previewParallel bounds the scopes that one question looks into at the same time: most of it goes to waiting for Postgres,
+// previewParallel bounds the scopes that one question resolves at the same time: most of it goes to waiting for Postgres,
 // and decisions must not wait for questions.
 const previewParallel = 4
 
@@ -153,7 +153,7 @@ func guarded(i int, fn func(i int) error) (err error) {
 	return fn(i)
 }
 
-// outlook decides on the state of one scope as it would be, in the very way in which it is decided on as it is.
+// previewScope decides on the state of one scope as it would be, in the very way in which it is decided on as it is.
 func (p *previewer) previewScope(ctx context.Context, q previewapi.Question, at previewapi.Scope) (store.PreviewScope, previewapi.ScopePreview, error) {
 	x := store.PreviewScope{Scope: at}
 	l, err := p.store.Load(ctx, q.Tenant, resolution.Scope{Cluster: at.Cluster, Namespace: at.Namespace})
@@ -319,7 +319,7 @@ func (p *previewer) check(ctx context.Context, question json.RawMessage) (any, e
 }
 
 // stale are the scopes of a list in which something that an announcement rests on is another thing: they have to be
-// decided on again. For the others a look at the fingerprint is enough.
+// decided on again. For the others comparing the fingerprint is enough.
 func (p *previewer) stale(ctx context.Context, q previewapi.Question, all []previewapi.Scope, known map[previewapi.Scope]store.PreviewScope) ([]previewapi.Scope, error) {
 	moved := make([]bool, len(all))
 	err := each(len(all), func(i int) error {

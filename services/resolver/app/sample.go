@@ -48,7 +48,7 @@ func (s *sampler) run(ctx context.Context) error {
 	}
 }
 
-// turn looks at some scopes of this night's sample.
+// turn resolves some scopes of this night's sample.
 func (s *sampler) turn(ctx context.Context, scopes int) error {
 	night := s.now().UTC().Truncate(24 * time.Hour)
 	if err := s.store.ChooseSample(ctx, night, sampleSize); err != nil {
@@ -66,7 +66,7 @@ func (s *sampler) turn(ctx context.Context, scopes int) error {
 	return nil
 }
 
-// look resolves one scope afresh. A scope that is dirty will be resolved anyway, and tells nothing.
+// resolveFresh resolves one scope afresh. A scope that is dirty will be resolved anyway, and proves nothing.
 func (s *sampler) resolveFresh(ctx context.Context, m store.Sample) error {
 	l, err := s.store.Load(ctx, m.Tenant, m.Scope)
 	if err != nil {

@@ -222,7 +222,7 @@ func (r *shadowRun) besideRevision(ctx context.Context, d store.Decided, record 
 	return r.compare(ctx, d, record, view, preview.RecordedState(record, r.at.Labels, r.at.Policies), out)
 }
 
-// besidePolicy puts an approval policy beside those of the record, and of today for what a record does not tell: who
+// besidePolicy puts an approval policy beside those of the record, and of today for what a record does not hold: who
 // has to agree.
 func (r *shadowRun) besidePolicy(ctx context.Context, d store.Decided, record resolution.Record, out *previewapi.ShadowDifference) (bool, error) {
 	if err := r.scope(ctx, d.Scope); err != nil {

@@ -44,7 +44,7 @@ func (w *worker) why(ctx context.Context, question json.RawMessage) (any, error)
 	return l, nil
 }
 
-// whyPlanned tells of the bundles of a live plan; none where the namespace has come to others by now.
+// whyPlanned explains the bundles of a live plan; none where the namespace resolves to others by now.
 func (w *worker) whyPlanned(ctx context.Context, tenant string, scope resolution.Scope, bundles []events.PlannedBundle) ([]why.Ledger, error) {
 	f, view, err := w.facts(ctx, tenant, scope)
 	if err != nil {

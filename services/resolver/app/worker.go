@@ -39,7 +39,7 @@ type worker struct {
 	metrics     *metrics
 }
 
-// work brings one scope up to date. It is what the lanes call.
+// bringUpToDate brings one scope up to date. It is what the lanes call.
 func (w *worker) bringUpToDate(ctx context.Context, s bus.Scope) (err error) {
 	ctx, end := telemetry.Span(ctx, "resolve scope")
 	defer func() { end(err) }()
@@ -178,7 +178,7 @@ func (w *worker) renderAll(ctx context.Context, l store.Loaded, verdicts []decid
 	return out, asked, nil
 }
 
-// tell logs what was decided, one line for each decision.
+// logDecisions logs what was decided, one line for each decision.
 func (w *worker) logDecisions(ctx context.Context, scope resolution.Scope, d decide.Decisions) {
 	for _, p := range d.Proposals {
 		w.metrics.plans.Add(ctx, 1)

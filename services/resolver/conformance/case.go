@@ -58,7 +58,7 @@ type Subscription struct {
 type CSV struct {
 	Name      string `json:"name"`
 	Namespace string `json:"namespace"` // "" is that of the case
-	Package   string `json:"package"`   // for readers: the annotation tells it, or the subscriptions do
+	Package   string `json:"package"`   // for readers: the annotation has it, or the subscriptions do
 	Version   string `json:"version"`
 	Replaces  string `json:"replaces"`
 	Phase     string `json:"phase"` // "" is Succeeded

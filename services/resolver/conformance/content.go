@@ -32,7 +32,7 @@ type document struct {
 // NewContent makes a catalog of its documents. It takes what an older registry may serve though opm refuses it
 // nowadays, the way OLM's snapshot of a catalog does (RESOLVER-NOTES §11): a bundle with a dependency that
 // cannot be read is not there, nor are entries without a bundle, and channels and packages without entries; a
-// channel without order stays, and is told when the order matters.
+// channel without order stays, and becomes a failure when the order matters.
 func NewContent(documents []json.RawMessage) (*Content, error) {
 	found := map[string]*catalog.Package{}
 	of := func(name string) *catalog.Package {

@@ -9,7 +9,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
-// explained says what the explanations lack of the error that OLM gave; nothing where they tell as much.
+// explained says what the explanations lack of the error that OLM gave; nothing where they say as much.
 func explained(e *ExpectedError, failures []resolution.Explanation) []string {
 	var alike []resolution.Explanation
 	for _, f := range failures {
@@ -85,14 +85,14 @@ func cores(list [][]string) string {
 	return strings.Join(out, " or ")
 }
 
-// mentions says whether an explanation tells of a package.
+// mentions says whether an explanation names a package.
 func mentions(f resolution.Explanation, pkg string) bool {
 	return slices.ContainsFunc(f.Statements, func(s resolution.Statement) bool {
 		return s.Package == pkg || slices.Contains(strings.FieldsFunc(s.Text, func(r rune) bool { return strings.ContainsRune(" ,;:", r) }), pkg)
 	})
 }
 
-// requires says whether an explanation tells of an unmet requirement of a bundle, in whatever words.
+// requires says whether an explanation names an unmet requirement of a bundle, in whatever words.
 func requires(f resolution.Explanation, fact Fact) bool {
 	parts := essence(fact.Requirement)
 	return slices.ContainsFunc(f.Statements, func(s resolution.Statement) bool {

@@ -20,7 +20,7 @@ type member struct {
 
 // Faults says what is wrong with a result by itself, whatever OLM does: every bundle of the plan can be chosen; a
 // package and an API have one bearer; every requirement is met, but for those that were not met before either;
-// and every subscription that nothing is told of has something that it may have. It shares no code with the search.
+// and every subscription without a failure has something that it may have. It shares no code with the search.
 func Faults(r Run) []string {
 	f := faults{Run: r}
 	f.gather()
@@ -103,7 +103,7 @@ func (f *faults) unique() {
 	}
 }
 
-// met asserts R-RES-15. A CSV of which nothing tells the package may be taken for the bundle of its name.
+// met asserts R-RES-15. A CSV whose package is unknown may be taken for the bundle of its name.
 func (f *faults) met() {
 	by := slices.Concat(f.members, f.namesakes())
 	for _, m := range f.members {
@@ -139,7 +139,7 @@ func metBy(q *offer.Requirement, by []member) bool {
 	return slices.ContainsFunc(by, func(m member) bool { return q.Matches(m.Operator) })
 }
 
-// subscribed asserts that every subscription has its due, or is told why not.
+// subscribed asserts that every subscription gets what it may have, or a failure.
 func (f *faults) subscribed() {
 	outcomes := map[string]resolution.Outcome{}
 	told := map[string]bool{}

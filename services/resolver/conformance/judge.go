@@ -33,7 +33,7 @@ func different(lines ...string) Judgement { return Judgement{Verdict: Different,
 //
 //	OLM planned, Chandler plans           the plans are the same, or OLM made this one, too
 //	OLM planned, something is impossible  different; an error that OLM gave sometimes counts
-//	OLM failed, something is impossible   the same class of error, told as well
+//	OLM failed, something is impossible   the same class of error, explained as well
 //	OLM failed, nothing is impossible     meant to differ by a rule, or different
 //
 // Whatever differs on purpose has to be right by itself: see Faults.
@@ -117,7 +117,7 @@ func planDifference(want, came []Install) []string {
 	return out
 }
 
-// unexpected tells of failures where OLM made a plan.
+// unexpected names failures where OLM made a plan.
 func unexpected(e *Expectation, failures []resolution.Explanation) []string {
 	want := "nothing to do"
 	if len(byKey(e.Install)) > 0 {

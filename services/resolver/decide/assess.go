@@ -113,7 +113,7 @@ func (s State) goesBack(i Installed) bool {
 	return i.Phase == phaseFailed && slices.ContainsFunc(s.Subscriptions, func(sub Subscription) bool { return sub.Rollback.From == i.Name })
 }
 
-// forsaken says whether fail-forward passes over an operator: it failed, or it is being replaced by one that, at
+// passedOver says whether fail-forward passes over an operator: it failed, or it is being replaced by one that, at
 // the end of the chain, failed (R-RES-44). What replaced itself in a ring is passed over by nobody.
 func (s State) passedOver(i Installed) bool {
 	for range s.Installed {
@@ -129,7 +129,7 @@ func (s State) passedOver(i Installed) bool {
 	return false
 }
 
-// stand says what a plan of the component stands on, and what it would do.
+// withTerms says what a plan of the component rests on, and what it would do.
 func (s State) withTerms(v Verdict) (Verdict, error) {
 	t := s.terms(v.Component)
 	v.Facts = s.facts(v.Component)
@@ -165,7 +165,7 @@ func (s State) compare(v Verdict) (Verdict, error) {
 	return v, nil
 }
 
-// facts are what the plan stands on, without the CRDs.
+// facts are what the plan rests on, without the CRDs.
 func (s State) facts(c resolution.Component) installplan.BaseFacts {
 	f := installplan.BaseFacts{Configs: map[string]string{}, Approvals: map[string]string{}}
 	for _, i := range s.Installed {
@@ -187,7 +187,7 @@ func (s State) facts(c resolution.Component) installplan.BaseFacts {
 // effectType is the type prefix of an effect's digest.
 const effectType = "chandler.plan-effect.v1"
 
-// effect names what a plan would do and stand on: bundles by content, not the revision that they were
+// effect names what a plan would do and rest on: bundles by content, not the revision that they were
 // found in nor the input, so that a catalog that moved elsewhere does not replace a plan that people
 // have looked at. The lives of the subscriptions count: who deletes one and creates it again asks for
 // another try of a plan that failed or was rejected.

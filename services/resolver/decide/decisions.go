@@ -182,7 +182,7 @@ func (s State) supersede(d *Decisions, verdicts []Verdict, by map[string]string)
 //
 //	another plan of its operators is begun        → that one: it was superseded by this, but began in that moment
 //	the verdict keeps it                          → it stays
-//	its component waits or is held, or a bundle   → it stays if what it stands on is as it was: what comes of it is
+//	its component waits or is held, or a bundle   → it stays if what it rests on is as it was: what comes of it is
 //	image or a catalog is awaited                   not known yet
 //	a plan is proposed for its operators          → that one
 //	otherwise                                     → none
@@ -215,7 +215,7 @@ func (v Verdict) pending() bool {
 	return v.Kind == Waiting || v.Kind == Held || v.Kind == Fetching || v.Kind == Blocked
 }
 
-// tell records what became of the component's subscriptions where it is news.
+// recordOutcomes records what became of the component's subscriptions where it is news.
 func (s State) recordOutcomes(d *Decisions, v Verdict, plan string) error {
 	switch v.Kind {
 	case Waiting, Held:

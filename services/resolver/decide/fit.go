@@ -18,15 +18,15 @@ const ReadCluster resolution.ReadKind = "cluster"
 // Cluster is what is known of a cluster beside its catalogs.
 type Cluster struct {
 	Kubernetes string // version, such as v1.34.4; "" while unknown
-	// Groups are the operator groups of other namespaces that provide an API, as the cluster tells.
+	// Groups are the operator groups of other namespaces that provide an API, as the cluster reported.
 	Groups []operatorgroup.Standing
 }
 
 // Fit says why an operator could not run under an operator group of the scope, as far as the hub knows it; nil where
-// nothing is known against it. What is known in the cluster alone is told there, in the same words:
+// nothing is known against it. What only the cluster knows is reported there, in the same words:
 //
-//	install modes    the targets that the group lists, all namespaces, or what the cluster last told of its selector (R-CSV-31)
-//	minKubeVersion   the version of Kubernetes that the cluster last told (R-CSV §6.4)
+//	install modes    the targets that the group lists, all namespaces, or what the cluster last reported of its selector (R-CSV-31)
+//	minKubeVersion   the version of Kubernetes that the cluster last reported (R-CSV §6.4)
 //	provided APIs    operator groups of the cluster that intersect with this one (R-OG §7.7)
 func (s State) Fit(csv bundle.CSV, g Group) error {
 	if err := s.serves(csv, g); err != nil {
@@ -50,7 +50,7 @@ func (s State) Fit(csv bundle.CSV, g Group) error {
 
 func (s State) serves(csv bundle.CSV, g Group) error {
 	targets := g.served()
-	if len(targets) == 0 { // a selector of which nothing was told yet, or that chooses none now
+	if len(targets) == 0 { // a selector of which nothing was reported yet, or that chooses none now
 		return nil
 	}
 	err := render.CheckInstallModes(csv.Spec.InstallModes, s.Scope.Namespace, targets)
@@ -61,7 +61,7 @@ func (s State) serves(csv bundle.CSV, g Group) error {
 		csv.Name, s.Scope.Namespace, g.Name, Targets(targets), Supports(csv))
 }
 
-// served are the namespaces that a group serves, as its spec or the cluster tells; nil while unknown.
+// served are the namespaces that a group serves, as its spec or the cluster says; nil while unknown.
 func (g Group) served() []string {
 	if named, ok := operatorgroup.Named(g.Spec); ok {
 		return named

@@ -10,7 +10,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
-// outdated says whether a plan that was not begun stands on something that has changed since: policies, configuration,
+// outdated says whether a plan that was not begun rests on something that has changed since: policies, configuration,
 // operator group, what its subscriptions ask for, or what is installed. It is asked where nothing new can be proposed
 // yet: such a plan must not begin under terms that hold no more (DESIGN D6). Phases of operators and the revisions of
 // catalogs are no part of it, so that neither an operator that flaps nor a catalog that moves voids anything.

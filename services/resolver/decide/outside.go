@@ -52,7 +52,7 @@ func advice(reason string) string {
 // strict holds up a proposal where a catalog that the namespace sees is unhealthy and its own namespace is
 // strict about that (R-CAT-99), as the resolution found and recorded:
 //
-//	one is unhealthy              → blocked: told once, with the catalogs and what helps
+//	one is unhealthy              → blocked: recorded once, with the catalogs and what helps
 //	one is loaded the first time  → waiting
 //
 // Plans that are there already are carried out.

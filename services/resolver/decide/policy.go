@@ -39,7 +39,7 @@ type terms struct {
 // terms combines the policies of a component: the strictest of each kind holds.
 //
 //	mode       for each bundle, what the first fitting rule of each policy says, Manual before Automatic; where no rule
-//	           fits, that of the subscriptions. A bundle that gains rights, or may, is Manual where a policy minds.
+//	           fits, that of the subscriptions. A bundle that gains rights, or may, is Manual where a policy asks for that.
 //	           The plan is Manual if a bundle is. A rollback always is.
 //	approvers  the most that a policy wants
 //	time       the shortest that a policy gives approvals

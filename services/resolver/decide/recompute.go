@@ -66,7 +66,7 @@ func (d *differences) add(what, recorded, again string) {
 	}
 }
 
-// explanations are the digests of all that a component may have been told with.
+// explanations are the digests of every explanation that may have been recorded for a component.
 func explanations(c resolution.Component) ([]string, error) {
 	var out []string
 	for _, e := range []*resolution.Explanation{c.Failure, unfetched(c), c.Blocked} {

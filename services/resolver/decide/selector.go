@@ -32,7 +32,7 @@ func (p Policy) Moved(cluster string, before, after map[string]string) (events.P
 	return sel, true
 }
 
-// labelled says whether labels hold all that are wanted.
+// hasLabels says whether labels hold all that are wanted.
 func hasLabels(want, have map[string]string) bool {
 	for key, value := range want {
 		if v, ok := have[key]; !ok || v != value {
@@ -55,7 +55,7 @@ func (p Policy) bound() (b resolution.Bound, ok bool) {
 	}, v != (events.PolicyVersions{})
 }
 
-// fits says whether a name is among patterns: names, or prefixes followed by "*". No patterns are all names.
+// matches says whether a name is among patterns: names, or prefixes followed by "*". No patterns are all names.
 func matches(patterns []string, name string) bool {
 	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(p string) bool {
 		prefix, open := strings.CutSuffix(p, "*")

@@ -1,22 +1,22 @@
 // Package decide turns what a resolution says into what is recorded: plans to propose and to supersede,
-// and what to tell of each subscription. It is pure: the state of the scope, rendered steps and random
+// and what to record of each subscription. It is pure: the state of the scope, rendered steps and random
 // ids come in as data.
 //
 // For each component of a resolution, the first rule that applies:
 //
-//	a catalog that it needs is loading for the first time       → waiting: nothing is said yet
+//	a catalog that it needs is loading for the first time       → waiting: nothing is recorded yet
 //	a plan of it is begun, or an operator of it is not Succeeded → held: one step at a time (R-GRA-6, R-RES-45)
-//	it cannot be resolved, or what it came to cannot be rendered → failed: told once, with an explanation
+//	it cannot be resolved, or what it came to cannot be rendered → failed: recorded once, with an explanation
 //	it has nothing to do                                         → settled
-//	a bundle's manifests are in an image that is not fetched     → fetching: told once
+//	a bundle's manifests are in an image that is not fetched     → fetching: recorded once
 //	a live plan of it does the same                              → kept
 //	its last plan did the same, and failed or was rejected       → ended: not tried again until something changes
-//	a strict catalog namespace has an unhealthy catalog          → blocked: told once (R-CAT-99)
+//	a strict catalog namespace has an unhealthy catalog          → blocked: recorded once (R-CAT-99)
 //	otherwise                                                    → proposed
 //
 // With the operator group's upgradeStrategy TechPreviewUnsafeFailForward a Failed operator does not hold
 // its component (R-RES-44). A live plan that is not begun and not kept is superseded; where its component is waiting,
-// held, fetching or blocked, only if what it stands on has changed: nothing begins under terms that hold no more.
+// held, fetching or blocked, only if what it rests on has changed: nothing begins under terms that hold no more.
 package decide
 
 import (
@@ -75,7 +75,7 @@ type Subscription struct {
 	Explained *resolution.Explanation
 }
 
-// told says whether a failure is what was told last. Which revision of a catalog says so is no news: a catalog that moves
+// alreadyRecorded says whether a failure is what was recorded last. Which revision of a catalog says so is no news: a catalog that moves
 // every hour would otherwise repeat the same trouble every hour to all who have it.
 func (s Subscription) alreadyRecorded(now Outcome, failure *resolution.Explanation) (bool, error) {
 	if s.Outcome.same(now) {
@@ -127,7 +127,7 @@ func (o Outcome) same(p Outcome) bool {
 type Group struct {
 	Name string
 	Spec events.OperatorGroupSpec
-	// Observed are the namespaces that the group serves, as the cluster told; nil while unknown.
+	// Observed are the namespaces that the group serves, as the cluster reported; nil while unknown.
 	Observed []string
 }
 
@@ -178,7 +178,7 @@ type CatalogRevision struct {
 	Reason   string // why it failed
 }
 
-// Health is what a resolution is told of the catalog's state.
+// Health is what a resolution knows of the catalog's state.
 func (c Catalog) Health() resolution.Health {
 	switch {
 	case !c.Strict:

@@ -98,7 +98,7 @@ func (r *Requirement) Anchors() (apis []catalog.GVK, packages []string, ok bool)
 	return nil, nil, false
 }
 
-// ruleAnchors are what the text of a rule tells: most rules name a package or an API. One that does not compile is
+// ruleAnchors are what the text of a rule names: most rules name a package or an API. One that does not compile is
 // met by nobody.
 func ruleAnchors(r *rule) (apis []catalog.GVK, packages []string, ok bool) {
 	rule, err := r.compiled()

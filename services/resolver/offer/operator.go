@@ -15,7 +15,7 @@ import (
 // Operator is what a resolution knows of a bundle or an installed CSV. It is immutable, and safe for concurrent use.
 type Operator struct {
 	Name       string
-	Package    string // "" for an installed CSV of which nothing tells it
+	Package    string // "" for an installed CSV of which it is unknown
 	Version    semver.Version
 	HasVersion bool
 	Content    digest.Digest

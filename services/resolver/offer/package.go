@@ -51,7 +51,7 @@ const (
 	apiWeight         = 60
 )
 
-// Index makes a package ready. It never fails: what cannot be read is told when it matters.
+// Index makes a package ready. It never fails: what cannot be read becomes a failure when it matters.
 func Index(p catalog.Package, d digest.Digest) *Package {
 	out := &Package{Name: p.Name, Digest: d, apis: map[unique.Handle[catalog.GVK]]bool{}}
 	bundles := make(map[string]*Operator, len(p.Bundles))
@@ -79,7 +79,7 @@ func Index(p catalog.Package, d digest.Digest) *Package {
 // newChannel orders a channel by its replaces chain, head first, never by version (R-GRA-2). Entries that
 // another one skips stay out of the order, though they carry the chain on (R-GRA-3, R-GRA-9); so do
 // entries without a bundle (R-GRA-11). A malformed channel keeps its entries by name and an error, which
-// is told when the order would matter (R-GRA-15).
+// becomes a failure when the order would matter (R-GRA-15).
 func newChannel(p catalog.Package, c catalog.Channel, bundles map[string]*Operator) Channel {
 	out := Channel{Name: c.Name, Default: c.Name == p.DefaultChannel, All: make(map[string]Entry, len(c.Entries))}
 	for _, e := range c.Entries {

@@ -36,7 +36,7 @@ type Requirement struct {
 	Text    string // "of package brinestore in range >=1.0.0", for sentences
 	Message string // the author's failureMessage (R-RES-25)
 
-	// op says which of the fields below tells what is asked; parts belong to all, any and not.
+	// op says which of the fields below says what is asked; parts belong to all, any and not.
 	op      operation
 	api     unique.Handle[catalog.GVK]
 	pkg     string

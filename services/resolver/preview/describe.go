@@ -72,7 +72,7 @@ func add(o *previewapi.ScopePreview, v decide.Verdict, d decide.Decisions) error
 	return nil
 }
 
-// told is what would be told of the component's subscriptions.
+// eventsOf are those that would be recorded of the component's subscriptions.
 func eventsOf(v decide.Verdict, d decide.Decisions) []decide.SubscriptionEvent {
 	var out []decide.SubscriptionEvent
 	for _, t := range d.SubscriptionEvents {
@@ -100,7 +100,7 @@ func Waits(v decide.Verdict) []string {
 	return w.Sentences
 }
 
-// standby says what a component waits for; waits is false where it would do nothing anyhow.
+// waiting says what a component waits for; waits is false where it would do nothing anyhow.
 func waiting(v decide.Verdict, news bool) (w previewapi.PreviewWaiting, waits bool) {
 	c := v.Component
 	w = previewapi.PreviewWaiting{Component: c.Name, News: news, Sentences: []string{}}
@@ -229,7 +229,7 @@ func newest(plans []decide.Plan) map[string]bool {
 	return out
 }
 
-// Fingerprint names everything that a preview of a scope rests on: facts, the clock of the tenant's catalogs, which tells of
+// Fingerprint names everything that a preview of a scope rests on: facts, the clock of the tenant's catalogs, which counts
 // bundle images, too, and the rules. Equal fingerprints have equal previews.
 func Fingerprint(facts map[string]string, clock int64) (digest.Digest, error) {
 	return digest.JSON(fingerprintType, struct {

@@ -12,10 +12,10 @@ import (
 	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
-// WaitingOutcome is the kind of an outcome that would not be told yet.
+// WaitingOutcome is the kind of an outcome that would not be recorded yet.
 const WaitingOutcome = "Waiting"
 
-// RecordedState is the state that a recorded decision was made on, as far as its record tells: operators at rest, no plans.
+// RecordedState is the state that a recorded decision was made on, as far as its record says: operators at rest, no plans.
 func RecordedState(r resolution.Record, labels map[string]string, policies []decide.Policy) decide.State {
 	s := decide.State{Scope: r.Scope, Labels: labels, Policies: policies}
 	for _, g := range r.OperatorGroups {
@@ -52,12 +52,12 @@ func Bounds(r resolution.Record, p decide.Policy, labels map[string]string) []re
 	return out
 }
 
-// RecordedOutcome gives what was told of a subscription the form of a shadow run; approval is that of the plan, where known.
+// RecordedOutcome gives what was recorded of a subscription the form of a shadow run; approval is that of the plan, where known.
 func RecordedOutcome(o decide.Outcome, approval string) previewapi.ShadowOutcome {
 	return previewapi.ShadowOutcome{Kind: o.Kind, CSV: o.CSV, Reason: o.Reason, Approval: approval}
 }
 
-// ShadowOutcome is what would be told of a subscription, and why, in sentences.
+// ShadowOutcome is what would be recorded of a subscription, and why, in sentences.
 func ShadowOutcome(verdicts []decide.Verdict, subscription string) (previewapi.ShadowOutcome, []string) {
 	for _, v := range verdicts {
 		if slices.Contains(v.Component.Subscriptions, subscription) {

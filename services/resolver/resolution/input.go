@@ -118,7 +118,7 @@ type Rollback struct {
 // Installed is one CSV of the namespace that is not a copy.
 type Installed struct {
 	CSV string `json:"csv"`
-	// Package is "" where nothing tells it; such a CSV blocks no package (RESOLVER-NOTES 7.1).
+	// Package is "" where it is unknown; such a CSV blocks no package (RESOLVER-NOTES 7.1).
 	Package string        `json:"package,omitempty"`
 	Version string        `json:"version,omitempty"`
 	Content digest.Digest `json:"content,omitempty"`
@@ -172,7 +172,7 @@ type View interface {
 	Outside
 }
 
-// Outside answers what no catalog's content tells.
+// Outside answers what is not in the content of any catalog.
 type Outside interface {
 	// Image is what became of fetching a bundle image that a catalog names for a bundle.
 	Image(c CatalogKey, b BundleImage) Fetched
@@ -205,7 +205,7 @@ func (b BundleImage) Askable() bool {
 // Health is how a catalog does whose namespace is strict (R-CAT-99), in the form of read sets.
 type Health string
 
-// The states; an unhealthy one tells its reason, too.
+// The states; an unhealthy one has its reason behind it.
 const (
 	NotMinded Health = "" // its namespace is not strict
 	Healthy   Health = "Healthy"

@@ -38,7 +38,7 @@
 // have a guard; it holds where the guard is true, and two true literals make the guard false. Reasons name the
 // literal and the guard, and are made only when a conflict asks for them.
 //
-// # Pigeonholes
+// # Counting
 //
 // That n+1 things do not fit into n places has no short proof by clause learning. Solve and Guided therefore count, once
 // conflicts are many (matching.go). What counting proves becomes a learned clause, so nothing else knows of it.

@@ -4,7 +4,7 @@ import "slices"
 
 // Counting finds what clause learning cannot find in reasonable time: more clauses than places. Take clauses of
 // which every literal needs a place, where a place is an at-most-one group that holds and that the literal, or
-// something that follows from it, stands in. No two of the clauses can have the same place, unless by the same
+// something that follows from it, belongs to. No two of the clauses can have the same place, unless by the same
 // literal, and such clauses are not counted together. So if the clauses cannot be matched with places, some of them,
 // together with all places that they could have, are a contradiction (Hall's theorem). It becomes a clause of what
 // made it so, is learned like any other, and with it all that follows for other assumptions.
@@ -107,7 +107,7 @@ type matching struct {
 	lits    []Lit      // open ones of the clauses, each once
 	reached []bool     // by literal: it is one that takes places
 	of      [][]option // by literal
-	in      [][]ref    // by literal: the clauses that it stands in
+	in      [][]ref    // by literal: the clauses that have it
 	groups  []groupState
 	owner   []int // by literal that takes a place: the clause, counted from 1, that may use it
 	round   int

@@ -94,7 +94,7 @@ func (s *Solver) watchOther(i int32, c []Lit, before int32) bool {
 	return false
 }
 
-// inGroups looks at the groups in which a literal stands that is true now, and at those that it guards.
+// inGroups looks at the groups of a literal that is true now, and at those that it guards.
 func (s *Solver) inGroups(l Lit) conflict {
 	for i := s.lists[l].use; i != 0; i = s.uses[i].next {
 		g := s.groups[s.uses[i].group]

@@ -16,7 +16,7 @@ type Solver struct {
 
 	groups  []group
 	members []Lit // of the groups, one after the other
-	uses    []use // where literals stand in groups; number 0 is none
+	uses    []use // of literals in groups; number 0 is none
 
 	trail  []Lit // true literals in the order of assignment
 	levels []int // where each decision level starts in the trail
@@ -64,7 +64,7 @@ type group struct {
 	from, to int32
 }
 
-// use says that a literal stands in a group, or guards it.
+// use says that a literal belongs to a group, or guards it.
 type use struct {
 	group, next int32
 	guard       bool

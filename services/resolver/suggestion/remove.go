@@ -10,7 +10,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
-// policies are bounds raised as far as needed, else lifted. How far that is, a resolution without the policy tells.
+// policies are bounds raised as far as needed, else lifted. A resolution without the policy shows how far that is.
 func (s *search) policies() []Suggestion {
 	var names []string
 	for _, b := range s.in.Policy.Bounds {

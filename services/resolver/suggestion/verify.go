@@ -27,7 +27,7 @@ func standing(r resolution.Result) state {
 			}
 		}
 		for _, name := range c.Subscriptions {
-			// A subscription may stand in two components: the one that blames it counts.
+			// A subscription may be in two components: the one in whose failure it is counts.
 			was, seen := s.ok[name]
 			s.ok[name] = (was || !seen) && c.Blocked == nil && !slices.Contains(blamed, name)
 		}

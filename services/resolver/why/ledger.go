@@ -11,7 +11,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
-// Operator tells of one operator of the namespace, named by its CSV, by its subscription or by its package; ok is
+// Operator explains one operator of the namespace, named by its CSV, by its subscription or by its package; ok is
 // false where there is none of that name.
 func Operator(f Facts, name string) (l Ledger, ok bool) {
 	f.Input.Effort = f.effort()
@@ -22,7 +22,7 @@ func Operator(f Facts, name string) (l Ledger, ok bool) {
 	return s.ledger(), true
 }
 
-// Plan tells of every bundle of a component why it is this one and not a newer one, in the order of its bundles.
+// Plan explains of every bundle of a component why it is this one and not a newer one, in the order of its bundles.
 func Plan(f Facts, c resolution.Component) []Ledger {
 	f.Input.Effort = f.effort()
 	out := make([]Ledger, 0, len(c.Bundles))

@@ -12,7 +12,7 @@ import (
 // person can have that name.
 const probeName = "(this question)"
 
-// probe resolves the namespace with the very version, and tells what fails then; nothing where all goes well.
+// probe resolves the namespace with the very version, and returns what fails then; nothing where all goes well.
 func (s *subject) probe(o *choice) []Reason {
 	in := s.f.Input
 	in.Installed = slices.DeleteFunc(slices.Clone(in.Installed), func(i resolution.Installed) bool { return i.Package == s.pkg })
@@ -67,7 +67,7 @@ var codes = map[resolution.StatementKind]Code{ //nolint:gochecknoglobals // a ta
 	resolution.NotInstallable:       NotInstallable,
 }
 
-// because are the statements of a failure as reasons; requirements first, since they tell who wants what. That a
+// because are the statements of a failure as reasons; requirements first, since they name who wants what. That a
 // package has one operator says something only where nothing else does.
 func because(e *resolution.Explanation, csv string) []Reason {
 	var needs, others, same []Reason

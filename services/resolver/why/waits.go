@@ -19,7 +19,7 @@ const reasonNotUpgradeable = "OperatorConditionNotUpgradeable"
 // classStopped is the class of a plan's block by the stop switch.
 const classStopped = "stopped"
 
-// waits tells what the step waits for that the namespace is about to take.
+// waits says what the step waits for that the namespace is about to take.
 func (s *subject) waits() []Reason {
 	v := s.verdict
 	if v == nil {
@@ -44,7 +44,7 @@ func (s *subject) waits() []Reason {
 	}
 }
 
-// underWay tells of plans that are begun and of operators of the component that are not Succeeded.
+// underWay names plans that are begun and of operators of the component that are not Succeeded.
 func (s *subject) underWay() []Reason {
 	if s.verdict == nil || s.verdict.Kind != decide.Held {
 		return nil
@@ -77,7 +77,7 @@ func blocked(p decide.Plan) string {
 	return ", and waits: " + p.State.Blocked.Reason
 }
 
-// plan tells what a live plan waits for.
+// plan says what a live plan waits for.
 func (s *subject) plan(p decide.Plan) Reason {
 	name, now := p.State.Proposed.Name, s.f.Now
 	switch {
@@ -94,7 +94,7 @@ func (s *subject) plan(p decide.Plan) Reason {
 	}
 }
 
-// approval tells who is missing and why a person is wanted.
+// approval says who is missing and why a person is wanted.
 func approval(p installplan.State, now time.Time) Reason {
 	r := Reason{Code: Approval, Plan: p.Proposed.Name}
 	people := "a person"
@@ -112,7 +112,7 @@ func approval(p installplan.State, now time.Time) Reason {
 	return r
 }
 
-// window tells when the maintenance windows open.
+// window says when the maintenance windows open.
 func window(p installplan.State, now time.Time) Reason {
 	var policies []string
 	for _, g := range p.Proposed.Windows {
@@ -131,7 +131,7 @@ func window(p installplan.State, now time.Time) Reason {
 	return r
 }
 
-// ended tells of a plan that did the same and is not tried again until something changes (R-IP-43).
+// ended names a plan that did the same and is not tried again until something changes (R-IP-43).
 func ended(p decide.Plan) Reason {
 	name := p.State.Proposed.Name
 	if p.State.Phase == installplan.Rejected {

@@ -63,7 +63,7 @@ func storable(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\x00", "\ufffd")
 }
 
-// find reads the answer to a question. An empty one is only believed of a revision that is stored: who folds the
+// find reads the answer to a question. An empty one only counts for a revision that is stored: who folds the
 // log late meets revisions of long ago, and the one that took their place is on its way.
 func (v *Views) find(ctx context.Context, q question) (a answer, err error) {
 	switch q.kind {

@@ -24,7 +24,7 @@ import (
 
 // Bounds of memory. A service at rest shall take 60 MB in all (DESIGN §7).
 const (
-	// packageBytes bounds packages made ready, by the weight that they tell of themselves. All 174 of four
+	// packageBytes bounds packages made ready, by their own estimate. All 174 of four
 	// published catalogs together have 5 MB.
 	packageBytes = 16 << 20
 	// answerBytes bounds what is remembered of revisions. An answer has some 200 bytes.
@@ -86,7 +86,7 @@ func (v *Views) View(ctx context.Context, tenant string, catalogs []Catalog) *Vi
 // Err is the first failure to read; the answers given are then worth nothing.
 func (w *View) Err() error { return w.err }
 
-// Catalogs implements resolution.View. They are in the order of their keys: who looks at them in turn says the same each time.
+// Catalogs implements resolution.View. They are in the order of their keys: a loop over them gives the same each time.
 func (w *View) Catalogs() []resolution.Catalog {
 	out := make([]resolution.Catalog, 0, len(w.catalogs))
 	for _, c := range w.catalogs {
@@ -118,7 +118,7 @@ func (w *View) Packages(c resolution.CatalogKey) []string { return w.ask(c, askN
 // Health implements resolution.View.
 func (w *View) Health(c resolution.CatalogKey) resolution.Health { return w.catalogs[c].Health }
 
-// Image implements resolution.View. What the log tells of images is mutable, and is not cached: a decision that
+// Image implements resolution.View. What the log says of images changes, and is not cached: a decision that
 // was made upon an older answer is refused when it is written (the clock of catalogs).
 func (w *View) Image(c resolution.CatalogKey, b resolution.BundleImage) resolution.Fetched {
 	var f resolution.Fetched

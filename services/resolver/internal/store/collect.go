@@ -97,7 +97,7 @@ func (s *Store) sweep(ctx context.Context, now time.Time, st step) (alone bool, 
 // collectLock lets one replica sweep at a time, until its transaction ends.
 const collectLock = `select pg_try_advisory_xact_lock(hashtext('resolver.collect'))`
 
-// sweepPlans removes ended plans of the next namespaces. A plan that was superseded was never tried, so that it tells nothing.
+// sweepPlans removes ended plans of the next namespaces. A plan that was superseded was never tried, so that nothing follows from it.
 func sweepPlans(ctx context.Context, tx pgx.Tx, p *page) error {
 	args := pgx.NamedArgs{"keep": KeptPlans, "rows": sweepRows, "tenant": p.behind[0], "cluster": p.behind[1], "namespace": p.behind[2]}
 	return pg.Err(tx.QueryRow(ctx, endedPlans, args).Scan(&p.looked, &p.behind[0], &p.behind[1], &p.behind[2], &p.removed))

@@ -23,7 +23,7 @@ func tick(ctx context.Context, tx pgx.Tx, tenant string) error {
 }
 
 // inCluster is an intent without regard to one namespace. Those of its cluster who name a catalog that they do not see are
-// told so (R-CAT-85), where they would get the hub's of that name without it.
+// get an explanation (R-CAT-85), where they would get the hub's of that name without it.
 func inCluster(i decide.CatalogIntent) decide.CatalogIntent {
 	i.Visibility.Namespace = ""
 	return i
@@ -134,7 +134,7 @@ func (s *Store) published(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p
 	}
 	first := before.Revision == ""
 	what.named, what.visible, what.health = first, first, first || before.Failed
-	what.anyhow = p.All || p.Previous != before.Revision // what differs from the revision that is known here is not told
+	what.anyhow = p.All || p.Previous != before.Revision // how it differs from the revision that is known here is not said
 	return s.mark(ctx, tx, e, what, visibility{now: now, variant: &p.Variant})
 }
 
@@ -165,7 +165,7 @@ const (
 	removed = "removed"
 )
 
-// loadFailed makes dirty who waits for the first revision: it will not come by itself; and who minds the catalog's
+// loadFailed makes dirty the scopes that wait for the first revision: it will not come by itself; and those that asked for the catalog's
 // health. The revision before stays in service, so that nothing changes for anybody else.
 func (s *Store) loadFailed(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.CatalogLoadFailed) error {
 	now, before, used, err := foldRevision(ctx, tx, e, p.Variant)
@@ -203,7 +203,7 @@ func foldRevision(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, variant s
 	return *intent, before, tag.RowsAffected() > 0, nil
 }
 
-// bundlesFetched makes dirty exactly the scopes whose last resolution asked for one of the images. A wish is met with
+// bundlesFetched makes dirty exactly the scopes whose last resolution asked for one of the images. A request is met by
 // the content alone: who waits for an image that could not be had waits for the next try.
 func (s *Store) bundlesFetched(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.CatalogBundlesFetched) error {
 	if err := tick(ctx, tx, e.Tenant); err != nil {

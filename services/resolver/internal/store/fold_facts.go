@@ -180,7 +180,7 @@ func (s *Store) expect(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, row 
 	return nil
 }
 
-// heardOf says whether csv.* events tell of the CSV already: it lives, or its last life came from this plan.
+// heardOf says whether there were csv.* events of the CSV already: it lives, or its last life came from this plan.
 func (s *Store) heardOf(ctx context.Context, tx pgx.Tx, tenant, subject, plan string) (bool, error) {
 	head, err := s.log.Latest(ctx, tx, tenant, events.KindCSV, subject)
 	if err != nil || head.Version == 0 || head.Exists() {

@@ -29,7 +29,7 @@ type Marker interface {
 	Mark(ctx context.Context, tx pgx.Tx, lane bus.Lane, scopes ...bus.Scope) error
 }
 
-// APIs tells which APIs package documents provide, storing what had to be found out.
+// APIs finds which APIs package documents provide, storing what had to be found out.
 type APIs interface {
 	Of(ctx context.Context, tx pgx.Tx, tenant string, digests []string) ([]string, error)
 }

@@ -34,7 +34,7 @@ type writer struct {
 	b *pgx.Batch
 	l Loaded
 	c Cause
-	// kept are the inputs that this transaction wrote: a plan and what is told of it share theirs.
+	// kept are the inputs that this transaction wrote: a plan and the outcome of its subscriptions share theirs.
 	kept map[digest.Digest]bool
 	// folded are the ids of events whose rows this transaction writes.
 	folded *[]string
@@ -201,7 +201,7 @@ func (w writer) planStream(id string) events.StreamID {
 	return events.StreamID{Kind: events.KindInstallPlan, Key: events.Key(w.l.Tenant, events.KindInstallPlan, id), Incarnation: 1}
 }
 
-// want asks the indexer for bundle images. The rows stay until the log tells of their content, or nobody
+// want asks the indexer for bundle images. The rows stay until the log has their content, or nobody
 // asks for them any more.
 func (w writer) want(list []decide.Wanted) {
 	slices.SortFunc(list, func(a, b decide.Wanted) int { // one order for all, so that two decisions never wait for each other in a ring
@@ -210,7 +210,7 @@ func (w writer) want(list []decide.Wanted) {
 	for _, x := range list {
 		subject := catalogSubject(w.l.Scope.Cluster, x.Catalog)
 		image := resolution.BundleImage{Image: storable(x.Image), Package: storable(x.Package), Bundle: storable(x.Bundle)}
-		// Who begins to ask locks a wish that is there, so that nobody takes it back meanwhile (takeBack).
+		// A scope that begins to ask locks a row that is there, so that nobody deletes it meanwhile (takeBack).
 		action := `do update set since = w.since`
 		if w.l.reads[resolution.Read{Kind: resolution.ReadImage, Catalog: resolution.CatalogKey{Name: subject}, Name: image.ReadName()}] {
 			action = `do nothing`
@@ -251,7 +251,7 @@ func difference(a, b map[resolution.Read]bool) (c columns) {
 	return c
 }
 
-// takeBack withdraws the wishes for bundle images that nobody but this scope asked for, and it does no longer. They are
+// takeBack deletes the requests for bundle images that only this scope asked for, and does no longer. They are
 // locked first: who began to ask meanwhile is seen by the statement that follows.
 func (w writer) takeBack(now map[resolution.Read]bool) {
 	var subjects, names []string

@@ -10,8 +10,8 @@ import (
 	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
-// lookup is how far the look-up of a subscription came, to tell what is missing and what exists instead.
-// The first question without answer decides what is told (RESOLVER-NOTES 2.1).
+// lookup is how far the look-up of a subscription came, to explain what is missing and what exists instead.
+// The first question without answer decides what is explained (RESOLVER-NOTES 2.1).
 type lookup struct {
 	sub      *resolution.Subscription
 	catalogs []int32          // asked

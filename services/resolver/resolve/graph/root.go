@@ -83,7 +83,7 @@ func (g *Graph) rootsOf(in *resolution.Input) []*Root {
 //	something installed  what follows it in the channel, nearest the head first; then itself
 //	a rollback from it   what it goes back to, alone, whatever its channel
 //
-// The first question without answer tells what is missing (RESOLVER-NOTES 2.1); that holds for subscriptions
+// The first question without answer is what is missing (RESOLVER-NOTES 2.1); that holds for subscriptions
 // with an installed CSV, too: a package, channel or catalog that has gone fails them (2.2).
 func (r *Root) findCandidates(g *Graph) {
 	g.Reader.Into(&r.reads)

@@ -68,7 +68,7 @@ func newRules(p *problem, guarded bool) *rules {
 	return r
 }
 
-// guard is the literal of a reason, LitNone where reasons are not told apart.
+// guard is the literal of a reason, LitNone where reasons have no guards.
 func (r *rules) guard(why Reason) sat.Lit {
 	if !r.guarded {
 		return sat.LitNone
