@@ -40,7 +40,7 @@ type ExplainAnswer struct {
 	// Suggestions is what would help a failure, found on what holds now, not then.
 	Suggestions *suggestion.Answer `json:"advice,omitempty"`
 	// Why explains for each bundle of a live plan why it is not a newer one.
-	Why []why.Ledger `json:"why,omitempty"`
+	Why []why.Answer `json:"why,omitempty"`
 }
 
 // Recorded is what the event says of the decision: an outcome of a subscription, or an install plan.
@@ -78,7 +78,7 @@ func (w *worker) explainSubscription(ctx context.Context, q ExplainQuestion) (*E
 	}
 	a := &ExplainAnswer{Input: o.Input, Recorded: Recorded{Outcome: o.Kind, CSV: o.CSV, Reason: o.Reason, Explanation: o.Explanation, Plan: o.Plan}}
 	holds := func(c resolution.Component) bool { return slices.Contains(c.Subscriptions, q.Subscription) }
-	if err := w.again(ctx, q.Tenant, a, holds); err != nil {
+	if err := w.recompute(ctx, q.Tenant, a, holds); err != nil {
 		return nil, err
 	}
 	if o.Kind == decide.OutcomeFailed {
@@ -101,7 +101,7 @@ func (w *worker) explainPlan(ctx context.Context, q ExplainQuestion) (*ExplainAn
 	}
 	e := p.State.Proposed
 	a := &ExplainAnswer{Input: e.Input, Recorded: Recorded{Outcome: decide.OutcomePlanned, Plan: e.Plan, PlanName: e.Name, Digest: e.Digest, Bundles: e.Bundles}}
-	if err := w.again(ctx, q.Tenant, a, descriptions(e)...); err != nil {
+	if err := w.recompute(ctx, q.Tenant, a, descriptions(e)...); err != nil {
 		return nil, err
 	}
 	if a.Differences, err = decide.ComparePlan(e, p.Document, a.Component); err != nil {
@@ -129,14 +129,14 @@ func descriptions(e events.InstallPlanProposed) []func(resolution.Component) boo
 	}
 }
 
-// again resolves the recorded input of an answer and gives it the component that is asked about, by the first description
+// recompute resolves the recorded input of an answer and gives it the component that is asked about, by the first description
 // that fits one; none, which differs from whatever was recorded, where the input does not lead to such a one.
-func (w *worker) again(ctx context.Context, tenant string, a *ExplainAnswer, mine ...func(resolution.Component) bool) error {
+func (w *worker) recompute(ctx context.Context, tenant string, a *ExplainAnswer, mine ...func(resolution.Component) bool) error {
 	record, err := w.store.Record(ctx, tenant, a.Input)
 	if err != nil {
 		return err
 	}
-	result, err := w.views.Again(ctx, tenant, record)
+	result, err := w.views.Recompute(ctx, tenant, record)
 	if err != nil {
 		return err
 	}

@@ -23,9 +23,9 @@ func (f *fleet) explain(q app.ExplainQuestion) app.ExplainAnswer {
 	return a
 }
 
-func (f *fleet) why(operator string) why.Ledger {
+func (f *fleet) why(operator string) why.Answer {
 	f.t.Helper()
-	var l why.Ledger
+	var l why.Answer
 	f.must(f.nats.Bus.Ask(f.ctx, app.WhySubject, app.WhyQuestion{Tenant: tenant, Cluster: cluster, Namespace: namespace, Operator: operator}, &l))
 	return l
 }

@@ -32,8 +32,8 @@ func (a *App) Sweep(ctx context.Context, now time.Time) error {
 	return (&collector{worker: a.worker, now: func() time.Time { return now }}).sweep(ctx)
 }
 
-// Again makes a recorded decision again from its stored input and says in what it differs; decided is false for other events.
-func (a *App) Again(ctx context.Context, e eventlog.Recorded) (differences []decide.Difference, decided bool, err error) {
+// Recompute makes a recorded decision again from its stored input and says in what it differs; decided is false for other events.
+func (a *App) Recompute(ctx context.Context, e eventlog.Recorded) (differences []decide.Difference, decided bool, err error) {
 	switch p := e.Payload.(type) {
 	case events.InstallPlanProposed:
 		plan, err := a.worker.store.Plan(ctx, e.Tenant, p.Plan)
@@ -41,7 +41,7 @@ func (a *App) Again(ctx context.Context, e eventlog.Recorded) (differences []dec
 			return nil, true, err
 		}
 		answer := ExplainAnswer{Input: p.Input}
-		err = a.worker.again(ctx, e.Tenant, &answer, func(c resolution.Component) bool { return c.Name == p.Component })
+		err = a.worker.recompute(ctx, e.Tenant, &answer, func(c resolution.Component) bool { return c.Name == p.Component })
 		if err != nil {
 			return nil, true, err
 		}
@@ -60,7 +60,7 @@ func (a *App) Again(ctx context.Context, e eventlog.Recorded) (differences []dec
 func (a *App) outcomeAgain(ctx context.Context, e eventlog.Recorded, o decide.Outcome) ([]decide.Difference, error) {
 	sub := e.Subject[strings.LastIndex(e.Subject, "/")+1:]
 	answer := ExplainAnswer{Input: o.Input}
-	if err := a.worker.again(ctx, e.Tenant, &answer, func(c resolution.Component) bool { return slices.Contains(c.Subscriptions, sub) }); err != nil {
+	if err := a.worker.recompute(ctx, e.Tenant, &answer, func(c resolution.Component) bool { return slices.Contains(c.Subscriptions, sub) }); err != nil {
 		return nil, err
 	}
 	var explained *resolution.Explanation

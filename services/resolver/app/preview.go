@@ -171,9 +171,9 @@ func (p *previewer) previewScope(ctx context.Context, q previewapi.Question, at 
 	}
 	var generated []string
 	l.State, generated = preview.ApplyGenerated(l.State)
-	var c conclusion
+	var c evaluation
 	if !l.Removed { // nothing is decided for a removed cluster
-		if c, err = p.conclude(ctx, l); err != nil {
+		if c, err = p.evaluate(ctx, l); err != nil {
 			return x, previewapi.ScopePreview{}, err
 		}
 	}
@@ -220,7 +220,7 @@ func answer(kept store.Preview, page []store.PreviewScope) previewapi.Page {
 	return out
 }
 
-func (p *previewer) reading(ctx context.Context, question json.RawMessage) (previewapi.PageRequest, store.Preview, error) {
+func (p *previewer) readRequest(ctx context.Context, question json.RawMessage) (previewapi.PageRequest, store.Preview, error) {
 	var r previewapi.PageRequest
 	if err := json.Unmarshal(question, &r); err != nil {
 		return r, store.Preview{}, errs.Wrap(errs.Invalid, err, "read the question")
@@ -231,7 +231,7 @@ func (p *previewer) reading(ctx context.Context, question json.RawMessage) (prev
 
 // read answers with what was announced, and goes on to scopes that nobody has asked about yet.
 func (p *previewer) read(ctx context.Context, question json.RawMessage) (any, error) {
-	r, kept, err := p.reading(ctx, question)
+	r, kept, err := p.readRequest(ctx, question)
 	if err != nil {
 		return nil, err
 	}
@@ -267,7 +267,7 @@ func (p *previewer) reread(ctx context.Context, kept store.Preview, r previewapi
 // check compares what a preview announced with what would be announced now. Scopes whose fingerprint is the same are
 // not decided again, and of the others a bounded number for one answer.
 func (p *previewer) check(ctx context.Context, question json.RawMessage) (any, error) {
-	r, kept, err := p.reading(ctx, question)
+	r, kept, err := p.readRequest(ctx, question)
 	if err != nil {
 		return nil, err
 	}

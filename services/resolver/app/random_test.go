@@ -190,7 +190,7 @@ func (r *randomRun) act() {
 func (r *randomRun) decideAgain() (n int) {
 	r.t.Helper()
 	for _, e := range r.recorded() {
-		differences, decided, err := r.app.Again(r.ctx, e)
+		differences, decided, err := r.app.Recompute(r.ctx, e)
 		if err != nil || len(differences) > 0 {
 			r.t.Errorf("%s of %s at %s: %+v, %v", e.Type, e.Subject, e.Position, differences, err)
 		}

@@ -96,7 +96,7 @@ func (s *sampler) fresh(ctx context.Context, l store.Loaded) ([]string, error) {
 	if _, plans := decide.Generated(l.State); len(plans) > 0 {
 		return []string{string(events.SubscriptionGenerated{}.EventType())}, nil
 	}
-	c, err := s.conclude(ctx, l)
+	c, err := s.evaluate(ctx, l)
 	if err != nil {
 		return nil, err
 	}

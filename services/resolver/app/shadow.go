@@ -41,7 +41,7 @@ func (p *previewer) shadow(ctx context.Context, question json.RawMessage) (any, 
 	page := previewapi.ShadowPage{Differences: []previewapi.ShadowDifference{}, Next: next}
 	run := &shadowRun{previewer: p, q: q}
 	for _, d := range list {
-		diff, err := run.again(ctx, d)
+		diff, err := run.recompute(ctx, d)
 		switch {
 		case errs.Is(err, errs.NotFound): // retention took the record, or content that it names
 			page.Missing++
@@ -132,8 +132,8 @@ type shadowRun struct {
 	at store.Loaded
 }
 
-// again makes a decision again; nil is no difference.
-func (r *shadowRun) again(ctx context.Context, d store.Decided) (*previewapi.ShadowDifference, error) {
+// recompute makes a decision again; nil is no difference.
+func (r *shadowRun) recompute(ctx context.Context, d store.Decided) (*previewapi.ShadowDifference, error) {
 	record, err := r.store.Record(ctx, r.q.Tenant, d.Outcome.Input)
 	if err != nil {
 		return nil, err
@@ -158,7 +158,7 @@ func (r *shadowRun) again(ctx context.Context, d store.Decided) (*previewapi.Sha
 
 // byThisBuild compares what this build makes of the record, by the rules that it names, with what was recorded.
 func (r *shadowRun) byThisBuild(ctx context.Context, d store.Decided, record resolution.Record, out *previewapi.ShadowDifference) (bool, error) {
-	result, err := r.views.Again(ctx, r.q.Tenant, record)
+	result, err := r.views.Recompute(ctx, r.q.Tenant, record)
 	if err != nil {
 		return false, err
 	}

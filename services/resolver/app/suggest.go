@@ -21,7 +21,7 @@ func (w *worker) suggest(ctx context.Context, tenant string, scope resolution.Sc
 	if err != nil {
 		return nil, err
 	}
-	c, err := w.conclude(ctx, l)
+	c, err := w.evaluate(ctx, l)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ type clusterFacts struct {
 }
 
 // withFailures is what a resolution came to, with what was found against its components afterwards as their failures.
-func (k *clusterFacts) withFailures(in resolution.Input, c conclusion) resolution.Result {
+func (k *clusterFacts) withFailures(in resolution.Input, c evaluation) resolution.Result {
 	r := c.result
 	r.Components = slices.Clone(r.Components)
 	for i, v := range c.verdicts {

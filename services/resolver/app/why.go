@@ -24,7 +24,7 @@ type WhyQuestion struct {
 	Operator  string `json:"operator"`
 }
 
-// why answers from what holds now. The answer is a why.Ledger.
+// why answers from what holds now. The answer is a why.Answer.
 func (w *worker) why(ctx context.Context, question json.RawMessage) (any, error) {
 	var q WhyQuestion
 	if err := json.Unmarshal(question, &q); err != nil {
@@ -45,12 +45,12 @@ func (w *worker) why(ctx context.Context, question json.RawMessage) (any, error)
 }
 
 // whyPlanned explains the bundles of a live plan; none where the namespace resolves to others by now.
-func (w *worker) whyPlanned(ctx context.Context, tenant string, scope resolution.Scope, bundles []events.PlannedBundle) ([]why.Ledger, error) {
+func (w *worker) whyPlanned(ctx context.Context, tenant string, scope resolution.Scope, bundles []events.PlannedBundle) ([]why.Answer, error) {
 	f, view, err := w.facts(ctx, tenant, scope)
 	if err != nil {
 		return nil, err
 	}
-	var out []why.Ledger
+	var out []why.Answer
 	for _, c := range f.Result.Components {
 		if slices.EqualFunc(c.Bundles, bundles, func(p resolution.Planned, b events.PlannedBundle) bool { return p.CSV == b.CSV }) {
 			out = append(out, why.Plan(f, c)...)
@@ -59,14 +59,14 @@ func (w *worker) whyPlanned(ctx context.Context, tenant string, scope resolution
 	return out, view.Err()
 }
 
-// facts are those of a scope as it is now. The view answers later questions of the ledgers, too: its Err is to be
+// facts are those of a scope as it is now. The view answers later questions of the answers, too: its Err is to be
 // asked when these are made.
 func (w *worker) facts(ctx context.Context, tenant string, scope resolution.Scope) (why.Facts, *catalogview.View, error) {
 	l, err := w.store.Load(ctx, tenant, scope)
 	if err != nil {
 		return why.Facts{}, nil, err
 	}
-	c, err := w.conclude(ctx, l)
+	c, err := w.evaluate(ctx, l)
 	if err != nil {
 		return why.Facts{}, nil, err
 	}

@@ -90,7 +90,7 @@ func (w *worker) attempt(ctx context.Context, tenant string, scope resolution.Sc
 			return errs.Wrap(errs.Internal, err, "draw a command id")
 		}
 	}
-	c, err := w.conclude(ctx, l)
+	c, err := w.evaluate(ctx, l)
 	w.metrics.synced(l)
 	if err != nil {
 		return err
@@ -102,37 +102,37 @@ func (w *worker) attempt(ctx context.Context, tenant string, scope resolution.Sc
 	return nil
 }
 
-// conclusion is what the state of a scope leads to, before anything of it is written.
-type conclusion struct {
+// evaluation is what the state of a scope leads to, before anything of it is written.
+type evaluation struct {
 	result    resolution.Result
 	verdicts  []decide.Verdict
 	decisions decide.Decisions
 	reads     []resolution.Read
 }
 
-// conclude resolves, assesses, renders and decides. It writes nothing: previews come to their plans in the same way.
-func (w *worker) conclude(ctx context.Context, l store.Loaded) (conclusion, error) {
+// evaluate resolves, assesses, renders and decides. It writes nothing: previews come to their plans in the same way.
+func (w *worker) evaluate(ctx context.Context, l store.Loaded) (evaluation, error) {
 	result, err := w.resolve(ctx, l)
 	if err != nil {
-		return conclusion{}, err
+		return evaluation{}, err
 	}
 	if l.PermissionGrowth, err = w.permissionGrowth(ctx, l.Tenant, l.Upgrades(result)); err != nil {
-		return conclusion{}, err
+		return evaluation{}, err
 	}
 	verdicts, err := decide.Assess(l.State, result)
 	if err != nil {
-		return conclusion{}, err
+		return evaluation{}, err
 	}
 	rendered, asked, err := w.renderAll(ctx, l, verdicts)
 	if err != nil {
-		return conclusion{}, err
+		return evaluation{}, err
 	}
 	reads := result.Reads
 	if asked {
 		reads = append(slices.Clone(reads), resolution.Read{Kind: decide.ReadCluster})
 	}
 	d, err := decide.Decide(l.State, verdicts, rendered)
-	return conclusion{result, verdicts, d, reads}, err
+	return evaluation{result, verdicts, d, reads}, err
 }
 
 func (w *worker) resolve(ctx context.Context, l store.Loaded) (resolution.Result, error) {

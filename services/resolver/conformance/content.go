@@ -178,4 +178,4 @@ func (v *view) Image(resolution.CatalogKey, resolution.BundleImage) resolution.F
 }
 
 // Health is minded by no namespace of a case: a catalog that is away must not block what does not need it.
-func (v *view) Health(resolution.CatalogKey) resolution.Health { return resolution.NotMinded }
+func (v *view) Health(resolution.CatalogKey) resolution.Health { return resolution.HealthIgnored }

@@ -72,7 +72,7 @@ func (s *scene) Health(k resolution.CatalogKey) resolution.Health {
 			return c.Health()
 		}
 	}
-	return resolution.NotMinded
+	return resolution.HealthIgnored
 }
 
 func (s *scene) installed(name, version, phase string) *scene {

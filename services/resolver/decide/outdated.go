@@ -19,7 +19,7 @@ func (s State) outdated(p Plan, verdicts []Verdict) (bool, error) {
 	if slices.ContainsFunc(bundles, s.unwanted) {
 		return true, nil
 	}
-	v, err := s.withTerms(Verdict{Component: again(p, bundles, verdicts)})
+	v, err := s.withTerms(Verdict{Component: asComponent(p, bundles, verdicts)})
 	return v.Effect != p.Effect, err
 }
 
@@ -50,8 +50,8 @@ func (s Subscription) starts(b resolution.Planned) bool {
 	return s.Spec.StartingCSV == b.CSV
 }
 
-// again is the component of a plan, with its own bundles and the roots that the resolution has for its packages now.
-func again(p Plan, bundles []resolution.Planned, verdicts []Verdict) resolution.Component {
+// asComponent is the component of a plan, with its own bundles and the roots that the resolution has for its packages now.
+func asComponent(p Plan, bundles []resolution.Planned, verdicts []Verdict) resolution.Component {
 	c := resolution.Component{Name: p.State.Proposed.Component, Packages: p.packages(), Approval: installplan.Automatic, Bundles: bundles}
 	for _, v := range verdicts {
 		if !shares(p.packages(), v.Component.Packages) {

@@ -182,7 +182,7 @@ type CatalogRevision struct {
 func (c Catalog) Health() resolution.Health {
 	switch {
 	case !c.Strict:
-		return resolution.NotMinded
+		return resolution.HealthIgnored
 	case c.Failed:
 		return resolution.Unhealthy(c.Reason)
 	case c.Revision == "":

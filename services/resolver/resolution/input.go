@@ -169,14 +169,9 @@ type View interface {
 	Providers(c CatalogKey, api catalog.GVK) []string
 	// Packages are the names of all packages of a catalog, sorted.
 	Packages(c CatalogKey) []string
-	Outside
-}
-
-// Outside answers what is not in the content of any catalog.
-type Outside interface {
 	// Image is what became of fetching a bundle image that a catalog names for a bundle.
 	Image(c CatalogKey, b BundleImage) Fetched
-	// Health is how a catalog does whose namespace is strict about it, NotMinded otherwise.
+	// Health is how a catalog does whose namespace is strict about it, HealthIgnored otherwise.
 	Health(c CatalogKey) Health
 }
 
@@ -207,9 +202,9 @@ type Health string
 
 // The states; an unhealthy one has its reason behind it.
 const (
-	NotMinded Health = "" // its namespace is not strict
-	Healthy   Health = "Healthy"
-	Loading   Health = "Loading" // for the first time
+	HealthIgnored Health = "" // its namespace is not strict
+	Healthy       Health = "Healthy"
+	Loading       Health = "Loading" // for the first time
 )
 
 // unhealthyAnswer goes before the reason.

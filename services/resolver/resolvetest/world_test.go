@@ -68,7 +68,7 @@ func (s *shelf) Image(resolution.CatalogKey, resolution.BundleImage) resolution.
 	return resolution.Fetched{}
 }
 
-func (s *shelf) Health(resolution.CatalogKey) resolution.Health { return resolution.NotMinded }
+func (s *shelf) Health(resolution.CatalogKey) resolution.Health { return resolution.HealthIgnored }
 
 // operator is a bundle as an entry of a channel, or an installed CSV.
 type operator struct {

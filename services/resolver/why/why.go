@@ -7,13 +7,13 @@ import (
 	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
-// Bounds of a ledger.
+// Bounds of an answer.
 const (
 	// MaxNotTaken is how many versions are explained; the newest come first, and the rest is counted.
 	MaxNotTaken = 100
-	// MaxProbes bounds the resolutions of one ledger; each takes about a millisecond.
+	// MaxProbes bounds the resolutions of one answer; each takes about a millisecond.
 	MaxProbes = 25
-	// MaxConflicts bounds the searches of all ledgers of one question together, so that a namespace that is hard to
+	// MaxConflicts bounds the searches of all answers of one question together, so that a namespace that is hard to
 	// resolve takes about as long for them as for its resolution.
 	MaxConflicts = 10_000
 	// probeConflicts bounds the search of one probe in each partition. One that takes more is reported as such.
@@ -22,7 +22,7 @@ const (
 	maxReasons = 6
 )
 
-// Facts are what a ledger is made of: a namespace at one moment.
+// Facts are what an answer is made of: a namespace at one moment.
 type Facts struct {
 	State    decide.State
 	Input    resolution.Input
@@ -38,8 +38,8 @@ func (f Facts) effort() *resolution.Effort {
 	return &resolution.Effort{Conflicts: MaxConflicts, Stop: f.Stop}
 }
 
-// Ledger is everything about one operator.
-type Ledger struct {
+// Answer is everything about one operator.
+type Answer struct {
 	Package string `json:"package"`
 	// CSV is what is installed, or what a plan brings; "" where neither is.
 	CSV     string `json:"csv,omitempty"`

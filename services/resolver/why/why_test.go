@@ -96,8 +96,8 @@ func (s *scene) plan(change func(*events.InstallPlanProposed), happened ...event
 	return s
 }
 
-// told is a ledger as "version catalog channels: code text", one line for each reason.
-func told(l why.Ledger) []string {
+// told is an answer as "version catalog channels: code text", one line for each reason.
+func told(l why.Answer) []string {
 	out := []string{}
 	for _, n := range l.NotTaken {
 		for _, r := range n.Reasons {
@@ -357,7 +357,7 @@ func TestBecause(t *testing.T) {
 		}
 	}
 	if _, ok := why.Operator(planned, "nothing"); ok {
-		t.Error("there is a ledger of what is not there")
+		t.Error("there is an answer of what is not there")
 	}
 }
 
@@ -383,7 +383,7 @@ func TestPlan(t *testing.T) {
 func TestByAnyName(t *testing.T) {
 	t.Parallel()
 	f := newScene(t, newView().Add("fleet", 0, versions("gauge", "2.0.0", "1.0.0").P)).subscribe("g", "gauge", "stable").install("gauge", "1.0.0", "Succeeded").facts()
-	var all []why.Ledger
+	var all []why.Answer
 	for _, name := range []string{"g", "gauge", "gauge.v1.0.0"} {
 		l, ok := why.Operator(f, name)
 		if !ok || l.CSV != "gauge.v1.0.0" || l.Subscription != "g" || l.Catalog != "fleet" || l.Phase != "Succeeded" {
@@ -391,8 +391,8 @@ func TestByAnyName(t *testing.T) {
 		}
 		all = append(all, l)
 	}
-	if !slices.EqualFunc(all[1:], all[:2], func(a, b why.Ledger) bool { return cmp.Equal(a, b) }) {
-		t.Errorf("ledgers %+v", all)
+	if !slices.EqualFunc(all[1:], all[:2], func(a, b why.Answer) bool { return cmp.Equal(a, b) }) {
+		t.Errorf("answers %+v", all)
 	}
 }
 

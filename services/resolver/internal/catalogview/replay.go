@@ -29,9 +29,9 @@ func (v *Views) Replay(ctx context.Context, tenant string, r resolution.Record) 
 	return &Replay{views: v, ctx: ctx, tenant: tenant, record: r}
 }
 
-// Again makes a recorded decision again. One of other rules than those of today is refused, as a failure of each
+// Recompute makes a recorded decision again. One of other rules than those of today is refused, as a failure of each
 // subscription (ADR 0022).
-func (v *Views) Again(ctx context.Context, tenant string, r resolution.Record) (resolution.Result, error) {
+func (v *Views) Recompute(ctx context.Context, tenant string, r resolution.Record) (resolution.Result, error) {
 	replay := v.Replay(ctx, tenant, r)
 	out := resolve.Resolve(r.Input(replay))
 	return out, replay.Err()

@@ -15,9 +15,9 @@ import (
 	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
-// tick counts a change of the tenant's catalogs, before the read sets are looked at: a decision that is being
+// countCatalogChange counts a change of the tenant's catalogs, before the read sets are looked at: a decision that is being
 // written now holds this row.
-func tick(ctx context.Context, tx pgx.Tx, tenant string) error {
+func countCatalogChange(ctx context.Context, tx pgx.Tx, tenant string) error {
 	return exec(ctx, tx, `insert into resolver.catalog_clock (tenant, changes) values ($1, 1)
 		on conflict (tenant) do update set changes = catalog_clock.changes + 1`, tenant)
 }
@@ -31,7 +31,7 @@ func inCluster(i decide.CatalogIntent) decide.CatalogIntent {
 
 // foldCatalogIntent folds how a catalog is set up, and makes dirty exactly the scopes whose read set that touches (DESIGN D4).
 func (s *Store) foldCatalogIntent(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
-	if err := tick(ctx, tx, e.Tenant); err != nil {
+	if err := countCatalogChange(ctx, tx, e.Tenant); err != nil {
 		return err
 	}
 	before, err := readIntent(ctx, tx, e)
@@ -179,7 +179,7 @@ func (s *Store) loadFailed(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, 
 // foldRevision folds what came of a poll of a variant. It returns the catalog, what was known of the variant before, and whether
 // the variant is used: one that no cluster has any more came late, and is dropped.
 func foldRevision(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, variant string) (now decide.CatalogIntent, before decide.CatalogRevision, used bool, err error) {
-	if err := tick(ctx, tx, e.Tenant); err != nil {
+	if err := countCatalogChange(ctx, tx, e.Tenant); err != nil {
 		return now, before, false, err
 	}
 	intent, err := readIntent(ctx, tx, e)
@@ -206,7 +206,7 @@ func foldRevision(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, variant s
 // bundlesFetched makes dirty exactly the scopes whose last resolution asked for one of the images. A request is met by
 // the content alone: who waits for an image that could not be had waits for the next try.
 func (s *Store) bundlesFetched(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.CatalogBundlesFetched) error {
-	if err := tick(ctx, tx, e.Tenant); err != nil {
+	if err := countCatalogChange(ctx, tx, e.Tenant); err != nil {
 		return err
 	}
 	var images, packages, bundles, contents, reasons, names []string

@@ -97,7 +97,7 @@ func (s *Store) clusterObserved(ctx context.Context, tx pgx.Tx, e eventlog.Recor
 	if tag.RowsAffected() == 0 {
 		return nil
 	}
-	if err := tick(ctx, tx, e.Tenant); err != nil { // other catalogs are seen
+	if err := countCatalogChange(ctx, tx, e.Tenant); err != nil { // other catalogs are seen
 		return err
 	}
 	if err := dropUnused(ctx, tx, e.Tenant); err != nil {
@@ -129,7 +129,7 @@ func dropUnused(ctx context.Context, tx pgx.Tx, tenant string) error {
 // catalog: what is held up may go on, or another catalog holds it up, too. A scope that asked for none has
 // planned what there is to plan, and plans are not taken back.
 func (s *Store) healthSet(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.CatalogHealthSet) error {
-	if err := tick(ctx, tx, e.Tenant); err != nil {
+	if err := countCatalogChange(ctx, tx, e.Tenant); err != nil {
 		return err
 	}
 	err := exec(ctx, tx, `insert into resolver.catalog_health (tenant, cluster, namespace, strict) values ($1, $2, $3, $4)

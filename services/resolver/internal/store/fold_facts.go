@@ -52,7 +52,7 @@ func (s *Store) foldPlan(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) er
 	scope := scopeOf(e, p.Cluster, p.Namespace)
 	switch e.Payload.(type) {
 	case events.InstallPlanFinished:
-		return errors.Join(s.expect(ctx, tx, e, row), settle(ctx, tx, e.Tenant, scopeIn(p)), s.marks.Mark(ctx, tx, bus.Interactive, scope))
+		return errors.Join(s.noteInstalled(ctx, tx, e, row), settle(ctx, tx, e.Tenant, scopeIn(p)), s.marks.Mark(ctx, tx, bus.Interactive, scope))
 	case events.InstallPlanFailed, events.InstallPlanRejected:
 		return s.marks.Mark(ctx, tx, bus.Interactive, scope)
 	case events.InstallPlanStarted:
@@ -69,7 +69,7 @@ func (s *Store) planByKey(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) (
 	err := tx.QueryRow(ctx, `select plan, version, state from resolver.plans where tenant = $1 and key = $2`, e.Tenant, e.StreamID.Key).
 		Scan(&row.id, &row.version, &state)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return s.collected(ctx, tx, e)
+		return s.foldFromLog(ctx, tx, e)
 	}
 	if err != nil {
 		return row, fmt.Errorf("read the plan of %s: %w", e.Subject, pg.Err(err))
@@ -78,10 +78,10 @@ func (s *Store) planByKey(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) (
 	return row, errs.Wrap(errs.Internal, err, "read the plan of %s", e.Subject)
 }
 
-// collected folds a plan from the log up to an event: it is new, or was collected, and something came late. That is
+// foldFromLog folds a plan from the log up to an event: it is new, or was collected, and something came late. That is
 // rare: a plan that was superseded in the moment in which it began, and of which nothing was heard for long. One that
 // was complete was settled, else it would not have been collected.
-func (s *Store) collected(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) (row planRow, err error) {
+func (s *Store) foldFromLog(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) (row planRow, err error) {
 	if e.Version <= 1 {
 		return row, nil
 	}
@@ -158,12 +158,12 @@ func (s *Store) putPlan(ctx context.Context, tx pgx.Tx, tenant string, row planR
 	return exec(ctx, tx, putPlan, args...)
 }
 
-// expect notes the operators of a finished plan as installed before anything was heard of them, so that
+// noteInstalled notes the operators of a finished plan as installed before anything was heard of them, so that
 // nothing is planned on top of it. One that has come and gone already is not expected.
-func (s *Store) expect(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, row planRow) error {
+func (s *Store) noteInstalled(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, row planRow) error {
 	p := row.state.Proposed
 	for _, b := range p.Bundles {
-		known, err := s.heardOf(ctx, tx, e.Tenant, p.Cluster+"/"+p.Namespace+"/"+b.CSV, row.id)
+		known, err := s.hasEvents(ctx, tx, e.Tenant, p.Cluster+"/"+p.Namespace+"/"+b.CSV, row.id)
 		if err != nil {
 			return err
 		}
@@ -180,8 +180,8 @@ func (s *Store) expect(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, row 
 	return nil
 }
 
-// heardOf says whether there were csv.* events of the CSV already: it lives, or its last life came from this plan.
-func (s *Store) heardOf(ctx context.Context, tx pgx.Tx, tenant, subject, plan string) (bool, error) {
+// hasEvents says whether there were csv.* events of the CSV already: it lives, or its last life came from this plan.
+func (s *Store) hasEvents(ctx context.Context, tx pgx.Tx, tenant, subject, plan string) (bool, error) {
 	head, err := s.log.Latest(ctx, tx, tenant, events.KindCSV, subject)
 	if err != nil || head.Version == 0 || head.Exists() {
 		return head.Exists(), err

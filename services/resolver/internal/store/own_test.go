@@ -8,7 +8,7 @@ import (
 // TestOwnEventsAreRememberedWithinABound: what was written is known until it is taken back or too much was written.
 func TestOwnEventsAreRememberedWithinABound(t *testing.T) {
 	t.Parallel()
-	var o own
+	var o ownEvents
 	if o.knows("a") {
 		t.Error("knows what nobody wrote")
 	}

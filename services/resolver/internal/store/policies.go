@@ -77,7 +77,7 @@ const urgentMarks = 1000
 // may begin before those that may be approved, up to urgentMarks. The rest is one change that touches many places. A
 // decision that is being made upon the policies before is made again.
 func (s *Store) markChosen(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, selectors []events.PolicySelector) error {
-	if err := tick(ctx, tx, e.Tenant); err != nil {
+	if err := countCatalogChange(ctx, tx, e.Tenant); err != nil {
 		return err
 	}
 	arms := make([]string, len(selectors))

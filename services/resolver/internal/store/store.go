@@ -42,7 +42,7 @@ type Store struct {
 	apis  APIs
 	now   func() time.Time
 	pack  *zstd.Encoder // for EncodeAll alone, which may be called at once
-	own   own
+	own   ownEvents
 	// handlers fold events, by type.
 	handlers map[events.Type]handler
 }

@@ -164,7 +164,7 @@ func (w writer) send(ctx context.Context, tx pgx.Tx) error {
 // record writes decisions. The order of streams is that of superseding, proposing, telling: a reader of the log meets
 // causes first.
 func (w writer) record(d decide.Decisions) error {
-	w.want(d.Wanted)
+	w.requestImages(d.Wanted)
 	for _, x := range d.Superseded {
 		if err := w.supersede(x); err != nil {
 			return err
@@ -176,7 +176,7 @@ func (w writer) record(d decide.Decisions) error {
 		}
 	}
 	for _, t := range d.SubscriptionEvents {
-		if err := w.outcome(t); err != nil {
+		if err := w.recordOutcome(t); err != nil {
 			return err
 		}
 	}
@@ -201,16 +201,16 @@ func (w writer) planStream(id string) events.StreamID {
 	return events.StreamID{Kind: events.KindInstallPlan, Key: events.Key(w.l.Tenant, events.KindInstallPlan, id), Incarnation: 1}
 }
 
-// want asks the indexer for bundle images. The rows stay until the log has their content, or nobody
+// requestImages asks the indexer for bundle images. The rows stay until the log has their content, or nobody
 // asks for them any more.
-func (w writer) want(list []decide.Wanted) {
+func (w writer) requestImages(list []decide.Wanted) {
 	slices.SortFunc(list, func(a, b decide.Wanted) int { // one order for all, so that two decisions never wait for each other in a ring
 		return cmp.Or(cmp.Compare(a.Catalog.String(), b.Catalog.String()), cmp.Compare(a.Image, b.Image), cmp.Compare(a.Package, b.Package), cmp.Compare(a.Bundle, b.Bundle))
 	})
 	for _, x := range list {
 		subject := catalogSubject(w.l.Scope.Cluster, x.Catalog)
 		image := resolution.BundleImage{Image: storable(x.Image), Package: storable(x.Package), Bundle: storable(x.Bundle)}
-		// A scope that begins to ask locks a row that is there, so that nobody deletes it meanwhile (takeBack).
+		// A scope that begins to ask locks a row that is there, so that nobody deletes it meanwhile (withdrawRequests).
 		action := `do update set since = w.since`
 		if w.l.reads[resolution.Read{Kind: resolution.ReadImage, Catalog: resolution.CatalogKey{Name: subject}, Name: image.ReadName()}] {
 			action = `do nothing`
@@ -224,7 +224,7 @@ func (w writer) reads(now map[resolution.Read]bool) {
 	if sameReads(w.l.reads, now) {
 		return
 	}
-	w.takeBack(now)
+	w.withdrawRequests(now)
 	gone, come := difference(w.l.reads, now), difference(now, w.l.reads)
 	if len(gone.kinds) > 0 {
 		w.queue(`delete from resolver.reads r using unnest($4::text[], $5::text[], $6::text[]) as u(k, c, n)
@@ -251,9 +251,9 @@ func difference(a, b map[resolution.Read]bool) (c columns) {
 	return c
 }
 
-// takeBack deletes the requests for bundle images that only this scope asked for, and does no longer. They are
+// withdrawRequests deletes the requests for bundle images that only this scope asked for, and does no longer. They are
 // locked first: who began to ask meanwhile is seen by the statement that follows.
-func (w writer) takeBack(now map[resolution.Read]bool) {
+func (w writer) withdrawRequests(now map[resolution.Read]bool) {
 	var subjects, names []string
 	for r := range w.l.reads {
 		if r.Kind == resolution.ReadImage && !now[r] {
@@ -320,7 +320,7 @@ func (w writer) propose(p decide.Proposal) error {
 	return w.plan(planRow{id: id, version: version, state: state})
 }
 
-func (w writer) outcome(t decide.SubscriptionEvent) error {
+func (w writer) recordOutcome(t decide.SubscriptionEvent) error {
 	if err := w.input(t.Input); err != nil {
 		return err
 	}

@@ -104,7 +104,7 @@ func (r *Reader) Image(c resolution.CatalogKey, b resolution.BundleImage) resolu
 // Health notes nothing where the catalog's namespace is not strict: such a catalog may become unhealthy without effect.
 func (r *Reader) Health(c resolution.CatalogKey) resolution.Health {
 	h := r.view.Health(c)
-	if h != resolution.NotMinded {
+	if h != resolution.HealthIgnored {
 		r.note(resolution.Read{Kind: resolution.ReadHealth, Catalog: c}, func() string { return string(h) })
 	}
 	return h

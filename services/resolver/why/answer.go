@@ -13,19 +13,19 @@ import (
 
 // Operator explains one operator of the namespace, named by its CSV, by its subscription or by its package; ok is
 // false where there is none of that name.
-func Operator(f Facts, name string) (l Ledger, ok bool) {
+func Operator(f Facts, name string) (l Answer, ok bool) {
 	f.Input.Effort = f.effort()
 	s, ok := f.subject(name)
 	if !ok {
-		return Ledger{}, false
+		return Answer{}, false
 	}
-	return s.ledger(), true
+	return s.answer(), true
 }
 
 // Plan explains of every bundle of a component why it is this one and not a newer one, in the order of its bundles.
-func Plan(f Facts, c resolution.Component) []Ledger {
+func Plan(f Facts, c resolution.Component) []Answer {
 	f.Input.Effort = f.effort()
-	out := make([]Ledger, 0, len(c.Bundles))
+	out := make([]Answer, 0, len(c.Bundles))
 	for i := range c.Bundles {
 		b := &c.Bundles[i]
 		s := &subject{f: f, pkg: b.Package, planned: b, component: &c, reached: b.CSV, version: b.Version}
@@ -33,12 +33,12 @@ func Plan(f Facts, c resolution.Component) []Ledger {
 			s.sub = f.subscription(name)
 		}
 		s.installed = f.ofPackage(b.Package)
-		out = append(out, s.ledger())
+		out = append(out, s.answer())
 	}
 	return out
 }
 
-// subject is what one ledger is about.
+// subject is what one answer is about.
 type subject struct {
 	f         Facts
 	pkg       string
@@ -47,7 +47,7 @@ type subject struct {
 	planned   *resolution.Planned
 	component *resolution.Component
 	verdict   *decide.Verdict
-	// reached is what newer is measured by: what is installed, or in a plan's ledger what it brings.
+	// reached is what newer is compared with: what is installed, or in the answer about a plan what it brings.
 	reached string
 	version string
 	probes  int
@@ -161,8 +161,8 @@ func (s *subject) find() {
 	}
 }
 
-func (s *subject) ledger() Ledger {
-	l := Ledger{Package: s.pkg, CSV: s.reached, Version: s.version, Because: s.because(), NotTaken: []NotTaken{}}
+func (s *subject) answer() Answer {
+	l := Answer{Package: s.pkg, CSV: s.reached, Version: s.version, Because: s.because(), NotTaken: []NotTaken{}}
 	if s.reached == "" && s.planned != nil {
 		l.CSV, l.Version = s.planned.CSV, s.planned.Version
 	}
