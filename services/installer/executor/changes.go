@@ -18,7 +18,7 @@ import (
 )
 
 // watchedKinds are the kinds of which a change is a hint to reconcile, the most urgent first. Most are watched only once something
-// is wanted of the cluster: one that merely stands by costs little.
+// is wanted of the cluster: one that only waits costs little.
 func watchedKinds() []watch.Kind {
 	managed := func(gvk schema.GroupVersionKind) watch.Kind {
 		k := watch.Kind{GVK: gvk, Resource: kube.Resource(gvk).Resource, Selector: kube.SelectManaged, Owner: render.LabelOwnerNamespace}

@@ -57,7 +57,7 @@ type Timing struct {
 	Backoff time.Duration // first wait after a transient failure, doubled up to Longest; default 1 s
 	Longest time.Duration // longest such wait; default 1 min, and 30 s between two tries to reach the cluster
 	Pause   time.Duration // how soon what waits, or failed, and has no back-off of its own is looked at again if no hint comes; default 5 s
-	Refused time.Duration // how long it is believed that an account lacks rights, of which nobody tells; default 20 s
+	Refused time.Duration // how long it is relied on that an account lacks rights, of which no notification comes; default 20 s
 }
 
 func (t Timing) withDefaults() Timing {

@@ -28,7 +28,7 @@ const (
 )
 
 // reconcile compares what others wrote since the last reconcile with what Chandler would write now, and puts it right or only
-// tells of it, as the cluster's settings say (R-CSV-24). What cannot be put right is told and tried again.
+// reports it, as the cluster's settings say (R-CSV-24). What cannot be put right is reported and tried again.
 //
 // Without exactly one operator group nobody knows whom the operators serve, and of a record that has gone back nothing is
 // believed: then what moved waits.

@@ -13,7 +13,7 @@ import (
 const MaxReasonBytes = 500
 
 // Because says why the API server would not say what differs, or put it right, for an object of a kind. Where it does not take
-// a field it quotes the value, and what is said of a Secret may hold any: of these its reason and the fields are told alone.
+// a field it quotes the value, and what is said of a Secret may hold any: of these its reason and the fields are reported alone.
 func Because(kind string, err error) string {
 	text := err.Error()
 	var status apierrors.APIStatus

@@ -1,4 +1,4 @@
-// Package failure says why something is not done: the classes and reasons that the hub is told, and how an error of the
+// Package failure says why something is not done: the classes and reasons that the hub is sent, and how an error of the
 // Kubernetes API or of the hub becomes one of them. It also has what ends an executor in tests: a crash between two effects.
 package failure
 

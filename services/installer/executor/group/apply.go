@@ -33,7 +33,7 @@ func (w worker) overlay() overlay.Overlay {
 		Apply: func(s scope.RenderTarget, body *unstructured.Unstructured) error {
 			annotations := g.Annotations(s.Bundle.CSV)
 			if body.GetKind() == kube.GVKDeployment.Kind {
-				return groups.TellPods(body, annotations)
+				return groups.AnnotatePods(body, annotations)
 			}
 			annotations[render.AnnotationProvidedAPIs] = claimed(s)
 			body.SetAnnotations(annotations)
@@ -64,12 +64,12 @@ func (w worker) judgeOne(name string, c bundle.CSV) operatorgroup.Verdict {
 func (w worker) arrange(ctx context.Context) error {
 	g := w.Live.Group
 	w.announce()
-	var aside []string
+	var kept []string
 	for _, m := range w.Uninstalling {
-		aside = append(aside, m.Name())
+		kept = append(kept, m.Name())
 	}
 	wake, free := w.Groups.Claims.Keep(w.Namespace, func(name string) bool {
-		return w.Lives(name) || w.Planned(name) || slices.Contains(aside, name)
+		return w.Lives(name) || w.Planned(name) || slices.Contains(kept, name)
 	})
 	w.Wake(wake)
 	if w.Stopped() != nil {
@@ -91,17 +91,17 @@ func (w worker) arrange(ctx context.Context) error {
 		}
 		own, err := render.Permissions(m.CSV, w.Namespace)
 		if err != nil || m.Unverified {
-			aside = append(aside, m.Name()) // what it has stays
+			kept = append(kept, m.Name()) // what it has stays
 			if err := w.Alone(ctx, m.Name(), scope.PartRights, err); err != nil {
 				return err
 			}
 			continue
 		}
 		if !g.Limits.Of(m.Name(), metav1.NamespaceAll) {
-			want = append(want, group.CopiedRoles(own, g.Limits.Told(m.Name(), g.Served), operatorgroup.Global(g.Targets))...)
+			want = append(want, group.CopiedRoles(own, g.Limits.Targets(m.Name(), g.Served), operatorgroup.Global(g.Targets))...)
 		}
 	}
-	set := groups.Targets(w.Namespace, want, append(aside, slices.Sorted(maps.Keys(w.Unreadable))...)...)
+	set := groups.Targets(w.Namespace, want, append(kept, slices.Sorted(maps.Keys(w.Unreadable))...)...)
 	set.Hold = g.Limits.Hold
 	return w.keep(ctx, set)
 }

@@ -70,7 +70,7 @@ func (s *Stage) Busy(sc *scope.Scope) { s.Groups.Rest.Busy(sc.Namespace, sc.Now(
 // operator which APIs it has claimed for its group (R-OG-20).
 func (s *Stage) Overlay(sc *scope.Scope) overlay.Overlay { return worker{s, sc}.overlay() }
 
-// Report is what the hub is told of the group, nil where there is not exactly one.
+// Report is what is reported of the group, nil where there is not exactly one.
 func (s *Stage) Report(sc *scope.Scope) *protocol.GroupReport {
 	g := sc.Live.Group
 	if !g.One {

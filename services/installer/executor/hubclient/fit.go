@@ -88,9 +88,9 @@ func bound(r protocol.ScopeReport) protocol.ScopeReport {
 		c.History, c.Drift, c.Components = slices.Clone(c.History), slices.Clone(c.Drift), slices.Clone(c.Components)
 		c.NotReady, c.Conditions = slices.Clone(c.NotReady), slices.Clone(c.Conditions)
 		if c.Condition != nil {
-			said := *c.Condition
-			c.Condition = &said
-			c.Cut.Messages += shorten(&said.Reason, maxCode)
+			condition := *c.Condition
+			c.Condition = &condition
+			c.Cut.Messages += shorten(&condition.Reason, maxCode)
 		}
 	}
 	if r.Group != nil {

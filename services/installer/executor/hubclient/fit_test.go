@@ -17,7 +17,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/protocol"
 )
 
-// large is a report of a namespace with so many operators, each with all that can be told of one.
+// large is a report of a namespace with so many operators, each with all that can be reported of one.
 func large(operators int) protocol.ScopeReport {
 	at := time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC)
 	text := strings.Repeat("why ", 200)

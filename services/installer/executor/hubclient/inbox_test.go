@@ -30,7 +30,7 @@ func TestInboxOrder(t *testing.T) {
 }
 
 // TestInboxBehind: a stream whose last value stays older than what is known comes from a record that has
-// gone back; one that catches up, or whose epoch was raised, is believed again (DESIGN D1).
+// gone back; one that catches up, or whose epoch was raised, is relied on again (DESIGN D1).
 func TestInboxBehind(t *testing.T) {
 	t.Parallel()
 	i := hubclient.NewInbox()

@@ -36,7 +36,7 @@ func New(js jetstream.JetStream, tenant, clusterID string, key ed25519.PublicKey
 
 // Plans reads what is wanted of every scope of the cluster now. A stream that is missing is
 // errs.Unavailable: the caller keeps what it knows and asks again. A message that cannot be read is left out
-// and told to refused, one at a time: it says nothing about the other scopes.
+// and reported to refused, one at a time: it says nothing about the other scopes.
 func (h *Hub) Plans(ctx context.Context, refused func(error)) ([]protocol.ScopePlans, error) {
 	filter := protocol.PlansFilter(h.tenant, h.cluster)
 	stream, err := h.js.Stream(ctx, protocol.StreamPlans)

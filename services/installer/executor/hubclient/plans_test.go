@@ -14,7 +14,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/executor/hubclient"
 )
 
-// TestPlansLeaveOutWhatCannotBeRead: a message that cannot be read, or that the hub did not sign as it is, is told with its subject, and hides nothing of
+// TestPlansLeaveOutWhatCannotBeRead: a message that cannot be read, or that the hub did not sign as it is, is reported with its subject, and hides nothing of
 // the other scopes (DESIGN D4).
 func TestPlansLeaveOutWhatCannotBeRead(t *testing.T) {
 	t.Parallel()
@@ -66,13 +66,13 @@ func TestPlansLeaveOutWhatCannotBeRead(t *testing.T) {
 	if len(plans) != 1 || plans[0].Scope.Namespace != "good" {
 		t.Errorf("read %+v, want the scope good alone", plans)
 	}
-	told := strings.Join(refused, "\n")
+	reported := strings.Join(refused, "\n")
 	for _, ns := range []string{"bad", "strange", "unsigned", "foreign", "altered"} {
-		if !strings.Contains(told, protocol.PlansSubject(scope(ns))) {
-			t.Errorf("the subject of scope %s is not told: %s", ns, told)
+		if !strings.Contains(reported, protocol.PlansSubject(scope(ns))) {
+			t.Errorf("the subject of scope %s is not reported: %s", ns, reported)
 		}
 	}
 	if len(refused) != 5 {
-		t.Errorf("%d messages are refused, want 5: %s", len(refused), told)
+		t.Errorf("%d messages are refused, want 5: %s", len(refused), reported)
 	}
 }

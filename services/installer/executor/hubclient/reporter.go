@@ -32,10 +32,10 @@ type Reporter struct {
 	now    func() time.Time
 
 	mu      sync.Mutex
-	scopes  map[string]protocol.ScopeReport // by namespace, of which the hub has told
+	scopes  map[string]protocol.ScopeReport // by namespace, that were reported
 	fits    map[string]fitting              // by namespace: what is sent of those that did not change since
 	whole   *protocol.ClusterReport
-	said    map[string]string // what was last accepted, or is not sent again before it changes, by key, without its time
+	sent    map[string]string // what was last accepted, or is not sent again before it changes, by key, without its time
 	changed chan struct{}
 }
 
@@ -53,7 +53,7 @@ const clusterKey = "/cluster"
 func NewReporter(h *Hub, log *slog.Logger, resend time.Duration, now func() time.Time) *Reporter {
 	return &Reporter{
 		hub: h, log: log, resend: resend, now: now,
-		scopes: map[string]protocol.ScopeReport{}, fits: map[string]fitting{}, said: map[string]string{}, changed: make(chan struct{}, 1),
+		scopes: map[string]protocol.ScopeReport{}, fits: map[string]fitting{}, sent: map[string]string{}, changed: make(chan struct{}, 1),
 	}
 }
 
@@ -85,9 +85,9 @@ func (r *Reporter) Cluster(report protocol.ClusterReport) {
 func (r *Reporter) Begun(fresh protocol.ScopeReport) {
 	r.mu.Lock()
 	last := r.scopes[fresh.Scope.Namespace]
-	for _, told := range last.Plans {
-		if !slices.ContainsFunc(fresh.Plans, func(p protocol.PlanReport) bool { return p.ID == told.ID }) {
-			fresh.Plans = append(fresh.Plans, told)
+	for _, reported := range last.Plans {
+		if !slices.ContainsFunc(fresh.Plans, func(p protocol.PlanReport) bool { return p.ID == reported.ID }) {
+			fresh.Plans = append(fresh.Plans, reported)
 		}
 	}
 	fresh.CSVs = last.CSVs
@@ -104,27 +104,27 @@ type Block struct {
 }
 
 // Blocked changes in the last report of a scope only what cannot be known now: plans that have not
-// ended wait for b. Plans that were begun and are not asked for stay as they were told.
-// What was told of ClusterServiceVersions stays true as far as anybody knows.
+// ended wait for b. Plans that were begun and are not asked for stay as they were reported.
+// What was reported of ClusterServiceVersions stays true as far as anybody knows.
 func (r *Reporter) Blocked(p protocol.ScopePlans, epoch int64, b Block) {
 	r.mu.Lock()
 	report, ok := r.scopes[p.Scope.Namespace]
 	if !ok {
 		report = protocol.ScopeReport{Scope: p.Scope, Epoch: epoch}
 	}
-	told := report.Plans
+	reported := report.Plans
 	report.Plans = nil
 	for _, plan := range p.Plans {
 		one := protocol.PlanReport{ID: plan.ID, Steps: CountSteps(plan), TraceParent: plan.TraceParent}
-		if i := slices.IndexFunc(told, func(t protocol.PlanReport) bool { return t.ID == plan.ID }); i >= 0 {
-			one = told[i]
+		if i := slices.IndexFunc(reported, func(t protocol.PlanReport) bool { return t.ID == plan.ID }); i >= 0 {
+			one = reported[i]
 		}
 		if one.Phase != protocol.PlanFinished && one.Phase != protocol.PlanFailed {
 			one.Phase, one.Class, one.Reason, one.Message = protocol.PlanBlocked, b.Class, b.Reason, b.Message
 		}
 		report.Plans = append(report.Plans, one)
 	}
-	for _, one := range told {
+	for _, one := range reported {
 		if one.Begun && !slices.ContainsFunc(p.Plans, func(plan protocol.Plan) bool { return plan.ID == one.ID }) {
 			report.Plans = append(report.Plans, one)
 		}
@@ -175,7 +175,7 @@ func (r *Reporter) Silence() {
 	defer r.mu.Unlock()
 	clear(r.scopes)
 	clear(r.fits)
-	clear(r.said)
+	clear(r.sent)
 	r.whole = nil
 }
 
@@ -231,10 +231,10 @@ func (r *Reporter) fitting(namespace string, limit int) fitting {
 	return f
 }
 
-// say sends what was not said already, or all. What cannot be sent as it is, is told and waits until it changes.
+// say sends what was not said already, or all. What cannot be sent as it is, is reported and waits until it changes.
 func (r *Reporter) say(ctx context.Context, all bool, key, text string, broken error, send func(context.Context) error) bool {
 	r.mu.Lock()
-	same := r.said[key] == text
+	same := r.sent[key] == text
 	r.mu.Unlock()
 	if same && (!all || broken != nil) || ctx.Err() != nil {
 		return true
@@ -249,17 +249,17 @@ func (r *Reporter) say(ctx context.Context, all bool, key, text string, broken e
 	defer r.mu.Unlock()
 	switch {
 	case err == nil:
-		r.said[key] = text
+		r.sent[key] = text
 	case broken == nil && errs.Is(err, errs.TooLarge): // the server takes less than it did
 		delete(r.fits, key)
-		delete(r.said, key)
+		delete(r.sent, key)
 		return false
 	case broken != nil:
-		r.said[key] = text
+		r.sent[key] = text
 		r.log.ErrorContext(ctx, "a report cannot be sent; the hub does not learn of this before it changes", "of", key, "error", err)
 	default:
 		r.log.DebugContext(ctx, "report was not accepted", "of", key, "error", err)
-		delete(r.said, key)
+		delete(r.sent, key)
 		return false
 	}
 	return true

@@ -19,7 +19,7 @@ func ids(plans []protocol.PlanReport) string {
 	return strings.Join(out, ", ")
 }
 
-// TestReportsOfBegunPlansStay: neither an error of a look nor a cluster that is away takes back what was told of a
+// TestReportsOfBegunPlansStay: neither an error of a reconcile nor a cluster that is away takes back what was reported of a
 // plan that was begun.
 func TestReportsOfBegunPlansStay(t *testing.T) {
 	t.Parallel()

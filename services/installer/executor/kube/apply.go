@@ -25,7 +25,7 @@ func (e *Epoch) Apply(ctx context.Context, body *unstructured.Unstructured, mana
 	})
 }
 
-// Make is Apply for an object that is believed not to be there: it takes over nothing from anybody (IsTaken). One that is
+// Make is Apply for an object that is relied on not to be there: it takes over nothing from anybody (IsTaken). One that is
 // there all the same, and exactly so, is what it returns (CameFirst).
 func (e *Epoch) Make(ctx context.Context, body *unstructured.Unstructured, manager string) (*unstructured.Unstructured, error) {
 	return e.known(ctx, body, func(body *unstructured.Unstructured) (*unstructured.Unstructured, error) {

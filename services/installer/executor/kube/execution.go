@@ -60,7 +60,7 @@ type ExecutionStatus struct {
 	Started   time.Time `json:"started,omitzero"`
 	Ended     time.Time `json:"ended,omitzero"`
 	Steps     []Step    `json:"steps,omitempty"`
-	// Removed are the last words of ClusterServiceVersions that this plan's ones replaced, or that were uninstalled.
+	// Removed are the final report of ClusterServiceVersions that this plan's ones replaced, or that were uninstalled.
 	Removed []protocol.CSVReport `json:"removed,omitempty"`
 	// Left is what stays when an operator is removed.
 	Left []protocol.Leftover `json:"left,omitempty"`

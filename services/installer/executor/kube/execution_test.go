@@ -9,7 +9,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/protocol"
 )
 
-// TestProven: an execution is believed as far as the hub signed it, however long ago (DESIGN D6).
+// TestProven: an execution is relied on as far as the hub signed it, however long ago (DESIGN D6).
 func TestProven(t *testing.T) {
 	t.Parallel()
 	public, key, err := ed25519.GenerateKey(nil)

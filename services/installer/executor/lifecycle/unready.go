@@ -12,10 +12,10 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/executor/scope"
 )
 
-// maxUnready bounds of how many Deployments of one operator is told why they are not ready: ten are a large operator.
+// maxUnready bounds of how many Deployments of one operator is found why they are not ready: ten are a large operator.
 const maxUnready = 10
 
-// whyUnready says, by name, why Deployments of a member are not ready. Nothing is asked of the cluster while all are.
+// whyUnready says, by name, why Deployments of an operator are not ready. Nothing is asked of the cluster while all are.
 func (w worker) whyUnready(ctx context.Context, m *scope.Operator, own []appsv1.Deployment) map[string]string {
 	if w.Live.Unready == nil {
 		w.Live.Unready = map[string]map[string]protocol.NotReady{}
@@ -24,19 +24,19 @@ func (w worker) whyUnready(ctx context.Context, m *scope.Operator, own []appsv1.
 	if m.Status.Phase == csv.PhaseReplacing || m.Status.Phase == csv.PhaseDeleting {
 		return nil // it is about to go
 	}
-	texts, told := map[string]string{}, map[string]protocol.NotReady{}
+	texts, found := map[string]string{}, map[string]protocol.NotReady{}
 	for i := range own {
 		if healthy, _, _ := csv.Health(own[i]); healthy {
 			w.Stage.Unready.Ready(&own[i])
 			continue
 		}
-		if len(told) < maxUnready {
+		if len(found) < maxUnready {
 			n := w.notReady(ctx, m, &own[i])
-			told[n.Deployment], texts[n.Deployment] = n, n.Message
+			found[n.Deployment], texts[n.Deployment] = n, n.Message
 		}
 	}
-	if len(told) > 0 {
-		w.Live.Unready[m.Name()] = told
+	if len(found) > 0 {
+		w.Live.Unready[m.Name()] = found
 	}
 	return texts
 }

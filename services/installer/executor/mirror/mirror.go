@@ -13,7 +13,7 @@ import (
 // Stage keeps mirrors.
 type Stage struct {
 	Keeper *mirrors.Keeper
-	// GroupReport is what the hub is told of the operator group.
+	// GroupReport is what the hub is notified of the operator group.
 	GroupReport func(*scope.Scope) *protocol.GroupReport
 }
 

@@ -18,7 +18,7 @@ func (w worker) components(ctx context.Context) error {
 	}
 	for _, m := range w.Operators {
 		refs, err := w.Parts.Of(ctx, w.Scope, m)
-		if err != nil { // its bundle is not to be had now
+		if err != nil { // its bundle cannot be had now
 			w.Log.DebugContext(ctx, "components are not known", "csv", m.Name(), "namespace", w.Namespace, "error", err)
 			continue
 		}

@@ -1,4 +1,4 @@
-// Package report puts together what the hub is told of a namespace.
+// Package report puts together what the hub is notified of a namespace.
 package report
 
 import (
@@ -43,7 +43,7 @@ type worker struct {
 	*scope.Scope
 }
 
-// ReadComponents finds the state of every object of the operators (R-CSV-62). What the watch knows is believed; what
+// ReadComponents finds the state of every object of the operators (R-CSV-62). What the watch knows is relied on; what
 // it does not know may just have been made, and is asked for.
 func (s *Stage) ReadComponents(ctx context.Context, sc *scope.Scope) error {
 	return worker{s, sc}.components(ctx)
@@ -79,7 +79,7 @@ func (s *Stage) empty(sc *scope.Scope) protocol.ScopeReport {
 	return protocol.ScopeReport{Scope: sc.Wanted.Scope, Epoch: sc.Client.Number, Seen: seen.Position, Proof: seen.Proof}
 }
 
-// Operator is what the hub is told of an operator.
+// Operator is what the hub is notified of an operator.
 func (s *Stage) Operator(sc *scope.Scope, m *scope.Operator) protocol.CSVReport {
 	r := m.Report()
 	r.Drift = s.Drifts.Of(sc.Namespace, m.Name(), sc.Now())

@@ -20,7 +20,7 @@ const (
 	PartRights      = "rights in target namespaces"
 	PartHalt        = "end of Deployments of an operator whose APIs are another group's"
 	PartRemains     = "removal of what a deleted operator leaves"
-	PartComponents  = "look at its objects"
+	PartComponents  = "state of its objects"
 	PartLogs        = "removal of old step logs"
 	PartCondition   = "operator condition"
 	PartPullSecrets = "pull secrets"

@@ -49,7 +49,7 @@ func (e Executions) Removing(csvName string) *kube.Execution {
 	return e[i]
 }
 
-// Leaving reports an operator that is being taken apart: nobody repairs it any more, or gives it anything. While its
+// Leaving reports an operator that is being uninstalled: nobody repairs it any more, or gives it anything. While its
 // custom resources go it still runs, since it ends their finalizers.
 func (e Executions) Leaving(csvName string) bool {
 	x := e.Removing(csvName)

@@ -72,7 +72,7 @@ func (sc *Scope) relabel(ctx context.Context, o *unstructured.Unstructured) (*un
 }
 
 // verify makes of an operator what the hub granted, whatever its object says: where that differs, drift puts it right or tells
-// of it. An error says why nothing can be known of it: then it is followed and told of, and nothing is done for it, nor to
+// of it. An error says why nothing can be known of it: then it is followed and reported of, and nothing is done for it, nor to
 // what it says that it follows.
 func (sc *Scope) verify(ctx context.Context, m *Operator) error {
 	a := m.Object.GetAnnotations()

@@ -67,7 +67,7 @@ func ParseOperator(o *unstructured.Unstructured) (*Operator, error) {
 // Name is that of the ClusterServiceVersion.
 func (m *Operator) Name() string { return m.Object.GetName() }
 
-// Report is what the hub is told of a ClusterServiceVersion.
+// Report is what the hub is notified of a ClusterServiceVersion.
 func (m *Operator) Report() protocol.CSVReport {
 	a := m.Object.GetAnnotations()
 	r := protocol.CSVReport{

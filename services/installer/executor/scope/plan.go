@@ -28,7 +28,7 @@ type Plan struct {
 	CSVs     map[string]bundle.CSV // of its bundles, by name
 }
 
-// Open reads and checks a plan, once for a look: its digest, before it is begun the operator group that it
+// Open reads and checks a plan, once for a reconcile: its digest, before it is begun the operator group that it
 // stands on, then what rendering gives against its steps. A plan that was begun goes on with the
 // configurations that it was begun with.
 func (sc *Scope) Open(ctx context.Context, p protocol.Plan, x *kube.Execution) (Plan, *failure.Failure) {

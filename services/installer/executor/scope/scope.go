@@ -145,5 +145,5 @@ func (sc *Scope) Targets() []string { return sc.Live.Group.Targets }
 
 // Annotations tell an operator of its group.
 func (g Group) Annotations(operator string) map[string]string {
-	return groups.Annotations(g.Group, g.Limits.Told(operator, g.Targets))
+	return groups.Annotations(g.Group, g.Limits.Targets(operator, g.Targets))
 }

@@ -51,7 +51,7 @@ func (w worker) hold(ctx context.Context, s scope.RenderTarget) error {
 }
 
 // unconverted are the CRDs of an operator that answers whose new form is not whole: they are converted as before it. known
-// is false where that cannot be told now.
+// is false where that cannot be reported now.
 func (w worker) unconverted(ctx context.Context, m *scope.Operator, deployments []appsv1.Deployment) (s scope.RenderTarget, out []render.Object, known bool, err error) {
 	own := certs.Converted(m.CSV)
 	names := w.passing(m.Name(), own)

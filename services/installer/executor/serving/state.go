@@ -43,7 +43,7 @@ func (w worker) state(ctx context.Context, m *scope.Operator, deployments []apps
 			return out, err
 		}
 		if out.Waiting != "" {
-			w.Soon(w.Pause) // nothing tells when the API server has asked again
+			w.Soon(w.Pause) // no notification says when the API server has asked again
 		}
 	}
 	return out, nil

@@ -31,7 +31,7 @@ func (w Writer) Outcome(p protocol.Plan, x *kube.Execution, f *failure.Failure) 
 	}
 }
 
-// fill fills in what the execution and the block say, and reports whether there is anything to be told.
+// fill fills in what the execution and the block say, and reports whether there is anything to be reported.
 func (w Writer) fill(r *protocol.PlanReport, x *kube.Execution, f *failure.Failure) bool {
 	r.Phase = protocol.PlanBlocked
 	if x != nil {
@@ -91,7 +91,7 @@ func (w Writer) stepLog(x *kube.Execution) []byte {
 }
 
 // Unlisted are the reports of plans that were begun and that the hub does not name (any more): one that was
-// superseded while its first step was on the way here is known to the hub as never begun until it is told.
+// superseded while its first step was on the way here is known to the hub as never begun until it is reported.
 // Those under way come first, then the ended ones as long as they are kept, newest first, within a bound.
 func (w Writer) Unlisted() []protocol.PlanReport {
 	var out []protocol.PlanReport

@@ -19,7 +19,7 @@ func ids(plans []protocol.PlanReport) string {
 	return strings.Join(out, ", ")
 }
 
-// TestUnlisted: every begun plan that the hub does not name is told: those under way before all, the ended ones
+// TestUnlisted: every begun plan that the hub does not name is reported: those under way before all, the ended ones
 // newest first, and no more step logs than leave room for what the hub asks for.
 func TestUnlisted(t *testing.T) {
 	t.Parallel()

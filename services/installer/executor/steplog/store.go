@@ -1,5 +1,5 @@
 // Package steplog looks after the PlanExecutions of a namespace: the step logs of its plans and removals, the back-off of what
-// waits, and what the hub is told of both.
+// waits, and what the hub is notified of both.
 package steplog
 
 import (

@@ -190,7 +190,7 @@ func (h Remover) forgo(ctx context.Context, q Question, own kube.Operator) error
 
 // Spare parts definitions that are to go: an operator that was installed since may own one, which then stays.
 func (h Remover) Spare(ctx context.Context, q Question, steps []kube.Step) (doomed []kube.Step, spared []protocol.Leftover, err error) {
-	now, err := Look(ctx, h.Client, Question{Namespace: q.Namespace, CSV: q.CSV, CRDs: []string{removal.All}, Operators: q.Operators})
+	now, err := Find(ctx, h.Client, Question{Namespace: q.Namespace, CSV: q.CSV, CRDs: []string{removal.All}, Operators: q.Operators})
 	if err != nil {
 		return nil, nil, err
 	}

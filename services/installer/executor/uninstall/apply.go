@@ -131,7 +131,7 @@ func (w worker) beginRemoval(ctx context.Context, r protocol.Removal, x *kube.Ex
 	if f := w.busy(r); f != nil {
 		return x, f, nil
 	}
-	found, err := Look(ctx, w.Client, w.question(r))
+	found, err := Find(ctx, w.Client, w.question(r))
 	var reason, message string
 	switch {
 	case errs.Is(err, errs.Invalid):
@@ -222,7 +222,7 @@ func (w worker) uninstall(ctx context.Context, r protocol.Removal, x *kube.Execu
 	return nil, w.Objects.In(w.Scope).SaveLog(ctx, x, "removal finished")
 }
 
-// finalizers: objects are to go and somebody still has to end something of theirs. Nothing tells when that is done.
+// finalizers: objects are to go and somebody still has to end something of theirs. No notification says when that is done.
 func (w worker) finalizers(left Waiting) *failure.Failure {
 	w.Soon(finalizersPause)
 	return &failure.Failure{Class: failure.Transient, Reason: reasonFinalizers, Quick: true, Message: "still there: " + left.String() + finalizersNextSteps}
@@ -247,7 +247,7 @@ func (w worker) batch(ctx context.Context, r protocol.Removal, x *kube.Execution
 	case action == protocol.RemovalConversion:
 		return left, w.Conversions.ResetConversion(ctx, w.Scope, r.CSV)
 	case action == protocol.RemovalObjects && steps[0].Kind == kube.GVKInstalledOperator.Kind:
-		return left, nil // it goes last, after its last words
+		return left, nil // it goes last, after its final report
 	case action == protocol.RemovalObjects:
 		if steps, err = w.remover().FilterCurrent(ctx, w.question(r), steps); err != nil {
 			return left, err
@@ -302,7 +302,7 @@ func (w worker) finalReport(ctx context.Context, r protocol.Removal, x *kube.Exe
 	return w.remover().Remaining(ctx, last)
 }
 
-// reportOf is what is told of an operator that is uninstalled; of one that somebody deleted meanwhile, what the record
+// reportOf is what is notified of an operator that is uninstalled; of one that somebody deleted meanwhile, what the record
 // knows.
 func (w worker) reportOf(r protocol.Removal) protocol.CSVReport {
 	words := protocol.CSVReport{Name: r.CSV}

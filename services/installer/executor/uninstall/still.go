@@ -16,7 +16,7 @@ func (h Remover) FilterCurrent(ctx context.Context, q Question, steps []kube.Ste
 	if len(asked) > 0 { // one that is gone by now is no mistake of who asked for it
 		q.CRDs = []string{removal.All}
 	}
-	now, err := Look(ctx, h.Client, q)
+	now, err := Find(ctx, h.Client, q)
 	if err != nil {
 		return nil, err
 	}

@@ -35,7 +35,7 @@ type Stage struct {
 	Known       *Operators
 	Conversions Conversions
 	Lifecycle   Lifecycle
-	// Describe is what the hub is told of an operator.
+	// Describe is what the hub is notified of an operator.
 	Describe func(sc *scope.Scope, m *scope.Operator) protocol.CSVReport
 }
 

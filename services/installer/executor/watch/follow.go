@@ -30,7 +30,7 @@ const (
 type follower struct {
 	source Source
 	store  *store
-	// version is the resourceVersion up to which everything was told; "" while everything has to be listed.
+	// version is the resourceVersion up to which everything was reported; "" while everything has to be listed.
 	version string
 	// listing is what was there since a stream began that tells first what exists; nil after that.
 	listing map[key]bool

@@ -160,7 +160,7 @@ func said(typ kubewatch.EventType, version int, name string) kubewatch.Event {
 	return kubewatch.Event{Type: typ, Object: at(version, name)}
 }
 
-// all is the word that everything was told that exists.
+// all is the word that everything was reported that exists.
 func all(version int) kubewatch.Event {
 	o := at(version, "")
 	o.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
@@ -197,7 +197,7 @@ func there(name string) func(watch.Change) bool {
 }
 
 // TestStream: a stream that tells first what exists is followed in one request, in both encodings, and the next one goes on
-// behind the last word of it: nothing is told twice, and nothing is missed.
+// behind the last word of it: nothing is reported twice, and nothing is missed.
 func TestStream(t *testing.T) {
 	t.Parallel()
 	for name, protobuf := range map[string]bool{"protobuf": true, "json": false} {
@@ -224,7 +224,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestExpired: where the API server has forgotten what came since, everything is told anew: what went meanwhile is gone.
+// TestExpired: where the API server has forgotten what came since, everything is reported anew: what went meanwhile is gone.
 func TestExpired(t *testing.T) {
 	t.Parallel()
 	for name, forgot := range map[string]answer{"in the stream": {events: []kubewatch.Event{expired()}}, "at once": {fails: http.StatusGone}} {

@@ -68,7 +68,7 @@ type Change struct {
 
 // Watch watches the kinds of one cluster.
 type Watch struct {
-	// Listed, where it is set before Run, is told of a kind each time that all of it was listed: what nobody told of by then,
+	// Listed, where it is set before Run, is notified of a kind each time that all of it was listed: what nobody told of by then,
 	// and There does not know, is not there. It must not block.
 	Listed func(schema.GroupVersionKind)
 
@@ -84,14 +84,14 @@ type Watch struct {
 func New(source Source, kinds []Kind, changed func(Change)) *Watch {
 	w := &Watch{source: source, served: make(chan struct{}, 1)}
 	for _, k := range kinds {
-		tell := changed
+		notify := changed
 		if k.GVK == definitions {
-			tell = func(c Change) {
+			notify = func(c Change) {
 				w.rethink()
 				changed(c)
 			}
 		}
-		s := newStore(k, tell)
+		s := newStore(k, notify)
 		if k.GVK == definitions {
 			w.crds = s
 		}
@@ -142,7 +142,7 @@ func (w *Watch) There(gvk schema.GroupVersionKind, namespace, name string) (ther
 	return false, false
 }
 
-// Absent reports that the objects of a kind were listed, and that none of the name was among them or was told of since. It is
+// Absent reports that the objects of a kind were listed, and that none of the name was among them or was notified of since. It is
 // as much of a hint as There: one may have been made since, and a watch that has lost its rights stays behind. Whoever acts
 // on it must notice that it was not so. Of kinds of which a selector chooses it says nothing.
 func (w *Watch) Absent(gvk schema.GroupVersionKind, namespace, name string) bool {

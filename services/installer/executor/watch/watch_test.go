@@ -122,7 +122,7 @@ func TestOptionalKinds(t *testing.T) {
 	})
 }
 
-// TestStandby: a kind that is put off is asked for once something is wanted, and not before; each whole list is told, so that
+// TestStandby: a kind that is put off is asked for once something is wanted, and not before; each whole list is reported, so that
 // what nobody told of is known not to be there.
 func TestStandby(t *testing.T) {
 	t.Parallel()
@@ -171,7 +171,7 @@ func await(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// TestLostPermission: while a kind may not be listed nothing is known of it, and nothing is told as gone.
+// TestLostPermission: while a kind may not be listed nothing is known of it, and nothing is reported as gone.
 func TestLostPermission(t *testing.T) {
 	t.Parallel()
 	c := client(t, object(namespaces, "", "a", map[string]string{"team": "sea"}))
@@ -275,7 +275,7 @@ func TestTrail(t *testing.T) {
 	}
 }
 
-// TestSignals: news is not lost while nobody reads, and is told to those who listen only.
+// TestSignals: news is not lost while nobody reads, and is reported to those who listen only.
 func TestSignals(t *testing.T) {
 	t.Parallel()
 	s := watch.NewSignals()

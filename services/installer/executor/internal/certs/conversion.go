@@ -53,7 +53,7 @@ type Former struct {
 }
 
 // FormerOf reads a CRD of the cluster. False is one of which nothing is to be kept: nobody has written it yet; or how it
-// is converted is somebody else's, which a write is to be told by the API server (a conflict), now and not later.
+// is converted is somebody else's: the API server is to refuse the write as a conflict, now and not later.
 func FormerOf(crd *unstructured.Unstructured, ns string) (Former, bool, error) {
 	if crd == nil {
 		return Former{}, false, nil

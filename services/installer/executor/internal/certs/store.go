@@ -37,7 +37,7 @@ type Kept struct {
 	Gone bool
 }
 
-// Store remembers, by namespace and name, what is in the Secrets, so that a look reads none. A watch says when one
+// Store remembers, by namespace and name, what is in the Secrets, so that a reconcile reads none. A watch says when one
 // has changed.
 type Store struct {
 	mu    sync.Mutex

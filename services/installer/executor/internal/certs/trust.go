@@ -12,7 +12,7 @@ import (
 )
 
 // Trust puts into an object that has the API server call an operator the CA by which it knows the operator. A webhook
-// is told, too, in which namespaces to be asked: an empty selector is all of them.
+// gets, too, the namespaces about which it is to be asked: an empty selector is all of them.
 func Trust(body *unstructured.Unstructured, certificates map[string]Kept, selector map[string]any) error {
 	switch body.GroupVersionKind() {
 	case render.GVKAPIService:

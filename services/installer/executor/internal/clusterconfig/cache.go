@@ -31,7 +31,7 @@ const (
 	manager = "chandler/pull-secrets"
 )
 
-// All is what every operator is told.
+// All is what every operator is given.
 type All struct {
 	Proxy       Proxy
 	PullSecrets []PullSecret
@@ -115,7 +115,7 @@ func fields(o *unstructured.Unstructured, part, http, https, no string) (Proxy, 
 }
 
 // Copy keeps the pull secrets in a namespace with operators, and on the service accounts under which those run; without
-// accounts nothing of them stays there. wrote is told every object that was written. What cannot be written holds up none
+// accounts nothing of them stays there. wrote is called with every object that was written. What cannot be written holds up none
 // of the others.
 func (c *Cache) Copy(ctx context.Context, namespace string, secrets []PullSecret, accounts []string, wrote func(*unstructured.Unstructured)) error {
 	if len(accounts) == 0 {

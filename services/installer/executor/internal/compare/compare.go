@@ -15,7 +15,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/executor/watch"
 )
 
-// The bounds of what is told of one object.
+// The bounds of what is reported of one object.
 const (
 	MaxFields     = 20
 	MaxValueBytes = 256
@@ -54,7 +54,7 @@ func Holds(want, live any) bool {
 
 // Fields returns what would change if the object were written again: want is what it would be then, live what it is.
 // They are sorted by path and bounded (MaxFields, MaxValueBytes). What the API server itself notes in
-// metadata, and status, are left out. Of what may be confidential only the path is told.
+// metadata, and status, are left out. Of what may be confidential only the path is reported.
 func Fields(want, live map[string]any) []protocol.FieldDrift {
 	kind, _ := want["kind"].(string)
 	c := comparison{kind: kind}

@@ -43,7 +43,7 @@ func TestHolds(t *testing.T) {
 	}
 }
 
-// TestFields: each field that differs is told with both values and by pointer; what the API server notes itself is not.
+// TestFields: each field that differs is reported with both values and by pointer; what the API server notes itself is not.
 func TestFields(t *testing.T) {
 	t.Parallel()
 	want := parse(t, `{"kind":"Deployment","metadata":{"name":"d","resourceVersion":"1","generation":1,"managedFields":[],"labels":{"a/b":"x"}},"spec":{"replicas":1,"list":[1,2],"gone":true},"status":{"a":1}}`)
@@ -84,7 +84,7 @@ func TestFieldsAreBounded(t *testing.T) {
 	}
 }
 
-// TestConfidential: of values that a configuration sets, and of data, only the path is told and that they differ.
+// TestConfidential: of values that a configuration sets, and of data, only the path is reported and that they differ.
 func TestConfidential(t *testing.T) {
 	t.Parallel()
 	const open, closed = "open", "closed"

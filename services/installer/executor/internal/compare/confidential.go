@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Values that may be somebody's secret stay in the cluster: of those it is told only that they differ. What is told lands
+// Values that may be somebody's secret stay in the cluster: of those it is reported only that they differ. What is reported lands
 // in tables from which no erasure of a subscription's configuration takes it.
 
 // confidentialFields are fields of a container that a configuration sets, wherever they are.

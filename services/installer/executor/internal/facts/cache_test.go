@@ -62,7 +62,7 @@ func TestNews(t *testing.T) {
 	}
 }
 
-// TestUsers: who counts on a CRD is told when it changes, once.
+// TestUsers: who counts on a CRD is reported when it changes, once.
 func TestUsers(t *testing.T) {
 	t.Parallel()
 	cache := New(nil, func() time.Time { return time.Unix(1_000_000, 0) })

@@ -1,5 +1,5 @@
 // Package facts asks a cluster for what operators require (R-CSV §6.4) and remembers the answers that are good: an
-// operator that lacks nothing costs no request until a watch tells of a change or the answer is old. What is bad is
+// operator that lacks nothing costs no request until a watch reports a change or the answer is old. What is bad is
 // asked for anew each time, since it may be mended any moment.
 package facts
 
@@ -23,8 +23,8 @@ const (
 	// managedFor is the same for CRDs that Chandler wrote: a watch says when one changes.
 	managedFor = time.Hour
 	// metFor is how long an operator of which every requirement is met is not checked again, and
-	// how long operator conditions are not read again: most of what changes, a watch tells. It is longer than the time
-	// between two looks that nothing calls for (Timing.Resync), or each of them would ask again.
+	// how long operator conditions are not read again: most of what changes, a watch reports. It is longer than the time
+	// between two reconciles that nothing calls for (Timing.Resync), or each of them would ask again.
 	metFor = 10 * time.Minute
 	// maxNews bounds what is remembered of news: its keys are names of the cluster's definitions and namespaces, and both
 	// come and go. When there are more, whatever was asked before is not kept.
@@ -154,8 +154,8 @@ func (c *Cache) satisfied(o Operator) []string {
 	return strings.Split(note.Targets, targetsComma)
 }
 
-// tell notes news; the lock is held.
-func (c *Cache) tell(of matter) {
+// changed notes a change; the lock is held.
+func (c *Cache) changed(of matter) {
 	c.turn++
 	if len(c.news) >= maxNews {
 		clear(c.news)
@@ -207,7 +207,7 @@ func newer(version, than string) bool {
 func (c *Cache) ForgetCRD(name string) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.tell(matter{crd: name})
+	c.changed(matter{crd: name})
 	delete(c.crds, name)
 	return c.forgetMet(func(note metNote) bool {
 		return slices.ContainsFunc(note.rows, func(r csv.Requirement) bool { return r.Kind == gvkCRD.Kind && r.Name == name })
@@ -218,7 +218,7 @@ func (c *Cache) ForgetCRD(name string) []string {
 func (c *Cache) ForgetNamespace(namespace string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.tell(matter{namespace: namespace})
+	c.changed(matter{namespace: namespace})
 	delete(c.conditions, namespace)
 	c.forgetMet(func(note metNote) bool { return note.Namespace == namespace })
 }

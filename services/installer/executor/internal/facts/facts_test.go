@@ -9,7 +9,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/facts"
 )
 
-// TestMet: what an operator that lacks nothing requires is believed for a while, for this generation and these targets, and until
+// TestMet: what an operator that lacks nothing requires is relied on for a while, for this generation and these targets, and until
 // somebody tells of a change.
 func TestMet(t *testing.T) {
 	t.Parallel()

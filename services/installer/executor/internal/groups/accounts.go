@@ -45,7 +45,7 @@ func (l *Limits) Of(operator, target string) bool { return slices.Contains(l.Den
 // Accounts remembers what accounts were asked. An operator keeps what it was given in a target, whatever its account may
 // do later (R-OG-64); it is given what its account has, and no more.
 type Accounts struct {
-	// refusedFor is how long it is believed that an account lacks rights: of one that is granted nobody tells.
+	// refusedFor is how long it is relied on that an account lacks rights: of one that is granted no notification comes.
 	refusedFor time.Duration
 
 	mu      sync.Mutex

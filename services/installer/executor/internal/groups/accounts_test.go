@@ -92,10 +92,10 @@ func TestLimit(t *testing.T) {
 	if l.asked != 2 {
 		t.Errorf("the account was asked %d times; what it was given in a is not asked for again", l.asked)
 	}
-	if told := got.Told("tide.v1", []string{"a", "b", "c"}); !slices.Equal(told, []string{"a", "b"}) {
+	if told := got.Targets("tide.v1", []string{"a", "b", "c"}); !slices.Equal(told, []string{"a", "b"}) {
 		t.Errorf("it is told of %v", told)
 	}
-	if told := got.Told("buoy.v1", []string{"a", "c"}); !slices.Equal(told, []string{"a", "c"}) {
+	if told := got.Targets("buoy.v1", []string{"a", "c"}); !slices.Equal(told, []string{"a", "c"}) {
 		t.Errorf("another operator is told of %v", told)
 	}
 
@@ -131,7 +131,7 @@ func TestLimitHolds(t *testing.T) {
 	if !got.Of("tide.v1", "b") || got.Of("tide.v1", "a") || !slices.Equal(got.Hold, []string{"Role b/tide", "RoleBinding b/tide"}) {
 		t.Errorf("limits %+v", got)
 	}
-	set := groups.Targets("ops", group.CopiedRoles(l.operator.Own, got.Told("tide.v1", []string{"a", "b"}), false))
+	set := groups.Targets("ops", group.CopiedRoles(l.operator.Own, got.Targets("tide.v1", []string{"a", "b"}), false))
 	set.Hold = got.Hold
 	if err := groups.NewKeeper().Keep(t.Context(), l, set, func(string) error { return nil }); err != nil {
 		t.Fatal(err)

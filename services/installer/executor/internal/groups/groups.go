@@ -22,7 +22,7 @@ type Groups struct {
 	Accounts *Accounts
 	Rest     *Rest
 	// Roles is read-locked while roles of an API are made for an operator that has claimed it, and locked while they
-	// are removed because nobody has: so that no look removes what another one has just made.
+	// are removed because nobody has: so that no reconcile removes what another one has just made.
 	Roles sync.RWMutex
 	swept bool // the roles of APIs that nobody claims were looked for; under Roles
 }
@@ -37,7 +37,7 @@ func rbac(kind string) schema.GroupVersionKind {
 }
 
 // Targets is the set of rights that the operators of a namespace have in its targets (R-OG-44). Those of operators
-// that are being taken apart are left: such a one may still need them.
+// that are being uninstalled are left: such a one may still need them.
 func Targets(namespace string, want []render.Object, leave ...string) Set {
 	return Set{
 		Name: "targets/" + namespace, Namespace: namespace, Want: want, Leave: owners(leave),
@@ -118,7 +118,7 @@ func (g *Groups) removeRoles(ctx context.Context, c Cluster, selector string, at
 
 // Labels are the changes to the labels of namespaces that mark what the group with an id serves (R-CSV-44), by name
 // of the namespace: on each target, on no other, and none of a group that is deleted. id is "" where the namespace
-// of the look has no one group; known reports the ids of groups that there are.
+// of the reconcile has no one group; known reports the ids of groups that there are.
 func Labels(id string, targets []string, namespaces []group.Namespace, known func(id string) bool) map[string]map[string]*string {
 	out := map[string]map[string]*string{}
 	set := func(ns, key string, value *string) {

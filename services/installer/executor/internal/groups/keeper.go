@@ -56,7 +56,7 @@ func (n Noting) Apply(ctx context.Context, body *unstructured.Unstructured, mana
 // Set is what is to be there of some kinds of objects.
 type Set struct {
 	Name      string // among all sets of the cluster
-	Namespace string // whose look keeps it
+	Namespace string // whose reconcile keeps it
 	Kinds     []schema.GroupVersionKind
 	Selector  string // chooses, in all namespaces, what belongs to the set or did
 	Want      []render.Object
@@ -96,7 +96,7 @@ type object struct {
 
 func (o object) String() string { return o.gvk.Kind + " " + o.namespace + "/" + o.name }
 
-// note is which sets an object belongs to, whose looks keep them, and how it was left: its mark, and what was wanted of it.
+// note is which sets an object belongs to, whose reconciles keep them, and how it was left: its mark, and what was wanted of it.
 type note struct {
 	sets    map[string]string // namespaces by name of the set
 	mark    uint64            // as watch.Mark gives it
@@ -109,7 +109,7 @@ func NewKeeper() *Keeper {
 	return &Keeper{kept: map[string]string{}, touches: map[string]int{}, objects: map[object]note{}, open: map[string]map[object]*unstructured.Unstructured{}}
 }
 
-// Touched notes that an object was changed or removed by somebody else, and returns the namespaces whose looks are to
+// Touched notes that an object was changed or removed by somebody else, and returns the namespaces whose reconciles are to
 // put it right. mark is 0 for one that is gone.
 func (k *Keeper) Touched(gvk schema.GroupVersionKind, namespace, name string, mark uint64) (wake []string) {
 	k.mu.Lock()
@@ -153,7 +153,7 @@ func (k *Keeper) Keep(ctx context.Context, c Cluster, s Set, at func(point strin
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.touches[s.Name] == touches { // else somebody was quicker than this look
+	if k.touches[s.Name] == touches { // else somebody was quicker than this reconcile
 		k.kept[s.Name] = d
 	}
 	return nil

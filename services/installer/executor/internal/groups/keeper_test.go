@@ -162,7 +162,7 @@ func TestKeeper(t *testing.T) {
 	}
 }
 
-// TestKeeperLeaves: what an operator needs while it is being taken apart is neither taken from it nor made again.
+// TestKeeperLeaves: what an operator needs while it is being uninstalled is neither taken from it nor made again.
 func TestKeeperLeaves(t *testing.T) {
 	t.Parallel()
 	c, k := newCluster(), groups.NewKeeper()

@@ -21,7 +21,7 @@ type conditionNote struct {
 }
 
 // KeepCondition makes the OperatorCondition of an operator, and what lets its service accounts write it (R-COND-1).
-// It does so once, and again after somebody else touched one of them; clean is told of what was written.
+// It does so once, and again after somebody else touched one of them; clean is notified of what was written.
 func (k *Keeper) KeepCondition(ctx context.Context, i Installed, clean func(*unstructured.Unstructured)) error {
 	key := Key{GVK: mirror.GVKOperatorCondition, Namespace: i.Namespace, Name: i.Name}
 	n := &conditionNote{uid: i.UID, marks: map[schema.GroupVersionKind]uint64{}, heard: map[schema.GroupVersionKind]uint64{}}

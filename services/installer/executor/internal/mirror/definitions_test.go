@@ -23,7 +23,7 @@ func TestDefinitionGone(t *testing.T) {
 		t.Error("the definition of the mirrors is not known")
 	}
 	if _, noted := k.notes[csv]; noted || k.conditions[condition].kept || k.made == k.lost.Load() {
-		t.Error("after it went, mirrors and conditions are believed to be there")
+		t.Error("after it went, mirrors and conditions are validFor to be there")
 	}
 }
 
@@ -35,6 +35,6 @@ func TestPolicyGone(t *testing.T) {
 		t.Error("a policy of somebody else is none of the mirrors'")
 	}
 	if !k.PolicyGone(mirror.PolicyName) || k.made == k.lost.Load() {
-		t.Error("after the policy went it is believed to be there")
+		t.Error("after the policy went it is validFor to be there")
 	}
 }

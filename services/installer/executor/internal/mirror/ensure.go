@@ -57,7 +57,7 @@ func (k *Keeper) Ensure(ctx context.Context, setting string) error {
 	if err := k.ensurePolicy(ctx, setting); err != nil {
 		return fmt.Errorf("admission policy %s: %w", mirror.PolicyName, err)
 	}
-	k.ensured, k.made, k.aside = setting, lost, false
+	k.ensured, k.made, k.stoodBack = setting, lost, false
 	return nil
 }
 
@@ -162,13 +162,13 @@ func (k *Keeper) allowIntents(ctx context.Context) error {
 func (k *Keeper) StandBack(ctx context.Context) error {
 	k.ensuring.Lock()
 	defer k.ensuring.Unlock()
-	if k.aside {
+	if k.stoodBack {
 		return nil
 	}
 	if err := k.allowIntents(ctx); err != nil {
 		return err
 	}
-	k.aside, k.ensured = true, ""
+	k.stoodBack, k.ensured = true, ""
 	return nil
 }
 

@@ -49,7 +49,7 @@ type Wanted struct {
 	Body, Status string
 	// Build makes the object; it is called where something is to be written or compared.
 	Build func(context.Context) (mirror.Object, error)
-	// Events are told of it once it is there.
+	// Events are reported of it once it is there.
 	Events []mirror.Event
 }
 
@@ -65,14 +65,14 @@ type Config struct {
 // Keeper keeps the mirrors of one cluster. Its methods may be called side by side for different namespaces.
 type Keeper struct {
 	Config
-	teller *teller
+	recorder *recorder
 
-	ensuring sync.Mutex
-	ensured  string       // setting for which definitions and policy were made
-	lost     atomic.Int64 // counts the definitions that went since
-	made     int64        // lost when they were made
-	aside    bool         // OLM is at work: what people create is let in
-	retired  string       // setting for which all other definitions are gone
+	ensuring  sync.Mutex
+	ensured   string       // setting for which definitions and policy were made
+	lost      atomic.Int64 // counts the definitions that went since
+	made      int64        // lost when they were made
+	stoodBack bool         // OLM is at work: what people create is let in
+	retired   string       // setting for which all other definitions are gone
 	// retireFor is the setting for which they were looked at, retireAt when to look at them again.
 	retireFor   string
 	retireAt    time.Time
@@ -84,7 +84,7 @@ type Keeper struct {
 	copies *mirror.Copies // what the cluster's OLMConfig says; nil while that is not read
 	absent bool           // there is no OLMConfig
 	turn   int            // counts the changes of OLMConfig
-	// conditions are noted under the keys of the OperatorConditions; events is what was told of copies, by UID.
+	// conditions are noted under the keys of the OperatorConditions; events is what was notified of copies, by UID.
 	conditions map[Key]*conditionNote
 	events     map[string]mirror.Copies
 	// retiring are the names of definitions that were removed because nothing needs them.
@@ -108,7 +108,7 @@ type entry struct {
 // New returns a keeper that does nothing yet.
 func New(c Config) *Keeper {
 	return &Keeper{
-		Config: c, teller: newTeller(c), notes: map[Key]note{}, there: map[Key]entry{},
+		Config: c, recorder: newRecorder(c), notes: map[Key]note{}, there: map[Key]entry{},
 		conditions: map[Key]*conditionNote{}, events: map[string]mirror.Copies{}, retiring: map[string]bool{},
 	}
 }
@@ -131,11 +131,11 @@ const (
 	jsonPatch  = types.JSONPatchType
 )
 
-// writesAtOnce bounds what one look at a namespace writes, so that a thousand copies hold up nobody.
+// writesAtOnce bounds what one reconcile of a namespace writes, so that a thousand copies hold up nobody.
 const writesAtOnce = 50
 
 // Keep makes the mirrors that show operators of a namespace what is wanted, and removes the others. more reports that
-// there is more to be done than one look may do. A mirror that cannot be written does not hold up the others.
+// there is more to be done than one reconcile may do. A mirror that cannot be written does not hold up the others.
 func (k *Keeper) Keep(ctx context.Context, home string, list []Wanted) (more bool, err error) {
 	left := writesAtOnce
 	wanted := map[Key]bool{}
@@ -147,7 +147,7 @@ func (k *Keeper) Keep(ctx context.Context, home string, list []Wanted) (more boo
 		}
 		wrote, failed := k.keep(ctx, w)
 		left -= wrote
-		k.tell(w)
+		k.record(w)
 		if failed != nil {
 			err = errors.Join(err, fmt.Errorf("mirror %s: %w", w.Key, failed))
 			if isEnded(failed) || ctx.Err() != nil {

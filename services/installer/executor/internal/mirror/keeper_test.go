@@ -164,7 +164,7 @@ func TestRemoveTouchesItsOwn(t *testing.T) {
 }
 
 // TestCopiesAreToldOfTheMirror: R-CFG-2: the Event that an operator is not copied bears the UID of the
-// ClusterServiceVersion that it names, and is told when that is there.
+// ClusterServiceVersion that it names, and is reported when that is there.
 func TestCopiesAreToldOfTheMirror(t *testing.T) {
 	t.Parallel()
 	s := &shelf{t: t}

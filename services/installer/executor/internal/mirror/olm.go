@@ -25,9 +25,9 @@ import (
 var gvkDeployment = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 
 const (
-	// believed is how long an answer holds without a hint: of a right that is given, and of a Deployment that bears
-	// another name, nobody tells.
-	believed = 5 * time.Minute
+	// validFor is how long an answer holds without a hint: of a right that is given, and of a Deployment that bears
+	// another name, no notification comes.
+	validFor = 5 * time.Minute
 	// deploymentsPage is how many Deployments are read at a time.
 	deploymentsPage = 250
 )
@@ -51,7 +51,7 @@ type OLM struct {
 	now     func() time.Time
 
 	mu      sync.Mutex
-	until   time.Time // how long the answer is believed; zero is not at all
+	until   time.Time // how long the answer is validFor; zero is not at all
 	turn    int       // counts the hints: an answer to a question that was asked before one is not kept
 	running string
 	passed  string // what looks like OLM and has not its rights
@@ -86,7 +86,7 @@ func (o *OLM) Running(ctx context.Context) (running string, changed bool, err er
 	if known {
 		return running, false, nil
 	}
-	found, passed, err := o.look(ctx)
+	found, passed, err := o.find(ctx)
 	if err != nil {
 		return "", false, fmt.Errorf("look for OLM: %w", err)
 	}
@@ -95,7 +95,7 @@ func (o *OLM) Running(ctx context.Context) (running string, changed bool, err er
 	running = strings.Join(found, "; ")
 	changed = o.running != running
 	if o.running = running; turn == o.turn {
-		o.until = o.now().Add(believed)
+		o.until = o.now().Add(validFor)
 	}
 	if changed {
 		o.log.WarnContext(ctx, "whether OLM is at work has changed", "running", running)
@@ -107,8 +107,8 @@ func (o *OLM) Running(ctx context.Context) (running string, changed bool, err er
 	return running, changed, nil
 }
 
-// look parts what looks like OLM by what its account may do.
-func (o *OLM) look(ctx context.Context) (running, passed []string, err error) {
+// find sorts what looks like OLM by what its account may do.
+func (o *OLM) find(ctx context.Context) (running, passed []string, err error) {
 	list, err := o.deployments(ctx)
 	if err != nil {
 		return nil, nil, err

@@ -117,7 +117,7 @@ func TestOLM(t *testing.T) {
 		if again, changed, err := o.Running(t.Context()); again != got || changed || err != nil {
 			t.Errorf("%s: asked again within its time: %q, %v, %v", name, again, changed, err)
 		}
-		at = at.Add(believed)
+		at = at.Add(validFor)
 		again, _, err := o.Running(t.Context())
 		if err != nil || c.later != (again != "") {
 			t.Errorf("%s: asked later: %q, %v", name, again, err)

@@ -93,7 +93,7 @@ func (s Showing) Operator(i Installed, content digest.Digest) (list []Wanted, wa
 	return list, wait, nil
 }
 
-// history is the transitions of a status as they are told.
+// history is the transitions of a status as they are reported.
 func history(s csv.Status) []protocol.Transition {
 	out := make([]protocol.Transition, len(s.Conditions))
 	for i, c := range s.Conditions {

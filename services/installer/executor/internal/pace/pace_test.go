@@ -14,7 +14,7 @@ var (
 )
 
 // TestContested: R-CSV-24: what is changed once is put right at once; against one who undoes it again and again the
-// corrections become rare, and that is told.
+// corrections become rare, and that is reported.
 func TestContested(t *testing.T) {
 	t.Parallel()
 	p, now, corrections := pace.New(time.Second, time.Minute), start, 0

@@ -74,7 +74,7 @@ func (c *Cache) Cause(ctx context.Context, d *appsv1.Deployment) (readiness.Caus
 	if !due {
 		return n.cause, n.next.Sub(c.now()), nil
 	}
-	seen, err := c.look(ctx, d)
+	seen, err := c.read(ctx, d)
 	if err == nil {
 		n.cause, _ = readiness.Explain(seen)
 	}
@@ -112,8 +112,8 @@ var (
 	gvkEvent      = schema.GroupVersionKind{Version: "v1", Kind: "Event"}
 )
 
-// look reads what shows why a Deployment is not ready: Events only of Pods that do not say.
-func (c *Cache) look(ctx context.Context, d *appsv1.Deployment) (readiness.Observed, error) {
+// read reads what shows why a Deployment is not ready: Events only of Pods that do not say.
+func (c *Cache) read(ctx context.Context, d *appsv1.Deployment) (readiness.Observed, error) {
 	seen := readiness.Observed{Deployment: *d}
 	selector := metav1.FormatLabelSelector(d.Spec.Selector)
 	var err error
@@ -125,13 +125,13 @@ func (c *Cache) look(ctx context.Context, d *appsv1.Deployment) (readiness.Obser
 	}
 	unsaid := readiness.Unexplained(seen)
 	for _, uid := range unsaid[:min(len(unsaid), maxAsked)] {
-		said, err := list[corev1.Event](ctx, c.client, gvkEvent, d.Namespace, metav1.ListOptions{
+		events, err := list[corev1.Event](ctx, c.client, gvkEvent, d.Namespace, metav1.ListOptions{
 			FieldSelector: fields.Set{"involvedObject.uid": uid, "type": corev1.EventTypeWarning}.String(), Limit: maxEvents,
 		})
 		if err != nil {
 			return seen, err
 		}
-		seen.Events = slices.Concat(seen.Events, said)
+		seen.Events = slices.Concat(seen.Events, events)
 	}
 	return seen, nil
 }

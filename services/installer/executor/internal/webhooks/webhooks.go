@@ -18,9 +18,9 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/readiness"
 )
 
-// believedFor is how long the configurations of a cluster are not read again: a webhook that refuses everything is asked about
+// cachedFor is how long the configurations of a cluster are not read again: a webhook that refuses everything is asked about
 // by every plan that it blocks.
-const believedFor = 30 * time.Second
+const cachedFor = 30 * time.Second
 
 // Owner is a configuration that has a webhook of a name.
 type Owner struct {
@@ -90,7 +90,7 @@ func (o *Owners) read(ctx context.Context) error {
 			asked = append(asked, rulesOf(&list[i])...)
 		}
 	}
-	o.byName, o.rules, o.until = found, asked, o.now().Add(believedFor)
+	o.byName, o.rules, o.until = found, asked, o.now().Add(cachedFor)
 	return nil
 }
 

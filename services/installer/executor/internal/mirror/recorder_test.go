@@ -57,8 +57,8 @@ var reasons = map[int]string{http.StatusConflict: "AlreadyExists", http.StatusFo
 
 var eventTime = time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC)
 
-// tells starts a teller before the box.
-func (b *box) tells(t *testing.T) *teller {
+// tells starts a recorder before the box.
+func (b *box) tells(t *testing.T) *recorder {
 	t.Helper()
 	b.t, b.posted = t, make(chan corev1.Event, 100)
 	server := httptest.NewServer(b)
@@ -67,20 +67,20 @@ func (b *box) tells(t *testing.T) *teller {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := newTeller(Config{
+	out := newRecorder(Config{
 		Client: &kube.Epoch{Dynamic: objects}, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return eventTime.Add(time.Minute) },
 	})
 	out.pause = func(context.Context, time.Duration) {}
 	return out
 }
 
-func (b *box) run(t *testing.T, teller *teller) {
+func (b *box) run(t *testing.T, recorder *recorder) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		teller.run(ctx)
+		recorder.run(ctx)
 	}()
 	t.Cleanup(func() {
 		cancel()
@@ -99,16 +99,16 @@ func happened(n int, at time.Time) []mirror.Event {
 
 var tide = corev1.ObjectReference{APIVersion: "operators.coreos.com/v1alpha1", Kind: "ClusterServiceVersion", Namespace: "ops", Name: "tide.v1", UID: "shown", ResourceVersion: "7"}
 
-// TestTold: R-CSV-5: each thing that happened is told once, of the object that shows it; what is old is not told.
+// TestTold: R-CSV-5: each thing that happened is reported once, of the object that shows it; what is old is not told.
 func TestTold(t *testing.T) {
 	t.Parallel()
 	var b box
-	teller := b.tells(t)
-	teller.tell(tide, happened(1, eventTime.Add(-tellWithin)))
+	recorder := b.tells(t)
+	recorder.tell(tide, happened(1, eventTime.Add(-maxEventAge)))
 	list := happened(2, eventTime)
-	teller.tell(tide, list[:1])
-	teller.tell(tide, list)
-	b.run(t, teller)
+	recorder.tell(tide, list[:1])
+	recorder.tell(tide, list)
+	b.run(t, recorder)
 	for i, want := range list {
 		got := <-b.posted
 		if got.Name != want.Name || got.Reason != fmt.Sprint("R", i) || got.InvolvedObject != tide {
@@ -117,7 +117,7 @@ func TestTold(t *testing.T) {
 	}
 	of := list[0]
 	of.Name, of.OfNamespace = "tide.of-namespace", true
-	teller.tell(tide, []mirror.Event{of})
+	recorder.tell(tide, []mirror.Event{of})
 	if got := <-b.posted; got.Namespace != "default" || got.InvolvedObject.Kind != "Namespace" || got.InvolvedObject.UID != "uid-of-ops" {
 		t.Errorf("told of the namespace: %+v", got)
 	}
@@ -139,9 +139,9 @@ func TestNotTold(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := box{answers: c.answers}
-			teller := b.tells(t)
-			teller.tell(tide, happened(2, eventTime))
-			b.run(t, teller)
+			recorder := b.tells(t)
+			recorder.tell(tide, happened(2, eventTime))
+			b.run(t, recorder)
 			for range c.tries {
 				if got := <-b.posted; got.Reason != "R0" {
 					t.Errorf("tried %s", got.Reason)
@@ -158,15 +158,15 @@ func TestNotTold(t *testing.T) {
 func TestToldWithinBounds(t *testing.T) {
 	t.Parallel()
 	var b box
-	teller := b.tells(t)
-	teller.tell(tide, happened(tellBurst+10, eventTime))
-	if got := len(teller.pending); got != tellBurst {
-		t.Errorf("%d Events of one object are told at once, %d are allowed", got, tellBurst)
+	recorder := b.tells(t)
+	recorder.tell(tide, happened(eventBurst+10, eventTime))
+	if got := len(recorder.pending); got != eventBurst {
+		t.Errorf("%d Events of one object are told at once, %d are allowed", got, eventBurst)
 	}
 	other := tide
 	other.Name = "buoy.v1"
-	teller.tell(other, mirror.CSVEvents("buoy.v1", "uid", 0, []protocol.Transition{{Phase: "Pending", Reason: "R", Time: eventTime}}))
-	if got := len(teller.pending); got != tellBurst+1 {
+	recorder.tell(other, mirror.CSVEvents("buoy.v1", "uid", 0, []protocol.Transition{{Phase: "Pending", Reason: "R", Time: eventTime}}))
+	if got := len(recorder.pending); got != eventBurst+1 {
 		t.Error("another object is bounded by it, too")
 	}
 }

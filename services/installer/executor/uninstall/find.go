@@ -54,8 +54,8 @@ type Question struct {
 	Operators  *Operators // what is known of installed operators
 }
 
-// Look says what removing an operator would do now.
-func Look(ctx context.Context, c *kube.Epoch, q Question) (Found, error) {
+// Find says what removing an operator would do now.
+func Find(ctx context.Context, c *kube.Epoch, q Question) (Found, error) {
 	f := Found{UIDs: map[protocol.ObjectRef]string{}}
 	in := removal.Input{Operator: removal.Operator{Namespace: q.Namespace, Name: q.CSV}, CRDs: q.CRDs, Dependants: q.Dependants}
 	packageName := ""

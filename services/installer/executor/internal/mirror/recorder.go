@@ -18,40 +18,40 @@ import (
 )
 
 const (
-	// tellWithin is how old something may be that is told: far less than the hour for which an API server keeps Events, so
-	// that one which was told already is still there to be met, and nobody is told today what happened a week ago.
-	tellWithin = 10 * time.Minute
-	// tellBurst and tellPace are client-go's own bounds of what one object tells: 25 Events, and one more every 5 minutes.
-	tellBurst = 25
-	tellPace  = 1. / 300
+	// maxEventAge is how old something may be that is reported: far less than the hour for which an API server keeps Events, so
+	// that one which was reported already is still there to be met, and nobody is reported today what happened a week ago.
+	maxEventAge = 10 * time.Minute
+	// eventBurst and eventPace are client-go's own bounds of what one object tells: 25 Events, and one more every 5 minutes.
+	eventBurst = 25
+	eventPace  = 1. / 300
 	// tellObjects is how many objects that bound is remembered for, as client-go has it.
 	tellObjects = 4096
 	// tellQPS and tellAtOnce keep Events from taking the API server's time while many operators are installed.
 	tellQPS    = 20
 	tellAtOnce = 20
-	// tellQueue bounds what waits to be told. What is beyond is not told: the objects themselves say how things are.
-	tellQueue = 1000
+	// eventQueue bounds what waits to be reported. What is beyond is not told: the objects themselves say how things are.
+	eventQueue = 1000
 	// tellTries and tellPause are how often an Event is tried, and the wait between.
 	tellTries = 3
 	tellPause = 2 * time.Second
 )
 
-// teller writes Kubernetes Events, one after the other and beside all else: nothing waits for them, and one that cannot be
+// recorder writes Kubernetes Events, one after the other and beside all else: nothing waits for them, and one that cannot be
 // written is left out.
 //
 // Of client-go's recorder it has the bounds and not the names: that one counts alike Events in memory and names them by its
-// clock, so that after a restart all would be told again. Here an Event is named after what happened (mirror.Event), and
+// clock, so that after a restart all would be reported again. Here an Event is named after what happened (mirror.Event), and
 // creating it a second time meets the first one.
-type teller struct {
+type recorder struct {
 	Config
 	spam  *record.EventSourceObjectSpamFilter
 	pace  flowcontrol.RateLimiter
 	news  chan struct{}
 	pause func(context.Context, time.Duration)
 
-	mu      sync.Mutex
-	told    map[string]time.Time // by name of the Event, when it happened; forgotten when it is too old to be told
-	pending []telling
+	mu       sync.Mutex
+	recorded map[string]time.Time // by name of the Event, when it happened; forgotten when it is too old to be reported
+	pending  []telling
 }
 
 // telling is an Event on its way.
@@ -60,10 +60,10 @@ type telling struct {
 	about corev1.ObjectReference
 }
 
-func newTeller(c Config) *teller {
-	return &teller{
-		Config: c, told: map[string]time.Time{}, news: make(chan struct{}, 1), pause: sleep,
-		spam: record.NewEventSourceObjectSpamFilter(tellObjects, tellBurst, tellPace, clock{c.Now}, spamKey),
+func newRecorder(c Config) *recorder {
+	return &recorder{
+		Config: c, recorded: map[string]time.Time{}, news: make(chan struct{}, 1), pause: sleep,
+		spam: record.NewEventSourceObjectSpamFilter(tellObjects, eventBurst, eventPace, clock{c.Now}, spamKey),
 		pace: flowcontrol.NewTokenBucketRateLimiter(tellQPS, tellAtOnce),
 	}
 }
@@ -92,22 +92,22 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// tell has Events of an object told that have not been told yet, and are no old stories.
-func (t *teller) tell(about corev1.ObjectReference, list []mirror.Event) {
+// record has Events of an object told that have not been told yet, and are no old stories.
+func (t *recorder) record(about corev1.ObjectReference, list []mirror.Event) {
 	if len(list) == 0 {
 		return
 	}
 	now := t.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	maps.DeleteFunc(t.told, func(_ string, at time.Time) bool { return now.Sub(at) > tellWithin })
+	maps.DeleteFunc(t.recorded, func(_ string, at time.Time) bool { return now.Sub(at) > maxEventAge })
 	added := false
 	for _, e := range list {
-		if _, told := t.told[e.Name]; told || now.Sub(e.Time) > tellWithin {
+		if _, told := t.recorded[e.Name]; told || now.Sub(e.Time) > maxEventAge {
 			continue
 		}
-		t.told[e.Name] = e.Time
-		if len(t.pending) >= tellQueue || t.spam.Filter(e.Object(about)) {
+		t.recorded[e.Name] = e.Time
+		if len(t.pending) >= eventQueue || t.spam.Filter(e.Object(about)) {
 			t.Log.Debug("an Event is left out: there are too many", "object", about.Kind+" "+about.Namespace+"/"+about.Name, "reason", e.Reason)
 			continue
 		}
@@ -122,8 +122,8 @@ func (t *teller) tell(about corev1.ObjectReference, list []mirror.Event) {
 	}
 }
 
-// run writes what is told until the context ends.
-func (t *teller) run(ctx context.Context) {
+// run writes what is reported until the context ends.
+func (t *recorder) run(ctx context.Context) {
 	for {
 		next, ok := t.next()
 		if !ok {
@@ -144,7 +144,7 @@ func (t *teller) run(ctx context.Context) {
 	}
 }
 
-func (t *teller) next() (telling, bool) {
+func (t *recorder) next() (telling, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.pending) == 0 {
@@ -156,8 +156,8 @@ func (t *teller) next() (telling, bool) {
 	return first, true
 }
 
-// write tries to write one Event. One that is there already was told before.
-func (t *teller) write(ctx context.Context, n telling) (err error) {
+// write tries to write one Event. One that is there already was reported before.
+func (t *recorder) write(ctx context.Context, n telling) (err error) {
 	for try := range tellTries {
 		if try > 0 {
 			t.pause(ctx, tellPause)
@@ -178,7 +178,7 @@ var (
 	gvkNamespace = schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
 )
 
-func (t *teller) create(ctx context.Context, n telling) error {
+func (t *recorder) create(ctx context.Context, n telling) error {
 	about := n.about
 	if n.OfNamespace {
 		ns, err := t.Client.Get(ctx, gvkNamespace, "", n.about.Namespace)
@@ -197,15 +197,15 @@ func (t *teller) create(ctx context.Context, n telling) error {
 }
 
 // SendEvents writes the Events of mirrors until the context ends.
-func (k *Keeper) SendEvents(ctx context.Context) { k.teller.run(ctx) }
+func (k *Keeper) SendEvents(ctx context.Context) { k.recorder.run(ctx) }
 
-// tell has the Events of a mirror told, as soon as it is there.
-func (k *Keeper) tell(w Wanted) {
+// record has the Events of a mirror told, as soon as it is there.
+func (k *Keeper) record(w Wanted) {
 	n, known := k.noteOf(w.Key)
 	if !known {
 		return
 	}
-	k.teller.tell(corev1.ObjectReference{
+	k.recorder.record(corev1.ObjectReference{
 		APIVersion: w.GVK.GroupVersion().String(), Kind: w.GVK.Kind, Namespace: w.Namespace, Name: w.Name, UID: n.uid, ResourceVersion: n.version,
 	}, w.Events)
 }
@@ -213,6 +213,6 @@ func (k *Keeper) tell(w Wanted) {
 // NotifyRemoved has the last transitions told of operators that are gone, while what showed them is still known.
 func (k *Keeper) NotifyRemoved(list []Wanted) {
 	for _, w := range list {
-		k.tell(w)
+		k.record(w)
 	}
 }

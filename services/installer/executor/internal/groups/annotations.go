@@ -11,10 +11,10 @@ import (
 	"github.com/chandler-fleet/chandler/libs/render"
 )
 
-// Told are the targets that an operator is told of and has its rights in: those of its group without those that it may not
+// Targets are the targets that an operator is notified of and has its rights in: those of its group without those that it may not
 // be given. Where it may not have the whole cluster it is told so all the same, and does not come to it: it waits for its
 // rights and stays as it was.
-func (l *Limits) Told(operator string, targets []string) []string {
+func (l *Limits) Targets(operator string, targets []string) []string {
 	return slices.DeleteFunc(slices.Clone(targets), func(t string) bool { return t != wholeCluster && l.Of(operator, t) })
 }
 
@@ -27,8 +27,8 @@ func Annotations(g operatorgroup.Group, targets []string) map[string]string {
 	}
 }
 
-// TellPods puts annotations on the pods of a Deployment, beside those that they have.
-func TellPods(deployment *unstructured.Unstructured, annotations map[string]string) error {
+// AnnotatePods puts annotations on the pods of a Deployment, beside those that they have.
+func AnnotatePods(deployment *unstructured.Unstructured, annotations map[string]string) error {
 	path := []string{"spec", "template", "metadata", "annotations"}
 	have, _, err := unstructured.NestedStringMap(deployment.Object, path...)
 	if err != nil {
