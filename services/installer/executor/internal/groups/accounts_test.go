@@ -142,7 +142,7 @@ func TestLimitHolds(t *testing.T) {
 
 	// A group that comes to serve all namespaces takes nothing from an operator that may not be lifted.
 	all := l.limit(t, now, "")
-	if !all.Of("tide.v1", "") || len(all.Hold) != 4 || !slices.Equal(all.Told("tide.v1", []string{""}), []string{""}) {
+	if !all.Of("tide.v1", "") || len(all.Hold) != 4 || !slices.Equal(all.Targets("tide.v1", []string{""}), []string{""}) {
 		t.Errorf("limits %+v", all)
 	}
 }

@@ -104,10 +104,10 @@ func TestTold(t *testing.T) {
 	t.Parallel()
 	var b box
 	recorder := b.tells(t)
-	recorder.tell(tide, happened(1, eventTime.Add(-maxEventAge)))
+	recorder.record(tide, happened(1, eventTime.Add(-maxEventAge)))
 	list := happened(2, eventTime)
-	recorder.tell(tide, list[:1])
-	recorder.tell(tide, list)
+	recorder.record(tide, list[:1])
+	recorder.record(tide, list)
 	b.run(t, recorder)
 	for i, want := range list {
 		got := <-b.posted
@@ -117,7 +117,7 @@ func TestTold(t *testing.T) {
 	}
 	of := list[0]
 	of.Name, of.OfNamespace = "tide.of-namespace", true
-	recorder.tell(tide, []mirror.Event{of})
+	recorder.record(tide, []mirror.Event{of})
 	if got := <-b.posted; got.Namespace != "default" || got.InvolvedObject.Kind != "Namespace" || got.InvolvedObject.UID != "uid-of-ops" {
 		t.Errorf("told of the namespace: %+v", got)
 	}
@@ -140,7 +140,7 @@ func TestNotTold(t *testing.T) {
 			t.Parallel()
 			b := box{answers: c.answers}
 			recorder := b.tells(t)
-			recorder.tell(tide, happened(2, eventTime))
+			recorder.record(tide, happened(2, eventTime))
 			b.run(t, recorder)
 			for range c.tries {
 				if got := <-b.posted; got.Reason != "R0" {
@@ -159,13 +159,13 @@ func TestToldWithinBounds(t *testing.T) {
 	t.Parallel()
 	var b box
 	recorder := b.tells(t)
-	recorder.tell(tide, happened(eventBurst+10, eventTime))
+	recorder.record(tide, happened(eventBurst+10, eventTime))
 	if got := len(recorder.pending); got != eventBurst {
 		t.Errorf("%d Events of one object are told at once, %d are allowed", got, eventBurst)
 	}
 	other := tide
 	other.Name = "buoy.v1"
-	recorder.tell(other, mirror.CSVEvents("buoy.v1", "uid", 0, []protocol.Transition{{Phase: "Pending", Reason: "R", Time: eventTime}}))
+	recorder.record(other, mirror.CSVEvents("buoy.v1", "uid", 0, []protocol.Transition{{Phase: "Pending", Reason: "R", Time: eventTime}}))
 	if got := len(recorder.pending); got != eventBurst+1 {
 		t.Error("another object is bounded by it, too")
 	}
