@@ -102,6 +102,10 @@ func Rules() []Rule {
 		{Packages: []string{"migrations"}, May: []string{anyStd}, Why: "embedded SQL only"},
 
 		{Packages: []string{"services/resolver/offer"}, May: with(vocabulary, "libs/catalog/cel"), Pure: true, Why: "what catalogs offer, made ready; it knows nothing of a resolution"},
+		{Packages: []string{"services/resolver/resolution"}, May: with(vocabulary, "services/resolver/offer", "services/resolver/sat"), Pure: true, Why: "what goes into a resolution and what comes out of it"},
+		{Packages: []string{"services/resolver/resolve/graph"}, May: with(vocabulary, "services/resolver/offer", "services/resolver/resolution"), Pure: true, Why: "what can be chosen; it knows nothing of solving"},
+		{Packages: []string{"services/resolver/resolve/search"}, May: with(vocabulary, "services/resolver/sat", "services/resolver/resolution", "services/resolver/resolve/graph"), Pure: true, Why: "solutions and reasons of failures, without sentences"},
+		{Packages: []string{"services/resolver/resolve/explain", "services/resolver/resolve/plan"}, May: with(vocabulary, "services/resolver/offer", "services/resolver/resolution", "services/resolver/resolve/graph", "services/resolver/resolve/search"), Pure: true, Why: "what comes of a search: sentences, or plans; neither knows the other"},
 		{Packages: []string{"services/*"}, May: []string{anyStd, "libs/service", "libs/telemetry", "services/*/app"}, Why: "main starts the app"},
 		{Packages: []string{"services/*/app"}, May: []string{anything}, Why: "the wiring knows all of its own service"},
 		{Packages: []string{"services/*/cmd/..."}, May: []string{anything}, Why: "generators of the service"},

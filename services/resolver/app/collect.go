@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// collectEvery is how often ended plans and what decisions rested on are looked through (R-IP-4).
+// collectEvery is how often ended plans, and inputs that nothing needs, are collected (R-IP-4).
 const collectEvery = 10 * time.Minute
 
 // collector removes what is not needed any more.
@@ -25,7 +25,7 @@ func (c *collector) run(ctx context.Context) error {
 		case <-t.C:
 		}
 		if err := c.sweep(ctx); err != nil && ctx.Err() == nil {
-			c.log.WarnContext(ctx, "collecting what decisions rested on has trouble; it tries again", "error", err)
+			c.log.WarnContext(ctx, "cannot collect old plans and inputs; trying again", "error", err)
 		}
 	}
 }
@@ -34,7 +34,7 @@ func (c *collector) run(ctx context.Context) error {
 func (c *collector) sweep(ctx context.Context) error {
 	done, err := c.store.Sweep(ctx, c.now())
 	if done.Any() {
-		c.log.InfoContext(ctx, "collected what decisions rested on", "plans", done.Plans, "documents", done.Documents,
+		c.log.InfoContext(ctx, "collected old plans and inputs", "plans", done.Plans, "documents", done.Documents,
 			"inputs", done.Inputs, "explanations", done.Explanations, "references", done.References)
 	}
 	return err

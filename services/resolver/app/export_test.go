@@ -22,6 +22,9 @@ const (
 // Settle sets how long what a catalog's change touches waits for further changes.
 func (a *App) Settle(d time.Duration) { a.lanes.Settle = d }
 
+// Wake lets the workers look for dirty scopes at once.
+func (a *App) Wake() { a.lanes.Wake() }
+
 // Sample looks at a whole night's sample.
 func (a *App) Sample(ctx context.Context, night time.Time) error {
 	return (&sampler{worker: a.worker, now: func() time.Time { return night }}).turn(ctx, sampleSize)

@@ -115,4 +115,5 @@ func (f *fleet) markAllDirty() {
 	_, err := f.admin.Exec(f.ctx, `insert into resolver.dirty (tenant, cluster, namespace, lane) select tenant, cluster, namespace, 1 from resolver.scopes
 		on conflict (tenant, cluster, namespace) do update set generation = dirty.generation + 1`)
 	f.must(pg.Err(err))
+	f.app.Wake()
 }

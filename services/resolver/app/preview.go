@@ -272,7 +272,7 @@ func (p *previewer) check(ctx context.Context, question json.RawMessage) (any, e
 		return nil, err
 	}
 	if !kept.Complete {
-		return nil, errs.New(errs.Conflict, "preview %s was not read to its end: what it leads to behind %s/%s is not known", kept.ID, kept.Reached.Cluster, kept.Reached.Namespace)
+		return nil, errs.New(errs.Conflict, "preview %s has pages behind %s/%s that were not read yet: read them before it is checked", kept.ID, kept.Reached.Cluster, kept.Reached.Namespace)
 	}
 	if err := p.catchUp(ctx); err != nil {
 		return nil, err

@@ -38,7 +38,7 @@ func (s *sampler) run(ctx context.Context) error {
 	defer t.Stop()
 	for {
 		if err := s.turn(ctx, samplesATurn); err != nil && ctx.Err() == nil {
-			s.log.WarnContext(ctx, "the nightly sample has trouble; it tries again", "error", err)
+			s.log.WarnContext(ctx, "the nightly sample failed; trying again", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -85,7 +85,7 @@ func (s *sampler) resolveFresh(ctx context.Context, m store.Sample) error {
 	s.metrics.samples.Add(ctx, 1)
 	if len(told) > 0 {
 		s.metrics.stale.Add(ctx, 1)
-		s.log.ErrorContext(ctx, "a scope that nothing had made dirty came to something new: read sets or marks have an error; it is resolved now",
+		s.log.ErrorContext(ctx, "a scope that was not dirty has a new decision: a read set or a mark is wrong; it is resolved now",
 			slog.String("tenant", m.Tenant), slog.String("cluster", m.Scope.Cluster), slog.String("namespace", m.Scope.Namespace), slog.Any("found", told))
 	}
 	return nil

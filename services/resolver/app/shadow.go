@@ -29,7 +29,7 @@ func (p *previewer) shadow(ctx context.Context, question json.RawMessage) (any, 
 		return nil, errs.Wrap(errs.Invalid, err, "read the question")
 	}
 	if q.Revision != "" && q.Policy != nil || (q.Catalog == "") != (q.Revision == "") {
-		return nil, errs.New(errs.Invalid, "a shadow run is beside a catalog's revision, or a policy, or neither").At("/catalog", "one-of")
+		return nil, errs.New(errs.Invalid, "a shadow run takes a catalog revision or a policy, not both").At("/catalog", "one-of")
 	}
 	if err := p.knownRevision(ctx, q); err != nil {
 		return nil, err

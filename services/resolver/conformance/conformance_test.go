@@ -94,7 +94,7 @@ func TestDecodeRefusesWhatItDoesNotKnow(t *testing.T) {
 		"in a list":      {`{"namespace":"ops","installed":[{"name":"a"},{"name":"b","provides":[{"kind":"K","shortNames":[]}]}]}`, "unknown field installed[1].provides[0].shortNames"},
 		"no namespace":   {`{}`, "namespace: it is missing"},
 		"a torn file":    {"{\n\"namespace\": ", "line 2: unexpected EOF"},
-		"two cases":      {`{"namespace":"ops"}{}`, "something stands behind the case; one file holds one case"},
+		"two cases":      {`{"namespace":"ops"}{}`, "unexpected text behind the case: one file holds one case"},
 		"two contents":   {`{"namespace":"ops","catalogs":[{"name":"a","namespace":"b","file":"x","unavailable":true}]}`, "catalogs[0]: at most one of inline, file and unavailable can be"},
 		"a strategy":     {`{"namespace":"ops","operatorGroups":[{"name":"og","upgradeStrategy":"Fast"}]}`, `operatorGroups[0].upgradeStrategy: "Fast" is neither Default nor TechPreviewUnsafeFailForward`},
 		"a subscription": {`{"namespace":"ops","subscriptions":[{"name":"a"},{"name":"a"}]}`, `subscriptions[1].name: "a" is missing or stands there twice`},

@@ -23,7 +23,7 @@ func Decode(raw []byte) (Case, error) {
 		return c, errs.Wrap(errs.Invalid, err, "line %d", lineOf(raw, err))
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return c, errs.New(errs.Invalid, "something stands behind the case; one file holds one case")
+		return c, errs.New(errs.Invalid, "unexpected text behind the case: one file holds one case")
 	}
 	var whole any
 	if err := json.Unmarshal(raw, &whole); err != nil {

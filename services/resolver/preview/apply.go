@@ -20,7 +20,7 @@ func Apply(s decide.State, list []previewapi.Hypothesis) (decide.State, error) {
 		}
 		known := false
 		if s, known = s.Evolve(next(s, h, p)); !known {
-			return s, errs.New(errs.Unprocessable, "it cannot be previewed what %s of %s would do", h.Type, h.Subject)
+			return s, errs.New(errs.Unprocessable, "%s of %s cannot be previewed", h.Type, h.Subject)
 		}
 	}
 	return s, nil

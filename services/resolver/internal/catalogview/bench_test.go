@@ -13,7 +13,7 @@ import (
 )
 
 // published are the real catalogs, each a revision of its own name.
-func published(b *testing.B, s *shelf) (catalogs []catalogview.Catalog, names map[resolution.CatalogKey][]string) {
+func published(b *testing.B, s *database) (catalogs []catalogview.Catalog, names map[resolution.CatalogKey][]string) {
 	b.Helper()
 	names = map[resolution.CatalogKey][]string{}
 	for _, archive := range []string{catalogtest.CertifiedFBC414, catalogtest.CertifiedFBC420, catalogtest.Okderators, catalogtest.CertifiedBundles420} {
@@ -64,7 +64,7 @@ func required(p *offer.Package, ask func(catalog.GVK)) {
 // BenchmarkReadAll reads four published catalogs whole, 174 packages: by a process that met none of them, where
 // what they offer is known, and where the process has read them before. The last figure is what stays in memory.
 func BenchmarkReadAll(b *testing.B) {
-	s := newShelf(b)
+	s := newDatabase(b)
 	catalogs, names := published(b, s)
 	view := func(v *catalogview.Views) *catalogview.View { return v.View(b.Context(), tenant, catalogs) }
 	b.Run("never met", func(b *testing.B) {
@@ -101,7 +101,7 @@ func BenchmarkReadAll(b *testing.B) {
 // BenchmarkReadOne is what a process reads for its first resolution: one package, the largest, and the providers of an
 // API, in each catalog that the namespace sees.
 func BenchmarkReadOne(b *testing.B) {
-	s := newShelf(b)
+	s := newDatabase(b)
 	catalogs, names := published(b, s)
 	everything(b, catalogview.New(s.reader).View(b.Context(), tenant, catalogs), names)
 	b.ResetTimer()

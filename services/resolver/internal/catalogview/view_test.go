@@ -18,33 +18,33 @@ import (
 
 const tenant = events.DefaultTenant
 
-// shelf is a database with catalogs in it, as the indexer stores them.
-type shelf struct {
+// database is a database with catalogs in it, as the indexer stores them.
+type database struct {
 	tb              testing.TB
 	indexer, reader *pg.Pool
 }
 
-func newShelf(tb testing.TB) *shelf {
+func newDatabase(tb testing.TB) *database {
 	tb.Helper()
 	db := pgtest.DB(tb)
-	return &shelf{tb: tb, indexer: db.Pool(tb, string(events.Indexer)), reader: db.Pool(tb, string(events.Resolver))}
+	return &database{tb: tb, indexer: db.Pool(tb, string(events.Indexer)), reader: db.Pool(tb, string(events.Resolver))}
 }
 
-func (s *shelf) must(err error) {
+func (s *database) must(err error) {
 	s.tb.Helper()
 	if err != nil {
 		s.tb.Fatal(err)
 	}
 }
 
-func (s *shelf) exec(sql string, args ...any) {
+func (s *database) exec(sql string, args ...any) {
 	s.tb.Helper()
 	_, err := s.indexer.Exec(s.tb.Context(), sql, args...)
 	s.must(err)
 }
 
 // add stores package documents and returns their digests.
-func (s *shelf) add(packages ...catalog.Package) []string {
+func (s *database) add(packages ...catalog.Package) []string {
 	s.tb.Helper()
 	enc, err := zstd.NewWriter(nil)
 	s.must(err)
@@ -61,7 +61,7 @@ func (s *shelf) add(packages ...catalog.Package) []string {
 }
 
 // revision makes packages a revision.
-func (s *shelf) revision(id string, packages ...catalog.Package) {
+func (s *database) revision(id string, packages ...catalog.Package) {
 	s.tb.Helper()
 	for i, d := range s.add(packages...) {
 		s.exec(`insert into catalog.revision_packages (tenant, revision, package, digest) values ($1, $2, $3, $4)`, tenant, id, packages[i].Name, d)
@@ -93,14 +93,14 @@ func offering(name, kind string) catalog.Package {
 
 var fleet = resolution.CatalogKey{Name: "fleet"}
 
-func (s *shelf) view(v *catalogview.Views, revision string) *catalogview.View {
+func (s *database) view(v *catalogview.Views, revision string) *catalogview.View {
 	return v.View(s.tb.Context(), tenant, []catalogview.Catalog{{Key: fleet, Subject: "fleet", Revision: revision}})
 }
 
 // TestViewAnswers: packages, providers and names of the revision that a catalog serves, and nothing of another.
 func TestViewAnswers(t *testing.T) {
 	t.Parallel()
-	s := newShelf(t)
+	s := newDatabase(t)
 	s.revision("r1", offering("kelp", "Kelp"), offering("buoy", "Buoy"), offering("anchor", "Buoy"))
 	s.revision("r2", offering("foreign", "Buoy"))
 	views := catalogview.New(s.reader)
@@ -135,7 +135,7 @@ func TestViewAnswers(t *testing.T) {
 // TestRevisionThatWentAway: an answer is not made up of a revision that is not stored any more.
 func TestRevisionThatWentAway(t *testing.T) {
 	t.Parallel()
-	s := newShelf(t)
+	s := newDatabase(t)
 	views := catalogview.New(s.reader)
 	for name, ask := range map[string]func(*catalogview.View){
 		"package":   func(v *catalogview.View) { v.Package(fleet, "buoy") },
@@ -158,7 +158,7 @@ func TestRevisionThatWentAway(t *testing.T) {
 // again; rows of an older version, which kept the APIs alone, are completed.
 func TestOffersStay(t *testing.T) {
 	t.Parallel()
-	s := newShelf(t)
+	s := newDatabase(t)
 	digests := s.add(offering("buoy", "Buoy"), offering("kelp", "Kelp"))
 	if _, err := s.reader.Exec(t.Context(), `insert into resolver.package_apis (tenant, digest, apis) values ($1, $2, '{sea.test/v1/Kelp}')`, tenant, digests[1]); err != nil {
 		t.Fatal(err)

@@ -33,7 +33,7 @@ func (s *Store) Record(ctx context.Context, tenant, d string) (resolution.Record
 	var body []byte
 	err := s.pool.QueryRow(ctx, `select document from resolver.inputs where tenant = $1 and digest = $2`, tenant, d).Scan(&body)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return r, errs.New(errs.NotFound, "what this decision rested on (%s) is not kept any more: it is kept while it concerns what is installed, planned or subscribed, and for %d days after; the decision itself stays in the record", d, int(Retention.Hours()/24))
+		return r, errs.New(errs.NotFound, "the input of this decision (%s) is not kept any more: inputs are kept while they concern what is installed, planned or subscribed, and for %d days after; the decision itself stays in the log", d, int(Retention.Hours()/24))
 	}
 	if err != nil {
 		return r, pg.Err(err)

@@ -72,7 +72,7 @@ func (s *Store) ExtendPreview(ctx context.Context, p Preview, from previewapi.Sc
 			return fmt.Errorf("keep a page of preview %s: %w", p.ID, pg.Err(err))
 		}
 		if tag.RowsAffected() == 0 {
-			return errs.New(errs.Conflict, "another request read on in preview %s; ask again", p.ID)
+			return errs.New(errs.Conflict, "another request reads the next page of preview %s; try again", p.ID)
 		}
 		return putPreviewScopes(ctx, tx, p, page)
 	})

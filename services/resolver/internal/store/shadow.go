@@ -129,9 +129,9 @@ func (s *Store) knownCatalog(ctx context.Context, tenant string, narrow previewa
 	case err != nil:
 		return fmt.Errorf("read catalog %s: %w", subject, pg.Err(err))
 	case disabled && !evenDisabled:
-		return errs.New(errs.Unprocessable, "catalog %s is disabled: nobody is offered what it serves", subject).At(field, "catalog-offered")
+		return errs.New(errs.Unprocessable, "catalog %s is disabled", subject).At(field, "catalog-offered")
 	case !offered(cluster, narrow.Cluster), !offered(namespace, narrow.Namespace):
-		return errs.New(errs.Unprocessable, "catalog %s is offered to %s/%s alone, which is not what is asked about", subject, cluster, cmp.Or(namespace, "*")).
+		return errs.New(errs.Unprocessable, "catalog %s is visible in %s/%s alone, which the question leaves out", subject, cluster, cmp.Or(namespace, "*")).
 			At(field, "catalog-offered")
 	}
 	return nil

@@ -71,7 +71,7 @@ func (s *Store) touchedBy(ctx context.Context, tx pgx.Tx, tenant string, h previ
 	}
 	cluster, namespace, _, err := splitSubject(h.Subject)
 	if err != nil {
-		return nil, errs.New(errs.Unprocessable, "it cannot be previewed what %s of %s would do", h.Type, h.Subject)
+		return nil, errs.New(errs.Unprocessable, "%s of %s cannot be previewed", h.Type, h.Subject)
 	}
 	return []previewapi.Scope{{Cluster: cluster, Namespace: namespace}}, nil
 }
