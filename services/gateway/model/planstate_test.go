@@ -55,7 +55,8 @@ func TestPlanShowsWhoApprovedWhen(t *testing.T) {
 		{
 			"two people",
 			[]step{
-				proposed(2), {events.InstallPlanApprovalGiven{Digest: "sha256:d", By: "ann", Expires: day}, "ann"},
+				proposed(2),
+				{events.InstallPlanApprovalGiven{Digest: "sha256:d", By: "ann", Expires: day}, "ann"},
 				{events.InstallPlanApproved{Digest: "sha256:d", Expires: day}, "bob"},
 			},
 			[]model.PlanApproval{{By: "ann", At: minute(1), Expires: day}, {By: "bob", At: minute(2), Expires: day}},
@@ -63,7 +64,8 @@ func TestPlanShowsWhoApprovedWhen(t *testing.T) {
 		{
 			"a consent that expired before the last one",
 			[]step{
-				proposed(2), {events.InstallPlanApprovalGiven{Digest: "sha256:d", By: "ann", Expires: minute(2)}, "ann"},
+				proposed(2),
+				{events.InstallPlanApprovalGiven{Digest: "sha256:d", By: "ann", Expires: minute(2)}, "ann"},
 				{events.InstallPlanApprovalGiven{Digest: "sha256:d", By: "eve", Expires: day}, "eve"},
 				{events.InstallPlanApproved{Digest: "sha256:d", Expires: day}, "bob"},
 			},
@@ -101,7 +103,8 @@ func TestPlanTimes(t *testing.T) {
 func TestPlanIsBlockedOnlyWhileItLives(t *testing.T) {
 	t.Parallel()
 	steps := []step{
-		proposed(1), {events.InstallPlanApproved{Digest: "sha256:d", Expires: minute(60)}, "ann"},
+		proposed(1),
+		{events.InstallPlanApproved{Digest: "sha256:d", Expires: minute(60)}, "ann"},
 		{payload: events.InstallPlanBlocked{Class: "conflict", Reason: "OwnedByOther"}},
 	}
 	if p := evolve(t, steps...).InstallPlanAt(minute(3)); p.Blocked == nil || p.Blocked.Reason != "OwnedByOther" {
@@ -110,8 +113,8 @@ func TestPlanIsBlockedOnlyWhileItLives(t *testing.T) {
 	if p := evolve(t, append(steps, step{payload: events.InstallPlanRejected{}})...).InstallPlanAt(minute(4)); p.Blocked != nil {
 		t.Errorf("a rejected plan is shown as blocked: %+v", p.Blocked)
 	}
-	failed := append(steps, step{payload: events.InstallPlanStarted{}}, step{payload: events.InstallPlanFailed{Step: 3, Reason: "Denied", StepLog: "sha256:l"}})
-	if p := evolve(t, failed...).InstallPlanAt(minute(5)); p.Failure == nil || *p.Failure != (model.PlanFailure{Step: 3, Reason: "Denied"}) {
+	steps = append(steps, step{payload: events.InstallPlanStarted{}}, step{payload: events.InstallPlanFailed{Step: 3, Reason: "Denied", StepLog: "sha256:l"}})
+	if p := evolve(t, steps...).InstallPlanAt(minute(5)); p.Failure == nil || *p.Failure != (model.PlanFailure{Step: 3, Reason: "Denied"}) {
 		t.Errorf("a failed plan shows %+v", p.Failure)
 	}
 }

@@ -182,7 +182,7 @@ type AskShadow struct {
 	Limit     int            `json:"limit,omitempty" minimum:"0" maximum:"500" doc:"Decisions that are looked at for one page; 200 without it"`
 }
 
-// ShadowOutcome is a page of a shadow run.
+// Shadow is a page of a shadow run.
 type Shadow struct {
 	Same        int                           `json:"same" doc:"Decisions of this page that come out the same"`
 	Differences []previewapi.ShadowDifference `json:"differences" nullable:"false"`

@@ -1,6 +1,7 @@
 package subscription_test
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 
@@ -119,7 +120,7 @@ func TestCanonicalConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	other, err := subscription.CanonicalConfig([]byte(`{"nodeSelector":{"a":"1","b":"2"},"env":[{"value":"1","name":"A"}]}`))
-	if err != nil || string(one) != string(other) {
+	if err != nil || !bytes.Equal(one, other) {
 		t.Errorf("%s and %s, %v: want the same bytes", one, other, err)
 	}
 	for _, none := range []string{"", "null", "{}"} {

@@ -78,7 +78,7 @@ func TestSearchPages(t *testing.T) {
 	slices.SortFunc(all, byRank)
 	var got []string
 	p := model.Page{Limit: 1}
-	for range len(all) {
+	for range all {
 		found, err := pageOf(all, model.Facets{}, p)
 		if err != nil || len(found.Items) != 1 || found.Total != len(all) {
 			t.Fatalf("a page is %+v, %v", found, err)

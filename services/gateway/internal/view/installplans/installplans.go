@@ -53,8 +53,10 @@ func apply(ctx context.Context, f readmodel.Fold) error {
 	if !p.Approval.Expires.IsZero() {
 		expires = &p.Approval.Expires
 	}
-	changing := []any{f.Tenant, f.Stream, s, string(p.Phase), p.Begun, p.Blocked.Reason, expires, s.EndedAt, f.Time, f.Version,
-		readmodel.Labels(p.Metadata), p.Metadata.Annotations}
+	changing := []any{
+		f.Tenant, f.Stream, s, string(p.Phase), p.Begun, p.Blocked.Reason, expires, s.EndedAt, f.Time, f.Version,
+		readmodel.Labels(p.Metadata), p.Metadata.Annotations,
+	}
 	if !proposed {
 		return f.Exec(ctx, `update `+f.Table("installplans")+` set state = $3, phase = $4, begun = $5, blocked_reason = $6, approval_expires = $7,
 			ended = $8, updated = $9, version = $10, labels = $11, annotations = $12 where tenant = $1 and stream = $2`, changing...)
