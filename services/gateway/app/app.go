@@ -72,7 +72,8 @@ func (a *App) start(ctx context.Context, p parts) error {
 	}
 	// Before anybody is served, so that they are there from the first start. What goes wrong is tried again.
 	if err := a.intents.Catalogs.EnsureDefaults(ctx); err != nil {
-		a.Telemetry.Log.ErrorContext(ctx, "default catalogs are not what the configuration says; trying again", "error", err)
+		a.Telemetry.Log.ErrorContext(ctx, "default catalogs are not what the configuration says; trying again", "error",
+			err)
 	}
 	var err error
 	a.listener, err = httpserver.Listen(ctx, a.cfg.Listen)

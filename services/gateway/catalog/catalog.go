@@ -125,7 +125,8 @@ func Decide(s State, c Command) ([]events.Payload, error) {
 		return decideChange(s, c)
 	case Refresh:
 		if s.Spec.Disabled {
-			return nil, errs.New(errs.Conflict, "catalog %q is disabled, so its source is not polled: enable it first", s.Name.Subject())
+			return nil, errs.New(errs.Conflict, "catalog %q is disabled, so its source is not polled: enable it first",
+				s.Name.Subject())
 		}
 		return []events.Payload{events.CatalogRefreshRequested{}}, nil
 	case Remove:

@@ -40,7 +40,11 @@ func TestDecide(t *testing.T) {
 		{
 			"add to one cluster", nil,
 			catalog.Add{Name: local, Spec: inSpoke},
-			history{events.CatalogAdded{Name: "fleet", SourceType: "directory", Spec: "c1:a", Priority: 5, Visibility: inSpoke.Visibility}},
+			history{
+				events.CatalogAdded{
+					Name: "fleet", SourceType: "directory", Spec: "c1:a", Priority: 5, Visibility: inSpoke.Visibility,
+				},
+			},
 			"",
 		},
 		{"add twice", history{added}, catalog.Add{Name: hub, Spec: dir}, nil, errs.AlreadyExists},

@@ -46,7 +46,8 @@ func (s PlanState) Evolve(p events.Payload, actor string, at time.Time) (PlanSta
 		s.Approvals, s.Given = append(others(s.Given, actor, at), *s.Approved), nil
 	case events.InstallPlanObstaclesSettled:
 		for _, c := range e.Choices {
-			s.Choices = slices.DeleteFunc(slices.Clone(s.Choices), func(o MadeChoice) bool { return o.By == e.By && o.Object == c.Object })
+			s.Choices = slices.DeleteFunc(slices.Clone(s.Choices),
+				func(o MadeChoice) bool { return o.By == e.By && o.Object == c.Object })
 			s.Choices = append(s.Choices, MadeChoice{PlanChoice: c, By: e.By, At: at})
 		}
 	case events.InstallPlanStarted:

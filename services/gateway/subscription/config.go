@@ -42,7 +42,8 @@ func CanonicalConfig(raw json.RawMessage) ([]byte, error) {
 	slices.Sort(names)
 	for _, k := range names {
 		if !slices.Contains(configKeys, k) {
-			v.Addf("/config", rule.OneOf, "config has the unknown key %q: want some of %s", k, strings.Join(configKeys, ", "))
+			v.Addf("/config", rule.OneOf, "config has the unknown key %q: want some of %s", k,
+				strings.Join(configKeys, ", "))
 		}
 	}
 	if err := v.Err(); err != nil || len(keys) == 0 {
@@ -55,8 +56,8 @@ func CanonicalConfig(raw json.RawMessage) ([]byte, error) {
 	return body, errs.Wrap(errs.Invalid, err, "config cannot be written as canonical JSON")
 }
 
-// CheckIdentities checks identities of a cloud in a configuration. That an upgrade should wait for a person is advice (R-TOK-2),
-// and a rule where the caller wants it strict.
+// CheckIdentities checks identities of a cloud in a configuration. That an upgrade should wait for a person is advice
+// (R-TOK-2), and a rule where the caller wants it strict.
 func CheckIdentities(body []byte, approval string, how model.Validate) (warnings []string, err error) {
 	if err := CheckTokens(body); err != nil {
 		return nil, err

@@ -87,7 +87,8 @@ func TestCheckOffer(t *testing.T) {
 	}
 }
 
-// TestFirstBundle: a subscription begins with its startingCSV, else with the head of its channel, else of the default one.
+// TestFirstBundle: a subscription begins with its startingCSV, else with the head of its channel, else of the default
+// one.
 func TestFirstBundle(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -139,13 +140,16 @@ func TestCanonicalConfig(t *testing.T) {
 func TestCheckIdentities(t *testing.T) {
 	t.Parallel()
 	config := []byte(`{"env":[{"name":"ROLEARN","value":"arn:aws:iam::123456789012:role/etcd"}]}`)
-	if warnings, err := subscription.CheckIdentities(config, subscription.Automatic, ""); err != nil || len(warnings) != 1 {
+	if warnings, err := subscription.CheckIdentities(config, subscription.Automatic,
+		""); err != nil || len(warnings) != 1 {
 		t.Errorf("warnings %q, %v; want one", warnings, err)
 	}
-	if _, err := subscription.CheckIdentities(config, subscription.Automatic, model.ValidateStrict); place(err) != "/approval" {
+	if _, err := subscription.CheckIdentities(config, subscription.Automatic,
+		model.ValidateStrict); place(err) != "/approval" {
 		t.Errorf("strict: %v, want a refusal at /approval", err)
 	}
-	if warnings, err := subscription.CheckIdentities(config, subscription.Manual, model.ValidateStrict); err != nil || len(warnings) != 0 {
+	if warnings, err := subscription.CheckIdentities(config, subscription.Manual,
+		model.ValidateStrict); err != nil || len(warnings) != 0 {
 		t.Errorf("with manual approval: %q, %v; want nothing", warnings, err)
 	}
 	if _, err := subscription.CheckIdentities([]byte(`{"env":[{"name":"ROLEARN","value":"etcd"}]}`), subscription.Manual, ""); err == nil {

@@ -146,7 +146,8 @@ func rollback(s State, c Rollback) ([]events.Payload, error) {
 		return nil, err
 	}
 	if c.From == c.To {
-		return nil, errs.New(errs.Unprocessable, "%s is installed: there is nothing to go back from", c.To).At("/to", "earlier-version")
+		return nil, errs.New(errs.Unprocessable, "%s is installed: there is nothing to go back from", c.To).At("/to",
+			"earlier-version")
 	}
 	asked := events.SubscriptionRollbackRequested{From: c.From, To: c.To}
 	if asked == s.Rollback {
@@ -156,7 +157,8 @@ func rollback(s State, c Rollback) ([]events.Payload, error) {
 }
 
 func notFound(n Name) error {
-	return errs.New(errs.NotFound, "no subscription %q exists in namespace %q of cluster %q", n.Name, n.Namespace, n.Cluster)
+	return errs.New(errs.NotFound, "no subscription %q exists in namespace %q of cluster %q", n.Name, n.Namespace,
+		n.Cluster)
 }
 
 func check(v *rule.Violations, s events.SubscriptionSpec) {

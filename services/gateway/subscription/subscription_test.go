@@ -25,7 +25,9 @@ func TestDecide(t *testing.T) {
 	other := spec
 	other.Package = "brinestore"
 	created := events.SubscriptionCreated{Cluster: "spoke", Namespace: "ops", Name: "tidegauge", Spec: spec}
-	generated := events.SubscriptionGenerated{Cluster: "spoke", Namespace: "ops", Name: "tidegauge", Spec: spec, Plan: "p"}
+	generated := events.SubscriptionGenerated{
+		Cluster: "spoke", Namespace: "ops", Name: "tidegauge", Spec: spec, Plan: "p",
+	}
 	back := events.SubscriptionRollbackRequested{From: "a.v2", To: "a.v1"}
 	noted := events.Metadata{Labels: map[string]string{"team": "sea"}, Annotations: "c1:a"}
 	labelled := events.SubscriptionMetadataChanged{Metadata: noted}
@@ -94,7 +96,10 @@ func TestEveryViolationIsNamed(t *testing.T) {
 	t.Parallel()
 	bad := subscription.Create{
 		Name: subscription.Name{Cluster: "spoke", Namespace: "Ops", Name: "a/b"},
-		Spec: events.SubscriptionSpec{Package: "Tide", Channel: "a b", Catalog: "", CatalogNamespace: "_", StartingCSV: "x y", Approval: "Perhaps"},
+		Spec: events.SubscriptionSpec{
+			Package: "Tide", Channel: "a b", Catalog: "", CatalogNamespace: "_", StartingCSV: "x y",
+			Approval: "Perhaps",
+		},
 	}
 	_, err := subscription.Decide(subscription.State{}, bad)
 	var got []string

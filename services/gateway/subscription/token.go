@@ -23,10 +23,12 @@ var tokenVariables = map[string]*regexp.Regexp{
 }
 
 // tokenSets are the variables that only make sense together, one set for each cloud.
-var tokenSets = [][]string{{"ROLEARN"}, {"CLIENTID", "TENANTID", "SUBSCRIPTIONID"}, {"AUDIENCE", "SERVICE_ACCOUNT_EMAIL"}}
+var tokenSets = [][]string{
+	{"ROLEARN"}, {"CLIENTID", "TENANTID", "SUBSCRIPTIONID"}, {"AUDIENCE", "SERVICE_ACCOUNT_EMAIL"},
+}
 
-// tokenModes are the modes of cloud tokens that a cluster can be in (protocol.ClusterReport), with the annotation by which
-// a bundle says that its operator can use them, and the variables that give it its identity.
+// tokenModes are the modes of cloud tokens that a cluster can be in (protocol.ClusterReport), with the annotation by
+// which a bundle says that its operator can use them, and the variables that give it its identity.
 var tokenModes = map[string]struct {
 	annotation string
 	variables  []string
@@ -36,9 +38,9 @@ var tokenModes = map[string]struct {
 	protocol.TokenAuthGCP:   {"features.operators.openshift.io/token-auth-gcp", tokenSets[2]},
 }
 
-// MissingTokens are the variables that config.env lacks to give an operator short-lived tokens of the cloud (R-TOK-1): where
-// its cluster is in that mode, and its bundle is annotated for it. An operator may do without, so that they are only
-// advised. config is spec.config, nil for none.
+// MissingTokens are the variables that config.env lacks to give an operator short-lived tokens of the cloud (R-TOK-1):
+// where its cluster is in that mode, and its bundle is annotated for it. An operator may do without, so that they are
+// only advised. config is spec.config, nil for none.
 func MissingTokens(mode string, annotations map[string]string, config json.RawMessage) ([]string, error) {
 	m, ok := tokenModes[mode]
 	if !ok || annotations[m.annotation] != "true" {
@@ -84,7 +86,8 @@ func CheckTokens(config json.RawMessage) error {
 		switch {
 		case len(missing) == len(set):
 		case len(missing) > 0 && set[0] != "CLIENTID": // CLIENTID and its like are names that operators use for other things, too
-			v.Addf("/config/env", "R-TOK-1", "config.env names an identity of a cloud without %s: %s belong together", strings.Join(missing, " and "), strings.Join(set, ", "))
+			v.Addf("/config/env", "R-TOK-1", "config.env names an identity of a cloud without %s: %s belong together",
+				strings.Join(missing, " and "), strings.Join(set, ", "))
 		}
 	}
 	for _, n := range whole(given) {
@@ -96,8 +99,8 @@ func CheckTokens(config json.RawMessage) error {
 }
 
 // AdviseApproval says that a subscription whose configuration names an identity of a cloud should be approved by a
-// person, since a new version may need rights that an administrator of the cloud has to grant first (R-TOK-2); nil where
-// nothing is to be said. approval is as it was given.
+// person, since a new version may need rights that an administrator of the cloud has to grant first (R-TOK-2); nil
+// where nothing is to be said. approval is as it was given.
 func AdviseApproval(config json.RawMessage, approval string) (advice *errs.Error, err error) {
 	given, err := tokenValues(config)
 	if err != nil || approval == Manual {

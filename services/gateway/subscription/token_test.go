@@ -59,8 +59,8 @@ func TestCheckTokens(t *testing.T) {
 	}
 }
 
-// TestMissingTokens proves R-TOK-1: what a subscription lacks is named where the cluster gives tokens and the operator can
-// use them, and nowhere else.
+// TestMissingTokens proves R-TOK-1: what a subscription lacks is named where the cluster gives tokens and the operator
+// can use them, and nowhere else.
 func TestMissingTokens(t *testing.T) {
 	t.Parallel()
 	const prefix = "features.operators.openshift.io/token-auth-"
@@ -78,7 +78,8 @@ func TestMissingTokens(t *testing.T) {
 		{"annotated against", "AWS", "aws", "false", "", nil},
 		{"a cluster without tokens", "", "aws", "true", "", nil},
 	} {
-		got, err := subscription.MissingTokens(c.mode, map[string]string{prefix + c.annotation: c.value}, json.RawMessage(c.config))
+		got, err := subscription.MissingTokens(c.mode, map[string]string{prefix + c.annotation: c.value},
+			json.RawMessage(c.config))
 		if err != nil || !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, %v; want %v", c.name, got, err, c.want)
 		}

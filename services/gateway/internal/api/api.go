@@ -1,7 +1,7 @@
-// Package api is the REST interface under /api/v1: chi routes and huma types, from which the OpenAPI
-// document is made. It checks the form of requests and the rights of tokens, asks read models and
-// carries out intents, and turns errors into RFC 9457 problems. Each resource has a struct of handlers, whose methods bear
-// the names of their operations. It holds no rules of the field.
+// Package api is the REST interface under /api/v1: chi routes and huma types, from which the OpenAPI document is made.
+// It checks the form of requests and the rights of tokens, asks read models and carries out intents, and turns errors
+// into RFC 9457 problems. Each resource has a struct of handlers, whose methods bear the names of their operations. It
+// holds no rules of the field.
 //
 // Every route, the OpenAPI document included, wants a bearer token, and every operation names what a
 // token must allow; what is not named is denied (DESIGN D10). The one exception are push notifications
@@ -176,7 +176,9 @@ const (
 )
 
 // register adds an operation. Handlers return plain errors; they become problems here.
-func register[I, O any](a *API, n need, op huma.Operation, h func(ctx context.Context, who model.Caller, in *I) (*O, error)) {
+func register[I, O any](
+	a *API, n need, op huma.Operation, h func(ctx context.Context, who model.Caller, in *I) (*O, error),
+) {
 	op.Responses = withProblems(op.Responses, a.huma.OpenAPI().Components.Schemas, op.Method)
 	op.BodyReadTimeout = bodyTimeout
 	if op.MaxBodyBytes == 0 {

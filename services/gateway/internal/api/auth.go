@@ -72,7 +72,8 @@ type tokenHandlers struct{ Deps }
 func (h tokenHandlers) register(a *API) {
 	register(a, needWrite, operation(http.MethodGet, "/tokens", "list-tokens", tagTokens,
 		"List tokens by name, without what they are made of, revoked ones included; for administrators"), h.listTokens)
-	register(a, needWrite, created("/tokens", "add-token", tagTokens, "Make a token for a person or program; it is answered this once"), h.addToken)
+	register(a, needWrite, created("/tokens", "add-token", tagTokens,
+		"Make a token for a person or program; it is answered this once"), h.addToken)
 	register(a, needWrite, operation(http.MethodDelete, "/tokens/{id}", "revoke-token", tagTokens,
 		"Refuse a token from now on; one administrator's token always stays"), h.revokeToken)
 }
@@ -82,7 +83,9 @@ type listTokensInput struct {
 	Cursor string `query:"cursor" maxLength:"2048" doc:"next of the page before"`
 }
 
-func (h tokenHandlers) listTokens(ctx context.Context, who model.Caller, in *listTokensInput) (*listOutput[model.Token], error) {
+func (h tokenHandlers) listTokens(
+	ctx context.Context, who model.Caller, in *listTokensInput,
+) (*listOutput[model.Token], error) {
 	page, err := ListQuery{Limit: in.Limit, Cursor: in.Cursor}.page()
 	if err != nil {
 		return nil, err
@@ -92,7 +95,9 @@ func (h tokenHandlers) listTokens(ctx context.Context, who model.Caller, in *lis
 
 type addTokenInput struct{ Body model.AddToken }
 
-func (h tokenHandlers) addToken(ctx context.Context, who model.Caller, in *addTokenInput) (*output[model.NewToken], error) {
+func (h tokenHandlers) addToken(
+	ctx context.Context, who model.Caller, in *addTokenInput,
+) (*output[model.NewToken], error) {
 	return read(h.Intents.Tokens.Add(ctx, who, in.Body))
 }
 

@@ -17,7 +17,8 @@ type SecretPath struct {
 	Name string `path:"name" maxLength:"253" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$" patternDescription:"a DNS-1123 subdomain"`
 }
 
-// catalogAccessHandlers are the operations on credentials of catalogs, on default catalogs, and on what unhealthy ones do to others.
+// catalogAccessHandlers are the operations on credentials of catalogs, on default catalogs, and on what unhealthy ones
+// do to others.
 type catalogAccessHandlers struct{ Deps }
 
 func (h catalogAccessHandlers) register(a *API) {
@@ -26,7 +27,8 @@ func (h catalogAccessHandlers) register(a *API) {
 }
 
 func (h catalogAccessHandlers) catalogSecrets(a *API) {
-	register(a, needRead, operation(http.MethodGet, "/catalogsecrets", "list-catalog-secrets", tagCatalogs, "List credentials of catalog sources, without their values"), h.listCatalogSecrets)
+	register(a, needRead, operation(http.MethodGet, "/catalogsecrets", "list-catalog-secrets", tagCatalogs,
+		"List credentials of catalog sources, without their values"), h.listCatalogSecrets)
 	set := operation(http.MethodPut, "/catalogsecrets/{name}", "set-catalog-secret", tagCatalogs,
 		"Give or replace a credential; it is encrypted to the indexer at once and never answered")
 	set.MaxBodyBytes = maxSecretBody
@@ -46,15 +48,19 @@ func (q HealthQuery) scope() cataloghealth.Scope {
 }
 
 func (h catalogAccessHandlers) catalogPolicies(a *API) {
-	register(a, needRead, operation(http.MethodGet, "/operatorhub", "get-operator-hub", tagCatalogs, "Get which default catalogs are switched off"), h.getOperatorHub)
-	register(a, needWrite, operation(http.MethodPut, "/operatorhub", "set-operator-hub", tagCatalogs, "Switch default catalogs off and on"), h.setOperatorHub)
+	register(a, needRead, operation(http.MethodGet, "/operatorhub", "get-operator-hub", tagCatalogs,
+		"Get which default catalogs are switched off"), h.getOperatorHub)
+	register(a, needWrite, operation(http.MethodPut, "/operatorhub", "set-operator-hub", tagCatalogs,
+		"Switch default catalogs off and on"), h.setOperatorHub)
 	register(a, needRead, operation(http.MethodGet, "/cataloghealth", "get-catalog-health", tagCatalogs,
 		"Get what an unhealthy catalog does to those who see it but do not need it"), h.getCatalogHealth)
 	register(a, needWrite, operation(http.MethodPut, "/cataloghealth", "set-catalog-health", tagCatalogs,
 		"Choose what an unhealthy catalog does to those who see it but do not need it"), h.setCatalogHealth)
 }
 
-func (h catalogAccessHandlers) listCatalogSecrets(ctx context.Context, who model.Caller, in *ListQuery) (*listOutput[model.CatalogSecret], error) {
+func (h catalogAccessHandlers) listCatalogSecrets(
+	ctx context.Context, who model.Caller, in *ListQuery,
+) (*listOutput[model.CatalogSecret], error) {
 	page, err := h.waitList(ctx, who, catalogs.Name, *in)
 	if err != nil {
 		return nil, err
@@ -67,27 +73,37 @@ type setCatalogSecretInput struct {
 	Body model.SetCatalogSecret
 }
 
-func (h catalogAccessHandlers) setCatalogSecret(ctx context.Context, who model.Caller, in *setCatalogSecretInput) (*written[model.CatalogSecret], error) {
+func (h catalogAccessHandlers) setCatalogSecret(
+	ctx context.Context, who model.Caller, in *setCatalogSecretInput,
+) (*written[model.CatalogSecret], error) {
 	s, err := h.Intents.CatalogSecrets.Set(ctx, who, in.Name, in.Body)
 	return wrote(s, s.Position, "", err)
 }
 
-func (h catalogAccessHandlers) deleteCatalogSecret(ctx context.Context, who model.Caller, in *SecretPath) (*written[model.Removed], error) {
+func (h catalogAccessHandlers) deleteCatalogSecret(
+	ctx context.Context, who model.Caller, in *SecretPath,
+) (*written[model.Removed], error) {
 	r, err := h.Intents.CatalogSecrets.Delete(ctx, who, in.Name)
 	return wrote(r, r.Position, "", err)
 }
 
-func (h catalogAccessHandlers) getOperatorHub(ctx context.Context, who model.Caller, _ *struct{}) (*output[model.OperatorHub], error) {
+func (h catalogAccessHandlers) getOperatorHub(
+	ctx context.Context, who model.Caller, _ *struct{},
+) (*output[model.OperatorHub], error) {
 	return read(h.Intents.Catalogs.GetHub(ctx, who))
 }
 
 type setOperatorHubInput struct{ Body model.SetOperatorHub }
 
-func (h catalogAccessHandlers) setOperatorHub(ctx context.Context, who model.Caller, in *setOperatorHubInput) (*output[model.OperatorHub], error) {
+func (h catalogAccessHandlers) setOperatorHub(
+	ctx context.Context, who model.Caller, in *setOperatorHubInput,
+) (*output[model.OperatorHub], error) {
 	return read(h.Intents.Catalogs.SetHub(ctx, who, in.Body))
 }
 
-func (h catalogAccessHandlers) getCatalogHealth(ctx context.Context, who model.Caller, in *HealthQuery) (*output[model.CatalogHealth], error) {
+func (h catalogAccessHandlers) getCatalogHealth(
+	ctx context.Context, who model.Caller, in *HealthQuery,
+) (*output[model.CatalogHealth], error) {
 	return read(h.Intents.CatalogHealth.Get(ctx, who, in.scope()))
 }
 
@@ -96,7 +112,9 @@ type setCatalogHealthInput struct {
 	Body model.SetCatalogHealth
 }
 
-func (h catalogAccessHandlers) setCatalogHealth(ctx context.Context, who model.Caller, in *setCatalogHealthInput) (*written[model.CatalogHealth], error) {
+func (h catalogAccessHandlers) setCatalogHealth(
+	ctx context.Context, who model.Caller, in *setCatalogHealthInput,
+) (*written[model.CatalogHealth], error) {
 	health, err := h.Intents.CatalogHealth.Set(ctx, who, in.scope(), in.Body)
 	return wrote(health, health.Position, "", err)
 }

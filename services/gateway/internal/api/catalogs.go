@@ -59,18 +59,23 @@ func (h catalogHandlers) catalogWrites(a *API) {
 	register(a, needWrite, intended(created("/catalogs", "add-catalog", tagCatalogs, "Offer a catalog")), h.addCatalog)
 	register(a, needWrite, intended(operation(http.MethodPut, "/catalogs/{catalog}", "change-catalog", tagCatalogs,
 		"Replace the intent of a catalog, labels and annotations among it")), h.changeCatalog)
-	register(a, needWrite, triable[model.Catalog](a, intended(operation(http.MethodPatch, "/catalogs/{catalog}", "patch-catalog", tagCatalogs,
-		"Change parts of the intent of a catalog, as a JSON merge patch (RFC 7396) of what PUT takes; as a dry run, priority and disabled alone"))), h.patchCatalog)
+	register(a, needWrite, triable[model.Catalog](a,
+		intended(operation(http.MethodPatch, "/catalogs/{catalog}", "patch-catalog", tagCatalogs,
+			"Change parts of the intent of a catalog, as a JSON merge patch (RFC 7396) of what PUT takes; as a dry run, priority and disabled alone"))), h.patchCatalog)
 }
 
 func (h catalogHandlers) catalogEnds(a *API) {
-	register(a, needWrite, operation(http.MethodPost, "/catalogs/{catalog}/refresh", "refresh-catalog", tagCatalogs, "Look at the source now"), h.refreshCatalog)
-	register(a, needWrite, triable[model.Removed](a, operation(http.MethodDelete, "/catalogs/{catalog}", "remove-catalog", tagCatalogs,
-		"Stop offering a catalog; what is installed from it stays")), h.removeCatalog)
+	register(a, needWrite, operation(http.MethodPost, "/catalogs/{catalog}/refresh", "refresh-catalog", tagCatalogs,
+		"Look at the source now"), h.refreshCatalog)
+	register(a, needWrite, triable[model.Removed](a,
+		operation(http.MethodDelete, "/catalogs/{catalog}", "remove-catalog", tagCatalogs,
+			"Stop offering a catalog; what is installed from it stays")), h.removeCatalog)
 }
 
 // dryCatalog previews every namespace that a catalog's change touches.
-func (h catalogHandlers) dryCatalog(ctx context.Context, who model.Caller, n catalog.Name, c model.PreviewCatalog, validate string) (*tried, error) {
+func (h catalogHandlers) dryCatalog(
+	ctx context.Context, who model.Caller, n catalog.Name, c model.PreviewCatalog, validate string,
+) (*tried, error) {
 	c.Name, c.Cluster, c.Namespace = n.Name, n.Cluster, n.Namespace
 	return h.dryRun(ctx, who, model.PreviewChange{Catalog: &c}, model.Validate(validate), "", "")
 }
@@ -93,9 +98,12 @@ func settingsPatch(patch map[string]any) (c model.PreviewCatalog, err error) {
 }
 
 func (h catalogHandlers) catalogReads(a *API) {
-	register(a, needRead, operation(http.MethodGet, "/catalogs", "list-catalogs", tagCatalogs, "List catalogs"), h.listCatalogs)
-	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}", "get-catalog", tagCatalogs, "Get a catalog, with the findings of its last failure"), h.getCatalog)
-	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}/revisions", "list-revisions", tagCatalogs, "List what a catalog has served, newest first"), h.listRevisions)
+	register(a, needRead, operation(http.MethodGet, "/catalogs", "list-catalogs", tagCatalogs, "List catalogs"),
+		h.listCatalogs)
+	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}", "get-catalog", tagCatalogs,
+		"Get a catalog, with the findings of its last failure"), h.getCatalog)
+	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}/revisions", "list-revisions", tagCatalogs,
+		"List what a catalog has served, newest first"), h.listRevisions)
 }
 
 func (h catalogHandlers) catalogReports(a *API) {
@@ -104,10 +112,14 @@ func (h catalogHandlers) catalogReports(a *API) {
 }
 
 func (h catalogHandlers) catalogContent(a *API) {
-	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}/packages", "list-packages", tagCatalogs, "List the packages of a catalog"), h.listPackages)
-	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}/packages/{package}", "get-package", tagCatalogs, "Get a package with its channels"), h.getPackage)
-	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}/packages/{package}/channels", "list-channels", tagCatalogs, "List the channels of a package"), h.listChannels)
-	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}/bundles", "list-bundles", tagCatalogs, "List bundles of a catalog by package and name"), h.listBundles)
+	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}/packages", "list-packages", tagCatalogs,
+		"List the packages of a catalog"), h.listPackages)
+	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}/packages/{package}", "get-package",
+		tagCatalogs, "Get a package with its channels"), h.getPackage)
+	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}/packages/{package}/channels", "list-channels",
+		tagCatalogs, "List the channels of a package"), h.listChannels)
+	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}/bundles", "list-bundles", tagCatalogs,
+		"List bundles of a catalog by package and name"), h.listBundles)
 }
 
 // BrowsePath is a catalog whose content is read, and for whom.
@@ -196,7 +208,9 @@ type addCatalogInput struct {
 	Body model.AddCatalog
 }
 
-func (h catalogHandlers) addCatalog(ctx context.Context, who model.Caller, in *addCatalogInput) (*written[model.Catalog], error) {
+func (h catalogHandlers) addCatalog(
+	ctx context.Context, who model.Caller, in *addCatalogInput,
+) (*written[model.Catalog], error) {
 	c, err := h.Intents.Catalogs.Add(ctx, who, in.Body, model.Validate(in.Validate))
 	return wrote(c, c.Position, catalogLocation(c), err)
 }
@@ -207,7 +221,9 @@ type changeCatalogInput struct {
 	Body model.ChangeCatalog
 }
 
-func (h catalogHandlers) changeCatalog(ctx context.Context, who model.Caller, in *changeCatalogInput) (*written[model.Catalog], error) {
+func (h catalogHandlers) changeCatalog(
+	ctx context.Context, who model.Caller, in *changeCatalogInput,
+) (*written[model.Catalog], error) {
 	c, err := h.Intents.Catalogs.Change(ctx, who, in.name(), in.Body, model.Validate(in.Validate))
 	return wrote(c, c.Position, "", err)
 }
@@ -232,7 +248,9 @@ func (h catalogHandlers) patchCatalog(ctx context.Context, who model.Caller, in 
 	return wroteOr(http.StatusOK, c, c.Position, "", err)
 }
 
-func (h catalogHandlers) refreshCatalog(ctx context.Context, who model.Caller, in *CatalogPath) (*written[model.Removed], error) {
+func (h catalogHandlers) refreshCatalog(
+	ctx context.Context, who model.Caller, in *CatalogPath,
+) (*written[model.Removed], error) {
 	r, err := h.Intents.Catalogs.Refresh(ctx, who, in.name())
 	return wrote(r, r.Position, "", err)
 }
@@ -257,12 +275,16 @@ type listCatalogsInput struct {
 	LabelQuery
 }
 
-func (h catalogHandlers) listCatalogs(ctx context.Context, who model.Caller, in *listCatalogsInput) (*listOutput[model.Catalog], error) {
+func (h catalogHandlers) listCatalogs(
+	ctx context.Context, who model.Caller, in *listCatalogsInput,
+) (*listOutput[model.Catalog], error) {
 	page, err := h.waitList(ctx, who, catalogs.Name, in.ListQuery)
 	if err != nil {
 		return nil, err
 	}
-	return listed(h.Reads.Catalogs.List(ctx, who, model.CatalogFilter{State: in.State, Label: in.Label, Cluster: in.Cluster, Page: page}))
+	return listed(h.Reads.Catalogs.List(ctx, who, model.CatalogFilter{
+		State: in.State, Label: in.Label, Cluster: in.Cluster, Page: page,
+	}))
 }
 
 type getCatalogInput struct {
@@ -270,7 +292,9 @@ type getCatalogInput struct {
 	ReadQuery
 }
 
-func (h catalogHandlers) getCatalog(ctx context.Context, who model.Caller, in *getCatalogInput) (*output[model.Catalog], error) {
+func (h catalogHandlers) getCatalog(
+	ctx context.Context, who model.Caller, in *getCatalogInput,
+) (*output[model.Catalog], error) {
 	if err := h.wait(ctx, who, catalogs.Name, in.ReadQuery); err != nil {
 		return nil, err
 	}
@@ -282,7 +306,9 @@ type listRevisionsInput struct {
 	ListQuery
 }
 
-func (h catalogHandlers) listRevisions(ctx context.Context, who model.Caller, in *listRevisionsInput) (*listOutput[model.Revision], error) {
+func (h catalogHandlers) listRevisions(
+	ctx context.Context, who model.Caller, in *listRevisionsInput,
+) (*listOutput[model.Revision], error) {
 	page, err := h.waitList(ctx, who, catalogs.Name, in.ListQuery)
 	if err != nil {
 		return nil, err
@@ -298,7 +324,9 @@ type listFindingsInput struct {
 	Package  string `query:"package" maxLength:"253"`
 }
 
-func (h catalogHandlers) listFindings(ctx context.Context, who model.Caller, in *listFindingsInput) (*listOutput[model.Finding], error) {
+func (h catalogHandlers) listFindings(
+	ctx context.Context, who model.Caller, in *listFindingsInput,
+) (*listOutput[model.Finding], error) {
 	page, err := h.waitList(ctx, who, catalogs.Name, in.ListQuery)
 	if err != nil {
 		return nil, err
@@ -312,7 +340,9 @@ type listPackagesInput struct {
 	ListQuery
 }
 
-func (h catalogHandlers) listPackages(ctx context.Context, who model.Caller, in *listPackagesInput) (*listOutput[model.PackageSummary], error) {
+func (h catalogHandlers) listPackages(
+	ctx context.Context, who model.Caller, in *listPackagesInput,
+) (*listOutput[model.PackageSummary], error) {
 	page, err := h.waitList(ctx, who, catalogs.Name, in.ListQuery)
 	if err != nil {
 		return nil, err
@@ -320,14 +350,18 @@ func (h catalogHandlers) listPackages(ctx context.Context, who model.Caller, in 
 	return listed(h.Reads.Browse.Packages(ctx, who, in.name(), in.view(), page))
 }
 
-func (h catalogHandlers) getPackage(ctx context.Context, who model.Caller, in *PackagePath) (*output[model.PackageDetail], error) {
+func (h catalogHandlers) getPackage(
+	ctx context.Context, who model.Caller, in *PackagePath,
+) (*output[model.PackageDetail], error) {
 	if err := h.wait(ctx, who, catalogs.Name, in.ReadQuery); err != nil {
 		return nil, err
 	}
 	return read(h.Reads.Browse.Package(ctx, who, in.name(), in.view(), in.Package))
 }
 
-func (h catalogHandlers) listChannels(ctx context.Context, who model.Caller, in *PackagePath) (*listOutput[model.ChannelDetail], error) {
+func (h catalogHandlers) listChannels(
+	ctx context.Context, who model.Caller, in *PackagePath,
+) (*listOutput[model.ChannelDetail], error) {
 	if err := h.wait(ctx, who, catalogs.Name, in.ReadQuery); err != nil {
 		return nil, err
 	}
@@ -342,10 +376,13 @@ type listBundlesInput struct {
 	Channel string `query:"channel" maxLength:"253"`
 }
 
-func (h catalogHandlers) listBundles(ctx context.Context, who model.Caller, in *listBundlesInput) (*listOutput[model.BundleSummary], error) {
+func (h catalogHandlers) listBundles(
+	ctx context.Context, who model.Caller, in *listBundlesInput,
+) (*listOutput[model.BundleSummary], error) {
 	page, err := h.waitList(ctx, who, catalogs.Name, in.ListQuery)
 	if err != nil {
 		return nil, err
 	}
-	return listed(h.Reads.Browse.Bundles(ctx, who, in.name(), model.BundleFilter{Package: in.Package, Channel: in.Channel, View: in.view(), Page: page}))
+	return listed(h.Reads.Browse.Bundles(ctx, who, in.name(),
+		model.BundleFilter{Package: in.Package, Channel: in.Channel, View: in.view(), Page: page}))
 }

@@ -18,9 +18,11 @@ func (h clusterHandlers) register(a *API) {
 	post.MaxBodyBytes = maxKubeconfigBody
 	register(a, needWrite, post, h.registerCluster)
 
-	register(a, needRead, operation(http.MethodGet, "/clusters", "list-clusters", tagClusters, "List clusters"), h.listClusters)
+	register(a, needRead, operation(http.MethodGet, "/clusters", "list-clusters", tagClusters, "List clusters"),
+		h.listClusters)
 
-	register(a, needRead, operation(http.MethodGet, "/clusters/{cluster}", "get-cluster", tagClusters, "Get a cluster"), h.getCluster)
+	register(a, needRead, operation(http.MethodGet, "/clusters/{cluster}", "get-cluster", tagClusters, "Get a cluster"),
+		h.getCluster)
 
 	h.clusterChanges(a)
 }
@@ -32,14 +34,17 @@ func (h clusterHandlers) clusterChanges(a *API) {
 	register(a, needWrite, operation(http.MethodDelete, "/clusters/{cluster}", "remove-cluster", tagClusters,
 		"Let go of a cluster: its credential is erased, what is installed there stays"), h.removeCluster)
 
-	put := operation(http.MethodPut, "/clusters/{cluster}/credentials", "replace-credentials", tagClusters, "Give another kubeconfig for a cluster")
+	put := operation(http.MethodPut, "/clusters/{cluster}/credentials", "replace-credentials", tagClusters,
+		"Give another kubeconfig for a cluster")
 	put.MaxBodyBytes = maxKubeconfigBody
 	register(a, needWrite, put, h.replaceCredentials)
 }
 
 type registerClusterInput struct{ Body model.RegisterCluster }
 
-func (h clusterHandlers) registerCluster(ctx context.Context, who model.Caller, in *registerClusterInput) (*written[model.Cluster], error) {
+func (h clusterHandlers) registerCluster(
+	ctx context.Context, who model.Caller, in *registerClusterInput,
+) (*written[model.Cluster], error) {
 	c, err := h.Intents.Clusters.Register(ctx, who, in.Body)
 	return wrote(c, c.Position, prefix+"/clusters/"+c.Name, err)
 }
@@ -50,7 +55,9 @@ type listClustersInput struct {
 	LabelQuery
 }
 
-func (h clusterHandlers) listClusters(ctx context.Context, who model.Caller, in *listClustersInput) (*listOutput[model.Cluster], error) {
+func (h clusterHandlers) listClusters(
+	ctx context.Context, who model.Caller, in *listClustersInput,
+) (*listOutput[model.Cluster], error) {
 	page, err := h.waitList(ctx, who, clusters.Name, in.ListQuery)
 	if err != nil {
 		return nil, err
@@ -63,7 +70,9 @@ type getClusterInput struct {
 	ReadQuery
 }
 
-func (h clusterHandlers) getCluster(ctx context.Context, who model.Caller, in *getClusterInput) (*output[model.Cluster], error) {
+func (h clusterHandlers) getCluster(
+	ctx context.Context, who model.Caller, in *getClusterInput,
+) (*output[model.Cluster], error) {
 	if err := h.wait(ctx, who, clusters.Name, in.ReadQuery); err != nil {
 		return nil, err
 	}
@@ -75,12 +84,16 @@ type configureClusterInput struct {
 	Body model.ConfigureCluster
 }
 
-func (h clusterHandlers) configureCluster(ctx context.Context, who model.Caller, in *configureClusterInput) (*written[model.ConfiguredCluster], error) {
+func (h clusterHandlers) configureCluster(
+	ctx context.Context, who model.Caller, in *configureClusterInput,
+) (*written[model.ConfiguredCluster], error) {
 	c, err := h.Intents.Clusters.Configure(ctx, who, in.Cluster, in.Body)
 	return wrote(c, c.Position, "", err)
 }
 
-func (h clusterHandlers) removeCluster(ctx context.Context, who model.Caller, in *ClusterPath) (*written[model.Removed], error) {
+func (h clusterHandlers) removeCluster(
+	ctx context.Context, who model.Caller, in *ClusterPath,
+) (*written[model.Removed], error) {
 	r, err := h.Intents.Clusters.Remove(ctx, who, in.Cluster)
 	return wrote(r, r.Position, "", err)
 }
@@ -90,7 +103,9 @@ type replaceCredentialsInput struct {
 	Body model.ReplaceCredentials
 }
 
-func (h clusterHandlers) replaceCredentials(ctx context.Context, who model.Caller, in *replaceCredentialsInput) (*written[model.Removed], error) {
+func (h clusterHandlers) replaceCredentials(
+	ctx context.Context, who model.Caller, in *replaceCredentialsInput,
+) (*written[model.Removed], error) {
 	r, err := h.Intents.Clusters.ReplaceCredentials(ctx, who, in.Cluster, in.Body)
 	return wrote(r, r.Position, "", err)
 }

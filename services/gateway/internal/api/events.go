@@ -21,7 +21,9 @@ type EventQuery struct {
 }
 
 func (q EventQuery) filter(limit int) model.EventFilter {
-	return model.EventFilter{Types: q.Type, Subject: q.Subject, Stream: q.Stream, Cluster: q.Cluster, After: q.After, Limit: limit}
+	return model.EventFilter{
+		Types: q.Type, Subject: q.Subject, Stream: q.Stream, Cluster: q.Cluster, After: q.After, Limit: limit,
+	}
 }
 
 // eventPage is a part of the log.
@@ -41,7 +43,8 @@ type eventHandlers struct {
 func newEventHandlers(d Deps) eventHandlers { return eventHandlers{d, make(chan struct{}, maxStreams)} }
 
 func (h eventHandlers) register(a *API) {
-	register(a, needRead, operation(http.MethodGet, "/events", "list-events", tagEvents, "Read the log, oldest first"), h.listEvents)
+	register(a, needRead, operation(http.MethodGet, "/events", "list-events", tagEvents, "Read the log, oldest first"),
+		h.listEvents)
 
 	stream := operation(http.MethodGet, "/events/stream", "stream-events", tagEvents, "Follow the log")
 	stream.Description = "Server-sent events: id is the position, event the type, data the event. A client that reconnects with " +
@@ -58,7 +61,9 @@ type listEventsInput struct {
 	Limit int `query:"limit" minimum:"1" maximum:"1000" default:"100"`
 }
 
-func (h eventHandlers) listEvents(ctx context.Context, who model.Caller, in *listEventsInput) (*output[eventPage], error) {
+func (h eventHandlers) listEvents(
+	ctx context.Context, who model.Caller, in *listEventsInput,
+) (*output[eventPage], error) {
 	items, next, done, err := h.Reads.Events.List(ctx, who, in.filter(in.Limit))
 	return read(eventPage{Items: items, Next: next.String(), Done: done}, err)
 }

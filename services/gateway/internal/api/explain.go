@@ -17,13 +17,15 @@ import (
 type explanationHandlers struct{ Deps }
 
 func (h explanationHandlers) register(a *API) {
-	register(a, needRead, operation(http.MethodGet, pathSubscriptions+"/{name}/explanation", "explain-subscription", tagSubscriptions,
+	register(a, needRead, operation(http.MethodGet, pathSubscriptions+"/{name}/explanation", "explain-subscription",
+		tagSubscriptions,
 		"Explain the last decision about a subscription: make it again from its recorded input, compare, and say what would help"), h.explainSubscription)
 	register(a, needRead, operation(http.MethodGet, "/installplans/{id}/explanation", "explain-installplan", tagPlans,
 		"Explain an install plan: make the decision again from its recorded input, compare, and say why nothing newer"), h.explainInstallplan)
 	register(a, needRead, operation(http.MethodGet, "/installplans/{id}/check", "check-installplan", tagPlans,
 		"Ask the cluster what stands in the way of a plan now: every missing right, each custom resource definition with whether it may be changed and undone, and anything else"), h.checkInstallplan)
-	register(a, needRead, operation(http.MethodGet, "/clusters/{cluster}/namespaces/{namespace}/operators/{name}/why", "why-operator", tagOperators,
+	register(a, needRead, operation(http.MethodGet, "/clusters/{cluster}/namespaces/{namespace}/operators/{name}/why",
+		"why-operator", tagOperators,
 		"Say why an operator is there, and for every newer version why it is not taken; name is its CSV, its subscription or its package"), h.whyOperator)
 }
 
@@ -32,7 +34,9 @@ type explainSubscriptionInput struct {
 	ReadQuery
 }
 
-func (h explanationHandlers) explainSubscription(ctx context.Context, who model.Caller, in *explainSubscriptionInput) (*output[model.Decision], error) {
+func (h explanationHandlers) explainSubscription(
+	ctx context.Context, who model.Caller, in *explainSubscriptionInput,
+) (*output[model.Decision], error) {
 	if err := h.wait(ctx, who, subscriptions.Name, in.ReadQuery); err != nil {
 		return nil, err
 	}
@@ -47,7 +51,9 @@ type explainInstallplanInput struct {
 	ReadQuery
 }
 
-func (h explanationHandlers) explainInstallplan(ctx context.Context, who model.Caller, in *explainInstallplanInput) (*output[model.Decision], error) {
+func (h explanationHandlers) explainInstallplan(
+	ctx context.Context, who model.Caller, in *explainInstallplanInput,
+) (*output[model.Decision], error) {
 	if err := h.wait(ctx, who, installplans.Name, in.ReadQuery); err != nil {
 		return nil, err
 	}
@@ -63,7 +69,9 @@ type checkInstallplanInput struct {
 	ReadQuery
 }
 
-func (h explanationHandlers) checkInstallplan(ctx context.Context, who model.Caller, in *checkInstallplanInput) (*output[model.PlanCheck], error) {
+func (h explanationHandlers) checkInstallplan(
+	ctx context.Context, who model.Caller, in *checkInstallplanInput,
+) (*output[model.PlanCheck], error) {
 	if err := h.wait(ctx, who, installplans.Name, in.ReadQuery); err != nil {
 		return nil, err
 	}
@@ -79,7 +87,9 @@ type whyOperatorInput struct {
 	ReadQuery
 }
 
-func (h explanationHandlers) whyOperator(ctx context.Context, who model.Caller, in *whyOperatorInput) (*output[model.OperatorReasoning], error) {
+func (h explanationHandlers) whyOperator(
+	ctx context.Context, who model.Caller, in *whyOperatorInput,
+) (*output[model.OperatorReasoning], error) {
 	if err := h.wait(ctx, who, operators.Name, in.ReadQuery); err != nil {
 		return nil, err
 	}

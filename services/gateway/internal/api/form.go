@@ -181,7 +181,8 @@ func (d declared) queryValues(v *rule.Violations, raw string) url.Values {
 		value, err := url.QueryUnescape(rawValue)
 		switch {
 		case err != nil:
-			v.Addf(field, rule.Encoding, "%s cannot be decoded, %s: want %% and two hexadecimal digits", name, quoted(rawValue))
+			v.Addf(field, rule.Encoding, "%s cannot be decoded, %s: want %% and two hexadecimal digits", name,
+				quoted(rawValue))
 		case strings.Contains(part, ";"):
 			v.Addf(field, rule.Encoding, "%s holds ';', which some read as a separator: parameters are joined by &, and a ';' in a value is written %%3B", name)
 		case !text(v, field, name, value):
@@ -244,7 +245,8 @@ func (d declared) checkHeaders(v *rule.Violations, r *http.Request) {
 		if name == "If-None-Match" && r.Method == http.MethodGet {
 			continue // asks for nothing that a whole answer does not give
 		}
-		v.Addf("header."+name, rule.UnsupportedHeader, "%s is not offered by this operation, which would act as if it were not there: leave it out", name)
+		v.Addf("header."+name, rule.UnsupportedHeader,
+			"%s is not offered by this operation, which would act as if it were not there: leave it out", name)
 	}
 	for _, name := range append([]string{"Content-Type"}, d.headers...) {
 		values := r.Header.Values(name)
@@ -272,7 +274,9 @@ func (d declared) checkBody(w http.ResponseWriter, r *http.Request) *Problem {
 	// Programs send an empty object where there is nothing to say: nothing of it can be missed.
 	if given := strings.TrimSpace(string(body)); err != nil || given != "" && given != "{}" {
 		w.Header().Set("Connection", "close") // or the server would wait for the rest of the body before it answers
-		return problemOf(r.Context(), errs.New(errs.Invalid, "this operation takes no body, and would not read it: parameters go into the query").At("body", rule.NoBody))
+		return problemOf(r.Context(), errs.New(errs.Invalid,
+			"this operation takes no body, and would not read it: parameters go into the query").At("body",
+			rule.NoBody))
 	}
 	r.Body = http.NoBody
 	return nil
@@ -284,7 +288,8 @@ func (d declared) checkContentType(r *http.Request) *Problem {
 		return nil
 	}
 	if packed := r.Header.Get("Content-Encoding"); packed != "" && packed != "identity" {
-		return unsupported(r, errs.New(errs.Invalid, "the body is packed (%s): want it as it is", quoted(packed)).At("header.Content-Encoding", rule.ContentType))
+		return unsupported(r, errs.New(errs.Invalid, "the body is packed (%s): want it as it is",
+			quoted(packed)).At("header.Content-Encoding", rule.ContentType))
 	}
 	given := r.Header.Get("Content-Type")
 	if given == "" {
@@ -296,7 +301,8 @@ func (d declared) checkContentType(r *http.Request) *Problem {
 		return nil
 	}
 	slices.Sort(d.body)
-	return unsupported(r, errs.New(errs.Invalid, "the content type is %s: want %s, in UTF-8", quoted(given), strings.Join(d.body, " or ")).At("header.Content-Type", rule.ContentType))
+	return unsupported(r, errs.New(errs.Invalid, "the content type is %s: want %s, in UTF-8", quoted(given),
+		strings.Join(d.body, " or ")).At("header.Content-Type", rule.ContentType))
 }
 
 // unsupported is an answer about the form of a body.

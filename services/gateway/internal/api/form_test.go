@@ -59,17 +59,22 @@ func routes(t *testing.T, h http.Handler) []route {
 	if err := json.Unmarshal(w.Body.Bytes(), &doc); err != nil {
 		t.Fatal(err)
 	}
-	fill := strings.NewReplacer("{cluster}", "a", "{namespace}", "a", "{name}", "a", "{catalog}", "a", "{package}", "a", "{id}", "00000000-0000-0000-0000-000000000000")
+	fill := strings.NewReplacer("{cluster}", "a", "{namespace}", "a", "{name}", "a", "{catalog}", "a", "{package}", "a",
+		"{id}", "00000000-0000-0000-0000-000000000000")
 	all := []route{{method: "GET", path: "/api/v1/openapi.json"}, {method: "GET", path: "/api/v1/openapi.yaml"}}
 	for path, item := range doc.Paths {
 		for method, op := range item {
-			r := route{method: strings.ToUpper(method), path: "/api/v1" + fill.Replace(path), body: op.RequestBody != nil}
+			r := route{
+				method: strings.ToUpper(method), path: "/api/v1" + fill.Replace(path), body: op.RequestBody != nil,
+			}
 			for _, p := range op.Parameters {
 				if p.In != "query" {
 					continue
 				}
 				kind, isText := p.Schema.Type.(string)
-				r.query = append(r.query, parameter{name: p.Name, kind: kind, list: !isText, repeat: !isText && p.Explode, empty: p.Empty})
+				r.query = append(r.query, parameter{
+					name: p.Name, kind: kind, list: !isText, repeat: !isText && p.Explode, empty: p.Empty,
+				})
 			}
 			all = append(all, r)
 		}

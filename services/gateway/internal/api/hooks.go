@@ -51,8 +51,10 @@ func newHookHandlers(d Deps) *hookHandlers {
 func (h *hookHandlers) register(a *API) {
 	register(a, needWrite, operation(http.MethodPost, "/catalogs/{catalog}/hook", "make-catalog-hook", tagCatalogs,
 		"Give a catalog a hook for push notifications, or its hook another secret"), h.makeCatalogHook)
-	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}/hook", "get-catalog-hook", tagCatalogs, "Get the hook of a catalog, without its secret"), h.getCatalogHook)
-	register(a, needWrite, operation(http.MethodDelete, "/catalogs/{catalog}/hook", "end-catalog-hook", tagCatalogs, "End the hook of a catalog"), h.endCatalogHook)
+	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}/hook", "get-catalog-hook", tagCatalogs,
+		"Get the hook of a catalog, without its secret"), h.getCatalogHook)
+	register(a, needWrite, operation(http.MethodDelete, "/catalogs/{catalog}/hook", "end-catalog-hook", tagCatalogs,
+		"End the hook of a catalog"), h.endCatalogHook)
 	a.huma.OpenAPI().AddOperation(&huma.Operation{
 		Method: http.MethodPost, Path: pathHook, OperationID: "push-catalog", Tags: []string{tagCatalogs},
 		Summary: "Tell that something was pushed to a catalog's source",
@@ -69,8 +71,11 @@ func (h *hookHandlers) register(a *API) {
 			{Name: "hook", In: "query", Schema: &huma.Schema{Type: huma.TypeString}, Description: "Not needed with a bearer token or X-Gitlab-Token, which begin with it"},
 			{Name: "Idempotency-Key", In: "header", Schema: &huma.Schema{Type: huma.TypeString}, Description: "Not needed: pushes that are repeated become one look"},
 		},
-		RequestBody: &huma.RequestBody{Description: "What happened, in the sender's own form", Content: map[string]*huma.MediaType{"*/*": {}}},
-		Responses:   withProblems(map[string]*huma.Response{"202": {Description: "Accepted"}}, a.huma.OpenAPI().Components.Schemas, http.MethodPost),
+		RequestBody: &huma.RequestBody{
+			Description: "What happened, in the sender's own form", Content: map[string]*huma.MediaType{"*/*": {}},
+		},
+		Responses: withProblems(map[string]*huma.Response{"202": {Description: "Accepted"}},
+			a.huma.OpenAPI().Components.Schemas, http.MethodPost),
 	})
 }
 
@@ -112,7 +117,11 @@ func (h *hookHandlers) takePush(ctx context.Context, w http.ResponseWriter, r *h
 	if id == "" {
 		id = proof.ID()
 	}
-	hook, err := withPlace(ctx, h.pushes, func() (cataloghook.Hook, error) { return h.Intents.CatalogHooks.Find(ctx, name, id, proof) })
+	hook, err := withPlace(ctx, h.pushes, func() (cataloghook.Hook,
+		error,
+	) {
+		return h.Intents.CatalogHooks.Find(ctx, name, id, proof)
+	})
 	if err != nil {
 		return err
 	}
@@ -122,7 +131,11 @@ func (h *hookHandlers) takePush(ctx context.Context, w http.ResponseWriter, r *h
 			return err
 		}
 	}
-	_, err = withPlace(ctx, h.pushes, func() (struct{}, error) { return struct{}{}, h.Intents.CatalogHooks.Push(ctx, hook, proof, body) })
+	_, err = withPlace(ctx, h.pushes, func() (struct{},
+		error,
+	) {
+		return struct{}{}, h.Intents.CatalogHooks.Push(ctx, hook, proof, body)
+	})
 	return err
 }
 
@@ -199,11 +212,15 @@ func hookName(r *http.Request) (catalog.Name, bool) {
 	return name, v.Err() == nil
 }
 
-func (h *hookHandlers) makeCatalogHook(ctx context.Context, who model.Caller, in *CatalogPath) (*output[model.CatalogHook], error) {
+func (h *hookHandlers) makeCatalogHook(
+	ctx context.Context, who model.Caller, in *CatalogPath,
+) (*output[model.CatalogHook], error) {
 	return read(h.Intents.CatalogHooks.Make(ctx, who, in.name()))
 }
 
-func (h *hookHandlers) getCatalogHook(ctx context.Context, who model.Caller, in *CatalogPath) (*output[model.CatalogHook], error) {
+func (h *hookHandlers) getCatalogHook(
+	ctx context.Context, who model.Caller, in *CatalogPath,
+) (*output[model.CatalogHook], error) {
 	return read(h.Intents.CatalogHooks.Get(ctx, who, in.name()))
 }
 

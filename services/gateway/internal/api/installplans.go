@@ -19,12 +19,16 @@ type PlanPath struct {
 type planHandlers struct{ Deps }
 
 func (h planHandlers) register(a *API) {
-	register(a, needRead, operation(http.MethodGet, "/installplans", "list-installplans", tagPlans, "List install plans, newest first"), h.listInstallplans)
-	register(a, needRead, operation(http.MethodGet, "/installplans/{id}", "get-installplan", tagPlans, "Get an install plan with its steps and reasons"), h.getInstallplan)
-	register(a, needWrite, operation(http.MethodPost, "/installplans/{id}/approve", "approve-installplan", tagPlans, "Approve exactly this digest of a plan"), h.approveInstallplan)
+	register(a, needRead, operation(http.MethodGet, "/installplans", "list-installplans", tagPlans,
+		"List install plans, newest first"), h.listInstallplans)
+	register(a, needRead, operation(http.MethodGet, "/installplans/{id}", "get-installplan", tagPlans,
+		"Get an install plan with its steps and reasons"), h.getInstallplan)
+	register(a, needWrite, operation(http.MethodPost, "/installplans/{id}/approve", "approve-installplan", tagPlans,
+		"Approve exactly this digest of a plan"), h.approveInstallplan)
 	register(a, needWrite, operation(http.MethodPut, "/installplans/{id}/metadata", "note-installplan", tagPlans,
 		"Replace the labels and annotations of a plan; nothing else comes of them"), h.noteInstallplan)
-	register(a, needWrite, operation(http.MethodPost, "/installplans/{id}/reject", "reject-installplan", tagPlans, "End a plan that has not begun"), h.rejectInstallplan)
+	register(a, needWrite, operation(http.MethodPost, "/installplans/{id}/reject", "reject-installplan", tagPlans,
+		"End a plan that has not begun"), h.rejectInstallplan)
 }
 
 type listInstallplansInput struct {
@@ -36,7 +40,9 @@ type listInstallplansInput struct {
 	LabelQuery
 }
 
-func (h planHandlers) listInstallplans(ctx context.Context, who model.Caller, in *listInstallplansInput) (*listOutput[model.InstallPlan], error) {
+func (h planHandlers) listInstallplans(
+	ctx context.Context, who model.Caller, in *listInstallplansInput,
+) (*listOutput[model.InstallPlan], error) {
 	page, err := h.waitList(ctx, who, installplans.Name, in.ListQuery)
 	if err != nil {
 		return nil, err
@@ -51,7 +57,9 @@ type getInstallplanInput struct {
 	ReadQuery
 }
 
-func (h planHandlers) getInstallplan(ctx context.Context, who model.Caller, in *getInstallplanInput) (*output[model.InstallPlan], error) {
+func (h planHandlers) getInstallplan(
+	ctx context.Context, who model.Caller, in *getInstallplanInput,
+) (*output[model.InstallPlan], error) {
 	if err := h.wait(ctx, who, installplans.Name, in.ReadQuery); err != nil {
 		return nil, err
 	}
@@ -63,7 +71,9 @@ type approveInstallplanInput struct {
 	Body model.ApprovePlan
 }
 
-func (h planHandlers) approveInstallplan(ctx context.Context, who model.Caller, in *approveInstallplanInput) (*written[model.InstallPlan], error) {
+func (h planHandlers) approveInstallplan(
+	ctx context.Context, who model.Caller, in *approveInstallplanInput,
+) (*written[model.InstallPlan], error) {
 	p, err := h.Intents.InstallPlans.Approve(ctx, who, in.ID, in.Body)
 	return wrote(p, p.Position, "", err)
 }
@@ -73,7 +83,9 @@ type noteInstallplanInput struct {
 	Body model.Metadata
 }
 
-func (h planHandlers) noteInstallplan(ctx context.Context, who model.Caller, in *noteInstallplanInput) (*written[model.InstallPlan], error) {
+func (h planHandlers) noteInstallplan(
+	ctx context.Context, who model.Caller, in *noteInstallplanInput,
+) (*written[model.InstallPlan], error) {
 	p, err := h.Intents.InstallPlans.SetMetadata(ctx, who, in.ID, in.Body)
 	return wrote(p, p.Position, "", err)
 }
@@ -83,7 +95,9 @@ type rejectInstallplanInput struct {
 	Body model.RejectPlan
 }
 
-func (h planHandlers) rejectInstallplan(ctx context.Context, who model.Caller, in *rejectInstallplanInput) (*written[model.InstallPlan], error) {
+func (h planHandlers) rejectInstallplan(
+	ctx context.Context, who model.Caller, in *rejectInstallplanInput,
+) (*written[model.InstallPlan], error) {
 	p, err := h.Intents.InstallPlans.Reject(ctx, who, in.ID, in.Body)
 	return wrote(p, p.Position, "", err)
 }

@@ -17,15 +17,19 @@ const namedPage = 500
 type nameHandlers struct{ Deps }
 
 func (h nameHandlers) register(a *API) {
-	register(a, needRead, operation(http.MethodGet, "/clusters/{cluster}/namespaces/{namespace}/named/{name}", "find-named", tagSubscriptions,
+	register(a, needRead, operation(http.MethodGet, "/clusters/{cluster}/namespaces/{namespace}/named/{name}",
+		"find-named", tagSubscriptions,
 		"Find the subscription or the operator that a name means: its own, its package's, its subscription's or its CSV's; one that may be several is a conflict that lists them"), h.findNamed)
 }
 
 // readNamespace reads the names of a namespace.
-func (h nameHandlers) readNamespace(ctx context.Context, who model.Caller, at NamespacePath) (namelookup.Namespace, error) {
+func (h nameHandlers) readNamespace(
+	ctx context.Context, who model.Caller, at NamespacePath,
+) (namelookup.Namespace, error) {
 	w := namelookup.Namespace{Cluster: at.Cluster, Namespace: at.Namespace}
 	for page := (model.Page{Limit: namedPage}); ; {
-		list, next, err := h.Reads.Subscriptions.List(ctx, who, model.SubscriptionFilter{Cluster: at.Cluster, Namespace: at.Namespace, Page: page})
+		list, next, err := h.Reads.Subscriptions.List(ctx, who,
+			model.SubscriptionFilter{Cluster: at.Cluster, Namespace: at.Namespace, Page: page})
 		if err != nil {
 			return w, err
 		}
@@ -39,7 +43,8 @@ func (h nameHandlers) readNamespace(ctx context.Context, who model.Caller, at Na
 		}
 	}
 	for page := (model.Page{Limit: namedPage}); ; {
-		list, next, err := h.Reads.Operators.List(ctx, who, model.OperatorFilter{Cluster: at.Cluster, Namespace: at.Namespace, Page: page})
+		list, next, err := h.Reads.Operators.List(ctx, who,
+			model.OperatorFilter{Cluster: at.Cluster, Namespace: at.Namespace, Page: page})
 		if err != nil {
 			return w, err
 		}
@@ -58,7 +63,9 @@ type findNamedInput struct {
 	Kind string `query:"kind" required:"true" enum:"subscription,operator" doc:"What is looked for"`
 }
 
-func (h nameHandlers) findNamed(ctx context.Context, who model.Caller, in *findNamedInput) (*output[model.Named], error) {
+func (h nameHandlers) findNamed(
+	ctx context.Context, who model.Caller, in *findNamedInput,
+) (*output[model.Named], error) {
 	for _, view := range []string{subscriptions.Name, operators.Name} {
 		if err := h.wait(ctx, who, view, in.ReadQuery); err != nil {
 			return nil, err

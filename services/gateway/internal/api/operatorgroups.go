@@ -23,20 +23,32 @@ type groupHandlers struct{ Deps }
 
 func (h groupHandlers) register(a *API) {
 	h.groupWrites(a)
-	register(a, needRead, operation(http.MethodGet, "/operatorgroups", "list-all-operatorgroups", tagGroups, "List operator groups of the fleet"), h.listAllOperatorGroups)
-	register(a, needRead, operation(http.MethodGet, pathGroups, "list-operatorgroups", tagGroups, "List operator groups of a namespace"), h.listOperatorgroups)
-	register(a, needRead, operation(http.MethodGet, pathGroups+"/{name}", "get-operatorgroup", tagGroups, "Get an operator group"), h.getOperatorgroup)
+	register(a, needRead, operation(http.MethodGet, "/operatorgroups", "list-all-operatorgroups", tagGroups,
+		"List operator groups of the fleet"), h.listAllOperatorGroups)
+	register(a, needRead, operation(http.MethodGet, pathGroups, "list-operatorgroups", tagGroups,
+		"List operator groups of a namespace"), h.listOperatorgroups)
+	register(a, needRead, operation(http.MethodGet, pathGroups+"/{name}", "get-operatorgroup", tagGroups,
+		"Get an operator group"), h.getOperatorgroup)
 }
 
 func (h groupHandlers) groupWrites(a *API) {
-	register(a, needWrite, triable[model.OperatorGroup](a, intended(created(pathGroups, "create-operatorgroup", tagGroups, "Create an operator group"))), h.createOperatorgroup)
-	register(a, needWrite, triable[model.OperatorGroup](a, intended(operation(http.MethodPut, pathGroups+"/{name}", "change-operatorgroup", tagGroups,
-		"Replace the intent of an operator group, labels and annotations among it"))), h.changeOperatorgroup)
-	register(a, needWrite, triable[model.Removed](a, operation(http.MethodDelete, pathGroups+"/{name}", "delete-operatorgroup", tagGroups, "Delete an operator group")), h.deleteOperatorgroup)
+	register(a, needWrite, triable[model.OperatorGroup](a,
+		intended(created(pathGroups, "create-operatorgroup", tagGroups,
+			"Create an operator group"))), h.createOperatorgroup)
+	register(a, needWrite, triable[model.OperatorGroup](a,
+		intended(operation(http.MethodPut, pathGroups+"/{name}", "change-operatorgroup", tagGroups,
+			"Replace the intent of an operator group, labels and annotations among it"))), h.changeOperatorgroup)
+	register(a, needWrite, triable[model.Removed](a,
+		operation(http.MethodDelete, pathGroups+"/{name}", "delete-operatorgroup", tagGroups,
+			"Delete an operator group")), h.deleteOperatorgroup)
 }
 
-func (h groupHandlers) dryGroup(ctx context.Context, who model.Caller, n operatorgroup.Name, action string, in model.ChangeOperatorGroup) (*tried, error) {
-	c := model.PreviewOperatorGroup{Cluster: n.Cluster, Namespace: n.Namespace, Name: n.Name, Action: action, Metadata: in.Metadata}
+func (h groupHandlers) dryGroup(
+	ctx context.Context, who model.Caller, n operatorgroup.Name, action string, in model.ChangeOperatorGroup,
+) (*tried, error) {
+	c := model.PreviewOperatorGroup{
+		Cluster: n.Cluster, Namespace: n.Namespace, Name: n.Name, Action: action, Metadata: in.Metadata,
+	}
 	if action != model.PreviewDelete {
 		c.Spec = &in.OperatorGroupSpec
 	}
@@ -50,7 +62,9 @@ type listAllOperatorGroupsInput struct {
 	LabelQuery
 }
 
-func (h groupHandlers) listAllOperatorGroups(ctx context.Context, who model.Caller, in *listAllOperatorGroupsInput) (*listOutput[model.OperatorGroup], error) {
+func (h groupHandlers) listAllOperatorGroups(
+	ctx context.Context, who model.Caller, in *listAllOperatorGroupsInput,
+) (*listOutput[model.OperatorGroup], error) {
 	return h.list(ctx, who, in.ListQuery, in.Cluster, in.Namespace, in.Label)
 }
 
@@ -60,7 +74,9 @@ type listOperatorgroupsInput struct {
 	LabelQuery
 }
 
-func (h groupHandlers) listOperatorgroups(ctx context.Context, who model.Caller, in *listOperatorgroupsInput) (*listOutput[model.OperatorGroup], error) {
+func (h groupHandlers) listOperatorgroups(
+	ctx context.Context, who model.Caller, in *listOperatorgroupsInput,
+) (*listOutput[model.OperatorGroup], error) {
 	return h.list(ctx, who, in.ListQuery, in.Cluster, in.Namespace, in.Label)
 }
 
@@ -69,7 +85,9 @@ type getOperatorgroupInput struct {
 	ReadQuery
 }
 
-func (h groupHandlers) getOperatorgroup(ctx context.Context, who model.Caller, in *getOperatorgroupInput) (*output[model.OperatorGroup], error) {
+func (h groupHandlers) getOperatorgroup(
+	ctx context.Context, who model.Caller, in *getOperatorgroupInput,
+) (*output[model.OperatorGroup], error) {
 	if err := h.wait(ctx, who, operatorgroups.Name, in.ReadQuery); err != nil {
 		return nil, err
 	}
@@ -82,13 +100,16 @@ type createOperatorgroupInput struct {
 	Body model.CreateOperatorGroup
 }
 
-func (h groupHandlers) createOperatorgroup(ctx context.Context, who model.Caller, in *createOperatorgroupInput) (*tried, error) {
+func (h groupHandlers) createOperatorgroup(
+	ctx context.Context, who model.Caller, in *createOperatorgroupInput,
+) (*tried, error) {
 	name := operatorgroup.Name{Cluster: in.Cluster, Namespace: in.Namespace, Name: in.Body.Name}
 	if in.DryRun {
 		return h.dryGroup(ctx, who, name, model.PreviewCreate, in.Body.Intent())
 	}
 	g, err := h.Intents.OperatorGroups.Create(ctx, who, name, in.Body.Intent())
-	return wroteOr(http.StatusCreated, g, g.Position, objectLocation("operatorgroups", g.Cluster, g.Namespace, g.Name), err)
+	return wroteOr(http.StatusCreated, g, g.Position, objectLocation("operatorgroups", g.Cluster, g.Namespace, g.Name),
+		err)
 }
 
 type changeOperatorgroupInput struct {
@@ -97,7 +118,9 @@ type changeOperatorgroupInput struct {
 	Body model.ChangeOperatorGroup
 }
 
-func (h groupHandlers) changeOperatorgroup(ctx context.Context, who model.Caller, in *changeOperatorgroupInput) (*tried, error) {
+func (h groupHandlers) changeOperatorgroup(
+	ctx context.Context, who model.Caller, in *changeOperatorgroupInput,
+) (*tried, error) {
 	if in.DryRun {
 		return h.dryGroup(ctx, who, in.group(), model.PreviewReplace, in.Body)
 	}
@@ -110,7 +133,9 @@ type deleteOperatorgroupInput struct {
 	DryRunQuery
 }
 
-func (h groupHandlers) deleteOperatorgroup(ctx context.Context, who model.Caller, in *deleteOperatorgroupInput) (*tried, error) {
+func (h groupHandlers) deleteOperatorgroup(
+	ctx context.Context, who model.Caller, in *deleteOperatorgroupInput,
+) (*tried, error) {
 	if in.DryRun {
 		return h.dryGroup(ctx, who, in.group(), model.PreviewDelete, model.ChangeOperatorGroup{})
 	}
@@ -118,10 +143,13 @@ func (h groupHandlers) deleteOperatorgroup(ctx context.Context, who model.Caller
 	return wroteOr(http.StatusOK, r, r.Position, "", err)
 }
 
-func (h groupHandlers) list(ctx context.Context, who model.Caller, q ListQuery, cluster, namespace, label string) (*listOutput[model.OperatorGroup], error) {
+func (h groupHandlers) list(
+	ctx context.Context, who model.Caller, q ListQuery, cluster, namespace, label string,
+) (*listOutput[model.OperatorGroup], error) {
 	page, err := h.waitList(ctx, who, operatorgroups.Name, q)
 	if err != nil {
 		return nil, err
 	}
-	return listed(h.Reads.OperatorGroups.List(ctx, who, model.GroupFilter{Cluster: cluster, Namespace: namespace, Label: label, Page: page}))
+	return listed(h.Reads.OperatorGroups.List(ctx, who,
+		model.GroupFilter{Cluster: cluster, Namespace: namespace, Label: label, Page: page}))
 }

@@ -21,8 +21,10 @@ type operatorHandlers struct{ Deps }
 func (h operatorHandlers) register(a *API) {
 	h.uninstall(a)
 	h.leftovers(a)
-	register(a, needRead, operation(http.MethodGet, "/operators", "list-operators", tagOperators, "List installed operators of the fleet"), h.listOperators)
-	register(a, needRead, operation(http.MethodGet, "/clusters/{cluster}/namespaces/{namespace}/operators/{name}", "get-operator", tagOperators,
+	register(a, needRead, operation(http.MethodGet, "/operators", "list-operators", tagOperators,
+		"List installed operators of the fleet"), h.listOperators)
+	register(a, needRead, operation(http.MethodGet, "/clusters/{cluster}/namespaces/{namespace}/operators/{name}",
+		"get-operator", tagOperators,
 		"Get an installed operator with its history"), h.getOperator)
 }
 
@@ -37,9 +39,13 @@ type UninstallQuery struct {
 func (h operatorHandlers) uninstall(a *API) {
 	schemas := a.huma.OpenAPI().Components.Schemas
 	answer := func(description string, of reflect.Type) *huma.Response {
-		return &huma.Response{Description: description, Content: map[string]*huma.MediaType{"application/json": {Schema: schemas.Schema(of, true, "")}}}
+		return &huma.Response{
+			Description: description,
+			Content:     map[string]*huma.MediaType{"application/json": {Schema: schemas.Schema(of, true, "")}},
+		}
 	}
-	op := operation(http.MethodDelete, "/clusters/{cluster}/namespaces/{namespace}/operators/{name}", "uninstall-operator", tagOperators,
+	op := operation(http.MethodDelete, "/clusters/{cluster}/namespaces/{namespace}/operators/{name}",
+		"uninstall-operator", tagOperators,
 		"Uninstall an operator; its definitions and their objects stay unless they are asked for")
 	op.DefaultStatus = http.StatusAccepted
 	op.Responses = map[string]*huma.Response{
@@ -50,7 +56,8 @@ func (h operatorHandlers) uninstall(a *API) {
 }
 
 func (h operatorHandlers) leftovers(a *API) {
-	register(a, needRead, operation(http.MethodGet, "/leftovers", "list-leftovers", tagOperators, "List what uninstalled operators left in their clusters"), h.listLeftovers)
+	register(a, needRead, operation(http.MethodGet, "/leftovers", "list-leftovers", tagOperators,
+		"List what uninstalled operators left in their clusters"), h.listLeftovers)
 }
 
 func objectLocation(plural, cluster, namespace, name string) string {
@@ -66,7 +73,9 @@ type listOperatorsInput struct {
 	Serves    string `query:"serves" maxLength:"63" doc:"Only those whose operator group serves this namespace"`
 }
 
-func (h operatorHandlers) listOperators(ctx context.Context, who model.Caller, in *listOperatorsInput) (*listOutput[model.Operator], error) {
+func (h operatorHandlers) listOperators(
+	ctx context.Context, who model.Caller, in *listOperatorsInput,
+) (*listOutput[model.Operator], error) {
 	page, err := h.waitList(ctx, who, operators.Name, in.ListQuery)
 	if err == nil && in.Serves != "" {
 		_, err = h.waitList(ctx, who, operatorgroups.Name, in.ListQuery)
@@ -84,7 +93,9 @@ type getOperatorInput struct {
 	ReadQuery
 }
 
-func (h operatorHandlers) getOperator(ctx context.Context, who model.Caller, in *getOperatorInput) (*output[model.Operator], error) {
+func (h operatorHandlers) getOperator(
+	ctx context.Context, who model.Caller, in *getOperatorInput,
+) (*output[model.Operator], error) {
 	if err := h.wait(ctx, who, operators.Name, in.ReadQuery); err != nil {
 		return nil, err
 	}
@@ -96,14 +107,18 @@ type uninstallOperatorInput struct {
 	UninstallQuery
 }
 
-func (h operatorHandlers) uninstallOperator(ctx context.Context, who model.Caller, in *uninstallOperatorInput) (*tried, error) {
+func (h operatorHandlers) uninstallOperator(
+	ctx context.Context, who model.Caller, in *uninstallOperatorInput,
+) (*tried, error) {
 	name := operator.Name{Cluster: in.Cluster, Namespace: in.Namespace, Name: in.Name}
 	if in.DryRun {
 		p, err := h.Intents.Operators.RemovalPlan(ctx, who, name, in.CRDs)
 		return wroteOr(http.StatusOK, p, "", "", err)
 	}
-	r, err := h.Intents.Operators.Uninstall(ctx, who, name, model.Uninstall{CRDs: in.CRDs, Plan: in.Plan, Subscriptions: in.Subscriptions != ""})
-	return wroteOr(http.StatusAccepted, r, r.Position, objectLocation("operators", in.Cluster, in.Namespace, in.Name), err)
+	r, err := h.Intents.Operators.Uninstall(ctx, who, name,
+		model.Uninstall{CRDs: in.CRDs, Plan: in.Plan, Subscriptions: in.Subscriptions != ""})
+	return wroteOr(http.StatusAccepted, r, r.Position, objectLocation("operators", in.Cluster, in.Namespace, in.Name),
+		err)
 }
 
 type listLeftoversInput struct {
@@ -113,7 +128,9 @@ type listLeftoversInput struct {
 	Package   string `query:"package" maxLength:"63"`
 }
 
-func (h operatorHandlers) listLeftovers(ctx context.Context, who model.Caller, in *listLeftoversInput) (*listOutput[model.Leftovers], error) {
+func (h operatorHandlers) listLeftovers(
+	ctx context.Context, who model.Caller, in *listLeftoversInput,
+) (*listOutput[model.Leftovers], error) {
 	page, err := h.waitList(ctx, who, operators.Name, in.ListQuery)
 	if err != nil {
 		return nil, err

@@ -71,7 +71,9 @@ type searchPackagesInput struct {
 	PackagesQuery
 }
 
-func (h packageHandlers) searchPackages(ctx context.Context, who model.Caller, in *searchPackagesInput) (*output[foundList], error) {
+func (h packageHandlers) searchPackages(
+	ctx context.Context, who model.Caller, in *searchPackagesInput,
+) (*output[foundList], error) {
 	page, err := h.waitList(ctx, who, catalogs.Name, in.ListQuery)
 	if err != nil {
 		return nil, err
@@ -93,7 +95,9 @@ type getPackageIconInput struct {
 	IfNoneMatch string `header:"If-None-Match" maxLength:"1024"`
 }
 
-func (h packageHandlers) getPackageIcon(ctx context.Context, who model.Caller, in *getPackageIconInput) (*picture, error) {
+func (h packageHandlers) getPackageIcon(
+	ctx context.Context, who model.Caller, in *getPackageIconInput,
+) (*picture, error) {
 	if err := h.wait(ctx, who, catalogs.Name, in.ReadQuery); err != nil {
 		return nil, err
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
-// TestMerge: a merge patch (RFC 7396) leaves alone what it does not name, null takes away, and the result must fit the schema of a
-// PUT.
+// TestMerge: a merge patch (RFC 7396) leaves alone what it does not name, null takes away, and the result must fit the
+// schema of a PUT.
 func TestMerge(t *testing.T) {
 	t.Parallel()
 	now := model.ChangeCatalog{

@@ -19,11 +19,16 @@ type PolicyPath struct {
 type policyHandlers struct{ Deps }
 
 func (h policyHandlers) register(a *API) {
-	register(a, needRead, operation(http.MethodGet, "/approvalpolicies", "list-approval-policies", tagPolicies, "List approval policies by name"), h.listApprovalPolicies)
-	register(a, needRead, operation(http.MethodGet, "/approvalpolicies/{name}", "get-approval-policy", tagPolicies, "Get an approval policy"), h.getApprovalPolicy)
-	register(a, needWrite, triable[model.ApprovalPolicy](a, operation(http.MethodPut, "/approvalpolicies/{name}", "set-approval-policy", tagPolicies,
-		"Make an approval policy, or replace all of it; approvals of plans that it changes are void")), h.setApprovalPolicy)
-	register(a, needWrite, triable[model.Removed](a, operation(http.MethodDelete, "/approvalpolicies/{name}", "delete-approval-policy", tagPolicies, "End an approval policy")), h.deleteApprovalPolicy)
+	register(a, needRead, operation(http.MethodGet, "/approvalpolicies", "list-approval-policies", tagPolicies,
+		"List approval policies by name"), h.listApprovalPolicies)
+	register(a, needRead, operation(http.MethodGet, "/approvalpolicies/{name}", "get-approval-policy", tagPolicies,
+		"Get an approval policy"), h.getApprovalPolicy)
+	register(a, needWrite, triable[model.ApprovalPolicy](a,
+		operation(http.MethodPut, "/approvalpolicies/{name}", "set-approval-policy", tagPolicies,
+			"Make an approval policy, or replace all of it; approvals of plans that it changes are void")), h.setApprovalPolicy)
+	register(a, needWrite, triable[model.Removed](a,
+		operation(http.MethodDelete, "/approvalpolicies/{name}", "delete-approval-policy", tagPolicies,
+			"End an approval policy")), h.deleteApprovalPolicy)
 }
 
 type listApprovalPoliciesInput struct {
@@ -31,7 +36,9 @@ type listApprovalPoliciesInput struct {
 	LabelQuery
 }
 
-func (h policyHandlers) listApprovalPolicies(ctx context.Context, who model.Caller, in *listApprovalPoliciesInput) (*listOutput[model.ApprovalPolicy], error) {
+func (h policyHandlers) listApprovalPolicies(
+	ctx context.Context, who model.Caller, in *listApprovalPoliciesInput,
+) (*listOutput[model.ApprovalPolicy], error) {
 	page, err := h.waitList(ctx, who, approvalpolicies.Name, in.ListQuery)
 	if err != nil {
 		return nil, err
@@ -44,7 +51,9 @@ type getApprovalPolicyInput struct {
 	ReadQuery
 }
 
-func (h policyHandlers) getApprovalPolicy(ctx context.Context, who model.Caller, in *getApprovalPolicyInput) (*output[model.ApprovalPolicy], error) {
+func (h policyHandlers) getApprovalPolicy(
+	ctx context.Context, who model.Caller, in *getApprovalPolicyInput,
+) (*output[model.ApprovalPolicy], error) {
 	if err := h.wait(ctx, who, approvalpolicies.Name, in.ReadQuery); err != nil {
 		return nil, err
 	}
@@ -57,7 +66,9 @@ type setApprovalPolicyInput struct {
 	Body model.SetApprovalPolicy
 }
 
-func (h policyHandlers) setApprovalPolicy(ctx context.Context, who model.Caller, in *setApprovalPolicyInput) (*tried, error) {
+func (h policyHandlers) setApprovalPolicy(
+	ctx context.Context, who model.Caller, in *setApprovalPolicyInput,
+) (*tried, error) {
 	if in.DryRun {
 		return h.dryRun(ctx, who, model.PreviewChange{ApprovalPolicy: &model.PreviewPolicy{
 			Name: in.Name, Metadata: in.Body.Metadata, Spec: &in.Body.ApprovalPolicySpec,
@@ -72,7 +83,9 @@ type deleteApprovalPolicyInput struct {
 	DryRunQuery
 }
 
-func (h policyHandlers) deleteApprovalPolicy(ctx context.Context, who model.Caller, in *deleteApprovalPolicyInput) (*tried, error) {
+func (h policyHandlers) deleteApprovalPolicy(
+	ctx context.Context, who model.Caller, in *deleteApprovalPolicyInput,
+) (*tried, error) {
 	if in.DryRun {
 		return h.dryRun(ctx, who, model.PreviewChange{ApprovalPolicy: &model.PreviewPolicy{Name: in.Name, Remove: true}}, "", "", "")
 	}

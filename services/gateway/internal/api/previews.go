@@ -44,7 +44,8 @@ type previewHandlers struct{ Deps }
 func (h previewHandlers) register(a *API) {
 	register(a, needWrite, intended(operation(http.MethodPost, pathPreviews, "create-preview", tagPreviews,
 		"Ask what changes would lead to, on every namespace that they touch: the very plans that would be proposed")), h.createPreview)
-	register(a, needRead, operation(http.MethodGet, pathPreviews+"/{id}", "get-preview", tagPreviews, "Read a preview, page by page"), h.getPreview)
+	register(a, needRead, operation(http.MethodGet, pathPreviews+"/{id}", "get-preview", tagPreviews,
+		"Read a preview, page by page"), h.getPreview)
 	register(a, needWrite, operation(http.MethodPost, pathPreviews+"/{id}/apply", "apply-preview", tagPreviews,
 		"Carry out what was previewed, as long as nothing that it rests on has changed; 409 names what did. Applying again answers the same"), h.applyPreview)
 	register(a, needRead, operation(http.MethodPost, "/shadow", "shadow", tagPreviews,
@@ -60,7 +61,8 @@ func (q PageQuery) after() (previewapi.Scope, error) {
 		return previewapi.Scope{}, err
 	}
 	if len(p.After) != scopeParts {
-		return previewapi.Scope{}, errs.New(errs.Invalid, "the cursor does not belong to a preview").At("query.cursor", "cursor")
+		return previewapi.Scope{}, errs.New(errs.Invalid, "the cursor does not belong to a preview").At("query.cursor",
+			"cursor")
 	}
 	return previewapi.Scope{Cluster: p.After[0], Namespace: p.After[1]}, nil
 }
@@ -96,7 +98,9 @@ func wroteOr[T any](status int, body T, position, location string, err error) (*
 }
 
 // dryRun answers with a preview of one change in one namespace; "" and "" are all.
-func (d Deps) dryRun(ctx context.Context, who model.Caller, c model.PreviewChange, how model.Validate, cluster, namespace string) (*tried, error) {
+func (d Deps) dryRun(
+	ctx context.Context, who model.Caller, c model.PreviewChange, how model.Validate, cluster, namespace string,
+) (*tried, error) {
 	in := model.AskPreview{Changes: []model.PreviewChange{c}, Cluster: cluster, Namespace: namespace}
 	out, err := previewed(d.Intents.Previews.Create(ctx, who, in, how, 0))
 	if err != nil {
@@ -110,15 +114,20 @@ func triable[T any](a *API, op huma.Operation) huma.Operation {
 	schemas := a.huma.OpenAPI().Components.Schemas
 	made, foreseen := schemas.Schema(typeOf[T](), true, ""), schemas.Schema(typeOf[model.Preview](), true, "")
 	answer := func(description string, s *huma.Schema) *huma.Response {
-		return &huma.Response{Description: description, Content: map[string]*huma.MediaType{"application/json": {Schema: s}}}
+		return &huma.Response{
+			Description: description, Content: map[string]*huma.MediaType{"application/json": {Schema: s}},
+		}
 	}
 	status := cmp.Or(op.DefaultStatus, http.StatusOK)
 	if status == http.StatusOK {
-		op.Responses = map[string]*huma.Response{"200": answer("OK; with dryRun=true the preview", &huma.Schema{AnyOf: []*huma.Schema{made, foreseen}})}
+		op.Responses = map[string]*huma.Response{
+			"200": answer("OK; with dryRun=true the preview", &huma.Schema{AnyOf: []*huma.Schema{made, foreseen}}),
+		}
 		return op
 	}
 	op.Responses = map[string]*huma.Response{
-		strconv.Itoa(status): answer(http.StatusText(status), made), "200": answer("The preview, with dryRun=true", foreseen),
+		strconv.Itoa(status): answer(http.StatusText(status), made), "200": answer("The preview, with dryRun=true",
+			foreseen),
 	}
 	return op
 }
@@ -129,7 +138,9 @@ type createPreviewInput struct {
 	Body  model.AskPreview
 }
 
-func (h previewHandlers) createPreview(ctx context.Context, who model.Caller, in *createPreviewInput) (*output[model.Preview], error) {
+func (h previewHandlers) createPreview(
+	ctx context.Context, who model.Caller, in *createPreviewInput,
+) (*output[model.Preview], error) {
 	return previewed(h.Intents.Previews.Create(ctx, who, in.Body, model.Validate(in.Validate), in.Limit))
 }
 
@@ -138,7 +149,9 @@ type getPreviewInput struct {
 	PageQuery
 }
 
-func (h previewHandlers) getPreview(ctx context.Context, who model.Caller, in *getPreviewInput) (*output[model.Preview], error) {
+func (h previewHandlers) getPreview(
+	ctx context.Context, who model.Caller, in *getPreviewInput,
+) (*output[model.Preview], error) {
 	after, err := in.after()
 	if err != nil {
 		return nil, err
@@ -146,7 +159,9 @@ func (h previewHandlers) getPreview(ctx context.Context, who model.Caller, in *g
 	return previewed(h.Intents.Previews.Read(ctx, who, uuid.MustParse(in.ID), after, in.Limit))
 }
 
-func (h previewHandlers) applyPreview(ctx context.Context, who model.Caller, in *PreviewPath) (*written[model.PreviewApplied], error) {
+func (h previewHandlers) applyPreview(
+	ctx context.Context, who model.Caller, in *PreviewPath,
+) (*written[model.PreviewApplied], error) {
 	p, err := h.Intents.Previews.Apply(ctx, who, uuid.MustParse(in.ID))
 	return wrote(p, p.Position, "", err)
 }
@@ -163,7 +178,9 @@ type listQuestionsInput struct {
 	Cursor string `query:"cursor" maxLength:"2048" doc:"next of the page before"`
 }
 
-func (h previewHandlers) listQuestions(ctx context.Context, who model.Caller, in *listQuestionsInput) (*listOutput[model.Question], error) {
+func (h previewHandlers) listQuestions(
+	ctx context.Context, who model.Caller, in *listQuestionsInput,
+) (*listOutput[model.Question], error) {
 	page, err := ListQuery{Limit: in.Limit, Cursor: in.Cursor}.page()
 	if err != nil {
 		return nil, err

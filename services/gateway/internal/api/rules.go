@@ -27,14 +27,17 @@ func ruleHelp(id string) string {
 type ruleHandlers struct{}
 
 func (h ruleHandlers) register(a *API) {
-	register(a, needRead, operation(http.MethodGet, pathRules, "list-rules", tagRules, "Explain the rules that problems and findings name"), h.listRules)
+	register(a, needRead, operation(http.MethodGet, pathRules, "list-rules", tagRules,
+		"Explain the rules that problems and findings name"), h.listRules)
 }
 
 type listRulesInput struct {
 	ID string `query:"id" maxLength:"128" doc:"Only this rule, such as R-CAT-43 or one-of"`
 }
 
-func (h ruleHandlers) listRules(_ context.Context, _ model.Caller, in *listRulesInput) (*listOutput[rules.Rule], error) {
+func (h ruleHandlers) listRules(
+	_ context.Context, _ model.Caller, in *listRulesInput,
+) (*listOutput[rules.Rule], error) {
 	if in.ID == "" {
 		return listed(rules.All(), nil, nil)
 	}

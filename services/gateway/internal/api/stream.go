@@ -87,7 +87,8 @@ func (h eventHandlers) checkStart(ctx context.Context, f *model.EventFilter, fro
 		return errs.New(errs.Invalid, "%s", err).At(from, "position")
 	}
 	if head.Less(after) {
-		return errs.New(errs.Conflict, "position %s is beyond the record, which ends at %s", after, head).At(from, "position-in-record")
+		return errs.New(errs.Conflict, "position %s is beyond the record, which ends at %s", after, head).At(from,
+			"position-in-record")
 	}
 	return nil
 }

@@ -42,24 +42,36 @@ type subscriptionHandlers struct{ Deps }
 
 func (h subscriptionHandlers) register(a *API) {
 	h.subscriptionWrites(a)
-	register(a, needRead, operation(http.MethodGet, "/subscriptions", "list-all-subscriptions", tagSubscriptions, "List subscriptions of the fleet"), h.listAllSubscriptions)
-	register(a, needRead, operation(http.MethodGet, pathSubscriptions, "list-subscriptions", tagSubscriptions, "List subscriptions of a namespace"), h.listSubscriptions)
+	register(a, needRead, operation(http.MethodGet, "/subscriptions", "list-all-subscriptions", tagSubscriptions,
+		"List subscriptions of the fleet"), h.listAllSubscriptions)
+	register(a, needRead, operation(http.MethodGet, pathSubscriptions, "list-subscriptions", tagSubscriptions,
+		"List subscriptions of a namespace"), h.listSubscriptions)
 	register(a, needRead, operation(http.MethodGet, pathSubscriptions+"/{name}", "get-subscription", tagSubscriptions,
 		"Get a subscription, with its configuration and why it does not resolve"), h.getSubscription)
 }
 
 func (h subscriptionHandlers) subscriptionWrites(a *API) {
-	register(a, needWrite, triable[model.Subscription](a, intended(created(pathSubscriptions, "create-subscription", tagSubscriptions, "Subscribe to a channel of a package"))), h.createSubscription)
-	register(a, needWrite, triable[model.Subscription](a, intended(operation(http.MethodPut, pathSubscriptions+"/{name}", "change-subscription", tagSubscriptions,
-		"Replace the intent of a subscription, labels and annotations among it"))), h.changeSubscription)
-	register(a, needWrite, operation(http.MethodPost, pathSubscriptions+"/{name}/rollback", "rollback-subscription", tagSubscriptions,
+	register(a, needWrite, triable[model.Subscription](a,
+		intended(created(pathSubscriptions, "create-subscription", tagSubscriptions,
+			"Subscribe to a channel of a package"))), h.createSubscription)
+	register(a, needWrite, triable[model.Subscription](a,
+		intended(operation(http.MethodPut, pathSubscriptions+"/{name}", "change-subscription", tagSubscriptions,
+			"Replace the intent of a subscription, labels and annotations among it"))), h.changeSubscription)
+	register(a, needWrite, operation(http.MethodPost, pathSubscriptions+"/{name}/rollback", "rollback-subscription",
+		tagSubscriptions,
 		"Go back to a version that was installed before; the plan for it waits for approval"), h.rollbackSubscription)
-	register(a, needWrite, triable[model.Removed](a, operation(http.MethodDelete, pathSubscriptions+"/{name}", "delete-subscription", tagSubscriptions,
-		"End a subscription; the installed operator stays")), h.deleteSubscription)
+	register(a, needWrite, triable[model.Removed](a,
+		operation(http.MethodDelete, pathSubscriptions+"/{name}", "delete-subscription", tagSubscriptions,
+			"End a subscription; the installed operator stays")), h.deleteSubscription)
 }
 
-func (h subscriptionHandlers) drySubscription(ctx context.Context, who model.Caller, n subscription.Name, action string, in model.ChangeSubscription, validate string) (*tried, error) {
-	c := model.PreviewSubscription{Cluster: n.Cluster, Namespace: n.Namespace, Name: n.Name, Action: action, Metadata: in.Metadata}
+func (h subscriptionHandlers) drySubscription(
+	ctx context.Context, who model.Caller, n subscription.Name, action string, in model.ChangeSubscription,
+	validate string,
+) (*tried, error) {
+	c := model.PreviewSubscription{
+		Cluster: n.Cluster, Namespace: n.Namespace, Name: n.Name, Action: action, Metadata: in.Metadata,
+	}
 	if action != model.PreviewDelete {
 		c.Spec = &in.SubscriptionSpec
 	}
@@ -73,7 +85,9 @@ type listAllSubscriptionsInput struct {
 	Namespace string `query:"namespace" maxLength:"63"`
 }
 
-func (h subscriptionHandlers) listAllSubscriptions(ctx context.Context, who model.Caller, in *listAllSubscriptionsInput) (*listOutput[model.Subscription], error) {
+func (h subscriptionHandlers) listAllSubscriptions(
+	ctx context.Context, who model.Caller, in *listAllSubscriptionsInput,
+) (*listOutput[model.Subscription], error) {
 	return h.list(ctx, who, in.ListQuery, in.SubscriptionQuery, in.Cluster, in.Namespace)
 }
 
@@ -83,7 +97,9 @@ type listSubscriptionsInput struct {
 	SubscriptionQuery
 }
 
-func (h subscriptionHandlers) listSubscriptions(ctx context.Context, who model.Caller, in *listSubscriptionsInput) (*listOutput[model.Subscription], error) {
+func (h subscriptionHandlers) listSubscriptions(
+	ctx context.Context, who model.Caller, in *listSubscriptionsInput,
+) (*listOutput[model.Subscription], error) {
 	return h.list(ctx, who, in.ListQuery, in.SubscriptionQuery, in.Cluster, in.Namespace)
 }
 
@@ -92,7 +108,9 @@ type getSubscriptionInput struct {
 	ReadQuery
 }
 
-func (h subscriptionHandlers) getSubscription(ctx context.Context, who model.Caller, in *getSubscriptionInput) (*output[model.Subscription], error) {
+func (h subscriptionHandlers) getSubscription(
+	ctx context.Context, who model.Caller, in *getSubscriptionInput,
+) (*output[model.Subscription], error) {
 	if err := h.wait(ctx, who, subscriptions.Name, in.ReadQuery); err != nil {
 		return nil, err
 	}
@@ -106,13 +124,16 @@ type createSubscriptionInput struct {
 	Body model.CreateSubscription
 }
 
-func (h subscriptionHandlers) createSubscription(ctx context.Context, who model.Caller, in *createSubscriptionInput) (*tried, error) {
+func (h subscriptionHandlers) createSubscription(
+	ctx context.Context, who model.Caller, in *createSubscriptionInput,
+) (*tried, error) {
 	name := subscription.Name{Cluster: in.Cluster, Namespace: in.Namespace, Name: in.Body.Name}
 	if in.DryRun {
 		return h.drySubscription(ctx, who, name, model.PreviewCreate, in.Body.Intent(), in.Validate)
 	}
 	s, err := h.Intents.Subscriptions.Create(ctx, who, name, in.Body.Intent(), model.Validate(in.Validate))
-	return wroteOr(http.StatusCreated, s, s.Position, objectLocation("subscriptions", s.Cluster, s.Namespace, s.Name), err)
+	return wroteOr(http.StatusCreated, s, s.Position, objectLocation("subscriptions", s.Cluster, s.Namespace, s.Name),
+		err)
 }
 
 type changeSubscriptionInput struct {
@@ -122,7 +143,9 @@ type changeSubscriptionInput struct {
 	Body model.ChangeSubscription
 }
 
-func (h subscriptionHandlers) changeSubscription(ctx context.Context, who model.Caller, in *changeSubscriptionInput) (*tried, error) {
+func (h subscriptionHandlers) changeSubscription(
+	ctx context.Context, who model.Caller, in *changeSubscriptionInput,
+) (*tried, error) {
 	if in.DryRun {
 		return h.drySubscription(ctx, who, in.subscription(), model.PreviewReplace, in.Body, in.Validate)
 	}
@@ -135,7 +158,9 @@ type rollbackSubscriptionInput struct {
 	Body model.RollBack
 }
 
-func (h subscriptionHandlers) rollbackSubscription(ctx context.Context, who model.Caller, in *rollbackSubscriptionInput) (*written[model.Subscription], error) {
+func (h subscriptionHandlers) rollbackSubscription(
+	ctx context.Context, who model.Caller, in *rollbackSubscriptionInput,
+) (*written[model.Subscription], error) {
 	s, err := h.Intents.Subscriptions.Rollback(ctx, who, in.subscription(), in.Body)
 	return wrote(s, s.Position, "", err)
 }
@@ -145,7 +170,9 @@ type deleteSubscriptionInput struct {
 	DryRunQuery
 }
 
-func (h subscriptionHandlers) deleteSubscription(ctx context.Context, who model.Caller, in *deleteSubscriptionInput) (*tried, error) {
+func (h subscriptionHandlers) deleteSubscription(
+	ctx context.Context, who model.Caller, in *deleteSubscriptionInput,
+) (*tried, error) {
 	if in.DryRun {
 		return h.drySubscription(ctx, who, in.subscription(), model.PreviewDelete, model.ChangeSubscription{}, "")
 	}
@@ -153,7 +180,9 @@ func (h subscriptionHandlers) deleteSubscription(ctx context.Context, who model.
 	return wroteOr(http.StatusOK, r, r.Position, "", err)
 }
 
-func (h subscriptionHandlers) list(ctx context.Context, who model.Caller, q ListQuery, s SubscriptionQuery, cluster, namespace string) (*listOutput[model.Subscription], error) {
+func (h subscriptionHandlers) list(
+	ctx context.Context, who model.Caller, q ListQuery, s SubscriptionQuery, cluster, namespace string,
+) (*listOutput[model.Subscription], error) {
 	page, err := h.waitList(ctx, who, subscriptions.Name, q)
 	if err != nil {
 		return nil, err

@@ -13,7 +13,8 @@ type upgradeHandlers struct{ Deps }
 
 func (h upgradeHandlers) register(a *API) {
 	h.blobs(a)
-	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}/packages/{package}/upgrades", "list-upgrades", tagCatalogs,
+	register(a, needRead, operation(http.MethodGet, "/catalogs/{catalog}/packages/{package}/upgrades", "list-upgrades",
+		tagCatalogs,
 		"List what the upgrades of a package change: custom resource definitions and rights"), h.listUpgrades)
 }
 
@@ -31,12 +32,15 @@ type listUpgradesInput struct {
 	To      string `query:"to" maxLength:"253" doc:"Only to this CSV"`
 }
 
-func (h upgradeHandlers) listUpgrades(ctx context.Context, who model.Caller, in *listUpgradesInput) (*listOutput[model.Upgrade], error) {
+func (h upgradeHandlers) listUpgrades(
+	ctx context.Context, who model.Caller, in *listUpgradesInput,
+) (*listOutput[model.Upgrade], error) {
 	page, err := h.waitList(ctx, who, catalogs.Name, in.ListQuery)
 	if err != nil {
 		return nil, err
 	}
-	return listed(h.Reads.Browse.Upgrades(ctx, who, in.name(), in.Package, model.UpgradeFilter{From: in.From, To: in.To, View: in.view(), Page: page}))
+	return listed(h.Reads.Browse.Upgrades(ctx, who, in.name(), in.Package,
+		model.UpgradeFilter{From: in.From, To: in.To, View: in.view(), Page: page}))
 }
 
 type listBlobsInput struct {
@@ -47,7 +51,9 @@ type listBlobsInput struct {
 	Name    string `query:"name" maxLength:"1024" doc:"Only of this name"`
 }
 
-func (h upgradeHandlers) listBlobs(ctx context.Context, who model.Caller, in *listBlobsInput) (*listOutput[model.Blob], error) {
+func (h upgradeHandlers) listBlobs(
+	ctx context.Context, who model.Caller, in *listBlobsInput,
+) (*listOutput[model.Blob], error) {
 	page, err := h.waitList(ctx, who, catalogs.Name, in.ListQuery)
 	if err != nil {
 		return nil, err

@@ -1,5 +1,5 @@
-// Package installerclient sends requests to the installer over the bus, and through it to the executors of clusters. The
-// gateway never reaches a cluster itself.
+// Package installerclient sends requests to the installer over the bus, and through it to the executors of clusters.
+// The gateway never reaches a cluster itself.
 package installerclient
 
 import (
@@ -26,21 +26,26 @@ type Client struct {
 // cluster that cannot be asked is errs.Unavailable.
 func (c Client) CheckPlan(ctx context.Context, who model.Caller, p model.InstallPlan) (model.PlanCheck, error) {
 	if p.EndedAt != nil {
-		return model.PlanCheck{}, errs.New(errs.Conflict, "install plan %s is %s: nothing can stand in its way any more", p.Name, p.Phase).At("id", "R-IP-43")
+		return model.PlanCheck{}, errs.New(errs.Conflict,
+			"install plan %s is %s: nothing can stand in its way any more", p.Name, p.Phase).At("id", "R-IP-43")
 	}
 	var out protocol.PlanCheck
 	err := c.Bus.Ask(ctx, protocol.AskInstallerCheck, protocol.LivePlanQuestion{Tenant: who.Tenant, Plan: p.ID}, &out)
 	if errs.Is(err, errs.Unavailable) {
-		return model.PlanCheck{}, errs.New(errs.Unavailable, "cluster %q cannot be asked about install plan %s at the moment: %v", p.Cluster, p.Name, err)
+		return model.PlanCheck{}, errs.New(errs.Unavailable,
+			"cluster %q cannot be asked about install plan %s at the moment: %v", p.Cluster, p.Name, err)
 	}
 	return model.CheckOf(out), err
 }
 
-// RemovalPlan returns what uninstalling an operator would do in its cluster. The installer adds to the dependants those that
-// need an API in the cluster.
-func (c Client) RemovalPlan(ctx context.Context, who model.Caller, cluster string, q protocol.RemovalQuestion) (model.RemovalPlan, error) {
+// RemovalPlan returns what uninstalling an operator would do in its cluster. The installer adds to the dependants those
+// that need an API in the cluster.
+func (c Client) RemovalPlan(
+	ctx context.Context, who model.Caller, cluster string, q protocol.RemovalQuestion,
+) (model.RemovalPlan, error) {
 	var p model.RemovalPlan
-	err := c.Bus.Ask(ctx, protocol.AskInstallerRemoval, protocol.OperatorQuestion{Tenant: who.Tenant, Cluster: cluster, RemovalQuestion: q}, &p)
+	err := c.Bus.Ask(ctx, protocol.AskInstallerRemoval,
+		protocol.OperatorQuestion{Tenant: who.Tenant, Cluster: cluster, RemovalQuestion: q}, &p)
 	if errs.Is(err, errs.Unavailable) {
 		c.Slog.WarnContext(ctx, "a cluster cannot be asked about a removal", "cluster", cluster, "error", err)
 		return p, errs.New(errs.Unavailable, "cluster %q cannot be asked at the moment what would be removed; nothing was changed: try again in a moment, or name the definitions and ask without a plan", cluster)

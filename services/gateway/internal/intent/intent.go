@@ -1,6 +1,6 @@
-// Package intent wires the services that carry out what people and programs want, one package for each aggregate. A service
-// opens a unit of work (package unit): it folds the stream of its aggregate, has the aggregate decide, and appends the
-// events in one transaction with the bodies that they refer to.
+// Package intent wires the services that carry out what people and programs want, one package for each aggregate. A
+// service opens a unit of work (package unit): it folds the stream of its aggregate, has the aggregate decide, and
+// appends the events in one transaction with the bodies that they refer to.
 package intent
 
 import (
@@ -80,7 +80,9 @@ func New(d Deps) *Services {
 		Audit:          &audit.Service{Units: u},
 	}
 	s.CatalogHooks = &cataloghooks.Service{Units: u, Key: d.HookKey, Catalogs: s.Catalogs, Slog: log}
-	s.Subscriptions = &subscriptions.Service{Units: u, Groups: s.OperatorGroups, Offers: d.Offers, Clusters: d.Observed, History: d.History}
+	s.Subscriptions = &subscriptions.Service{
+		Units: u, Groups: s.OperatorGroups, Offers: d.Offers, Clusters: d.Observed, History: d.History,
+	}
 	s.Operators = &operators.Service{
 		Units: u, Subscriptions: s.Subscriptions, Subscribers: d.Subscribers, Resolver: d.Resolver, Installer: d.Installer,
 	}

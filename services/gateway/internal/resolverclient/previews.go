@@ -32,7 +32,9 @@ func (c Client) Shadow(ctx context.Context, q previewapi.ShadowQuestion) (page p
 }
 
 // AfterRemoval returns who depends on an operator, and what would be decided once it is gone.
-func (c Client) AfterRemoval(ctx context.Context, q previewapi.RemovalQuestion) (out previewapi.RemovalPreview, err error) {
+func (c Client) AfterRemoval(
+	ctx context.Context, q previewapi.RemovalQuestion,
+) (out previewapi.RemovalPreview, err error) {
 	err = c.preview(ctx, previewapi.RemovalSubject, q, &out)
 	return out, err
 }

@@ -1,5 +1,5 @@
-// Package resolverclient sends requests to the resolver over the bus: why a decision came out as it did, and what changes
-// would lead to. The gateway never resolves itself.
+// Package resolverclient sends requests to the resolver over the bus: why a decision came out as it did, and what
+// changes would lead to. The gateway never resolves itself.
 package resolverclient
 
 import (
@@ -71,7 +71,9 @@ type reply struct {
 }
 
 // ExplainSubscription explains the last decision about a subscription.
-func (c Client) ExplainSubscription(ctx context.Context, who model.Caller, cluster, namespace, name string) (model.Decision, error) {
+func (c Client) ExplainSubscription(
+	ctx context.Context, who model.Caller, cluster, namespace, name string,
+) (model.Decision, error) {
 	var a reply
 	err := c.explain(ctx, explainSubject, request{Tenant: who.Tenant, Cluster: cluster, Namespace: namespace, Subscription: name}, &a)
 	d := a.decision()
@@ -88,8 +90,11 @@ func (c Client) ExplainPlan(ctx context.Context, who model.Caller, p model.Insta
 	return d, err
 }
 
-// WhyOperator explains why an operator is what it is and not a newer one; name is its CSV, its subscription or its package.
-func (c Client) WhyOperator(ctx context.Context, who model.Caller, cluster, namespace, name string) (model.OperatorReasoning, error) {
+// WhyOperator explains why an operator is what it is and not a newer one; name is its CSV, its subscription or its
+// package.
+func (c Client) WhyOperator(
+	ctx context.Context, who model.Caller, cluster, namespace, name string,
+) (model.OperatorReasoning, error) {
 	var a model.OperatorReasoning
 	err := c.explain(ctx, whySubject, request{Tenant: who.Tenant, Cluster: cluster, Namespace: namespace, Operator: name}, &a)
 	return a, err

@@ -34,7 +34,9 @@ type Bodies struct{}
 
 // Commit stores a body and returns its commitment. Where previous is a commitment to the same body it
 // is returned instead, so that repeating a request is no change.
-func (b Bodies) Commit(ctx context.Context, tx pgx.Tx, tenant, kind string, body []byte, previous string) (string, error) {
+func (b Bodies) Commit(
+	ctx context.Context, tx pgx.Tx, tenant, kind string, body []byte, previous string,
+) (string, error) {
 	if previous != "" {
 		old, err := b.Body(ctx, tx, tenant, previous)
 		if err != nil {

@@ -31,7 +31,9 @@ func NewCatalogSecrets(recipient string) (*CatalogSecrets, error) {
 }
 
 // Put encrypts and stores a credential in place of the one before, and returns the commitment of what was stored.
-func (c *CatalogSecrets) Put(ctx context.Context, tx pgx.Tx, tenant, name string, kind source.SecretKind, value []byte, now time.Time) (string, error) {
+func (c *CatalogSecrets) Put(
+	ctx context.Context, tx pgx.Tx, tenant, name string, kind source.SecretKind, value []byte, now time.Time,
+) (string, error) {
 	if len(c.recipients) == 0 {
 		return "", errs.New(errs.Unprocessable, "this installation has no key for catalog secrets: give the gateway the setting catalog-credentials-recipient, which `chandler keys` makes").
 			At("/", "catalog-credentials-recipient")

@@ -31,7 +31,9 @@ func NewCredentials(recipient string) (*Credentials, error) {
 
 // Put encrypts and stores the kubeconfig of a cluster in place of the one before, and returns the
 // commitment of what was stored.
-func (c *Credentials) Put(ctx context.Context, tx pgx.Tx, tenant string, cluster uuid.UUID, name string, kubeconfig []byte) (string, error) {
+func (c *Credentials) Put(
+	ctx context.Context, tx pgx.Tx, tenant string, cluster uuid.UUID, name string, kubeconfig []byte,
+) (string, error) {
 	sealed, err := seal(c.recipients, kubeconfig)
 	if err != nil {
 		return "", err

@@ -44,7 +44,9 @@ func (Hooks) ByNonce(ctx context.Context, q pg.Querier, nonce []byte) ([]catalog
 
 // Pushed schedules a poll: after delay, and not sooner than quiet after the poll before. A poll that is scheduled
 // already stays, so that pushes in a row cannot put it off.
-func (Hooks) Pushed(ctx context.Context, tx pgx.Tx, h cataloghook.Hook, now time.Time, delay, quiet time.Duration) error {
+func (Hooks) Pushed(
+	ctx context.Context, tx pgx.Tx, h cataloghook.Hook, now time.Time, delay, quiet time.Duration,
+) error {
 	_, err := tx.Exec(ctx, `update gateway.catalog_hooks set due = greatest($3::timestamptz + $4, last + $5)
 		where tenant = $1 and subject = $2 and due is null`, h.Tenant, h.Subject, now, delay, quiet)
 	if err != nil {

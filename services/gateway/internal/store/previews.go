@@ -20,7 +20,8 @@ import (
 const (
 	// sweepBatch bounds how many expired previews one statement deletes.
 	sweepBatch = 100
-	// auditLife is how long the record of questions is kept: a year and a month, so that an audit of a year finds all of it.
+	// auditLife is how long the record of questions is kept: a year and a month, so that an audit of a year finds all
+	// of it.
 	auditLife = 396 * 24 * time.Hour
 )
 
@@ -47,25 +48,33 @@ func (Previews) Put(ctx context.Context, tx pgx.Tx, p preview.Kept) error {
 }
 
 // Get reads a preview; errs.NotFound without one, or where it expired.
-func (s Previews) Get(ctx context.Context, q pg.Querier, tenant string, id uuid.UUID, now time.Time) (preview.Kept, error) {
+func (s Previews) Get(
+	ctx context.Context, q pg.Querier, tenant string, id uuid.UUID, now time.Time,
+) (preview.Kept, error) {
 	return s.read(ctx, q, tenant, id, now, "")
 }
 
 // Lock is Get for who will carry it out.
-func (s Previews) Lock(ctx context.Context, tx pgx.Tx, tenant string, id uuid.UUID, now time.Time) (preview.Kept, error) {
+func (s Previews) Lock(
+	ctx context.Context, tx pgx.Tx, tenant string, id uuid.UUID, now time.Time,
+) (preview.Kept, error) {
 	return s.read(ctx, tx, tenant, id, now, " for update")
 }
 
-func (Previews) read(ctx context.Context, q pg.Querier, tenant string, id uuid.UUID, now time.Time, lock string) (preview.Kept, error) {
+func (Previews) read(
+	ctx context.Context, q pg.Querier, tenant string, id uuid.UUID, now time.Time, lock string,
+) (preview.Kept, error) {
 	p := preview.Kept{Tenant: tenant, ID: id}
 	var request, writes, done []byte
 	var validate string
 	var applied *time.Time
 	err := q.QueryRow(ctx, `select actor, asked, expires, request, validate, writes, not_applicable, bodies, applied, applied_by, done
 		from gateway.previews where tenant = $1 and id = $2 and expires > $3`+lock, tenant, id, now).
-		Scan(&p.Actor, &p.Asked, &p.Expires, &request, &validate, &writes, &p.NotApplicable, &p.Bodies, &applied, &p.AppliedBy, &done)
+		Scan(&p.Actor, &p.Asked, &p.Expires, &request, &validate, &writes, &p.NotApplicable, &p.Bodies, &applied,
+			&p.AppliedBy, &done)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return p, errs.New(errs.NotFound, "there is no preview %s; previews are kept for %s", id, previewapi.Lifetime).At("path.id", "preview-known")
+		return p, errs.New(errs.NotFound, "there is no preview %s; previews are kept for %s", id,
+			previewapi.Lifetime).At("path.id", "preview-known")
 	}
 	if err != nil {
 		return p, fmt.Errorf("read preview %s: %w", id, pg.Err(err))
@@ -74,7 +83,8 @@ func (Previews) read(ctx context.Context, q pg.Querier, tenant string, id uuid.U
 	if applied != nil {
 		p.AppliedAt = *applied
 	}
-	err = errors.Join(json.Unmarshal(request, &p.Request), json.Unmarshal(writes, &p.Writes), json.Unmarshal(done, &p.Done))
+	err = errors.Join(json.Unmarshal(request, &p.Request), json.Unmarshal(writes, &p.Writes),
+		json.Unmarshal(done, &p.Done))
 	return p, errs.Wrap(errs.Internal, err, "read preview %s", id)
 }
 
@@ -116,7 +126,9 @@ func (Previews) Audit(ctx context.Context, q pg.Querier, a preview.Asked) error 
 }
 
 // Asked reads at most limit questions of a tenant before one, newest first; the zero time and id are the newest.
-func (Previews) Asked(ctx context.Context, q pg.Querier, tenant string, before time.Time, id uuid.UUID, limit int) ([]preview.Asked, error) {
+func (Previews) Asked(
+	ctx context.Context, q pg.Querier, tenant string, before time.Time, id uuid.UUID, limit int,
+) ([]preview.Asked, error) {
 	rows, err := q.Query(ctx, `select tenant, id, at, actor, action, about, coalesce(preview, '00000000-0000-0000-0000-000000000000') from gateway.read_audit
 		where tenant = $1 and ($2 or (at, id) < ($3, $4)) order by at desc, id desc limit $5`, tenant, before.IsZero(), before, id, limit)
 	if err != nil {

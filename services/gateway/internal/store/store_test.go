@@ -40,8 +40,8 @@ func in(t *testing.T, pool *pg.Pool, of string, do func(tx pgx.Tx) error) {
 	}
 }
 
-// TestRepeatedBodyKeepsItsCommitment: the same body again is no change, another one has another commitment, and no tenant
-// reads another's.
+// TestRepeatedBodyKeepsItsCommitment: the same body again is no change, another one has another commitment, and no
+// tenant reads another's.
 func TestRepeatedBodyKeepsItsCommitment(t *testing.T) {
 	t.Parallel()
 	pool := gateway(t)
@@ -76,8 +76,8 @@ func TestRepeatedBodyKeepsItsCommitment(t *testing.T) {
 	})
 }
 
-// TestPushesBecomeOnePoll: pushes in a row are due once, after the delay and not sooner than the quiet time after the last
-// poll, and one gateway alone takes them.
+// TestPushesBecomeOnePoll: pushes in a row are due once, after the delay and not sooner than the quiet time after the
+// last poll, and one gateway alone takes them.
 func TestPushesBecomeOnePoll(t *testing.T) {
 	t.Parallel()
 	pool := gateway(t)
@@ -169,8 +169,8 @@ func TestOperatorHub(t *testing.T) {
 	})
 }
 
-// TestPreviewsExpire: an expired preview is not found, is not counted, and is swept with the bodies that only it had; those
-// of an applied one stay, since its events refer to them.
+// TestPreviewsExpire: an expired preview is not found, is not counted, and is swept with the bodies that only it had;
+// those of an applied one stay, since its events refer to them.
 func TestPreviewsExpire(t *testing.T) {
 	t.Parallel()
 	pool := gateway(t)
@@ -184,7 +184,10 @@ func TestPreviewsExpire(t *testing.T) {
 				return err
 			}
 			commitments[name] = c
-			p := preview.Kept{Tenant: tenant, ID: uuid.New(), Actor: "ann", Asked: noon, Expires: noon.Add(time.Hour), Bodies: []string{c}}
+			p := preview.Kept{
+				Tenant: tenant, ID: uuid.New(), Actor: "ann", Asked: noon, Expires: noon.Add(time.Hour),
+				Bodies: []string{c},
+			}
 			if name == "alive" {
 				p.Expires = noon.Add(3 * time.Hour)
 			}
@@ -203,14 +206,16 @@ func TestPreviewsExpire(t *testing.T) {
 	if _, err := previews.Get(t.Context(), pool, tenant, ids[0], later); !errs.Is(err, errs.NotFound) {
 		t.Errorf("an expired preview: %v, want not found", err)
 	}
-	if p, err := previews.Get(t.Context(), pool, tenant, ids[1], noon); err != nil || p.AppliedBy != "bob" || !p.AppliedAt.Equal(noon) {
+	if p, err := previews.Get(t.Context(), pool, tenant, ids[1],
+		noon); err != nil || p.AppliedBy != "bob" || !p.AppliedAt.Equal(noon) {
 		t.Errorf("the applied preview is %+v, %v", p, err)
 	}
 	if err := previews.Sweep(t.Context(), pool, later); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]bool{"expired": false, "applied": true, "alive": true} {
-		if body, err := (store.Bodies{}).Body(t.Context(), pool, tenant, commitments[name]); err != nil || (body != nil) != want {
+		if body, err := (store.Bodies{}).Body(t.Context(), pool, tenant,
+			commitments[name]); err != nil || (body != nil) != want {
 			t.Errorf("the body of the %s preview is kept: %v, %v; want %v", name, body != nil, err, want)
 		}
 	}
@@ -223,7 +228,10 @@ func TestAuditIsPagedNewestFirst(t *testing.T) {
 	var previews store.Previews
 	in(t, pool, tenant, func(tx pgx.Tx) error {
 		for i := range 5 {
-			a := preview.Asked{Tenant: tenant, ID: uuid.New(), At: noon.Add(time.Duration(i/2) * time.Minute), Actor: "ann", Action: preview.ActionShadow}
+			a := preview.Asked{
+				Tenant: tenant, ID: uuid.New(), At: noon.Add(time.Duration(i/2) * time.Minute), Actor: "ann",
+				Action: preview.ActionShadow,
+			}
 			if err := previews.Audit(t.Context(), tx, a); err != nil {
 				return err
 			}

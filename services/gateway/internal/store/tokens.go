@@ -52,7 +52,8 @@ func (t *Tokens) EnsureAdmin(ctx context.Context, given string) (generated strin
 // revoked stays so.
 func (t *Tokens) setAdmin(ctx context.Context, token string) error {
 	if len(token) < MinTokenChars {
-		return errs.New(errs.Invalid, "the admin token has %d characters, at least %d are wanted", len(token), MinTokenChars).
+		return errs.New(errs.Invalid, "the admin token has %d characters, at least %d are wanted", len(token),
+			MinTokenChars).
 			At("admin-token", "min-length")
 	}
 	hash := sha256.Sum256([]byte(token))

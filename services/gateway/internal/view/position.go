@@ -68,7 +68,8 @@ func (r *Positions) find(ctx context.Context, tenant string, p model.Place) (eve
 	if p.Version == 0 {
 		head, err := r.Log.Head(ctx, r.Pool)
 		if err == nil && head.Less(p.Position) {
-			err = errs.New(errs.Conflict, "position %s is beyond the record, which ends at %s", p.Position, head).At("query.minPosition", "position-in-record")
+			err = errs.New(errs.Conflict, "position %s is beyond the record, which ends at %s", p.Position,
+				head).At("query.minPosition", "position-in-record")
 		}
 		return p.Position, err
 	}
@@ -76,9 +77,12 @@ func (r *Positions) find(ctx context.Context, tenant string, p model.Place) (eve
 	if err != nil || ok {
 		return pos, err
 	}
-	pos, ok, err = r.Log.Wait(ctx, eventlog.Appended{Tenant: tenant, Stream: p.Stream, Version: p.Version}, minPositionWait)
+	pos, ok, err = r.Log.Wait(ctx, eventlog.Appended{Tenant: tenant, Stream: p.Stream, Version: p.Version},
+		minPositionWait)
 	if err == nil && !ok {
-		err = &TimeoutError{errs.New(errs.Unavailable, "version %d of stream %s has no position yet", p.Version, p.Stream)}
+		err = &TimeoutError{
+			errs.New(errs.Unavailable, "version %d of stream %s has no position yet", p.Version, p.Stream),
+		}
 	}
 	return pos, err
 }

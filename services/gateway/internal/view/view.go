@@ -1,5 +1,6 @@
-// Package view wires the read models of the API: one package for each, with the projection that keeps it and the queries
-// that answer from it. Nothing here searches the log; the one thing read from it is events by position (package eventlist).
+// Package view wires the read models of the API: one package for each, with the projection that keeps it and the
+// queries that answer from it. Nothing here searches the log; the one thing read from it is events by position (package
+// eventlist).
 package view
 
 import (

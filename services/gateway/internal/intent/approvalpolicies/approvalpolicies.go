@@ -23,16 +23,21 @@ var aggregate = unit.Aggregate[approvalpolicy.State, approvalpolicy.Command]{
 type Service struct{ Units *unit.Runner }
 
 // Set makes a policy, or replaces all of it.
-func (s *Service) Set(ctx context.Context, who model.Caller, name string, in model.SetApprovalPolicy) (model.ApprovalPolicy, error) {
-	out, position, err := unit.Write(ctx, s.Units, who, span, func(ctx context.Context, u *unit.Work) (model.ApprovalPolicy, error) {
-		return s.SetIn(ctx, u, name, in)
-	})
+func (s *Service) Set(
+	ctx context.Context, who model.Caller, name string, in model.SetApprovalPolicy,
+) (model.ApprovalPolicy, error) {
+	out, position, err := unit.Write(ctx, s.Units, who, span,
+		func(ctx context.Context, u *unit.Work) (model.ApprovalPolicy, error) {
+			return s.SetIn(ctx, u, name, in)
+		})
 	out.Position = position
 	return out, err
 }
 
 // SetIn is Set in a unit of work.
-func (*Service) SetIn(ctx context.Context, u *unit.Work, name string, in model.SetApprovalPolicy) (model.ApprovalPolicy, error) {
+func (*Service) SetIn(
+	ctx context.Context, u *unit.Work, name string, in model.SetApprovalPolicy,
+) (model.ApprovalPolicy, error) {
 	out, err := unit.Decide(ctx, u, aggregate, approvalpolicy.Subject(name), approvalpolicy.State{Name: name},
 		func(now approvalpolicy.State) (approvalpolicy.Command, error) {
 			others, err := countOthers(ctx, u, name)
@@ -50,9 +55,10 @@ func (*Service) SetIn(ctx context.Context, u *unit.Work, name string, in model.S
 
 // Delete ends a policy.
 func (s *Service) Delete(ctx context.Context, who model.Caller, name string) (model.Removed, error) {
-	out, position, err := unit.Write(ctx, s.Units, who, span, func(ctx context.Context, u *unit.Work) (model.Removed, error) {
-		return model.Removed{}, s.DeleteIn(ctx, u, name)
-	})
+	out, position, err := unit.Write(ctx, s.Units, who, span,
+		func(ctx context.Context, u *unit.Work) (model.Removed, error) {
+			return model.Removed{}, s.DeleteIn(ctx, u, name)
+		})
 	out.Position = position
 	return out, err
 }

@@ -29,7 +29,9 @@ func Record(ctx context.Context, u *unit.Work, action, about string, id uuid.UUI
 }
 
 // List returns entries, newest first.
-func (s *Service) List(ctx context.Context, who model.Caller, page model.Page) (items []model.Question, next []string, err error) {
+func (s *Service) List(
+	ctx context.Context, who model.Caller, page model.Page,
+) (items []model.Question, next []string, err error) {
 	before, id, err := entryBefore(page.After)
 	if err != nil {
 		return nil, nil, err

@@ -27,7 +27,9 @@ func Read(ctx context.Context, u *unit.Work, commitment string) ([]byte, error) 
 }
 
 // CommitMetadata checks labels and annotations of an intent, and stores the annotations. now is what the object has.
-func CommitMetadata(ctx context.Context, u *unit.Work, kind events.Kind, in model.Metadata, now events.Metadata) (events.Metadata, error) {
+func CommitMetadata(
+	ctx context.Context, u *unit.Work, kind events.Kind, in model.Metadata, now events.Metadata,
+) (events.Metadata, error) {
 	in = in.Kept()
 	out := events.Metadata{Labels: in.Labels}
 	var v rule.Violations

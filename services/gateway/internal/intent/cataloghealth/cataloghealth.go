@@ -38,20 +38,23 @@ func (s *Service) Get(ctx context.Context, who model.Caller, scope cataloghealth
 }
 
 // Set chooses what an unhealthy catalog does to others.
-func (s *Service) Set(ctx context.Context, who model.Caller, scope cataloghealth.Scope, in model.SetCatalogHealth) (model.CatalogHealth, error) {
+func (s *Service) Set(
+	ctx context.Context, who model.Caller, scope cataloghealth.Scope, in model.SetCatalogHealth,
+) (model.CatalogHealth, error) {
 	if err := scope.Check(); err != nil {
 		return model.CatalogHealth{}, err
 	}
-	out, position, err := unit.Write(ctx, s.Units, who, "intent policy", func(ctx context.Context, u *unit.Work) (decision, error) {
-		if scope.Cluster != "" {
-			if err := clusters.MustExist(ctx, u, scope.Cluster); err != nil {
-				return decision{}, err
+	out, position, err := unit.Write(ctx, s.Units, who, "intent policy",
+		func(ctx context.Context, u *unit.Work) (decision, error) {
+			if scope.Cluster != "" {
+				if err := clusters.MustExist(ctx, u, scope.Cluster); err != nil {
+					return decision{}, err
+				}
 			}
-		}
-		return unit.Decide(ctx, u, aggregate(scope), scope.Subject(), cataloghealth.State{},
-			func(cataloghealth.State) (cataloghealth.Set, error) {
-				return cataloghealth.Set{Scope: scope, Mode: in.Mode}, nil
-			})
-	})
+			return unit.Decide(ctx, u, aggregate(scope), scope.Subject(), cataloghealth.State{},
+				func(cataloghealth.State) (cataloghealth.Set, error) {
+					return cataloghealth.Set{Scope: scope, Mode: in.Mode}, nil
+				})
+		})
 	return model.CatalogHealth{Cluster: scope.Cluster, Namespace: scope.Namespace, Mode: out.State.Chosen(), Position: position}, err
 }

@@ -106,7 +106,9 @@ func answer(name catalog.Name, h cataloghook.Hook) model.CatalogHook {
 
 // Find finds the hook of a catalog by its id, if what the proof says without a body is right. All else is
 // the same errs.Unauthenticated.
-func (s *Service) Find(ctx context.Context, name catalog.Name, id string, proof cataloghook.Proof) (cataloghook.Hook, error) {
+func (s *Service) Find(
+	ctx context.Context, name catalog.Name, id string, proof cataloghook.Proof,
+) (cataloghook.Hook, error) {
 	refused := errs.New(errs.Unauthenticated, "no hook of this catalog has this secret")
 	nonce, ok := cataloghook.NonceOf(id)
 	if !ok || proof.Empty() || !s.hasKey() {

@@ -1,5 +1,5 @@
-// Package catalogs carries out intents about catalogs: add, change, refresh, remove, and which of the default catalogs of
-// the installation are switched off.
+// Package catalogs carries out intents about catalogs: add, change, refresh, remove, and which of the default catalogs
+// of the installation are switched off.
 package catalogs
 
 import (
@@ -58,7 +58,9 @@ func Load(ctx context.Context, u *unit.Work, name catalog.Name) (now catalog.Sta
 }
 
 // Add offers a catalog.
-func (s *Service) Add(ctx context.Context, who model.Caller, in model.AddCatalog, how model.Validate) (model.Catalog, error) {
+func (s *Service) Add(
+	ctx context.Context, who model.Caller, in model.AddCatalog, how model.Validate,
+) (model.Catalog, error) {
 	name := catalog.Name{Cluster: in.Cluster, Namespace: in.Namespace, Name: in.Name}
 	return s.write(ctx, who, func(ctx context.Context, u *unit.Work) (model.Catalog, error) {
 		out, err := s.decide(ctx, u, name, func(now catalog.State) (catalog.Command, error) {
@@ -82,7 +84,9 @@ func (s *Service) Add(ctx context.Context, who model.Caller, in model.AddCatalog
 }
 
 // Change replaces the intent of a catalog.
-func (s *Service) Change(ctx context.Context, who model.Caller, name catalog.Name, in model.ChangeCatalog, how model.Validate) (model.Catalog, error) {
+func (s *Service) Change(
+	ctx context.Context, who model.Caller, name catalog.Name, in model.ChangeCatalog, how model.Validate,
+) (model.Catalog, error) {
 	return s.Patch(ctx, who, name, how, func(model.ChangeCatalog) (model.ChangeCatalog, error) { return in, nil })
 }
 
@@ -160,8 +164,14 @@ func (s *Service) Refresh(ctx context.Context, who model.Caller, name catalog.Na
 }
 
 // RefreshIn is Refresh in a unit of work; check sees the catalog before.
-func (s *Service) RefreshIn(ctx context.Context, u *unit.Work, name catalog.Name, check func(now catalog.State) error) error {
-	_, err := s.decide(ctx, u, name, func(now catalog.State) (catalog.Command, error) { return catalog.Refresh{}, check(now) })
+func (s *Service) RefreshIn(
+	ctx context.Context, u *unit.Work, name catalog.Name, check func(now catalog.State) error,
+) error {
+	_, err := s.decide(ctx, u, name, func(now catalog.State) (catalog.Command,
+		error,
+	) {
+		return catalog.Refresh{}, check(now)
+	})
 	return err
 }
 
@@ -184,14 +194,18 @@ func (s *Service) RemoveIn(ctx context.Context, u *unit.Work, name catalog.Name)
 	return err
 }
 
-func (s *Service) write(ctx context.Context, who model.Caller, do func(ctx context.Context, u *unit.Work) (model.Catalog, error)) (model.Catalog, error) {
+func (s *Service) write(
+	ctx context.Context, who model.Caller, do func(ctx context.Context, u *unit.Work) (model.Catalog, error),
+) (model.Catalog, error) {
 	out, position, err := unit.Write(ctx, s.Units, who, span, do)
 	out.Position = position
 	return out, err
 }
 
 // decide decides on a catalog. The hub and a default catalog change together: they are always locked in this order.
-func (s *Service) decide(ctx context.Context, u *unit.Work, name catalog.Name, command func(now catalog.State) (catalog.Command, error)) (decision, error) {
+func (s *Service) decide(
+	ctx context.Context, u *unit.Work, name catalog.Name, command func(now catalog.State) (catalog.Command, error),
+) (decision, error) {
 	if s.comesAsDefault(name) {
 		if _, err := s.Hub.Lock(ctx, u.Tx, u.Caller.Tenant, u.Now()); err != nil {
 			return decision{}, err

@@ -25,7 +25,8 @@ const (
 
 // comesAsDefault reports whether the configuration names a catalog.
 func (s *Service) comesAsDefault(name catalog.Name) bool {
-	return name.Cluster == "" && slices.ContainsFunc(s.Defaults, func(d model.AddCatalog) bool { return d.Name == name.Name })
+	return name.Cluster == "" && slices.ContainsFunc(s.Defaults,
+		func(d model.AddCatalog) bool { return d.Name == name.Name })
 }
 
 // isDefault reports whether a catalog is one that the configuration names and made: a tenant's own of the
@@ -152,7 +153,9 @@ func (s *Service) applyHub(ctx context.Context, u *unit.Work, hub operatorhub.Hu
 }
 
 // toDefault is the command that makes a catalog what configuration and hub say.
-func (s *Service) toDefault(ctx context.Context, u *unit.Work, d model.AddCatalog, hub operatorhub.Hub) func(now catalog.State) (catalog.Command, error) {
+func (s *Service) toDefault(
+	ctx context.Context, u *unit.Work, d model.AddCatalog, hub operatorhub.Hub,
+) func(now catalog.State) (catalog.Command, error) {
 	return func(now catalog.State) (catalog.Command, error) {
 		in := d.Intent()
 		in.Disabled = hub.Disabled(d.Name)
@@ -199,7 +202,8 @@ func (s *Service) SetHub(ctx context.Context, who model.Caller, in model.SetOper
 	hub := operatorhub.Hub{DisableAll: in.DisableAllDefaultSources, Sources: map[string]bool{}}
 	for _, source := range in.Sources {
 		if _, twice := hub.Sources[source.Name]; twice {
-			return model.OperatorHub{}, errs.New(errs.Invalid, "source %q is named twice", source.Name).At("/sources", "unique")
+			return model.OperatorHub{}, errs.New(errs.Invalid, "source %q is named twice", source.Name).At("/sources",
+				"unique")
 		}
 		hub.Sources[source.Name] = source.Disabled
 	}
@@ -222,7 +226,9 @@ func (s *Service) SetHub(ctx context.Context, who model.Caller, in model.SetOper
 }
 
 func (s *Service) hubAnswer(hub operatorhub.Hub, own []string) model.OperatorHub {
-	out := model.OperatorHub{DisableAllDefaultSources: hub.DisableAll, Sources: []model.HubSource{}, Status: []model.SourceStatus{}}
+	out := model.OperatorHub{
+		DisableAllDefaultSources: hub.DisableAll, Sources: []model.HubSource{}, Status: []model.SourceStatus{},
+	}
 	for _, d := range s.Defaults {
 		status := model.SourceStatus{Name: d.Name, Disabled: hub.Disabled(d.Name), Status: "Success"}
 		if slices.Contains(own, d.Name) {

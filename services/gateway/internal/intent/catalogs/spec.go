@@ -20,7 +20,9 @@ import (
 )
 
 // spec checks the source and stores its settings.
-func (s *Service) spec(ctx context.Context, u *unit.Work, name catalog.Name, in model.ChangeCatalog, how model.Validate, previous string) (catalog.Spec, error) {
+func (s *Service) spec(
+	ctx context.Context, u *unit.Work, name catalog.Name, in model.ChangeCatalog, how model.Validate, previous string,
+) (catalog.Spec, error) {
 	settings := in.Source.Settings(in.Display)
 	spec := catalog.Spec{
 		SourceType: string(in.Source.Type), Priority: in.Priority, Disabled: in.Disabled, Templated: source.Templated(settings),

@@ -26,7 +26,9 @@ type Service struct {
 }
 
 // Set gives or replaces a credential (R-DIS-4). It is encrypted before it is stored.
-func (s *Service) Set(ctx context.Context, who model.Caller, name string, in model.SetCatalogSecret) (model.CatalogSecret, error) {
+func (s *Service) Set(
+	ctx context.Context, who model.Caller, name string, in model.SetCatalogSecret,
+) (model.CatalogSecret, error) {
 	var v rule.Violations
 	v.DNSSubdomainName("path.name", name)
 	if err := v.Err(); err != nil {
@@ -35,7 +37,9 @@ func (s *Service) Set(ctx context.Context, who model.Caller, name string, in mod
 	if err := catalogsecret.Check("/value", in.Kind, in.Value); err != nil {
 		return model.CatalogSecret{}, err
 	}
-	out, position, err := s.write(ctx, who, name, func(ctx context.Context, u *unit.Work) (catalogsecret.Command, error) {
+	out, position, err := s.write(ctx, who, name, func(ctx context.Context, u *unit.Work) (catalogsecret.Command,
+		error,
+	) {
 		commitment, err := s.Secrets.Put(ctx, u.Tx, who.Tenant, name, in.Kind, in.Value, u.Now())
 		return catalogsecret.Set{Kind: in.Kind, Credential: commitment}, err
 	})
@@ -53,8 +57,9 @@ func (s *Service) Delete(ctx context.Context, who model.Caller, name string) (mo
 func (s *Service) write(ctx context.Context, who model.Caller, name string,
 	command func(ctx context.Context, u *unit.Work) (catalogsecret.Command, error),
 ) (decision, string, error) {
-	return unit.Write(ctx, s.Units, who, "intent "+string(aggregate.Kind), func(ctx context.Context, u *unit.Work) (decision, error) {
-		return unit.Decide(ctx, u, aggregate, name, catalogsecret.State{Name: name},
-			func(catalogsecret.State) (catalogsecret.Command, error) { return command(ctx, u) })
-	})
+	return unit.Write(ctx, s.Units, who, "intent "+string(aggregate.Kind),
+		func(ctx context.Context, u *unit.Work) (decision, error) {
+			return unit.Decide(ctx, u, aggregate, name, catalogsecret.State{Name: name},
+				func(catalogsecret.State) (catalogsecret.Command, error) { return command(ctx, u) })
+		})
 }

@@ -43,17 +43,18 @@ func (s *Service) Register(ctx context.Context, who model.Caller, in model.Regis
 	if err := kubeconfig.Check("/kubeconfig", []byte(in.Kubeconfig)); err != nil {
 		return model.Cluster{}, err
 	}
-	out, position, err := s.write(ctx, who, in.Name, func(ctx context.Context, u *unit.Work, now cluster.State) (cluster.Command, error) {
-		c := cluster.Register{Name: in.Name, Labels: in.Labels}
-		// Decided before the credential is stored: a refused register must not replace the credential of
-		// the cluster that has the name, and the transaction alone would not hide it from Decide.
-		if _, err := cluster.Decide(now, c); err != nil {
-			return nil, err
-		}
-		var err error
-		c.Credential, err = s.putCredential(ctx, u, in.Name, in.Kubeconfig)
-		return c, err
-	})
+	out, position, err := s.write(ctx, who, in.Name,
+		func(ctx context.Context, u *unit.Work, now cluster.State) (cluster.Command, error) {
+			c := cluster.Register{Name: in.Name, Labels: in.Labels}
+			// Decided before the credential is stored: a refused register must not replace the credential of the
+			// cluster that has the name, and the transaction alone would not hide it from Decide.
+			if _, err := cluster.Decide(now, c); err != nil {
+				return nil, err
+			}
+			var err error
+			c.Credential, err = s.putCredential(ctx, u, in.Name, in.Kubeconfig)
+			return c, err
+		})
 	if err != nil {
 		return model.Cluster{}, err
 	}
@@ -66,11 +67,15 @@ func (s *Service) Register(ctx context.Context, who model.Caller, in model.Regis
 }
 
 // ReplaceCredentials gives another kubeconfig for a cluster.
-func (s *Service) ReplaceCredentials(ctx context.Context, who model.Caller, name string, in model.ReplaceCredentials) (model.Removed, error) {
+func (s *Service) ReplaceCredentials(
+	ctx context.Context, who model.Caller, name string, in model.ReplaceCredentials,
+) (model.Removed, error) {
 	if err := kubeconfig.Check("/kubeconfig", []byte(in.Kubeconfig)); err != nil {
 		return model.Removed{}, err
 	}
-	_, position, err := s.write(ctx, who, name, func(ctx context.Context, u *unit.Work, now cluster.State) (cluster.Command, error) {
+	_, position, err := s.write(ctx, who, name, func(ctx context.Context, u *unit.Work,
+		now cluster.State,
+	) (cluster.Command, error) {
 		if !now.Registered {
 			return nil, errs.New(errs.NotFound, "no cluster %q is registered", name)
 		}
@@ -81,8 +86,12 @@ func (s *Service) ReplaceCredentials(ctx context.Context, who model.Caller, name
 }
 
 // Configure changes how a cluster is treated, and its labels.
-func (s *Service) Configure(ctx context.Context, who model.Caller, name string, in model.ConfigureCluster) (model.ConfiguredCluster, error) {
-	out, position, err := s.write(ctx, who, name, func(context.Context, *unit.Work, cluster.State) (cluster.Command, error) {
+func (s *Service) Configure(
+	ctx context.Context, who model.Caller, name string, in model.ConfigureCluster,
+) (model.ConfiguredCluster, error) {
+	out, position, err := s.write(ctx, who, name, func(context.Context, *unit.Work, cluster.State) (cluster.Command,
+		error,
+	) {
 		settings := events.ClusterSettings{Mirror: in.Mirror, Drift: in.Drift, Optional: in.Optional, Events: in.Events}
 		return cluster.Configure{Settings: settings, Labels: in.Labels}, nil
 	})
@@ -94,8 +103,11 @@ func (s *Service) Configure(ctx context.Context, who model.Caller, name string, 
 
 // Remove lets go of a cluster and erases its credential.
 func (s *Service) Remove(ctx context.Context, who model.Caller, name string) (model.Removed, error) {
-	_, position, err := s.write(ctx, who, name, func(ctx context.Context, u *unit.Work, _ cluster.State) (cluster.Command, error) {
-		return cluster.Remove{}, s.Credentials.Erase(ctx, u.Tx, who.Tenant, events.Key(who.Tenant, events.KindCluster, name))
+	_, position, err := s.write(ctx, who, name, func(ctx context.Context, u *unit.Work,
+		_ cluster.State,
+	) (cluster.Command, error) {
+		return cluster.Remove{}, s.Credentials.Erase(ctx, u.Tx, who.Tenant,
+			events.Key(who.Tenant, events.KindCluster, name))
 	})
 	return model.Removed{Position: position}, err
 }

@@ -1,5 +1,5 @@
-// Package effects carries out intents about the stop switch: whether install plans may change clusters. The log stops them
-// itself where it has lost commits; that is recorded as an event for every tenant.
+// Package effects carries out intents about the stop switch: whether install plans may change clusters. The log stops
+// them itself where it has lost commits; that is recorded as an event for every tenant.
 package effects
 
 import (
@@ -87,14 +87,16 @@ func (s *Service) Set(ctx context.Context, who model.Caller, in model.EffectsReq
 		c = effects.Resume{Epoch: in.Epoch, Record: head.Epoch, Lost: lost}
 	}
 	scope := effects.Scope(in.Cluster)
-	_, position, err := unit.Write(ctx, s.Units, who, "intent access", func(ctx context.Context, u *unit.Work) (decision, error) {
-		if in.Cluster != "" {
-			if err := clusters.MustExist(ctx, u, in.Cluster); err != nil {
-				return decision{}, err
+	_, position, err := unit.Write(ctx, s.Units, who, "intent access",
+		func(ctx context.Context, u *unit.Work) (decision, error) {
+			if in.Cluster != "" {
+				if err := clusters.MustExist(ctx, u, in.Cluster); err != nil {
+					return decision{}, err
+				}
 			}
-		}
-		return unit.Decide(ctx, u, aggregate(scope), scope, effects.State{}, func(effects.State) (effects.Command, error) { return c, nil })
-	})
+			return unit.Decide(ctx, u, aggregate(scope), scope, effects.State{},
+				func(effects.State) (effects.Command, error) { return c, nil })
+		})
 	if err != nil {
 		return model.Effects{}, err
 	}
@@ -115,8 +117,8 @@ func (s *Service) resumeLog(ctx context.Context, who model.Caller, in model.Effe
 	return true, s.Units.Log.Resume(ctx, in.Epoch, who.Actor)
 }
 
-// lossInterval is how often the gateway checks whether the log has stopped effects. The event is what the other services
-// act on and what the history shows.
+// lossInterval is how often the gateway checks whether the log has stopped effects. The event is what the other
+// services act on and what the history shows.
 const lossInterval = 2 * time.Second
 
 // logActor stands where a person's id stands in what people decide.
@@ -125,8 +127,8 @@ const logActor = "record"
 // errResumed ends recording a stop that is over.
 var errResumed = errors.New("effects were resumed")
 
-// RecordLostCommits appends for every tenant that the log itself has stopped effects, once for each stop, until ctx ends.
-// It returns nil.
+// RecordLostCommits appends for every tenant that the log itself has stopped effects, once for each stop, until ctx
+// ends. It returns nil.
 func (s *Service) RecordLostCommits(ctx context.Context) error {
 	tick := time.NewTicker(lossInterval)
 	defer tick.Stop()
@@ -154,7 +156,8 @@ func (s *Service) recordLostCommits(ctx context.Context) error {
 	for _, tenant := range tenants {
 		who := model.Caller{Tenant: tenant, Actor: logActor}
 		err := s.Units.Run(ctx, who, "intent access", s.recordStop)
-		if err != nil && !errors.Is(err, errResumed) && !errs.Is(err, errs.AlreadyExists) { // another gateway recorded it
+		if err != nil && !errors.Is(err, errResumed) && !errs.Is(err,
+			errs.AlreadyExists) { // another gateway recorded it
 			return err
 		}
 	}
@@ -162,13 +165,14 @@ func (s *Service) recordLostCommits(ctx context.Context) error {
 }
 
 func (s *Service) recordStop(ctx context.Context, u *unit.Work) error {
-	_, err := unit.Decide(ctx, u, aggregate(effects.Fleet), effects.Fleet, effects.State{}, func(effects.State) (effects.Command, error) {
-		// Asked again after the state was read: a person who resumes does so in the log first, so that whoever sees
-		// the switch as resumed sees the log so, too.
-		if _, stopped, err := s.Units.Log.EffectsStopped(ctx); err != nil || !stopped {
-			return nil, errors.Join(errResumed, err)
-		}
-		return effects.Stop{Reason: effects.ReasonLost}, nil
-	})
+	_, err := unit.Decide(ctx, u, aggregate(effects.Fleet), effects.Fleet, effects.State{},
+		func(effects.State) (effects.Command, error) {
+			// Asked again after the state was read: a person who resumes does so in the log first, so that whoever sees
+			// the switch as resumed sees the log so, too.
+			if _, stopped, err := s.Units.Log.EffectsStopped(ctx); err != nil || !stopped {
+				return nil, errors.Join(errResumed, err)
+			}
+			return effects.Stop{Reason: effects.ReasonLost}, nil
+		})
 	return err
 }

@@ -31,8 +31,12 @@ var aggregate = unit.Aggregate[model.PlanState, installplan.Command]{
 type Service struct{ Units *unit.Runner }
 
 // Approve records a person's consent to exactly one digest on one base (DESIGN D6).
-func (s *Service) Approve(ctx context.Context, who model.Caller, id string, in model.ApprovePlan) (model.InstallPlan, error) {
-	return s.write(ctx, who, id, func(ctx context.Context, u *unit.Work, now model.PlanState) (installplan.Command, error) {
+func (s *Service) Approve(
+	ctx context.Context, who model.Caller, id string, in model.ApprovePlan,
+) (model.InstallPlan, error) {
+	return s.write(ctx, who, id, func(ctx context.Context, u *unit.Work, now model.PlanState) (installplan.Command,
+		error,
+	) {
 		c := installplan.Approve{Digest: in.Digest, Actor: who.Actor, Base: (*events.PlanBase)(in.Base), Now: u.Now()}
 		if in.Expires != nil {
 			c.Expires = in.Expires.UTC()
@@ -46,9 +50,11 @@ func (s *Service) Approve(ctx context.Context, who model.Caller, id string, in m
 	})
 }
 
-// commitChoices are what an approver decides about obstacles; the reasons are stored where they can be erased (DESIGN D2). Who says the same
-// again changes nothing.
-func commitChoices(ctx context.Context, u *unit.Work, now installplan.State, in []model.SettleObstacle) ([]events.PlanChoice, error) {
+// commitChoices are what an approver decides about obstacles; the reasons are stored where they can be erased (DESIGN
+// D2). Who says the same again changes nothing.
+func commitChoices(
+	ctx context.Context, u *unit.Work, now installplan.State, in []model.SettleObstacle,
+) ([]events.PlanChoice, error) {
 	var out []events.PlanChoice
 	for _, c := range in {
 		choice := events.PlanChoice{Object: c.Object, Choice: c.Choice, Finding: c.Finding}
@@ -82,8 +88,12 @@ func successor(ctx context.Context, u *unit.Work, was installplan.State) (*event
 }
 
 // SetMetadata replaces the labels and annotations of a plan, whatever became of it.
-func (s *Service) SetMetadata(ctx context.Context, who model.Caller, id string, in model.Metadata) (model.InstallPlan, error) {
-	p, err := s.write(ctx, who, id, func(ctx context.Context, u *unit.Work, now model.PlanState) (installplan.Command, error) {
+func (s *Service) SetMetadata(
+	ctx context.Context, who model.Caller, id string, in model.Metadata,
+) (model.InstallPlan, error) {
+	p, err := s.write(ctx, who, id, func(ctx context.Context, u *unit.Work, now model.PlanState) (installplan.Command,
+		error,
+	) {
 		committed, err := bodies.CommitMetadata(ctx, u, events.KindInstallPlan, in, now.Plan.Metadata)
 		return installplan.Note{Metadata: committed}, err
 	})
@@ -92,7 +102,9 @@ func (s *Service) SetMetadata(ctx context.Context, who model.Caller, id string, 
 }
 
 // Reject ends a plan.
-func (s *Service) Reject(ctx context.Context, who model.Caller, id string, in model.RejectPlan) (model.InstallPlan, error) {
+func (s *Service) Reject(
+	ctx context.Context, who model.Caller, id string, in model.RejectPlan,
+) (model.InstallPlan, error) {
 	return s.write(ctx, who, id, func(context.Context, *unit.Work, model.PlanState) (installplan.Command, error) {
 		return installplan.Reject{Digest: in.Digest, Actor: who.Actor}, nil
 	})
@@ -102,9 +114,11 @@ func (s *Service) Reject(ctx context.Context, who model.Caller, id string, in mo
 func (s *Service) write(ctx context.Context, who model.Caller, id string,
 	command func(ctx context.Context, u *unit.Work, now model.PlanState) (installplan.Command, error),
 ) (model.InstallPlan, error) {
-	out, position, err := unit.Write(ctx, s.Units, who, "intent installplan", func(ctx context.Context, u *unit.Work) (unit.Decision[model.PlanState], error) {
-		return unit.Decide(ctx, u, aggregate, id, model.PlanState{}, func(now model.PlanState) (installplan.Command, error) { return command(ctx, u, now) })
-	})
+	out, position, err := unit.Write(ctx, s.Units, who, "intent installplan",
+		func(ctx context.Context, u *unit.Work) (unit.Decision[model.PlanState], error) {
+			return unit.Decide(ctx, u, aggregate, id, model.PlanState{},
+				func(now model.PlanState) (installplan.Command, error) { return command(ctx, u, now) })
+		})
 	if err != nil {
 		return model.InstallPlan{}, err
 	}

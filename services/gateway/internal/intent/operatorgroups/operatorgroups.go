@@ -29,14 +29,18 @@ type Service struct {
 }
 
 // Create makes an operator group.
-func (s *Service) Create(ctx context.Context, who model.Caller, name operatorgroup.Name, in model.ChangeOperatorGroup) (model.OperatorGroup, error) {
+func (s *Service) Create(
+	ctx context.Context, who model.Caller, name operatorgroup.Name, in model.ChangeOperatorGroup,
+) (model.OperatorGroup, error) {
 	return s.write(ctx, who, func(ctx context.Context, u *unit.Work) (model.OperatorGroup, error) {
 		return s.CreateIn(ctx, u, name, in)
 	})
 }
 
 // CreateIn is Create in a unit of work.
-func (*Service) CreateIn(ctx context.Context, u *unit.Work, name operatorgroup.Name, in model.ChangeOperatorGroup) (model.OperatorGroup, error) {
+func (*Service) CreateIn(
+	ctx context.Context, u *unit.Work, name operatorgroup.Name, in model.ChangeOperatorGroup,
+) (model.OperatorGroup, error) {
 	return decide(ctx, u, name, in.Metadata, func(now operatorgroup.State) (operatorgroup.Command, error) {
 		if err := clusters.MustExist(ctx, u, name.Cluster); err != nil {
 			return nil, err
@@ -49,10 +53,12 @@ func (*Service) CreateIn(ctx context.Context, u *unit.Work, name operatorgroup.N
 // globalGroup is the name that OLM gives the group of its default global namespaces (R-OG-5).
 const globalGroup = "global-operators"
 
-// EnsureGlobal makes the operator group of a global namespace with the first subscription there, in its transaction
-// and in the name of the configuration: OLM has such a group there from the start, so people do not bring one. made is a
+// EnsureGlobal makes the operator group of a global namespace with the first subscription there, in its transaction and
+// in the name of the configuration: OLM has such a group there from the start, so people do not bring one. made is a
 // sentence about it; it is empty where the namespace is none of those, or has a group.
-func (s *Service) EnsureGlobal(ctx context.Context, u *unit.Work, clusterName, namespace string) (made string, err error) {
+func (s *Service) EnsureGlobal(
+	ctx context.Context, u *unit.Work, clusterName, namespace string,
+) (made string, err error) {
 	if !slices.Contains(s.GlobalNamespaces, namespace) {
 		return "", nil
 	}
@@ -61,9 +67,10 @@ func (s *Service) EnsureGlobal(ctx context.Context, u *unit.Work, clusterName, n
 		return "", err
 	}
 	name := operatorgroup.Name{Cluster: clusterName, Namespace: namespace, Name: globalGroup}
-	_, err = decide(ctx, u.As(model.ActorConfiguration), name, model.Metadata{}, func(operatorgroup.State) (operatorgroup.Command, error) {
-		return operatorgroup.Create{Name: name}, nil
-	})
+	_, err = decide(ctx, u.As(model.ActorConfiguration), name, model.Metadata{},
+		func(operatorgroup.State) (operatorgroup.Command, error) {
+			return operatorgroup.Create{Name: name}, nil
+		})
 	if err != nil {
 		return "", err
 	}
@@ -72,14 +79,18 @@ func (s *Service) EnsureGlobal(ctx context.Context, u *unit.Work, clusterName, n
 }
 
 // Change replaces the intent of an operator group.
-func (s *Service) Change(ctx context.Context, who model.Caller, name operatorgroup.Name, in model.ChangeOperatorGroup) (model.OperatorGroup, error) {
+func (s *Service) Change(
+	ctx context.Context, who model.Caller, name operatorgroup.Name, in model.ChangeOperatorGroup,
+) (model.OperatorGroup, error) {
 	return s.write(ctx, who, func(ctx context.Context, u *unit.Work) (model.OperatorGroup, error) {
 		return s.ChangeIn(ctx, u, name, in)
 	})
 }
 
 // ChangeIn is Change in a unit of work.
-func (*Service) ChangeIn(ctx context.Context, u *unit.Work, name operatorgroup.Name, in model.ChangeOperatorGroup) (model.OperatorGroup, error) {
+func (*Service) ChangeIn(
+	ctx context.Context, u *unit.Work, name operatorgroup.Name, in model.ChangeOperatorGroup,
+) (model.OperatorGroup, error) {
 	return decide(ctx, u, name, in.Metadata, func(now operatorgroup.State) (operatorgroup.Command, error) {
 		committed, err := bodies.CommitMetadata(ctx, u, events.KindOperatorGroup, in.Metadata, now.Metadata)
 		return operatorgroup.Change{Spec: events.OperatorGroupSpec(in.OperatorGroupSpec), Metadata: committed}, err
@@ -102,7 +113,9 @@ func (*Service) DeleteIn(ctx context.Context, u *unit.Work, name operatorgroup.N
 	return err
 }
 
-func (s *Service) write(ctx context.Context, who model.Caller, do func(ctx context.Context, u *unit.Work) (model.OperatorGroup, error)) (model.OperatorGroup, error) {
+func (s *Service) write(
+	ctx context.Context, who model.Caller, do func(ctx context.Context, u *unit.Work) (model.OperatorGroup, error),
+) (model.OperatorGroup, error) {
 	out, position, err := unit.Write(ctx, s.Units, who, span, do)
 	out.Position = position
 	return out, err

@@ -25,7 +25,8 @@ const allCRDs = "*"
 
 // Subscribers names the subscriptions of a namespace that want an operator.
 type Subscribers interface {
-	Subscribers(ctx context.Context, q pg.Querier, tenant, cluster, namespace, csv, packageName string) ([]string, error)
+	Subscribers(ctx context.Context, q pg.Querier, tenant, cluster, namespace, csv, packageName string) ([]string,
+		error)
 }
 
 var aggregate = unit.Aggregate[operator.State, operator.Command]{
@@ -43,7 +44,9 @@ type Service struct {
 }
 
 // RemovalPlan asks the cluster what uninstalling an operator would do (P14). Nothing is changed.
-func (s *Service) RemovalPlan(ctx context.Context, who model.Caller, name operator.Name, crds []string) (model.RemovalPlan, error) {
+func (s *Service) RemovalPlan(
+	ctx context.Context, who model.Caller, name operator.Name, crds []string,
+) (model.RemovalPlan, error) {
 	var p model.RemovalPlan
 	subscribers, err := s.installed(ctx, who, name)
 	if err != nil {
@@ -63,17 +66,21 @@ func (s *Service) RemovalPlan(ctx context.Context, who model.Caller, name operat
 	return p, err
 }
 
-// afterRemoval asks the resolver who depends on an operator, and what it would decide once that and its subscriptions are
-// gone.
-func (s *Service) afterRemoval(ctx context.Context, who model.Caller, name operator.Name, subscribers []string) (previewapi.RemovalPreview, error) {
+// afterRemoval asks the resolver who depends on an operator, and what it would decide once that and its subscriptions
+// are gone.
+func (s *Service) afterRemoval(
+	ctx context.Context, who model.Caller, name operator.Name, subscribers []string,
+) (previewapi.RemovalPreview, error) {
 	return s.Resolver.AfterRemoval(ctx, previewapi.RemovalQuestion{
 		Tenant: who.Tenant, Cluster: name.Cluster, Namespace: name.Namespace, CSV: name.Name, Subscriptions: subscribers,
 	})
 }
 
-// Uninstall asks that an operator is removed from its cluster (R-UNI-1). Subscriptions that want it are a conflict, since
-// they would bring it back, or are deleted with the request.
-func (s *Service) Uninstall(ctx context.Context, who model.Caller, name operator.Name, in model.Uninstall) (model.RemovalRequested, error) {
+// Uninstall asks that an operator is removed from its cluster (R-UNI-1). Subscriptions that want it are a conflict,
+// since they would bring it back, or are deleted with the request.
+func (s *Service) Uninstall(
+	ctx context.Context, who model.Caller, name operator.Name, in model.Uninstall,
+) (model.RemovalRequested, error) {
 	wanted, err := s.installed(ctx, who, name) // what is not installed is refused before others are asked
 	if err != nil {
 		return model.RemovalRequested{}, err
@@ -89,34 +96,40 @@ func (s *Service) Uninstall(ctx context.Context, who model.Caller, name operator
 		}
 		in.CRDs = append(named(in.CRDs), deleted(p)...)
 	}
-	out, position, err := unit.Write(ctx, s.Units, who, "intent uninstall", func(ctx context.Context, u *unit.Work) (model.RemovalRequested, error) {
-		return s.uninstallIn(ctx, u, name, in, after.Dependants)
-	})
+	out, position, err := unit.Write(ctx, s.Units, who, "intent uninstall",
+		func(ctx context.Context, u *unit.Work) (model.RemovalRequested, error) {
+			return s.uninstallIn(ctx, u, name, in, after.Dependants)
+		})
 	out.Position = position
 	return out, err
 }
 
 // uninstallIn appends the request and deletes the subscriptions in one unit of work.
-func (s *Service) uninstallIn(ctx context.Context, u *unit.Work, name operator.Name, in model.Uninstall, dependants []previewapi.Dependant) (model.RemovalRequested, error) {
+func (s *Service) uninstallIn(
+	ctx context.Context, u *unit.Work, name operator.Name, in model.Uninstall, dependants []previewapi.Dependant,
+) (model.RemovalRequested, error) {
 	var subscribers []string
-	out, err := unit.Decide(ctx, u, aggregate, name.Subject(), operator.State{Name: name}, func(now operator.State) (operator.Command, error) {
-		if now.Installed {
-			var err error
-			if subscribers, err = s.subscribers(ctx, u, now); err != nil {
-				return nil, err
+	out, err := unit.Decide(ctx, u, aggregate, name.Subject(), operator.State{Name: name},
+		func(now operator.State) (operator.Command, error) {
+			if now.Installed {
+				var err error
+				if subscribers, err = s.subscribers(ctx, u, now); err != nil {
+					return nil, err
+				}
 			}
-		}
-		if len(subscribers) > 0 && !in.Subscriptions {
-			return nil, errs.New(errs.Conflict, "subscription %s wants operator %s and would bring it back: delete it, too, with subscriptions=delete, or before",
-				strings.Join(subscribers, ", "), name.Name).At("query.subscriptions", "no-subscription-wants-it")
-		}
-		return operator.Uninstall{ID: u.NewID().String(), CRDs: in.CRDs, Plan: in.Plan, Dependants: dependants}, nil
-	})
+			if len(subscribers) > 0 && !in.Subscriptions {
+				return nil, errs.New(errs.Conflict, "subscription %s wants operator %s and would bring it back: delete it, too, with subscriptions=delete, or before",
+					strings.Join(subscribers, ", "), name.Name).At("query.subscriptions", "no-subscription-wants-it")
+			}
+			return operator.Uninstall{ID: u.NewID().String(), CRDs: in.CRDs, Plan: in.Plan, Dependants: dependants}, nil
+		})
 	if err != nil {
 		return model.RemovalRequested{}, err
 	}
 	for _, n := range subscribers {
-		err := s.Subscriptions.DeleteIn(ctx, u, subscription.Name{Cluster: name.Cluster, Namespace: name.Namespace, Name: n})
+		err := s.Subscriptions.DeleteIn(ctx, u, subscription.Name{
+			Cluster: name.Cluster, Namespace: name.Namespace, Name: n,
+		})
 		if err != nil && !errs.Is(err, errs.NotFound) { // the list of them may be a moment old
 			return model.RemovalRequested{}, err
 		}
@@ -128,7 +141,9 @@ func (s *Service) uninstallIn(ctx context.Context, u *unit.Work, name operator.N
 }
 
 // installed refuses an operator that is not installed, and names the subscriptions that want it.
-func (s *Service) installed(ctx context.Context, who model.Caller, name operator.Name) (subscribers []string, err error) {
+func (s *Service) installed(
+	ctx context.Context, who model.Caller, name operator.Name,
+) (subscribers []string, err error) {
 	err = s.Units.Once(ctx, who, func(u *unit.Work) error {
 		state, _, err := unit.Load(ctx, u, aggregate, name.Subject(), operator.State{Name: name})
 		if err != nil {
@@ -150,7 +165,9 @@ func (s *Service) subscribers(ctx context.Context, u *unit.Work, o operator.Stat
 }
 
 // removalPlan asks the cluster what uninstalling would do there.
-func (s *Service) removalPlan(ctx context.Context, who model.Caller, name operator.Name, crds []string, dependants []previewapi.Dependant) (model.RemovalPlan, error) {
+func (s *Service) removalPlan(
+	ctx context.Context, who model.Caller, name operator.Name, crds []string, dependants []previewapi.Dependant,
+) (model.RemovalPlan, error) {
 	q := protocol.RemovalQuestion{Namespace: name.Namespace, CSV: name.Name, CRDs: crds}
 	for _, d := range dependants {
 		q.Dependants = append(q.Dependants, d.String())

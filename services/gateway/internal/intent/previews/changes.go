@@ -27,13 +27,14 @@ type change struct {
 	why        string
 }
 
-// beyond says why a change cannot be carried out after a preview of the cluster and namespace alone to which a question is
-// narrowed: it reaches others, and nobody has seen what becomes of them. It is "" where it does not.
+// beyond says why a change cannot be carried out after a preview of the cluster and namespace alone to which a question
+// is narrowed: it reaches others, and nobody has seen what becomes of them. It is "" where it does not.
 func (c change) beyond(in model.AskPreview) string {
 	if (in.Cluster == "" || in.Cluster == c.reach.Cluster) && (in.Namespace == "" || in.Namespace == c.reach.Namespace) {
 		return ""
 	}
-	return "it is narrowed to " + cmp.Or(in.Cluster, "*") + "/" + cmp.Or(in.Namespace, "*") + ", and the change reaches further (" + c.about + "): preview it without narrowing"
+	return "it is narrowed to " + cmp.Or(in.Cluster, "*") + "/" + cmp.Or(in.Namespace,
+		"*") + ", and the change reaches further (" + c.about + "): preview it without narrowing"
 }
 
 // change reads one change of a preview; at is its place in the request.
@@ -45,7 +46,8 @@ func (s *Service) change(c model.PreviewChange, how model.Validate, at string) (
 		}
 	}
 	if given != 1 {
-		return change{}, errs.New(errs.Invalid, "a change of a preview is of one thing: %d are given", given).At(at, rule.OneOf)
+		return change{}, errs.New(errs.Invalid, "a change of a preview is of one thing: %d are given", given).At(at,
+			rule.OneOf)
 	}
 	switch {
 	case c.Subscription != nil:
@@ -85,22 +87,28 @@ var becomes = map[string]string{
 
 func needsSpec(action string, has bool, what, at string) error {
 	if action != model.PreviewDelete && !has {
-		return errs.New(errs.Invalid, "%s is to be %s, and no spec is given", what, becomes[action]).At(at+"/spec", rule.Required)
+		return errs.New(errs.Invalid, "%s is to be %s, and no spec is given", what, becomes[action]).At(at+"/spec",
+			rule.Required)
 	}
 	return nil
 }
 
 func (s *Service) subscriptionChange(c model.PreviewSubscription, how model.Validate, at string) (change, error) {
 	name := subscription.Name{Cluster: c.Cluster, Namespace: c.Namespace, Name: c.Name}
-	out := change{about: c.Action + " subscription " + name.Subject(), reach: previewapi.Scope{Cluster: c.Cluster, Namespace: c.Namespace}}
+	out := change{
+		about: c.Action + " subscription " + name.Subject(),
+		reach: previewapi.Scope{Cluster: c.Cluster, Namespace: c.Namespace},
+	}
 	out.intent = func(ctx context.Context, u *unit.Work) error {
 		action, err := actionOn(ctx, u, events.KindSubscription, name.Subject(), c.Action)
 		switch {
 		case err != nil:
 		case action == model.PreviewCreate:
-			_, err = s.Subscriptions.CreateIn(ctx, u, name, model.ChangeSubscription{Metadata: c.Metadata, SubscriptionSpec: *c.Spec}, how)
+			_, err = s.Subscriptions.CreateIn(ctx, u, name,
+				model.ChangeSubscription{Metadata: c.Metadata, SubscriptionSpec: *c.Spec}, how)
 		case action == model.PreviewReplace:
-			_, err = s.Subscriptions.ChangeIn(ctx, u, name, model.ChangeSubscription{Metadata: c.Metadata, SubscriptionSpec: *c.Spec}, how)
+			_, err = s.Subscriptions.ChangeIn(ctx, u, name,
+				model.ChangeSubscription{Metadata: c.Metadata, SubscriptionSpec: *c.Spec}, how)
 		default:
 			err = s.Subscriptions.DeleteIn(ctx, u, name)
 		}
@@ -111,15 +119,20 @@ func (s *Service) subscriptionChange(c model.PreviewSubscription, how model.Vali
 
 func (s *Service) groupChange(c model.PreviewOperatorGroup, at string) (change, error) {
 	name := operatorgroup.Name{Cluster: c.Cluster, Namespace: c.Namespace, Name: c.Name}
-	out := change{about: c.Action + " operatorgroup " + name.Subject(), reach: previewapi.Scope{Cluster: c.Cluster, Namespace: c.Namespace}}
+	out := change{
+		about: c.Action + " operatorgroup " + name.Subject(),
+		reach: previewapi.Scope{Cluster: c.Cluster, Namespace: c.Namespace},
+	}
 	out.intent = func(ctx context.Context, u *unit.Work) error {
 		action, err := actionOn(ctx, u, events.KindOperatorGroup, name.Subject(), c.Action)
 		switch {
 		case err != nil:
 		case action == model.PreviewCreate:
-			_, err = s.Groups.CreateIn(ctx, u, name, model.ChangeOperatorGroup{Metadata: c.Metadata, OperatorGroupSpec: *c.Spec})
+			_, err = s.Groups.CreateIn(ctx, u, name,
+				model.ChangeOperatorGroup{Metadata: c.Metadata, OperatorGroupSpec: *c.Spec})
 		case action == model.PreviewReplace:
-			_, err = s.Groups.ChangeIn(ctx, u, name, model.ChangeOperatorGroup{Metadata: c.Metadata, OperatorGroupSpec: *c.Spec})
+			_, err = s.Groups.ChangeIn(ctx, u, name,
+				model.ChangeOperatorGroup{Metadata: c.Metadata, OperatorGroupSpec: *c.Spec})
 		default:
 			err = s.Groups.DeleteIn(ctx, u, name)
 		}
@@ -140,7 +153,8 @@ func (s *Service) catalogChange(c model.PreviewCatalog, how model.Validate, at s
 		return change{
 			about: "revision " + c.Revision + " of catalog " + name.Subject(),
 			hypothesis: func() (previewapi.Hypothesis, error) {
-				return previewapi.NewHypothesis(name.Subject(), 0, events.CatalogRevisionPublished{Revision: c.Revision})
+				return previewapi.NewHypothesis(name.Subject(), 0,
+					events.CatalogRevisionPublished{Revision: c.Revision})
 			},
 			why: "a revision comes into service with its catalog's source: let the source have it",
 		}, nil
@@ -161,7 +175,8 @@ func (s *Service) catalogChange(c model.PreviewCatalog, how model.Validate, at s
 
 func (s *Service) policyChange(c model.PreviewPolicy, at string) (change, error) {
 	if c.Remove == (c.Spec != nil) {
-		return change{}, errs.New(errs.Invalid, "approval policy %s is to be removed or has a spec: say one of them", c.Name).At(at, rule.OneOf)
+		return change{}, errs.New(errs.Invalid, "approval policy %s is to be removed or has a spec: say one of them",
+			c.Name).At(at, rule.OneOf)
 	}
 	if c.Remove {
 		return change{about: "remove approvalpolicy " + c.Name, intent: func(ctx context.Context, u *unit.Work) error {
@@ -169,7 +184,9 @@ func (s *Service) policyChange(c model.PreviewPolicy, at string) (change, error)
 		}}, nil
 	}
 	return change{about: "set approvalpolicy " + c.Name, intent: func(ctx context.Context, u *unit.Work) error {
-		_, err := s.Policies.SetIn(ctx, u, c.Name, model.SetApprovalPolicy{Metadata: c.Metadata, ApprovalPolicySpec: *c.Spec})
+		_, err := s.Policies.SetIn(ctx, u, c.Name, model.SetApprovalPolicy{
+			Metadata: c.Metadata, ApprovalPolicySpec: *c.Spec,
+		})
 		return err
 	}}, nil
 }

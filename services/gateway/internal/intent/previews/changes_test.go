@@ -22,7 +22,9 @@ func TestChangeIsReadStrictly(t *testing.T) {
 	t.Parallel()
 	yes := true
 	spec := &model.SubscriptionSpec{Package: "etcd"}
-	sub := model.PreviewSubscription{Cluster: "harbour", Namespace: "ops", Name: "etcd", Action: model.PreviewCreate, Spec: spec}
+	sub := model.PreviewSubscription{
+		Cluster: "harbour", Namespace: "ops", Name: "etcd", Action: model.PreviewCreate, Spec: spec,
+	}
 	without := sub
 	without.Spec = nil
 	deleted := without
@@ -54,7 +56,8 @@ func TestChangeIsReadStrictly(t *testing.T) {
 	}
 }
 
-// TestNarrowedPreviewIsNotApplied: what reaches beyond the namespaces that were looked at cannot be carried out after it.
+// TestNarrowedPreviewIsNotApplied: what reaches beyond the namespaces that were looked at cannot be carried out after
+// it.
 func TestNarrowedPreviewIsNotApplied(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -1,8 +1,8 @@
 // Package previews answers what changes would lead to, and carries out what was previewed.
 //
-// A preview runs the intents with all their checks up to a savepoint, keeps what they would write, and takes them back; the
-// resolver then decides as if they had been written. Applying one runs the same intents again, together, and commits them
-// where they come to the same writes on the same states.
+// A preview runs the intents with all their checks up to a savepoint, keeps what they would write, and takes them back;
+// the resolver then decides as if they had been written. Applying one runs the same intents again, together, and
+// commits them where they come to the same writes on the same states.
 package previews
 
 import (
@@ -56,10 +56,12 @@ type Service struct {
 	Slog          *slog.Logger
 }
 
-// Create tries the changes, takes them back, and asks the resolver what they would lead to. What the intents would write is
-// kept, in the transaction that tried them, with who asked; then the resolver is asked. Where the process dies in between,
-// the preview is kept until it expires, though nobody knows its id.
-func (s *Service) Create(ctx context.Context, who model.Caller, in model.AskPreview, how model.Validate, limit int) (previewapi.Page, preview.Kept, error) {
+// Create tries the changes, takes them back, and asks the resolver what they would lead to. What the intents would
+// write is kept, in the transaction that tried them, with who asked; then the resolver is asked. Where the process dies
+// in between, the preview is kept until it expires, though nobody knows its id.
+func (s *Service) Create(
+	ctx context.Context, who model.Caller, in model.AskPreview, how model.Validate, limit int,
+) (previewapi.Page, preview.Kept, error) {
 	var page previewapi.Page
 	changes, about, err := s.changes(in, how)
 	if err == nil {
@@ -97,8 +99,8 @@ func (s *Service) Create(ctx context.Context, who model.Caller, in model.AskPrev
 	return page, kept, err
 }
 
-// warnRemoved names what plans would write that the next version of their cluster no longer serves (R-CSV-61), as far as
-// the resolver returned their documents.
+// warnRemoved names what plans would write that the next version of their cluster no longer serves (R-CSV-61), as far
+// as the resolver returned their documents.
 func (s *Service) warnRemoved(ctx context.Context, who model.Caller, page previewapi.Page) ([]string, error) {
 	var out []string
 	for _, o := range page.Scopes {
@@ -112,7 +114,8 @@ func (s *Service) warnRemoved(ctx context.Context, who model.Caller, page previe
 			}
 			for _, r := range cluster.RemovedByPlan(c.KubernetesVersion, p.Document) {
 				out = append(out, fmt.Sprintf("%s of the plan for %s is %s, which Kubernetes %s no longer serves; cluster %s has %s",
-					r.For, p.Component, strings.TrimPrefix(r.Group+"/"+r.Version, "/"), r.Removed, o.Cluster, c.KubernetesVersion))
+					r.For, p.Component, strings.TrimPrefix(r.Group+"/"+r.Version,
+						"/"), r.Removed, o.Cluster, c.KubernetesVersion))
 			}
 		}
 	}
@@ -144,7 +147,9 @@ func (s *Service) changes(in model.AskPreview, how model.Validate) (list []chang
 
 // try runs the changes and takes them back, but for the configurations that their events commit to: these are the
 // preview's until it is carried out. It returns what is to be supposed, in order.
-func (s *Service) try(ctx context.Context, u *unit.Work, changes []change, kept *preview.Kept) (list []previewapi.Hypothesis, err error) {
+func (s *Service) try(
+	ctx context.Context, u *unit.Work, changes []change, kept *preview.Kept,
+) (list []previewapi.Hypothesis, err error) {
 	savepoint, err := u.Tx.Begin(ctx)
 	if err != nil {
 		return nil, pg.Err(err)
@@ -205,7 +210,9 @@ func carryOut(ctx context.Context, u *unit.Work, r *unit.Recorder, changes []cha
 }
 
 // committed are the bodies that writes commit to.
-func (s *Service) committed(ctx context.Context, u *unit.Work, writes []preview.Write) (commitments []string, bodies []preview.Body, err error) {
+func (s *Service) committed(
+	ctx context.Context, u *unit.Work, writes []preview.Write,
+) (commitments []string, bodies []preview.Body, err error) {
 	if commitments, err = preview.AllCommitments(writes); err != nil {
 		return nil, nil, err
 	}
@@ -216,7 +223,9 @@ func (s *Service) committed(ctx context.Context, u *unit.Work, writes []preview.
 }
 
 // Read reads a page of a preview; where nobody has read so far, the resolver goes on.
-func (s *Service) Read(ctx context.Context, who model.Caller, id uuid.UUID, after previewapi.Scope, limit int) (previewapi.Page, preview.Kept, error) {
+func (s *Service) Read(
+	ctx context.Context, who model.Caller, id uuid.UUID, after previewapi.Scope, limit int,
+) (previewapi.Page, preview.Kept, error) {
 	var page previewapi.Page
 	kept, err := s.Store.Get(ctx, s.Units.Pool, who.Tenant, id, s.Units.Now())
 	if err != nil {
@@ -225,7 +234,9 @@ func (s *Service) Read(ctx context.Context, who model.Caller, id uuid.UUID, afte
 	if err := s.record(ctx, who, preview.ActionRead, "", id); err != nil {
 		return page, kept, err
 	}
-	page, err = s.Resolver.ReadPreview(ctx, previewapi.PageRequest{Tenant: who.Tenant, ID: id, After: after, Limit: limit})
+	page, err = s.Resolver.ReadPreview(ctx, previewapi.PageRequest{
+		Tenant: who.Tenant, ID: id, After: after, Limit: limit,
+	})
 	return page, kept, err
 }
 
@@ -250,7 +261,8 @@ func (s *Service) Apply(ctx context.Context, who model.Caller, id uuid.UUID) (mo
 	}
 	if kept.AppliedAt.IsZero() {
 		if kept.NotApplicable != "" {
-			return model.PreviewApplied{}, errs.New(errs.Unprocessable, "preview %s cannot be applied: %s", id, kept.NotApplicable).At("path.id", "applicable")
+			return model.PreviewApplied{}, errs.New(errs.Unprocessable, "preview %s cannot be applied: %s", id,
+				kept.NotApplicable).At("path.id", "applicable")
 		}
 		if err := s.stillHolds(ctx, who, id); err != nil {
 			return model.PreviewApplied{}, err
@@ -272,7 +284,8 @@ func (s *Service) stillHolds(ctx context.Context, who model.Caller, id uuid.UUID
 		}
 		var changed []error
 		for _, c := range v.Changed {
-			changed = append(changed, errs.New(errs.Conflict, "%s changed since the preview", c).At("path.id", "preview-holds"))
+			changed = append(changed, errs.New(errs.Conflict, "%s changed since the preview", c).At("path.id",
+				"preview-holds"))
 		}
 		if len(changed) > 0 {
 			return errors.Join(changed...)
@@ -303,11 +316,14 @@ func (s *Service) carryOutKept(ctx context.Context, who model.Caller, id uuid.UU
 			return overtaken(err)
 		}
 		if changed := kept.Changed(r.Writes); len(changed) > 0 {
-			return errs.New(errs.Conflict, "%s changed since the preview", strings.Join(changed, ", ")).At("path.id", "preview-holds")
+			return errs.New(errs.Conflict, "%s changed since the preview", strings.Join(changed, ", ")).At("path.id",
+				"preview-holds")
 		}
 		kept.AppliedAt, kept.AppliedBy, kept.Done = now, who.Actor, []preview.Done{}
 		for i, w := range r.Writes {
-			kept.Done = append(kept.Done, preview.Done{Subject: w.Subject, Stream: w.Stream, Version: r.Appended[i].Version})
+			kept.Done = append(kept.Done, preview.Done{
+				Subject: w.Subject, Stream: w.Stream, Version: r.Appended[i].Version,
+			})
 		}
 		return s.Store.Applied(ctx, u.Tx, kept)
 	})
@@ -323,7 +339,9 @@ func overtaken(err error) error {
 }
 
 func (s *Service) appliedAnswer(ctx context.Context, kept preview.Kept) (model.PreviewApplied, error) {
-	out := model.PreviewApplied{ID: kept.ID.String(), AppliedAt: kept.AppliedAt, AppliedBy: kept.AppliedBy, Writes: []model.PreviewWrite{}}
+	out := model.PreviewApplied{
+		ID: kept.ID.String(), AppliedAt: kept.AppliedAt, AppliedBy: kept.AppliedBy, Writes: []model.PreviewWrite{},
+	}
 	for _, d := range kept.Done {
 		stream, err := events.ParseStreamID(d.Stream)
 		if err != nil {

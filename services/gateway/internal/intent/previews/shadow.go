@@ -30,7 +30,8 @@ func (s *Service) Shadow(ctx context.Context, who model.Caller, in model.AskShad
 		}
 		p, err := events.ParsePosition(at.text)
 		if err != nil {
-			return page, errs.New(errs.Invalid, "%q is not a position: want epoch-number, such as 1-42", at.text).At(at.field, "position")
+			return page, errs.New(errs.Invalid, "%q is not a position: want epoch-number, such as 1-42",
+				at.text).At(at.field, "position")
 		}
 		*at.into = &p
 	}

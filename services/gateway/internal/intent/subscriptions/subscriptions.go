@@ -56,14 +56,18 @@ type Service struct {
 type decision = unit.Decision[subscription.State]
 
 // Create subscribes.
-func (s *Service) Create(ctx context.Context, who model.Caller, name subscription.Name, in model.ChangeSubscription, how model.Validate) (model.Subscription, error) {
+func (s *Service) Create(
+	ctx context.Context, who model.Caller, name subscription.Name, in model.ChangeSubscription, how model.Validate,
+) (model.Subscription, error) {
 	return s.write(ctx, who, func(ctx context.Context, u *unit.Work) (model.Subscription, error) {
 		return s.CreateIn(ctx, u, name, in, how)
 	})
 }
 
 // CreateIn is Create in a unit of work.
-func (s *Service) CreateIn(ctx context.Context, u *unit.Work, name subscription.Name, in model.ChangeSubscription, how model.Validate) (model.Subscription, error) {
+func (s *Service) CreateIn(
+	ctx context.Context, u *unit.Work, name subscription.Name, in model.ChangeSubscription, how model.Validate,
+) (model.Subscription, error) {
 	made, err := s.Groups.EnsureGlobal(ctx, u, name.Cluster, name.Namespace)
 	if err != nil {
 		return model.Subscription{}, err
@@ -79,7 +83,8 @@ func (s *Service) CreateIn(ctx context.Context, u *unit.Work, name subscription.
 			return nil, err
 		}
 		var err error
-		if c.Metadata, err = bodies.CommitMetadata(ctx, u, events.KindSubscription, in.Metadata, now.Metadata); err != nil {
+		if c.Metadata, err = bodies.CommitMetadata(ctx, u, events.KindSubscription, in.Metadata,
+			now.Metadata); err != nil {
 			return nil, err
 		}
 		c.Spec.Config, warnings, err = s.commitConfig(ctx, u, name, in.SubscriptionSpec, how, "")
@@ -96,14 +101,18 @@ func (s *Service) CreateIn(ctx context.Context, u *unit.Work, name subscription.
 }
 
 // Change replaces the intent of a subscription.
-func (s *Service) Change(ctx context.Context, who model.Caller, name subscription.Name, in model.ChangeSubscription, how model.Validate) (model.Subscription, error) {
+func (s *Service) Change(
+	ctx context.Context, who model.Caller, name subscription.Name, in model.ChangeSubscription, how model.Validate,
+) (model.Subscription, error) {
 	return s.write(ctx, who, func(ctx context.Context, u *unit.Work) (model.Subscription, error) {
 		return s.ChangeIn(ctx, u, name, in, how)
 	})
 }
 
 // ChangeIn is Change in a unit of work.
-func (s *Service) ChangeIn(ctx context.Context, u *unit.Work, name subscription.Name, in model.ChangeSubscription, how model.Validate) (model.Subscription, error) {
+func (s *Service) ChangeIn(
+	ctx context.Context, u *unit.Work, name subscription.Name, in model.ChangeSubscription, how model.Validate,
+) (model.Subscription, error) {
 	var warnings []string
 	out, err := decide(ctx, u, name, func(now subscription.State) (subscription.Command, error) {
 		c := subscription.Change{Spec: specOf(in.SubscriptionSpec)}
@@ -111,7 +120,8 @@ func (s *Service) ChangeIn(ctx context.Context, u *unit.Work, name subscription.
 			return nil, err
 		}
 		var err error
-		if c.Metadata, err = bodies.CommitMetadata(ctx, u, events.KindSubscription, in.Metadata, now.Metadata); err != nil {
+		if c.Metadata, err = bodies.CommitMetadata(ctx, u, events.KindSubscription, in.Metadata,
+			now.Metadata); err != nil {
 			return nil, err
 		}
 		c.Spec.Config, warnings, err = s.commitConfig(ctx, u, name, in.SubscriptionSpec, how, now.Spec.Config)
@@ -125,7 +135,9 @@ func (s *Service) ChangeIn(ctx context.Context, u *unit.Work, name subscription.
 }
 
 // Rollback asks to go back to a version that was installed before.
-func (s *Service) Rollback(ctx context.Context, who model.Caller, name subscription.Name, in model.RollBack) (model.Subscription, error) {
+func (s *Service) Rollback(
+	ctx context.Context, who model.Caller, name subscription.Name, in model.RollBack,
+) (model.Subscription, error) {
 	return s.write(ctx, who, func(ctx context.Context, u *unit.Work) (model.Subscription, error) {
 		var asked subscription.Rollback
 		out, err := decide(ctx, u, name, func(now subscription.State) (subscription.Command, error) {
@@ -161,17 +173,26 @@ func (s *Service) Delete(ctx context.Context, who model.Caller, name subscriptio
 
 // DeleteIn is Delete in a unit of work.
 func (*Service) DeleteIn(ctx context.Context, u *unit.Work, name subscription.Name) error {
-	_, err := decide(ctx, u, name, func(subscription.State) (subscription.Command, error) { return subscription.Delete{}, nil })
+	_, err := decide(ctx, u, name, func(subscription.State) (subscription.Command,
+		error,
+	) {
+		return subscription.Delete{}, nil
+	})
 	return err
 }
 
-func (s *Service) write(ctx context.Context, who model.Caller, do func(ctx context.Context, u *unit.Work) (model.Subscription, error)) (model.Subscription, error) {
+func (s *Service) write(
+	ctx context.Context, who model.Caller, do func(ctx context.Context, u *unit.Work) (model.Subscription, error),
+) (model.Subscription, error) {
 	out, position, err := unit.Write(ctx, s.Units, who, span, do)
 	out.Position = position
 	return out, err
 }
 
-func decide(ctx context.Context, u *unit.Work, name subscription.Name, command func(now subscription.State) (subscription.Command, error)) (decision, error) {
+func decide(
+	ctx context.Context, u *unit.Work, name subscription.Name,
+	command func(now subscription.State) (subscription.Command, error),
+) (decision, error) {
 	return unit.Decide(ctx, u, aggregate, name.Subject(), subscription.State{Name: name}, command)
 }
 
@@ -212,7 +233,10 @@ func (s *Service) commitConfig(ctx context.Context, u *unit.Work, name subscript
 }
 
 // adviseTokens names what config.env lacks for the operator to get short-lived tokens of the cluster's cloud (R-TOK-1).
-func (s *Service) adviseTokens(ctx context.Context, u *unit.Work, name subscription.Name, in model.SubscriptionSpec, offer catalog.Offer, config []byte) ([]string, error) {
+func (s *Service) adviseTokens(
+	ctx context.Context, u *unit.Work, name subscription.Name, in model.SubscriptionSpec, offer catalog.Offer,
+	config []byte,
+) ([]string, error) {
 	b, ok := subscription.FirstBundle(in, offer.Package)
 	if !ok {
 		return nil, nil
@@ -229,8 +253,9 @@ func (s *Service) adviseTokens(ctx context.Context, u *unit.Work, name subscript
 		name.Cluster, c.TokenAuth, b.Name, strings.Join(missing, ", "))}, nil
 }
 
-// checkOffer compares a subscription with its catalog, and returns what it compared with. Only a ready catalog is a reason to refuse,
-// unless the caller wants it stricter or not at all. Without a ready one nothing could be compared, which is a warning.
+// checkOffer compares a subscription with its catalog, and returns what it compared with. Only a ready catalog is a
+// reason to refuse, unless the caller wants it stricter or not at all. Without a ready one nothing could be compared,
+// which is a warning.
 func (s *Service) checkOffer(ctx context.Context, u *unit.Work, name subscription.Name, in model.SubscriptionSpec, how model.Validate) (
 	offer catalog.Offer, warnings []string, err error,
 ) {
@@ -250,9 +275,11 @@ func (s *Service) checkOffer(ctx context.Context, u *unit.Work, name subscriptio
 	case offer.Ready:
 		return offer, nil, subscription.CheckOffer(in, offer)
 	case how == model.ValidateStrict && !known:
-		return offer, nil, errs.New(errs.Unprocessable, "no catalog %q is known, and validate=strict was asked for", subject).At("/catalog", "catalog-known")
+		return offer, nil, errs.New(errs.Unprocessable, "no catalog %q is known, and validate=strict was asked for",
+			subject).At("/catalog", "catalog-known")
 	case how == model.ValidateStrict:
-		return offer, nil, errs.New(errs.Unprocessable, "catalog %q is not ready, and validate=strict was asked for", subject).At("/catalog", "catalog-ready")
+		return offer, nil, errs.New(errs.Unprocessable, "catalog %q is not ready, and validate=strict was asked for",
+			subject).At("/catalog", "catalog-ready")
 	case !known:
 		return offer, []string{fmt.Sprintf("no catalog %q is known: nothing is planned until there is one, and package %q could not be checked", subject, in.Package)}, nil
 	default:
@@ -260,10 +287,12 @@ func (s *Service) checkOffer(ctx context.Context, u *unit.Work, name subscriptio
 	}
 }
 
-// findCatalog names the catalog that a subscription means: the cluster's own one of that namespace,
-// or the hub's. One that the subscription's namespace does not see is not known there, and the hub's of that name is not
-// meant (R-CAT-85).
-func findCatalog(ctx context.Context, u *unit.Work, name subscription.Name, in model.SubscriptionSpec) (subject string, known bool, err error) {
+// findCatalog names the catalog that a subscription means: the cluster's own one of that namespace, or the hub's. One
+// that the subscription's namespace does not see is not known there, and the hub's of that name is not meant
+// (R-CAT-85).
+func findCatalog(
+	ctx context.Context, u *unit.Work, name subscription.Name, in model.SubscriptionSpec,
+) (subject string, known bool, err error) {
 	candidates := []string{in.Catalog}
 	if in.CatalogNamespace != "" {
 		own := catalog.Name{Cluster: name.Cluster, Namespace: in.CatalogNamespace, Name: in.Catalog}

@@ -36,7 +36,9 @@ type Service struct {
 // ids of people are Chandler's own, so that no name gets into events, and a slip makes no second person.
 func (s *Service) Add(ctx context.Context, who model.Caller, in model.AddToken) (model.NewToken, error) {
 	made := model.NewToken{
-		Token:  model.Token{ID: opaque("token"), Name: in.Name, Role: in.Role, Actor: in.Actor, CreatedAt: s.Units.Now()},
+		Token: model.Token{
+			ID: opaque("token"), Name: in.Name, Role: in.Role, Actor: in.Actor, CreatedAt: s.Units.Now(),
+		},
 		Secret: tokenMark + rand.Text() + rand.Text(),
 	}
 	if in.Actor == "" {
@@ -65,11 +67,14 @@ func (s *Service) checkActor(ctx context.Context, q pg.Querier, tenant, actor st
 	if err != nil || known {
 		return err
 	}
-	return errs.New(errs.Invalid, "no token has had the actor %q: leave it out for a person who has none yet", actor).At("/actor", "actor-known")
+	return errs.New(errs.Invalid, "no token has had the actor %q: leave it out for a person who has none yet",
+		actor).At("/actor", "actor-known")
 }
 
 // List lists tokens by name, those that are refused by now included.
-func (s *Service) List(ctx context.Context, who model.Caller, page model.Page) (items []model.Token, next []string, err error) {
+func (s *Service) List(
+	ctx context.Context, who model.Caller, page model.Page,
+) (items []model.Token, next []string, err error) {
 	var name, id string
 	switch len(page.After) {
 	case 0:
@@ -98,7 +103,8 @@ func (s *Service) Revoke(ctx context.Context, who model.Caller, id string) error
 		}
 		at := slices.IndexFunc(locked, func(t model.Token) bool { return t.ID == id })
 		if at < 0 {
-			return errs.New(errs.NotFound, "there is no token %q, or it is refused already", id).At("path.id", "token-known")
+			return errs.New(errs.NotFound, "there is no token %q, or it is refused already", id).At("path.id",
+				"token-known")
 		}
 		ended := locked[at]
 		if ended.Role == model.RoleAdmin && len(locked) == 1 {

@@ -34,9 +34,11 @@ type Decision[S any] struct {
 	Time    time.Time
 }
 
-// Decide folds the stream of a key, has the command made from its state, lets the aggregate decide and appends its events.
-// initial is the state before the first event.
-func Decide[S, C any](ctx context.Context, u *Work, a Aggregate[S, C], key string, initial S, command func(now S) (C, error)) (Decision[S], error) {
+// Decide folds the stream of a key, has the command made from its state, lets the aggregate decide and appends its
+// events. initial is the state before the first event.
+func Decide[S, C any](
+	ctx context.Context, u *Work, a Aggregate[S, C], key string, initial S, command func(now S) (C, error),
+) (Decision[S], error) {
 	out := Decision[S]{State: initial, Time: u.Now()}
 	head, err := u.runner.Log.Latest(ctx, u.Tx, u.Caller.Tenant, a.Kind, key)
 	if err != nil {
@@ -61,7 +63,8 @@ func Decide[S, C any](ctx context.Context, u *Work, a Aggregate[S, C], key strin
 	// Where nothing changes, the answer names the event that said so last.
 	appended := eventlog.Appended{Stream: stream, Version: version, Tenant: u.Caller.Tenant}
 	if len(payloads) > 0 {
-		appended, err = u.runner.Log.Append(ctx, u.Tx, u.meta(ctx, out.Time), stream, a.Subject(out.State), version, payloads...)
+		appended, err = u.runner.Log.Append(ctx, u.Tx, u.meta(ctx, out.Time), stream, a.Subject(out.State), version,
+			payloads...)
 		if err != nil {
 			return out, err
 		}
@@ -81,7 +84,9 @@ func Decide[S, C any](ctx context.Context, u *Work, a Aggregate[S, C], key strin
 }
 
 // Load folds the stream of a key; found is false where none is open.
-func Load[S, C any](ctx context.Context, u *Work, a Aggregate[S, C], key string, initial S) (state S, found bool, err error) {
+func Load[S, C any](
+	ctx context.Context, u *Work, a Aggregate[S, C], key string, initial S,
+) (state S, found bool, err error) {
 	head, err := u.runner.Log.Latest(ctx, u.Tx, u.Caller.Tenant, a.Kind, key)
 	if err != nil || !head.Exists() {
 		return initial, false, err

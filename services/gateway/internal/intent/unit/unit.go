@@ -1,6 +1,6 @@
-// Package unit carries out units of work: transactions of one tenant in which aggregates decide, and in which their events
-// are appended to the log together with the bodies that these refer to. A unit that lost a race on a stream runs again from
-// its beginning, on the newest states.
+// Package unit carries out units of work: transactions of one tenant in which aggregates decide, and in which their
+// events are appended to the log together with the bodies that these refer to. A unit that lost a race on a stream runs
+// again from its beginning, on the newest states.
 //
 // The unit is passed openly. What takes a *Work runs in the transaction of its caller, who commits it or takes it back;
 // what takes a model.Caller opens a unit of its own.
@@ -24,8 +24,8 @@ import (
 )
 
 const (
-	// attempts bounds how often a unit runs that lost a race: each attempt loses to somebody who succeeded, so more than a
-	// few mean that clients fight over one resource.
+	// attempts bounds how often a unit runs that lost a race: each attempt loses to somebody who succeeded, so more
+	// than a few mean that clients fight over one resource.
 	attempts = 4
 	// positionWait bounds how long a write waits for its position; the sequencer needs some 25 ms when idle.
 	positionWait = 100 * time.Millisecond
@@ -75,8 +75,8 @@ func (u *Work) As(actor string) *Work {
 // Warn notes warnings for whoever opened the unit.
 func (u *Work) Warn(list ...string) { u.done.warnings = append(u.done.warnings, list...) }
 
-// Exists reports whether a stream is open: its object was made and is not deleted. It asks the log and not a read model, so
-// that an object can be used the moment it is made.
+// Exists reports whether a stream is open: its object was made and is not deleted. It asks the log and not a read
+// model, so that an object can be used the moment it is made.
 func (u *Work) Exists(ctx context.Context, kind events.Kind, key string) (bool, error) {
 	head, err := u.runner.Log.Latest(ctx, u.Tx, u.Caller.Tenant, kind, key)
 	return err == nil && head.Exists(), err
@@ -88,7 +88,9 @@ func (u *Work) AnyOpen(ctx context.Context, kind events.Kind, prefix string) (bo
 }
 
 // Run runs do in a transaction of the caller's tenant, and again where it lost a race.
-func (r *Runner) Run(ctx context.Context, who model.Caller, span string, do func(ctx context.Context, u *Work) error) error {
+func (r *Runner) Run(
+	ctx context.Context, who model.Caller, span string, do func(ctx context.Context, u *Work) error,
+) error {
 	ctx, end := telemetry.Span(ctx, span)
 	var err error
 	for range attempts {
@@ -109,7 +111,9 @@ func (r *Runner) Once(ctx context.Context, who model.Caller, do func(u *Work) er
 }
 
 // Write runs do in a unit of its own, and returns what do returned with the position of the last decision.
-func Write[T any](ctx context.Context, r *Runner, who model.Caller, span string, do func(ctx context.Context, u *Work) (T, error)) (T, string, error) {
+func Write[T any](
+	ctx context.Context, r *Runner, who model.Caller, span string, do func(ctx context.Context, u *Work) (T, error),
+) (T, string, error) {
 	var out T
 	var last eventlog.Appended
 	err := r.Run(ctx, who, span, func(ctx context.Context, u *Work) (err error) {
@@ -124,8 +128,8 @@ func Write[T any](ctx context.Context, r *Runner, who model.Caller, span string,
 	return out, r.Position(ctx, last.Tenant, last.Stream, last.Version), nil
 }
 
-// Position waits a little for the position of a version of a stream. The write has happened: whatever goes wrong now is not
-// its failure, and the name of the version serves as well.
+// Position waits a little for the position of a version of a stream. The write has happened: whatever goes wrong now is
+// not its failure, and the name of the version serves as well.
 func (r *Runner) Position(ctx context.Context, tenant string, stream events.StreamID, version int64) string {
 	if version == 0 { // nothing was written
 		return ""
@@ -144,9 +148,9 @@ func (r *Runner) Position(ctx context.Context, tenant string, stream events.Stre
 type Recorder struct {
 	Writes   []preview.Write
 	Appended []eventlog.Appended // one for each of Writes
-	// Announced are the commitments of a preview by write: the same configuration is committed to by the same commitment
-	// again, so that a plan that rests on it keeps its digest. What commits to something writes after it, so that the number
-	// of writes so far is the index of the next one.
+	// Announced are the commitments of a preview by write: the same configuration is committed to by the same
+	// commitment again, so that a plan that rests on it keeps its digest. What commits to something writes after it, so
+	// that the number of writes so far is the index of the next one.
 	Announced []preview.Commitments
 }
 

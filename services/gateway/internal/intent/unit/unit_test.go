@@ -30,12 +30,15 @@ var ann = model.Caller{Tenant: events.DefaultTenant, Actor: "ann"}
 func runner(t *testing.T) *unit.Runner {
 	t.Helper()
 	pool := pgtest.DB(t).Pool(t, "gateway")
-	return &unit.Runner{Pool: pool, Log: eventlog.New(pool), Clock: time.Now, NewID: uuid.New, Slog: slog.New(slog.DiscardHandler)}
+	return &unit.Runner{
+		Pool: pool, Log: eventlog.New(pool), Clock: time.Now, NewID: uuid.New, Slog: slog.New(slog.DiscardHandler),
+	}
 }
 
 // decide has a cluster decide on one command.
 func decide(ctx context.Context, u *unit.Work, c cluster.Command) (unit.Decision[cluster.State], error) {
-	return unit.Decide(ctx, u, clusters, "harbour", cluster.State{Name: "harbour"}, func(cluster.State) (cluster.Command, error) { return c, nil })
+	return unit.Decide(ctx, u, clusters, "harbour", cluster.State{Name: "harbour"},
+		func(cluster.State) (cluster.Command, error) { return c, nil })
 }
 
 func register(t *testing.T, r *unit.Runner) {
@@ -54,15 +57,17 @@ func label(value string) cluster.Command {
 	return cluster.Configure{Labels: map[string]*string{"site": &value}}
 }
 
-// TestWriteAnswersWithThePlaceOfItsEvent: without a sequencer that is the stream and its version, also where nothing changed.
+// TestWriteAnswersWithThePlaceOfItsEvent: without a sequencer that is the stream and its version, also where nothing
+// changed.
 func TestWriteAnswersWithThePlaceOfItsEvent(t *testing.T) {
 	t.Parallel()
 	r := runner(t)
 	register(t, r)
 	for range 2 {
-		out, position, err := unit.Write(t.Context(), r, ann, "test", func(ctx context.Context, u *unit.Work) (unit.Decision[cluster.State], error) {
-			return decide(ctx, u, label("north"))
-		})
+		out, position, err := unit.Write(t.Context(), r, ann, "test",
+			func(ctx context.Context, u *unit.Work) (unit.Decision[cluster.State], error) {
+				return decide(ctx, u, label("north"))
+			})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,16 +84,17 @@ func TestLostRaceIsDecidedAgain(t *testing.T) {
 	register(t, r)
 	var seen []string
 	err := r.Run(t.Context(), ann, "test", func(ctx context.Context, u *unit.Work) error {
-		_, err := unit.Decide(ctx, u, clusters, "harbour", cluster.State{Name: "harbour"}, func(now cluster.State) (cluster.Command, error) {
-			seen = append(seen, now.Labels["site"])
-			if len(seen) == 1 { // somebody else is faster
-				return label("south"), r.Run(ctx, ann, "test", func(ctx context.Context, u *unit.Work) error {
-					_, err := decide(ctx, u, label("north"))
-					return err
-				})
-			}
-			return label("south"), nil
-		})
+		_, err := unit.Decide(ctx, u, clusters, "harbour", cluster.State{Name: "harbour"},
+			func(now cluster.State) (cluster.Command, error) {
+				seen = append(seen, now.Labels["site"])
+				if len(seen) == 1 { // somebody else is faster
+					return label("south"), r.Run(ctx, ann, "test", func(ctx context.Context, u *unit.Work) error {
+						_, err := decide(ctx, u, label("north"))
+						return err
+					})
+				}
+				return label("south"), nil
+			})
 		return err
 	})
 	if err != nil || !slices.Equal(seen, []string{"", "north"}) {
@@ -96,7 +102,8 @@ func TestLostRaceIsDecidedAgain(t *testing.T) {
 	}
 }
 
-// TestConflictOfTheFieldEnds: a refusal that stays a conflict is answered after a few attempts, and nothing was written.
+// TestConflictOfTheFieldEnds: a refusal that stays a conflict is answered after a few attempts, and nothing was
+// written.
 func TestConflictOfTheFieldEnds(t *testing.T) {
 	t.Parallel()
 	r := runner(t)

@@ -66,7 +66,9 @@ func (r row) answer() model.ApprovalPolicy {
 type Reader struct{ Pool *pg.Pool }
 
 // List returns approval policies by name.
-func (r *Reader) List(ctx context.Context, who model.Caller, f model.PolicyFilter) (items []model.ApprovalPolicy, next []string, err error) {
+func (r *Reader) List(
+	ctx context.Context, who model.Caller, f model.PolicyFilter,
+) (items []model.ApprovalPolicy, next []string, err error) {
 	w := readmodel.Tenant("tenant", who.Tenant)
 	if err := w.Label("labels", f.Label); err != nil {
 		return nil, nil, err

@@ -1,6 +1,6 @@
-// Package browse answers questions about the content of catalogs (R-CAT-105): packages, channels, bundles, icons, upgrades,
-// and search over all catalogs. It asks the indexer's tables for the revision in service, so that an answer is of one
-// revision.
+// Package browse answers questions about the content of catalogs (R-CAT-105): packages, channels, bundles, icons,
+// upgrades, and search over all catalogs. It asks the indexer's tables for the revision in service, so that an answer
+// is of one revision.
 package browse
 
 import (
@@ -28,7 +28,9 @@ type Reader struct {
 
 // served is the revision of a catalog that is in service for whom view names; without one there is nothing to
 // browse.
-func served(ctx context.Context, q pg.Querier, tenant string, name catalog.Name, view model.CatalogView) (revision string, err error) {
+func served(
+	ctx context.Context, q pg.Querier, tenant string, name catalog.Name, view model.CatalogView,
+) (revision string, err error) {
 	s, err := catalogs.ServedTo(ctx, q, tenant, name.Subject(), view)
 	if err != nil {
 		return "", err
@@ -48,7 +50,9 @@ func served(ctx context.Context, q pg.Querier, tenant string, name catalog.Name,
 }
 
 // Packages lists the packages of a catalog by name. A catalog without a revision has none.
-func (r *Reader) Packages(ctx context.Context, who model.Caller, name catalog.Name, view model.CatalogView, p model.Page) (items []model.PackageSummary, next []string, err error) {
+func (r *Reader) Packages(
+	ctx context.Context, who model.Caller, name catalog.Name, view model.CatalogView, p model.Page,
+) (items []model.PackageSummary, next []string, err error) {
 	items = []model.PackageSummary{}
 	err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
 		refs, more, err := packageRefs(ctx, tx, who.Tenant, name, view, p)
@@ -70,7 +74,9 @@ func (r *Reader) Packages(ctx context.Context, who model.Caller, name catalog.Na
 	return items, next, err
 }
 
-func packageRefs(ctx context.Context, tx pgx.Tx, tenant string, name catalog.Name, view model.CatalogView, p model.Page) ([]content.Ref, bool, error) {
+func packageRefs(
+	ctx context.Context, tx pgx.Tx, tenant string, name catalog.Name, view model.CatalogView, p model.Page,
+) ([]content.Ref, bool, error) {
 	revision, err := served(ctx, tx, tenant, name, view)
 	if err != nil || revision == "" {
 		return nil, false, err
@@ -106,7 +112,9 @@ func (r *Reader) onPackage(ctx context.Context, who model.Caller, name catalog.N
 }
 
 // Package returns one package with its channels and their versions (R-CAT-106).
-func (r *Reader) Package(ctx context.Context, who model.Caller, name catalog.Name, view model.CatalogView, pkg string) (model.PackageDetail, error) {
+func (r *Reader) Package(
+	ctx context.Context, who model.Caller, name catalog.Name, view model.CatalogView, pkg string,
+) (model.PackageDetail, error) {
 	p, digest, revision, err := r.onPackage(ctx, who, name, view, pkg)
 	if err != nil {
 		return model.PackageDetail{}, err
@@ -137,7 +145,9 @@ func nameOf(c model.Catalog) model.CatalogName {
 }
 
 // Channels lists the channels of a package with their versions.
-func (r *Reader) Channels(ctx context.Context, who model.Caller, name catalog.Name, view model.CatalogView, pkg string) ([]model.ChannelDetail, error) {
+func (r *Reader) Channels(
+	ctx context.Context, who model.Caller, name catalog.Name, view model.CatalogView, pkg string,
+) ([]model.ChannelDetail, error) {
 	p, _, _, err := r.onPackage(ctx, who, name, view, pkg)
 	if err != nil {
 		return nil, err
@@ -146,7 +156,9 @@ func (r *Reader) Channels(ctx context.Context, who model.Caller, name catalog.Na
 }
 
 // Icon returns the picture of a package, the default one where it has none (R-CAT-108).
-func (r *Reader) Icon(ctx context.Context, who model.Caller, name catalog.Name, view model.CatalogView, pkg string) (model.PackageIcon, error) {
+func (r *Reader) Icon(
+	ctx context.Context, who model.Caller, name catalog.Name, view model.CatalogView, pkg string,
+) (model.PackageIcon, error) {
 	p, _, _, err := r.onPackage(ctx, who, name, view, pkg)
 	if err != nil {
 		return model.PackageIcon{}, err
@@ -155,7 +167,9 @@ func (r *Reader) Icon(ctx context.Context, who model.Caller, name catalog.Name, 
 }
 
 // Bundles lists bundles by package and name: of one package, or of all, package by package.
-func (r *Reader) Bundles(ctx context.Context, who model.Caller, name catalog.Name, f model.BundleFilter) (items []model.BundleSummary, next []string, err error) {
+func (r *Reader) Bundles(
+	ctx context.Context, who model.Caller, name catalog.Name, f model.BundleFilter,
+) (items []model.BundleSummary, next []string, err error) {
 	after := [2]string{}
 	if len(f.After) > 0 && copy(after[:], f.After) != 2 {
 		return nil, nil, readmodel.ForeignCursor()
@@ -233,7 +247,9 @@ const selectRefs = `select package, digest from catalog_api.revision_packages`
 
 // bundlePackages names the packages whose bundles may stand on a page: from the one of the cursor on.
 // Every package has a bundle (R-CAT-33), so that one more than the limit is enough without a channel.
-func (r *Reader) bundlePackages(ctx context.Context, tx pgx.Tx, tenant string, name catalog.Name, f model.BundleFilter, from string) ([]content.Ref, error) {
+func (r *Reader) bundlePackages(
+	ctx context.Context, tx pgx.Tx, tenant string, name catalog.Name, f model.BundleFilter, from string,
+) ([]content.Ref, error) {
 	revision, err := served(ctx, tx, tenant, name, f.View)
 	if err != nil || revision == "" {
 		return nil, err
@@ -259,7 +275,9 @@ const maxBundlePackages = 5000
 const maxBlobsPage = 8 << 20
 
 // Blobs lists documents of schemas that Chandler does not know, as they stand in the revision in service (R-CAT-8).
-func (r *Reader) Blobs(ctx context.Context, who model.Caller, name catalog.Name, f model.BlobFilter) (items []model.Blob, next []string, err error) {
+func (r *Reader) Blobs(
+	ctx context.Context, who model.Caller, name catalog.Name, f model.BlobFilter,
+) (items []model.Blob, next []string, err error) {
 	items = []model.Blob{}
 	err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
 		revision, err := served(ctx, tx, who.Tenant, name, f.View)
@@ -274,7 +292,8 @@ func (r *Reader) Blobs(ctx context.Context, who model.Caller, name catalog.Name,
 		if err := w.After(f.After, "b.schema", "b.package", "b.name", "b.digest"); err != nil {
 			return err
 		}
-		all, more, err := readmodel.Page[blobRow](ctx, tx, selectBlobs, w, "b.schema, b.package, b.name, b.digest", f.Limit)
+		all, more, err := readmodel.Page[blobRow](ctx, tx, selectBlobs, w, "b.schema, b.package, b.name, b.digest",
+			f.Limit)
 		if err != nil {
 			return err
 		}

@@ -32,7 +32,9 @@ func channelsOf(p *libcatalog.Package) []model.ChannelDetail {
 			Deprecated: display.Deprecation(p, "olm.channel", ch.Name),
 		}}
 		for _, b := range display.Entries(p, ch) {
-			d.EntryList = append(d.EntryList, model.ChannelEntry{Name: b.Name, Version: b.Version, Deprecated: display.Deprecation(p, "olm.bundle", b.Name)})
+			d.EntryList = append(d.EntryList, model.ChannelEntry{
+				Name: b.Name, Version: b.Version, Deprecated: display.Deprecation(p, "olm.bundle", b.Name),
+			})
 		}
 		d.Entries = len(d.EntryList)
 		out = append(out, d)
@@ -73,7 +75,8 @@ func bundlesOf(p *libcatalog.Package, channel string) []model.BundleSummary {
 		}
 		out = append(out, model.BundleSummary{
 			Name: b.Name, Package: p.Name, Version: b.Version, Release: b.Release, Image: b.Image, Content: string(b.Content),
-			Channels: append([]string{}, in[b.Name]...), Deprecated: display.Deprecation(p, "olm.bundle", b.Name), Metadata: b.Metadata,
+			Channels: append([]string{}, in[b.Name]...), Deprecated: display.Deprecation(p, "olm.bundle",
+				b.Name), Metadata: b.Metadata,
 		})
 	}
 	return out

@@ -65,7 +65,9 @@ func (r *Reader) Search(ctx context.Context, who model.Caller, f model.PackageFi
 
 // liveCatalogs are the catalogs that are offered to whom the filter names. Which of them are, the gateway's
 // own view says, so that a reader who waits for a position sees what was decided there.
-func (r *Reader) liveCatalogs(ctx context.Context, tx pgx.Tx, tenant string, f model.PackageFilter) ([]*liveCatalog, error) {
+func (r *Reader) liveCatalogs(
+	ctx context.Context, tx pgx.Tx, tenant string, f model.PackageFilter,
+) ([]*liveCatalog, error) {
 	w := readmodel.Tenant("c.tenant", tenant)
 	w.Add("not c.disabled")
 	if f.Cluster != "" {
@@ -75,7 +77,8 @@ func (r *Reader) liveCatalogs(ctx context.Context, tx pgx.Tx, tenant string, f m
 	case f.Namespace != "":
 		w.Add("c.visibility_namespace in ('', ?)", f.Namespace)
 	case f.Cluster != "" && len(f.Catalogs) == 0 && f.CatalogNamespace == "":
-		// Of a cluster as a whole is what each of its namespaces sees; what one alone has is found there, or by its catalog.
+		// Of a cluster as a whole is what each of its namespaces sees; what one alone has is found there, or by its
+		// catalog.
 		w.Add("c.visibility_namespace = ''")
 	}
 	w.Equal("c.namespace", f.CatalogNamespace)
@@ -97,7 +100,8 @@ func (r *Reader) openDisplays(ctx context.Context, tx pgx.Tx, tenant string, row
 	}
 	known, missing := r.Content.Displays(commitments)
 	if len(missing) > 0 {
-		read := slices.DeleteFunc(slices.Clone(rows), func(c catalogs.Catalog) bool { return !slices.Contains(missing, c.Spec) })
+		read := slices.DeleteFunc(slices.Clone(rows),
+			func(c catalogs.Catalog) bool { return !slices.Contains(missing, c.Spec) })
 		if err := catalogs.AddSources(ctx, tx, tenant, read); err != nil {
 			return err
 		}
@@ -114,7 +118,9 @@ func (r *Reader) openDisplays(ctx context.Context, tx pgx.Tx, tenant string, row
 
 // inService adds the revision in service, which for a templated catalog is that of the cluster's version,
 // or of the highest where no cluster is named.
-func inService(ctx context.Context, tx pgx.Tx, tenant string, rows []catalogs.Catalog, cluster string) ([]*liveCatalog, error) {
+func inService(
+	ctx context.Context, tx pgx.Tx, tenant string, rows []catalogs.Catalog, cluster string,
+) ([]*liveCatalog, error) {
 	variant, err := catalogs.VariantOf(ctx, tx, tenant, cluster)
 	if err != nil {
 		return nil, err
@@ -135,7 +141,8 @@ func inService(ctx context.Context, tx pgx.Tx, tenant string, rows []catalogs.Ca
 	_, err = pgx.ForEachRow(status, []any{&stream, &s.variant, &s.revision}, func() error {
 		have, ok := best[stream]
 		switch {
-		case !ok, cluster != "" && s.variant == variant, cluster == "" && catalogs.CompareVersions(s.variant, have.variant) > 0,
+		case !ok, cluster != "" && s.variant == variant, cluster == "" && catalogs.CompareVersions(s.variant,
+			have.variant) > 0,
 			cluster != "" && have.variant != variant && s.variant == "":
 			best[stream] = s
 		}
@@ -175,7 +182,9 @@ func (r *Reader) offers(ctx context.Context, tx pgx.Tx, tenant string, live []*l
 }
 
 // matching keeps the packages that hold all words, and ranks them.
-func (r *Reader) matching(ctx context.Context, tx pgx.Tx, tenant string, live []*liveCatalog, all []offered, search string) ([]offered, error) {
+func (r *Reader) matching(
+	ctx context.Context, tx pgx.Tx, tenant string, live []*liveCatalog, all []offered, search string,
+) ([]offered, error) {
 	words := wordsOf(search)
 	if len(words) == 0 {
 		if strings.TrimSpace(search) != "" {
@@ -230,12 +239,14 @@ func closeness(c *display.Card, search string) float64 {
 
 // wordsOf takes letters and digits: all else parts words, in what people type as in what Postgres keeps.
 func wordsOf(search string) []string {
-	words := strings.FieldsFunc(strings.ToLower(search), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	words := strings.FieldsFunc(strings.ToLower(search),
+		func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	return words[:min(len(words), maxWords)]
 }
 
 func byRank(a, b offered) int {
-	return cmp.Or(-cmp.Compare(a.rank, b.rank), cmp.Compare(a.ref.Name, b.ref.Name), cmp.Compare(a.catalog.Subject, b.catalog.Subject))
+	return cmp.Or(-cmp.Compare(a.rank, b.rank), cmp.Compare(a.ref.Name, b.ref.Name),
+		cmp.Compare(a.catalog.Subject, b.catalog.Subject))
 }
 
 // pageOf is the part of the list behind the cursor, which names the last item of the page before.
@@ -251,14 +262,19 @@ func pageOf(found []offered, facets model.Facets, p model.Page) (model.FoundPack
 		if err != nil {
 			return out, readmodel.ForeignCursor()
 		}
-		last := offered{rank: rank, ref: content.Ref{Name: p.After[1]}, catalog: &liveCatalog{Catalog: catalogs.Catalog{Subject: p.After[2]}}}
+		last := offered{
+			rank: rank, ref: content.Ref{Name: p.After[1]},
+			catalog: &liveCatalog{Catalog: catalogs.Catalog{Subject: p.After[2]}},
+		}
 		at, there := slices.BinarySearchFunc(found, last, byRank)
 		if from = at; there {
 			from++
 		}
 	}
 	for _, o := range found[from:min(from+p.Limit, len(found))] {
-		out.Items = append(out.Items, model.FoundPackage{PackageSummary: summaryOf(o.card, o.ref.Digest), Catalog: nameOf(o.catalog.Catalog.Catalog)})
+		out.Items = append(out.Items, model.FoundPackage{
+			PackageSummary: summaryOf(o.card, o.ref.Digest), Catalog: nameOf(o.catalog.Catalog.Catalog),
+		})
 	}
 	if from+p.Limit < len(found) {
 		last := found[from+p.Limit-1]

@@ -18,7 +18,10 @@ func offers() []offered {
 		return offered{ref: content.Ref{Name: card.Package, Digest: "sha256:" + card.Package}, card: &card, catalog: c}
 	}
 	return []offered{
-		of(fleet, display.Card{Package: "etcd", Provider: "CoreOS", Categories: []string{"Database"}, Labels: map[string]string{"tier": "1"}, ProviderURL: "https://coreos.example"}),
+		of(fleet, display.Card{
+			Package: "etcd", Provider: "CoreOS", Categories: []string{"Database"},
+			Labels: map[string]string{"tier": "1"}, ProviderURL: "https://coreos.example",
+		}),
 		of(fleet, display.Card{Package: "vault", Provider: "HashiCorp", Categories: []string{"Security"}}),
 		of(own, display.Card{Package: "etcd", Provider: "Own", Categories: []string{"Database", "Storage"}}),
 	}
@@ -107,7 +110,8 @@ func TestCloseness(t *testing.T) {
 // TestWordsOf: what people type is split as the index splits what it keeps.
 func TestWordsOf(t *testing.T) {
 	t.Parallel()
-	if got, want := wordsOf("Red-Hat  OpenShift_4!"), []string{"red", "hat", "openshift", "4"}; !slices.Equal(got, want) {
+	if got, want := wordsOf("Red-Hat  OpenShift_4!"), []string{"red", "hat", "openshift", "4"}; !slices.Equal(got,
+		want) {
 		t.Errorf("words %q, want %q", got, want)
 	}
 	if got := wordsOf("--- !"); len(got) != 0 {

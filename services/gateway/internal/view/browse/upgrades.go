@@ -15,7 +15,9 @@ import (
 
 // Upgrades lists what the upgrades of a package change, along the edges of its update graph in order of
 // name. The cursor is the pair of names.
-func (r *Reader) Upgrades(ctx context.Context, who model.Caller, name catalog.Name, pkg string, f model.UpgradeFilter) ([]model.Upgrade, []string, error) {
+func (r *Reader) Upgrades(
+	ctx context.Context, who model.Caller, name catalog.Name, pkg string, f model.UpgradeFilter,
+) ([]model.Upgrade, []string, error) {
 	p, _, _, err := r.onPackage(ctx, who, name, f.View, pkg)
 	if err != nil {
 		return nil, nil, err
@@ -35,7 +37,9 @@ func (r *Reader) Upgrades(ctx context.Context, who model.Caller, name catalog.Na
 			next = []string{last.From, last.To}
 			break
 		}
-		items = append(items, model.Upgrade{From: e.From, To: e.To, FromContent: contentOf(p, e.From), ToContent: contentOf(p, e.To)})
+		items = append(items, model.Upgrade{
+			From: e.From, To: e.To, FromContent: contentOf(p, e.From), ToContent: contentOf(p, e.To),
+		})
 	}
 	err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
 		if err := fetchedContents(ctx, tx, who.Tenant, name, p, items); err != nil {
@@ -69,7 +73,9 @@ func contentOf(p *libcatalog.Package, bundle string) string {
 
 // fetchedContents fills in the contents of bundles that the catalog names by image alone, as far as they were
 // fetched.
-func fetchedContents(ctx context.Context, q pg.Querier, tenant string, name catalog.Name, p *libcatalog.Package, items []model.Upgrade) error {
+func fetchedContents(
+	ctx context.Context, q pg.Querier, tenant string, name catalog.Name, p *libcatalog.Package, items []model.Upgrade,
+) error {
 	type bundle struct{ name, image string }
 	wanted := map[bundle][]*string{}
 	var images []string

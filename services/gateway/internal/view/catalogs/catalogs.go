@@ -148,7 +148,9 @@ type Reader struct {
 }
 
 // List returns catalogs: hub catalogs first, each by its subject.
-func (r *Reader) List(ctx context.Context, who model.Caller, f model.CatalogFilter) (items []model.Catalog, next []string, err error) {
+func (r *Reader) List(
+	ctx context.Context, who model.Caller, f model.CatalogFilter,
+) (items []model.Catalog, next []string, err error) {
 	w := readmodel.Tenant("c.tenant", who.Tenant)
 	switch f.State {
 	case "":
@@ -230,7 +232,9 @@ const maxUsers = 10_000
 
 // Secrets lists credentials by name, never their values. The table that holds them is the list: a read model beside it
 // would hold nothing more.
-func (r *Reader) Secrets(ctx context.Context, who model.Caller, p model.Page) (items []model.CatalogSecret, next []string, err error) {
+func (r *Reader) Secrets(
+	ctx context.Context, who model.Caller, p model.Page,
+) (items []model.CatalogSecret, next []string, err error) {
 	w := readmodel.Tenant("tenant", who.Tenant)
 	if err := w.After(p.After, "name"); err != nil {
 		return nil, nil, err
@@ -241,7 +245,9 @@ func (r *Reader) Secrets(ctx context.Context, who model.Caller, p model.Page) (i
 			return err
 		}
 		for _, s := range rows {
-			items = append(items, model.CatalogSecret{Name: s.Name, Kind: s.Kind, Commitment: s.Commitment, UpdatedAt: s.Updated})
+			items = append(items, model.CatalogSecret{
+				Name: s.Name, Kind: s.Kind, Commitment: s.Commitment, UpdatedAt: s.Updated,
+			})
 		}
 		if more {
 			next = []string{items[len(items)-1].Name}

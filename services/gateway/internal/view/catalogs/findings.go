@@ -14,7 +14,9 @@ import (
 )
 
 // Findings lists what was wrong with a catalog at the last poll, in the order in which it was found.
-func (r *Reader) Findings(ctx context.Context, who model.Caller, name catalog.Name, f model.FindingFilter) (items []model.Finding, next []string, err error) {
+func (r *Reader) Findings(
+	ctx context.Context, who model.Caller, name catalog.Name, f model.FindingFilter,
+) (items []model.Finding, next []string, err error) {
 	var raw json.RawMessage
 	from := 0
 	err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
@@ -61,7 +63,9 @@ func documentText(ctx context.Context, tx pgx.Tx, tenant string, d findingsDocum
 }
 
 // findingsOf names the report of the last poll of a catalog: of the variant that is asked for, or of the highest.
-func findingsOf(ctx context.Context, tx pgx.Tx, tenant string, name catalog.Name, variant string) (findingsDocument, error) {
+func findingsOf(
+	ctx context.Context, tx pgx.Tx, tenant string, name catalog.Name, variant string,
+) (findingsDocument, error) {
 	c, err := One(ctx, tx, tenant, name)
 	if err != nil {
 		return findingsDocument{}, err

@@ -17,7 +17,9 @@ import (
 )
 
 // Revisions lists what a catalog has served, newest first.
-func (r *Reader) Revisions(ctx context.Context, who model.Caller, name catalog.Name, p model.Page) (items []model.Revision, next []string, err error) {
+func (r *Reader) Revisions(
+	ctx context.Context, who model.Caller, name catalog.Name, p model.Page,
+) (items []model.Revision, next []string, err error) {
 	w := readmodel.Tenant("v.tenant", who.Tenant)
 	if len(p.After) > 0 {
 		before, err := time.Parse(time.RFC3339Nano, p.After[0])
@@ -52,7 +54,9 @@ func (r *Reader) Revisions(ctx context.Context, who model.Caller, name catalog.N
 }
 
 // revisionChanges adds to revisions what their events say. An event that the log has no more leaves none.
-func revisionChanges(ctx context.Context, q pg.Querier, log *eventlog.Log, tenant, stream string, items []model.Revision) error {
+func revisionChanges(
+	ctx context.Context, q pg.Querier, log *eventlog.Log, tenant, stream string, items []model.Revision,
+) error {
 	at := map[int64]*model.Revision{}
 	first := int64(math.MaxInt64)
 	for i := range items {

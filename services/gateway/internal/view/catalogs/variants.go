@@ -154,11 +154,13 @@ func conditions(ctx context.Context, q pg.Querier, tenant string, c model.Catalo
 		return nil, err
 	}
 	known, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	missing := slices.DeleteFunc(slices.Clone(c.Source.Secrets), func(name string) bool { return slices.Contains(known, name) })
+	missing := slices.DeleteFunc(slices.Clone(c.Source.Secrets),
+		func(name string) bool { return slices.Contains(known, name) })
 	if len(missing) > 0 {
 		list = append(list, model.Condition{
 			Type: "SecretsMissing", Status: "True", Reason: "UnknownSecret", Since: c.UpdatedAt,
-			Message: "no catalog secret is known by the name " + strings.Join(missing, ", ") + ": keep it with chandler catalog secret set NAME (PUT /catalogsecrets/NAME), or take it out of the source",
+			Message: "no catalog secret is known by the name " + strings.Join(missing,
+				", ") + ": keep it with chandler catalog secret set NAME (PUT /catalogsecrets/NAME), or take it out of the source",
 		})
 	}
 	return list, err
@@ -173,8 +175,13 @@ func templateConditions(s Status) []model.Condition {
 		}
 		return strings.TrimSuffix(fmt.Sprintf("Kubernetes %s: %s", s.Variant, text), ": ")
 	}
-	templates := model.Condition{Type: source.ConditionTemplates, Status: "True", Reason: s.template, Message: of(s.templateMessage), Since: s.updated}
-	image := model.Condition{Type: source.ConditionImage, Status: "True", Reason: s.template, Message: of(s.Reference), Since: s.updated}
+	templates := model.Condition{
+		Type: source.ConditionTemplates, Status: "True", Reason: s.template, Message: of(s.templateMessage),
+		Since: s.updated,
+	}
+	image := model.Condition{
+		Type: source.ConditionImage, Status: "True", Reason: s.template, Message: of(s.Reference), Since: s.updated,
+	}
 	if s.template != source.ReasonTemplatesResolved {
 		templates.Status = "False"
 	}

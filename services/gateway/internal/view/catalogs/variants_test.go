@@ -33,12 +33,18 @@ func TestTemplateConditions(t *testing.T) {
 	}{
 		{
 			"resolved",
-			Status{CatalogVariant: model.CatalogVariant{Variant: "1.34", Reference: "registry/fleet:1.34"}, template: source.ReasonTemplatesResolved, updated: since},
+			Status{
+				CatalogVariant: model.CatalogVariant{Variant: "1.34", Reference: "registry/fleet:1.34"},
+				template:       source.ReasonTemplatesResolved, updated: since,
+			},
 			"True", "True", "Kubernetes 1.34: registry/fleet:1.34",
 		},
 		{
 			"not resolved, with another image",
-			Status{CatalogVariant: model.CatalogVariant{Reference: "registry/fleet"}, template: "UnableToResolve", templateMessage: "no version", updated: since},
+			Status{
+				CatalogVariant: model.CatalogVariant{Reference: "registry/fleet"}, template: "UnableToResolve",
+				templateMessage: "no version", updated: since,
+			},
 			"False", "True", "registry/fleet",
 		},
 		{

@@ -97,7 +97,9 @@ func (r row) answer() model.Cluster {
 type Reader struct{ Pool *pg.Pool }
 
 // List returns registered clusters by name.
-func (r *Reader) List(ctx context.Context, who model.Caller, f model.ClusterFilter) (items []model.Cluster, next []string, err error) {
+func (r *Reader) List(
+	ctx context.Context, who model.Caller, f model.ClusterFilter,
+) (items []model.Cluster, next []string, err error) {
 	w := readmodel.Tenant("tenant", who.Tenant)
 	w.Equal("state", f.State)
 	if err := w.Label("labels", f.Label); err != nil {
@@ -124,12 +126,13 @@ func (r *Reader) List(ctx context.Context, who model.Caller, f model.ClusterFilt
 
 // addMessages adds messages to clusters in trouble; one of an earlier trouble would mislead.
 func addMessages(ctx context.Context, q pg.Querier, tenant string, items []model.Cluster) error {
-	return readmodel.AddMessages(ctx, q, tenant, readmodel.MessageCluster, items, func(c *model.Cluster) (string, *string) {
-		if c.Reason == "" {
-			return "", nil
-		}
-		return c.Name, &c.Message
-	})
+	return readmodel.AddMessages(ctx, q, tenant, readmodel.MessageCluster, items,
+		func(c *model.Cluster) (string, *string) {
+			if c.Reason == "" {
+				return "", nil
+			}
+			return c.Name, &c.Message
+		})
 }
 
 // Get returns one cluster.

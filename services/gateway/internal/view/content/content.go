@@ -252,8 +252,8 @@ func (c *Reader) Compare(ctx context.Context, q pg.Querier, tenant string, u *mo
 	return nil
 }
 
-// Displays returns what people see of catalogs, by the commitment of the settings that hold it; missing are the commitments
-// that were not read yet. A commitment never stands for another body, so that what was read stays good.
+// Displays returns what people see of catalogs, by the commitment of the settings that hold it; missing are the
+// commitments that were not read yet. A commitment never stands for another body, so that what was read stays good.
 func (c *Reader) Displays(commitments []string) (known map[string]*model.CatalogDisplay, missing []string) {
 	known = map[string]*model.CatalogDisplay{}
 	for _, s := range commitments {

@@ -63,7 +63,8 @@ func expandType(t string) ([]events.Type, error) {
 		}
 	}
 	if len(out) == 0 {
-		return nil, errs.New(errs.Invalid, "no event type %q exists; a whole family is written as subscription.*", t).At("query.type", "event-type")
+		return nil, errs.New(errs.Invalid, "no event type %q exists; a whole family is written as subscription.*",
+			t).At("query.type", "event-type")
 	}
 	return out, nil
 }
@@ -97,7 +98,9 @@ type Reader struct {
 
 // List returns events after a position, oldest first, and the position to go on from. An answer
 // with fewer events than asked for is not the end of the log unless done is true.
-func (r *Reader) List(ctx context.Context, who model.Caller, f model.EventFilter) (items []model.Event, next events.Position, done bool, err error) {
+func (r *Reader) List(
+	ctx context.Context, who model.Caller, f model.EventFilter,
+) (items []model.Event, next events.Position, done bool, err error) {
 	s, err := selectEvents(who, f)
 	if err != nil {
 		return nil, next, false, err

@@ -43,7 +43,10 @@ func TestTypesOfASelection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	taken := map[events.Type]bool{"cluster.registered.v1": true, "cluster.observed.v1": true, "csv.removed.v1": true, "csv.flapping.v1": false, "catalog.added.v1": false}
+	taken := map[events.Type]bool{
+		"cluster.registered.v1": true, "cluster.observed.v1": true, "csv.removed.v1": true, "csv.flapping.v1": false,
+		"catalog.added.v1": false,
+	}
 	for typ, want := range taken {
 		if got := s.takes(eventlog.Recorded{Envelope: events.Envelope{Type: typ}}); got != want {
 			t.Errorf("%s is taken: %v, want %v", typ, got, want)

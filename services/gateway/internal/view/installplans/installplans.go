@@ -1,5 +1,5 @@
-// Package installplans is the read model of install plans. A row holds the state of the aggregate, as installplan.Evolve
-// folds it, and beside it the columns that lists choose by.
+// Package installplans is the read model of install plans. A row holds the state of the aggregate, as
+// installplan.Evolve folds it, and beside it the columns that lists choose by.
 package installplans
 
 import (
@@ -64,7 +64,8 @@ func apply(ctx context.Context, f readmodel.Fold) error {
 	return f.Exec(ctx, `insert into `+f.Table("installplans")+` (tenant, stream, state, phase, begun, blocked_reason, approval_expires, ended, updated, version,
 			labels, annotations, id, cluster, namespace, name, approval, bundles, epoch, position)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`,
-		append(changing, p.Proposed.Plan, p.Proposed.Cluster, p.Proposed.Namespace, p.Proposed.Name, p.Proposed.Approval, p.Proposed.Bundles,
+		append(changing, p.Proposed.Plan, p.Proposed.Cluster, p.Proposed.Namespace, p.Proposed.Name,
+			p.Proposed.Approval, p.Proposed.Bundles,
 			f.Position.Epoch, f.Position.N)...)
 }
 
@@ -104,7 +105,9 @@ type Reader struct {
 }
 
 // List returns install plans, newest first.
-func (r *Reader) List(ctx context.Context, who model.Caller, f model.PlanFilter) (items []model.InstallPlan, next []string, err error) {
+func (r *Reader) List(
+	ctx context.Context, who model.Caller, f model.PlanFilter,
+) (items []model.InstallPlan, next []string, err error) {
 	w := readmodel.Tenant("p.tenant", who.Tenant)
 	w.Equal("p.cluster", f.Cluster)
 	w.Equal("p.namespace", f.Namespace)
@@ -165,9 +168,10 @@ func addBefore(w *readmodel.Where, after []string) error {
 }
 
 func addMessages(ctx context.Context, q pg.Querier, tenant string, items []model.InstallPlan) error {
-	return readmodel.AddMessages(ctx, q, tenant, readmodel.MessagePlan, items, func(p *model.InstallPlan) (string, *string) {
-		return p.Cluster + "/" + p.Namespace + "/" + p.Name, &p.Message
-	})
+	return readmodel.AddMessages(ctx, q, tenant, readmodel.MessagePlan, items,
+		func(p *model.InstallPlan) (string, *string) {
+			return p.Cluster + "/" + p.Namespace + "/" + p.Name, &p.Message
+		})
 }
 
 // Get returns one plan with its document and its step log.
@@ -194,7 +198,9 @@ func (r *Reader) Get(ctx context.Context, who model.Caller, id string) (p model.
 }
 
 // addDocuments adds what stands outside the log.
-func (r *Reader) addDocuments(ctx context.Context, tx pgx.Tx, tenant string, s model.PlanState, p *model.InstallPlan) (err error) {
+func (r *Reader) addDocuments(
+	ctx context.Context, tx pgx.Tx, tenant string, s model.PlanState, p *model.InstallPlan,
+) (err error) {
 	p.Document, err = readmodel.Document(ctx, tx, `select document from resolver_api.plan_documents where tenant = $1 and plan = $2`, tenant, p.ID)
 	if err != nil {
 		return err

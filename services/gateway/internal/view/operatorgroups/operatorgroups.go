@@ -134,7 +134,9 @@ func (r row) answer() model.OperatorGroup {
 	}
 	for _, c := range r.Conditions {
 		if r.ObservedSince != nil {
-			g.Conditions = append(g.Conditions, model.Condition{Type: c, Status: "True", Reason: reasons[c], Since: *r.ObservedSince, Event: r.ObservedEvent})
+			g.Conditions = append(g.Conditions, model.Condition{
+				Type: c, Status: "True", Reason: reasons[c], Since: *r.ObservedSince, Event: r.ObservedEvent,
+			})
 		}
 	}
 	return g
@@ -154,14 +156,17 @@ func addMessages(ctx context.Context, q pg.Querier, tenant string, items []model
 			}
 		}
 	}
-	return readmodel.AddMessages(ctx, q, tenant, readmodel.MessageGroup, all, func(p *place) (string, *string) { return p.subject, &p.condition.Message })
+	return readmodel.AddMessages(ctx, q, tenant, readmodel.MessageGroup, all,
+		func(p *place) (string, *string) { return p.subject, &p.condition.Message })
 }
 
 // Reader answers queries about operator groups.
 type Reader struct{ Pool *pg.Pool }
 
 // List returns operator groups by cluster, namespace and name.
-func (r *Reader) List(ctx context.Context, who model.Caller, f model.GroupFilter) (items []model.OperatorGroup, next []string, err error) {
+func (r *Reader) List(
+	ctx context.Context, who model.Caller, f model.GroupFilter,
+) (items []model.OperatorGroup, next []string, err error) {
 	w := readmodel.Tenant("g.tenant", who.Tenant)
 	w.Equal("g.cluster", f.Cluster)
 	w.Equal("g.namespace", f.Namespace)
@@ -189,12 +194,15 @@ func (r *Reader) List(ctx context.Context, who model.Caller, f model.GroupFilter
 }
 
 // Get returns one operator group.
-func (r *Reader) Get(ctx context.Context, who model.Caller, cluster, namespace, name string) (g model.OperatorGroup, err error) {
+func (r *Reader) Get(
+	ctx context.Context, who model.Caller, cluster, namespace, name string,
+) (g model.OperatorGroup, err error) {
 	w := readmodel.Tenant("g.tenant", who.Tenant)
 	w.Add("g.cluster = ? and g.namespace = ? and g.name = ?", cluster, namespace, name)
 	err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
 		x, err := readmodel.One[row](ctx, tx, columns, w,
-			errs.New(errs.NotFound, "no operator group %q exists in namespace %q of cluster %q", name, namespace, cluster))
+			errs.New(errs.NotFound, "no operator group %q exists in namespace %q of cluster %q", name, namespace,
+				cluster))
 		if err != nil {
 			return err
 		}

@@ -62,7 +62,9 @@ func removed(ctx context.Context, f readmodel.Fold, _ events.CSVRemoved) error {
 }
 
 func removalRequested(ctx context.Context, f readmodel.Fold, p events.CSVRemovalRequested) error {
-	return removal(ctx, f, map[string]any{"id": p.Removal, "crds": p.CRDs, "plan": p.Plan, "by": f.Actor, "phase": model.RemovalAsked})
+	return removal(ctx, f, map[string]any{
+		"id": p.Removal, "crds": p.CRDs, "plan": p.Plan, "by": f.Actor, "phase": model.RemovalAsked,
+	})
 }
 
 func removalStarted(ctx context.Context, f readmodel.Fold, _ events.CSVRemovalStarted) error {
@@ -77,8 +79,8 @@ func removalRefused(ctx context.Context, f readmodel.Fold, p events.CSVRemovalRe
 	return removal(ctx, f, map[string]any{"phase": model.RemovalRefused, "reason": p.Reason})
 }
 
-// removal changes the request to uninstall that was made last. A block stands until the operator is gone: what follows it in
-// the cluster is no event.
+// removal changes the request to uninstall that was made last. A block stands until the operator is gone: what follows
+// it in the cluster is no event.
 func removal(ctx context.Context, f readmodel.Fold, change map[string]any) error {
 	all := map[string]any{"since": f.Time, "class": "", "reason": ""}
 	maps.Copy(all, change)
@@ -128,12 +130,13 @@ func (r row) answer() model.Operator {
 
 // addRemovalMessages adds what clusters say about removals.
 func addRemovalMessages(ctx context.Context, q pg.Querier, tenant string, items []model.Operator) error {
-	return readmodel.AddMessages(ctx, q, tenant, readmodel.MessageRemoval, items, func(o *model.Operator) (string, *string) {
-		if o.Removal == nil {
-			return "", nil
-		}
-		return o.Cluster + "/" + o.Namespace + "/" + o.Name, &o.Removal.Message
-	})
+	return readmodel.AddMessages(ctx, q, tenant, readmodel.MessageRemoval, items,
+		func(o *model.Operator) (string, *string) {
+			if o.Removal == nil {
+				return "", nil
+			}
+			return o.Cluster + "/" + o.Namespace + "/" + o.Name, &o.Removal.Message
+		})
 }
 
 // addMessages adds conditions and what clusters say about operators.
@@ -144,9 +147,10 @@ func addMessages(ctx context.Context, q pg.Querier, tenant string, items []model
 	if err := addConditions(ctx, q, tenant, items); err != nil {
 		return err
 	}
-	return readmodel.AddMessages(ctx, q, tenant, readmodel.MessageCSV, items, func(o *model.Operator) (string, *string) {
-		return o.Cluster + "/" + o.Namespace + "/" + o.Name, &o.Message
-	})
+	return readmodel.AddMessages(ctx, q, tenant, readmodel.MessageCSV, items,
+		func(o *model.Operator) (string, *string) {
+			return o.Cluster + "/" + o.Namespace + "/" + o.Name, &o.Message
+		})
 }
 
 // addConditions adds what clusters report of operators whatever their phase. Most have none.
@@ -157,7 +161,8 @@ func addConditions(ctx context.Context, q pg.Querier, tenant string, items []mod
 		o := &items[i]
 		o.Conditions = []model.Condition{}
 		at[o.Cluster+"/"+o.Namespace+"/"+o.Name] = o
-		clusters, namespaces, names = append(clusters, o.Cluster), append(namespaces, o.Namespace), append(names, o.Name)
+		clusters, namespaces, names = append(clusters, o.Cluster), append(namespaces, o.Namespace), append(names,
+			o.Name)
 	}
 	if len(items) == 0 {
 		return nil
@@ -188,7 +193,9 @@ const servedBy = `exists (select from gateway.operatorgroups g where g.tenant = 
 type Reader struct{ Pool *pg.Pool }
 
 // List returns installed operators by cluster, namespace and name.
-func (r *Reader) List(ctx context.Context, who model.Caller, f model.OperatorFilter) (items []model.Operator, next []string, err error) {
+func (r *Reader) List(
+	ctx context.Context, who model.Caller, f model.OperatorFilter,
+) (items []model.Operator, next []string, err error) {
 	w := readmodel.Tenant("o.tenant", who.Tenant)
 	w.Equal("o.cluster", f.Cluster)
 	w.Equal("o.namespace", f.Namespace)
@@ -218,12 +225,15 @@ func (r *Reader) List(ctx context.Context, who model.Caller, f model.OperatorFil
 }
 
 // Get returns one installed operator.
-func (r *Reader) Get(ctx context.Context, who model.Caller, cluster, namespace, name string) (o model.Operator, err error) {
+func (r *Reader) Get(
+	ctx context.Context, who model.Caller, cluster, namespace, name string,
+) (o model.Operator, err error) {
 	w := readmodel.Tenant("o.tenant", who.Tenant)
 	w.Add("o.cluster = ? and o.namespace = ? and o.name = ?", cluster, namespace, name)
 	err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
 		x, err := readmodel.One[row](ctx, tx, columns, w,
-			errs.New(errs.NotFound, "no operator %q is installed in namespace %q of cluster %q", name, namespace, cluster))
+			errs.New(errs.NotFound, "no operator %q is installed in namespace %q of cluster %q", name, namespace,
+				cluster))
 		if err != nil {
 			return err
 		}
@@ -263,16 +273,21 @@ func details(ctx context.Context, tx pgx.Tx, tenant string, o model.Operator) (*
 }
 
 // removedOf is what one operator uses and the next version of its cluster no longer serves.
-func removedOf(ctx context.Context, q pg.Querier, tenant string, o model.Operator, d model.OperatorDetails) ([]model.RemovedAPI, error) {
+func removedOf(
+	ctx context.Context, q pg.Querier, tenant string, o model.Operator, d model.OperatorDetails,
+) ([]model.RemovedAPI, error) {
 	c, err := clusters.Observed(ctx, q, tenant, o.Cluster)
 	if err != nil {
 		return nil, err
 	}
-	return cluster.RemovedAPIs(c.KubernetesVersion, []cluster.Installed{{Namespace: o.Namespace, CSV: o.Name, Components: d.Components, Requirements: d.Requirements}}), nil
+	return cluster.RemovedAPIs(c.KubernetesVersion,
+		[]cluster.Installed{{Namespace: o.Namespace, CSV: o.Name, Components: d.Components, Requirements: d.Requirements}}), nil
 }
 
 // Leftovers lists what uninstalled operators left (R-UNI-7), by cluster, namespace and name.
-func (r *Reader) Leftovers(ctx context.Context, who model.Caller, f model.LeftoverFilter) (items []model.Leftovers, next []string, err error) {
+func (r *Reader) Leftovers(
+	ctx context.Context, who model.Caller, f model.LeftoverFilter,
+) (items []model.Leftovers, next []string, err error) {
 	w := readmodel.Tenant("l.tenant", who.Tenant)
 	w.Equal("l.cluster", f.Cluster)
 	w.Equal("l.namespace", f.Namespace)

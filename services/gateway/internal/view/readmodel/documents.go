@@ -48,10 +48,12 @@ const (
 	MessageGroup   = "operatorgroup" // its subjects end in the type of a condition
 )
 
-// AddMessages adds the installer's messages for people to items. place gives an item's subject and where its message goes;
-// an empty subject asks for none. It is a query of its own rather than a join, since the planner does not reach into a
-// security barrier with the keys of a join.
-func AddMessages[T any](ctx context.Context, q pg.Querier, tenant, kind string, items []T, place func(*T) (subject string, message *string)) error {
+// AddMessages adds the installer's messages for people to items. place gives an item's subject and where its message
+// goes; an empty subject asks for none. It is a query of its own rather than a join, since the planner does not reach
+// into a security barrier with the keys of a join.
+func AddMessages[T any](
+	ctx context.Context, q pg.Querier, tenant, kind string, items []T, place func(*T) (subject string, message *string),
+) error {
 	want := map[string]*string{}
 	subjects := make([]string, 0, len(items))
 	for i := range items {

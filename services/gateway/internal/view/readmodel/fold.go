@@ -36,7 +36,8 @@ func (f Fold) Table(name string) string { return f.Tables.Name(name) }
 func (f Fold) Scope() (cluster, namespace, name string, err error) {
 	p := strings.SplitN(f.Subject, "/", 3)
 	if len(p) != 3 {
-		return "", "", "", errs.New(errs.Invalid, "event %s of type %s: subject %q is not cluster/namespace/name", f.ID, f.Type, f.Subject)
+		return "", "", "", errs.New(errs.Invalid, "event %s of type %s: subject %q is not cluster/namespace/name", f.ID,
+			f.Type, f.Subject)
 	}
 	return p[0], p[1], p[2], nil
 }

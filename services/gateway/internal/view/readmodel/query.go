@@ -1,5 +1,5 @@
-// Package readmodel is what the read models of the API share: the table of handlers by which one folds events, the building
-// of queries, and the documents that stand outside the log.
+// Package readmodel is what the read models of the API share: the table of handlers by which one folds events, the
+// building of queries, and the documents that stand outside the log.
 //
 // Where the log holds digests only, the document behind one is read from the view of the schema that owns it: plans and
 // explanations from resolver_api, catalog content from catalog_api, step logs and messages from installer_api. Such a
@@ -97,7 +97,9 @@ func ForeignCursor() error {
 }
 
 // Page reads at most limit rows, by the names of their columns, and says whether there are more.
-func Page[T any](ctx context.Context, q pg.Querier, sql string, w Where, order string, limit int) (items []T, more bool, err error) {
+func Page[T any](
+	ctx context.Context, q pg.Querier, sql string, w Where, order string, limit int,
+) (items []T, more bool, err error) {
 	rows, err := q.Query(ctx, fmt.Sprintf("%s%s order by %s limit %d", sql, w.String(), order, limit+1), w.args...)
 	if err != nil {
 		return nil, false, err

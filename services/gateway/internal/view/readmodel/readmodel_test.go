@@ -41,8 +41,8 @@ func TestWhere(t *testing.T) {
 	}
 }
 
-// TestHandlersAreTheListOfTypes: a projection reads exactly the types that it has a handler for, and an event that it asked for
-// and cannot fold is an error, which parks the stream.
+// TestHandlersAreTheListOfTypes: a projection reads exactly the types that it has a handler for, and an event that it
+// asked for and cannot fold is an error, which parks the stream.
 func TestHandlersAreTheListOfTypes(t *testing.T) {
 	t.Parallel()
 	var folded []string
@@ -56,7 +56,9 @@ func TestHandlersAreTheListOfTypes(t *testing.T) {
 		t.Errorf("types %v, want %v", p.Types, want)
 	}
 	apply := func(payload events.Payload) error {
-		e := eventlog.Recorded{Payload: payload, Envelope: events.Envelope{Type: payload.EventType(), Subject: "harbour"}}
+		e := eventlog.Recorded{
+			Payload: payload, Envelope: events.Envelope{Type: payload.EventType(), Subject: "harbour"},
+		}
 		return p.Apply(t.Context(), nil, projection.Tables{}, e)
 	}
 	if err := apply(events.ClusterRegistered{Name: "h"}); err != nil || !slices.Equal(folded, []string{"harbour h"}) {
@@ -70,7 +72,8 @@ func TestHandlersAreTheListOfTypes(t *testing.T) {
 // TestOnAllReadsEveryTypeOfAKind: a read model that folds with the aggregate needs no change for a new event of it.
 func TestOnAllReadsEveryTypeOfAKind(t *testing.T) {
 	t.Parallel()
-	p := readmodel.Projection("gateway.test", 1, nil, readmodel.OnAll(events.KindInstallPlan, func(context.Context, readmodel.Fold) error { return nil })...)
+	p := readmodel.Projection("gateway.test", 1, nil,
+		readmodel.OnAll(events.KindInstallPlan, func(context.Context, readmodel.Fold) error { return nil })...)
 	for _, d := range events.All() {
 		if got, want := slices.Contains(p.Types, d.Type), d.Kind == events.KindInstallPlan; got != want {
 			t.Errorf("%s is read: %v, want %v", d.Type, got, want)

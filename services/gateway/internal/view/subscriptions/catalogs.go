@@ -36,7 +36,8 @@ func catalogState(ctx context.Context, f readmodel.Fold, variant, state, reason 
 		f.Tenant, f.Subject, variant, state, reason, f.ID, f.Time)
 }
 
-// revisionPublished sets which event brought the revision in service, and since which one things are deprecated (R-SUB-41).
+// revisionPublished sets which event brought the revision in service, and since which one things are deprecated
+// (R-SUB-41).
 func revisionPublished(ctx context.Context, f readmodel.Fold, p events.CatalogRevisionPublished) error {
 	err := catalogState(ctx, f, p.Variant, model.CatalogReady, "")
 	if err != nil || p.Revision == p.Previous {

@@ -27,7 +27,8 @@ const visibleCatalogs = `c.tenant = s.tenant and not c.disabled and c.visibility
 	and not (c.cluster = '' and exists (select from gateway.operatorgroups g where g.tenant = s.tenant and g.cluster = s.cluster
 		and g.namespace = s.namespace and g.spec ->> 'excludeGlobalCatalogs' = 'true'))`
 
-// seenVariant chooses of a catalog h what a cluster k sees: the variant of its version of Kubernetes, else the fallback.
+// seenVariant chooses of a catalog h what a cluster k sees: the variant of its version of Kubernetes, else the
+// fallback.
 const seenVariant = `h.variant in ('', coalesce(substring(k.kubernetes_version from '^v?([0-9]+\.[0-9]+)'), ''))`
 
 // conditions are those of R-SUB §4.5 that follow from events, each with the event that set it (R-SUB-40, R-SUB-42).
@@ -48,7 +49,8 @@ func (r row) conditions() []model.Condition {
 	}
 	switch r.PlanPhase {
 	case string(installplan.RequiresApproval):
-		list = append(list, r.planCondition(conditionPlanPending, "RequiresApproval", "install plan "+r.PlanName+" waits for approval"))
+		list = append(list, r.planCondition(conditionPlanPending, "RequiresApproval",
+			"install plan "+r.PlanName+" waits for approval"))
 	case string(installplan.Installing):
 		list = append(list, r.installing())
 	case string(installplan.Failed):
@@ -68,11 +70,13 @@ func (r row) installing() model.Condition {
 	reason, message := "Installing", name+" is being carried out"
 	switch state := r.aggregate(); {
 	case state.PhaseAt(r.Now) == installplan.RequiresApproval:
-		c := r.planCondition(conditionPlanPending, "RequiresApproval", name+" waits for approval: the last one expired before it was begun")
+		c := r.planCondition(conditionPlanPending, "RequiresApproval",
+			name+" waits for approval: the last one expired before it was begun")
 		c.Since = at(r.PlanExpires, c.Since)
 		return c
 	case !state.Executable(r.Now):
-		return r.planCondition(conditionPlanPending, "MaintenanceWindow", name+" waits for its maintenance window, "+opening(state, r.Now))
+		return r.planCondition(conditionPlanPending, "MaintenanceWindow",
+			name+" waits for its maintenance window, "+opening(state, r.Now))
 	case !state.Begun:
 		reason, message = "InstallPlanNotYetReconciled", name+" is on its way to the cluster"
 	}
@@ -93,7 +97,8 @@ func opening(p installplan.State, now time.Time) string {
 func (r row) failure() model.Condition {
 	c := model.Condition{
 		Type: failureType(r.FailedReason), Status: "True", Reason: r.FailedReason,
-		Message: "the subscription does not resolve; its explanation says why", Since: at(r.FailedSince, r.Updated), Event: r.FailedEvent,
+		Message: "the subscription does not resolve; its explanation says why", Since: at(r.FailedSince,
+			r.Updated), Event: r.FailedEvent,
 	}
 	switch c.Type {
 	case conditionUnpacking:
@@ -114,7 +119,10 @@ func failureType(reason string) string {
 }
 
 func (r row) planCondition(typ, reason, message string) model.Condition {
-	return model.Condition{Type: typ, Status: "True", Reason: reason, Message: message, Since: at(r.PlanSince, r.Updated), Event: r.PlanEvent}
+	return model.Condition{
+		Type: typ, Status: "True", Reason: reason, Message: message, Since: at(r.PlanSince, r.Updated),
+		Event: r.PlanEvent,
+	}
 }
 
 // catalogCondition is about the catalog that the subscription names: one that it does not need hurts nobody (P2). What

@@ -82,14 +82,20 @@ func TestConditions(t *testing.T) {
 		{
 			"its plan was approved and not begun",
 			func(r *row) {
-				r.plan = plan{PlanName: "install-a", PlanPhase: "Installing", PlanApproval: "Manual", PlanExpires: &future, PlanEvent: "approved"}
+				r.plan = plan{
+					PlanName: "install-a", PlanPhase: "Installing", PlanApproval: "Manual", PlanExpires: &future,
+					PlanEvent: "approved",
+				}
 			},
 			[]want{healthy, {conditionPlanPending, "True", "InstallPlanNotYetReconciled", "approved"}},
 		},
 		{
 			"the approval expired before the first step",
 			func(r *row) {
-				r.plan = plan{PlanName: "install-a", PlanPhase: "Installing", PlanApproval: "Manual", PlanExpires: &past, PlanEvent: "approved"}
+				r.plan = plan{
+					PlanName: "install-a", PlanPhase: "Installing", PlanApproval: "Manual", PlanExpires: &past,
+					PlanEvent: "approved",
+				}
 			},
 			[]want{healthy, {conditionPlanPending, "True", "RequiresApproval", "approved"}},
 		},
@@ -103,7 +109,10 @@ func TestConditions(t *testing.T) {
 		{
 			"its plan failed",
 			func(r *row) {
-				r.plan = plan{PlanName: "install-a", PlanPhase: "Failed", PlanReason: "InstallComponentFailed", PlanEvent: "failed"}
+				r.plan = plan{
+					PlanName: "install-a", PlanPhase: "Failed", PlanReason: "InstallComponentFailed",
+					PlanEvent: "failed",
+				}
 			},
 			[]want{healthy, {conditionPlanFailed, "True", "InstallComponentFailed", "failed"}},
 		},
@@ -125,8 +134,8 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// TestAnswerShowsThePlanAsItIsNow: a plan that ended before it was begun is not shown, and one whose approval expired requires
-// approval again.
+// TestAnswerShowsThePlanAsItIsNow: a plan that ended before it was begun is not shown, and one whose approval expired
+// requires approval again.
 func TestAnswerShowsThePlanAsItIsNow(t *testing.T) {
 	t.Parallel()
 	r := ready()
@@ -135,14 +144,16 @@ func TestAnswerShowsThePlanAsItIsNow(t *testing.T) {
 		t.Errorf("shown: %+v", s.Status.InstallPlan)
 	}
 	expired := noon
-	r.plan = plan{PlanID: "p1", PlanName: "install-a", PlanPhase: "Installing", PlanApproval: "Manual", PlanExpires: &expired}
+	r.plan = plan{
+		PlanID: "p1", PlanName: "install-a", PlanPhase: "Installing", PlanApproval: "Manual", PlanExpires: &expired,
+	}
 	if s := r.answer(); s.Status.InstallPlan == nil || s.Status.InstallPlan.Phase != "RequiresApproval" {
 		t.Errorf("shown: %+v, want RequiresApproval", s.Status.InstallPlan)
 	}
 }
 
-// TestDeprecations proves R-SUB-41: a condition for the package, the subscribed channel and the installed bundle, each since
-// the later of its deprecation and of what made it apply, and their roll-up since the first.
+// TestDeprecations proves R-SUB-41: a condition for the package, the subscribed channel and the installed bundle, each
+// since the later of its deprecation and of what made it apply, and their roll-up since the first.
 func TestDeprecations(t *testing.T) {
 	t.Parallel()
 	p := &catalog.Package{Name: "etcd", Deprecations: []catalog.Deprecation{
@@ -153,7 +164,9 @@ func TestDeprecations(t *testing.T) {
 	installed := noon.Add(3 * time.Hour)
 	r := ready()
 	r.Channel, r.InstalledCSV, r.InstalledEvent, r.InstalledSince = "fast", "etcd.v1", "installed", &installed
-	since := map[string]moment{"olm.package": {"published-1", noon}, "olm.bundle/etcd.v1": {"published-2", noon.Add(time.Hour)}}
+	since := map[string]moment{
+		"olm.package": {"published-1", noon}, "olm.bundle/etcd.v1": {"published-2", noon.Add(time.Hour)},
+	}
 	got := deprecationConditions(p, r, since)
 	want := []struct {
 		typ, event string

@@ -70,8 +70,8 @@ func deprecatedSince(ctx context.Context, q pg.Querier, tenant string, s row) (m
 	return out, err
 }
 
-// deprecationConditions are one condition for each deprecated element, and their roll-up. A revision with too many changes
-// to name them all (CatalogRevisionPublished) stands for what it does not name.
+// deprecationConditions are one condition for each deprecated element, and their roll-up. A revision with too many
+// changes to name them all (CatalogRevisionPublished) stands for what it does not name.
 func deprecationConditions(p *libcatalog.Package, s row, since map[string]moment) []model.Condition {
 	revision := moment{cmp.Or(s.RevisionEvent, s.CatalogEvent), at(s.RevisionSince, at(s.CatalogSince, s.Created))}
 	var list []model.Condition
@@ -103,11 +103,14 @@ func deprecationConditions(p *libcatalog.Package, s row, since map[string]moment
 		}
 		text = d.schema + "/" + d.label + ": " + text
 		all = append(all, text)
-		list = append(list, model.Condition{Type: d.condition, Status: "True", Reason: "Deprecated", Message: text, Since: m.since, Event: m.event})
+		list = append(list, model.Condition{
+			Type: d.condition, Status: "True", Reason: "Deprecated", Message: text, Since: m.since, Event: m.event,
+		})
 	}
 	if len(all) > 0 {
 		list = append(list, model.Condition{
-			Type: "Deprecated", Status: "True", Reason: "Deprecated", Message: strings.Join(all, "; "), Since: first.since, Event: first.event,
+			Type: "Deprecated", Status: "True", Reason: "Deprecated", Message: strings.Join(all,
+				"; "), Since: first.since, Event: first.event,
 		})
 	}
 	return list

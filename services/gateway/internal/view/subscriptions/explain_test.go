@@ -22,7 +22,10 @@ func TestExplain(t *testing.T) {
 			t.Parallel()
 			status := model.SubscriptionStatus{
 				Explanation: &model.Explanation{Document: json.RawMessage(c.document)},
-				Conditions:  []model.Condition{{Type: "InstallPlanPending", Message: "before"}, {Type: conditionResolutionFailed, Message: "before"}},
+				Conditions: []model.Condition{
+					{Type: "InstallPlanPending", Message: "before"},
+					{Type: conditionResolutionFailed, Message: "before"},
+				},
 			}
 			explain(&status, conditionResolutionFailed)
 			if got := status.Conditions[1].Message; got != c.want {

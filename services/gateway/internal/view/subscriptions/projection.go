@@ -1,5 +1,5 @@
-// Package subscriptions is the read model of subscriptions: their intent, what it was resolved to, and the conditions that
-// OLM gives them (R-SUB §4.5).
+// Package subscriptions is the read model of subscriptions: their intent, what it was resolved to, and the conditions
+// that OLM gives them (R-SUB §4.5).
 package subscriptions
 
 import (

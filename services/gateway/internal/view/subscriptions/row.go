@@ -8,8 +8,8 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
-// shownState is the table of R-SUB §4.3 in SQL. It says how far the subscription got, and nothing of how that does: the phase
-// of what is installed stands beside it wherever it is shown.
+// shownState is the table of R-SUB §4.3 in SQL. It says how far the subscription got, and nothing of how that does: the
+// phase of what is installed stands beside it wherever it is shown.
 const shownState = `case
 	when s.current_csv = '' then ''
 	when s.current_csv = s.installed_csv then 'AtLatestKnown'
@@ -132,7 +132,9 @@ func (r row) answer() model.Subscription {
 			Approval: r.Approval,
 		},
 		Generated: r.Generated,
-		Status:    model.SubscriptionStatus{State: r.State, CurrentCSV: r.CurrentCSV, InstalledCSV: r.InstalledCSV, Phase: r.Phase},
+		Status: model.SubscriptionStatus{
+			State: r.State, CurrentCSV: r.CurrentCSV, InstalledCSV: r.InstalledCSV, Phase: r.Phase,
+		},
 		CreatedAt: r.Created, UpdatedAt: r.Updated, Stream: r.Stream, Version: r.Version,
 	}
 	if r.RollbackFrom != "" {
@@ -147,7 +149,9 @@ func (r row) answer() model.Subscription {
 		if installplan.Phase(phase) == installplan.Installing { // an approval that expired is void
 			phase = string(r.aggregate().PhaseAt(r.Now))
 		}
-		s.Status.InstallPlan = &model.PlanRef{ID: r.PlanID, Name: r.PlanName, Generation: r.PlanGeneration, Phase: phase}
+		s.Status.InstallPlan = &model.PlanRef{
+			ID: r.PlanID, Name: r.PlanName, Generation: r.PlanGeneration, Phase: phase,
+		}
 		s.Status.InstallPlanGeneration = r.PlanGeneration
 	}
 	return s

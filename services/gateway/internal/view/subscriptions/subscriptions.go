@@ -23,7 +23,9 @@ type Reader struct {
 }
 
 // List returns subscriptions by cluster, namespace and name.
-func (r *Reader) List(ctx context.Context, who model.Caller, f model.SubscriptionFilter) (items []model.Subscription, next []string, err error) {
+func (r *Reader) List(
+	ctx context.Context, who model.Caller, f model.SubscriptionFilter,
+) (items []model.Subscription, next []string, err error) {
 	w := readmodel.Tenant("s.tenant", who.Tenant)
 	w.Equal("s.cluster", f.Cluster)
 	w.Equal("s.namespace", f.Namespace)
@@ -69,7 +71,9 @@ func addState(w *readmodel.Where, state string) (byCondition bool) {
 }
 
 // page reads one page in the order of the key. Where a condition chooses, it reads on until the page is full.
-func page(ctx context.Context, tx pgx.Tx, w readmodel.Where, f model.SubscriptionFilter, byCondition bool) (items []model.Subscription, more bool, err error) {
+func page(
+	ctx context.Context, tx pgx.Tx, w readmodel.Where, f model.SubscriptionFilter, byCondition bool,
+) (items []model.Subscription, more bool, err error) {
 	for after := f.After; ; {
 		from := w.Clone()
 		if err := from.After(after, "s.cluster", "s.namespace", "s.name"); err != nil {
@@ -99,12 +103,15 @@ func page(ctx context.Context, tx pgx.Tx, w readmodel.Where, f model.Subscriptio
 }
 
 // Get returns one subscription with its configuration and, where it does not resolve, why.
-func (r *Reader) Get(ctx context.Context, who model.Caller, cluster, namespace, name string) (s model.Subscription, err error) {
+func (r *Reader) Get(
+	ctx context.Context, who model.Caller, cluster, namespace, name string,
+) (s model.Subscription, err error) {
 	w := readmodel.Tenant("s.tenant", who.Tenant)
 	w.Add("s.cluster = ? and s.namespace = ? and s.name = ?", cluster, namespace, name)
 	err = r.Pool.TenantTx(ctx, who.Tenant, func(tx pgx.Tx) error {
 		x, err := readmodel.One[row](ctx, tx, columns, w,
-			errs.New(errs.NotFound, "no subscription %q exists in namespace %q of cluster %q", name, namespace, cluster))
+			errs.New(errs.NotFound, "no subscription %q exists in namespace %q of cluster %q", name, namespace,
+				cluster))
 		if err != nil {
 			return err
 		}
@@ -184,7 +191,9 @@ func (r *Reader) Past(ctx context.Context, q pg.Querier, tenant string, name sub
 
 // Subscribers names the subscriptions that want an operator: it is what they have or are to have, or it is of their
 // package.
-func (r *Reader) Subscribers(ctx context.Context, q pg.Querier, tenant, cluster, namespace, csv, packageName string) ([]string, error) {
+func (r *Reader) Subscribers(
+	ctx context.Context, q pg.Querier, tenant, cluster, namespace, csv, packageName string,
+) ([]string, error) {
 	rows, err := q.Query(ctx, `select name from gateway.subscriptions where tenant = $1 and cluster = $2 and namespace = $3
 		and ($4 in (installed_csv, current_csv) or package = $5) order by name`, tenant, cluster, namespace, csv, packageName)
 	if err != nil {
@@ -195,7 +204,9 @@ func (r *Reader) Subscribers(ctx context.Context, q pg.Querier, tenant, cluster,
 }
 
 // catalogHealth is how each catalog does that the subscription's namespace sees (R-SUB §4.3).
-func catalogHealth(ctx context.Context, q pg.Querier, tenant, cluster, namespace string) ([]model.CatalogSourceHealth, error) {
+func catalogHealth(
+	ctx context.Context, q pg.Querier, tenant, cluster, namespace string,
+) ([]model.CatalogSourceHealth, error) {
 	rows, err := q.Query(ctx, `select c.name, c.namespace, coalesce(h.state, c.state), coalesce(h.reason, ''), coalesce(h.event_id, ''), coalesce(h.since, c.added)
 		from (select $1::text as tenant, $2::text as cluster, $3::text as namespace) s
 		join gateway.catalogs c on `+visibleCatalogs+`
