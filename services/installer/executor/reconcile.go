@@ -67,7 +67,6 @@ func (s *session) newStages() stages {
 	t.config = &clusterconfig.Stage{Cache: s.configCache}
 	t.serving = &serving.Stage{Objects: write, Store: s.certificates, Facts: s.facts}
 	t.rerender = &rerender.Stage{Objects: write, Conversions: t.serving}
-	t.condition = &condition.Stage{Mirrors: s.mirrors, Facts: s.facts}
 	t.deferred = &deferred.Stage{Objects: write, Await: s.waiting.awaitGroups}
 	t.drift = &drift.Stage{Objects: write, Store: drift.NewStore(), Facts: s.facts, Conversions: t.serving}
 	t.report = &report.Stage{Reporter: s.reporter, Logs: t.logs, Drifts: t.drift.Store}
@@ -81,6 +80,7 @@ func (s *session) newStages() stages {
 	t.uninstall.Lifecycle = t.lifecycle
 	t.group = &group.Stage{Groups: s.groups, Hub: s.inbox, Facts: s.facts, Wake: s.wakeOnes, Halt: t.uninstall.Halt}
 	t.mirror = &mirror.Stage{Keeper: s.mirrors, GroupReport: t.group.Report}
+	t.condition = &condition.Stage{Mirrors: t.mirror, Facts: s.facts}
 	t.report.Group, t.report.Removals = t.group.Report, t.uninstall.Reports
 	t.plan = plan.New(plan.Deps{
 		Objects: write, Logs: t.logs, Webhooks: hooks, Signals: s.signals, Facts: s.facts, Group: t.group, Serving: t.serving,

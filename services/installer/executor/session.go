@@ -10,15 +10,15 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/services/installer/executor/failure"
+	"github.com/chandler-fleet/chandler/services/installer/executor/group"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/certs"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/clusterconfig"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/facts"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/groups"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/idle"
-	mirrors "github.com/chandler-fleet/chandler/services/installer/executor/internal/mirror"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/pace"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/renderlimit"
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
+	"github.com/chandler-fleet/chandler/services/installer/executor/mirror"
 	"github.com/chandler-fleet/chandler/services/installer/executor/watch"
 )
 
@@ -67,9 +67,9 @@ type caches struct {
 	facts        *facts.Cache
 	configCache  *clusterconfig.Cache
 	certificates *certs.Store
-	groups       *groups.Groups
-	mirrors      *mirrors.Keeper
-	olm          *mirrors.OLM
+	groups       *group.Groups
+	mirrors      *mirror.Keeper
+	olm          *mirror.OLM
 	trail        *watch.Trail
 	signals      *watch.Signals
 }
@@ -83,8 +83,8 @@ func newSession(e *Executor, base *kube.Base, client *kube.Epoch, lease *kube.Le
 		positions: &positions{known: seen}, waiting: newWaiting(), failing: map[string]time.Time{},
 	}
 	s.caches = caches{
-		facts: facts.New(client, e.cfg.Now), configCache: clusterconfig.New(client), certificates: certs.NewStore(), groups: groups.New(e.cfg.Timing.Refused),
-		mirrors: mirrors.New(mirrors.Config{Client: client, Log: e.cfg.Log, Now: e.cfg.Now, At: s.points.At}), olm: mirrors.NewOLM(client, e.cfg.Log, e.cfg.Now),
+		facts: facts.New(client, e.cfg.Now), configCache: clusterconfig.New(client), certificates: certs.NewStore(), groups: group.New(e.cfg.Timing.Refused),
+		mirrors: mirror.New(mirror.Config{Client: client, Log: e.cfg.Log, Now: e.cfg.Now, At: s.points.At}), olm: mirror.NewOLM(client, e.cfg.Log, e.cfg.Now),
 		trail: watch.NewTrail(), signals: watch.NewSignals(),
 	}
 	s.stages = s.newStages()

@@ -10,7 +10,6 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/csv"
 	"github.com/chandler-fleet/chandler/services/installer/executor/failure"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/facts"
-	mirrors "github.com/chandler-fleet/chandler/services/installer/executor/internal/mirror"
 	"github.com/chandler-fleet/chandler/services/installer/executor/scope"
 )
 
@@ -27,7 +26,7 @@ func (w worker) keep(ctx context.Context) error {
 		if m.Status.Phase == csv.PhaseDeleting || m.Object.GetDeletionTimestamp() != nil || m.Unverified || w.Waits(m.Name(), scope.PartCondition) {
 			continue
 		}
-		if err := w.Alone(ctx, m.Name(), scope.PartCondition, w.Mirrors.KeepCondition(ctx, mirrors.InstalledOf(w.Scope, m), w.Left)); err != nil {
+		if err := w.Alone(ctx, m.Name(), scope.PartCondition, w.Mirrors.KeepCondition(ctx, w.Scope, m)); err != nil {
 			return err
 		}
 	}

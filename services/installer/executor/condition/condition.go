@@ -8,14 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/chandler-fleet/chandler/services/installer/executor/failure"
-	mirrors "github.com/chandler-fleet/chandler/services/installer/executor/internal/mirror"
 	"github.com/chandler-fleet/chandler/services/installer/executor/scope"
 )
 
 // Mirrors makes the objects through which operators say it.
 type Mirrors interface {
 	Ensure(ctx context.Context, setting string) error
-	KeepCondition(ctx context.Context, i mirrors.Installed, wrote func(*unstructured.Unstructured)) error
+	KeepCondition(ctx context.Context, sc *scope.Scope, m *scope.Operator) error
 }
 
 // Facts remembers what was read of the cluster.

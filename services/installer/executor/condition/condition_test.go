@@ -14,7 +14,6 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/csv"
 	"github.com/chandler-fleet/chandler/services/installer/executor/condition"
 	"github.com/chandler-fleet/chandler/services/installer/executor/failure"
-	mirrors "github.com/chandler-fleet/chandler/services/installer/executor/internal/mirror"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/pace"
 	"github.com/chandler-fleet/chandler/services/installer/executor/scope"
 )
@@ -27,11 +26,11 @@ type keeper struct {
 
 func (*keeper) Ensure(context.Context, string) error { return nil }
 
-func (k *keeper) KeepCondition(_ context.Context, i mirrors.Installed, _ func(*unstructured.Unstructured)) error {
-	if i.Name == k.fails {
+func (k *keeper) KeepCondition(_ context.Context, _ *scope.Scope, m *scope.Operator) error {
+	if m.Name() == k.fails {
 		return errors.New("no")
 	}
-	k.kept = append(k.kept, i.Name)
+	k.kept = append(k.kept, m.Name())
 	return nil
 }
 

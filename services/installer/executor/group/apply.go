@@ -13,11 +13,10 @@ import (
 	"github.com/chandler-fleet/chandler/libs/operatorgroup"
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/csv"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/groups"
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 	"github.com/chandler-fleet/chandler/services/installer/executor/overlay"
 	"github.com/chandler-fleet/chandler/services/installer/executor/scope"
-	"github.com/chandler-fleet/chandler/services/installer/group"
+	olmgroup "github.com/chandler-fleet/chandler/services/installer/group"
 )
 
 func (w worker) overlay() overlay.Overlay {
@@ -33,7 +32,7 @@ func (w worker) overlay() overlay.Overlay {
 		Apply: func(s scope.RenderTarget, body *unstructured.Unstructured) error {
 			annotations := g.Annotations(s.Bundle.CSV)
 			if body.GetKind() == kube.GVKDeployment.Kind {
-				return groups.AnnotatePods(body, annotations)
+				return AnnotatePods(body, annotations)
 			}
 			annotations[render.AnnotationProvidedAPIs] = claimed(s)
 			body.SetAnnotations(annotations)
@@ -98,10 +97,10 @@ func (w worker) arrange(ctx context.Context) error {
 			continue
 		}
 		if !g.Limits.Of(m.Name(), metav1.NamespaceAll) {
-			want = append(want, group.CopiedRoles(own, g.Limits.Targets(m.Name(), g.Served), operatorgroup.Global(g.Targets))...)
+			want = append(want, olmgroup.CopiedRoles(own, g.Limits.Targets(m.Name(), g.Served), operatorgroup.Global(g.Targets))...)
 		}
 	}
-	set := groups.Targets(w.Namespace, want, append(kept, slices.Sorted(maps.Keys(w.Unreadable))...)...)
+	set := Targets(w.Namespace, want, append(kept, slices.Sorted(maps.Keys(w.Unreadable))...)...)
 	set.Hold = g.Limits.Hold
 	return w.keep(ctx, set)
 }
@@ -143,7 +142,7 @@ func (w worker) judge(ctx context.Context) error {
 }
 
 // keep keeps a set. What cannot be written now is tried again; what an operator lacks for it, its requirements say.
-func (w worker) keep(ctx context.Context, s groups.Set) error {
+func (w worker) keep(ctx context.Context, s Set) error {
 	return w.Later(ctx, "roles", w.Groups.Keeper.Keep(ctx, w.noting(), s, w.Points.At))
 }
 
@@ -168,9 +167,9 @@ func (w worker) roles(ctx context.Context) error {
 	}
 	var roles []render.Object
 	if g.One {
-		roles = group.Roles(g.Group, w.Groups.Claims.Provided(w.Namespace))
+		roles = olmgroup.Roles(g.Group, w.Groups.Claims.Provided(w.Namespace))
 	}
-	if err := w.keep(ctx, groups.Roles(w.Namespace, roles)); err != nil {
+	if err := w.keep(ctx, Roles(w.Namespace, roles)); err != nil {
 		return err
 	}
 	return w.labelNamespaces(ctx)
@@ -182,13 +181,13 @@ func (w worker) apiRoles(ctx context.Context) error {
 	var want []render.Object
 	for _, m := range w.Operators {
 		if m.Status.Phase == csv.PhaseSucceeded && !m.Unverified {
-			want = append(want, group.RolesOf(operatorgroup.APIs(m.CSV), w.Groups.Claims.Of(w.Namespace, m.Name()))...)
+			want = append(want, olmgroup.RolesOf(operatorgroup.APIs(m.CSV), w.Groups.Claims.Of(w.Namespace, m.Name()))...)
 		}
 	}
 	if len(want) == 0 {
 		return nil
 	}
-	return w.keep(ctx, groups.APIs(w.Namespace, want))
+	return w.keep(ctx, APIs(w.Namespace, want))
 }
 
 // labelNamespaces marks what the group serves (R-CSV-44).
@@ -200,7 +199,7 @@ func (w worker) labelNamespaces(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	changes := groups.Labels(w.Live.Group.ID, w.Targets(), namespaces, w.Hub.MayHaveGroup)
+	changes := Labels(w.Live.Group.ID, w.Targets(), namespaces, w.Hub.MayHaveGroup)
 	for _, ns := range slices.Sorted(maps.Keys(changes)) {
 		label := func() error { return w.Later(ctx, "labels of targets", w.Client.LabelNamespace(ctx, ns, changes[ns])) }
 		if err := w.Points.Between("label", label); err != nil {

@@ -10,10 +10,9 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/groups"
 	"github.com/chandler-fleet/chandler/services/installer/executor/overlay"
 	"github.com/chandler-fleet/chandler/services/installer/executor/scope"
-	"github.com/chandler-fleet/chandler/services/installer/group"
+	olmgroup "github.com/chandler-fleet/chandler/services/installer/group"
 )
 
 // Hub is what the hub wants of all namespaces.
@@ -30,7 +29,7 @@ type Facts interface {
 
 // Stage looks after operator groups.
 type Stage struct {
-	Groups *groups.Groups
+	Groups *Groups
 	Hub    Hub
 	Facts  Facts
 	// Wake has namespaces reconciled.
@@ -78,16 +77,16 @@ func (s *Stage) Report(sc *scope.Scope) *protocol.GroupReport {
 	}
 	out := &protocol.GroupReport{ID: g.ID, Name: g.Name, Targets: g.Targets, ProvidedAPIs: s.Groups.Claims.Provided(sc.Namespace), Conditions: g.Conditions}
 	if texts := sc.Pace.Notes(sc.Namespace, sc.Now()); len(texts) > 0 {
-		out.Conditions = append(slices.Clone(g.Conditions), group.UpkeepFailed(texts))
+		out.Conditions = append(slices.Clone(g.Conditions), olmgroup.UpkeepFailed(texts))
 	}
-	out.Roles = group.RoleNames(g.Group)
+	out.Roles = olmgroup.RoleNames(g.Group)
 	return out
 }
 
 // noting is the cluster with a note of everything that is left in it: that wakes nobody but the operators that may have
 // waited for it.
-func (w worker) noting() groups.Cluster {
-	return groups.Noting{Cluster: w.Client, Left: func(o *unstructured.Unstructured) {
+func (w worker) noting() Cluster {
+	return Noting{Cluster: w.Client, Left: func(o *unstructured.Unstructured) {
 		w.Left(o)
 		w.Facts.ForgetNamespace(o.GetLabels()[render.LabelOwnerNamespace])
 	}}

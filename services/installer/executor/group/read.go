@@ -11,11 +11,10 @@ import (
 	"github.com/chandler-fleet/chandler/libs/operatorgroup"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/groups"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/preflight"
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 	"github.com/chandler-fleet/chandler/services/installer/executor/scope"
-	"github.com/chandler-fleet/chandler/services/installer/group"
+	olmgroup "github.com/chandler-fleet/chandler/services/installer/group"
 	"github.com/chandler-fleet/chandler/services/installer/permissions"
 )
 
@@ -26,7 +25,7 @@ const namespacesFor = 10 * time.Second
 func (w worker) read(ctx context.Context) error {
 	w.Live.Group = scope.Group{Verdicts: map[string]operatorgroup.Verdict{}}
 	g := &w.Live.Group
-	if err := w.Groups.Claims.Load(func() ([]operatorgroup.Standing, []groups.Claim, error) { return w.standings(ctx) }); err != nil {
+	if err := w.Groups.Claims.Load(func() ([]operatorgroup.Standing, []Claim, error) { return w.standings(ctx) }); err != nil {
 		return err
 	}
 	if w.Wanted.OperatorGroups != 1 {
@@ -39,9 +38,9 @@ func (w worker) read(ctx context.Context) error {
 	}
 	g.Standing, g.One = s, true
 	var missing []string
-	g.Served, missing = group.Served(g.Group, g.Targets, namespaces)
+	g.Served, missing = olmgroup.Served(g.Group, g.Targets, namespaces)
 	if len(missing) > 0 {
-		g.Conditions = append(g.Conditions, group.TargetsMissing(missing))
+		g.Conditions = append(g.Conditions, olmgroup.TargetsMissing(missing))
 	}
 	if err := w.checkAccount(ctx, g); err != nil {
 		return err
@@ -60,9 +59,9 @@ func (w worker) limit(ctx context.Context, g *scope.Group) error {
 	if err := w.Load(ctx); err != nil {
 		return err
 	}
-	var list []groups.Scoped
+	var list []Scoped
 	for _, m := range w.Operators {
-		o := groups.Scoped{Name: m.Name(), UID: string(m.Object.GetUID()), Account: w.GroupAccount()}
+		o := Scoped{Name: m.Name(), UID: string(m.Object.GetUID()), Account: w.GroupAccount()}
 		if x := w.Execution(m.Plan); x != nil {
 			o.Account, _ = kube.ParseAccount(x.Spec.Account) // it is what the hub granted
 		}
@@ -83,7 +82,7 @@ func (w worker) limit(ctx context.Context, g *scope.Group) error {
 		return err
 	}
 	if len(g.Limits.Denied) > 0 {
-		g.Conditions = append(g.Conditions, group.TargetsForbidden(g.Limits.Denied, permissions.Summary(g.Limits.Missing), g.Limits.More))
+		g.Conditions = append(g.Conditions, olmgroup.TargetsForbidden(g.Limits.Denied, permissions.Summary(g.Limits.Missing), g.Limits.More))
 		w.Soon(g.Limits.Again)
 	}
 	return nil
@@ -99,7 +98,7 @@ func (w worker) checkAccount(ctx context.Context, g *scope.Group) error {
 	if err != nil || found != nil {
 		return err
 	}
-	g.Conditions = append(g.Conditions, group.AccountMissing(g.Group))
+	g.Conditions = append(g.Conditions, olmgroup.AccountMissing(g.Group))
 	return nil
 }
 
@@ -108,22 +107,22 @@ func groupOf(p protocol.ScopePlans) operatorgroup.Group {
 }
 
 // standing is the group of a message with its targets, and the namespaces that it was asked of.
-func (w worker) standing(ctx context.Context, p protocol.ScopePlans) (operatorgroup.Standing, []group.Namespace, error) {
+func (w worker) standing(ctx context.Context, p protocol.ScopePlans) (operatorgroup.Standing, []olmgroup.Namespace, error) {
 	g := groupOf(p)
 	out := operatorgroup.Standing{Group: g, Provided: slices.Sorted(slices.Values(g.Spec.ProvidedAPIs))}
-	var namespaces []group.Namespace
+	var namespaces []olmgroup.Namespace
 	var err error
 	if !g.Spec.Global() {
 		if namespaces, err = w.namespaces(ctx); err != nil {
 			return out, nil, err
 		}
 	}
-	out.Targets, err = group.Targets(g.Spec, namespaces)
+	out.Targets, err = olmgroup.Targets(g.Spec, namespaces)
 	return out, namespaces, err
 }
 
 // standings are the groups of all namespaces, and the APIs that their operators have claimed before.
-func (w worker) standings(ctx context.Context) (out []operatorgroup.Standing, claims []groups.Claim, err error) {
+func (w worker) standings(ctx context.Context) (out []operatorgroup.Standing, claims []Claim, err error) {
 	for _, p := range w.Hub.All() {
 		if p.OperatorGroups != 1 {
 			continue
@@ -145,21 +144,21 @@ func (w worker) standings(ctx context.Context) (out []operatorgroup.Standing, cl
 		return nil, nil, err
 	}
 	for _, o := range list.Items {
-		claims = append(claims, groups.Claim{Namespace: o.Namespace, CSV: o.Name, APIs: operatorgroup.Split(o.Annotations[render.AnnotationProvidedAPIs])})
+		claims = append(claims, Claim{Namespace: o.Namespace, CSV: o.Name, APIs: operatorgroup.Split(o.Annotations[render.AnnotationProvidedAPIs])})
 		if p, _, known := w.Hub.Get(o.Namespace); known && p.OperatorGroups > 1 {
-			out = append(out, groups.StoodBefore(o.Namespace, o.Annotations))
+			out = append(out, StoodBefore(o.Namespace, o.Annotations))
 		}
 	}
 	return out, claims, nil
 }
 
 // namespaces are those of the cluster by name. At the start of a session they are waited for.
-func (w worker) namespaces(ctx context.Context) ([]group.Namespace, error) {
+func (w worker) namespaces(ctx context.Context) ([]olmgroup.Namespace, error) {
 	within, cancel := context.WithTimeout(ctx, namespacesFor)
 	defer cancel()
 	w.Watcher.Await(within, kube.GVKNamespace)
 	if labels, ok := w.Watcher.Labels(kube.GVKNamespace); ok {
-		return groups.Namespaces(labels), nil
+		return Namespaces(labels), nil
 	}
 	return nil, errs.New(errs.Unavailable, "the namespaces of the cluster could not be listed yet: see that Chandler may list and watch them")
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/chandler-fleet/chandler/libs/installplan"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/services/installer/executor/failure"
-	mirrors "github.com/chandler-fleet/chandler/services/installer/executor/internal/mirror"
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 	"github.com/chandler-fleet/chandler/services/installer/executor/scope"
 	"github.com/chandler-fleet/chandler/services/installer/mirror"
@@ -77,17 +76,17 @@ func (w worker) keepMirrors(ctx context.Context, setting string) (more bool, err
 }
 
 // removedEvents are the Events of operators that were removed, whose mirrors are about to go.
-func (w worker) removedEvents() []mirrors.Wanted {
+func (w worker) removedEvents() []Wanted {
 	if w.Wanted.Settings.WithDefaults().Events == events.EventsOff {
 		return nil
 	}
-	var out []mirrors.Wanted
+	var out []Wanted
 	for _, c := range w.FinalReports() {
 		if c.UID == "" {
 			continue
 		}
-		out = append(out, mirrors.Wanted{
-			Key:    mirrors.Key{GVK: mirror.GVKCSV, Namespace: w.Namespace, Name: c.Name},
+		out = append(out, Wanted{
+			Key:    Key{GVK: mirror.GVKCSV, Namespace: w.Namespace, Name: c.Name},
 			Events: mirror.CSVEvents(c.Name, c.UID, c.Dropped, c.History),
 		})
 	}
@@ -95,12 +94,12 @@ func (w worker) removedEvents() []mirrors.Wanted {
 }
 
 // showing is how the operators of the namespace are shown.
-func (w worker) showing(ctx context.Context, setting string) (mirrors.Showing, error) {
+func (w worker) showing(ctx context.Context, setting string) (Showing, error) {
 	copies, err := w.Keeper.Copies(ctx, setting == events.MirrorAll, w.Now())
 	if err != nil {
-		return mirrors.Showing{}, err
+		return Showing{}, err
 	}
-	showing := mirrors.Showing{Copies: copies, Now: w.Now(), Manifest: w.manifest}
+	showing := Showing{Copies: copies, Now: w.Now(), Manifest: w.manifest}
 	if w.Wanted.OperatorGroups == 1 {
 		showing.Group = mirror.Group{Name: w.Wanted.OperatorGroup.Name, Targets: w.Targets()}
 	}
@@ -112,10 +111,10 @@ func (w worker) showing(ctx context.Context, setting string) (mirrors.Showing, e
 }
 
 // shownOperators are the ClusterServiceVersions of the operators, and their copies where the cluster asks for them.
-func (w worker) shownOperators(showing mirrors.Showing) ([]mirrors.Wanted, error) {
-	var out []mirrors.Wanted
+func (w worker) shownOperators(showing Showing) ([]Wanted, error) {
+	var out []Wanted
 	for _, m := range w.Everybody() {
-		list, wait, err := showing.Operator(mirrors.InstalledOf(w.Scope, m), digest.Digest(m.Object.GetAnnotations()[scope.AnnotationContent]))
+		list, wait, err := showing.Operator(InstalledOf(w.Scope, m), digest.Digest(m.Object.GetAnnotations()[scope.AnnotationContent]))
 		if err != nil {
 			return nil, err
 		}
@@ -126,12 +125,12 @@ func (w worker) shownOperators(showing mirrors.Showing) ([]mirrors.Wanted, error
 }
 
 // notifyCopies says of operators that serve all namespaces whether they are copied, once what shows them is there (R-CFG-2).
-func (w worker) notifyCopies(ctx context.Context, showing mirrors.Showing) error {
+func (w worker) notifyCopies(ctx context.Context, showing Showing) error {
 	if !showing.Group.Global() {
 		return nil
 	}
 	for _, m := range w.Everybody() {
-		if err := w.Keeper.NotifyCopies(ctx, mirrors.InstalledOf(w.Scope, m), showing.Copies, showing.Now); err != nil {
+		if err := w.Keeper.NotifyCopies(ctx, InstalledOf(w.Scope, m), showing.Copies, showing.Now); err != nil {
 			return err
 		}
 	}
@@ -149,11 +148,11 @@ func (w worker) manifest(ctx context.Context, content digest.Digest) (bundle.CSV
 
 // shownBeside are the mirrors of what is no operator: subscriptions, plans, the operator group, and all parts of each
 // package.
-func (w worker) shownBeside(ctx context.Context) ([]mirrors.Wanted, error) {
+func (w worker) shownBeside(ctx context.Context) ([]Wanted, error) {
 	now, packages, bundles := w.Now(), map[string]string{}, map[string][]events.PlannedBundle{}
 	var installed []mirror.Operator
 	for _, m := range w.Operators {
-		i := mirrors.InstalledOf(w.Scope, m)
+		i := InstalledOf(w.Scope, m)
 		installed = append(installed, i.Operator)
 		packages[i.Name] = i.Package
 	}
@@ -167,11 +166,11 @@ func (w worker) shownBeside(ctx context.Context) ([]mirrors.Wanted, error) {
 			untouched = append(untouched, mirror.Plan{ID: p.ID, Name: p.Name, Bundles: d.Bundles})
 		}
 	}
-	plans := slices.Concat(mirrors.Plans(w.Executions, bundles, packages), untouched, mirror.Waiting(w.Wanted.Waiting))
+	plans := slices.Concat(Plans(w.Executions, bundles, packages), untouched, mirror.Waiting(w.Wanted.Waiting))
 	missing := w.missing()
 	objects, err := w.shownPackages(ctx, missing)
 	if err != nil || missing {
-		list, smallErr := mirrors.Small(objects)
+		list, smallErr := Small(objects)
 		return list, errors.Join(err, smallErr)
 	}
 	objects = append(objects, mirror.CatalogSources(w.Namespace, w.Wanted.Subscriptions)...)
@@ -189,7 +188,7 @@ func (w worker) shownBeside(ctx context.Context) ([]mirrors.Wanted, error) {
 		}
 		objects = append(objects, o)
 	}
-	return mirrors.Small(objects)
+	return Small(objects)
 }
 
 // missing reports that the namespace is not there yet: what shows it must lie elsewhere.

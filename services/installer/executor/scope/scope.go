@@ -3,6 +3,7 @@ package scope
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -12,10 +13,10 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/operatorgroup"
 	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/executor/failure"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/certs"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/clusterconfig"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/groups"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/pace"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/preflight"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/provenance"
@@ -109,7 +110,7 @@ type Group struct {
 
 	One        bool     // there is exactly one group; else nothing is known of it
 	Served     []string // targets beside its own namespace that exist
-	Limits     groups.Limits
+	Limits     Limits
 	Conditions []protocol.GroupCondition
 	// Verdicts are what becomes of the APIs of the operators, by ClusterServiceVersion.
 	Verdicts map[string]operatorgroup.Verdict
@@ -143,7 +144,11 @@ func (sc *Scope) Manager(packageName string) string { return kube.Manager(sc.Nam
 // Targets are the namespaces that the operators of the namespace serve.
 func (sc *Scope) Targets() []string { return sc.Live.Group.Targets }
 
-// Annotations tell an operator of its group.
+// Annotations name to an operator, and its pods, its group and the targets (R-OG §7.3).
 func (g Group) Annotations(operator string) map[string]string {
-	return groups.Annotations(g.Group, g.Limits.Targets(operator, g.Targets))
+	return map[string]string{
+		render.AnnotationOperatorGroup:     g.Name,
+		render.AnnotationOperatorNamespace: g.Namespace,
+		render.AnnotationTargetNamespaces:  strings.Join(g.Limits.Targets(operator, g.Targets), ","),
+	}
 }

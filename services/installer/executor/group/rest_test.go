@@ -1,11 +1,11 @@
-package groups_test
+package group_test
 
 import (
 	"slices"
 	"testing"
 	"time"
 
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/groups"
+	"github.com/chandler-fleet/chandler/services/installer/executor/group"
 )
 
 // TestRest: roles for users (R-OG-40, R-OG-42) wait while operators are on their way anywhere, are waited for by nobody
@@ -14,7 +14,7 @@ func TestRest(t *testing.T) {
 	t.Parallel()
 	const most = 10 * time.Second
 	start := time.Date(2031, 2, 3, 12, 0, 0, 0, time.UTC)
-	r := groups.NewRest()
+	r := group.NewRest()
 	ask := func(ns string, busy bool, at, wait time.Duration, wake ...string) {
 		t.Helper()
 		got, woken := r.Wait(ns, busy, start.Add(at), most)

@@ -1,4 +1,4 @@
-package groups_test
+package group_test
 
 import (
 	"context"
@@ -18,9 +18,9 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/operatorgroup"
 	"github.com/chandler-fleet/chandler/libs/render"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/groups"
+	"github.com/chandler-fleet/chandler/services/installer/executor/group"
 	"github.com/chandler-fleet/chandler/services/installer/executor/watch"
-	"github.com/chandler-fleet/chandler/services/installer/group"
+	olmgroup "github.com/chandler-fleet/chandler/services/installer/group"
 )
 
 // cluster is a store of objects that counts what is asked of it.
@@ -63,7 +63,7 @@ func (c *cluster) Apply(_ context.Context, body *unstructured.Unstructured, mana
 	if err := c.refuse[body.GetName()]; err != nil {
 		return nil, err
 	}
-	if manager != groups.Manager || body.GetLabels()["chandler-fleet.io/managed"] != "true" {
+	if manager != group.Manager || body.GetLabels()["chandler-fleet.io/managed"] != "true" {
 		return nil, fmt.Errorf("%s is applied by %s with labels %v", keyOf(body), manager, body.GetLabels())
 	}
 	c.version++
@@ -93,7 +93,7 @@ func (c *cluster) did() ([]string, int) {
 }
 
 // edit changes an object behind the keeper's back and says so as a watch would.
-func (c *cluster) edit(t *testing.T, k *groups.Keeper, key string, change func(*unstructured.Unstructured)) (wake []string) {
+func (c *cluster) edit(t *testing.T, k *group.Keeper, key string, change func(*unstructured.Unstructured)) (wake []string) {
 	t.Helper()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -121,13 +121,13 @@ func names(o []render.Object) (out []string) {
 // that is as it was left costs nothing.
 func TestKeeper(t *testing.T) {
 	t.Parallel()
-	c, k := newCluster(), groups.NewKeeper()
+	c, k := newCluster(), group.NewKeeper()
 	g := operatorgroup.Group{Namespace: "ops", Name: "coast"}
 	keep := func(want []render.Object) ([]string, int) {
-		fatal(t, k.Keep(t.Context(), c, groups.Roles("ops", want), goOn))
+		fatal(t, k.Keep(t.Context(), c, group.Roles("ops", want), goOn))
 		return c.did()
 	}
-	empty, filled := group.Roles(g, nil), group.Roles(g, []string{gauge})
+	empty, filled := olmgroup.Roles(g, nil), olmgroup.Roles(g, []string{gauge})
 	if did, _ := keep(empty); !slices.Equal(did, names(empty)) {
 		t.Errorf("first: %v", did)
 	}
@@ -154,9 +154,9 @@ func TestKeeper(t *testing.T) {
 	// A new session, and one of the set that is not wanted.
 	stray := filled[0].Clone()
 	stray.Body["metadata"].(map[string]any)["name"] = "stray"
-	fatal(t, groups.NewKeeper().Keep(t.Context(), c, groups.Roles("ops", append(empty, stray)), goOn))
+	fatal(t, group.NewKeeper().Keep(t.Context(), c, group.Roles("ops", append(empty, stray)), goOn))
 	c.did()
-	k = groups.NewKeeper()
+	k = group.NewKeeper()
 	if did, lists := keep(empty); !slices.Equal(did, []string{"delete ClusterRole /stray"}) || lists != 1 {
 		t.Errorf("a new session: %v, %d lists", did, lists)
 	}
@@ -165,9 +165,9 @@ func TestKeeper(t *testing.T) {
 // TestKeeperLeaves: what an operator needs while it is being uninstalled is neither taken from it nor made again.
 func TestKeeperLeaves(t *testing.T) {
 	t.Parallel()
-	c, k := newCluster(), groups.NewKeeper()
+	c, k := newCluster(), group.NewKeeper()
 	role := func(owner string) render.Object {
-		return group.CopiedRoles([]render.Object{{
+		return olmgroup.CopiedRoles([]render.Object{{
 			GVK: schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"}, Namespace: "ops", Name: owner,
 			Body: map[string]any{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "rules": []any{}, "metadata": map[string]any{
 				"name": owner, "namespace": "ops", "labels": map[string]any{render.LabelOwner: owner, render.LabelOwnerNamespace: "ops"},
@@ -175,7 +175,7 @@ func TestKeeperLeaves(t *testing.T) {
 		}}, []string{"target"}, false)[0]
 	}
 	keep := func(want []render.Object, leave ...string) []string {
-		fatal(t, k.Keep(t.Context(), c, groups.Targets("ops", want, leave...), goOn))
+		fatal(t, k.Keep(t.Context(), c, group.Targets("ops", want, leave...), goOn))
 		did, _ := c.did()
 		return did
 	}
@@ -192,9 +192,9 @@ func TestKeeperLeaves(t *testing.T) {
 // is nobody's fault; a crash passes through.
 func TestKeeperGoesOn(t *testing.T) {
 	t.Parallel()
-	c, k := newCluster(), groups.NewKeeper()
-	want := group.Roles(operatorgroup.Group{Namespace: "ops", Name: "coast"}, nil)
-	set := groups.Roles("ops", want)
+	c, k := newCluster(), group.NewKeeper()
+	want := olmgroup.Roles(operatorgroup.Group{Namespace: "ops", Name: "coast"}, nil)
+	set := group.Roles("ops", want)
 	c.refuse[want[0].Name] = apierrors.NewForbidden(schema.GroupResource{Resource: "clusterroles"}, want[0].Name, errors.New("quota"))
 	if err := k.Keep(t.Context(), c, set, goOn); err == nil || !strings.Contains(err.Error(), want[0].Name) {
 		t.Errorf("error %v", err)
@@ -211,9 +211,9 @@ func TestKeeperGoesOn(t *testing.T) {
 	gone := want[0].Clone()
 	gone.Name = "gone"
 	gone.Body["metadata"].(map[string]any)["name"] = "gone"
-	fatal(t, k.Keep(t.Context(), c, groups.Targets("ops", []render.Object{gone}), goOn))
+	fatal(t, k.Keep(t.Context(), c, group.Targets("ops", []render.Object{gone}), goOn))
 	crash := errors.New("crash")
-	if err := groups.NewKeeper().Keep(t.Context(), newCluster(), set, func(string) error { return crash }); !errors.Is(err, crash) {
+	if err := group.NewKeeper().Keep(t.Context(), newCluster(), set, func(string) error { return crash }); !errors.Is(err, crash) {
 		t.Errorf("a crash became %v", err)
 	}
 }
@@ -222,17 +222,17 @@ func TestKeeperGoesOn(t *testing.T) {
 // written once, and go when neither provides it any more.
 func TestAPIRolesOfTwo(t *testing.T) {
 	t.Parallel()
-	c, g := newCluster(), groups.New(20*time.Second)
-	roles := group.APIRoles(operatorgroup.API{Kind: "Gauge", Version: "v1", Group: "sea.test", Resource: "gauges", CRD: true})
-	more := append(slices.Clone(roles), group.APIRoles(operatorgroup.API{Kind: "Buoy", Version: "v1", Group: "sea.test", Resource: "buoys"})...)
+	c, g := newCluster(), group.New(20*time.Second)
+	roles := olmgroup.APIRoles(operatorgroup.API{Kind: "Gauge", Version: "v1", Group: "sea.test", Resource: "gauges", CRD: true})
+	more := append(slices.Clone(roles), olmgroup.APIRoles(operatorgroup.API{Kind: "Buoy", Version: "v1", Group: "sea.test", Resource: "buoys"})...)
 	far := standing("b", "y")
-	fatal(t, g.Claims.Load(func() ([]operatorgroup.Standing, []groups.Claim, error) {
+	fatal(t, g.Claims.Load(func() ([]operatorgroup.Standing, []group.Claim, error) {
 		return []operatorgroup.Standing{standing("a", "x"), far}, nil, nil
 	}))
 	g.Claims.Settle("a", "tide.v1", []string{gauge})
 	g.Claims.Settle("b", "moon.v1", []string{gauge, buoy})
 	keep := func(ns string, want []render.Object) ([]string, int) {
-		fatal(t, g.Keeper.Keep(t.Context(), c, groups.APIs(ns, want), goOn))
+		fatal(t, g.Keeper.Keep(t.Context(), c, group.APIs(ns, want), goOn))
 		return c.did()
 	}
 	if did, lists := keep("a", roles); !slices.Equal(did, names(roles)) || lists != 1 {
@@ -262,13 +262,13 @@ func TestAPIRolesOfTwo(t *testing.T) {
 // TestSweep: roles of an API that nobody provides, left by an earlier session, go once, and are made anew when wanted.
 func TestSweep(t *testing.T) {
 	t.Parallel()
-	c, g := newCluster(), groups.New(20*time.Second)
-	fatal(t, g.Claims.Load(func() ([]operatorgroup.Standing, []groups.Claim, error) {
-		return nil, []groups.Claim{{Namespace: "a", CSV: "tide.v1", APIs: []string{gauge}}}, nil
+	c, g := newCluster(), group.New(20*time.Second)
+	fatal(t, g.Claims.Load(func() ([]operatorgroup.Standing, []group.Claim, error) {
+		return nil, []group.Claim{{Namespace: "a", CSV: "tide.v1", APIs: []string{gauge}}}, nil
 	}))
-	kept := group.APIRoles(operatorgroup.API{Kind: "Gauge", Version: "v1", Group: "sea.test", Resource: "gauges"})
-	left := group.APIRoles(operatorgroup.API{Kind: "Buoy", Version: "v1", Group: "sea.test", Resource: "buoys"})
-	fatal(t, groups.NewKeeper().Keep(t.Context(), c, groups.APIs("a", append(slices.Clone(kept), left...)), goOn))
+	kept := olmgroup.APIRoles(operatorgroup.API{Kind: "Gauge", Version: "v1", Group: "sea.test", Resource: "gauges"})
+	left := olmgroup.APIRoles(operatorgroup.API{Kind: "Buoy", Version: "v1", Group: "sea.test", Resource: "buoys"})
+	fatal(t, group.NewKeeper().Keep(t.Context(), c, group.APIs("a", append(slices.Clone(kept), left...)), goOn))
 	c.did()
 	for range 2 {
 		fatal(t, g.Sweep(t.Context(), c, goOn))
@@ -281,7 +281,7 @@ func TestSweep(t *testing.T) {
 	if diff := cmp.Diff(want, did); diff != "" || lists != 1 {
 		t.Errorf("%d lists:\n%s", lists, diff)
 	}
-	fatal(t, g.Keeper.Keep(t.Context(), c, groups.APIs("a", append(kept, left...)), goOn))
+	fatal(t, g.Keeper.Keep(t.Context(), c, group.APIs("a", append(kept, left...)), goOn))
 	if did, _ := c.did(); !slices.Equal(did, names(left)) {
 		t.Errorf("wanted again: %v", did)
 	}

@@ -1,4 +1,4 @@
-package groups
+package group
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/chandler-fleet/chandler/libs/render"
-	"github.com/chandler-fleet/chandler/services/installer/group"
+	olmgroup "github.com/chandler-fleet/chandler/services/installer/group"
 )
 
 // Groups is what a session knows of the operator groups of its cluster.
@@ -42,7 +42,7 @@ func Targets(namespace string, want []render.Object, leave ...string) Set {
 	return Set{
 		Name: "targets/" + namespace, Namespace: namespace, Want: want, Leave: owners(leave),
 		Kinds:    []schema.GroupVersionKind{rbac("Role"), rbac("RoleBinding"), rbac("ClusterRole"), rbac("ClusterRoleBinding")},
-		Selector: group.LabelPart + "=" + group.PartTarget + "," + render.LabelOwnerNamespace + "=" + namespace,
+		Selector: olmgroup.LabelPart + "=" + olmgroup.PartTarget + "," + render.LabelOwnerNamespace + "=" + namespace,
 	}
 }
 
@@ -55,10 +55,10 @@ func owners(csvs []string) []string {
 }
 
 // Namespaces are those with these labels, by name.
-func Namespaces(labels map[string]map[string]string) []group.Namespace {
-	out := make([]group.Namespace, 0, len(labels))
+func Namespaces(labels map[string]map[string]string) []olmgroup.Namespace {
+	out := make([]olmgroup.Namespace, 0, len(labels))
 	for _, name := range slices.Sorted(maps.Keys(labels)) {
-		out = append(out, group.Namespace{Name: name, Labels: labels[name]})
+		out = append(out, olmgroup.Namespace{Name: name, Labels: labels[name]})
 	}
 	return out
 }
@@ -67,7 +67,7 @@ func Namespaces(labels map[string]map[string]string) []group.Namespace {
 func Roles(namespace string, want []render.Object) Set {
 	return Set{
 		Name: "group/" + namespace, Namespace: namespace, Want: want, Kinds: []schema.GroupVersionKind{rbac("ClusterRole")},
-		Selector: group.LabelPart + "=" + group.PartGroup + "," + render.LabelOwnerNamespace + "=" + namespace,
+		Selector: olmgroup.LabelPart + "=" + olmgroup.PartGroup + "," + render.LabelOwnerNamespace + "=" + namespace,
 	}
 }
 
@@ -76,7 +76,7 @@ func Roles(namespace string, want []render.Object) Set {
 func APIs(namespace string, want []render.Object) Set {
 	return Set{
 		Name: "apis/" + namespace, Namespace: namespace, Want: want, Open: true, Kinds: []schema.GroupVersionKind{rbac("ClusterRole")},
-		Selector: group.LabelPart + "=" + group.PartAPI,
+		Selector: olmgroup.LabelPart + "=" + olmgroup.PartAPI,
 	}
 }
 
@@ -88,7 +88,7 @@ func (g *Groups) Free(ctx context.Context, c Cluster, apis []string, at func(poi
 	g.Roles.Lock()
 	defer g.Roles.Unlock()
 	for _, api := range apis {
-		for _, selector := range group.APISelectors(api) {
+		for _, selector := range olmgroup.APISelectors(api) {
 			if err := g.removeRoles(ctx, c, selector, at); err != nil {
 				return err
 			}
@@ -104,7 +104,7 @@ func (g *Groups) Sweep(ctx context.Context, c Cluster, at func(point string) err
 	if g.swept {
 		return nil
 	}
-	err := g.removeRoles(ctx, c, group.LabelPart+"="+group.PartAPI, at)
+	err := g.removeRoles(ctx, c, olmgroup.LabelPart+"="+olmgroup.PartAPI, at)
 	g.swept = err == nil
 	return err
 }
@@ -112,14 +112,14 @@ func (g *Groups) Sweep(ctx context.Context, c Cluster, at func(point string) err
 func (g *Groups) removeRoles(ctx context.Context, c Cluster, selector string, at func(point string) error) error {
 	set := Set{Name: selector, Kinds: []schema.GroupVersionKind{rbac("ClusterRole")}, Selector: selector}
 	return g.Keeper.Remove(ctx, c, set, func(o *unstructured.Unstructured) bool {
-		return g.Claims.Provides(o.GetAnnotations()[group.AnnotationAPI])
+		return g.Claims.Provides(o.GetAnnotations()[olmgroup.AnnotationAPI])
 	}, at)
 }
 
 // Labels are the changes to the labels of namespaces that mark what the group with an id serves (R-CSV-44), by name
 // of the namespace: on each target, on no other, and none of a group that is deleted. id is "" where the namespace
 // of the reconcile has no one group; known reports the ids of groups that there are.
-func Labels(id string, targets []string, namespaces []group.Namespace, known func(id string) bool) map[string]map[string]*string {
+func Labels(id string, targets []string, namespaces []olmgroup.Namespace, known func(id string) bool) map[string]map[string]*string {
 	out := map[string]map[string]*string{}
 	set := func(ns, key string, value *string) {
 		if out[ns] == nil {
@@ -133,12 +133,12 @@ func Labels(id string, targets []string, namespaces []group.Namespace, known fun
 	}
 	present := ""
 	for _, n := range namespaces {
-		key := group.LabelNamespacePrefix + id
+		key := olmgroup.LabelNamespacePrefix + id
 		if _, marked := n.Labels[key]; served[n.Name] && !marked {
 			set(n.Name, key, &present)
 		}
 		for label := range n.Labels {
-			other, ok := group.LabelID(label)
+			other, ok := olmgroup.LabelID(label)
 			if ok && (other == id && !served[n.Name] || other != id && ours(other) && !known(other)) {
 				set(n.Name, label, nil)
 			}

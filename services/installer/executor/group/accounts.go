@@ -1,4 +1,4 @@
-package groups
+package group
 
 import (
 	"context"
@@ -10,10 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/chandler-fleet/chandler/libs/digest"
-	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
-	"github.com/chandler-fleet/chandler/services/installer/group"
+	"github.com/chandler-fleet/chandler/services/installer/executor/scope"
+	olmgroup "github.com/chandler-fleet/chandler/services/installer/group"
 	"github.com/chandler-fleet/chandler/services/installer/permissions"
 )
 
@@ -29,18 +29,6 @@ type Scoped struct {
 
 // Lacks asks what an account lacks of what roles are to give on its behalf.
 type Lacks func(ctx context.Context, a kube.Account, roles []render.Object) (permissions.Result, error)
-
-// Limits are the targets that operators of a group may not be given, since their accounts have not what is to be given.
-type Limits struct {
-	Denied  map[string][]string // targets, sorted, by operator; "" is the whole cluster
-	Hold    []string            // objects in them that stay as they are, as Set.Hold
-	Missing []protocol.MissingPermission
-	More    int           // missing, and not listed
-	Again   time.Duration // when the accounts are to be asked again; 0 is never
-}
-
-// Of reports whether an operator may not be given a target.
-func (l *Limits) Of(operator, target string) bool { return slices.Contains(l.Denied[operator], target) }
 
 // Accounts remembers what accounts were asked. An operator keeps what it was given in a target, whatever its account may
 // do later (R-OG-64); it is given what its account has, and no more.
@@ -71,8 +59,8 @@ func NewAccounts(refusedFor time.Duration) *Accounts {
 //	else                                                    it may not; what is there of it stays as it is
 //
 // Somebody else who made what an operator is to have there had to hold the rules, too: the API server sees to it.
-func (a *Accounts) Limit(ctx context.Context, c Cluster, namespace string, operators []Scoped, targets []string, lacks Lacks, now time.Time) (Limits, error) {
-	l := Limits{Denied: map[string][]string{}}
+func (a *Accounts) Limit(ctx context.Context, c Cluster, namespace string, operators []Scoped, targets []string, lacks Lacks, now time.Time) (scope.Limits, error) {
+	l := scope.Limits{Denied: map[string][]string{}}
 	open, err := a.open(operators, targets)
 	if err != nil || len(open) == 0 {
 		return l, err
@@ -87,11 +75,11 @@ func (a *Accounts) Limit(ctx context.Context, c Cluster, namespace string, opera
 			return l, fmt.Errorf("what account %s may give in %q: %w", q.operator.Account.User(), q.target, err)
 		}
 		if wait > 0 {
-			l.deny(q.operator, q.target, result, wait)
+			deny(&l, q.operator, q.target, result, wait)
 		}
 	}
 	for _, o := range operators {
-		l.hold(o, live)
+		hold(&l, o, live)
 	}
 	return l, nil
 }
@@ -108,7 +96,7 @@ type question struct {
 func (a *Accounts) open(operators []Scoped, targets []string) (out []question, err error) {
 	for _, o := range operators {
 		for _, t := range targets {
-			q := question{operator: o, target: t, given: group.CopiedRoles(o.Own, []string{t}, t == wholeCluster)}
+			q := question{operator: o, target: t, given: olmgroup.CopiedRoles(o.Own, []string{t}, t == wholeCluster)}
 			if q.key, err = askedFor(o, t, q.given); err != nil {
 				return nil, err
 			}
@@ -172,7 +160,7 @@ func (a *Accounts) note(key string, r permissions.Result, now time.Time) {
 	a.allowed[key] = true
 }
 
-func (l *Limits) deny(o Scoped, target string, r permissions.Result, wait time.Duration) {
+func deny(l *scope.Limits, o Scoped, target string, r permissions.Result, wait time.Duration) {
 	l.Denied[o.Name] = append(l.Denied[o.Name], target)
 	slices.Sort(l.Denied[o.Name])
 	for _, m := range r.Missing {
@@ -188,7 +176,7 @@ func (l *Limits) deny(o Scoped, target string, r permissions.Result, wait time.D
 }
 
 // hold notes what is there of an operator in targets that it may not be given; where that is the whole cluster, all of it.
-func (l *Limits) hold(o Scoped, live map[object]*unstructured.Unstructured) {
+func hold(l *scope.Limits, o Scoped, live map[object]*unstructured.Unstructured) {
 	if len(l.Denied[o.Name]) == 0 {
 		return
 	}

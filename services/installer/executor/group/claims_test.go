@@ -1,4 +1,4 @@
-package groups_test
+package group_test
 
 import (
 	"errors"
@@ -10,8 +10,8 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/operatorgroup"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/groups"
-	"github.com/chandler-fleet/chandler/services/installer/group"
+	"github.com/chandler-fleet/chandler/services/installer/executor/group"
+	olmgroup "github.com/chandler-fleet/chandler/services/installer/group"
 )
 
 const gauge, buoy = "Gauge.v1.sea.test", "Buoy.v1.sea.test"
@@ -28,10 +28,10 @@ func fatal(tb testing.TB, err error) {
 }
 
 // loaded returns claims over groups of these namespaces, which all serve x.
-func loaded(t *testing.T, namespaces ...string) *groups.Claims {
+func loaded(t *testing.T, namespaces ...string) *group.Claims {
 	t.Helper()
-	c := groups.NewClaims()
-	fatal(t, c.Load(func() (out []operatorgroup.Standing, _ []groups.Claim, _ error) {
+	c := group.NewClaims()
+	fatal(t, c.Load(func() (out []operatorgroup.Standing, _ []group.Claim, _ error) {
 		for _, ns := range namespaces {
 			out = append(out, standing(ns, "x"))
 		}
@@ -82,9 +82,9 @@ func TestClaims(t *testing.T) {
 // TestClaimsLoad: what cannot be read is no empty cluster, and whoever waits for the same answer shares it.
 func TestClaimsLoad(t *testing.T) {
 	t.Parallel()
-	claims := groups.NewClaims()
+	claims := group.NewClaims()
 	reads, release := 0, make(chan struct{})
-	read := func() ([]operatorgroup.Standing, []groups.Claim, error) {
+	read := func() ([]operatorgroup.Standing, []group.Claim, error) {
 		reads++
 		<-release
 		return nil, nil, errors.New("namespaces are not known yet")
@@ -97,14 +97,14 @@ func TestClaimsLoad(t *testing.T) {
 	}
 	func() {
 		defer func() { _ = recover() }()
-		_ = claims.Load(func() ([]operatorgroup.Standing, []groups.Claim, error) { panic("slip") })
+		_ = claims.Load(func() ([]operatorgroup.Standing, []group.Claim, error) { panic("slip") })
 	}()
-	good := func() ([]operatorgroup.Standing, []groups.Claim, error) {
+	good := func() ([]operatorgroup.Standing, []group.Claim, error) {
 		reads++
 		if claims.Provides(gauge) { // nobody who reads keeps others from asking
 			t.Error("a claim from nowhere")
 		}
-		return nil, []groups.Claim{{Namespace: "a", CSV: "tide.v1", APIs: []string{gauge}}}, nil
+		return nil, []group.Claim{{Namespace: "a", CSV: "tide.v1", APIs: []string{gauge}}}, nil
 	}
 	for range 2 {
 		if err := claims.Load(good); err != nil {
@@ -154,10 +154,10 @@ func TestClaimsOfSeveralGroups(t *testing.T) {
 		targets string
 		refused bool
 	}{"that met": {"x,y", true}, "that was global": {"", true}, "that did not meet": {"z", false}} {
-		claims := groups.NewClaims()
-		before := groups.StoodBefore("a", map[string]string{"olm.operatorGroup": "g", "olm.targetNamespaces": c.targets})
-		err := claims.Load(func() ([]operatorgroup.Standing, []groups.Claim, error) {
-			return []operatorgroup.Standing{before, standing("b", "x")}, []groups.Claim{{Namespace: "a", CSV: "tide.v1", APIs: []string{gauge}}}, nil
+		claims := group.NewClaims()
+		before := group.StoodBefore("a", map[string]string{"olm.operatorGroup": "g", "olm.targetNamespaces": c.targets})
+		err := claims.Load(func() ([]operatorgroup.Standing, []group.Claim, error) {
+			return []operatorgroup.Standing{before, standing("b", "x")}, []group.Claim{{Namespace: "a", CSV: "tide.v1", APIs: []string{gauge}}}, nil
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -192,15 +192,15 @@ func TestClaimsOfStaticGroups(t *testing.T) {
 // TestClaimsSurvive: what the cluster holds counts from the first look of a session on, and is read until it could be.
 func TestClaimsSurvive(t *testing.T) {
 	t.Parallel()
-	c := groups.NewClaims()
+	c := group.NewClaims()
 	failed := errs.New(errs.Unavailable, "not now")
-	if err := c.Load(func() ([]operatorgroup.Standing, []groups.Claim, error) { return nil, nil, failed }); !errs.Is(err, errs.Unavailable) {
+	if err := c.Load(func() ([]operatorgroup.Standing, []group.Claim, error) { return nil, nil, failed }); !errs.Is(err, errs.Unavailable) {
 		t.Fatal(err)
 	}
 	reads := 0
-	read := func() ([]operatorgroup.Standing, []groups.Claim, error) {
+	read := func() ([]operatorgroup.Standing, []group.Claim, error) {
 		reads++
-		return []operatorgroup.Standing{standing("a", "x"), standing("b", "x")}, []groups.Claim{{Namespace: "a", CSV: "tide.v1", APIs: []string{gauge}}, {Namespace: "b", CSV: "moon.v1"}}, nil
+		return []operatorgroup.Standing{standing("a", "x"), standing("b", "x")}, []group.Claim{{Namespace: "a", CSV: "tide.v1", APIs: []string{gauge}}, {Namespace: "b", CSV: "moon.v1"}}, nil
 	}
 	fatal(t, c.Load(read))
 	fatal(t, c.Load(read))
@@ -236,11 +236,11 @@ func TestLabels(t *testing.T) {
 	marked := func(ids ...string) map[string]string {
 		out := map[string]string{"sea": "north"}
 		for _, id := range ids {
-			out[group.LabelNamespacePrefix+id] = ""
+			out[olmgroup.LabelNamespacePrefix+id] = ""
 		}
 		return out
 	}
-	namespaces := []group.Namespace{
+	namespaces := []olmgroup.Namespace{
 		{Name: "left", Labels: marked(own)},
 		{Name: "new", Labels: marked(other, drawn)},
 		{Name: "old", Labels: marked(own)},
@@ -251,7 +251,7 @@ func TestLabels(t *testing.T) {
 		out := map[string]string{}
 		for ns, labels := range changes {
 			for label, value := range labels {
-				out[ns+" "+label[len(group.LabelNamespacePrefix):]] = map[bool]string{true: "gone", false: "set"}[value == nil]
+				out[ns+" "+label[len(olmgroup.LabelNamespacePrefix):]] = map[bool]string{true: "gone", false: "set"}[value == nil]
 			}
 		}
 		return out
@@ -265,7 +265,7 @@ func TestLabels(t *testing.T) {
 		"global":   {own, []string{""}, map[string]string{"left " + own: "gone", "old " + own: "gone", "stale " + gone: "gone"}},
 		"no group": {"", nil, map[string]string{"stale " + gone: "gone"}},
 	} {
-		if diff := cmp.Diff(c.want, read(groups.Labels(c.id, c.targets, namespaces, known))); diff != "" {
+		if diff := cmp.Diff(c.want, read(group.Labels(c.id, c.targets, namespaces, known))); diff != "" {
 			t.Errorf("%s:\n%s", name, diff)
 		}
 	}

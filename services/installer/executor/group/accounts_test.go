@@ -1,4 +1,4 @@
-package groups_test
+package group_test
 
 import (
 	"context"
@@ -13,17 +13,18 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
-	"github.com/chandler-fleet/chandler/services/installer/executor/internal/groups"
+	"github.com/chandler-fleet/chandler/services/installer/executor/group"
 	executor "github.com/chandler-fleet/chandler/services/installer/executor/kube"
-	"github.com/chandler-fleet/chandler/services/installer/group"
+	"github.com/chandler-fleet/chandler/services/installer/executor/scope"
+	olmgroup "github.com/chandler-fleet/chandler/services/installer/group"
 	"github.com/chandler-fleet/chandler/services/installer/permissions"
 )
 
 // lands has a cluster, an operator that was installed through an account, and what that account may give.
 type lands struct {
 	*cluster
-	accounts *groups.Accounts
-	operator groups.Scoped
+	accounts *group.Accounts
+	operator group.Scoped
 	holds    map[string]bool // by target
 	asked    int
 	away     error
@@ -37,8 +38,8 @@ func newLands() *lands {
 		return render.Object{GVK: schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: kind}, Namespace: "ops", Name: "tide", Body: body}
 	}
 	return &lands{
-		cluster: newCluster(), accounts: groups.New(20 * time.Second).Accounts, holds: map[string]bool{},
-		operator: groups.Scoped{
+		cluster: newCluster(), accounts: group.New(20 * time.Second).Accounts, holds: map[string]bool{},
+		operator: group.Scoped{
 			Name: "tide.v1", UID: "u", Account: executor.Account{Namespace: "ops", Name: "installer"},
 			Own: []render.Object{
 				role("Role", map[string]any{"rules": []any{map[string]any{"apiGroups": []any{""}, "resources": []any{"secrets"}, "verbs": []any{"get"}}}}),
@@ -58,9 +59,9 @@ func (l *lands) lacks(_ context.Context, a executor.Account, roles []render.Obje
 	return r, l.away
 }
 
-func (l *lands) limit(t *testing.T, now time.Time, targets ...string) groups.Limits {
+func (l *lands) limit(t *testing.T, now time.Time, targets ...string) scope.Limits {
 	t.Helper()
-	got, err := l.accounts.Limit(t.Context(), l, "ops", []groups.Scoped{l.operator}, targets, l.lacks, now)
+	got, err := l.accounts.Limit(t.Context(), l, "ops", []group.Scoped{l.operator}, targets, l.lacks, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,8 +71,8 @@ func (l *lands) limit(t *testing.T, now time.Time, targets ...string) groups.Lim
 // gives writes what the operator is to have in targets, as Chandler would.
 func (l *lands) gives(t *testing.T, targets ...string) {
 	t.Helper()
-	set := groups.Targets("ops", group.CopiedRoles(l.operator.Own, targets, false))
-	if err := groups.NewKeeper().Keep(t.Context(), l, set, func(string) error { return nil }); err != nil {
+	set := group.Targets("ops", olmgroup.CopiedRoles(l.operator.Own, targets, false))
+	if err := group.NewKeeper().Keep(t.Context(), l, set, func(string) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	l.did()
@@ -112,7 +113,7 @@ func TestLimit(t *testing.T) {
 		t.Errorf("what was allowed to another operator of that name counts: %+v", fresh)
 	}
 	l.away = errors.New("away")
-	if _, err := l.accounts.Limit(t.Context(), l, "ops", []groups.Scoped{l.operator}, []string{"d"}, l.lacks, now); !errors.Is(err, l.away) {
+	if _, err := l.accounts.Limit(t.Context(), l, "ops", []group.Scoped{l.operator}, []string{"d"}, l.lacks, now); !errors.Is(err, l.away) {
 		t.Errorf("an answer that is not to be had is %v", err)
 	}
 }
@@ -131,9 +132,9 @@ func TestLimitHolds(t *testing.T) {
 	if !got.Of("tide.v1", "b") || got.Of("tide.v1", "a") || !slices.Equal(got.Hold, []string{"Role b/tide", "RoleBinding b/tide"}) {
 		t.Errorf("limits %+v", got)
 	}
-	set := groups.Targets("ops", group.CopiedRoles(l.operator.Own, got.Targets("tide.v1", []string{"a", "b"}), false))
+	set := group.Targets("ops", olmgroup.CopiedRoles(l.operator.Own, got.Targets("tide.v1", []string{"a", "b"}), false))
 	set.Hold = got.Hold
-	if err := groups.NewKeeper().Keep(t.Context(), l, set, func(string) error { return nil }); err != nil {
+	if err := group.NewKeeper().Keep(t.Context(), l, set, func(string) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if did, _ := l.did(); len(did) != 0 {
