@@ -111,7 +111,7 @@ var meanwhile = map[string]func(r *reader){
 var shows = map[string]string{
 	"packages search":                `^$`, // the examples have no backup
 	"get installplans":               `east +harbour-ops +install-\w{5} +tidegauge.v1.1.0,buoy.v0.9.1 +Manual +RequiresApproval`,
-	"describe installplan":           `(?s)Bundles:.*buoy.v0.9.1.*Steps:.*Deployment.*In its cluster: +no obstacles`,
+	"describe installplan":           `(?s)Bundles:.*buoy.v0.9.1.*Objects:.*Deployment.*In its cluster: +no obstacles`,
 	"approve":                        `approved \(\w{12}, \d+ steps\)`,
 	"get operators":                  `(?s)buoy.v0.9.1 +buoy +0.9.1 +Succeeded.*tidegauge.v1.1.0 +tidegauge +1.1.0 +Succeeded`,
 	"describe operator":              `(?s)Phase: +Succeeded.*Components:.*Deployment +harbour-ops +tidegauge-operator +Current`,

@@ -55,12 +55,14 @@ func (e *ExitError) Unwrap() error { return e.Err }
 type tool struct {
 	Env
 
-	from sourceFlags
+	sources *sources
 }
+
+func newTool(env Env) *tool { return &tool{Env: env, sources: &sources{Env: env}} }
 
 // Commands returns the commands, for a parent command "catalog".
 func Commands(env Env) []*cobra.Command {
-	t := &tool{Env: env}
+	t := newTool(env)
 	all := []*cobra.Command{
 		t.validateCommand(), t.renderCommand(), t.diffCommand(), t.graphCommand(), t.lintCommand(),
 		t.initCommand(), t.addEntryCommand(), t.promoteCommand(), t.templateCommand(), t.pruneCommand(),
@@ -74,7 +76,7 @@ func Commands(env Env) []*cobra.Command {
 
 // ListCommands returns the commands for a parent command "catalog list": what a catalog at hand holds.
 func ListCommands(env Env) []*cobra.Command {
-	t := &tool{Env: env}
+	t := newTool(env)
 	all := []*cobra.Command{t.listPackagesCommand(), t.listChannelsCommand(), t.listBundlesCommand()}
 	for _, c := range all {
 		Statuses(c)

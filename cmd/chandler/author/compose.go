@@ -39,7 +39,7 @@ channel with two heads: then the result is written, what must be mended is told,
 			if err != nil {
 				return err
 			}
-			return t.with(c.Context(), args[0], func(r *tree) error {
+			return t.sources.with(c.Context(), args[0], func(r *tree) error {
 				return t.migrate(c.Context(), r, args[1], replace, f, do)
 			})
 		},
@@ -47,7 +47,7 @@ channel with two heads: then the result is written, what must be mended is told,
 	formatFlag(c, &format, fbc.YAML)
 	levelFlag(c, "level", &name)
 	c.Flags().BoolVar(&replace, "replace", false, "put the result in place of a directory that is there")
-	t.sourceFlags(c)
+	t.sources.sourceFlags(c)
 	return c
 }
 
@@ -107,7 +107,7 @@ looks whether all of them together are a valid catalog, and writes the recipe of
 		Example: "  chandler catalog compose harbour.yaml --replace",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			text, dir, err := t.read(args[0])
+			text, dir, err := t.sources.read(args[0])
 			if err != nil {
 				return err
 			}
@@ -124,7 +124,7 @@ looks whether all of them together are a valid catalog, and writes the recipe of
 	binaryFlag(c, &base)
 	c.Flags().StringVar(&to, "to", "", "where the directory is made (default: beside the configuration)")
 	c.Flags().BoolVar(&replace, "replace", false, "put the result in place of a directory that is there, and keep its recipe")
-	t.sourceFlags(c)
+	t.sources.sourceFlags(c)
 	return c
 }
 
@@ -160,7 +160,7 @@ func (t *tool) compose(ctx context.Context, config composition, dir, base string
 	if err != nil {
 		return err
 	}
-	b := t.bar("rendering references", int64(len(config.References)), false)
+	b := t.sources.bar("rendering references", int64(len(config.References)), false)
 	defer b.end()
 	err = writeDir(abs, replace, func(tmp string) error {
 		for _, r := range config.References {

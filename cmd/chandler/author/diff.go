@@ -66,7 +66,7 @@ changed in place, edges, deprecations. The order of documents and files is no di
 	}
 	c.Flags().StringVarP(&format, "output", "o", formatText, "text, json or yaml")
 	c.Flags().BoolVar(&status, "exit-code", false, "end with status 1 where something differs")
-	t.sourceFlags(c)
+	t.sources.sourceFlags(c)
 	return c
 }
 
@@ -79,7 +79,7 @@ type side struct {
 
 func (t *tool) side(ctx context.Context, ref string) (side, error) {
 	s := side{packages: map[string]catalog.Package{}}
-	err := t.with(ctx, ref, func(r *tree) error {
+	err := t.sources.with(ctx, ref, func(r *tree) error {
 		c, err := t.valid(ctx, r)
 		if err != nil {
 			return fmt.Errorf("%s: %w", ref, err)

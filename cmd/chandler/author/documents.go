@@ -13,7 +13,7 @@ import (
 )
 
 // with opens a reference for the time of use.
-func (t *tool) with(ctx context.Context, ref string, use func(*tree) error) (err error) {
+func (t *sources) with(ctx context.Context, ref string, use func(*tree) error) (err error) {
 	r, err := t.open(ctx, ref)
 	if err != nil {
 		return err
@@ -23,7 +23,7 @@ func (t *tool) with(ctx context.Context, ref string, use func(*tree) error) (err
 }
 
 // load understands a catalog; findings are not told yet. Keep may be nil.
-func (t *tool) load(ctx context.Context, r *tree, o catalog.Options) (*catalog.Catalog, error) {
+func (t *sources) load(ctx context.Context, r *tree, o catalog.Options) (*catalog.Catalog, error) {
 	o.Stop = ctx.Done()
 	fsys, done := t.watched(r)
 	defer done()
@@ -32,7 +32,7 @@ func (t *tool) load(ctx context.Context, r *tree, o catalog.Options) (*catalog.C
 
 // valid loads a reference that must be a catalog without errors; those that it has are told.
 func (t *tool) valid(ctx context.Context, r *tree) (*catalog.Catalog, error) {
-	c, err := t.load(ctx, r, catalog.Options{})
+	c, err := t.sources.load(ctx, r, catalog.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func (t *tool) valid(ctx context.Context, r *tree) (*catalog.Catalog, error) {
 //	one bundle               its olm.bundle
 //	documents only           these, in the order of files, one at a time
 //	with bundle directories  the packages that they make together with the documents beside them
-func (t *tool) documents(ctx context.Context, r *tree, each func(fbc.Blob) error) (catalog.Findings, error) {
+func (t *sources) documents(ctx context.Context, r *tree, each func(fbc.Blob) error) (catalog.Findings, error) {
 	if r.bundle() {
 		b, findings, err := renderBundle(r)
 		if err != nil || b.Schema == "" {
@@ -76,7 +76,7 @@ func renderBundle(r *tree) (fbc.Blob, catalog.Findings, error) {
 }
 
 // packages renders what a catalog with bundle directories means. The manifests wait on disk meanwhile.
-func (t *tool) packages(ctx context.Context, r *tree, each func(fbc.Blob) error) (findings catalog.Findings, err error) {
+func (t *sources) packages(ctx context.Context, r *tree, each func(fbc.Blob) error) (findings catalog.Findings, err error) {
 	content, err := newContents()
 	if err != nil {
 		return nil, err

@@ -50,7 +50,7 @@ where the catalog would have an error that it has not now.`,
 		if *channel == "" {
 			return errors.New("say with --channel which channel the bundle joins")
 		}
-		d, err := t.openDirectory(c.Context(), args[0])
+		d, err := t.sources.openDirectory(c.Context(), args[0])
 		if err != nil {
 			return err
 		}
@@ -86,7 +86,7 @@ The file is changed as by add-channel-entry.`,
 			if to == "" {
 				return errors.New("say with --to which channel the bundle joins")
 			}
-			d, err := t.openDirectory(c.Context(), args[0])
+			d, err := t.sources.openDirectory(c.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -124,7 +124,7 @@ type directory struct {
 	docs     []catalog.Document // without the documents of bundles, whose Raw is dropped
 }
 
-func (t *tool) openDirectory(ctx context.Context, path string) (*directory, error) {
+func (t *sources) openDirectory(ctx context.Context, path string) (*directory, error) {
 	st, err := os.Stat(path)
 	if err != nil || !st.IsDir() {
 		return nil, fmt.Errorf("%s is no directory; documents are changed in place, so a directory it must be", path)

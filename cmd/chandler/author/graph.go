@@ -28,7 +28,7 @@ replaces solid, skips dashed, skip ranges dotted, deprecated bundles gray, names
 			if err := oneOf("output", format, "mermaid", "dot"); err != nil {
 				return err
 			}
-			return t.with(c.Context(), args[0], func(r *tree) error {
+			return t.sources.with(c.Context(), args[0], func(r *tree) error {
 				p, err := t.pkg(c, r, args[1])
 				if err != nil {
 					return err
@@ -43,13 +43,13 @@ replaces solid, skips dashed, skip ranges dotted, deprecated bundles gray, names
 	}
 	c.Flags().StringVarP(&format, "output", "o", "mermaid", "mermaid or dot")
 	c.Flags().StringVar(&channel, "channel", "", "draw this channel alone")
-	t.sourceFlags(c)
+	t.sources.sourceFlags(c)
 	return c
 }
 
 // pkg loads one package. Errors in other packages do not matter here.
 func (t *tool) pkg(c *cobra.Command, r *tree, name string) (catalog.Package, error) {
-	cat, err := t.load(c.Context(), r, catalog.Options{Lenient: true})
+	cat, err := t.sources.load(c.Context(), r, catalog.Options{Lenient: true})
 	if err != nil {
 		return catalog.Package{}, err
 	}

@@ -46,8 +46,8 @@ func (t *tool) listing(use, short, example string, columns []string, row func(*t
 			if err := oneOf("output", format, "table", formatJSON, formatYAML); err != nil {
 				return err
 			}
-			return t.with(c.Context(), args[0], func(r *tree) error {
-				cat, err := t.load(c.Context(), r, catalog.Options{Lenient: true})
+			return t.sources.with(c.Context(), args[0], func(r *tree) error {
+				cat, err := t.sources.load(c.Context(), r, catalog.Options{Lenient: true})
 				if err != nil {
 					return err
 				}
@@ -65,7 +65,7 @@ func (t *tool) listing(use, short, example string, columns []string, row func(*t
 		},
 	}
 	c.Flags().StringVarP(&format, "output", "o", "table", "table, json or yaml")
-	t.sourceFlags(c)
+	t.sources.sourceFlags(c)
 	return c
 }
 

@@ -38,7 +38,7 @@ what the packages depend on: prune first, then list.
 			if err := oneOf("output", format, formatText, formatJSON, formatYAML); err != nil {
 				return err
 			}
-			return t.with(c.Context(), args[0], func(r *tree) error {
+			return t.sources.with(c.Context(), args[0], func(r *tree) error {
 				cat, err := t.valid(c.Context(), r)
 				if err != nil {
 					return err
@@ -53,7 +53,7 @@ what the packages depend on: prune first, then list.
 	}
 	c.Flags().StringVarP(&format, "output", "o", formatText, "text, json or yaml")
 	c.Flags().StringArrayVar(&keep, "package", nil, "only what this selects; may be given several times")
-	t.sourceFlags(c)
+	t.sources.sourceFlags(c)
 	return c
 }
 

@@ -25,7 +25,7 @@ type bar struct{ *progressbar.ProgressBar }
 // slow is how long a command may be silent: what is faster shows no bar.
 const slow = 400 * time.Millisecond
 
-func (t *tool) bar(what string, total int64, bytes bool) bar {
+func (t *sources) bar(what string, total int64, bytes bool) bar {
 	if !terminal(t.Err) || total <= 0 {
 		return bar{}
 	}
@@ -50,7 +50,7 @@ func (b bar) end() {
 }
 
 // watched is the tree with a bar that moves as its files are read; done takes the bar away.
-func (t *tool) watched(r *tree) (fsys fs.FS, done func()) {
+func (t *sources) watched(r *tree) (fsys fs.FS, done func()) {
 	if !terminal(t.Err) {
 		return r.fs, func() {}
 	}

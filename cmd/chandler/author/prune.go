@@ -66,7 +66,7 @@ What could not be satisfied is told on standard error; with --strict the status 
 			if len(chosen) == 0 {
 				return errors.New("say with --keep what to keep")
 			}
-			return t.with(c.Context(), args[0], func(r *tree) error {
+			return t.sources.with(c.Context(), args[0], func(r *tree) error {
 				plan, err := t.plan(c.Context(), r, chosen)
 				if err != nil {
 					return err
@@ -85,7 +85,7 @@ What could not be satisfied is told on standard error; with --strict the status 
 	c.Flags().StringArrayVar(&keep, "keep", nil, "what to keep; may be given several times")
 	c.Flags().StringVar(&to, "to", "", "write a new directory, one file for each package, and not to standard output")
 	c.Flags().BoolVar(&strict, "strict", false, "end with status 1 where a dependency is not satisfied")
-	t.sourceFlags(c)
+	t.sources.sourceFlags(c)
 	return c
 }
 
@@ -135,7 +135,7 @@ func (t *tool) prune(ctx context.Context, r *tree, plan *prune.Plan, f fbc.Forma
 // fill writes the documents of a tree into a directory, changed by do. A document without schema is left out.
 func (t *tool) fill(ctx context.Context, r *tree, dir string, f fbc.Format, do change) error {
 	out := &byPackage{dir: dir, format: f}
-	findings, err := t.documents(ctx, r, func(b fbc.Blob) error {
+	findings, err := t.sources.documents(ctx, r, func(b fbc.Blob) error {
 		b, err := do(b)
 		if err != nil || b.Schema == "" {
 			return err

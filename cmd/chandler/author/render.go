@@ -62,7 +62,7 @@ Bundles are rendered without channel entries: add-channel-entry and promote writ
 	}
 	formatFlag(c, &format, fbc.JSON)
 	levelFlag(c, "migrate", &migrate)
-	t.sourceFlags(c)
+	t.sources.sourceFlags(c)
 	return c
 }
 
@@ -72,8 +72,8 @@ func (t *tool) render(ctx context.Context, w io.Writer, f fbc.Format, do change,
 	out := fbc.NewWriter(w, f)
 	var all catalog.Findings
 	for _, ref := range refs {
-		err := t.with(ctx, ref, func(r *tree) error {
-			findings, err := t.documents(ctx, r, func(b fbc.Blob) error {
+		err := t.sources.with(ctx, ref, func(r *tree) error {
+			findings, err := t.sources.documents(ctx, r, func(b fbc.Blob) error {
 				b, err := do(b)
 				if err != nil {
 					return err

@@ -24,11 +24,11 @@ func (t *tool) serveCommand() *cobra.Command {
 		Example: "  chandler catalog serve ./catalog --listen 0.0.0.0:50051",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return t.with(c.Context(), args[0], func(r *tree) error { return t.serve(c.Context(), r, listen) })
+			return t.sources.with(c.Context(), args[0], func(r *tree) error { return t.serve(c.Context(), r, listen) })
 		},
 	}
 	c.Flags().StringVar(&listen, "listen", "127.0.0.1:50051", "address to listen on")
-	t.sourceFlags(c)
+	t.sources.sourceFlags(c)
 	return c
 }
 
@@ -38,7 +38,7 @@ func (t *tool) serve(ctx context.Context, r *tree, listen string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, content.remove()) }()
-	c, err := t.load(ctx, r, catalog.Options{Keep: content.keep})
+	c, err := t.sources.load(ctx, r, catalog.Options{Keep: content.keep})
 	if err != nil {
 		return err
 	}

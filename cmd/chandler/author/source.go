@@ -32,7 +32,14 @@ type sourceFlags struct {
 	mirrors  map[string]string
 }
 
-func (t *tool) sourceFlags(c *cobra.Command) {
+// sources opens what references name.
+type sources struct {
+	Env
+
+	from sourceFlags
+}
+
+func (t *sources) sourceFlags(c *cobra.Command) {
 	f := c.Flags()
 	f.BoolVar(&t.from.insecure, "insecure", false, "allow registries and servers without TLS")
 	f.StringVar(&t.from.auth, "authfile", "", "docker configuration with the credentials of registries (default: as docker and podman find it)")
@@ -78,7 +85,7 @@ func isBundle(fsys fs.FS, dir string) bool {
 const stdin = "-"
 
 // open opens a reference. The tree must be closed.
-func (t *tool) open(ctx context.Context, ref string) (*tree, error) {
+func (t *sources) open(ctx context.Context, ref string) (*tree, error) {
 	if ref == stdin {
 		return t.spool()
 	}
@@ -104,7 +111,7 @@ func (t *tool) open(ctx context.Context, ref string) (*tree, error) {
 }
 
 // openBundle opens a bundle: a directory that begins at base where it is relative, or an image.
-func (t *tool) openBundle(ctx context.Context, base, ref string) (*tree, error) {
+func (t *sources) openBundle(ctx context.Context, base, ref string) (*tree, error) {
 	dir := ref
 	if !filepath.IsAbs(dir) {
 		dir = filepath.Join(base, dir)
@@ -124,7 +131,7 @@ func (t *tool) openBundle(ctx context.Context, base, ref string) (*tree, error) 
 }
 
 // openBundleImage opens the image of a bundle, and notes it by digest.
-func (t *tool) openBundleImage(ctx context.Context, ref string) (*tree, error) {
+func (t *sources) openBundleImage(ctx context.Context, ref string) (*tree, error) {
 	o, s := t.opener(source.Settings{})
 	tr, err := o.Bundle(ctx, ref, s)
 	if err != nil {
@@ -197,7 +204,7 @@ func sniff(file string) (source.Type, error) {
 }
 
 // opener opens with the credentials and mirrors of the flags.
-func (t *tool) opener(s source.Settings) (*opener.Opener, source.Settings) {
+func (t *sources) opener(s source.Settings) (*opener.Opener, source.Settings) {
 	s.Insecure = t.from.insecure
 	o := &opener.Opener{}
 	for from, to := range t.from.mirrors {
@@ -214,7 +221,7 @@ func (t *tool) opener(s source.Settings) (*opener.Opener, source.Settings) {
 }
 
 // authFile finds the docker configuration: the flag, then the places where docker and podman look.
-func (t *tool) authFile() string {
+func (t *sources) authFile() string {
 	if t.from.auth != "" {
 		return t.from.auth
 	}
@@ -237,7 +244,7 @@ func (t *tool) authFile() string {
 }
 
 // spool keeps standard input in a file, since catalogs are read more than once.
-func (t *tool) spool() (*tree, error) {
+func (t *sources) spool() (*tree, error) {
 	dir, remove, err := temporary()
 	if err != nil {
 		return nil, err

@@ -43,7 +43,7 @@ func (t *tool) expandCommand(name, schema, short, form string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			text, base, err := t.read(args[0])
+			text, base, err := t.sources.read(args[0])
 			if err != nil {
 				return err
 			}
@@ -58,12 +58,12 @@ func (t *tool) expandCommand(name, schema, short, form string) *cobra.Command {
 		},
 	}
 	formatFlag(c, &format, fbc.YAML)
-	t.sourceFlags(c)
+	t.sources.sourceFlags(c)
 	return c
 }
 
 // read reads a small file; base is the directory that it lies in.
-func (t *tool) read(file string) (text []byte, base string, err error) {
+func (t *sources) read(file string) (text []byte, base string, err error) {
 	if file == stdin {
 		text, err = io.ReadAll(io.LimitReader(t.In, catalog.MaxDocumentBytes+1))
 		return text, ".", err
@@ -75,7 +75,7 @@ func (t *tool) read(file string) (text []byte, base string, err error) {
 // renderer reads bundles for templates. What is wrong with one that can be used is told.
 func (t *tool) renderer(base string) template.Render {
 	return func(ctx context.Context, ref string) (b template.Bundle, err error) {
-		r, err := t.openBundle(ctx, base, ref)
+		r, err := t.sources.openBundle(ctx, base, ref)
 		if err != nil {
 			return b, err
 		}

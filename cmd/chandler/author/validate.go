@@ -61,7 +61,7 @@ cannot be read at all.
 			if err := oneOf("output", format, formatText, formatJSON, formatYAML); err != nil {
 				return err
 			}
-			return t.with(c.Context(), args[0], func(r *tree) error {
+			return t.sources.with(c.Context(), args[0], func(r *tree) error {
 				v, err := t.validate(c.Context(), r, lenient, withLint)
 				if err != nil {
 					return err
@@ -79,7 +79,7 @@ cannot be read at all.
 	c.Flags().StringVarP(&format, "output", "o", formatText, "text, json or yaml")
 	c.Flags().BoolVar(&lenient, "lenient", false, "pass where every error belongs to packages that can be left out, and say which; read bundles as where users install")
 	c.Flags().BoolVar(&withLint, "lint", false, "look into bundle directories as well, as chandler catalog lint does")
-	t.sourceFlags(c)
+	t.sources.sourceFlags(c)
 	return c
 }
 
@@ -89,7 +89,7 @@ func (t *tool) validate(ctx context.Context, r *tree, lenient, withLint bool) (v
 	if r.bundle() {
 		err = v.readBundle(r, lenient)
 	} else {
-		c, lerr := t.load(ctx, r, catalog.Options{Lenient: lenient})
+		c, lerr := t.sources.load(ctx, r, catalog.Options{Lenient: lenient})
 		if lerr != nil {
 			return v, lerr
 		}
@@ -259,12 +259,12 @@ The exit status is 1 where there are errors.
 				}
 				o.Groups = append(o.Groups, g)
 			}
-			return t.with(c.Context(), args[0], func(r *tree) error { return t.lint(c.Context(), r, o, format) })
+			return t.sources.with(c.Context(), args[0], func(r *tree) error { return t.lint(c.Context(), r, o, format) })
 		},
 	}
 	c.Flags().StringVarP(&format, "output", "o", formatText, "text, json or yaml")
 	c.Flags().StringSliceVar(&groups, "group", nil, "look at these groups as well: hub, practice, other")
-	t.sourceFlags(c)
+	t.sources.sourceFlags(c)
 	return c
 }
 

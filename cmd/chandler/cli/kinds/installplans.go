@@ -64,7 +64,7 @@ func describeSteps(p *printer.Page, document json.RawMessage) {
 	if len(document) == 0 || json.Unmarshal(document, &d) != nil || len(d.Steps) == 0 {
 		return
 	}
-	p.Section("Steps")
+	p.Section("Objects")
 	for i, s := range d.Steps {
 		p.Row(strconv.Itoa(i+1), s.Kind, strings.TrimPrefix(s.Namespace+"/"+s.Name, "/"), s.Resolving)
 	}

@@ -54,7 +54,7 @@ func (d *fixture) group(p events.Payload) {
 		StreamID: events.StreamID{Kind: events.KindOperatorGroup, Key: events.Key(events.DefaultTenant, events.KindOperatorGroup, subject), Incarnation: 1},
 		Position: events.Position{Epoch: 1, N: d.n}, Payload: p,
 	}
-	if err := d.h.c.Pool.Tx(d.t.Context(), func(tx pgx.Tx) error { return d.h.handle(d.t.Context(), tx, e) }); err != nil {
+	if err := d.h.c.Pool.Tx(d.t.Context(), func(tx pgx.Tx) error { return d.h.folder.handle(d.t.Context(), tx, e) }); err != nil {
 		d.t.Fatal(err)
 	}
 }

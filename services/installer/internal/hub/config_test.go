@@ -22,7 +22,7 @@ func (d *fixture) aboutSubscription(p events.Payload) bool {
 		StreamID: events.StreamID{Kind: events.KindSubscription, Key: events.Key(events.DefaultTenant, events.KindSubscription, subject), Incarnation: 1},
 		Position: events.Position{Epoch: 1, N: d.n}, Payload: p,
 	}
-	if err := d.h.c.Pool.Tx(d.t.Context(), func(tx pgx.Tx) error { return d.h.handle(d.t.Context(), tx, e) }); err != nil {
+	if err := d.h.c.Pool.Tx(d.t.Context(), func(tx pgx.Tx) error { return d.h.folder.handle(d.t.Context(), tx, e) }); err != nil {
 		d.t.Fatal(err)
 	}
 	tag, err := d.h.c.Pool.Exec(d.t.Context(), `delete from installer.dirty`)

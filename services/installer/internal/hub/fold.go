@@ -18,8 +18,11 @@ import (
 	"github.com/chandler-fleet/chandler/libs/installplan"
 )
 
+// folder folds the log into the tables of the installer schema, and marks the scopes that an event touches.
+type folder struct{ lanes *bus.Lanes }
+
 // handle folds one event into the tables and marks what it touches.
-func (h *Hub) handle(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+func (f folder) handle(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
 	if err := count(ctx, tx, e); err != nil {
 		return err
 	}
@@ -28,23 +31,23 @@ func (h *Hub) handle(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error 
 		return err
 	}
 	if noted {
-		return h.markMetadata(ctx, tx, e)
+		return f.markMetadata(ctx, tx, e)
 	}
 	switch e.StreamID.Kind {
 	case events.KindCluster:
-		return h.foldCluster(ctx, tx, e)
+		return f.foldCluster(ctx, tx, e)
 	case events.KindOperatorGroup:
-		return h.foldGroup(ctx, tx, e)
+		return f.foldGroup(ctx, tx, e)
 	case events.KindSubscription:
-		return h.foldSubscription(ctx, tx, e)
+		return f.foldSubscription(ctx, tx, e)
 	case events.KindInstallPlan:
-		return h.foldPlan(ctx, tx, e)
+		return f.foldPlan(ctx, tx, e)
 	case events.KindCSV:
-		return h.foldCSV(ctx, tx, e)
+		return f.foldCSV(ctx, tx, e)
 	case events.KindAccess:
-		return h.foldStop(ctx, tx, e)
+		return f.foldStop(ctx, tx, e)
 	case events.KindCatalog:
-		return h.markFollowers(ctx, tx, e)
+		return f.markFollowers(ctx, tx, e)
 	case events.KindCatalogSecret, events.KindPolicy: // what is planned names content by digest
 	}
 	return errs.New(errs.Internal, "the hub does not fold events of kind %s", e.StreamID.Kind)
@@ -61,13 +64,13 @@ func parseSubject(s string) (subject, error) {
 	return subject{p[0], p[1], p[2]}, nil
 }
 
-func (h *Hub) mark(ctx context.Context, tx pgx.Tx, lane bus.Lane, e eventlog.Recorded, cluster, namespace string) error {
-	return h.lanes.Mark(ctx, tx, lane, bus.Scope{
+func (f folder) mark(ctx context.Context, tx pgx.Tx, lane bus.Lane, e eventlog.Recorded, cluster, namespace string) error {
+	return f.lanes.Mark(ctx, tx, lane, bus.Scope{
 		Tenant: e.Tenant, Cluster: cluster, Namespace: namespace, Cause: e.ID, TraceParent: e.TraceParent,
 	})
 }
 
-func (h *Hub) foldCluster(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+func (f folder) foldCluster(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
 	id := e.StreamID.UUID()
 	switch p := e.Payload.(type) {
 	case events.ClusterRegistered:
@@ -75,7 +78,7 @@ func (h *Hub) foldCluster(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) e
 			e.Tenant, p.Name, id, e.StreamID.String(), p.Credential); err != nil {
 			return err
 		}
-		return h.markCluster(ctx, tx, e, p.Name)
+		return f.markCluster(ctx, tx, e, p.Name)
 	case events.ClusterCredentialReplaced:
 		if _, err := tx.Exec(ctx, `update installer.clusters set credential = $3 where tenant = $1 and cluster_id = $2`, e.Tenant, id, p.Credential); err != nil {
 			return err
@@ -87,19 +90,19 @@ func (h *Hub) foldCluster(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) e
 		if _, err := tx.Exec(ctx, `update installer.clusters set settings = $3 where tenant = $1 and cluster_id = $2`, e.Tenant, id, p.Settings); err != nil {
 			return err
 		}
-		return h.markCluster(ctx, tx, e, e.Envelope.Subject)
+		return f.markCluster(ctx, tx, e, e.Envelope.Subject)
 	case events.ClusterRemoved:
 		if _, err := tx.Exec(ctx, `update installer.clusters set removed = true where tenant = $1 and cluster_id = $2`, e.Tenant, id); err != nil {
 			return err
 		}
-		return h.mark(ctx, tx, bus.FanOut, e, e.Envelope.Subject, "")
+		return f.mark(ctx, tx, bus.FanOut, e, e.Envelope.Subject, "")
 	}
 	return nil
 }
 
 // markCluster marks all scopes that the tables know of a cluster: one that is registered again has them
 // from before.
-func (h *Hub) markCluster(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, cluster string) error {
+func (f folder) markCluster(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, cluster string) error {
 	rows, err := tx.Query(ctx, `select namespace from installer.plans where tenant = $1 and cluster = $2 and phase = 'Installing'
 		union select namespace from installer.csvs where tenant = $1 and cluster = $2
 		union select namespace from installer.operatorgroups where tenant = $1 and cluster = $2
@@ -115,10 +118,10 @@ func (h *Hub) markCluster(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, c
 	for i, n := range namespaces {
 		scopes[i] = bus.Scope{Tenant: e.Tenant, Cluster: cluster, Namespace: n, Cause: e.ID, TraceParent: e.TraceParent}
 	}
-	return h.lanes.Mark(ctx, tx, bus.FanOut, scopes...)
+	return f.lanes.Mark(ctx, tx, bus.FanOut, scopes...)
 }
 
-func (h *Hub) foldGroup(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+func (f folder) foldGroup(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
 	s, err := parseSubject(e.Envelope.Subject)
 	if err != nil {
 		return err
@@ -141,12 +144,12 @@ func (h *Hub) foldGroup(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) err
 	if err != nil {
 		return err
 	}
-	return h.mark(ctx, tx, bus.Interactive, e, s.cluster, s.namespace)
+	return f.mark(ctx, tx, bus.Interactive, e, s.cluster, s.namespace)
 }
 
 // foldSubscription keeps what a subscription says. It touches a scope only where that is shown or configures something
 // there: a plan carries the configuration that it was proposed with.
-func (h *Hub) foldSubscription(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+func (f folder) foldSubscription(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
 	s, err := parseSubject(e.Envelope.Subject)
 	if err != nil {
 		return err
@@ -172,11 +175,11 @@ func (h *Hub) foldSubscription(ctx context.Context, tx pgx.Tx, e eventlog.Record
 			e.Tenant, s.cluster, s.namespace, s.name); err != nil {
 			return err
 		}
-		return h.markDisplayed(ctx, tx, e, s, spec.Package)
+		return f.markDisplayed(ctx, tx, e, s, spec.Package)
 	case events.ResolutionFailed:
-		return h.foldOutcome(ctx, tx, e, s, p.Reason)
+		return f.foldOutcome(ctx, tx, e, s, p.Reason)
 	case events.ResolutionSucceeded:
-		return h.foldOutcome(ctx, tx, e, s, "")
+		return f.foldOutcome(ctx, tx, e, s, "")
 	default:
 		return nil
 	}
@@ -185,24 +188,24 @@ func (h *Hub) foldSubscription(ctx context.Context, tx pgx.Tx, e eventlog.Record
 		e.Tenant, s.cluster, s.namespace, s.name, spec.Config, spec); err != nil {
 		return err
 	}
-	return h.markDisplayed(ctx, tx, e, s, spec.Package)
+	return f.markDisplayed(ctx, tx, e, s, spec.Package)
 }
 
 // markDisplayed marks the scope of a subscription where subscriptions are shown in the cluster, or where an operator of its
 // package is installed.
-func (h *Hub) markDisplayed(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, s subject, pkg string) error {
+func (f folder) markDisplayed(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, s subject, pkg string) error {
 	var shown bool
 	if err := tx.QueryRow(ctx, `select exists (select from installer.clusters where tenant = $1 and name = $2 and not removed and settings ->> 'mirror' = $3)
 		or exists (select from installer.csvs where tenant = $1 and cluster = $2 and namespace = $4 and package = $5)`,
 		e.Tenant, s.cluster, events.MirrorAll, s.namespace, pkg).Scan(&shown); err != nil || !shown {
 		return err
 	}
-	return h.mark(ctx, tx, bus.FanOut, e, s.cluster, s.namespace)
+	return f.mark(ctx, tx, bus.FanOut, e, s.cluster, s.namespace)
 }
 
-func (h *Hub) foldPlan(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+func (f folder) foldPlan(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
 	if p, ok := e.Payload.(events.InstallPlanProposed); ok {
-		return h.insertPlan(ctx, tx, e, p)
+		return f.insertPlan(ctx, tx, e, p)
 	}
 	var (
 		plan, cluster, namespace string
@@ -232,7 +235,7 @@ func (h *Hub) foldPlan(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) erro
 	if same && slices.Equal(before.Choices, after.Choices) {
 		return nil
 	}
-	return h.mark(ctx, tx, bus.Interactive, e, cluster, namespace)
+	return f.mark(ctx, tx, bus.Interactive, e, cluster, namespace)
 }
 
 func savePlan(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, plan string, s installplan.State) error {
@@ -246,7 +249,7 @@ func savePlan(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, plan string, 
 	return err
 }
 
-func (h *Hub) insertPlan(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.InstallPlanProposed) error {
+func (f folder) insertPlan(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.InstallPlanProposed) error {
 	id, err := uuid.Parse(p.Plan)
 	if err != nil {
 		return errs.Wrap(errs.Invalid, err, "plan id of %s", p.Name)
@@ -270,9 +273,9 @@ func (h *Hub) insertPlan(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p 
 		return err
 	}
 	if s.Phase != installplan.Installing {
-		return h.markMirrored(ctx, tx, e, subject{cluster: p.Cluster, namespace: p.Namespace})
+		return f.markMirrored(ctx, tx, e, subject{cluster: p.Cluster, namespace: p.Namespace})
 	}
-	return h.mark(ctx, tx, laneOf(p), e, p.Cluster, p.Namespace)
+	return f.mark(ctx, tx, laneOf(p), e, p.Cluster, p.Namespace)
 }
 
 // laneOf puts what somebody asked for before what a new catalog revision touched in many places.
@@ -309,7 +312,7 @@ func configsOf(ctx context.Context, tx pgx.Tx, tenant string, p events.InstallPl
 	return configs, nil
 }
 
-func (h *Hub) foldCSV(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+func (f folder) foldCSV(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
 	s, err := parseSubject(e.Envelope.Subject)
 	if err != nil {
 		return err
@@ -343,17 +346,17 @@ func (h *Hub) foldCSV(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error
 		if err := foldRemoval(ctx, tx, e, s); err != nil {
 			return err
 		}
-		return h.mark(ctx, tx, bus.Interactive, e, s.cluster, s.namespace)
+		return f.mark(ctx, tx, bus.Interactive, e, s.cluster, s.namespace)
 	default:
 		return nil
 	}
-	return h.mark(ctx, tx, bus.FanOut, e, s.cluster, s.namespace)
+	return f.mark(ctx, tx, bus.FanOut, e, s.cluster, s.namespace)
 }
 
 // fleet is the subject of a stop that holds for all clusters of a tenant.
 const fleet = "fleet"
 
-func (h *Hub) foldStop(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+func (f folder) foldStop(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
 	var err error
 	switch p := e.Payload.(type) {
 	case events.EffectsStopped:

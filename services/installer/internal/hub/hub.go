@@ -35,15 +35,16 @@ type Config struct {
 	Changed func()
 }
 
-// Hub keeps PLANS equal to what the log wants.
+// Hub keeps the messages of PLANS up to date with the log.
 type Hub struct {
 	c        Config
 	lanes    *bus.Lanes
+	folder   folder
 	consumer *bus.Consumer
 	content  *contents
 
 	mu          sync.Mutex
-	withheldWhy map[string]string // what is withheld and why, so that it is told once
+	withheldWhy map[string]string // why plans are withheld, so that each reason is reported once
 }
 
 // New returns a hub; its parts are run by Consume, Work and Guard.
@@ -57,9 +58,10 @@ func New(c Config) *Hub {
 	if c.Changed == nil {
 		c.Changed = func() {}
 	}
-	h := &Hub{c: c, lanes: bus.NewLanes(c.Pool, Dirty, c.Log), content: newContents(c.Pool, c.Bus), withheldWhy: map[string]string{}}
+	lanes := bus.NewLanes(c.Pool, Dirty, c.Log)
+	h := &Hub{c: c, lanes: lanes, folder: folder{lanes}, content: newContents(c.Pool, c.Bus), withheldWhy: map[string]string{}}
 	h.consumer = &bus.Consumer{
-		Name: Consumer, Log: c.EventLog, Pool: c.Pool, Bus: c.Bus, Types: types(), Handle: h.handle, Logger: c.Log,
+		Name: Consumer, Log: c.EventLog, Pool: c.Pool, Bus: c.Bus, Types: types(), Handle: h.folder.handle, Logger: c.Log,
 		Committed: func(events.Position) {
 			h.lanes.Wake()
 			c.Changed()

@@ -39,15 +39,15 @@ func foldMetadata(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) (noted bo
 }
 
 // markMetadata marks where labels and annotations are shown, and nothing else: no operator depends on them.
-func (h *Hub) markMetadata(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+func (f folder) markMetadata(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
 	if e.StreamID.Kind == events.KindCatalog {
-		return h.markFollowers(ctx, tx, e)
+		return f.markFollowers(ctx, tx, e)
 	}
 	s, err := parseSubject(e.Envelope.Subject)
 	if err != nil {
 		return err
 	}
-	return h.markMirrored(ctx, tx, e, s)
+	return f.markMirrored(ctx, tx, e, s)
 }
 
 // fillMetadata tells labels and annotations of what is shown in the cluster.

@@ -22,7 +22,7 @@ func (d *fixture) foldCSV(csvName string, p events.Payload) {
 		Envelope: events.Envelope{ID: uuid.NewString(), Tenant: events.DefaultTenant, Type: p.EventType(), Subject: subject},
 		StreamID: events.StreamID{Kind: events.KindCSV, Key: events.Key(events.DefaultTenant, events.KindCSV, subject), Incarnation: 1}, Payload: p,
 	}
-	if err := d.h.c.Pool.Tx(d.t.Context(), func(tx pgx.Tx) error { return d.h.handle(d.t.Context(), tx, e) }); err != nil {
+	if err := d.h.c.Pool.Tx(d.t.Context(), func(tx pgx.Tx) error { return d.h.folder.handle(d.t.Context(), tx, e) }); err != nil {
 		d.t.Fatal(err)
 	}
 }

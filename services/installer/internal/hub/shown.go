@@ -22,28 +22,28 @@ import (
 // What is told to clusters that mirror everything, to be shown there and for nothing else.
 
 // foldOutcome keeps why a subscription does not resolve; reason is "" where it does.
-func (h *Hub) foldOutcome(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, s subject, reason string) error {
+func (f folder) foldOutcome(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, s subject, reason string) error {
 	tag, err := tx.Exec(ctx, `update installer.subscriptions set failed = $5, failed_since = case when $5 = '' then null else $6::timestamptz end
 		where tenant = $1 and cluster = $2 and namespace = $3 and name = $4 and failed <> $5`, e.Tenant, s.cluster, s.namespace, s.name, reason, e.Time)
 	if err != nil || tag.RowsAffected() == 0 {
 		return err
 	}
-	return h.markMirrored(ctx, tx, e, s)
+	return f.markMirrored(ctx, tx, e, s)
 }
 
 // markMirrored marks a scope if its cluster mirrors everything.
-func (h *Hub) markMirrored(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, s subject) error {
+func (f folder) markMirrored(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, s subject) error {
 	var mirrored bool
 	err := tx.QueryRow(ctx, `select exists (select from installer.clusters where tenant = $1 and name = $2 and not removed and settings ->> 'mirror' = $3)`,
 		e.Tenant, s.cluster, events.MirrorAll).Scan(&mirrored)
 	if err != nil || !mirrored {
 		return err
 	}
-	return h.mark(ctx, tx, bus.FanOut, e, s.cluster, s.namespace)
+	return f.mark(ctx, tx, bus.FanOut, e, s.cluster, s.namespace)
 }
 
 // markFollowers marks the scopes with a subscription that may name a catalog, in clusters that mirror everything.
-func (h *Hub) markFollowers(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+func (f folder) markFollowers(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
 	rows, err := tx.Query(ctx, `select distinct s.cluster, s.namespace from installer.subscriptions s
 		join installer.clusters k on k.tenant = s.tenant and k.name = s.cluster and not k.removed and k.settings ->> 'mirror' = $3
 		where s.tenant = $1 and s.spec ->> 'catalog' = substring($2 from '[^/]*$')`, e.Tenant, e.Envelope.Subject, events.MirrorAll)
@@ -57,7 +57,7 @@ func (h *Hub) markFollowers(ctx context.Context, tx pgx.Tx, e eventlog.Recorded)
 	if err != nil {
 		return err
 	}
-	return h.lanes.Mark(ctx, tx, bus.FanOut, scopes...)
+	return f.lanes.Mark(ctx, tx, bus.FanOut, scopes...)
 }
 
 // shownCatalog is the catalog of a subscription: that of its namespace in the cluster, else the hub's of that name.

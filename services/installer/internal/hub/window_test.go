@@ -75,7 +75,7 @@ func (d *fixture) foldPlan(payloads ...events.Payload) {
 			StreamID: events.StreamID{Kind: events.KindInstallPlan, Key: events.Key(events.DefaultTenant, events.KindInstallPlan, subject), Incarnation: 1},
 			Position: events.Position{Epoch: 1, N: d.n}, Payload: p,
 		}
-		if err := d.h.c.Pool.Tx(d.t.Context(), func(tx pgx.Tx) error { return d.h.handle(d.t.Context(), tx, e) }); err != nil {
+		if err := d.h.c.Pool.Tx(d.t.Context(), func(tx pgx.Tx) error { return d.h.folder.handle(d.t.Context(), tx, e) }); err != nil {
 			d.t.Fatal(err)
 		}
 	}
