@@ -1,6 +1,6 @@
-// Package app is the installer as a value: New opens what it needs, Run tells executors what is wanted
-// (hub), records what they report (recorder) and runs one for each cluster whose kubeconfig is stored
-// (host), until its context ends.
+// Package app is the installer service: New opens its connections; Run publishes plans to executors (hub), records their
+// reports (recorder), answers questions about clusters (queries) and runs an executor for each cluster whose kubeconfig is
+// stored (executorhost), until its context ends.
 package app
 
 import (
@@ -31,8 +31,8 @@ type App struct {
 	host     *executorhost.Host
 }
 
-// New connects to Postgres and NATS, waiting for those that are away, and refuses secrets that cannot be
-// read and a schema that does not fit this program.
+// New connects to Postgres and NATS, and waits for them if they are down. It refuses invalid secrets and a schema that
+// does not match this program.
 func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*App, error) {
 	identity, key, err := cfg.keys()
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package chandlercrd decides about the CustomResourceDefinitions that Chandler brings into a cluster: whether one that is
-// there is Chandler's, whether it is to be written anew, and as what.
+// Package chandlercrd decides about the CustomResourceDefinitions that Chandler itself installs in a cluster: whether an
+// existing one is Chandler's, whether it has to be updated, and to what.
 package chandlercrd
 
 import (
@@ -16,13 +16,13 @@ import (
 // Annotation holds the revision in which Chandler wrote a definition. One without it is of revision 0.
 const Annotation = "chandler-fleet.io/definition-revision"
 
-// Stamp notes the revision of a definition in it. A revision is raised with every change of the definition: an older
-// Chandler must not take a newer one's definition back.
+// Stamp writes the revision of a definition into an annotation. Every change of the definition raises it, so that an older
+// Chandler does not replace the definition of a newer one.
 func Stamp(d *apiextensionsv1.CustomResourceDefinition, revision int) {
 	metav1.SetMetaDataAnnotation(&d.ObjectMeta, Annotation, strconv.Itoa(revision))
 }
 
-// RevisionOf reads what Stamp noted; 0 is what nobody noted or somebody else did.
+// RevisionOf reads what Stamp wrote; 0 for none.
 func RevisionOf(o metav1.Object) int {
 	n, err := strconv.Atoi(o.GetAnnotations()[Annotation])
 	if err != nil {
@@ -31,8 +31,8 @@ func RevisionOf(o metav1.Object) int {
 	return max(n, 0)
 }
 
-// MadeBy reports whether a field manager wrote what a definition says, and nobody else: one that somebody changed, or
-// put his own in the place of, is his.
+// MadeBy reports whether a field manager, and nobody else, wrote the spec of a definition: one that somebody else changed
+// or replaced is not Chandler's.
 func MadeBy(o metav1.Object, manager string) bool {
 	made := false
 	for _, f := range o.GetManagedFields() {
@@ -47,9 +47,9 @@ func MadeBy(o metav1.Object, manager string) bool {
 	return made
 }
 
-// Upgrade returns what a definition of ours in the cluster is to become where it is older than the one that is shipped;
-// nil where it stays. The cluster's own entries stay: identity, status, the versions in which objects may be stored, and
-// what others noted in labels and annotations.
+// Upgrade returns the update of a definition of ours in the cluster if it is older than the shipped one, else nil. What
+// belongs to the cluster stays: identity, status, versions in which objects may be stored, and labels and annotations of
+// others.
 func Upgrade(live, shipped *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
 	if RevisionOf(live) >= RevisionOf(shipped) || live.DeletionTimestamp != nil {
 		return nil
@@ -76,7 +76,7 @@ func Upgrade(live, shipped *apiextensionsv1.CustomResourceDefinition) *apiextens
 // digestType is the type prefix of Digest.
 const digestType = "chandler.definition.v1"
 
-// Digest stands for what a definition says, without its revision: a test compares the two.
+// Digest is the digest of a definition's spec: a test checks that a changed spec has a new revision.
 func Digest(d *apiextensionsv1.CustomResourceDefinition) (digest.Digest, error) {
 	return digest.JSON(digestType, d.Spec)
 }

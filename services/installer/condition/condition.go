@@ -1,4 +1,4 @@
-// Package condition decides whether an operator lets itself be upgraded, from its OperatorCondition (R-COND §8).
+// Package condition decides whether an operator is upgradeable, from its OperatorCondition (R-COND §8).
 package condition
 
 import (
@@ -72,8 +72,8 @@ func verdict(c *metav1.Condition, upgradeable, overridden bool) protocol.Operato
 	return v
 }
 
-// maxText bounds what is taken of a condition's texts. An operator may write as much as an object holds, and the history of
-// its successor keeps twenty of them.
+// maxText bounds the texts of a condition. An operator may write texts as long as an object can hold, and the history of its
+// successor keeps twenty of them.
 const maxText = 1 << 10
 
 func cut(text string) string {

@@ -1,7 +1,7 @@
-// Package group says what an operator group comes to in its cluster (R-OG): which namespaces it serves, which APIs its
-// members provide there and may go on to provide, which roles users get for them, and which rights of its members
-// are carried into its targets.
+// Package group decides what an operator group means in its cluster (R-OG): which namespaces it serves, which APIs its
+// operators may provide there, which roles users get for these APIs, and which roles of its operators are copied to its
+// target namespaces.
 //
-// It is pure. Groups, namespaces with their labels and members come in as they are; the objects that are to be there
-// come out, for the executor to keep.
+// It is pure. Groups, namespaces with their labels, and operators come in as data; the objects that should exist go out,
+// and the executor writes them.
 package group

@@ -1,7 +1,7 @@
-// Package readiness says why a Deployment is not ready, from what a cluster shows of it: its conditions, its ReplicaSets,
-// its Pods and, where these do not say, Events.
+// Package readiness finds out why a Deployment is not ready, from its conditions, its ReplicaSets, its Pods and, if these do not
+// show the cause, Events.
 //
-// It is pure. What it says is steady: the same trouble gives the same text, however often it is looked at and whichever Pod
-// shows it. So names of Pods, addresses, times and counters are left out, and a text that changed is news. Reasons are codes and may
-// stand in events; messages are for people and stay out of the log.
+// It is pure. The same problem always gives the same message, whichever Pod shows it: names of Pods, addresses, times and
+// counters are left out, so that a changed message means a changed problem. Reasons are codes and may be part of events;
+// messages are for people and are not recorded.
 package readiness

@@ -1,10 +1,9 @@
-// Package hub tells executors what is wanted. A consumer of the log keeps the tables of the installer
-// schema and marks the touched scopes (one namespace of one cluster) dirty, all in one transaction per
-// batch; workers take a dirty scope, compute the whole of what is wanted of it and publish that as the
-// last value of its subject in PLANS, having made sure that the content which it names is in CONTENT.
+// Package hub publishes to executors what is wanted. A consumer of the log updates the tables of the installer schema and
+// marks the affected scopes (one namespace of one cluster) dirty, in one transaction for each batch. Workers take a dirty
+// scope, make sure that the bundles of its plans are in CONTENT, and publish everything that is wanted of the scope as the
+// last value of its subject in PLANS.
 //
-// Nothing here happens in the order of events only: what is published is always everything, from the
-// tables as they are, so that publishing late, twice, or after the stream was lost is right. A guard
-// looks whether the streams are there and are the ones that were filled, and whether grants need to
-// be signed again, and marks scopes dirty.
+// A message always holds everything, read from the present tables, so that publishing late, twice, or after a stream was
+// lost is correct. A guard checks that the streams exist and are those that were filled, and which grants need a new
+// signature, and marks scopes dirty.
 package hub

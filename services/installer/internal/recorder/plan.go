@@ -104,7 +104,7 @@ func (r *Recorder) logRefused(scope protocol.Scope, what string, err error) {
 	r.rememberLogged(key, err.Error())
 	r.mu.Unlock()
 	if !same {
-		r.c.Log.Error("a report says what cannot be; this part of it is not recorded",
+		r.c.Log.Error("a part of a report is impossible and is not recorded",
 			"cluster", scope.Cluster, "namespace", scope.Namespace, "of", what, "error", err)
 	}
 }
