@@ -30,8 +30,8 @@ const (
 	PageScopes = 50
 	// MaxPageScopes bounds a page of what is known already: scopes that are read again, or compared by fingerprint.
 	MaxPageScopes = 200
-	// MaxDecisions bounds the scopes that are decided on for one answer, which has to be there before the request for it
-	// ends: each costs a resolution and the rendering of its plans. The answer says where to go on.
+	// MaxDecisions bounds the scopes that are decided on for one answer, which has to be there before the request for
+	// it ends: each costs a resolution and the rendering of its plans. The answer says where to go on.
 	MaxDecisions = 50
 	// MaxAlive bounds the previews of a tenant that are kept at one time: each holds an answer for every namespace that
 	// it touches. Dry runs count, so that there is room for one every few seconds.

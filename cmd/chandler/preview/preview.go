@@ -87,7 +87,8 @@ func Rows(s model.PreviewScope) (rows [][]any, lines []string) {
 	for _, p := range s.Plans {
 		row("Plan", p.Component, movesOf(p.Bundles), p.Approval, p.Steps, Short(p.Digest), Short(p.Input))
 		if len(p.ManualReasons) > 0 {
-			lines = append(lines, fmt.Sprintf("%s: %s waits for a person, as %s want: %s", at, p.Component, strings.Join(p.Policies, ", "), strings.Join(p.ManualReasons, ", ")))
+			lines = append(lines, fmt.Sprintf("%s: %s waits for a person, as %s want: %s",
+				at, p.Component, strings.Join(p.Policies, ", "), strings.Join(p.ManualReasons, ", ")))
 		}
 	}
 	for _, e := range s.Superseded {
@@ -142,7 +143,8 @@ func Differences(s model.Shadow) (rows [][]any, lines []string) {
 			lines = append(lines, fmt.Sprintf("%s/%s/%s: %s", d.Cluster, d.Namespace, d.Subscription, why))
 		}
 		if d.Later {
-			lines = append(lines, fmt.Sprintf("%s/%s/%s: this also rests on what catalogs offer now", d.Cluster, d.Namespace, d.Subscription))
+			lines = append(lines, fmt.Sprintf("%s/%s/%s: this also rests on what catalogs offer now",
+				d.Cluster, d.Namespace, d.Subscription))
 		}
 	}
 	lines = append(lines, fmt.Sprintf("%d come out the same, %d differently.", s.Same, len(s.Differences)))

@@ -47,8 +47,8 @@ func (f *fleet) fetched(image string, content digest.Digest, reason string) {
 }
 
 // TestBundleImageIsAskedFor: a bundle that its catalog names by image alone is asked for when it is chosen; the
-// subscription says that it is being fetched, then why it cannot be, and goes on by itself when it is there. A plan is made
-// when all content is there, and not before (R-IP-3, R-IP-32, R-SUB-31).
+// subscription says that it is being fetched, then why it cannot be, and goes on by itself when it is there. A plan
+// is made when all content is there, and not before (R-IP-3, R-IP-32, R-SUB-31).
 func TestBundleImageIsAskedFor(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)

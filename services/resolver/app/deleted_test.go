@@ -8,9 +8,9 @@ import (
 	"github.com/chandler-fleet/chandler/libs/installplan"
 )
 
-// TestDeletedByHand: R-UNI-8 as Chandler means it: what somebody deletes in the cluster by hand is planned again as long as a
-// subscription wants it, in the subscription's own mode of approval; who wants it gone ends that, too (chandler uninstall
-// does both), and then nothing comes back.
+// TestDeletedByHand: R-UNI-8 as Chandler means it: what somebody deletes in the cluster by hand is planned again as
+// long as a subscription wants it, in the subscription's own mode of approval; who wants it gone ends that, too
+// (chandler uninstall does both), and then nothing comes back.
 func TestDeletedByHand(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)

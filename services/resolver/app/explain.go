@@ -114,8 +114,8 @@ func (w *worker) explainPlan(ctx context.Context, q ExplainQuestion) (*ExplainAn
 	return a, err
 }
 
-// descriptions are which component a recorded plan may be, the likeliest first: a component of its very bundles, one that plans for some of
-// its packages, one that cannot.
+// descriptions are which component a recorded plan may be, the likeliest first: a component of its very bundles, one
+// that plans for some of its packages, one that cannot.
 func descriptions(e events.InstallPlanProposed) []func(resolution.Component) bool {
 	shares := func(c resolution.Component) bool {
 		return slices.ContainsFunc(e.Bundles, func(b events.PlannedBundle) bool { return slices.Contains(c.Packages, b.Package) })
@@ -129,8 +129,9 @@ func descriptions(e events.InstallPlanProposed) []func(resolution.Component) boo
 	}
 }
 
-// recompute resolves the recorded input of an answer and gives it the component that is asked about, by the first description
-// that fits one; none, which differs from whatever was recorded, where the input does not lead to such a one.
+// recompute resolves the recorded input of an answer and gives it the component that is asked about, by the first
+// description that fits one; none, which differs from whatever was recorded, where the input does not lead to such a
+// one.
 func (w *worker) recompute(ctx context.Context, tenant string, a *ExplainAnswer, mine ...func(resolution.Component) bool) error {
 	record, err := w.store.Record(ctx, tenant, a.Input)
 	if err != nil {

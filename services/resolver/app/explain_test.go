@@ -30,8 +30,8 @@ func (f *fleet) why(operator string) why.Answer {
 	return l
 }
 
-// TestExplainOffersWhatHelps: a failure is explained as it was recorded, made again with the same bytes, with changes that help
-// now, although the catalog moved on since (P1; capability 1 of PEERS §3).
+// TestExplainOffersWhatHelps: a failure is explained as it was recorded, made again with the same bytes, with changes
+// that help now, although the catalog moved on since (P1; capability 1 of PEERS §3).
 func TestExplainOffersWhatHelps(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
@@ -62,8 +62,8 @@ func TestExplainOffersWhatHelps(t *testing.T) {
 	}
 }
 
-// TestExplainPlans: every plan of a life, ended or not, is made again and agrees with its digest; one that was tampered with does
-// not, and it is said what differs (DESIGN D5).
+// TestExplainPlans: every plan of a life, ended or not, is made again and agrees with its digest; one that was
+// tampered with does not, and it is said what differs (DESIGN D5).
 func TestExplainPlans(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
@@ -116,8 +116,8 @@ func TestExplainPlans(t *testing.T) {
 	}
 }
 
-// TestExplainPlanBesideAFailure: of two subscriptions to one package one fails, and its component comes first; the plan of the
-// other one is made again all the same (DESIGN D5, R-SUB-23).
+// TestExplainPlanBesideAFailure: of two subscriptions to one package one fails, and its component comes first; the
+// plan of the other one is made again all the same (DESIGN D5, R-SUB-23).
 func TestExplainPlanBesideAFailure(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
@@ -180,8 +180,8 @@ func TestWhy(t *testing.T) {
 	}
 }
 
-// TestPinnedThroughFiftyMoves: a catalog moves 50 times; a pinned namespace gets no plan beyond its first, and 50 entries
-// that name the policy (P18).
+// TestPinnedThroughFiftyMoves: a catalog moves 50 times; a pinned namespace gets no plan beyond its first, and 50
+// entries that name the policy (P18).
 func TestPinnedThroughFiftyMoves(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)

@@ -35,7 +35,8 @@ func (a *App) Sweep(ctx context.Context, now time.Time) error {
 	return (&collector{worker: a.worker, now: func() time.Time { return now }}).sweep(ctx)
 }
 
-// Recompute makes a recorded decision again from its stored input and says in what it differs; decided is false for other events.
+// Recompute makes a recorded decision again from its stored input and says in what it differs; decided is false for
+// other events.
 func (a *App) Recompute(ctx context.Context, e eventlog.Recorded) (differences []decide.Difference, decided bool, err error) {
 	switch p := e.Payload.(type) {
 	case events.InstallPlanProposed:

@@ -10,8 +10,8 @@ import (
 
 const smallFleet = 40 // clusters, of fanOutPerSpoke namespaces each
 
-// newFleetOfTwo is a small fleet that follows a package and is resolved, and another tenant with one namespace that does
-// the same; people of both have namespaces.
+// newFleetOfTwo is a small fleet that follows a package and is resolved, and another tenant with one namespace that
+// does the same; people of both have namespaces.
 func newFleetOfTwo(t *testing.T) (f *fleet, revision string, stop func()) {
 	t.Helper()
 	f = newFleet(t)
@@ -40,8 +40,8 @@ func (f *fleet) proposals() (out []string) {
 	return out
 }
 
-// TestFanOutHoldsUpNobody: while one tenant's head moves in 400 namespaces, a person of the same tenant, a person of another, and
-// that other tenant's own fan-out have their plans long before the last of them (DESIGN D4).
+// TestFanOutHoldsUpNobody: while one tenant's head moves in 400 namespaces, a person of the same tenant, a person of
+// another, and that other tenant's own fan-out have their plans long before the last of them (DESIGN D4).
 func TestFanOutHoldsUpNobody(t *testing.T) {
 	t.Parallel()
 	f, rev, _ := newFleetOfTwo(t)
@@ -88,8 +88,8 @@ func TestUnusedPackageWakesNobody(t *testing.T) {
 	}
 }
 
-// TestReplicasShareTheWork: three replicas resolve a fan-out, one of them is killed in the middle, and another comes; each scope
-// has one plan, none two (DESIGN D4).
+// TestReplicasShareTheWork: three replicas resolve a fan-out, one of them is killed in the middle, and another comes;
+// each scope has one plan, none two (DESIGN D4).
 func TestReplicasShareTheWork(t *testing.T) {
 	t.Parallel()
 	f, rev, kill := newFleetOfTwo(t)

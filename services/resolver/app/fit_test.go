@@ -52,8 +52,9 @@ func kindsOf(a *suggestion.Answer) []string {
 	return out
 }
 
-// TestModesThatDoNotFit: an operator that cannot serve the group's targets (R-CSV-31) does not resolve, in every part of
-// the answer; the explanation says which modes it has, and the suggestion is a group that it and what is installed can serve.
+// TestModesThatDoNotFit: an operator that cannot serve the group's targets (R-CSV-31) does not resolve, in every part
+// of the answer; the explanation says which modes it has, and the suggestion is a group that it and what is installed
+// can serve.
 func TestModesThatDoNotFit(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
@@ -124,9 +125,9 @@ func TestSelectorThatDoesNotFit(t *testing.T) {
 	}
 }
 
-// TestConflictBetweenGroups: what would fail with InterOperatorGroupOwnerConflict (R-OG-35) does not resolve while the
-// cluster tells that another group that intersects provides the API; no change is suggested that leads there; and it is planned
-// as soon as the API is free.
+// TestConflictBetweenGroups: what would fail with InterOperatorGroupOwnerConflict (R-OG-35) does not resolve while
+// the cluster tells that another group that intersects provides the API; no change is suggested that leads there; and
+// it is planned as soon as the API is free.
 func TestConflictBetweenGroups(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)

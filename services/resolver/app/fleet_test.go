@@ -34,8 +34,8 @@ const (
 	patience = 60 * time.Second
 	// lookEvery is how often a wait looks where the log gives no signal.
 	lookEvery = 10 * time.Millisecond
-	// settle is how long scopes wait here after a change of a catalog: most of what a test would wait for otherwise. What
-	// waiting itself does is tested in libs/bus.
+	// settle is how long scopes wait here after a change of a catalog: most of what a test would wait for otherwise.
+	// What waiting itself does is tested in libs/bus.
 	settle = 10 * time.Millisecond
 )
 

@@ -18,9 +18,9 @@ const (
 	flaps           = 200
 )
 
-// TestNothingLoops: subscriptions that can never be resolved, one whose plan fails, and an operator that flaps, are resolved
-// thousands of times, since their catalog moves, since they are marked, and since the resolver restarts. What is told stays
-// what was told the first time, to the event (P6, R-IP-43, DESIGN D2).
+// TestNothingLoops: subscriptions that can never be resolved, one whose plan fails, and an operator that flaps, are
+// resolved thousands of times, since their catalog moves, since they are marked, and since the resolver restarts.
+// What is told stays what was told the first time, to the event (P6, R-IP-43, DESIGN D2).
 func TestNothingLoops(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)

@@ -63,8 +63,8 @@ func (f *fleet) strictAndSick() {
 	}
 }
 
-// TestAChangedCatalogStaysSick: who changes how a sick catalog is offered has not mended it. Only another look can tell so,
-// and the one that finds the same as before tells nothing (R-CAT-99).
+// TestAChangedCatalogStaysSick: who changes how a sick catalog is offered has not mended it. Only another look can
+// tell so, and the one that finds the same as before tells nothing (R-CAT-99).
 func TestAChangedCatalogStaysSick(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
@@ -91,8 +91,8 @@ func TestOutOfSight(t *testing.T) {
 	}
 }
 
-// TestBlockedIsMadeAgain: that a decision was held up, by what and why, follows from its recorded input alone, whatever became of
-// the catalog since (DESIGN D5).
+// TestBlockedIsMadeAgain: that a decision was held up, by what and why, follows from its recorded input alone,
+// whatever became of the catalog since (DESIGN D5).
 func TestBlockedIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
@@ -120,8 +120,8 @@ func TestBlockedIsMadeAgain(t *testing.T) {
 	}
 }
 
-// TestOneImageForTwoBundles: an image holds one bundle. Where a catalog names it for another one, too, that one does not get
-// its content.
+// TestOneImageForTwoBundles: an image holds one bundle. Where a catalog names it for another one, too, that one does
+// not get its content.
 func TestOneImageForTwoBundles(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
@@ -148,8 +148,8 @@ func TestOneImageForTwoBundles(t *testing.T) {
 	}
 }
 
-// TestAWishStandsWhileSomebodyWaits: an image that could not be had is asked for still, so that whoever fetches may try again
-// when it makes sense, also after the catalog did not name it for a while; it ends with the content, and
+// TestAWishStandsWhileSomebodyWaits: an image that could not be had is asked for still, so that whoever fetches may
+// try again when it makes sense, also after the catalog did not name it for a while; it ends with the content, and
 // with the last who asks.
 func TestAWishStandsWhileSomebodyWaits(t *testing.T) {
 	t.Parallel()

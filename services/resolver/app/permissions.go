@@ -9,8 +9,8 @@ import (
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
 )
 
-// permissionGrowth finds out how many rights upgrades gain. What the indexer has not compared yet is compared here, so that a
-// decision does not depend on who was faster; what cannot be compared is left out, and a person is asked.
+// permissionGrowth finds out how many rights upgrades gain. What the indexer has not compared yet is compared here,
+// so that a decision does not depend on who was faster; what cannot be compared is left out, and a person is asked.
 func (w *worker) permissionGrowth(ctx context.Context, tenant string, upgrades []decide.Upgrade) (decide.PermissionGrowth, error) {
 	if len(upgrades) == 0 {
 		return nil, nil

@@ -97,7 +97,8 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
-// TestPolicyReplansWhatItChooses: another effective policy replaces a plan that has not begun; one elsewhere touches nothing.
+// TestPolicyReplansWhatItChooses: another effective policy replaces a plan that has not begun; one elsewhere touches
+// nothing.
 func TestPolicyReplansWhatItChooses(t *testing.T) {
 	t.Parallel()
 	f := settled(t, version{v: "1.0.0"})
@@ -158,7 +159,8 @@ func TestPermissionGrowth(t *testing.T) {
 	}
 }
 
-// TestSamePoliciesSamePlans: the log of one fleet, told again to another, leads to the same plans, digest by digest (P11).
+// TestSamePoliciesSamePlans: the log of one fleet, told again to another, leads to the same plans, digest by digest
+// (P11).
 func TestSamePoliciesSamePlans(t *testing.T) {
 	t.Parallel()
 	first, second := newFleet(t), newFleet(t)

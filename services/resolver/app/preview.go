@@ -111,8 +111,8 @@ func (p *previewer) previewPage(ctx context.Context, kept *store.Preview, limit 
 	return page, nil
 }
 
-// previewParallel bounds the scopes that one question resolves at the same time: most of it goes to waiting for Postgres,
-// and decisions must not wait for questions.
+// previewParallel bounds the scopes that one question resolves at the same time: most of it goes to waiting for
+// Postgres, and decisions must not wait for questions.
 const previewParallel = 4
 
 // each calls fn for 0 to n-1, some at once, and returns the error of the first of those that fail.

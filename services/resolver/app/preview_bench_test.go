@@ -11,8 +11,8 @@ import (
 	"github.com/chandler-fleet/chandler/libs/previewapi"
 )
 
-// BenchmarkPreview measures a dry run of one subscription, the pages of 200 namespaces that a revision touches, the check
-// of them while nothing changed, and a page of a shadow run over as many decisions.
+// BenchmarkPreview measures a dry run of one subscription, the pages of 200 namespaces that a revision touches, the
+// check of them while nothing changed, and a page of a shadow run over as many decisions.
 func BenchmarkPreview(b *testing.B) {
 	f := newFleet(b)
 	f.start()

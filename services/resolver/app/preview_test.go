@@ -325,8 +325,8 @@ func TestPreviewSaysWhatIsNotFetched(t *testing.T) {
 	}
 }
 
-// TestPreviewKnowsWhatWasJustWritten: a question waits until the tables hold what was in the log when it came, so that a
-// portal may write one thing and try the next.
+// TestPreviewKnowsWhatWasJustWritten: a question waits until the tables hold what was in the log when it came, so
+// that a portal may write one thing and try the next.
 func TestPreviewKnowsWhatWasJustWritten(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)

@@ -31,9 +31,9 @@ type randomRun struct {
 	subs     map[string]events.SubscriptionSpec // by subject
 }
 
-// TestRandomRunIsDecidedAgain: after a long run of intents, catalogs and facts in any order, each recorded decision is made again
-// from its stored input, byte for byte, and again after the tables were rebuilt from the record, which decides
-// nothing new (DESIGN D5, D9). Meanwhile no component had two live plans, and generations rose (R-IP-1).
+// TestRandomRunIsDecidedAgain: after a long run of intents, catalogs and facts in any order, each recorded decision
+// is made again from its stored input, byte for byte, and again after the tables were rebuilt from the record, which
+// decides nothing new (DESIGN D5, D9). Meanwhile no component had two live plans, and generations rose (R-IP-1).
 func TestRandomRunIsDecidedAgain(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)

@@ -6,8 +6,8 @@ import (
 	"github.com/chandler-fleet/chandler/libs/previewapi"
 )
 
-// TestWhatFollowsARemoval: who depends on an operator by dependencies.yaml is named before it goes (R-UNI-4), and so is the
-// plan by which it would come back.
+// TestWhatFollowsARemoval: who depends on an operator by dependencies.yaml is named before it goes (R-UNI-4), and so
+// is the plan by which it would come back.
 func TestWhatFollowsARemoval(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)

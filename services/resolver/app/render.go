@@ -14,15 +14,15 @@ import (
 	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
-// refusal is why a bundle cannot be installed whatever is tried again; cluster says that it follows from what is known of
-// the cluster, and may end with that.
+// refusal is why a bundle cannot be installed whatever is tried again; cluster says that it follows from what is
+// known of the cluster, and may end with that.
 type refusal struct {
 	bundle, why string
 	cluster     bool
 }
 
-// renderer renders the bundles of one scope. It keeps what came of each: who asks what would help asks for the same bundle
-// many times.
+// renderer renders the bundles of one scope. It keeps what came of each: who asks what would help asks for the same
+// bundle many times.
 type renderer struct {
 	w    *worker
 	l    store.Loaded

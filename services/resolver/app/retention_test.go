@@ -15,7 +15,8 @@ import (
 	"github.com/chandler-fleet/chandler/services/resolver/app"
 )
 
-// supersedeOften moves the head of package buoy n times under a plan that waits for approval, and returns the last revision.
+// supersedeOften moves the head of package buoy n times under a plan that waits for approval, and returns the last
+// revision.
 func (f *fleet) supersedeOften(before string, n int) string {
 	f.t.Helper()
 	for i := range n {
@@ -25,8 +26,8 @@ func (f *fleet) supersedeOften(before string, n int) string {
 	return before
 }
 
-// TestEndedPlansAreCollected: of ended plans the newest five of a namespace stay, and beside them what decisions go by; the
-// record keeps all, and what was collected is told as such (R-IP-4, DESIGN D3).
+// TestEndedPlansAreCollected: of ended plans the newest five of a namespace stay, and beside them what decisions go
+// by; the record keeps all, and what was collected is told as such (R-IP-4, DESIGN D3).
 func TestEndedPlansAreCollected(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
@@ -75,8 +76,8 @@ func TestEndedPlansAreCollected(t *testing.T) {
 	}
 }
 
-// TestWhatDecisionsRestedOnIsCollected: once nothing needs them for their retention, documents, inputs and references go,
-// and with the references the content; what is planned or subscribed keeps its own (DESIGN D3).
+// TestWhatDecisionsRestedOnIsCollected: once nothing needs them for their retention, documents, inputs and references
+// go, and with the references the content; what is planned or subscribed keeps its own (DESIGN D3).
 func TestWhatDecisionsRestedOnIsCollected(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
@@ -139,9 +140,9 @@ func (f *fleet) sweepInterrupted(now time.Time) {
 	f.must(pg.Err(err))
 }
 
-// TestDependenciesAreSettledOnce: whether a finished plan's dependencies get subscriptions is decided by what was subscribed
-// at its end. One that somebody deleted since is not generated again, neither when the plan was collected and something
-// comes late, nor when the tables are made anew from the log (R-RES-40).
+// TestDependenciesAreSettledOnce: whether a finished plan's dependencies get subscriptions is decided by what was
+// subscribed at its end. One that somebody deleted since is not generated again, neither when the plan was collected
+// and something comes late, nor when the tables are made anew from the log (R-RES-40).
 func TestDependenciesAreSettledOnce(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
@@ -187,8 +188,8 @@ func TestDependenciesAreSettledOnce(t *testing.T) {
 	}
 }
 
-// TestNightlySampleFindsWhatNothingMadeDirty: a scope whose read set is wrong is found, told of, and resolved; a sound fleet has
-// nothing new (DESIGN D4).
+// TestNightlySampleFindsWhatNothingMadeDirty: a scope whose read set is wrong is found, told of, and resolved; a
+// sound fleet has nothing new (DESIGN D4).
 func TestNightlySampleFindsWhatNothingMadeDirty(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)

@@ -15,8 +15,8 @@ import (
 // scopes as they are, silently. Each night some scopes are resolved whatever their read sets say, and
 // must come to nothing new.
 const (
-	// sampleSize is how many scopes a night has: in a fleet of 10,000, each has its turn every 50 nights on average, and
-	// an error that concerns one scope in a hundred is seen in the first night with a probability of 87 %.
+	// sampleSize is how many scopes a night has: in a fleet of 10,000, each has its turn every 50 nights on average,
+	// and an error that concerns one scope in a hundred is seen in the first night with a probability of 87 %.
 	sampleSize = 200
 	// sampleEvery and samplesATurn spread them, so that a night's sample takes 20 minutes and nobody notices.
 	sampleEvery  = time.Minute

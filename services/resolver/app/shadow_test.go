@@ -89,8 +89,8 @@ func TestShadowListsWhatWouldComeOutDifferently(t *testing.T) {
 	}
 }
 
-// TestQuestionsAboutWhatIsNotThereAreRefused: a catalog that is misspelt, disabled or offered elsewhere, a revision that
-// is not stored and an operator that is not installed are named; "nothing would change" would be true and
+// TestQuestionsAboutWhatIsNotThereAreRefused: a catalog that is misspelt, disabled or offered elsewhere, a revision
+// that is not stored and an operator that is not installed are named; "nothing would change" would be true and
 // misleading (P19, capability 3).
 func TestQuestionsAboutWhatIsNotThereAreRefused(t *testing.T) {
 	t.Parallel()

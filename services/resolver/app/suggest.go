@@ -11,8 +11,8 @@ import (
 	"github.com/chandler-fleet/chandler/services/resolver/suggestion"
 )
 
-// maxRendered bounds the bundles that are read and rendered for one answer: each takes some ten milliseconds, and who asks
-// waits for a few seconds.
+// maxRendered bounds the bundles that are read and rendered for one answer: each takes some ten milliseconds, and who
+// asks waits for a few seconds.
 const maxRendered = 60
 
 // suggest finds what would help a subscription now.

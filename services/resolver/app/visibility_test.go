@@ -8,8 +8,8 @@ import (
 	"github.com/chandler-fleet/chandler/libs/installplan"
 )
 
-// TestCatalogOfOneNamespace is R-CAT-85 and R-NAD-4: what a namespace's own catalog offers is planned there, and in no other
-// namespace, whether a subscription there names the catalog or none.
+// TestCatalogOfOneNamespace is R-CAT-85 and R-NAD-4: what a namespace's own catalog offers is planned there, and in
+// no other namespace, whether a subscription there names the catalog or none.
 func TestCatalogOfOneNamespace(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
@@ -47,8 +47,9 @@ func TestCatalogOfOneNamespace(t *testing.T) {
 	}
 }
 
-// TestHiddenCatalogIsNotTheFleets: a subscription that names another namespace's own catalog is told that none is visible, and
-// is not planned from the fleet's catalog of that name; it is, once nobody has a catalog there (R-CAT-85, R-CAT-86).
+// TestHiddenCatalogIsNotTheFleets: a subscription that names another namespace's own catalog is told that none is
+// visible, and is not planned from the fleet's catalog of that name; it is, once nobody has a catalog there
+// (R-CAT-85, R-CAT-86).
 func TestHiddenCatalogIsNotTheFleets(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)

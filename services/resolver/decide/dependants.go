@@ -8,8 +8,9 @@ import (
 	"github.com/chandler-fleet/chandler/services/resolver/offer"
 )
 
-// Dependants are the installed operators of the scope that require what a ClusterServiceVersion meets and no other installed
-// one does, by whichever kind of requirement (R-RES-21). Operators that are being replaced neither depend nor help.
+// Dependants are the installed operators of the scope that require what a ClusterServiceVersion meets and no other
+// installed one does, by whichever kind of requirement (R-RES-21). Operators that are being replaced neither depend
+// nor help.
 func (s State) Dependants(csv string) []previewapi.Dependant {
 	out := []previewapi.Dependant{}
 	var goes *offer.Operator

@@ -9,8 +9,8 @@ import (
 	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
-// TestDependants: R-UNI-4 by every kind of requirement (R-RES-21): who requires what the operator that goes meets, and no
-// other installed one does.
+// TestDependants: R-UNI-4 by every kind of requirement (R-RES-21): who requires what the operator that goes meets,
+// and no other installed one does.
 func TestDependants(t *testing.T) {
 	t.Parallel()
 	installed := func(pkg, version string, words ...string) decide.Installed {

@@ -22,8 +22,9 @@ type Event struct {
 // name is the last part of a subject cluster/namespace/name.
 func (e Event) name() string { return e.Subject[strings.LastIndex(e.Subject, "/")+1:] }
 
-// EvolveSubscription folds an event of a subscription's streams. nil is one that is not there. An event that is folded already
-// changes nothing but the age: a decision writes the row of a subscription that it generates before the log gives it a position.
+// EvolveSubscription folds an event of a subscription's streams. nil is one that is not there. An event that is
+// folded already changes nothing but the age: a decision writes the row of a subscription that it generates before
+// the log gives it a position.
 func EvolveSubscription(s *Subscription, e Event) *Subscription {
 	switch p := e.Payload.(type) {
 	case events.SubscriptionCreated:
@@ -118,7 +119,8 @@ func EvolveCatalogIntent(c *CatalogIntent, e Event) *CatalogIntent {
 
 // hiddenFrom says whether a catalog is offered to another namespace of the scope's cluster alone (R-CAT-85).
 func (c *CatalogIntent) hiddenFrom(s resolution.Scope) bool {
-	return c != nil && !c.Disabled && c.Visibility.Cluster == s.Cluster && c.Visibility.Namespace != "" && c.Visibility.Namespace != s.Namespace
+	return c != nil && !c.Disabled && c.Visibility.Cluster == s.Cluster &&
+		c.Visibility.Namespace != "" && c.Visibility.Namespace != s.Namespace
 }
 
 // EvolveRevision folds what came of a poll of a catalog's source. A failure leaves the revision before in service.
@@ -132,8 +134,8 @@ func EvolveRevision(r CatalogRevision, e Event) CatalogRevision {
 	return r
 }
 
-// Evolve returns the state with an event of a subscription, operator group, catalog, policy or removed operator added; known is false
-// for other events. What is of another scope changes nothing. The given state stays as it is.
+// Evolve returns the state with an event of a subscription, operator group, catalog, policy or removed operator
+// added; known is false for other events. What is of another scope changes nothing. The given state stays as it is.
 func (s State) Evolve(e Event) (out State, known bool) {
 	switch e.Payload.(type) {
 	case events.CatalogRevisionPublished:
@@ -143,7 +145,8 @@ func (s State) Evolve(e Event) (out State, known bool) {
 		return s.evolveCatalog(e), true
 	case events.ApprovalPolicySet, events.ApprovalPolicyDeleted:
 		name := strings.TrimPrefix(e.Subject, policySubject)
-		s.Policies = evolveOne(s.Policies, name, func(p Policy) string { return p.Name }, func(p *Policy) *Policy { return EvolvePolicy(p, e) })
+		s.Policies = evolveOne(s.Policies, name, func(p Policy) string { return p.Name },
+			func(p *Policy) *Policy { return EvolvePolicy(p, e) })
 		return s, true
 	case events.SubscriptionMetadataChanged, events.OperatorGroupMetadataChanged, events.CatalogMetadataChanged,
 		events.ApprovalPolicyMetadataChanged:
@@ -162,7 +165,8 @@ func (s State) Evolve(e Event) (out State, known bool) {
 		s.Subscriptions = evolveOne(s.Subscriptions, e.name(), func(x Subscription) string { return x.Name },
 			func(x *Subscription) *Subscription { return EvolveSubscription(x, e) })
 	case events.OperatorGroupCreated, events.OperatorGroupChanged, events.OperatorGroupDeleted:
-		s.Groups = evolveOne(s.Groups, e.name(), func(x Group) string { return x.Name }, func(x *Group) *Group { return EvolveGroup(x, e) })
+		s.Groups = evolveOne(s.Groups, e.name(), func(x Group) string { return x.Name },
+			func(x *Group) *Group { return EvolveGroup(x, e) })
 	case events.CSVRemoved:
 		s.Installed = slices.DeleteFunc(slices.Clone(s.Installed), func(i Installed) bool { return i.Name == e.name() })
 	default:

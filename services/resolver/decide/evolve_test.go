@@ -10,8 +10,8 @@ import (
 	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
-// TestEvolveSubscription: what each event of a subscription's streams makes of it; an event that is folded already, or that
-// belongs to an earlier incarnation, changes nothing.
+// TestEvolveSubscription: what each event of a subscription's streams makes of it; an event that is folded already,
+// or that belongs to an earlier incarnation, changes nothing.
 func TestEvolveSubscription(t *testing.T) {
 	t.Parallel()
 	spec := func(channel string) events.SubscriptionSpec {
@@ -79,7 +79,8 @@ func TestEvolveSubscription(t *testing.T) {
 	}
 }
 
-// TestEvolveRevision: a failed poll leaves the revision before in service (R-CAT-99), and the next success ends the failure.
+// TestEvolveRevision: a failed poll leaves the revision before in service (R-CAT-99), and the next success ends the
+// failure.
 func TestEvolveRevision(t *testing.T) {
 	t.Parallel()
 	failed := decide.EvolveRevision(decide.CatalogRevision{Revision: "r1"}, decide.Event{Payload: events.CatalogLoadFailed{Reason: "away"}})

@@ -50,7 +50,8 @@ func (s Subscription) starts(b resolution.Planned) bool {
 	return s.Spec.StartingCSV == b.CSV
 }
 
-// asComponent is the component of a plan, with its own bundles and the roots that the resolution has for its packages now.
+// asComponent is the component of a plan, with its own bundles and the roots that the resolution has for its packages
+// now.
 func asComponent(p Plan, bundles []resolution.Planned, verdicts []Verdict) resolution.Component {
 	c := resolution.Component{Name: p.State.Proposed.Component, Packages: p.packages(), Approval: installplan.Automatic, Bundles: bundles}
 	for _, v := range verdicts {

@@ -75,8 +75,8 @@ type Subscription struct {
 	Explained *resolution.Explanation
 }
 
-// alreadyRecorded says whether a failure is what was recorded last. Which revision of a catalog says so is no news: a catalog that moves
-// every hour would otherwise repeat the same trouble every hour to all who have it.
+// alreadyRecorded says whether a failure is what was recorded last. Which revision of a catalog says so is no news: a
+// catalog that moves every hour would otherwise repeat the same trouble every hour to all who have it.
 func (s Subscription) alreadyRecorded(now Outcome, failure *resolution.Explanation) (bool, error) {
 	if s.Outcome.same(now) {
 		return true, nil

@@ -11,7 +11,8 @@ import (
 )
 
 // Apply returns the state as it would be with the hypotheses in the log, in their order. Those about other scopes
-// change nothing. The state holds the disabled catalogs that the hypotheses name. What cannot be previewed is errs.Unprocessable.
+// change nothing. The state holds the disabled catalogs that the hypotheses name. What cannot be previewed is
+// errs.Unprocessable.
 func Apply(s decide.State, list []previewapi.Hypothesis) (decide.State, error) {
 	for _, h := range list {
 		p, err := h.Payload()
@@ -43,8 +44,8 @@ func find(s decide.State, name string) int {
 	return slices.IndexFunc(s.Subscriptions, func(x decide.Subscription) bool { return x.Name == name })
 }
 
-// youngest is the age of the subscription that is made next: the log gives them in order, too, and which of two is older
-// can decide whom an operator belongs to.
+// youngest is the age of the subscription that is made next: the log gives them in order, too, and which of two is
+// older can decide whom an operator belongs to.
 func youngest(s decide.State) int64 {
 	var newest int64
 	for _, x := range s.Subscriptions {
@@ -53,8 +54,9 @@ func youngest(s decide.State) int64 {
 	return newest + 1
 }
 
-// ApplyGenerated gives the state the subscriptions that are made for the dependencies of finished plans before anything is
-// decided (R-RES-40), and returns their names. A name that is taken stays with the subscription that has it.
+// ApplyGenerated gives the state the subscriptions that are made for the dependencies of finished plans before
+// anything is decided (R-RES-40), and returns their names. A name that is taken stays with the subscription that has
+// it.
 func ApplyGenerated(s decide.State) (decide.State, []string) {
 	subs, plans := decide.Generated(s)
 	if len(plans) == 0 {

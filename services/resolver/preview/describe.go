@@ -14,7 +14,8 @@ import (
 // Describe says what decisions on a state come to. documents adds the plans with their steps.
 func Describe(s decide.State, verdicts []decide.Verdict, d decide.Decisions, documents bool) (previewapi.ScopePreview, error) {
 	o := previewapi.ScopePreview{
-		Cluster: s.Scope.Cluster, Namespace: s.Scope.Namespace, Plans: []previewapi.PreviewPlan{}, Superseded: []previewapi.PreviewSuperseded{},
+		Cluster: s.Scope.Cluster, Namespace: s.Scope.Namespace,
+		Plans: []previewapi.PreviewPlan{}, Superseded: []previewapi.PreviewSuperseded{},
 		Failures: []previewapi.PreviewFailure{}, Waiting: []previewapi.PreviewWaiting{}, Settled: []previewapi.PreviewOutcome{},
 	}
 	for _, p := range d.Proposals {
@@ -22,7 +23,9 @@ func Describe(s decide.State, verdicts []decide.Verdict, d decide.Decisions, doc
 	}
 	for _, x := range d.Superseded {
 		p := x.Plan.State.Proposed
-		o.Superseded = append(o.Superseded, previewapi.PreviewSuperseded{Plan: x.Plan.ID, Name: p.Name, Component: p.Component, Digest: p.Digest})
+		o.Superseded = append(o.Superseded, previewapi.PreviewSuperseded{
+			Plan: x.Plan.ID, Name: p.Name, Component: p.Component, Digest: p.Digest,
+		})
 	}
 	for _, v := range verdicts {
 		if err := add(&o, v, d); err != nil {
@@ -35,7 +38,8 @@ func Describe(s decide.State, verdicts []decide.Verdict, d decide.Decisions, doc
 func plan(p decide.Proposal, document bool) previewapi.PreviewPlan {
 	e := p.Event
 	out := previewapi.PreviewPlan{
-		Component: e.Component, Approval: e.Approval, Digest: e.Digest, Input: e.Input, Semantics: e.Semantics, Steps: e.Steps, Base: e.Base,
+		Component: e.Component, Approval: e.Approval, Digest: e.Digest, Input: e.Input,
+		Semantics: e.Semantics, Steps: e.Steps, Base: e.Base,
 		Bundles: e.Bundles, Policies: e.Policies, ManualReasons: e.ManualReasons, Approvers: e.Approvers, Windows: e.Windows,
 	}
 	if document {
@@ -108,19 +112,22 @@ func waiting(v decide.Verdict, news bool) (w previewapi.PreviewWaiting, waits bo
 	case decide.Waiting:
 		w.For, w.Sentences = previewapi.WaitCatalog, append(w.Sentences, "a catalog that it needs is being loaded for the first time")
 	case decide.Held:
-		w.For, w.Sentences = previewapi.WaitUnderWay, append(w.Sentences, "a plan of it is being carried out, or one of its operators is not Succeeded: one step at a time")
+		w.For, w.Sentences = previewapi.WaitUnderWay, append(w.Sentences,
+			"a plan of it is being carried out, or one of its operators is not Succeeded: one step at a time")
 		return w, len(c.Bundles) > 0 || c.Failure != nil
 	case decide.Fetching:
 		w.For = previewapi.WaitImage
 		for _, b := range c.Bundles {
 			if b.Content == "" && b.Image != "" {
-				w.Sentences = append(w.Sentences, "the steps of "+b.CSV+" are not known before its image "+b.Image+" is fetched, which a preview does not ask for")
+				w.Sentences = append(w.Sentences,
+					"the steps of "+b.CSV+" are not known before its image "+b.Image+" is fetched, which a preview does not ask for")
 			}
 		}
 	case decide.Blocked:
 		w.For, w.Sentences = previewapi.WaitStrict, sentences(v.Failure)
 	case decide.Ended:
-		w.For, w.Sentences = previewapi.WaitEnded, append(w.Sentences, "plan "+v.Plan.State.Proposed.Name+", which does the same, ended as "+string(v.Plan.State.Phase))
+		w.For, w.Sentences = previewapi.WaitEnded, append(w.Sentences,
+			"plan "+v.Plan.State.Proposed.Name+", which does the same, ended as "+string(v.Plan.State.Phase))
 	case decide.Proposed, decide.Failed, decide.Settled, decide.Kept:
 		return w, false
 	}
@@ -229,8 +236,8 @@ func newest(plans []decide.Plan) map[string]bool {
 	return out
 }
 
-// Fingerprint names everything that a preview of a scope rests on: facts, the clock of the tenant's catalogs, which counts
-// bundle images, too, and the rules. Equal fingerprints have equal previews.
+// Fingerprint names everything that a preview of a scope rests on: facts, the clock of the tenant's catalogs, which
+// counts bundle images, too, and the rules. Equal fingerprints have equal previews.
 func Fingerprint(facts map[string]string, clock int64) (digest.Digest, error) {
 	return digest.JSON(fingerprintType, struct {
 		Facts     map[string]string `json:"facts"`

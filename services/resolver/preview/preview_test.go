@@ -225,8 +225,9 @@ func TestDifferencesNameFacts(t *testing.T) {
 	}
 }
 
-// TestPlansThatEndedAreFacts: whether the same plan may be proposed again rests on the last one that was not superseded,
-// so that another one makes another fingerprint; those before it, and superseded ones, do not count (P19).
+// TestPlansThatEndedAreFacts: whether the same plan may be proposed again rests on the last one that was not
+// superseded, so that another one makes another fingerprint; those before it, and superseded ones, do not count
+// (P19).
 func TestPlansThatEndedAreFacts(t *testing.T) {
 	t.Parallel()
 	plan := func(id string, phase installplan.Phase, packages ...string) decide.Plan {

@@ -15,7 +15,8 @@ import (
 // WaitingOutcome is the kind of an outcome that would not be recorded yet.
 const WaitingOutcome = "Waiting"
 
-// RecordedState is the state that a recorded decision was made on, as far as its record says: operators at rest, no plans.
+// RecordedState is the state that a recorded decision was made on, as far as its record says: operators at rest, no
+// plans.
 func RecordedState(r resolution.Record, labels map[string]string, policies []decide.Policy) decide.State {
 	s := decide.State{Scope: r.Scope, Labels: labels, Policies: policies}
 	for _, g := range r.OperatorGroups {
@@ -36,7 +37,8 @@ func RecordedState(r resolution.Record, labels map[string]string, policies []dec
 	}
 	for _, x := range r.Installed {
 		s.Installed = append(s.Installed, decide.Installed{
-			Name: x.CSV, Package: x.Package, Version: x.Version, Content: string(x.Content), Phase: "Succeeded", Replaces: x.Replaces, Properties: x.Properties,
+			Name: x.CSV, Package: x.Package, Version: x.Version, Content: string(x.Content), Phase: "Succeeded",
+			Replaces: x.Replaces, Properties: x.Properties,
 		})
 	}
 	return s
@@ -52,7 +54,8 @@ func Bounds(r resolution.Record, p decide.Policy, labels map[string]string) []re
 	return out
 }
 
-// RecordedOutcome gives what was recorded of a subscription the form of a shadow run; approval is that of the plan, where known.
+// RecordedOutcome gives what was recorded of a subscription the form of a shadow run; approval is that of the plan,
+// where known.
 func RecordedOutcome(o decide.Outcome, approval string) previewapi.ShadowOutcome {
 	return previewapi.ShadowOutcome{Kind: o.Kind, CSV: o.CSV, Reason: o.Reason, Approval: approval}
 }
@@ -92,7 +95,8 @@ func shadow(v decide.Verdict, subscription string) (previewapi.ShadowOutcome, []
 		why = append(why, line)
 	}
 	if out.Approval == installplan.Manual && len(v.Facts.Policy.ManualReasons) > 0 {
-		why = append(why, fmt.Sprintf("policies want a person (%s): %s", strings.Join(v.Policies, ", "), strings.Join(v.Facts.Policy.ManualReasons, ", ")))
+		why = append(why, fmt.Sprintf("policies want a person (%s): %s",
+			strings.Join(v.Policies, ", "), strings.Join(v.Facts.Policy.ManualReasons, ", ")))
 	}
 	if len(why) == 0 {
 		why = append(why, "there is nothing newer to go to")

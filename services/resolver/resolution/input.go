@@ -12,8 +12,9 @@ import (
 	"github.com/chandler-fleet/chandler/services/resolver/sat"
 )
 
-// Semantics is the version of the rules by which package resolve decides. A recorded decision names the version that made it. The first
-// rule that changes after a release gets a new version, and the old one stays callable (DESIGN D5, ADR 0022).
+// Semantics is the version of the rules by which package resolve decides. A recorded decision names the version that
+// made it. The first rule that changes after a release gets a new version, and the old one stays callable (DESIGN D5,
+// ADR 0022).
 const Semantics = "chandler.resolve.v3"
 
 // Approval modes (R-SUB-3).
@@ -78,8 +79,8 @@ type OperatorGroup struct {
 	FailForward bool `json:"failForward,omitempty"`
 }
 
-// CatalogNamed is the catalog that a subscription names: the one of that namespace, be it hidden or seen, else the hub's of
-// that name (R-CAT-85).
+// CatalogNamed is the catalog that a subscription names: the one of that namespace, be it hidden or seen, else the
+// hub's of that name (R-CAT-85).
 func (in Input) CatalogNamed(s Subscription) CatalogKey {
 	k := CatalogKey{Name: s.Catalog, Namespace: s.CatalogNamespace}
 	if s.CatalogHidden || slices.ContainsFunc(in.View.Catalogs(), func(c Catalog) bool { return c.Key == k }) {
@@ -95,8 +96,8 @@ type Subscription struct {
 	Channel          string `json:"channel,omitempty"` // "" is any, the default channel first
 	Catalog          string `json:"catalog,omitempty"` // "" is any visible one
 	CatalogNamespace string `json:"catalogNamespace,omitempty"`
-	// CatalogHidden says that there is a catalog of that name in CatalogNamespace, which this namespace does not see: then no
-	// other one of the name is meant (R-CAT-85). Inputs of before this was known are read as they were.
+	// CatalogHidden says that there is a catalog of that name in CatalogNamespace, which this namespace does not see:
+	// then no other one of the name is meant (R-CAT-85). Inputs of before this was known are read as they were.
 	CatalogHidden bool   `json:"catalogHidden,omitempty"`
 	StartingCSV   string `json:"startingCSV,omitempty"` // counts while nothing is installed (R-GRA-12)
 	Approval      string `json:"approval"`

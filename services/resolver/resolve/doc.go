@@ -18,13 +18,13 @@
 // OLM fails the whole namespace where one subscription cannot be resolved; an operator group with
 // shared colocation asks for that (R-RES-42, R-RES-63).
 //
-// The work is bounded by counts, never by a clock: of the conflicts of a partition (search.MaxConflicts), and of what is
-// compared with requirements for one root (graph.MaxReach).
+// The work is bounded by counts, never by a clock: of the conflicts of a partition (search.MaxConflicts), and of what
+// is compared with requirements for one root (graph.MaxReach).
 //
 // # Records
 //
-// A component's record is that of its partition: the subscriptions, installed CSVs and bounds of the partition and the answers
-// to its questions. It resolves again to the same bytes, and nothing outside of the partition changes it. A statement's
-// Revision is the digest of the package document that says so, which is among these answers; the catalog's own
-// revision is not, since unrelated changes move it.
+// A component's record is that of its partition: the subscriptions, installed CSVs and bounds of the partition and
+// the answers to its questions. It resolves again to the same bytes, and nothing outside of the partition changes it.
+// A statement's Revision is the digest of the package document that says so, which is among these answers; the
+// catalog's own revision is not, since unrelated changes move it.
 package resolve

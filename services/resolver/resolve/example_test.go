@@ -9,8 +9,8 @@ import (
 	"github.com/chandler-fleet/chandler/services/resolver/resolve"
 )
 
-// Two subscriptions in one namespace: the operator of the first one brings its dependency; no catalog has the package of
-// the second one, which does not hold up the first.
+// Two subscriptions in one namespace: the operator of the first one brings its dependency; no catalog has the package
+// of the second one, which does not hold up the first.
 func ExampleResolve() {
 	lighthouse := catalog.Package{
 		Name: "lighthouse", DefaultChannel: "stable",

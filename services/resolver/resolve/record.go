@@ -59,7 +59,8 @@ func (r *run) policy(p *graph.Partition) resolution.Policy {
 	out.Bounds = nil
 	for i := range p.Bounds {
 		b := &p.Bounds[i]
-		if slices.ContainsFunc(p.Members, func(n graph.NodeID) bool { return !p.IsInstalled(n) && b.Concerns(p.Op(n).Package, p.CatalogOf(n)) }) {
+		concerned := func(n graph.NodeID) bool { return !p.IsInstalled(n) && b.Concerns(p.Op(n).Package, p.CatalogOf(n)) }
+		if slices.ContainsFunc(p.Members, concerned) {
 			out.Bounds = append(out.Bounds, b.Bound)
 		}
 	}

@@ -131,7 +131,8 @@ func (r *run) component(p *plan.Plan, part plan.Part, states []search.State) (re
 		switch {
 		case states[i] == search.Wanted:
 			members, wanted = append(members, i), append(wanted, i)
-		case p.Roots[i].Node != graph.None && len(part.Bundles) > 0: // it lacks what is planned; its subscription, if any, has failed already
+		case p.Roots[i].Node != graph.None && len(part.Bundles) > 0:
+			// It lacks what is planned; its subscription, if any, has failed already.
 			members = append(members, i)
 		}
 	}

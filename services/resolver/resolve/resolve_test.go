@@ -326,7 +326,8 @@ func TestTooHardIsBounded(t *testing.T) {
 	}
 }
 
-// TestSemanticsAreNamed: a decision of a version that is not known here is refused and not guessed (DESIGN D5, ADR 0022).
+// TestSemanticsAreNamed: a decision of a version that is not known here is refused and not guessed (DESIGN D5, ADR
+// 0022).
 func TestSemanticsAreNamed(t *testing.T) {
 	t.Parallel()
 	for _, semantics := range []string{"chandler.resolve.v0", "chandler.resolve.v1", "chandler.resolve.v2"} {
@@ -339,8 +340,8 @@ func TestSemanticsAreNamed(t *testing.T) {
 	}
 }
 
-// TestHiddenCatalog: where the namespace that a subscription names has a catalog that is not seen here, the hub's of that name
-// is not meant (R-CAT-85); the record says so and gives the same again.
+// TestHiddenCatalog: where the namespace that a subscription names has a catalog that is not seen here, the hub's of
+// that name is not meant (R-CAT-85); the record says so and gives the same again.
 func TestHiddenCatalog(t *testing.T) {
 	t.Parallel()
 	view := newView().Add("fleet", 0, chain("buoy", "1.0.0").Bundle("1.0.0").P)

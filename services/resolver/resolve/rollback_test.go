@@ -10,8 +10,8 @@ import (
 	"github.com/chandler-fleet/chandler/services/resolver/resolve"
 )
 
-// TestRollback: what a subscription gets that somebody took back (P12): the version that was named, whatever its channel,
-// and afterwards not the one that was left.
+// TestRollback: what a subscription gets that somebody took back (P12): the version that was named, whatever its
+// channel, and afterwards not the one that was left.
 func TestRollback(t *testing.T) {
 	t.Parallel()
 	three := chain("a", "3.0.0", "2.0.0", "1.0.0").Bundle("3.0.0").Bundle("2.0.0").Bundle("1.0.0")

@@ -86,8 +86,8 @@ func chain(length, versions int, late bool) *hostile {
 	return h
 }
 
-// pigeonhole: each of many packages comes in a version for each API, and provides it; through says that a package of its
-// own kind does, which the version needs.
+// pigeonhole: each of many packages comes in a version for each API, and provides it; through says that a package of
+// its own kind does, which the version needs.
 func pigeonhole(pigeons, holes int, through bool) *hostile {
 	h := &hostile{}
 	for hole := range holes {

@@ -13,9 +13,10 @@ import (
 	"github.com/chandler-fleet/chandler/services/resolver/resolve"
 )
 
-// TestAnyPlansKeepEveryPromise: whichever of the components are carried out, and whichever are not, what they install has
-// all that it requires, nothing loses what it has, and packages and APIs have one bearer each unless they had more
-// before (R-RES-1, 2, 11, 12). Each subscription moves at most one step, from what it follows (RESOLVER-NOTES 2.4).
+// TestAnyPlansKeepEveryPromise: whichever of the components are carried out, and whichever are not, what they install
+// has all that it requires, nothing loses what it has, and packages and APIs have one bearer each unless they had
+// more before (R-RES-1, 2, 11, 12). Each subscription moves at most one step, from what it follows (RESOLVER-NOTES
+// 2.4).
 func TestAnyPlansKeepEveryPromise(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

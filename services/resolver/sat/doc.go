@@ -28,9 +28,9 @@
 //     model has together with the decisions before it. That is F. If no model exists, some choice runs out of
 //     options, which is a conflict, and conflicts end at the top: Unsat.
 //
-// It ends: a learned clause asserts a literal at a lower level than the conflict's, so the sequence of the levels' sizes
-// grows lexicographically, also when learned clauses are forgotten. Counting (below) may send the search back to its
-// start; it does so ever less often while it finds nothing, and what it finds is never forgotten.
+// It ends: a learned clause asserts a literal at a lower level than the conflict's, so the sequence of the levels'
+// sizes grows lexicographically, also when learned clauses are forgotten. Counting (below) may send the search back
+// to its start; it does so ever less often while it finds nothing, and what it finds is never forgotten.
 //
 // # At most one
 //
@@ -40,6 +40,6 @@
 //
 // # Counting
 //
-// That n+1 things do not fit into n places has no short proof by clause learning. Solve and Guided therefore count, once
-// conflicts are many (matching.go). What counting proves becomes a learned clause, so nothing else knows of it.
+// That n+1 things do not fit into n places has no short proof by clause learning. Solve and Guided therefore count,
+// once conflicts are many (matching.go). What counting proves becomes a learned clause, so nothing else knows of it.
 package sat

@@ -2,10 +2,10 @@
 // verified by resolving again with the change applied. It is pure: a resolution's input goes in, changes
 // with sentences for people come out.
 //
-// A change is offered where, with it, every blamed subscription that is left resolves, what it comes to could run as far
-// as the hub knows (ClusterFacts), and nothing that resolved or ran before fails. What else would come out differently is said
-// with it. Changes are tried by
-// nearness, and equally near ones by name, so that equal inputs get equal answers:
+// A change is offered where, with it, every blamed subscription that is left resolves, what it comes to could run as
+// far as the hub knows (ClusterFacts), and nothing that resolved or ran before fails. What else would come out
+// differently is said with it. Changes are tried by nearness, and equally near ones by name, so that equal inputs get
+// equal answers:
 //
 //  1. an operator group where there is none, one instead of several, or other targets of the one
 //  2. the subscription's own intent: startingCSV, channel, catalog, package

@@ -12,8 +12,8 @@ import (
 	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
-// elsewhere stands for a namespace that is not known here: the one that an operator is to serve which can serve a single
-// other namespace alone. It is no name that a namespace can have.
+// elsewhere stands for a namespace that is not known here: the one that an operator is to serve which can serve a
+// single other namespace alone. It is no name that a namespace can have.
 const elsewhere = "<the namespace to serve>"
 
 // groups are changes of operator groups.
@@ -55,8 +55,8 @@ func (s *search) retarget() []Suggestion {
 	return out
 }
 
-// targets are what a group may serve instead, nearest first: its own namespace, all, those listed without the own one, one of
-// those, another one.
+// targets are what a group may serve instead, nearest first: its own namespace, all, those listed without the own
+// one, one of those, another one.
 func (s *search) targets(from []string) [][]string {
 	own := s.in.Scope.Namespace
 	out := [][]string{{own}, nil}

@@ -93,8 +93,8 @@ type Answer struct {
 	// MaxTrials and MaxConflicts allow, or than anybody waited for.
 	Tried     int  `json:"tried"`
 	Exhausted bool `json:"exhausted,omitempty"`
-	// Resolves says that the subscription resolves as it is, and that nothing is known against what it comes to: it needs
-	// no change.
+	// Resolves says that the subscription resolves as it is, and that nothing is known against what it comes to: it
+	// needs no change.
 	Resolves bool `json:"resolves,omitempty"`
 	// Waits says what a subscription that resolves waits for, such as an operator that is not Succeeded.
 	Waits []string `json:"waits,omitempty"`

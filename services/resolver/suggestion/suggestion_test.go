@@ -272,8 +272,8 @@ func TestSuggestIsBounded(t *testing.T) {
 	}
 }
 
-// riddle is a namespace that is hard to resolve: a package for each variable of a random formula, whose two versions are
-// its values, and a subscription for each clause, which may move to another channel that asks for no less.
+// riddle is a namespace that is hard to resolve: a package for each variable of a random formula, whose two versions
+// are its values, and a subscription for each clause, which may move to another channel that asks for no less.
 func riddle(variables, clauses int) resolution.Input {
 	draw := rand.New(rand.NewPCG(3, 4))
 	var packages []catalog.Package
@@ -294,7 +294,8 @@ func riddle(variables, clauses int) resolution.Input {
 	return input(newView().Add("fleet", 0, packages...), subs)
 }
 
-// TestSuggestIsBoundedWhereTheNamespaceIsHard: the searches of one answer share one budget, and it ends where nobody waits.
+// TestSuggestIsBoundedWhereTheNamespaceIsHard: the searches of one answer share one budget, and it ends where nobody
+// waits.
 func TestSuggestIsBoundedWhereTheNamespaceIsHard(t *testing.T) {
 	t.Parallel()
 	in := riddle(150, 640)

@@ -396,8 +396,8 @@ func TestByAnyName(t *testing.T) {
 	}
 }
 
-// TestWhyIsBoundedWhereTheNamespaceIsHard: the searches of one question share one budget, what they leave is told as such,
-// and they end where nobody waits.
+// TestWhyIsBoundedWhereTheNamespaceIsHard: the searches of one question share one budget, what they leave is told as
+// such, and they end where nobody waits.
 func TestWhyIsBoundedWhereTheNamespaceIsHard(t *testing.T) {
 	t.Parallel()
 	const variables, clauses = 150, 640

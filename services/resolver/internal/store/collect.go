@@ -53,9 +53,9 @@ type step struct {
 	turn  func(context.Context, pgx.Tx, *page) error
 }
 
-// Sweep removes what nothing needs any more. Each page of each step is a transaction that leaves nothing half done: what is
-// removed takes its references along, so that a sweep that ends between two pages, or in one, is gone on with by the next.
-// One replica sweeps at a time: where another one does, this one leaves it to that.
+// Sweep removes what nothing needs any more. Each page of each step is a transaction that leaves nothing half done:
+// what is removed takes its references along, so that a sweep that ends between two pages, or in one, is gone on with
+// by the next. One replica sweeps at a time: where another one does, this one leaves it to that.
 func (s *Store) Sweep(ctx context.Context, now time.Time) (Swept, error) {
 	var done Swept
 	var referred int64
@@ -97,7 +97,8 @@ func (s *Store) sweep(ctx context.Context, now time.Time, st step) (alone bool, 
 // collectLock lets one replica sweep at a time, until its transaction ends.
 const collectLock = `select pg_try_advisory_xact_lock(hashtext('resolver.collect'))`
 
-// sweepPlans removes ended plans of the next namespaces. A plan that was superseded was never tried, so that nothing follows from it.
+// sweepPlans removes ended plans of the next namespaces. A plan that was superseded was never tried, so that nothing
+// follows from it.
 func sweepPlans(ctx context.Context, tx pgx.Tx, p *page) error {
 	args := pgx.NamedArgs{"keep": KeptPlans, "rows": sweepRows, "tenant": p.behind[0], "cluster": p.behind[1], "namespace": p.behind[2]}
 	return pg.Err(tx.QueryRow(ctx, endedPlans, args).Scan(&p.looked, &p.behind[0], &p.behind[1], &p.behind[2], &p.removed))
@@ -137,8 +138,8 @@ var ( //nolint:gochecknoglobals // statements, put together
 	oldExplanations = old("explanations", "digest", `exists (select from resolver.subscriptions s where s.tenant = o.tenant and s.explanation = o.digest)`)
 )
 
-// old takes up documents of a table whose retention is over: those that are needed are kept anew, and come up again after
-// another retention; the others go, and with them the references that they hold.
+// old takes up documents of a table whose retention is over: those that are needed are kept anew, and come up again
+// after another retention; the others go, and with them the references that they hold.
 func old(table, key, needed string) string {
 	return `with old as (
 		  select o.tenant, o.` + key + ` as key, (` + needed + `) as needed from resolver.` + table + ` o

@@ -33,8 +33,8 @@ func (b *bench) collect(t *testing.T, now time.Time) store.Swept {
 	return done
 }
 
-// TestSweepGoesOnBehindWhatIsNeeded: however many old inputs, explanations and namespaces come first of which nothing is to
-// be removed, one sweep finds what is behind them (R-IP-4).
+// TestSweepGoesOnBehindWhatIsNeeded: however many old inputs, explanations and namespaces come first of which nothing
+// is to be removed, one sweep finds what is behind them (R-IP-4).
 func TestSweepGoesOnBehindWhatIsNeeded(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -87,8 +87,8 @@ func TestOneReplicaSweepsAtATime(t *testing.T) {
 	}
 }
 
-// TestSweepLooksUpByKey: who needs what a decision rests on is found by indexes, so that a sweep's cost is that of what is
-// old, not of how many namespaces there are.
+// TestSweepLooksUpByKey: who needs what a decision rests on is found by indexes, so that a sweep's cost is that of
+// what is old, not of how many namespaces there are.
 func TestSweepLooksUpByKey(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -15,21 +15,22 @@ import (
 	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
-// countCatalogChange counts a change of the tenant's catalogs, before the read sets are looked at: a decision that is being
-// written now holds this row.
+// countCatalogChange counts a change of the tenant's catalogs, before the read sets are looked at: a decision that is
+// being written now holds this row.
 func countCatalogChange(ctx context.Context, tx pgx.Tx, tenant string) error {
 	return exec(ctx, tx, `insert into resolver.catalog_clock (tenant, changes) values ($1, 1)
 		on conflict (tenant) do update set changes = catalog_clock.changes + 1`, tenant)
 }
 
-// inCluster is an intent without regard to one namespace. Those of its cluster who name a catalog that they do not see are
-// get an explanation (R-CAT-85), where they would get the hub's of that name without it.
+// inCluster is an intent without regard to one namespace. Those of its cluster who name a catalog that they do not
+// see get an explanation (R-CAT-85), where they would get the hub's of that name without it.
 func inCluster(i decide.CatalogIntent) decide.CatalogIntent {
 	i.Visibility.Namespace = ""
 	return i
 }
 
-// foldCatalogIntent folds how a catalog is set up, and makes dirty exactly the scopes whose read set that touches (DESIGN D4).
+// foldCatalogIntent folds how a catalog is set up, and makes dirty exactly the scopes whose read set that touches
+// (DESIGN D4).
 func (s *Store) foldCatalogIntent(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
 	if err := countCatalogChange(ctx, tx, e.Tenant); err != nil {
 		return err
@@ -58,8 +59,8 @@ func (s *Store) foldCatalogIntent(ctx context.Context, tx pgx.Tx, e eventlog.Rec
 	return s.mark(ctx, tx, e, touchedReads{named: true}, visibility{now: inCluster(*after)})
 }
 
-// markChangedCatalog makes dirty who sees the catalog now and did not, or the other way round, and asked for it; where its
-// priority changes, those who choose among catalogs; and where it becomes templated or ceases to be, all
+// markChangedCatalog makes dirty who sees the catalog now and did not, or the other way round, and asked for it;
+// where its priority changes, those who choose among catalogs; and where it becomes templated or ceases to be, all
 // who asked for it. Whether the last poll failed stays: only a poll can change that.
 func (s *Store) markChangedCatalog(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, before, now decide.CatalogIntent) error {
 	what := touchedReads{named: true, visible: true, healths: true}
@@ -165,8 +166,8 @@ const (
 	removed = "removed"
 )
 
-// loadFailed makes dirty the scopes that wait for the first revision: it will not come by itself; and those that asked for the catalog's
-// health. The revision before stays in service, so that nothing changes for anybody else.
+// loadFailed makes dirty the scopes that wait for the first revision: it will not come by itself; and those that
+// asked for the catalog's health. The revision before stays in service, so that nothing changes for anybody else.
 func (s *Store) loadFailed(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.CatalogLoadFailed) error {
 	now, before, used, err := foldRevision(ctx, tx, e, p.Variant)
 	if err != nil || !used {
@@ -176,8 +177,8 @@ func (s *Store) loadFailed(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, 
 	return s.mark(ctx, tx, e, what, visibility{now: now, variant: &p.Variant})
 }
 
-// foldRevision folds what came of a poll of a variant. It returns the catalog, what was known of the variant before, and whether
-// the variant is used: one that no cluster has any more came late, and is dropped.
+// foldRevision folds what came of a poll of a variant. It returns the catalog, what was known of the variant before,
+// and whether the variant is used: one that no cluster has any more came late, and is dropped.
 func foldRevision(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, variant string) (now decide.CatalogIntent, before decide.CatalogRevision, used bool, err error) {
 	if err := countCatalogChange(ctx, tx, e.Tenant); err != nil {
 		return now, before, false, err

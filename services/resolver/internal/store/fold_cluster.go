@@ -125,9 +125,9 @@ func dropUnused(ctx context.Context, tx pgx.Tx, tenant string) error {
 		  select from resolver.clusters k where k.tenant = c.tenant and not k.removed and k.minor = v.variant and c.visibility_cluster in ('', k.name)))`, tenant)
 }
 
-// healthSet keeps what a catalog namespace is strict about (R-CAT-99), and makes dirty the scopes that asked for the health of any
-// catalog: what is held up may go on, or another catalog holds it up, too. A scope that asked for none has
-// planned what there is to plan, and plans are not taken back.
+// healthSet keeps what a catalog namespace is strict about (R-CAT-99), and makes dirty the scopes that asked for the
+// health of any catalog: what is held up may go on, or another catalog holds it up, too. A scope that asked for none
+// has planned what there is to plan, and plans are not taken back.
 func (s *Store) healthSet(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.CatalogHealthSet) error {
 	if err := countCatalogChange(ctx, tx, e.Tenant); err != nil {
 		return err

@@ -200,9 +200,9 @@ func scopeIn(p events.InstallPlanProposed) resolution.Scope {
 	return resolution.Scope{Cluster: p.Cluster, Namespace: p.Namespace}
 }
 
-// settle notes which finished plans of a scope have no dependency any more that lacks a subscription. That is known at
-// their end, or when somebody subscribes: a subscription that is deleted later is not generated again, nor when the tables
-// are made anew from the log.
+// settle notes which finished plans of a scope have no dependency any more that lacks a subscription. That is known
+// at their end, or when somebody subscribes: a subscription that is deleted later is not generated again, nor when
+// the tables are made anew from the log.
 func settle(ctx context.Context, tx pgx.Tx, tenant string, scope resolution.Scope) error {
 	l := Loaded{State: decide.State{Tenant: tenant, Scope: scope}}
 	b := &pgx.Batch{}

@@ -20,7 +20,8 @@ import (
 // eventOf is an event as decide folds it.
 func eventOf(e eventlog.Recorded) decide.Event {
 	return decide.Event{
-		Subject: e.Subject, Incarnation: e.StreamID.Incarnation, Version: e.Version, Created: e.Position.N, Correlation: e.Correlation, Payload: e.Payload,
+		Subject: e.Subject, Incarnation: e.StreamID.Incarnation, Version: e.Version, Created: e.Position.N,
+		Correlation: e.Correlation, Payload: e.Payload,
 	}
 }
 
@@ -62,7 +63,8 @@ func readSubscription(ctx context.Context, tx pgx.Tx, tenant string, scope resol
 	err := tx.QueryRow(ctx, `select incarnation, version, spec, created, correlation, installed_csv, outcome, rollback_from, rollback_to
 		from resolver.subscriptions where tenant = $1 and cluster = $2 and namespace = $3 and name = $4`,
 		tenant, scope.Cluster, scope.Namespace, name).
-		Scan(&sub.Incarnation, &sub.Version, &spec, &sub.Created, &sub.Correlation, &sub.InstalledCSV, &outcome, &sub.Rollback.From, &sub.Rollback.To)
+		Scan(&sub.Incarnation, &sub.Version, &spec, &sub.Created, &sub.Correlation, &sub.InstalledCSV, &outcome,
+			&sub.Rollback.From, &sub.Rollback.To)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil //nolint:nilnil // there is none, which is no error
 	}
@@ -73,12 +75,16 @@ func readSubscription(ctx context.Context, tx pgx.Tx, tenant string, scope resol
 	return &sub, errs.Wrap(errs.Internal, err, "read subscription %s of %s/%s", name, scope.Cluster, scope.Namespace)
 }
 
-// putSubscription writes what an event made of a row. A decision may write the row meanwhile, and further: its version guards it.
-func putSubscription(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, scope resolution.Scope, before, after *decide.Subscription) error {
+// putSubscription writes what an event made of a row. A decision may write the row meanwhile, and further: its
+// version guards it.
+func putSubscription(
+	ctx context.Context, tx pgx.Tx, e eventlog.Recorded, scope resolution.Scope, before, after *decide.Subscription,
+) error {
 	key := []any{e.Tenant, scope.Cluster, scope.Namespace}
 	if after == nil {
 		return exec(ctx, tx, `delete from resolver.subscriptions
-			where tenant = $1 and cluster = $2 and namespace = $3 and name = $4 and incarnation = $5`, append(key, before.Name, before.Incarnation)...)
+			where tenant = $1 and cluster = $2 and namespace = $3 and name = $4 and incarnation = $5`,
+			append(key, before.Name, before.Incarnation)...)
 	}
 	if before != nil && before.Incarnation == after.Incarnation && before.Version == after.Version {
 		return exec(ctx, tx, `update resolver.subscriptions set created = $6
@@ -90,15 +96,17 @@ func putSubscription(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, scope 
 		return err
 	}
 	_, generated := e.Payload.(events.SubscriptionGenerated)
-	return exec(ctx, tx, putSubscriptionRow+` on conflict (tenant, cluster, namespace, name) do update set incarnation = excluded.incarnation,
-		version = excluded.version, spec = excluded.spec, created = excluded.created, correlation = excluded.correlation,
-		installed_csv = excluded.installed_csv, outcome = excluded.outcome, rollback_from = excluded.rollback_from, rollback_to = excluded.rollback_to
+	return exec(ctx, tx, putSubscriptionRow+` on conflict (tenant, cluster, namespace, name) do update
+		set incarnation = excluded.incarnation, version = excluded.version, spec = excluded.spec, created = excluded.created, correlation = excluded.correlation,
+		  installed_csv = excluded.installed_csv, outcome = excluded.outcome,
+		  rollback_from = excluded.rollback_from, rollback_to = excluded.rollback_to
 		where (s.incarnation, s.version) < (excluded.incarnation, excluded.version)`, append(append(key, generated), args...)...)
 }
 
 // putSubscriptionRow inserts a row of tenant, cluster, namespace, whether it was generated, and subscriptionArgs.
 const putSubscriptionRow = `insert into resolver.subscriptions as s
-	(tenant, cluster, namespace, generated, name, incarnation, version, spec, created, correlation, installed_csv, outcome, rollback_from, rollback_to)
+	(tenant, cluster, namespace, generated, name, incarnation, version, spec, created, correlation,
+	  installed_csv, outcome, rollback_from, rollback_to)
 	values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`
 
 func subscriptionArgs(s *decide.Subscription) ([]any, error) {

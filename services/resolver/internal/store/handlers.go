@@ -13,8 +13,11 @@ import (
 // handler folds the events of one type.
 type handler func(s *Store, ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error
 
+// typed folds the events of one payload's type.
+type typed[P events.Payload] func(s *Store, ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p P) error
+
 // on registers what folds the events of a payload's type.
-func on[P events.Payload](table map[events.Type]handler, fold func(s *Store, ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p P) error) {
+func on[P events.Payload](table map[events.Type]handler, fold typed[P]) {
 	var zero P
 	table[zero.EventType()] = func(s *Store, ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
 		return fold(s, ctx, tx, e, e.Payload.(P)) //nolint:forcetypeassert // the table is looked up by the payload's type

@@ -125,8 +125,9 @@ func loadGroups(b *pgx.Batch, l *Loaded) {
 	}, `select name, spec, targets from resolver.operator_groups where tenant = $1 and cluster = $2 and namespace = $3 order by name`)
 }
 
-// loadStandings reads the groups of other namespaces of the cluster that provide something: what they provide cannot be
-// provided by who intersects with them (R-OG §7.7). Most groups provide nothing or stand apart; there is one in a namespace.
+// loadStandings reads the groups of other namespaces of the cluster that provide something: what they provide cannot
+// be provided by who intersects with them (R-OG §7.7). Most groups provide nothing or stand apart; there is one in a
+// namespace.
 func loadStandings(b *pgx.Batch, l *Loaded) {
 	list(b, l, &l.Cluster.Groups, func(r pgx.CollectableRow) (g operatorgroup.Standing, err error) {
 		var spec json.RawMessage

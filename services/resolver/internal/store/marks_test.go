@@ -63,8 +63,8 @@ func TestVariantsWakeTheirClusters(t *testing.T) {
 	})
 }
 
-// TestHealthWakesThoseWhoWereToldOfIt: where a catalog namespace is strict, a catalog's health is a question like others:
-// it wakes who asked, also who does not see the catalog any more (R-CAT-99, DESIGN D4).
+// TestHealthWakesThoseWhoWereToldOfIt: where a catalog namespace is strict, a catalog's health is a question like
+// others: it wakes who asked, also who does not see the catalog any more (R-CAT-99, DESIGN D4).
 func TestHealthWakesThoseWhoWereToldOfIt(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

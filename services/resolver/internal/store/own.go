@@ -5,9 +5,9 @@ import "sync"
 // maxOwn bounds the remembered ids: of a fan-out, those that the log has not brought back yet, at some 100 bytes each.
 const maxOwn = 1 << 15
 
-// ownEvents remembers events that this process wrote and folded in one transaction. When the log brings them back their rows
-// need not be looked up: in a fan-out these are nearly all events, and what a person asked for stands behind them. It
-// is no more than a memory: what is forgotten is looked up.
+// ownEvents remembers events that this process wrote and folded in one transaction. When the log brings them back
+// their rows need not be looked up: in a fan-out these are nearly all events, and what a person asked for stands
+// behind them. It is no more than a memory: what is forgotten is looked up.
 type ownEvents struct {
 	mu  sync.Mutex
 	ids map[string]struct{}

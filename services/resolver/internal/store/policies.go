@@ -22,7 +22,8 @@ import (
 // policySubject is the beginning of the subject of approval policies; the name follows.
 const policySubject = "approval/"
 
-// foldPolicy folds an event of an approval policy, and makes dirty exactly the scopes that it chooses now or chose before.
+// foldPolicy folds an event of an approval policy, and makes dirty exactly the scopes that it chooses now or chose
+// before.
 func (s *Store) foldPolicy(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
 	name := strings.TrimPrefix(e.Subject, policySubject)
 	before, err := readPolicy(ctx, tx, e.Tenant, name)

@@ -83,8 +83,8 @@ func TestPolicyMarksWhatItChooses(t *testing.T) {
 	}
 }
 
-// TestLabelsMoveWhatPoliciesChoose: with other labels of a cluster, exactly the scopes are dirty that a policy chose there
-// by labels and no longer does, or does now.
+// TestLabelsMoveWhatPoliciesChoose: with other labels of a cluster, exactly the scopes are dirty that a policy chose
+// there by labels and no longer does, or does now.
 func TestLabelsMoveWhatPoliciesChoose(t *testing.T) {
 	t.Parallel()
 	b := policed(t)

@@ -62,8 +62,8 @@ func (s *Store) TakeSample(ctx context.Context, night, now time.Time) (m Sample,
 	return m, true, nil
 }
 
-// Sampled writes down what a sample found, and makes the scope dirty where that is something. Where the scope is not any
-// more what l says, it will be or was resolved, and nothing was found.
+// Sampled writes down what a sample found, and makes the scope dirty where that is something. Where the scope is not
+// any more what l says, it will be or was resolved, and nothing was found.
 func (s *Store) Sampled(ctx context.Context, m Sample, l Loaded, found []string, now time.Time) (told []string, err error) {
 	err = s.pool.Tx(ctx, func(tx pgx.Tx) error {
 		told = []string{}

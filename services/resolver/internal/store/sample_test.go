@@ -33,8 +33,8 @@ func (b *bench) sampled(t *testing.T, night time.Time, size int) (namespaces []s
 	}
 }
 
-// TestSampleFollowsFromDateAndScope: a night has its own scopes, a bounded number of them, the same ones whoever chooses; each is
-// taken up once, and again where whoever took it up was not heard of.
+// TestSampleFollowsFromDateAndScope: a night has its own scopes, a bounded number of them, the same ones whoever
+// chooses; each is taken up once, and again where whoever took it up was not heard of.
 func TestSampleFollowsFromDateAndScope(t *testing.T) {
 	t.Parallel()
 	const scopes, size = 40, 8

@@ -229,8 +229,8 @@ func TestIntentsAndFactsMakeTheirScopeDirty(t *testing.T) {
 	}
 }
 
-// TestLabelsDecideNothing: other labels of a subscription make no scope dirty, and what is decided next stands behind them
-// in its stream.
+// TestLabelsDecideNothing: other labels of a subscription make no scope dirty, and what is decided next stands behind
+// them in its stream.
 func TestLabelsDecideNothing(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -352,8 +352,9 @@ func TestVisibility(t *testing.T) {
 	private("olm", "harbour/ops/mine")
 }
 
-// TestPrivateCatalogWakesWhoNamesIt: whoever named a catalog that comes, goes, is switched or changes who sees it looks again,
-// also in namespaces that do not see it: it decides there whether the hub's of that name is meant (R-CAT-85).
+// TestPrivateCatalogWakesWhoNamesIt: whoever named a catalog that comes, goes, is switched or changes who sees it
+// looks again, also in namespaces that do not see it: it decides there whether the hub's of that name is meant
+// (R-CAT-85).
 func TestPrivateCatalogWakesWhoNamesIt(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -346,8 +346,8 @@ func (w writer) recordOutcome(t decide.SubscriptionEvent) error {
 	return nil
 }
 
-// generate makes a subscription. A name that is taken, by a subscription to another package, stays with it; one that was
-// generated for the plan and deleted since is not generated again.
+// generate makes a subscription. A name that is taken, by a subscription to another package, stays with it; one that
+// was generated for the plan and deleted since is not generated again.
 func (w writer) generate(ctx context.Context, tx pgx.Tx, g events.SubscriptionGenerated) error {
 	head, err := w.s.log.Latest(ctx, tx, w.l.Tenant, events.KindSubscription, w.subject(g.Name))
 	if err != nil || head.Exists() {

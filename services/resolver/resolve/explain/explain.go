@@ -133,7 +133,8 @@ func (x *explainer) explanation(roots []int) resolution.Explanation {
 		e.Coarse = true
 		e.Statements = append(slices.Clone(e.Statements), resolution.Statement{
 			Kind: resolution.SearchTooLong,
-			Text: "these reasons contradict each other, but the conflict is too hard to tell whether all of them are needed; fewer may be enough",
+			Text: "these reasons contradict each other, but the conflict is too hard to tell whether all of them are needed; " +
+				"fewer may be enough",
 		})
 	}
 	return e
@@ -409,7 +410,8 @@ func joined(names []string, word string) string {
 func UnhealthyCatalog(c resolution.Catalog, reason string) resolution.Statement {
 	return resolution.Statement{
 		Kind: resolution.CatalogUnhealthy, Catalog: c.Key.String(),
-		Text: fmt.Sprintf("catalog %s is unhealthy (%s), and nothing new is planned while one is that this namespace sees: repair, disable or remove it",
+		Text: fmt.Sprintf("catalog %s is unhealthy (%s), and nothing new is planned while one is that this namespace sees: "+
+			"repair, disable or remove it",
 			c.Key, cmp.Or(reason, "it could not be loaded")),
 	}
 }

@@ -78,7 +78,8 @@ func malformedChannel(c resolution.CatalogKey, p *offer.Package, ch *offer.Chann
 func (g *Graph) twoOfOnePackage(r *offer.Requirement, a, b NodeID) Fault {
 	return Fault{Class: resolution.ClassInvalidChannel, Statement: resolution.Statement{
 		Kind: resolution.ChannelMalformed, Bundle: g.ID(a), Other: g.ID(b), Package: g.Op(a).Package, Requirement: r.Text,
-		Text: fmt.Sprintf("%s and %s are two operators of one package %q, and which of them counts for a requirement %s is not known; one of them has to go first",
+		Text: fmt.Sprintf("%s and %s are two operators of one package %q, and which of them counts for a requirement %s is not known; "+
+			"one of them has to go first",
 			g.ID(a), g.ID(b), g.Op(a).Package, r.Text),
 	}}
 }

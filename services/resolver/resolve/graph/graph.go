@@ -37,7 +37,8 @@ type Operator struct {
 // installedCatalog is the catalog of what is installed.
 const installedCatalog = -1
 
-// Graph is everything that the roots of a namespace reach. The first nodes are the installed CSVs, in the order of their names.
+// Graph is everything that the roots of a namespace reach. The first nodes are the installed CSVs, in the order of
+// their names.
 type Graph struct {
 	Reader    *Reader
 	Effort    *resolution.Effort
@@ -80,7 +81,8 @@ type entryKey struct {
 	name string
 }
 
-// Build looks up everything that the subscriptions and the installed CSVs of an input reach. The input is in canonical order.
+// Build looks up everything that the subscriptions and the installed CSVs of an input reach. The input is in
+// canonical order.
 func Build(in *resolution.Input, r *Reader) *Graph {
 	g := newGraph(in, r)
 	g.roots = g.rootsOf(in)
@@ -133,7 +135,8 @@ func (g *Graph) OperatorOf(n NodeID) *Operator { return &g.Operators[g.Nodes[n].
 // IsInstalled says whether a node is an installed CSV.
 func (g *Graph) IsInstalled(n NodeID) bool { return int(n) < len(g.followed) }
 
-// AlreadyInstalled says whether a bundle is installed: there is a CSV of its name and package, or one whose package nobody knows.
+// AlreadyInstalled says whether a bundle is installed: there is a CSV of its name and package, or one whose package
+// nobody knows.
 func (g *Graph) AlreadyInstalled(n NodeID) bool {
 	csv := g.installedNamed(g.Op(n).Name)
 	return csv != None && (g.Op(csv).Package == "" || g.Op(csv).Package == g.Op(n).Package)

@@ -67,8 +67,8 @@ func TestPartitions(t *testing.T) {
 	}
 }
 
-// TestCandidatesByPreference: the default channel first, each from the head down; of something installed its successors, nearest the
-// head first, then itself (R-RES-35, R-GRA-6, R-GRA-9).
+// TestCandidatesByPreference: the default channel first, each from the head down; of something installed its
+// successors, nearest the head first, then itself (R-RES-35, R-GRA-6, R-GRA-9).
 func TestCandidatesByPreference(t *testing.T) {
 	t.Parallel()
 	b := fixture.Pkg("a", "stable").Bundle("1.0.0").Bundle("2.0.0").Bundle("3.0.0").

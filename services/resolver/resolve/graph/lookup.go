@@ -25,7 +25,9 @@ type lookup struct {
 func (l lookup) complete() bool { return len(l.packages) > 0 && l.channel && l.entries }
 
 func (l lookup) statements(g *Graph) []resolution.Statement {
-	s := resolution.Statement{Subscription: l.sub.Name, Package: l.sub.Package, Channel: l.sub.Channel, Catalog: l.sub.Catalog, Revision: l.revision()}
+	s := resolution.Statement{
+		Subscription: l.sub.Name, Package: l.sub.Package, Channel: l.sub.Channel, Catalog: l.sub.Catalog, Revision: l.revision(),
+	}
 	switch {
 	case len(l.packages) == 0 && l.empty(g):
 		s.Kind = resolution.CatalogMissing
@@ -51,10 +53,12 @@ func (l lookup) statements(g *Graph) []resolution.Statement {
 		s.Bundle = l.sub.StartingCSV
 		s.Choices = l.bundles()
 		s.Text = fmt.Sprintf("no operators found with name %s in channel %s of package %s in catalog %s referenced by subscription %s%s",
-			l.sub.StartingCSV, cmp.Or(l.sub.Channel, "(any)"), l.sub.Package, l.catalog(), l.sub.Name, instead("similar ones are", s.Choices))
+			l.sub.StartingCSV, cmp.Or(l.sub.Channel, "(any)"), l.sub.Package, l.catalog(), l.sub.Name,
+			instead("similar ones are", s.Choices))
 	default:
 		s.Kind = resolution.NoCandidates
-		s.Text = fmt.Sprintf("no operators found matching the criteria of subscription %s: every entry of channel %s of package %s in catalog %s is skipped by another one",
+		s.Text = fmt.Sprintf("no operators found matching the criteria of subscription %s: "+
+			"every entry of channel %s of package %s in catalog %s is skipped by another one",
 			l.sub.Name, cmp.Or(l.sub.Channel, "(any)"), l.sub.Package, l.catalog())
 	}
 	return []resolution.Statement{s}

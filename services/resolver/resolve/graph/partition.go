@@ -87,8 +87,8 @@ func (p *Partition) add(r *Root) {
 	p.Reads = append(p.Reads, r.reads...)
 }
 
-// unite joins nodes with what may meet their requirements, with those that have a slot of theirs, and with the installed CSV that
-// they take over or that has their name.
+// unite joins nodes with what may meet their requirements, with those that have a slot of theirs, and with the
+// installed CSV that they take over or that has their name.
 func (g *Graph) unite(s Sets) {
 	for i := range g.Requirements {
 		for _, n := range g.Requirements[i].Candidates {

@@ -40,9 +40,9 @@ func (r *Reader) Visible() []resolution.Catalog {
 	return r.catalogs
 }
 
-// Find returns the catalog that a subscription names: the one of that namespace, else the hub's of that name, since the
-// namespace in OLM's YAML is that of its own installation. Where that namespace has one which is not seen here, there is
-// none.
+// Find returns the catalog that a subscription names: the one of that namespace, else the hub's of that name, since
+// the namespace in OLM's YAML is that of its own installation. Where that namespace has one which is not seen here,
+// there is none.
 func (r *Reader) Find(s *resolution.Subscription) (resolution.Catalog, bool) {
 	k := resolution.CatalogKey{Name: s.Catalog, Namespace: s.CatalogNamespace}
 	c, ok := r.Named(k)
@@ -83,7 +83,8 @@ func (r *Reader) Package(c resolution.CatalogKey, name string) *offer.Package {
 // Providers asks which packages of a catalog provide an API.
 func (r *Reader) Providers(c resolution.CatalogKey, api catalog.GVK) []string {
 	names := r.view.Providers(c, api)
-	r.note(resolution.Read{Kind: resolution.ReadAPI, Catalog: c, Name: resolution.APIName(api)}, func() string { return strings.Join(names, ",") })
+	question := resolution.Read{Kind: resolution.ReadAPI, Catalog: c, Name: resolution.APIName(api)}
+	r.note(question, func() string { return strings.Join(names, ",") })
 	return names
 }
 

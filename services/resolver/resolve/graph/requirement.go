@@ -110,7 +110,8 @@ func (k *walk) root(r *Root) (own bool, f Fault, done bool) {
 func (k *walk) tooMuch(r *Root) Fault {
 	return Fault{Class: resolution.ClassTooHard, Statement: resolution.Statement{
 		Kind: resolution.SearchTooLong, Requirement: k.stuck.Text,
-		Text: fmt.Sprintf("what %s reaches takes more than %d comparisons of bundles with requirements; a requirement for an operator %s is the first that is not looked at any more",
+		Text: fmt.Sprintf("what %s reaches takes more than %d comparisons of bundles with requirements; "+
+			"a requirement for an operator %s is the first that is not looked at any more",
 			r.Text(), k.g.reach, k.stuck.Text),
 	}}
 }
@@ -164,9 +165,9 @@ func (k *walk) requires(at int32, i int, r *offer.Requirement) bool {
 	return true
 }
 
-// requirement finds or fills a requirement of bundles of a catalog: what is installed comes first, then that catalog, then
-// the others by priority, those of the namespace first, by name. Where it takes more than is left nothing of it is
-// kept but the questions.
+// requirement finds or fills a requirement of bundles of a catalog: what is installed comes first, then that catalog,
+// then the others by priority, those of the namespace first, by name. Where it takes more than is left nothing of it
+// is kept but the questions.
 func (k *walk) requirement(r *offer.Requirement, own int32) (number int32, ok bool) {
 	g := k.g
 	key := requirementKey{r.Key(), own}

@@ -242,8 +242,10 @@ func (r *Root) alone(g *Graph, p part) {
 		return
 	}
 	r.Faults = append(r.Faults, Fault{Class: resolution.ClassInvalidChannel, Statement: resolution.Statement{
-		Kind: resolution.ChannelMalformed, Catalog: g.Catalogs[p.catalog].Key.String(), Revision: string(p.pkg.Digest), Package: p.pkg.Name, Channel: p.channel.Name, Bundle: name,
-		Text: fmt.Sprintf("catalog %s: entry %s of channel %s of package %s replaces itself", g.Catalogs[p.catalog].Key, name, p.channel.Name, p.pkg.Name),
+		Kind: resolution.ChannelMalformed, Catalog: g.Catalogs[p.catalog].Key.String(), Revision: string(p.pkg.Digest),
+		Package: p.pkg.Name, Channel: p.channel.Name, Bundle: name,
+		Text: fmt.Sprintf("catalog %s: entry %s of channel %s of package %s replaces itself",
+			g.Catalogs[p.catalog].Key, name, p.channel.Name, p.pkg.Name),
 	}})
 }
 
@@ -287,7 +289,8 @@ func (r *Root) ambiguous(g *Graph, s *joinedChannel) Fault {
 	slices.Sort(names)
 	return Fault{Class: resolution.ClassInvalidChannel, Statement: resolution.Statement{
 		Kind: resolution.ChannelMalformed, Subscription: r.Sub.Name, Package: r.Sub.Package, Channel: s.name, Choices: names,
-		Text: fmt.Sprintf("subscription %s names no catalog, and channel %s of package %s is in catalogs %s, which together are no chain with one head; name one of them",
+		Text: fmt.Sprintf("subscription %s names no catalog, and channel %s of package %s is in catalogs %s, "+
+			"which together are no chain with one head; name one of them",
 			r.Sub.Name, s.name, r.Sub.Package, strings.Join(names, " and ")),
 	}}
 }

@@ -117,7 +117,9 @@ func (h *chooser) take(n graph.NodeID) {
 	state := h.p.stateOf(n)
 	for _, i := range h.p.OperatorOf(n).Requirements {
 		if h.p.counts(state, i) {
-			h.queue = append(h.queue, Choice{Candidates: h.p.Requirements[i].Candidates, Root: -1, From: n, Requirement: i, Met: graph.None})
+			h.queue = append(h.queue, Choice{
+				Candidates: h.p.Requirements[i].Candidates, Root: -1, From: n, Requirement: i, Met: graph.None,
+			})
 		}
 	}
 }

@@ -63,8 +63,8 @@ func (f *finder) shrink(core []sat.Lit) []sat.Lit {
 	return core
 }
 
-// compare orders reasons by which one an explanation leaves out first. Of several requirements of one bundle that cannot be
-// met the last one is kept, as OLM does (RESOLVER-NOTES §10).
+// compare orders reasons by which one an explanation leaves out first. Of several requirements of one bundle that
+// cannot be met the last one is kept, as OLM does (RESOLVER-NOTES §10).
 func (f *finder) compare(x, y Reason) int {
 	if x.Kind == ByRoot && y.Kind == ByRoot {
 		return cmp.Compare(y.A, x.A)
@@ -76,8 +76,9 @@ func (f *finder) compare(x, y Reason) int {
 	return cmp.Compare(slices.Index(of, x.B), slices.Index(of, y.B))
 }
 
-// failContradiction fails those roots of a contradiction that yield first, and lowers what is asked of them. It is no failure of its own
-// where all of them failed before, as what a subscription follows does when it cannot stay as it is.
+// failContradiction fails those roots of a contradiction that yield first, and lowers what is asked of them. It is no
+// failure of its own where all of them failed before, as what a subscription follows does when it cannot stay as it
+// is.
 func (f *finder) failContradiction(core []sat.Lit) {
 	p := f.p
 	var reasons []Reason
@@ -121,8 +122,8 @@ func rank(s State, followed bool) int {
 	return 2 * int(s)
 }
 
-// keepProviders fails the roots of installed CSVs that alone meet what held ones require today; they stay as they are, before
-// something installed loses what it has (R-RES-2). It returns false where there are none.
+// keepProviders fails the roots of installed CSVs that alone meet what held ones require today; they stay as they
+// are, before something installed loses what it has (R-RES-2). It returns false where there are none.
 func (p *problem) keepProviders(lacking []int) bool {
 	var out []int
 	var kept []Reason

@@ -170,8 +170,8 @@ func (r *rules) meeting(lits []sat.Lit, requirement int32, more ...sat.Lit) []sa
 // fewCandidates are written down each time.
 const fewCandidates = 2
 
-// redundant says whether the first of some requirements of one bundle says no more than a later one: nothing at all meets
-// either. One is enough for an explanation, and OLM names the last (RESOLVER-NOTES §10).
+// redundant says whether the first of some requirements of one bundle says no more than a later one: nothing at all
+// meets either. One is enough for an explanation, and OLM names the last (RESOLVER-NOTES §10).
 func (r *rules) redundant(requirements []int32) bool {
 	unmet := func(i int32) bool { return len(r.p.Requirements[i].Candidates) == 0 }
 	return unmet(requirements[0]) && slices.ContainsFunc(requirements[1:], unmet)

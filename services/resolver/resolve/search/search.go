@@ -77,10 +77,11 @@ type problem struct {
 	failed []Failure
 }
 
-// Solve finds what a partition can have, with at most limit conflicts in each search. Roots that reach a fault, or have no candidate,
-// fail by themselves. Where the rest contradicts itself, a minimal contradiction is found, its subscriptions are left out, and the others
-// are solved again. Likewise where a solution takes from somebody what it requires (keepApart). It ends: in every round
-// some root gets less or some bundle is forbidden, and where nothing is asked there is always an answer.
+// Solve finds what a partition can have, with at most limit conflicts in each search. Roots that reach a fault, or
+// have no candidate, fail by themselves. Where the rest contradicts itself, a minimal contradiction is found, its
+// subscriptions are left out, and the others are solved again. Likewise where a solution takes from somebody what it
+// requires (keepApart). It ends: in every round some root gets less or some bundle is forbidden, and where nothing is
+// asked there is always an answer.
 func Solve(part *graph.Partition, limit int) Solution {
 	p := newProblem(part)
 	p.failFaulty()
@@ -163,8 +164,8 @@ func (p *problem) stays(root int) bool {
 	return s == Staying || s == Held || s == Fixed
 }
 
-// decider is the root that decides about an installed CSV, -1 for a bundle: of several, the one that is furthest down. A
-// CSV that stays whatever speaks against it does so for all who follow it.
+// decider is the root that decides about an installed CSV, -1 for a bundle: of several, the one that is furthest
+// down. A CSV that stays whatever speaks against it does so for all who follow it.
 func (p *problem) decider(n graph.NodeID) int {
 	out := -1
 	for _, r := range p.RootsOf[n] {
@@ -189,8 +190,8 @@ func (p *problem) stateOf(n graph.NodeID) State {
 // rigid says whether a CSV in this state is there whatever speaks against it.
 func (s State) rigid() bool { return s == Held || s == Fixed }
 
-// counts says whether a requirement of a node in this state has to be met. Of a rigid CSV that is only one which something
-// installed meets today.
+// counts says whether a requirement of a node in this state has to be met. Of a rigid CSV that is only one which
+// something installed meets today.
 func (p *problem) counts(s State, requirement int32) bool {
 	if !s.rigid() {
 		return true
@@ -273,9 +274,9 @@ func (p *problem) addOneByOne(limit int) (undecided, beside []int) {
 	return undecided, beside
 }
 
-// explainContradictions finds contradictions among the reasons of a partition, each minimal, until what is left of the roots
-// can be solved. Where a CSV is installed for a root that fails, the reasons of others change with it, and the partition
-// has to be solved afresh.
+// explainContradictions finds contradictions among the reasons of a partition, each minimal, until what is left of
+// the roots can be solved. Where a CSV is installed for a root that fails, the reasons of others change with it, and
+// the partition has to be solved afresh.
 func (p *problem) explainContradictions(limit int) {
 	f := newFinder(p, limit)
 	before := len(p.failed)
