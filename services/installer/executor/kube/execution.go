@@ -132,8 +132,11 @@ func (s ExecutionStatus) Taken() []int {
 	return out
 }
 
+// StepLogs are the PlanExecutions of the cluster.
+type StepLogs struct{ *Epoch }
+
 // Execution reads the execution of a plan, nil when there is none.
-func (e *Epoch) Execution(ctx context.Context, namespace, plan string) (*Execution, error) {
+func (e StepLogs) Execution(ctx context.Context, namespace, plan string) (*Execution, error) {
 	o, err := e.Get(ctx, gvkExecution, namespace, plan)
 	if err != nil || o == nil {
 		return nil, err
@@ -142,7 +145,7 @@ func (e *Epoch) Execution(ctx context.Context, namespace, plan string) (*Executi
 }
 
 // Executions lists those of a namespace, and why others cannot be read: those stand in nobody else's way.
-func (e *Epoch) Executions(ctx context.Context, namespace string) (out []*Execution, unread []error, err error) {
+func (e StepLogs) Executions(ctx context.Context, namespace string) (out []*Execution, unread []error, err error) {
 	list, err := e.List(ctx, gvkExecution, namespace, "")
 	if err != nil {
 		return nil, nil, err
@@ -159,7 +162,7 @@ func (e *Epoch) Executions(ctx context.Context, namespace string) (out []*Execut
 }
 
 // Open creates the execution of a plan, or returns the one that is there.
-func (e *Epoch) Open(ctx context.Context, namespace string, spec ExecutionSpec) (*Execution, error) {
+func (e StepLogs) Open(ctx context.Context, namespace string, spec ExecutionSpec) (*Execution, error) {
 	body, err := toMap(spec)
 	if err != nil {
 		return nil, errs.Wrap(errs.Internal, err, "encode execution of plan %s", spec.Name)
@@ -181,7 +184,7 @@ func (e *Epoch) Open(ctx context.Context, namespace string, spec ExecutionSpec) 
 
 // Save writes the status by compare-and-set on what was read: an execution that somebody else moved
 // on is a conflict, and nothing is written.
-func (e *Epoch) Save(ctx context.Context, x *Execution) error {
+func (e StepLogs) Save(ctx context.Context, x *Execution) error {
 	body, err := toMap(x.Status)
 	if err != nil {
 		return errs.Wrap(errs.Internal, err, "encode step log of plan %s", x.Spec.Name)
@@ -222,7 +225,7 @@ func (x *Execution) Proven(key ed25519.PublicKey, clusterID string) error {
 }
 
 // Discard removes an execution that nobody needs any more.
-func (e *Epoch) Discard(ctx context.Context, x *Execution) error { return e.Delete(ctx, x.raw) }
+func (e StepLogs) Discard(ctx context.Context, x *Execution) error { return e.Delete(ctx, x.raw) }
 
 func parseExecution(o *unstructured.Unstructured) (*Execution, error) {
 	x := &Execution{Namespace: o.GetNamespace(), raw: o}

@@ -55,9 +55,12 @@ func wantedBy(o metav1.Object, name string) string {
 	return ""
 }
 
+// Shares are the objects that several operators have.
+type Shares struct{ *Epoch }
+
 // Sharers says who has an object that is there beside the writer: Holder, Others and Before of the input of sharedobject.Decide.
 // Of owners that are gone, what they noted counts for nothing.
-func (e *Epoch) Sharers(ctx context.Context, live metav1.Object, writer sharedobject.Owner) (sharedobject.Input, error) {
+func (e Shares) Sharers(ctx context.Context, live metav1.Object, writer sharedobject.Owner) (sharedobject.Input, error) {
 	in := sharedobject.Input{Writer: writer}
 	held := OwnerOf(live)
 	names := Alongside(live)
@@ -99,7 +102,7 @@ func (e *Epoch) Sharers(ctx context.Context, live metav1.Object, writer sharedob
 }
 
 // installed is an operator that is installed, by namespace/csv; nil where it is not, or goes.
-func (e *Epoch) installed(ctx context.Context, name string) (*sharedobject.Owner, error) {
+func (e Shares) installed(ctx context.Context, name string) (*sharedobject.Owner, error) {
 	namespace, csv, ok := strings.Cut(name, "/")
 	if !ok {
 		return nil, nil //nolint:nilnil // no operator is an answer here
@@ -113,7 +116,7 @@ func (e *Epoch) installed(ctx context.Context, name string) (*sharedobject.Owner
 
 // ApplyWhole applies an object of Chandler's and takes over the fields of all others. The managers of other operators keep
 // no more than what notes them as owners: two that have different forms would else have the object mixed of both.
-func (e *Epoch) ApplyWhole(ctx context.Context, body *unstructured.Unstructured, manager string, others []sharedobject.Owner) (*unstructured.Unstructured, error) {
+func (e Shares) ApplyWhole(ctx context.Context, body *unstructured.Unstructured, manager string, others []sharedobject.Owner) (*unstructured.Unstructured, error) {
 	force := func(ctx context.Context, body *unstructured.Unstructured, manager string) (*unstructured.Unstructured, error) {
 		client := e.writer(body.GroupVersionKind(), body.GetNamespace())
 		return client.Apply(ctx, body.GetName(), body, metav1.ApplyOptions{FieldManager: manager, Force: true})
@@ -238,7 +241,7 @@ func sharedKey(part, key string) bool {
 
 // Join notes an operator in an object of which the holder's form stands: share is what Share gave. Until the holder has
 // written the object itself, the writer keeps the fields that it has there: without them the object would be empty.
-func (e *Epoch) Join(ctx context.Context, live, share *unstructured.Unstructured, manager string, holder sharedobject.Owner) (*unstructured.Unstructured, error) {
+func (e Shares) Join(ctx context.Context, live, share *unstructured.Unstructured, manager string, holder sharedobject.Owner) (*unstructured.Unstructured, error) {
 	share = share.DeepCopy()
 	share.SetUID(live.GetUID())
 	by := Manager(holder.Namespace, holder.Package)
@@ -283,7 +286,7 @@ func (e *Epoch) Join(ctx context.Context, live, share *unstructured.Unstructured
 
 // Replaced returns what would become of an object if this body took its place, as the API server completes it. It changes
 // nothing.
-func (e *Epoch) Replaced(ctx context.Context, live, body *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (e Shares) Replaced(ctx context.Context, live, body *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	next := body.DeepCopy()
 	next.SetResourceVersion(live.GetResourceVersion())
 	next.SetUID(live.GetUID())
@@ -310,7 +313,7 @@ func electionKey(o *unstructured.Unstructured) string {
 }
 
 // Election returns who holds an object because a person chose so, nil where nobody did or who was chosen is gone.
-func (e *Epoch) Election(ctx context.Context, of *unstructured.Unstructured) (*Election, error) {
+func (e Shares) Election(ctx context.Context, of *unstructured.Unstructured) (*Election, error) {
 	cm, err := e.Get(ctx, gvkConfigMap, SystemNamespace, sharedConfigMap)
 	if err != nil || cm == nil {
 		return nil, err
@@ -333,7 +336,7 @@ func (e *Epoch) Election(ctx context.Context, of *unstructured.Unstructured) (*E
 }
 
 // Elect notes who holds an object, before it is written.
-func (e *Epoch) Elect(ctx context.Context, of *unstructured.Unstructured, by Election) error {
+func (e Shares) Elect(ctx context.Context, of *unstructured.Unstructured, by Election) error {
 	text, err := json.Marshal(by)
 	if err != nil {
 		return errs.Wrap(errs.Internal, err, "encode")
@@ -342,7 +345,7 @@ func (e *Epoch) Elect(ctx context.Context, of *unstructured.Unstructured, by Ele
 }
 
 // ForgetElections forgets what was chosen for an operator that is uninstalled: one that is installed again is asked anew.
-func (e *Epoch) ForgetElections(ctx context.Context, namespace, packageName string) error {
+func (e Shares) ForgetElections(ctx context.Context, namespace, packageName string) error {
 	cm, err := e.Get(ctx, gvkConfigMap, SystemNamespace, sharedConfigMap)
 	if err != nil || cm == nil {
 		return err
@@ -364,7 +367,7 @@ func (e *Epoch) ForgetElections(ctx context.Context, namespace, packageName stri
 	return e.setElections(ctx, gone)
 }
 
-func (e *Epoch) setElections(ctx context.Context, data map[string]any) error {
+func (e Shares) setElections(ctx context.Context, data map[string]any) error {
 	patch, err := json.Marshal(map[string]any{"data": data})
 	if err != nil {
 		return errs.Wrap(errs.Internal, err, "encode")

@@ -49,7 +49,7 @@ func (w worker) keepReport(ctx context.Context, m *scope.Operator, report protoc
 		return nil
 	}
 	x.Status.Removed = append(x.Status.Removed, report)
-	return w.Client.Save(ctx, x)
+	return (kube.StepLogs{Epoch: w.Client}).Save(ctx, x)
 }
 
 // findDeleted notes ClusterServiceVersions that the record holds as installed and that somebody deleted in the

@@ -44,7 +44,7 @@ func Owned(live *unstructured.Unstructured) bool {
 
 // weigh says who has an object and what writing it comes to; f is what approvers are or were asked, nil where nothing.
 func (w Writer) weigh(ctx context.Context, live, body *unstructured.Unstructured, part overlay.Share) (in sharedobject.Input, f *protocol.SharedObject, err error) {
-	if in, err = w.Client.Sharers(ctx, live, part.Owner); err != nil || len(in.Others) == 0 {
+	if in, err = (kube.Shares{Epoch: w.Client}).Sharers(ctx, live, part.Owner); err != nil || len(in.Others) == 0 {
 		return in, nil, err
 	}
 	if in.Holder != nil && in.Holder.Wants == part.Owner.Wants && part.Owner.Wants != "" {
@@ -87,7 +87,7 @@ func (w Writer) forms(ctx context.Context, live, body *unstructured.Unstructured
 		return "", nil, "", err
 	}
 	is := sharedobject.Normalize(live.Object)
-	would, err := w.Client.Replaced(ctx, live, body)
+	would, err := kube.Shares{Epoch: w.Client}.Replaced(ctx, live, body)
 	switch {
 	case apierrors.IsInvalid(err):
 		want := sharedobject.Normalize(body.Object)
@@ -133,13 +133,15 @@ func (w Writer) PutShared(ctx context.Context, as *kube.Epoch, body *unstructure
 	}
 	if outcome == sharedobject.Share {
 		return w.Applying(func() (*unstructured.Unstructured, error) {
-			return as.Join(ctx, live, kube.Share(body, part.Owner), part.Manager, *elected)
+			return kube.Shares{Epoch: as}.Join(ctx, live, kube.Share(body, part.Owner), part.Manager, *elected)
 		})
 	}
 	if len(in.Others) == 0 {
 		return w.Applying(func() (*unstructured.Unstructured, error) { return as.Apply(ctx, body, part.Manager) })
 	}
-	return w.Applying(func() (*unstructured.Unstructured, error) { return as.ApplyWhole(ctx, body, part.Manager, in.Others) })
+	return w.Applying(func() (*unstructured.Unstructured, error) {
+		return kube.Shares{Epoch: as}.ApplyWhole(ctx, body, part.Manager, in.Others)
+	})
 }
 
 // elect notes before the write who holds an object, where a person chose it, or chose otherwise before.
@@ -148,13 +150,13 @@ func (w Writer) elect(ctx context.Context, live *unstructured.Unstructured, elec
 		return nil
 	}
 	if in.Choice == "" {
-		was, err := w.Client.Election(ctx, live)
+		was, err := kube.Shares{Epoch: w.Client}.Election(ctx, live)
 		if err != nil || was == nil || was.Namespace == elected.Namespace && was.Package == elected.Package {
 			return err
 		}
 	}
 	return w.Points.Between("elect", func() error {
-		return w.Client.Elect(ctx, live, kube.Election{Object: part.Ref.String(), Namespace: elected.Namespace, Package: elected.Package, Plan: part.Plan})
+		return kube.Shares{Epoch: w.Client}.Elect(ctx, live, kube.Election{Object: part.Ref.String(), Namespace: elected.Namespace, Package: elected.Package, Plan: part.Plan})
 	})
 }
 
@@ -170,7 +172,7 @@ func (w Writer) HeldBy(ctx context.Context, live, body *unstructured.Unstructure
 	if live != nil && (!Owned(live) || onlyOf(live, part.Owner)) {
 		return nil, nil //nolint:nilnil // it is nobody's, or the operator's
 	}
-	chosen, err := w.Client.Election(ctx, body)
+	chosen, err := kube.Shares{Epoch: w.Client}.Election(ctx, body)
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +188,7 @@ func (w Writer) HeldBy(ctx context.Context, live, body *unstructured.Unstructure
 	if live == nil {
 		return nil, nil //nolint:nilnil // see above
 	}
-	in, err := w.Client.Sharers(ctx, live, part.Owner)
+	in, err := kube.Shares{Epoch: w.Client}.Sharers(ctx, live, part.Owner)
 	if err != nil {
 		return nil, err
 	}
@@ -229,7 +231,7 @@ func (w Writer) keepUp(ctx context.Context, body *unstructured.Unstructured, par
 	case holder != nil && live == nil:
 		return nil, nil //nolint:nilnil // its holder makes it
 	case holder != nil:
-		return w.Client.Join(ctx, live, kube.Share(body, part.Owner), part.Manager, *holder)
+		return kube.Shares{Epoch: w.Client}.Join(ctx, live, kube.Share(body, part.Owner), part.Manager, *holder)
 	case !Owned(live):
 		applied, err := w.Client.Apply(ctx, body, part.Manager)
 		if err == nil && live == nil {
@@ -237,11 +239,11 @@ func (w Writer) keepUp(ctx context.Context, body *unstructured.Unstructured, par
 		}
 		return applied, err
 	}
-	in, err := w.Client.Sharers(ctx, live, part.Owner)
+	in, err := kube.Shares{Epoch: w.Client}.Sharers(ctx, live, part.Owner)
 	if err != nil {
 		return nil, err
 	}
-	return w.Client.ApplyWhole(ctx, body, part.Manager, in.Others)
+	return kube.Shares{Epoch: w.Client}.ApplyWhole(ctx, body, part.Manager, in.Others)
 }
 
 // madeAgain has the operators of other namespaces look at an object that was gone: with it went the notes that they have it.

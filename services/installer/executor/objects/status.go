@@ -32,5 +32,5 @@ func (w Writer) SaveStatus(ctx context.Context, m *scope.Operator, next csv.Stat
 
 // SaveLog writes the step log of a plan or removal by compare-and-set.
 func (w Writer) SaveLog(ctx context.Context, x *kube.Execution, point string) error {
-	return w.Points.Between(point, func() error { return w.Client.Save(ctx, x) })
+	return w.Points.Between(point, func() error { return (kube.StepLogs{Epoch: w.Client}).Save(ctx, x) })
 }

@@ -105,7 +105,7 @@ func (w worker) stillFor(ctx context.Context, x *kube.Execution) (*kube.Executio
 	if x == nil || x.Status.Begun || x.Spec.Account == w.GroupAccount().User() {
 		return x, nil
 	}
-	if err := w.Client.Discard(ctx, x); err != nil {
+	if err := (kube.StepLogs{Epoch: w.Client}).Discard(ctx, x); err != nil {
 		return x, err
 	}
 	w.Executions = slices.DeleteFunc(w.Executions, func(o *kube.Execution) bool { return o == x })

@@ -19,7 +19,7 @@ const keptExecutions = 5
 // Read reads the PlanExecutions of a namespace that the hub granted. Others are left alone, and stand in nobody's way: what
 // they say was not asked for.
 func (w Writer) Read(ctx context.Context) error {
-	list, unread, err := w.Client.Executions(ctx, w.Namespace)
+	list, unread, err := (kube.StepLogs{Epoch: w.Client}).Executions(ctx, w.Namespace)
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func (w Writer) Read(ctx context.Context) error {
 
 // Open opens an execution; one of that name that is there must be the hub's.
 func (w Writer) Open(ctx context.Context, spec kube.ExecutionSpec) (*kube.Execution, error) {
-	x, err := w.Client.Open(ctx, w.Namespace, spec)
+	x, err := (kube.StepLogs{Epoch: w.Client}).Open(ctx, w.Namespace, spec)
 	if err == nil {
 		err = x.Proven(w.GrantKey, w.ClusterID)
 	}
@@ -76,7 +76,7 @@ func (w Writer) Block(ctx context.Context, p protocol.Plan, x *kube.Execution, f
 		s.NotBefore = w.Now().UTC().Add(wait)
 		w.Soon(wait)
 	}
-	return w.Client.Save(ctx, x)
+	return (kube.StepLogs{Epoch: w.Client}).Save(ctx, x)
 }
 
 // logWait logs why a plan waits; what waits for the same as before, only to those who look for everything.
@@ -93,7 +93,7 @@ func (w Writer) Fail(ctx context.Context, p protocol.Plan, x *kube.Execution, f 
 	w.Log.WarnContext(ctx, "plan failed", "plan", p.Name, "namespace", w.Namespace, "reason", f.Reason, "message", f.Message)
 	s := &x.Status
 	s.Phase, s.Class, s.Reason, s.Message, s.Ended = protocol.PlanFailed, f.Class, f.Reason, f.Message, w.Now().UTC()
-	if err := w.Client.Save(ctx, x); err != nil {
+	if err := (kube.StepLogs{Epoch: w.Client}).Save(ctx, x); err != nil {
 		return err
 	}
 	w.Outcome(p, x, nil)
@@ -132,7 +132,7 @@ func (s *Store) Prune(ctx context.Context, sc *scope.Scope) error {
 		return strings.Compare(a.Spec.Plan, b.Spec.Plan)
 	})
 	for _, x := range old[:len(old)-keptExecutions] {
-		if err := sc.Alone(ctx, "", scope.PartLogs, sc.Client.Discard(ctx, x)); err != nil {
+		if err := sc.Alone(ctx, "", scope.PartLogs, (kube.StepLogs{Epoch: sc.Client}).Discard(ctx, x)); err != nil {
 			return err
 		}
 	}

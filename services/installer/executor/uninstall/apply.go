@@ -291,7 +291,7 @@ func (w worker) finalReport(ctx context.Context, r protocol.Removal, x *kube.Exe
 		}
 	}
 	if words := x.Status.Removed[0]; words.Package != "" {
-		if err := w.Client.ForgetElections(ctx, w.Namespace, words.Package); err != nil {
+		if err := (kube.Shares{Epoch: w.Client}).ForgetElections(ctx, w.Namespace, words.Package); err != nil {
 			return left, err
 		}
 	}
