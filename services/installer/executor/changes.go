@@ -17,8 +17,8 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/mirror"
 )
 
-// watchedKinds are the kinds of which a change is a hint to reconcile, the most urgent first. Most are watched only once something
-// is wanted of the cluster: one that only waits costs little.
+// watchedKinds are the kinds of which a change is a hint to reconcile, the most urgent first. Most are watched only
+// once something is wanted of the cluster: one that only waits costs little.
 func watchedKinds() []watch.Kind {
 	managed := func(gvk schema.GroupVersionKind) watch.Kind {
 		k := watch.Kind{GVK: gvk, Resource: kube.Resource(gvk).Resource, Selector: kube.SelectManaged, Owner: render.LabelOwnerNamespace}
@@ -38,7 +38,8 @@ func watchedKinds() []watch.Kind {
 		conditions,
 		{GVK: clusterconfig.GVKConfigMap, Resource: "configmaps", Namespace: kube.SystemNamespace},
 		{GVK: clusterconfig.GVKSecret, Resource: "secrets", Namespace: kube.SystemNamespace, Selector: clusterconfig.LabelPullSecret + "=true"},
-		{GVK: clusterconfig.GVKProxy, Resource: "proxies", CRD: "proxies.config.openshift.io", Status: true}, // the values in force stand there
+		// the values in force stand there
+		{GVK: clusterconfig.GVKProxy, Resource: "proxies", CRD: "proxies.config.openshift.io", Status: true},
 	}
 	for _, gvk := range uninstall.OwnedKinds() {
 		if gvk != kube.GVKDeployment {

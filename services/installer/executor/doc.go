@@ -143,9 +143,9 @@
 //
 // Transient: the API server or the hub is away, forbidden (R-IP-40: granting the right lets the plan go on), an API not
 // served, a namespace missing. Conflict: another manager's fields, another base, no or several operator groups
-// (R-IP-42). Permanent: the API server calls the object invalid, or the digests do not agree. Deployments wait until the
-// ClusterServiceVersion's requirements are met (R-CSV-20). A panic is transient for the plan, or the namespace, that it
-// met; the others go on.
+// (R-IP-42). Permanent: the API server calls the object invalid, or the digests do not agree. Deployments wait until
+// the ClusterServiceVersion's requirements are met (R-CSV-20). A panic is transient for the plan, or the namespace,
+// that it met; the others go on.
 //
 // A plan that was begun is reported as long as its log is kept, whether the hub still names it or not: to the hub, one
 // that was superseded while its first step was on the way was never begun until a report says so.
@@ -154,9 +154,9 @@
 //
 // The executor writes one transition at a time into the status of an InstalledOperator, so that the history there is
 // free of gaps and doubles. In an upgrade (R-CSV-50) the old operator becomes Replacing, the new one installs, and when
-// it is Succeeded the old one becomes Deleting; its final report goes into the PlanExecution that replaced it, then what
-// it alone owns is removed, then it itself, each with the UID that was read. One that somebody deleted is reported as
-// such, and what it leaves outside its namespace is removed.
+// it is Succeeded the old one becomes Deleting; its final report goes into the PlanExecution that replaced it, then
+// what it alone owns is removed, then it itself, each with the UID that was read. One that somebody deleted is reported
+// as such, and what it leaves outside its namespace is removed.
 //
 // # Removals
 //

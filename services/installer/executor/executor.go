@@ -56,8 +56,10 @@ type Timing struct {
 	Grace   time.Duration // how long a transient failure lasts before it is reported; default 5 s
 	Backoff time.Duration // first wait after a transient failure, doubled up to Longest; default 1 s
 	Longest time.Duration // longest such wait; default 1 min, and 30 s between two tries to reach the cluster
-	Pause   time.Duration // how soon what waits, or failed, and has no back-off of its own is looked at again if no hint comes; default 5 s
-	Refused time.Duration // how long it is relied on that an account lacks rights, of which no notification comes; default 20 s
+	// how soon what waits, or failed, and has no back-off of its own is looked at again if no hint comes; default 5 s
+	Pause time.Duration
+	// how long it is relied on that an account lacks rights, of which no notification comes; default 20 s
+	Refused time.Duration
 }
 
 func (t Timing) withDefaults() Timing {
@@ -208,8 +210,8 @@ func (e *Executor) serve(ctx context.Context, base *kube.Base, lease *kube.Lease
 	return true, s.run(ctx)
 }
 
-// LetGo gives a cluster back that is Chandler's no more: nobody is kept from writing there any longer. Everything that is
-// installed stays and runs. It is asked of a cluster that no executor holds any more; one that comes back makes its
+// LetGo gives a cluster back that is Chandler's no more: nobody is kept from writing there any longer. Everything that
+// is installed stays and runs. It is asked of a cluster that no executor holds any more; one that comes back makes its
 // policies anew.
 func LetGo(ctx context.Context, config *rest.Config, tenant, clusterID string) error {
 	base, err := kube.NewBase(config)

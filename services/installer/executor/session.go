@@ -26,8 +26,8 @@ const (
 	// workers is how many namespaces are worked on at a time. Work mostly waits, for the API server or for a CRD to be
 	// established; writes are bounded by themselves.
 	workers = 32
-	// maxRenders is how many of them may have the rendered objects of operators at rest at a time: these are large, and it is the
-	// processor that they wait for.
+	// maxRenders is how many of them may have the rendered objects of operators at rest at a time: these are large, and
+	// it is the processor that they wait for.
 	maxRenders = 8
 	// restAfter is how long nothing is worked on before bundles that may be asked for again are forgotten.
 	restAfter = time.Minute
@@ -182,8 +182,8 @@ func (s *session) renew(ctx context.Context) {
 	}
 }
 
-// reconcileAll hands out namespaces while the cluster is held. Who works on one is there for that time only, so that a cluster
-// in which nothing happens keeps none of them.
+// reconcileAll hands out namespaces while the cluster is held. Who works on one is there for that time only, so that a
+// cluster in which nothing happens keeps none of them.
 func (s *session) reconcileAll(ctx context.Context) {
 	var working sync.WaitGroup
 	defer working.Wait()
@@ -240,7 +240,8 @@ func (s *session) one(ctx context.Context, namespace string) {
 	s.queue.AddAfter(namespace, again)
 }
 
-// fencedOut asks the fence itself whether a newer executor holds the cluster. Where it cannot be read, the lease decides.
+// fencedOut asks the fence itself whether a newer executor holds the cluster. Where it cannot be read, the lease
+// decides.
 func (s *session) fencedOut(ctx context.Context) bool {
 	out, err := s.base.FencedOut(ctx, s.client.Number)
 	if err != nil || !out {
@@ -249,7 +250,8 @@ func (s *session) fencedOut(ctx context.Context) bool {
 	return err == nil && out
 }
 
-// lasting notes an error of a reconcile, and reports whether reconciles have ended in errors for long enough to be reported.
+// lasting notes an error of a reconcile, and reports whether reconciles have ended in errors for long enough to be
+// reported.
 func (s *session) lasting(namespace string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package clusterconfig gives operators what the cluster tells all of them: its proxy, and the secrets by which their images
-// are pulled.
+// Package clusterconfig gives operators what the cluster tells all of them: its proxy, and the secrets by which their
+// images are pulled.
 package clusterconfig
 
 import (

@@ -1,5 +1,5 @@
-// Package condition keeps the OperatorConditions of a namespace: through them operators say whether they let themselves be
-// upgraded.
+// Package condition keeps the OperatorConditions of a namespace: through them operators say whether they let themselves
+// be upgraded.
 package condition
 
 import (

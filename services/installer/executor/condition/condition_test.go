@@ -42,8 +42,8 @@ func (silent) Conditions(context.Context, string) (map[string]*unstructured.Unst
 }
 func (silent) ForgetNamespace(string) {}
 
-// TestReconcile: R-COND-1, R-COND-7: each operator that stays has an OperatorCondition; one of which that fails holds up no
-// other, and is tried again. An operator that says nothing lets itself be upgraded.
+// TestReconcile: R-COND-1, R-COND-7: each operator that stays has an OperatorCondition; one of which that fails holds
+// up no other, and is tried again. An operator that says nothing lets itself be upgraded.
 func TestReconcile(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 5, 9, 20, 0, 0, 0, time.UTC)

@@ -1,5 +1,5 @@
-// Package deferred carries out steps that a plan has left: objects whose kind the cluster does not serve yet and no operator
-// needs, and what has the API server call an operator whose Deployments did not answer in time.
+// Package deferred carries out steps that a plan has left: objects whose kind the cluster does not serve yet and no
+// operator needs, and what has the API server call an operator whose Deployments did not answer in time.
 package deferred
 
 import (

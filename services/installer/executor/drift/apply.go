@@ -27,11 +27,11 @@ const (
 	componentNotFound = "NotFound"
 )
 
-// reconcile compares what others wrote since the last reconcile with what Chandler would write now, and puts it right or only
-// reports it, as the cluster's settings say (R-CSV-24). What cannot be put right is reported and tried again.
+// reconcile compares what others wrote since the last reconcile with what Chandler would write now, and puts it right
+// or only reports it, as the cluster's settings say (R-CSV-24). What cannot be put right is reported and tried again.
 //
-// Without exactly one operator group nobody knows whom the operators serve, and of a record that has gone back nothing is
-// believed: then what moved waits.
+// Without exactly one operator group nobody knows whom the operators serve, and of a record that has gone back nothing
+// is believed: then what moved waits.
 func (w worker) reconcile(ctx context.Context) error {
 	if w.RecordBehind || !w.Live.Group.One {
 		return nil
@@ -44,7 +44,8 @@ func (w worker) reconcile(ctx context.Context) error {
 	moved := w.Trail.Take(w.Namespace)
 	w.Store.forget(w.Namespace, w.Lives)
 	w.Pace.Keep(w.Namespace, w.Lives)
-	left, done := comparedAtOnce, map[protocol.ObjectRef]bool{} // what several operators of the namespace have is compared for each
+	// what several operators of the namespace have is compared for each
+	left, done := comparedAtOnce, map[protocol.ObjectRef]bool{}
 	for _, m := range w.Operators {
 		s, ok := w.TargetAtRest(m)
 		if !ok {
@@ -196,7 +197,8 @@ func (w worker) compare(ctx context.Context, m *scope.Operator, s scope.RenderTa
 		found.Manager, found.Since = compare.LastManager(live, w.Manager(s.Bundle.Package), found.Since)
 	}
 	w.Log.InfoContext(ctx, "object differs from what was installed", "object", found.String(), "namespace", w.Namespace, "missing", found.Missing, "fields", len(found.Fields), "by", found.Manager)
-	// A Deployment that is gone is the phases' matter: put right here, it would have been away without a phase that says so.
+	// A Deployment that is gone is the phases' matter: put right here, it would have been away without a phase that
+	// says so.
 	if w.Corrects() && (live != nil || o.GVK != kube.GVKDeployment) {
 		return w.correct(ctx, m, s, o, found)
 	}
@@ -232,9 +234,9 @@ func (w worker) steady(live *unstructured.Unstructured) error {
 	return nil
 }
 
-// compareShare compares an object of an operator at rest that another operator holds: no more than the note is to be there
-// that the operator has it. Of one that fell to the operator, since who held it is gone, its form is written, whatever the
-// cluster's settings say of drift. done is false where the operator holds it.
+// compareShare compares an object of an operator at rest that another operator holds: no more than the note is to be
+// there that the operator has it. Of one that fell to the operator, since who held it is gone, its form is written,
+// whatever the cluster's settings say of drift. done is false where the operator holds it.
 func (w worker) compareShare(ctx context.Context, s scope.RenderTarget, o render.Object, live, want *unstructured.Unstructured) (done bool, err error) {
 	part, err := overlay.ShareOf(w.Namespace, s, o)
 	if err != nil || part == nil {

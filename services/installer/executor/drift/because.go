@@ -12,8 +12,9 @@ import (
 // MaxReasonBytes bounds why something could not be compared or put right: an admission policy may say a whole page.
 const MaxReasonBytes = 500
 
-// Because says why the API server would not say what differs, or put it right, for an object of a kind. Where it does not take
-// a field it quotes the value, and what is said of a Secret may hold any: of these its reason and the fields are reported alone.
+// Because says why the API server would not say what differs, or put it right, for an object of a kind. Where it does
+// not take a field it quotes the value, and what is said of a Secret may hold any: of these its reason and the fields
+// are reported alone.
 func Because(kind string, err error) string {
 	text := err.Error()
 	var status apierrors.APIStatus

@@ -1,6 +1,6 @@
-// Package drift compares what others wrote into the objects of operators with what Chandler would write, by a trial of the API
-// server where plain comparison does not settle it, then puts it right or only reports it, as the cluster's settings say
-// (R-CSV-24).
+// Package drift compares what others wrote into the objects of operators with what Chandler would write, by a trial of
+// the API server where plain comparison does not settle it, then puts it right or only reports it, as the cluster's
+// settings say (R-CSV-24).
 package drift
 
 import (

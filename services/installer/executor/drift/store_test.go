@@ -7,8 +7,8 @@ import (
 	"github.com/chandler-fleet/chandler/libs/protocol"
 )
 
-// TestStore: R-CSV-24: a drift is reported of its operator until it is put right, and a while longer; what is undone again
-// is reported as it is.
+// TestStore: R-CSV-24: a drift is reported of its operator until it is put right, and a while longer; what is undone
+// again is reported as it is.
 func TestStore(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 5, 9, 20, 0, 0, 0, time.UTC)

@@ -17,8 +17,8 @@ type Crash struct{ Err error }
 func (c Crash) Error() string { return c.Err.Error() }
 func (c Crash) Unwrap() error { return c.Err }
 
-// Points are the places between two effects, by name; nil where nobody listens. An error ends the executor there and then.
-// They are for tests.
+// Points are the places between two effects, by name; nil where nobody listens. An error ends the executor there and
+// then. They are for tests.
 type Points func(point string) error
 
 // At is a point between two effects.

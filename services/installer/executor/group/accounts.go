@@ -30,10 +30,11 @@ type Scoped struct {
 // Lacks asks what an account lacks of what roles are to give on its behalf.
 type Lacks func(ctx context.Context, a kube.Account, roles []render.Object) (permissions.Result, error)
 
-// Accounts remembers what accounts were asked. An operator keeps what it was given in a target, whatever its account may
-// do later (R-OG-64); it is given what its account has, and no more.
+// Accounts remembers what accounts were asked. An operator keeps what it was given in a target, whatever its account
+// may do later (R-OG-64); it is given what its account has, and no more.
 type Accounts struct {
-	// refusedFor is how long it is relied on that an account lacks rights: of one that is granted no notification comes.
+	// refusedFor is how long it is relied on that an account lacks rights: of one that is granted no notification
+	// comes.
 	refusedFor time.Duration
 
 	mu      sync.Mutex
@@ -51,7 +52,8 @@ func NewAccounts(refusedFor time.Duration) *Accounts {
 	return &Accounts{refusedFor: refusedFor, allowed: map[string]bool{}, refused: map[string]refusal{}}
 }
 
-// Limit says which of the targets the operators of a namespace may not be given; targets are those that exist, or "" alone:
+// Limit says which of the targets the operators of a namespace may not be given; targets are those that exist, or ""
+// alone:
 //
 //	it was found before that its account has the rights     it may
 //	all that it is to have there is there as it is to be    it may: it was given
@@ -175,7 +177,8 @@ func deny(l *scope.Limits, o Scoped, target string, r permissions.Result, wait t
 	}
 }
 
-// hold notes what is there of an operator in targets that it may not be given; where that is the whole cluster, all of it.
+// hold notes what is there of an operator in targets that it may not be given; where that is the whole cluster, all of
+// it.
 func hold(l *scope.Limits, o Scoped, live map[object]*unstructured.Unstructured) {
 	if len(l.Denied[o.Name]) == 0 {
 		return

@@ -118,8 +118,8 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// TestLimitHolds: an object that somebody has changed, or planted, in a target is no grant; it stays as it is and neither
-// becomes what the account may not give, nor goes (R-OG-60, R-OG-64).
+// TestLimitHolds: an object that somebody has changed, or planted, in a target is no grant; it stays as it is and
+// neither becomes what the account may not give, nor goes (R-OG-60, R-OG-64).
 func TestLimitHolds(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC)

@@ -105,8 +105,8 @@ func (w worker) arrange(ctx context.Context) error {
 	return w.keep(ctx, set)
 }
 
-// announce makes the group known to those of other namespaces. While there are several, what it was stands: what runs keeps
-// its APIs until somebody has said which one holds.
+// announce makes the group known to those of other namespaces. While there are several, what it was stands: what runs
+// keeps its APIs until somebody has said which one holds.
 func (w worker) announce() {
 	if w.Wanted.OperatorGroups > 1 {
 		return

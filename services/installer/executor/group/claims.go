@@ -40,8 +40,8 @@ type Claim struct {
 	APIs           []string
 }
 
-// Load takes the groups and claims of the whole cluster, once; read is not called again after it succeeded, nor by two at a
-// time: those who come meanwhile share its outcome.
+// Load takes the groups and claims of the whole cluster, once; read is not called again after it succeeded, nor by two
+// at a time: those who come meanwhile share its outcome.
 func (c *Claims) Load(read func() ([]operatorgroup.Standing, []Claim, error)) error {
 	c.mu.Lock()
 	l, loaded := c.loading, c.loaded

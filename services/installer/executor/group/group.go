@@ -1,5 +1,5 @@
-// Package group carries out what an operator group comes to: the namespaces that its operators serve, which operator provides
-// which API, and the roles of operators and users that follow from both (R-OG).
+// Package group carries out what an operator group comes to: the namespaces that its operators serve, which operator
+// provides which API, and the roles of operators and users that follow from both (R-OG).
 package group
 
 import (

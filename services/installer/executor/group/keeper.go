@@ -96,7 +96,8 @@ type object struct {
 
 func (o object) String() string { return o.gvk.Kind + " " + o.namespace + "/" + o.name }
 
-// note is which sets an object belongs to, whose reconciles keep them, and how it was left: its mark, and what was wanted of it.
+// note is which sets an object belongs to, whose reconciles keep them, and how it was left: its mark, and what was
+// wanted of it.
 type note struct {
 	sets    map[string]string // namespaces by name of the set
 	mark    uint64            // as watch.Mark gives it
@@ -109,8 +110,8 @@ func NewKeeper() *Keeper {
 	return &Keeper{kept: map[string]string{}, touches: map[string]int{}, objects: map[object]note{}, open: map[string]map[object]*unstructured.Unstructured{}}
 }
 
-// Touched notes that an object was changed or removed by somebody else, and returns the namespaces whose reconciles are to
-// put it right. mark is 0 for one that is gone.
+// Touched notes that an object was changed or removed by somebody else, and returns the namespaces whose reconciles are
+// to put it right. mark is 0 for one that is gone.
 func (k *Keeper) Touched(gvk schema.GroupVersionKind, namespace, name string, mark uint64) (wake []string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -188,8 +188,8 @@ func TestKeeperLeaves(t *testing.T) {
 	}
 }
 
-// TestKeeperGoesOn: what cannot be written does not keep the rest from it, and is tried again; a namespace that is going
-// is nobody's fault; a crash passes through.
+// TestKeeperGoesOn: what cannot be written does not keep the rest from it, and is tried again; a namespace that is
+// going is nobody's fault; a crash passes through.
 func TestKeeperGoesOn(t *testing.T) {
 	t.Parallel()
 	c, k := newCluster(), group.NewKeeper()

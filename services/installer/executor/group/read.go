@@ -18,7 +18,8 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/permissions"
 )
 
-// namespacesFor is how long a reconcile waits for the namespaces of the cluster, and the claims, at the start of a session.
+// namespacesFor is how long a reconcile waits for the namespaces of the cluster, and the claims, at the start of a
+// session.
 const namespacesFor = 10 * time.Second
 
 // read finds what the operator group of the namespace comes to now (R-OG §7.1).
@@ -48,9 +49,9 @@ func (w worker) read(ctx context.Context) error {
 	return w.limit(ctx, g)
 }
 
-// limit finds the targets that operators may not be given, since the accounts that they were installed through have not what
-// is to be given there (R-OG-60): a namespace that is added, or gets a label, is no grant. Of an operator of which the log is
-// gone the group's account of now is asked.
+// limit finds the targets that operators may not be given, since the accounts that they were installed through have not
+// what is to be given there (R-OG-60): a namespace that is added, or gets a label, is no grant. Of an operator of which
+// the log is gone the group's account of now is asked.
 func (w worker) limit(ctx context.Context, g *scope.Group) error {
 	scoped := func(x *kube.Execution) bool { return x.Spec.Account != "" }
 	if w.GroupAccount() == (kube.Account{}) && !slices.ContainsFunc(w.Executions, scoped) {
@@ -139,7 +140,8 @@ func (w worker) standings(ctx context.Context) (out []operatorgroup.Standing, cl
 	}
 	within, cancel := context.WithTimeout(ctx, namespacesFor)
 	defer cancel()
-	list, err := w.Client.Metadata.Resource(kube.Resource(kube.GVKInstalledOperator)).List(within, metav1.ListOptions{}) // also of those that lost their label
+	// also of those that lost their label
+	list, err := w.Client.Metadata.Resource(kube.Resource(kube.GVKInstalledOperator)).List(within, metav1.ListOptions{})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -26,8 +26,9 @@ const (
 	fewTransitions = 5
 )
 
-// stages are what a report goes without if it does not fit, the least important first. over is by how many bytes it does
-// not. Whoever adds to a report adds where it goes: what no stage takes out must be small, as phases and outcomes are.
+// stages are what a report goes without if it does not fit, the least important first. over is by how many bytes it
+// does not. Whoever adds to a report adds where it goes: what no stage takes out must be small, as phases and outcomes
+// are.
 func stages() []func(r *protocol.ScopeReport, over int) {
 	each := func(do func(c *protocol.CSVReport)) func(*protocol.ScopeReport, int) {
 		return func(r *protocol.ScopeReport, _ int) {
@@ -50,8 +51,9 @@ func stages() []func(r *protocol.ScopeReport, over int) {
 	}
 }
 
-// fit returns a report as it is sent, with its JSON: texts bounded, and, where it has more than limit bytes, without what
-// is least important (stages), which Cut counts. What is given is not changed. errs.TooLarge: nothing is left to take out.
+// fit returns a report as it is sent, with its JSON: texts bounded, and, where it has more than limit bytes, without
+// what is least important (stages), which Cut counts. What is given is not changed. errs.TooLarge: nothing is left to
+// take out.
 func fit(r protocol.ScopeReport, limit int) (sent protocol.ScopeReport, body []byte, err error) {
 	r = bound(r)
 	sent, body, err = encode(r)

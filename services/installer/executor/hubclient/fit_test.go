@@ -60,7 +60,8 @@ func essence(r protocol.ScopeReport) []string {
 	return out
 }
 
-// TestFit: a report that is too large goes without what is least important, in one order, and says how much of it that is.
+// TestFit: a report that is too large goes without what is least important, in one order, and says how much of it that
+// is.
 func TestFit(t *testing.T) {
 	t.Parallel()
 	const operators = 5
@@ -154,8 +155,8 @@ func TestFitBoundsTexts(t *testing.T) {
 	}
 }
 
-// TestReportsAlwaysFit: a report of more than NATS takes arrives all the same, and the reports of other namespaces with it;
-// one of which nothing can be left out is not tried for ever.
+// TestReportsAlwaysFit: a report of more than NATS takes arrives all the same, and the reports of other namespaces with
+// it; one of which nothing can be left out is not tried for ever.
 func TestReportsAlwaysFit(t *testing.T) {
 	t.Parallel()
 	b := bustest.Start(t).Connect(t)

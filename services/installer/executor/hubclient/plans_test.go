@@ -14,8 +14,8 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/executor/hubclient"
 )
 
-// TestPlansLeaveOutWhatCannotBeRead: a message that cannot be read, or that the hub did not sign as it is, is reported with its subject, and hides nothing of
-// the other scopes (DESIGN D4).
+// TestPlansLeaveOutWhatCannotBeRead: a message that cannot be read, or that the hub did not sign as it is, is reported
+// with its subject, and hides nothing of the other scopes (DESIGN D4).
 func TestPlansLeaveOutWhatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	b := bustest.Start(t).Bus

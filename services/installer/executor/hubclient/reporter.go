@@ -31,11 +31,12 @@ type Reporter struct {
 	resend time.Duration
 	now    func() time.Time
 
-	mu      sync.Mutex
-	scopes  map[string]protocol.ScopeReport // by namespace, that were reported
-	fits    map[string]fitting              // by namespace: what is sent of those that did not change since
-	whole   *protocol.ClusterReport
-	sent    map[string]string // what was last accepted, or is not sent again before it changes, by key, without its time
+	mu     sync.Mutex
+	scopes map[string]protocol.ScopeReport // by namespace, that were reported
+	fits   map[string]fitting              // by namespace: what is sent of those that did not change since
+	whole  *protocol.ClusterReport
+	// what was last accepted, or is not sent again before it changes, by key, without its time
+	sent    map[string]string
 	changed chan struct{}
 }
 

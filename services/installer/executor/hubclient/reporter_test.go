@@ -19,8 +19,8 @@ func ids(plans []protocol.PlanReport) string {
 	return strings.Join(out, ", ")
 }
 
-// TestReportsOfBegunPlansStay: neither an error of a reconcile nor a cluster that is away takes back what was reported of a
-// plan that was begun.
+// TestReportsOfBegunPlansStay: neither an error of a reconcile nor a cluster that is away takes back what was reported
+// of a plan that was begun.
 func TestReportsOfBegunPlansStay(t *testing.T) {
 	t.Parallel()
 	r := NewReporter(nil, slog.New(slog.DiscardHandler), time.Hour, time.Now)

@@ -14,8 +14,8 @@ import (
 // holds now.
 //
 // Fields of other managers are taken over only in objects that belong to the same operator, or to nobody who is still
-// there, as the table above allowed says: there a person's edit is reverted (R-CSV-24). In anybody else's object they are
-// a conflict that names both.
+// there, as the table above allowed says: there a person's edit is reverted (R-CSV-24). In anybody else's object they
+// are a conflict that names both.
 //
 // Published bundles hold fields that Kubernetes does not know. It drops them from what is created or
 // updated, but refuses to apply them; so they are dropped here as it would have done.
@@ -25,8 +25,8 @@ func (e *Epoch) Apply(ctx context.Context, body *unstructured.Unstructured, mana
 	})
 }
 
-// Make is Apply for an object that is relied on not to be there: it takes over nothing from anybody (IsTaken). One that is
-// there all the same, and exactly so, is what it returns (CameFirst).
+// Make is Apply for an object that is relied on not to be there: it takes over nothing from anybody (IsTaken). One that
+// is there all the same, and exactly so, is what it returns (CameFirst).
 func (e *Epoch) Make(ctx context.Context, body *unstructured.Unstructured, manager string) (*unstructured.Unstructured, error) {
 	return e.known(ctx, body, func(body *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 		return e.applyOwn(ctx, body, manager)
@@ -105,8 +105,8 @@ func (e *Epoch) Get(ctx context.Context, gvk schema.GroupVersionKind, namespace,
 	return o, err
 }
 
-// GetServed is Get for those who act on absence: an API that is not served says nothing about its objects, so that is an
-// error.
+// GetServed is Get for those who act on absence: an API that is not served says nothing about its objects, so that is
+// an error.
 func (e *Epoch) GetServed(ctx context.Context, gvk schema.GroupVersionKind, namespace, name string) (*unstructured.Unstructured, error) {
 	o, err := e.objects(gvk, namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) {
@@ -127,8 +127,8 @@ func (e *Epoch) List(ctx context.Context, gvk schema.GroupVersionKind, namespace
 	return l.Items, nil
 }
 
-// ListServed returns all objects of a kind in a namespace, for those who act on absence: an API that is not served is an
-// error.
+// ListServed returns all objects of a kind in a namespace, for those who act on absence: an API that is not served is
+// an error.
 func (e *Epoch) ListServed(ctx context.Context, gvk schema.GroupVersionKind, namespace string) ([]unstructured.Unstructured, error) {
 	l, err := e.objects(gvk, namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {

@@ -26,8 +26,8 @@ func parseVersion(raw []byte) (string, error) {
 	return v.GitVersion, nil
 }
 
-// Bootstrap makes what the executor needs, with the kubeconfig's own identity. Everything is created
-// where it is missing; a CRD of ours that is older is written anew, one of somebody else's never (DESIGN, settled details).
+// Bootstrap makes what the executor needs, with the kubeconfig's own identity. Everything is created where it is
+// missing; a CRD of ours that is older is written anew, one of somebody else's never (DESIGN, settled details).
 func (b *Base) Bootstrap(ctx context.Context) error {
 	steps := []struct {
 		what string

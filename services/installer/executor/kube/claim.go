@@ -160,8 +160,8 @@ func (e *Epoch) holder(ctx context.Context, o Operator) (metav1.Object, error) {
 	return nil, nil //nolint:nilnil // absence is an answer here, not an error
 }
 
-// Heir is another installed operator that an object names as one that brought it, nil without one. One that wants the form
-// which the object has comes before others.
+// Heir is another installed operator that an object names as one that brought it, nil without one. One that wants the
+// form which the object has comes before others.
 func (e *Epoch) Heir(ctx context.Context, of Operator, o metav1.Object) (*unstructured.Unstructured, error) {
 	names := Alongside(o)
 	slices.SortStableFunc(names, func(a, b string) int {

@@ -32,8 +32,9 @@ func (e *Epoch) ResetConversion(ctx context.Context, crd *unstructured.Unstructu
 	return err
 }
 
-// Convert has the objects of a CRD converted in another way and leaves the rest of exactly the object that was looked at.
-// It is applied as the operator's manager: fields of another manager would outlive a later form that does not have them.
+// Convert has the objects of a CRD converted in another way and leaves the rest of exactly the object that was looked
+// at. It is applied as the operator's manager: fields of another manager would outlive a later form that does not have
+// them.
 func (e *Epoch) Convert(ctx context.Context, crd *unstructured.Unstructured, conversion map[string]any, manager string) error {
 	body := &unstructured.Unstructured{Object: map[string]any{}}
 	spec, _, err := unstructured.NestedMap(crd.Object, "spec")

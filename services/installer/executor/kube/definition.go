@@ -25,8 +25,8 @@ type Definition struct {
 	At func(point string) error
 }
 
-// EnsureDefinition makes a definition where it is missing, writes one of ours anew that is older, and returns the one that
-// is there.
+// EnsureDefinition makes a definition where it is missing, writes one of ours anew that is older, and returns the one
+// that is there.
 func (e *Epoch) EnsureDefinition(ctx context.Context, d Definition) (*unstructured.Unstructured, error) {
 	return d.ensure(ctx, e.objects(GVKCRD, ""))
 }
@@ -59,7 +59,8 @@ func (d Definition) ensure(ctx context.Context, client dynamic.ResourceInterface
 	}
 	next.ManagedFields = nil // the API server keeps them
 	return d.write(next, func(body *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-		return client.Update(ctx, body, metav1.UpdateOptions{FieldManager: d.Manager}) // of exactly the one that was read
+		// of exactly the one that was read
+		return client.Update(ctx, body, metav1.UpdateOptions{FieldManager: d.Manager})
 	})
 }
 

@@ -21,13 +21,13 @@ const (
 	// crdPoll and crdPollMax are how long to wait for news before asking without it.
 	crdPoll    = 2 * time.Second
 	crdPollMax = 8 * time.Second
-	// crdForgotten is how long an API server may take to establish a CRD whose names it accepted. One of several waits for
-	// five seconds on purpose.
+	// crdForgotten is how long an API server may take to establish a CRD whose names it accepted. One of several waits
+	// for five seconds on purpose.
 	crdForgotten = 10 * time.Second
 )
 
-// AwaitEstablished waits until a CRD is served under its names (R-IP-20), and returns it. A CRD can be large: it is read
-// when there is news of it, and once in a while in case news is lost or nobody sends any (nil).
+// AwaitEstablished waits until a CRD is served under its names (R-IP-20), and returns it. A CRD can be large: it is
+// read when there is news of it, and once in a while in case news is lost or nobody sends any (nil).
 func (e *Epoch) AwaitEstablished(ctx context.Context, crd *unstructured.Unstructured, news <-chan struct{}) (*unstructured.Unstructured, error) {
 	return establishment{client: e.objects(GVKCRD, ""), news: news}.await(ctx, crd)
 }

@@ -13,8 +13,8 @@ import (
 )
 
 // TestForgottenDefinition: an API server that ended between accepting the names of a CRD and establishing it leaves the
-// CRD behind for minutes. Its status is written again, which makes the next API server establish it (R-IP-20); one whose
-// names are not accepted yet is left alone.
+// CRD behind for minutes. Its status is written again, which makes the next API server establish it (R-IP-20); one
+// whose names are not accepted yet is left alone.
 func TestForgottenDefinition(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -84,9 +84,10 @@ type Step struct {
 	Name      string `json:"name"`
 	Digest    string `json:"digest"`
 	State     string `json:"state"`
-	Operator  string `json:"operator,omitempty"` // of a step that was left: the ClusterServiceVersion to which it belongs
-	UID       string `json:"uid,omitempty"`
-	Epoch     int64  `json:"epoch"` // of the holder that set about it
+	// of a step that was left: the ClusterServiceVersion to which it belongs
+	Operator string `json:"operator,omitempty"`
+	UID      string `json:"uid,omitempty"`
+	Epoch    int64  `json:"epoch"` // of the holder that set about it
 	// Found is set when the object already was as wanted after a crash, and was not written again.
 	Found bool `json:"found,omitempty"`
 	// Warnings are those of the API server, and fields that it would not keep (R-IP-25).

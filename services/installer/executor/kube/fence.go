@@ -124,12 +124,13 @@ func (b *Base) raiseFence(ctx context.Context, found *admissionv1.ValidatingAdmi
 	return nil
 }
 
-// fencePolicy looks at nothing but who writes. Who writes in an epoch is Chandler's executor, whichever account it writes
-// through (R-OG-60): nobody else's requests bear one.
+// fencePolicy looks at nothing but who writes. Who writes in an epoch is Chandler's executor, whichever account it
+// writes through (R-OG-60): nobody else's requests bear one.
 //
-// The API server turns the object, and the one before, into values of its language for each part of a policy that it comes
-// to, and definitions are large. So the match condition alone decides, and the validation is come to by what is refused
-// only; and the status of a definition, which the API server itself writes several times, is left out: Chandler writes none.
+// The API server turns the object, and the one before, into values of its language for each part of a policy that it
+// comes to, and definitions are large. So the match condition alone decides, and the validation is come to by what is
+// refused only; and the status of a definition, which the API server itself writes several times, is left out: Chandler
+// writes none.
 func fencePolicy(epoch int64) *admissionv1.ValidatingAdmissionPolicy {
 	fail, exact := admissionv1.Fail, admissionv1.Exact
 	all := []string{"*"}

@@ -10,8 +10,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// TestNotServed: whoever acts on the absence of InstalledOperators is told that their kind is not served; to the others it
-// is no object.
+// TestNotServed: whoever acts on the absence of InstalledOperators is told that their kind is not served; to the others
+// it is no object.
 func TestNotServed(t *testing.T) {
 	t.Parallel()
 	resource := Resource(GVKInstalledOperator)

@@ -45,8 +45,8 @@ func (e *Epoch) Foreign(ctx context.Context, gvk schema.GroupVersionKind, namesp
 // controllers are the field managers of Kubernetes' own controllers that write into what is being installed.
 var controllers = []string{"kube-controller-manager", "clusterrole-aggregation-controller"}
 
-// CameFirst reports of an object that a manager has just made that it had been there, and that Chandler had not written it:
-// somebody else's fields are in it. The status is the cluster's own business.
+// CameFirst reports of an object that a manager has just made that it had been there, and that Chandler had not written
+// it: somebody else's fields are in it. The status is the cluster's own business.
 func CameFirst(o metav1.Object, manager string) bool {
 	others := false
 	for _, f := range o.GetManagedFields() {
@@ -74,12 +74,14 @@ func written(o metav1.Object) bool {
 	return false
 }
 
-// Adopt marks an object that Foreign returned, before it is written. One that is gone by now, or another one, stays as it is.
+// Adopt marks an object that Foreign returned, before it is written. One that is gone by now, or another one, stays as
+// it is.
 func (e *Epoch) Adopt(ctx context.Context, gvk schema.GroupVersionKind, o metav1.Object) error {
 	return e.patchMetadata(ctx, gvk, o, map[string]any{"annotations": map[string]any{annotationAdopted: "true"}})
 }
 
-// Remove deletes an object of an operator. From one that was there before Chandler, what names its owner is taken off, and no more.
+// Remove deletes an object of an operator. From one that was there before Chandler, what names its owner is taken off,
+// and no more.
 func (e *Epoch) Remove(ctx context.Context, o *unstructured.Unstructured) error {
 	if !Adopted(o) {
 		return e.Delete(ctx, o)
@@ -100,7 +102,8 @@ func (e *Epoch) patchMetadata(ctx context.Context, gvk schema.GroupVersionKind, 
 	return err
 }
 
-// letGo is the merge patch of the metadata that takes Chandler's labels, annotations and owner references off an object.
+// letGo is the merge patch of the metadata that takes Chandler's labels, annotations and owner references off an
+// object.
 func letGo(o metav1.Object) map[string]any {
 	owners := slices.DeleteFunc(slices.Clone(o.GetOwnerReferences()), func(r metav1.OwnerReference) bool {
 		return r.Kind == GVKInstalledOperator.Kind && strings.HasPrefix(r.APIVersion, GVKInstalledOperator.Group+"/")

@@ -52,8 +52,9 @@ func TestLetGo(t *testing.T) {
 	}
 }
 
-// TestCameFirst: an object that a step made has nobody else's fields; in one that somebody else made in that moment they
-// are, and it is left behind on removal (R-UNI-3). What Kubernetes itself, or Chandler for another operator, writes does not count.
+// TestCameFirst: an object that a step made has nobody else's fields; in one that somebody else made in that moment
+// they are, and it is left behind on removal (R-UNI-3). What Kubernetes itself, or Chandler for another operator,
+// writes does not count.
 func TestCameFirst(t *testing.T) {
 	t.Parallel()
 	const ours = "chandler/coast/tide"

@@ -16,8 +16,8 @@ const (
 	annotationOwnerName = "chandler-fleet.io/cluster"
 )
 
-// Registration is a cluster as a hub has registered it. An API server is held for one of them: two registrations of the same
-// one would each undo what the other does.
+// Registration is a cluster as a hub has registered it. An API server is held for one of them: two registrations of the
+// same one would each undo what the other does.
 type Registration struct {
 	Tenant, ID, Name string
 }
@@ -54,8 +54,8 @@ func (b *Base) elsewhere(ctx context.Context, lease *coordinationv1.Lease, mine 
 	return ElsewhereError{Name: lease.Annotations[annotationOwnerName], Key: key, UID: string(system.UID)}
 }
 
-// CheckOwner wants the cluster not to be held for another registration. It reads only, so that whoever is refused has written
-// nothing.
+// CheckOwner wants the cluster not to be held for another registration. It reads only, so that whoever is refused has
+// written nothing.
 func (b *Base) CheckOwner(ctx context.Context, mine Registration) error {
 	lease, err := b.Kube.CoordinationV1().Leases(SystemNamespace).Get(ctx, leaseName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

@@ -166,8 +166,8 @@ func (e *Epoch) try(ctx context.Context, gvk schema.GroupVersionKind, name strin
 	return err
 }
 
-// LetGo takes away the admission policies that keep others from writing what Chandler writes: its memory, and those that
-// also names. The fence stays: it is about nobody but Chandler's executor, and keeps a late one out.
+// LetGo takes away the admission policies that keep others from writing what Chandler writes: its memory, and those
+// that also names. The fence stays: it is about nobody but Chandler's executor, and keeps a late one out.
 //
 // Nothing is done where the cluster is held for another registration.
 func (b *Base) LetGo(ctx context.Context, mine Registration, also ...string) error {

@@ -26,8 +26,8 @@ func IsUntypable(err error) bool {
 	return err != nil && strings.Contains(err.Error(), untypable)
 }
 
-// untriedError is why the trial ended that was to tell what the API server keeps of an object: what becomes of the write
-// hangs on that, not on the fields that are unknown.
+// untriedError is why the trial ended that was to tell what the API server keeps of an object: what becomes of the
+// write hangs on that, not on the fields that are unknown.
 type untriedError struct{ error }
 
 func (u untriedError) Unwrap() error { return u.error }

@@ -50,8 +50,8 @@ func TestUntypable(t *testing.T) {
 	}
 }
 
-// TestUntried: where the trial ended that was to tell what the API server keeps, its own reason decides what becomes of the
-// write, and both are reported.
+// TestUntried: where the trial ended that was to tell what the API server keeps, its own reason decides what becomes of
+// the write, and both are reported.
 func TestUntried(t *testing.T) {
 	t.Parallel()
 	unknown := errors.New("failed to create typed patch object (a/b; apps/v1, Kind=Deployment): .spec.slip: field not declared in schema")

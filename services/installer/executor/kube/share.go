@@ -58,8 +58,8 @@ func wantedBy(o metav1.Object, name string) string {
 // Shares are the objects that several operators have.
 type Shares struct{ *Epoch }
 
-// Sharers says who has an object that is there beside the writer: Holder, Others and Before of the input of sharedobject.Decide.
-// Of owners that are gone, what they noted counts for nothing.
+// Sharers says who has an object that is there beside the writer: Holder, Others and Before of the input of
+// sharedobject.Decide. Of owners that are gone, what they noted counts for nothing.
 func (e Shares) Sharers(ctx context.Context, live metav1.Object, writer sharedobject.Owner) (sharedobject.Input, error) {
 	in := sharedobject.Input{Writer: writer}
 	held := OwnerOf(live)
@@ -114,8 +114,8 @@ func (e Shares) installed(ctx context.Context, name string) (*sharedobject.Owner
 	return &sharedobject.Owner{Namespace: namespace, Package: found.GetAnnotations()[AnnotationPackage], CSV: csv}, nil
 }
 
-// ApplyWhole applies an object of Chandler's and takes over the fields of all others. The managers of other operators keep
-// no more than what notes them as owners: two that have different forms would else have the object mixed of both.
+// ApplyWhole applies an object of Chandler's and takes over the fields of all others. The managers of other operators
+// keep no more than what notes them as owners: two that have different forms would else have the object mixed of both.
 func (e Shares) ApplyWhole(ctx context.Context, body *unstructured.Unstructured, manager string, others []sharedobject.Owner) (*unstructured.Unstructured, error) {
 	force := func(ctx context.Context, body *unstructured.Unstructured, manager string) (*unstructured.Unstructured, error) {
 		client := e.writer(body.GroupVersionKind(), body.GetNamespace())
@@ -284,8 +284,8 @@ func (e Shares) Join(ctx context.Context, live, share *unstructured.Unstructured
 	return writer.Patch(ctx, live.GetName(), types.MergePatchType, patch, metav1.PatchOptions{})
 }
 
-// Replaced returns what would become of an object if this body took its place, as the API server completes it. It changes
-// nothing.
+// Replaced returns what would become of an object if this body took its place, as the API server completes it. It
+// changes nothing.
 func (e Shares) Replaced(ctx context.Context, live, body *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	next := body.DeepCopy()
 	next.SetResourceVersion(live.GetResourceVersion())
@@ -294,8 +294,8 @@ func (e Shares) Replaced(ctx context.Context, live, body *unstructured.Unstructu
 	return client.Update(ctx, next, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationIgnore})
 }
 
-// sharedConfigMap keeps, for each object of which a person said who holds it, who that is: the object itself can be deleted,
-// and whoever makes it again must not thereby have its form hold.
+// sharedConfigMap keeps, for each object of which a person said who holds it, who that is: the object itself can be
+// deleted, and whoever makes it again must not thereby have its form hold.
 const sharedConfigMap = "chandler-shared"
 
 // Election is who holds an object, as a person chose: an operator, in whatever version.
@@ -344,7 +344,8 @@ func (e Shares) Elect(ctx context.Context, of *unstructured.Unstructured, by Ele
 	return e.setElections(ctx, map[string]any{electionKey(of): string(text)})
 }
 
-// ForgetElections forgets what was chosen for an operator that is uninstalled: one that is installed again is asked anew.
+// ForgetElections forgets what was chosen for an operator that is uninstalled: one that is installed again is asked
+// anew.
 func (e Shares) ForgetElections(ctx context.Context, namespace, packageName string) error {
 	cm, err := e.Get(ctx, gvkConfigMap, SystemNamespace, sharedConfigMap)
 	if err != nil || cm == nil {

@@ -25,8 +25,8 @@ func IsUnsupported(err error) bool {
 	return ok
 }
 
-// CheckSupported wants a cluster that can be served, by its version and by what it serves: without the fence nothing would keep
-// a former holder from writing. It reads only.
+// CheckSupported wants a cluster that can be served, by its version and by what it serves: without the fence nothing
+// would keep a former holder from writing. It reads only.
 func (b *Base) CheckSupported(kubernetes string) error {
 	v, err := version.ParseGeneric(kubernetes)
 	if err == nil && v.LessThan(version.MustParseGeneric(OldestKubernetes)) {

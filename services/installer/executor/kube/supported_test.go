@@ -12,7 +12,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// apiServer answers for its version, and serves the resources of admissionregistration.k8s.io/v1, none where there are none.
+// apiServer answers for its version, and serves the resources of admissionregistration.k8s.io/v1, none where there are
+// none.
 func apiServer(t *testing.T, gitVersion string, resources ...string) *Base {
 	t.Helper()
 	answer := func(w http.ResponseWriter, v any) {

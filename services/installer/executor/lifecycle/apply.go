@@ -93,7 +93,8 @@ func (w worker) act(ctx context.Context) (acted bool, err error) {
 
 func (w worker) actOne(ctx context.Context, m *scope.Operator) (acted bool, err error) {
 	if m.Status.Phase != csv.PhaseDeleting && w.Waits(m.Name(), scope.PartPhase) {
-		return false, nil // a phase whose writing failed may have been written all the same: it is read again before it is acted on
+		// a phase whose writing failed may have been written all the same: it is read again before it is acted on
+		return false, nil
 	}
 	switch m.Status.Phase {
 	case csv.PhaseInstallReady:
@@ -147,8 +148,8 @@ func (w worker) repair(ctx context.Context, m *scope.Operator) (bool, error) {
 	return true, nil
 }
 
-// carryOn writes the Deployments of an operator again that is waiting for them while they are gone, or to look otherwise by
-// now: it would wait five minutes in vain. Otherwise the API server calls it once it answers.
+// carryOn writes the Deployments of an operator again that is waiting for them while they are gone, or to look
+// otherwise by now: it would wait five minutes in vain. Otherwise the API server calls it once it answers.
 func (w worker) carryOn(ctx context.Context, m *scope.Operator) (bool, error) {
 	deployments, err := w.ReadDeployments(ctx)
 	if err != nil {
@@ -187,5 +188,6 @@ func (w worker) prepare(ctx context.Context, m *scope.Operator, s scope.RenderTa
 	if f != nil || err != nil || !renewed {
 		return f, err
 	}
-	return nil, w.Rerender.Operator(ctx, w.Scope, m) // the API server is to trust the new CA before a pod serves under it
+	// the API server is to trust the new CA before a pod serves under it
+	return nil, w.Rerender.Operator(ctx, w.Scope, m)
 }

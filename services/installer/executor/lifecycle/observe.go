@@ -78,9 +78,9 @@ func needsRequirements(p csv.Phase) bool {
 	return p == csv.PhasePending || p == csv.PhaseSucceeded || p == csv.PhaseFailed
 }
 
-// installTrouble says why the Deployments of an operator cannot be created: what its plan failed for, or that the service
-// account that it is carried out under may not do it. Of the latter the API server is asked at each reconcile, so that a
-// right that is granted is noticed (R-CSV-11).
+// installTrouble says why the Deployments of an operator cannot be created: what its plan failed for, or that the
+// service account that it is carried out under may not do it. Of the latter the API server is asked at each reconcile,
+// so that a right that is granted is noticed (R-CSV-11).
 func (w worker) installTrouble(ctx context.Context, m *scope.Operator) (message string, forbidden bool, err error) {
 	x := w.Execution(m.Plan)
 	if x == nil || x.Status.Message == "" || m.Status.Phase != csv.PhaseInstallReady && m.Status.Phase != csv.PhaseFailed || !stuckAtDeployment(m, x) {
@@ -194,8 +194,8 @@ func (w worker) requirements(ctx context.Context, m *scope.Operator) ([]csv.Requ
 	return rows, nil
 }
 
-// served are the targets in which an operator is to have its rights: those that exist and that it may be given. Others are
-// a condition of the operator group, and hold up no operator.
+// served are the targets in which an operator is to have its rights: those that exist and that it may be given. Others
+// are a condition of the operator group, and hold up no operator.
 func (w worker) served(operator string) []string {
 	return slices.DeleteFunc(w.Live.Group.Limits.Targets(operator, w.Targets()), func(ns string) bool {
 		return ns != "" && ns != w.Namespace && !slices.Contains(w.Live.Group.Served, ns)

@@ -29,8 +29,8 @@ func of(operators ...*scope.Operator) worker {
 	return worker{Stage: &Stage{}, Scope: sc}
 }
 
-// TestNeighbours: R-CSV-50, R-COND-3: what an operator sees of the one that replaces it. One that cannot be read may be that
-// for an operator that was being replaced, and for no other.
+// TestNeighbours: R-CSV-50, R-COND-3: what an operator sees of the one that replaces it. One that cannot be read may be
+// that for an operator that was being replaced, and for no other.
 func TestNeighbours(t *testing.T) {
 	t.Parallel()
 	one, two := operator("tide.v1", "", csv.PhaseReplacing), operator("tide.v2", "tide.v1", csv.PhasePending)
@@ -68,8 +68,8 @@ func TestOwnerConflict(t *testing.T) {
 	}
 }
 
-// TestInstallTrouble: R-CSV-11: why Deployments cannot be created is the message of the plan that failed at one of them, and of
-// no other step.
+// TestInstallTrouble: R-CSV-11: why Deployments cannot be created is the message of the plan that failed at one of
+// them, and of no other step.
 func TestInstallTrouble(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -15,7 +15,8 @@ import (
 // maxUnready bounds of how many Deployments of one operator is found why they are not ready: ten are a large operator.
 const maxUnready = 10
 
-// whyUnready says, by name, why Deployments of an operator are not ready. Nothing is asked of the cluster while all are.
+// whyUnready says, by name, why Deployments of an operator are not ready. Nothing is asked of the cluster while all
+// are.
 func (w worker) whyUnready(ctx context.Context, m *scope.Operator, own []appsv1.Deployment) map[string]string {
 	if w.Live.Unready == nil {
 		w.Live.Unready = map[string]map[string]protocol.NotReady{}

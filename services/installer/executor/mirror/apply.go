@@ -124,7 +124,8 @@ func (w worker) shownOperators(showing Showing) ([]Wanted, error) {
 	return out, nil
 }
 
-// notifyCopies says of operators that serve all namespaces whether they are copied, once what shows them is there (R-CFG-2).
+// notifyCopies says of operators that serve all namespaces whether they are copied, once what shows them is there
+// (R-CFG-2).
 func (w worker) notifyCopies(ctx context.Context, showing Showing) error {
 	if !showing.Group.Global() {
 		return nil
@@ -198,8 +199,8 @@ func (w worker) missing() bool {
 	return known && !found
 }
 
-// shownPackages are the Operators of the operators' packages, with the objects of all their versions (R-CSV-62), and of those
-// that are subscribed to and not there yet.
+// shownPackages are the Operators of the operators' packages, with the objects of all their versions (R-CSV-62), and of
+// those that are subscribed to and not there yet.
 func (w worker) shownPackages(ctx context.Context, missing bool) ([]mirror.Object, error) {
 	parts := map[string][]protocol.Component{}
 	for _, s := range w.Wanted.Subscriptions {

@@ -92,8 +92,8 @@ func (k *Keeper) ConditionTouched(c watch.Change) {
 }
 
 // NotifyCopies says in the namespace of an operator that serves all namespaces that it is copied to none of them, once,
-// and takes that back where copies are switched on (R-CFG-2). It is said of the mirror, so that nothing is said before that
-// is there.
+// and takes that back where copies are switched on (R-CFG-2). It is said of the mirror, so that nothing is said before
+// that is there.
 func (k *Keeper) NotifyCopies(ctx context.Context, i Installed, copies mirror.Copies, now time.Time) error {
 	k.mu.Lock()
 	told := k.events[i.UID]

@@ -27,8 +27,8 @@ var (
 	gvkRole    = schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"}
 )
 
-// Ensure makes what a setting of mirror needs: definitions, none over one of somebody else's, and the admission policies. It
-// does so once for a setting, and again after a definition went.
+// Ensure makes what a setting of mirror needs: definitions, none over one of somebody else's, and the admission
+// policies. It does so once for a setting, and again after a definition went.
 func (k *Keeper) Ensure(ctx context.Context, setting string) error {
 	k.ensuring.Lock()
 	defer k.ensuring.Unlock()
@@ -61,8 +61,8 @@ func (k *Keeper) Ensure(ctx context.Context, setting string) error {
 	return nil
 }
 
-// DefinitionGone takes the news that a definition was deleted, and reports whether mirrors or conditions need it: then all
-// of them are made again.
+// DefinitionGone takes the news that a definition was deleted, and reports whether mirrors or conditions need it: then
+// all of them are made again.
 func (k *Keeper) DefinitionGone(name string) bool {
 	if !slices.ContainsFunc(mirror.CRDs(events.MirrorAll), func(d *apiextensionsv1.CustomResourceDefinition) bool { return d.Name == name }) {
 		return false
@@ -100,8 +100,8 @@ func (k *Keeper) ensureCRD(ctx context.Context, crd *apiextensionsv1.CustomResou
 // ours reports whether a definition is what Chandler wrote, and nobody has changed it.
 func ours(o metav1.Object) bool { return chandlercrd.MadeBy(o, manager) }
 
-// ensurePolicy makes the admission policies, their bindings and the role of those who may read, or takes them away where
-// nothing is mirrored. What people create stays refused until Retire is done with the definitions.
+// ensurePolicy makes the admission policies, their bindings and the role of those who may read, or takes them away
+// where nothing is mirrored. What people create stays refused until Retire is done with the definitions.
 func (k *Keeper) ensurePolicy(ctx context.Context, setting string) error {
 	policy, binding := mirror.Policy(kube.ExecutorUser)
 	intents, intentsBinding := mirror.Intents(kube.ExecutorUser)

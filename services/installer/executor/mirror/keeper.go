@@ -253,8 +253,8 @@ func sameStatus(live *unstructured.Unstructured, want mirror.Object) bool {
 	return ok && mirror.SameStatus(status, want.Status)
 }
 
-// apply writes the body of an object. One that was there is taken back from whoever edited it; it must be the one that was
-// looked at. Where none was there, uid is "", and nothing is taken from whoever made one meanwhile.
+// apply writes the body of an object. One that was there is taken back from whoever edited it; it must be the one that
+// was looked at. Where none was there, uid is "", and nothing is taken from whoever made one meanwhile.
 func (k *Keeper) apply(ctx context.Context, key Key, uid types.UID, body map[string]any) (*metav1.PartialObjectMetadata, error) {
 	force := uid != ""
 	if meta, ok := body["metadata"].(map[string]any); force && ok {
@@ -378,8 +378,8 @@ func (k *Keeper) Changed(c watch.Change) (home string, foreign bool) {
 	return c.Owner, true
 }
 
-// Listed takes the news that all objects of a kind were listed, and reports whether one that was written is not there: it
-// went while nobody watched, as it may before a kind's watch begins, and there is no other news of that.
+// Listed takes the news that all objects of a kind were listed, and reports whether one that was written is not there:
+// it went while nobody watched, as it may before a kind's watch begins, and there is no other news of that.
 func (k *Keeper) Listed(gvk schema.GroupVersionKind, there func(namespace, name string) bool) (lost bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

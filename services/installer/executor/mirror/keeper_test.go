@@ -123,8 +123,8 @@ func wanted() Wanted {
 	}
 }
 
-// TestKeepTouchesItsOwn: an object is taken back by force where the mirrors' manager made it, and it must be the one that was
-// looked at; nothing is taken from anybody else, label or not, and that is said.
+// TestKeepTouchesItsOwn: an object is taken back by force where the mirrors' manager made it, and it must be the one
+// that was looked at; nothing is taken from anybody else, label or not, and that is said.
 func TestKeepTouchesItsOwn(t *testing.T) {
 	t.Parallel()
 	unlabelled := made("u", manager)
@@ -191,8 +191,8 @@ func TestCopiesAreToldOfTheMirror(t *testing.T) {
 	}
 }
 
-// TestGoneUnseen: a mirror that went before its kind was watched is written again once the kind was listed, though nobody told
-// that it is gone; one that the list showed is left alone.
+// TestGoneUnseen: a mirror that went before its kind was watched is written again once the kind was listed, though
+// nobody told that it is gone; one that the list showed is left alone.
 func TestGoneUnseen(t *testing.T) {
 	t.Parallel()
 	s := &shelf{t: t}

@@ -1,8 +1,9 @@
-// Package mirror keeps the objects of OLM's kinds that show people and tools what is installed. The stage gathers what they
-// show, package services/installer/mirror says what they are, and the Keeper writes them.
+// Package mirror keeps the objects of OLM's kinds that show people and tools what is installed. The stage gathers what
+// they show, package services/installer/mirror says what they are, and the Keeper writes them.
 //
-// What was written is remembered with the resource version that it got, and a watch of metadata reports when somebody else
-// wrote or deleted: a reconcile of a namespace in which nothing changed makes no request. What is remembered can be lost.
+// What was written is remembered with the resource version that it got, and a watch of metadata reports when somebody
+// else wrote or deleted: a reconcile of a namespace in which nothing changed makes no request. What is remembered can
+// be lost.
 package mirror
 
 import (
@@ -24,7 +25,8 @@ type worker struct {
 	*scope.Scope
 }
 
-// Reconcile keeps the mirrors of a namespace. It holds up nothing else: what cannot be written is reported and tried again.
+// Reconcile keeps the mirrors of a namespace. It holds up nothing else: what cannot be written is reported and tried
+// again.
 func (s *Stage) Reconcile(ctx context.Context, sc *scope.Scope) error {
 	return worker{s, sc}.reconcile(ctx)
 }

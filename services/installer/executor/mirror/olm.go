@@ -42,9 +42,9 @@ type OLMCluster interface {
 
 // OLM tells whether OLM itself is at work in a cluster: two masters over the same kinds undo each other's work.
 //
-// Chandler stops for it, so that it must be no matter of what somebody calls a Deployment: one counts whose service account
-// may write the status of every ClusterServiceVersion of the cluster, which only an administrator of the cluster can
-// give it. Where the definitions of OLM are not Chandler's, all Deployments are looked at for its programs.
+// Chandler stops for it, so that it must be no matter of what somebody calls a Deployment: one counts whose service
+// account may write the status of every ClusterServiceVersion of the cluster, which only an administrator of the
+// cluster can give it. Where the definitions of OLM are not Chandler's, all Deployments are looked at for its programs.
 type OLM struct {
 	cluster OLMCluster
 	log     *slog.Logger
@@ -77,8 +77,9 @@ func (o *OLM) Hint() {
 	o.turn++
 }
 
-// Running says by which Deployments OLM works, "" where it does not; changed reports another answer than the one before.
-// It asks the cluster at first, so that nothing is done before it is known, after each hint, and once in a while.
+// Running says by which Deployments OLM works, "" where it does not; changed reports another answer than the one
+// before. It asks the cluster at first, so that nothing is done before it is known, after each hint, and once in a
+// while.
 func (o *OLM) Running(ctx context.Context) (running string, changed bool, err error) {
 	o.mu.Lock()
 	running, known, turn := o.running, o.now().Before(o.until), o.turn

@@ -113,7 +113,8 @@ func TestOLM(t *testing.T) {
 		if err != nil || c.want == "" != (got == "") || !strings.HasPrefix(got, c.want) || changed != (got != "") || o.Known() != got || in.pages != c.pages {
 			t.Errorf("%s: found %q, changed %v, %v, after %d pages", name, got, changed, err, in.pages)
 		}
-		in.powerful[kube.Account{Namespace: "tenant", Name: "operator"}] = true // an administrator of the cluster gives it OLM's rights
+		// an administrator of the cluster gives it OLM's rights
+		in.powerful[kube.Account{Namespace: "tenant", Name: "operator"}] = true
 		if again, changed, err := o.Running(t.Context()); again != got || changed || err != nil {
 			t.Errorf("%s: asked again within its time: %q, %v, %v", name, again, changed, err)
 		}

@@ -18,10 +18,12 @@ import (
 )
 
 const (
-	// maxEventAge is how old something may be that is reported: far less than the hour for which an API server keeps Events, so
-	// that one which was reported already is still there to be met, and nobody is reported today what happened a week ago.
+	// maxEventAge is how old something may be that is reported: far less than the hour for which an API server keeps
+	// Events, so that one which was reported already is still there to be met, and nobody is reported today what
+	// happened a week ago.
 	maxEventAge = 10 * time.Minute
-	// eventBurst and eventPace are client-go's own bounds of what one object tells: 25 Events, and one more every 5 minutes.
+	// eventBurst and eventPace are client-go's own bounds of what one object tells: 25 Events, and one more every 5
+	// minutes.
 	eventBurst = 25
 	eventPace  = 1. / 300
 	// tellObjects is how many objects that bound is remembered for, as client-go has it.
@@ -29,19 +31,20 @@ const (
 	// tellQPS and tellAtOnce keep Events from taking the API server's time while many operators are installed.
 	tellQPS    = 20
 	tellAtOnce = 20
-	// eventQueue bounds what waits to be reported. What is beyond is not told: the objects themselves say how things are.
+	// eventQueue bounds what waits to be reported. What is beyond is not told: the objects themselves say how things
+	// are.
 	eventQueue = 1000
 	// tellTries and tellPause are how often an Event is tried, and the wait between.
 	tellTries = 3
 	tellPause = 2 * time.Second
 )
 
-// recorder writes Kubernetes Events, one after the other and beside all else: nothing waits for them, and one that cannot be
-// written is left out.
+// recorder writes Kubernetes Events, one after the other and beside all else: nothing waits for them, and one that
+// cannot be written is left out.
 //
-// Of client-go's recorder it has the bounds and not the names: that one counts alike Events in memory and names them by its
-// clock, so that after a restart all would be reported again. Here an Event is named after what happened (mirror.Event), and
-// creating it a second time meets the first one.
+// Of client-go's recorder it has the bounds and not the names: that one counts alike Events in memory and names them by
+// its clock, so that after a restart all would be reported again. Here an Event is named after what happened
+// (mirror.Event), and creating it a second time meets the first one.
 type recorder struct {
 	Config
 	spam  *record.EventSourceObjectSpamFilter
@@ -166,7 +169,8 @@ func (t *recorder) write(ctx context.Context, n telling) (err error) {
 		switch {
 		case err == nil, apierrors.IsAlreadyExists(err):
 			return nil
-		case apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsNotFound(err), ctx.Err() != nil: // no try helps
+		case apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsNotFound(err), ctx.Err() != nil:
+			// no try helps
 			return err
 		}
 	}

@@ -123,8 +123,8 @@ func TestTold(t *testing.T) {
 	}
 }
 
-// TestNotTold: an Event that is there already, or that is refused, is not tried again, one that failed is, within bounds;
-// what comes after is told in any case.
+// TestNotTold: an Event that is there already, or that is refused, is not tried again, one that failed is, within
+// bounds; what comes after is told in any case.
 func TestNotTold(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -17,8 +17,8 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/sharedobject"
 )
 
-// Findings are the objects of a plan that other operators have, or bring with the same plan, in another form, with what was
-// chosen of them.
+// Findings are the objects of a plan that other operators have, or bring with the same plan, in another form, with what
+// was chosen of them.
 func (w Writer) Findings(ctx context.Context, r scope.Plan) ([]protocol.SharedObject, error) {
 	var out []protocol.SharedObject
 	for _, o := range r.Objects {
@@ -56,9 +56,9 @@ func (w Writer) Finding(ctx context.Context, r scope.Plan, o render.Object) (*pr
 	return f, err
 }
 
-// among are the objects that several operators of one plan bring in different forms, with what was chosen of them: what the
-// step of the second one would ask, asked before the first. Objects that are there already are those of findings; of such
-// that nobody can try yet, as in a namespace that is to come, the step asks.
+// among are the objects that several operators of one plan bring in different forms, with what was chosen of them: what
+// the step of the second one would ask, asked before the first. Objects that are there already are those of findings;
+// of such that nobody can try yet, as in a namespace that is to come, the step asks.
 func (w Writer) among(ctx context.Context, r scope.Plan) ([]protocol.SharedObject, error) {
 	var out []protocol.SharedObject
 	for _, group := range broughtBySeveral(r.Objects) {

@@ -1,6 +1,6 @@
 // Package objects writes the objects of operators into the cluster: those of one operator alone, and those that several
-// operators bring under one name (ADR 0021). What was there before Chandler wrote it first is marked, so that it outlives
-// the operator.
+// operators bring under one name (ADR 0021). What was there before Chandler wrote it first is marked, so that it
+// outlives the operator.
 package objects
 
 import (

@@ -22,8 +22,8 @@ import (
 // shareLocks is how many objects that operators share may be written at a time.
 const shareLocks = 64
 
-// locks has one operator at a time look who holds an object and write it accordingly. Another executor is kept off by the
-// fence.
+// locks has one operator at a time look who holds an object and write it accordingly. Another executor is kept off by
+// the fence.
 type locks struct {
 	seed maphash.Seed
 	mu   [shareLocks]sync.Mutex
@@ -80,8 +80,8 @@ func (w Writer) weigh(ctx context.Context, live, body *unstructured.Unstructured
 	return in, f, nil
 }
 
-// forms compares an object with what would become of it if a body took its place: have is the digest of the form that it
-// has, refused why the API server would not let it be replaced.
+// forms compares an object with what would become of it if a body took its place: have is the digest of the form that
+// it has, refused why the API server would not let it be replaced.
 func (w Writer) forms(ctx context.Context, live, body *unstructured.Unstructured) (have string, fields []protocol.FieldDrift, refused string, err error) {
 	if have, err = sharedobject.Digest(live.Object); err != nil {
 		return "", nil, "", err
@@ -214,8 +214,8 @@ func onlyOf(live *unstructured.Unstructured, owner sharedobject.Owner) bool {
 	return !slices.ContainsFunc(kube.Alongside(live), func(name string) bool { return name != owner.String() })
 }
 
-// keepUp writes an object of an operator at rest that others may have, too. What another one holds is left as it is, but
-// for the note that the operator has it; nil is an object that its holder is to make again.
+// keepUp writes an object of an operator at rest that others may have, too. What another one holds is left as it is,
+// but for the note that the operator has it; nil is an object that its holder is to make again.
 func (w Writer) keepUp(ctx context.Context, body *unstructured.Unstructured, part overlay.Share) (*unstructured.Unstructured, error) {
 	unlock := w.locks.lock(part.Ref)
 	defer unlock()
@@ -246,7 +246,8 @@ func (w Writer) keepUp(ctx context.Context, body *unstructured.Unstructured, par
 	return kube.Shares{Epoch: w.Client}.ApplyWhole(ctx, body, part.Manager, in.Others)
 }
 
-// madeAgain has the operators of other namespaces look at an object that was gone: with it went the notes that they have it.
+// madeAgain has the operators of other namespaces look at an object that was gone: with it went the notes that they
+// have it.
 func (w Writer) madeAgain(ref protocol.ObjectRef) {
 	if ref.Namespace != "" {
 		return

@@ -14,15 +14,16 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/executor/scope"
 )
 
-// Reapply writes one object of an operator at rest as it is to be now. It is written as Chandler itself: what the plan's
-// account was allowed is put back, whatever that account may do today (R-OG-64).
+// Reapply writes one object of an operator at rest as it is to be now. It is written as Chandler itself: what the
+// plan's account was allowed is put back, whatever that account may do today (R-OG-64).
 func (w Writer) Reapply(ctx context.Context, s scope.RenderTarget, o render.Object) (*unstructured.Unstructured, error) {
 	body, err := w.Overlays(w.Scope).Decorate(w.Namespace, s, o)
 	if err != nil {
 		return nil, err
 	}
 	if o.GVK == kube.GVKCSV {
-		body.SetUID(types.UID(s.UID)) // of the one that was looked at: one that somebody deletes meanwhile stays deleted
+		// of the one that was looked at: one that somebody deletes meanwhile stays deleted
+		body.SetUID(types.UID(s.UID))
 	}
 	if o.GVK == kube.GVKDeployment {
 		compare.LeaveReplicas(body, w.Live.Deployments.ByName[o.Name])
@@ -58,9 +59,9 @@ func (w Writer) Applying(write func() (*unstructured.Unstructured, error)) (*uns
 	return write()
 }
 
-// Adopt marks an object that was there before Chandler wrote it first, so that it outlives the operator. What a watch has
-// told of bears Chandler's label; of definitions it tells whose ever they are. What has the digest of its operator's rights
-// in its name is nobody else's.
+// Adopt marks an object that was there before Chandler wrote it first, so that it outlives the operator. What a watch
+// has told of bears Chandler's label; of definitions it tells whose ever they are. What has the digest of its
+// operator's rights in its name is nobody else's.
 func (w Writer) Adopt(ctx context.Context, body *unstructured.Unstructured) error {
 	gvk := body.GroupVersionKind()
 	if there, _ := w.Watcher.There(gvk, body.GetNamespace(), body.GetName()); there && gvk != kube.GVKCRD || gvk == kube.GVKInstalledOperator {
@@ -76,8 +77,8 @@ func (w Writer) Adopt(ctx context.Context, body *unstructured.Unstructured) erro
 	return w.Points.Between("adopt", func() error { return w.Client.Adopt(ctx, gvk, found) })
 }
 
-// AdoptLate marks an object that somebody else made between the look before the plan and the step, just as the step would
-// have it. A crash before the mark leaves the step to be looked at again.
+// AdoptLate marks an object that somebody else made between the look before the plan and the step, just as the step
+// would have it. A crash before the mark leaves the step to be looked at again.
 func (w Writer) AdoptLate(ctx context.Context, o *unstructured.Unstructured, manager string) error {
 	if kube.Adopted(o) || !kube.CameFirst(o, manager) {
 		return nil

@@ -1,5 +1,5 @@
-// Package overlay decorates rendered objects: with what the live cluster adds to them, and with what only the plan knows.
-// It is pure; each subject brings its own overlay.
+// Package overlay decorates rendered objects: with what the live cluster adds to them, and with what only the plan
+// knows. It is pure; each subject brings its own overlay.
 package overlay
 
 import (
@@ -127,9 +127,9 @@ func annotate(body *unstructured.Unstructured, t scope.RenderTarget, step, rende
 	body.SetAnnotations(annotations)
 }
 
-// Expect notes the digests of the Deployments that a plan that has begun is about to write, so that an operator that runs
-// with other ones is seen to need an install. An object that cannot be decorated now is met again by its step, which says
-// why.
+// Expect notes the digests of the Deployments that a plan that has begun is about to write, so that an operator that
+// runs with other ones is seen to need an install. An object that cannot be decorated now is met again by its step,
+// which says why.
 func Expect(sc *scope.Scope, s Set, p scope.Plan) {
 	for _, o := range p.Objects {
 		if o.GVK != kube.GVKDeployment {

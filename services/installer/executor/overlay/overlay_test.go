@@ -69,8 +69,8 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// TestInputs: objects are rendered anew when, and only when, the plan, the content, the configuration or the input of an
-// overlay changes (ADR 0017).
+// TestInputs: objects are rendered anew when, and only when, the plan, the content, the configuration or the input of
+// an overlay changes (ADR 0017).
 func TestInputs(t *testing.T) {
 	t.Parallel()
 	digest := func(set overlay.Set, change func(*scope.RenderTarget)) string {
@@ -102,8 +102,8 @@ func TestInputs(t *testing.T) {
 	}
 }
 
-// TestDecorate: R-IP-23: what is written says whose it is, and is owned by its operator where the cluster may remove it with
-// that.
+// TestDecorate: R-IP-23: what is written says whose it is, and is owned by its operator where the cluster may remove it
+// with that.
 func TestDecorate(t *testing.T) {
 	t.Parallel()
 	body, err := overlay.Set{adds("a")}.Decorate("ports", target(), object("Deployment", "ports"))
@@ -131,7 +131,8 @@ func TestDecorate(t *testing.T) {
 	}
 }
 
-// TestExpect: R-CSV-20: a plan that has begun is known by the Deployments that it is about to write, with their overlays.
+// TestExpect: R-CSV-20: a plan that has begun is known by the Deployments that it is about to write, with their
+// overlays.
 func TestExpect(t *testing.T) {
 	t.Parallel()
 	sc := &scope.Scope{Expected: map[string]map[string]string{}}

@@ -11,8 +11,8 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/executor/scope"
 )
 
-// Check says what would stand in the way of a plan now: everything, not the first thing only; of a plan that was begun, what
-// its log says.
+// Check says what would stand in the way of a plan now: everything, not the first thing only; of a plan that was begun,
+// what its log says.
 func (s *Stage) Check(ctx context.Context, sc *scope.Scope, p protocol.Plan) (protocol.PlanCheck, error) {
 	return worker{s, sc}.checkAll(ctx, p)
 }
@@ -34,7 +34,8 @@ func (w worker) checkAll(ctx context.Context, p protocol.Plan) (protocol.PlanChe
 		note(f)
 		return protocol.PlanCheck{Account: w.GroupAccount().User(), Obstacles: obstacles}, nil
 	}
-	all := func(ctx context.Context, r scope.Plan) (*failure.Failure, error) { // of one that is there the verdict says more
+	all := func(ctx context.Context, r scope.Plan) (*failure.Failure, error) {
+		// of one that is there the verdict says more
 		return w.taken(ctx, r, func(o render.Object) bool {
 			return preflight.Protected(o) || preflight.Definition(o) && !w.defines(ctx, o)
 		})
@@ -72,8 +73,8 @@ func (w worker) checkAll(ctx context.Context, p protocol.Plan) (protocol.PlanChe
 	return out, err
 }
 
-// begunCheck says of a plan that has begun what keeps it from going on. What a person may settle came since it was looked
-// at, and is looked at as it is now.
+// begunCheck says of a plan that has begun what keeps it from going on. What a person may settle came since it was
+// looked at, and is looked at as it is now.
 func (w worker) begunCheck(ctx context.Context, p protocol.Plan, x *kube.Execution) (out protocol.PlanCheck, err error) {
 	out.Account = x.Spec.Account
 	s := x.Status

@@ -13,8 +13,8 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/executor/scope"
 )
 
-// plan carries one plan as far as it goes now and notes the outcome; r is it once it has waited, and what is returned is it
-// where it has to wait. A panic blocks this plan alone.
+// plan carries one plan as far as it goes now and notes the outcome; r is it once it has waited, and what is returned
+// is it where it has to wait. A panic blocks this plan alone.
 func (w worker) plan(ctx context.Context, p protocol.Plan, r *run, failed error) (waiting *run, err error) {
 	logs := w.Logs.In(w.Scope)
 	err = failure.Guard(ctx, w.Log, "plan "+p.Name, func() (err error) {

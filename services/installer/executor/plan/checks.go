@@ -106,8 +106,8 @@ func (w worker) secrets(r scope.Plan) []render.Object {
 	return out
 }
 
-// checkOwners wants no object of the plan to be another operator's, or Chandler's own: it would be taken over, and go with
-// whichever of the two goes first.
+// checkOwners wants no object of the plan to be another operator's, or Chandler's own: it would be taken over, and go
+// with whichever of the two goes first.
 func (w worker) checkOwners(ctx context.Context, r scope.Plan) (*failure.Failure, error) {
 	q, err := w.question(r)
 	if err != nil {
@@ -167,8 +167,8 @@ func (w worker) checkCRDs(ctx context.Context, r scope.Plan) (*failure.Failure, 
 	return f, err
 }
 
-// checkTaken wants the API server to take the definitions of groups that it protects, before the first step: of these it is
-// the bundle's author who forgot the approval, as a rule, and an operator would be left half installed.
+// checkTaken wants the API server to take the definitions of groups that it protects, before the first step: of these
+// it is the bundle's author who forgot the approval, as a rule, and an operator would be left half installed.
 func (w worker) checkTaken(ctx context.Context, r scope.Plan) (*failure.Failure, error) {
 	return w.taken(ctx, r, preflight.Protected)
 }
@@ -226,8 +226,8 @@ func (w worker) recheck(ctx context.Context, r scope.Plan, o render.Object) (*fa
 	return w.judgeCRDs(ctx, q)
 }
 
-// judges waits for its turn to judge the definitions of a plan, and returns what gives it to the next: one check may hold
-// many objects in memory (crd.Budget).
+// judges waits for its turn to judge the definitions of a plan, and returns what gives it to the next: one check may
+// hold many objects in memory (crd.Budget).
 func (w worker) judges(ctx context.Context) (done func(), err error) {
 	select {
 	case w.judging <- struct{}{}:

@@ -21,8 +21,8 @@ func mayFail(f *failure.Failure) bool {
 //  1. a record that has gone back: nothing is done at all
 //  2. the stop switch: no further step
 //  3. a grant that is not the hub's, or about something else
-//  4. before the first step: a grant for another service account than the operator group names, or that has run out, which is asked once more right before the log says that the plan
-//     has begun
+//  4. before the first step: a grant for another service account than the operator group names, or that has run out,
+//     which is asked once more right before the log says that the plan has begun
 //  5. no operator group, or several: whom the operators serve is not known; a namespace where no operator may be
 func (w worker) admit(p protocol.Plan, begun bool) *failure.Failure {
 	if w.RecordBehind {

@@ -87,8 +87,10 @@ func TestFollowing(t *testing.T) {
 		return render.Object{GVK: schema.GroupVersionKind{Group: group, Kind: kind}, Resolving: csv}
 	}
 	objects := []render.Object{
-		object(kube.GVKCSV.Group, kube.GVKCSV.Kind, "a"), object(kube.GVKCSV.Group, kube.GVKCSV.Kind, "a"), // alone: the others name it as owner
-		object(kube.GVKCRD.Group, kube.GVKCRD.Kind, "a"), object("rbac.authorization.k8s.io", "ClusterRole", "a"), // no API has to be established for these
+		// alone: the others name it as owner
+		object(kube.GVKCSV.Group, kube.GVKCSV.Kind, "a"), object(kube.GVKCSV.Group, kube.GVKCSV.Kind, "a"),
+		// no API has to be established for these
+		object(kube.GVKCRD.Group, kube.GVKCRD.Kind, "a"), object("rbac.authorization.k8s.io", "ClusterRole", "a"),
 		object("", "ConfigMap", "a"), object("", "Service", "a"),
 		object("", "Service", "b"), // another operator
 		object("apps", "Deployment", "b"),

@@ -14,8 +14,8 @@ import (
 // reasonNotServing is why a plan waits before the steps that have the API server call its operator.
 const reasonNotServing = "DeploymentNotReady"
 
-// pass asks the gate before a batch of steps, once for each ClusterServiceVersion. wait says that the phases of the operators
-// are to be reconciled first.
+// pass asks the gate before a batch of steps, once for each ClusterServiceVersion. wait says that the phases of the
+// operators are to be reconciled first.
 func (w worker) pass(ctx context.Context, r *run, o render.Object) (wait bool, f *failure.Failure, err error) {
 	gate := scope.SortOf(o) + o.Resolving
 	if r.passed[gate] && !render.Calls(o.GVK) { // what is called is asked of each batch

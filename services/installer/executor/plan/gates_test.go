@@ -32,8 +32,8 @@ func (c *certified) CertifyConversion(_ context.Context, _ *scope.Scope, t scope
 	return nil, nil
 }
 
-// TestDeploymentsWaitForThePhase: R-CSV-20, R-CSV-51: a plan does not reconcile phases itself. It says that it waits for one,
-// goes on where that lets Deployments be written, and blocks with the reason of the phase otherwise.
+// TestDeploymentsWaitForThePhase: R-CSV-20, R-CSV-51: a plan does not reconcile phases itself. It says that it waits
+// for one, goes on where that lets Deployments be written, and blocks with the reason of the phase otherwise.
 func TestDeploymentsWaitForThePhase(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -1,5 +1,6 @@
-// Package plan carries out install plans: it admits them, checks what stands in their way before the first step, and takes the
-// steps one batch after the other. Steps that depend on the phase of an operator wait until its phases were reconciled.
+// Package plan carries out install plans: it admits them, checks what stands in their way before the first step, and
+// takes the steps one batch after the other. Steps that depend on the phase of an operator wait until its phases were
+// reconciled.
 package plan
 
 import (
@@ -83,8 +84,9 @@ type Plans struct {
 // In returns the plans of one reconcile.
 func (s *Stage) In(sc *scope.Scope) *Plans { return &Plans{worker: worker{s, sc}} }
 
-// Reconcile carries the plans as far as they go now, one after the other. Where a step depends on the phase of an operator
-// the result says so: the phases are to be reconciled, and then the plans once more. failed is why that could not be done.
+// Reconcile carries the plans as far as they go now, one after the other. Where a step depends on the phase of an
+// operator the result says so: the phases are to be reconciled, and then the plans once more. failed is why that could
+// not be done.
 func (p *Plans) Reconcile(ctx context.Context, failed error) (scope.Result, error) {
 	for ; p.next < len(p.Wanted.Plans); p.next++ {
 		var err error
@@ -107,7 +109,8 @@ type run struct {
 	batch   []int           // the steps whose turn it is
 	resumed bool            // they may have been done before a crash
 	passed  map[string]bool // gates, by ClusterServiceVersion
-	// reconciled is set once the phases of operators were reconciled for the gate before the batch; waits says what for.
+	// reconciled is set once the phases of operators were reconciled for the gate before the batch; waits says what
+	// for.
 	reconciled bool
 	waits      string
 }

@@ -22,13 +22,13 @@ const (
 	// parallelWrites is how many steps of all plans are written at a time. Most of a write is waiting for the API
 	// server's disk; the wait for a CRD to be established is not counted.
 	parallelWrites = 12
-	// lateFor is how long after an object was made it may be one that came between the checks before a plan and its step: other
-	// managers of older ones have edited what was Chandler's.
+	// lateFor is how long after an object was made it may be one that came between the checks before a plan and its
+	// step: other managers of older ones have edited what was Chandler's.
 	lateFor = 10 * time.Minute
 )
 
-// steps carries out what is not Done, in order, batch by batch. It returns that the plan waits for phases, or a failure that
-// stands in the way of a step, or an error that concerns the log or the session.
+// steps carries out what is not Done, in order, batch by batch. It returns that the plan waits for phases, or a failure
+// that stands in the way of a step, or an error that concerns the log or the session.
 func (w worker) steps(ctx context.Context, r *run) (wait bool, f *failure.Failure, err error) {
 	x := r.log
 	if len(r.batch) == 0 {
@@ -163,7 +163,8 @@ func (w worker) step(ctx context.Context, r scope.Plan, x *kube.Execution, i int
 	defer stop()
 	write := writing{body: body, as: as, manager: w.Manager(s.Bundle.Package), part: part, resumed: resumed}
 	applied, found, f, err := w.turn(ctx, write)
-	if kube.IsTaken(err) && w.Vacant.Fill(scope.RefOf(body)) { // it came meanwhile, and is one that was there from now on
+	if kube.IsTaken(err) && w.Vacant.Fill(scope.RefOf(body)) {
+		// it came meanwhile, and is one that was there from now on
 		if f, err = w.recheck(ctx, r, o); f == nil && err == nil {
 			applied, found, f, err = w.turn(ctx, write)
 		}

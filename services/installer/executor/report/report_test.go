@@ -43,8 +43,8 @@ func namespace(plans ...protocol.Plan) *scope.Scope {
 	return scope.New(env, protocol.ScopePlans{Scope: protocol.Scope{Namespace: "ports"}, Plans: plans}, nil, time.Hour)
 }
 
-// TestSend: a report says of every plan that the hub names what became of it, in the hub's order, and of every operator how
-// it is: those that are there, and those that are gone.
+// TestSend: a report says of every plan that the hub names what became of it, in the hub's order, and of every operator
+// how it is: those that are there, and those that are gone.
 func TestSend(t *testing.T) {
 	t.Parallel()
 	var to sent

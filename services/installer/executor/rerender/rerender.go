@@ -1,8 +1,8 @@
 // Package rerender finds for each operator at rest how its objects are to look under the overlays of now. What is no
 // Deployment and does not look so is written at once; Deployments wait for the phases that write them (R-CSV-10).
 //
-// An operator that waits behind its successor has no such phases, and may serve for weeks if that one fails: what is still
-// its own is written at once, Deployments last (R-CSV-50).
+// An operator that waits behind its successor has no such phases, and may serve for weeks if that one fails: what is
+// still its own is written at once, Deployments last (R-CSV-50).
 package rerender
 
 import (

@@ -27,8 +27,8 @@ const (
 	PartLate        = "objects that waited for their kind"
 )
 
-// Attempts keeps what fails for one operator from holding up the others, and says when the namespace is to be reconciled
-// again.
+// Attempts keeps what fails for one operator from holding up the others, and says when the namespace is to be
+// reconciled again.
 type Attempts struct {
 	namespace string
 	pace      *pace.Pace
@@ -53,8 +53,8 @@ func (a *Attempts) Item(operator, what string) pace.Item {
 	return pace.Item{Namespace: a.namespace, Operator: operator, What: what}
 }
 
-// Alone notes what could not be done for one operator, "" for what all of the namespace share, so that the others go on,
-// and has it tried again; nil forgets it. What ends the session stays an error.
+// Alone notes what could not be done for one operator, "" for what all of the namespace share, so that the others go
+// on, and has it tried again; nil forgets it. What ends the session stays an error.
 func (a *Attempts) Alone(ctx context.Context, operator, what string, err error) error {
 	i := a.Item(operator, what)
 	if err == nil {

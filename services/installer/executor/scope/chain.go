@@ -8,15 +8,16 @@ import (
 // Link is one ClusterServiceVersion of a namespace.
 type Link struct {
 	Name string
-	// Replaces is the name of the ClusterServiceVersion that it follows, "" for the first; it need not be there any more.
+	// Replaces is the name of the ClusterServiceVersion that it follows, "" for the first; it need not be there any
+	// more.
 	Replaces string
 	// Back marks one that a rollback brought: what it follows names it, too.
 	Back    bool
 	Created time.Time
 }
 
-// Chain says which operators of a namespace replace which: the chains that upgrades and rollbacks leave (R-CSV §6.6), in
-// the order of names.
+// Chain says which operators of a namespace replace which: the chains that upgrades and rollbacks leave (R-CSV §6.6),
+// in the order of names.
 type Chain []Link
 
 // Predecessor names what an operator follows, "" where nothing is or where that one came back in its place.

@@ -24,8 +24,8 @@ type Deployments struct {
 // Forget has the Deployments read again.
 func (d *Deployments) Forget() { d.list = nil }
 
-// ReadDeployments are those that Chandler wrote, read once as long as nothing is written: when one moves meanwhile, the watch
-// has the namespace reconciled again.
+// ReadDeployments are those that Chandler wrote, read once as long as nothing is written: when one moves meanwhile, the
+// watch has the namespace reconciled again.
 func (sc *Scope) ReadDeployments(ctx context.Context) ([]appsv1.Deployment, error) {
 	if list := sc.Live.Deployments.list; list != nil {
 		return list, nil

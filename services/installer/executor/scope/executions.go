@@ -23,8 +23,8 @@ func (e Executions) Execution(plan string) *kube.Execution {
 	return e[i]
 }
 
-// UnderWay is the execution of a plan that brings a ClusterServiceVersion, has begun and not ended; nil without one. The
-// log alone says so: a plan that cannot be read now is under way as well.
+// UnderWay is the execution of a plan that brings a ClusterServiceVersion, has begun and not ended; nil without one.
+// The log alone says so: a plan that cannot be read now is under way as well.
 func (e Executions) UnderWay(name string) *kube.Execution {
 	i := slices.IndexFunc(e, func(x *kube.Execution) bool {
 		return x.Status.Begun && !Ended(x) && slices.Contains(x.Spec.Operators, name)

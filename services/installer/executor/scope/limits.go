@@ -21,9 +21,9 @@ type Limits struct {
 // Of reports whether an operator may not be given a target.
 func (l *Limits) Of(operator, target string) bool { return slices.Contains(l.Denied[operator], target) }
 
-// Targets are the targets that an operator is notified of and has its rights in: those of its group without those that it may not
-// be given. Where it may not have the whole cluster it is told so all the same, and does not come to it: it waits for its
-// rights and stays as it was.
+// Targets are the targets that an operator is notified of and has its rights in: those of its group without those that
+// it may not be given. Where it may not have the whole cluster it is told so all the same, and does not come to it: it
+// waits for its rights and stays as it was.
 func (l *Limits) Targets(operator string, targets []string) []string {
 	return slices.DeleteFunc(slices.Clone(targets), func(t string) bool { return t != metav1.NamespaceAll && l.Of(operator, t) })
 }

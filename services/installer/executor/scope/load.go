@@ -71,9 +71,9 @@ func (sc *Scope) relabel(ctx context.Context, o *unstructured.Unstructured) (*un
 	return labelled, sc.Alone(ctx, o.GetName(), PartLabel, sc.Points.At("label put back"))
 }
 
-// verify makes of an operator what the hub granted, whatever its object says: where that differs, drift puts it right or tells
-// of it. An error says why nothing can be known of it: then it is followed and reported of, and nothing is done for it, nor to
-// what it says that it follows.
+// verify makes of an operator what the hub granted, whatever its object says: where that differs, drift puts it right
+// or tells of it. An error says why nothing can be known of it: then it is followed and reported of, and nothing is
+// done for it, nor to what it says that it follows.
 func (sc *Scope) verify(ctx context.Context, m *Operator) error {
 	a := m.Object.GetAnnotations()
 	claim := provenance.Claim{

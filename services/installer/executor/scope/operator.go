@@ -33,7 +33,8 @@ const (
 	ReasonRollback = "Rollback"
 )
 
-// Operator is one installed operator of the namespace: its InstalledOperator, which stands for its ClusterServiceVersion.
+// Operator is one installed operator of the namespace: its InstalledOperator, which stands for its
+// ClusterServiceVersion.
 type Operator struct {
 	Object *unstructured.Unstructured
 	CSV    bundle.CSV

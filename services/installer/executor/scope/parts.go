@@ -9,8 +9,8 @@ import (
 	"github.com/chandler-fleet/chandler/libs/protocol"
 )
 
-// Parts remembers which objects belong to operators, so that they are rendered once for that. Its methods may be called side
-// by side.
+// Parts remembers which objects belong to operators, so that they are rendered once for that. Its methods may be called
+// side by side.
 type Parts struct {
 	mu    sync.Mutex
 	known map[string][]protocol.ObjectRef // by uid of the InstalledOperator

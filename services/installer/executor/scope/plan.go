@@ -110,8 +110,8 @@ func (sc *Scope) Render(ctx context.Context, b events.PlannedBundle, config json
 	return nil, &f
 }
 
-// ObjectsOf renders an operator at rest, or takes what was rendered for its plan in this reconcile; what its plan did not
-// write is none of it.
+// ObjectsOf renders an operator at rest, or takes what was rendered for its plan in this reconcile; what its plan did
+// not write is none of it.
 func (sc *Scope) ObjectsOf(ctx context.Context, s RenderTarget) ([]render.Object, *failure.Failure) {
 	other := func(o render.Object) bool { return o.Resolving != s.Bundle.CSV || !s.Wrote(o) }
 	if r, ok := sc.Opened[s.Plan]; ok && bytes.Equal(r.Configs[s.Bundle.CSV], s.Config) {
@@ -133,7 +133,8 @@ func (sc *Scope) ObjectsOf(ctx context.Context, s RenderTarget) ([]render.Object
 	return slices.DeleteFunc(slices.Clone(objects), other), nil
 }
 
-// RenderedObjects are the objects of an operator that its plan has written, under way or ended; false while they are not known.
+// RenderedObjects are the objects of an operator that its plan has written, under way or ended; false while they are
+// not known.
 func (sc *Scope) RenderedObjects(ctx context.Context, m *Operator) (s RenderTarget, objects []render.Object, known bool) {
 	x := sc.UnderWay(m.Name())
 	if x == nil {

@@ -38,20 +38,21 @@ func (sc *Scope) AtRest(m *Operator) bool {
 	return !sc.Planned(m.Name()) && sc.Chain.Successor(m.Name()) == "" && !Halted(m) && (MayDeploy(m.Status.Phase) || m.Status.Phase == csv.PhaseFailed)
 }
 
-// ServesOn reports an operator that goes on serving while the one that is to replace it does not yet, or not at all. How
-// one that the record does not name any more is configured is not known.
+// ServesOn reports an operator that goes on serving while the one that is to replace it does not yet, or not at all.
+// How one that the record does not name any more is configured is not known.
 func (sc *Scope) ServesOn(m *Operator) bool {
 	named := slices.ContainsFunc(sc.Wanted.Installed, func(i protocol.Installed) bool { return i.CSV == m.Name() })
 	return m.Status.Phase == csv.PhaseReplacing && named && !sc.Planned(m.Name())
 }
 
-// LacksRequirements reports an operator that was installed and now lacks what it requires, perhaps an object of its own.
+// LacksRequirements reports an operator that was installed and now lacks what it requires, perhaps an object of its
+// own.
 func (sc *Scope) LacksRequirements(m *Operator) bool {
 	return m.Status.Phase == csv.PhasePending && m.Status.Reason == csv.ReasonRequirementsNotMet && !sc.Planned(m.Name()) && sc.Chain.Successor(m.Name()) == ""
 }
 
-// Frozen reports an operator whose plan is under way and cannot be read in this reconcile: what is still to come for it is
-// not known, so that its phase stays as it is, and nothing that it replaces goes.
+// Frozen reports an operator whose plan is under way and cannot be read in this reconcile: what is still to come for it
+// is not known, so that its phase stays as it is, and nothing that it replaces goes.
 func (sc *Scope) Frozen(m *Operator) bool {
 	x := sc.UnderWay(m.Name())
 	if x == nil {
@@ -81,7 +82,9 @@ func (sc *Scope) Stuck(x *kube.Execution) bool {
 	return !listed || x.Status.Phase == protocol.PlanBlocked
 }
 
-// CheckGroup says why no plan may be carried out for the operator group: no plan is carried out among Chandler's own objects, whose accounts may do everything; elsewhere a plan needs exactly one operator group in its namespace (R-IP-42).
+// CheckGroup says why no plan may be carried out for the operator group: no plan is carried out among Chandler's own
+// objects, whose accounts may do everything; elsewhere a plan needs exactly one operator group in its namespace
+// (R-IP-42).
 func (sc *Scope) CheckGroup() *failure.Failure {
 	switch {
 	case sc.Namespace == kube.SystemNamespace:
@@ -103,8 +106,8 @@ func (sc *Scope) CheckGroup() *failure.Failure {
 	return nil
 }
 
-// Account is who carries out a plan (R-OG-60): who it was begun as, else the one that the operator group names now. So a
-// group that names another account, or none any more, changes the next plan and nothing that runs (R-OG-64).
+// Account is who carries out a plan (R-OG-60): who it was begun as, else the one that the operator group names now. So
+// a group that names another account, or none any more, changes the next plan and nothing that runs (R-OG-64).
 func (sc *Scope) Account(plan string) (kube.Account, error) {
 	if x := sc.Execution(plan); x != nil && x.Status.Begun {
 		return kube.ParseAccount(x.Spec.Account)

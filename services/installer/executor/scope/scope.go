@@ -50,8 +50,8 @@ type Env struct {
 
 // Result is what a stage comes to.
 type Result struct {
-	// Again is set where the phases of the operators are to be reconciled, and the stage once more after that; Why says what
-	// it waits for.
+	// Again is set where the phases of the operators are to be reconciled, and the stage once more after that; Why says
+	// what it waits for.
 	Again bool
 	Why   string
 }
@@ -71,7 +71,8 @@ type Scope struct {
 	Namespace string
 	// Wanted is what the hub wants, as it was when the reconcile began.
 	Wanted protocol.ScopePlans
-	// RecordBehind is set where the hub's message comes from a record that has lost commits: nothing may follow from it.
+	// RecordBehind is set where the hub's message comes from a record that has lost commits: nothing may follow from
+	// it.
 	RecordBehind bool
 	Opened       map[string]Plan                // plans that were opened, by id
 	Outcomes     map[string]protocol.PlanReport // what is reported of plans and removals, by id

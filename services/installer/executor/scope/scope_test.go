@@ -26,8 +26,8 @@ func follower(name, replaces string, phase csv.Phase, back bool) *Operator {
 	return m
 }
 
-// TestServesOn: R-CSV-50: who is kept up while another one is to replace it: of one that the record does not name, nobody
-// knows how it is configured.
+// TestServesOn: R-CSV-50: who is kept up while another one is to replace it: of one that the record does not name,
+// nobody knows how it is configured.
 func TestServesOn(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -50,8 +50,8 @@ func TestServesOn(t *testing.T) {
 	}
 }
 
-// TestWritten: what an operator looks like at rest is what its plan wrote. Of one that failed before its webhooks, these
-// are never written after: nobody stands behind them.
+// TestWritten: what an operator looks like at rest is what its plan wrote. Of one that failed before its webhooks,
+// these are never written after: nobody stands behind them.
 func TestWritten(t *testing.T) {
 	t.Parallel()
 	object := func(kind, name string) render.Object {

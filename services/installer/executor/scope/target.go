@@ -60,8 +60,8 @@ func (sc *Scope) TargetAtRest(m *Operator) (RenderTarget, bool) {
 	return s, ok && (sc.AtRest(m) || sc.LacksRequirements(m))
 }
 
-// Wrote reports an object that the operator's plan brought into the cluster. What a plan did not come to write, because it
-// failed or has yet to, nothing else writes: webhooks with nobody behind them, or what its account may not write.
+// Wrote reports an object that the operator's plan brought into the cluster. What a plan did not come to write, because
+// it failed or has yet to, nothing else writes: webhooks with nobody behind them, or what its account may not write.
 func (s RenderTarget) Wrote(o render.Object) bool {
 	return s.Log == nil || s.Log.Wrote(o.GVK.Group, o.GVK.Kind, o.Namespace, o.Name)
 }

@@ -36,8 +36,8 @@ func (w worker) certify(ctx context.Context, s scope.RenderTarget) (renewed bool
 	return renewed, nil, nil
 }
 
-// keeper is to whom the Secret of a certificate belongs: the operator that needs it, or one of its successors that has taken
-// it over and shares it.
+// keeper is to whom the Secret of a certificate belongs: the operator that needs it, or one of its successors that has
+// taken it over and shares it.
 func (w worker) keeper(s scope.RenderTarget, have certs.Kept) scope.RenderTarget {
 	name := s.Bundle.CSV
 	for range w.Chain {

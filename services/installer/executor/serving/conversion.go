@@ -50,8 +50,8 @@ func (w worker) hold(ctx context.Context, s scope.RenderTarget) error {
 	return nil
 }
 
-// unconverted are the CRDs of an operator that answers whose new form is not whole: they are converted as before it. known
-// is false where that cannot be reported now.
+// unconverted are the CRDs of an operator that answers whose new form is not whole: they are converted as before it.
+// known is false where that cannot be reported now.
 func (w worker) unconverted(ctx context.Context, m *scope.Operator, deployments []appsv1.Deployment) (s scope.RenderTarget, out []render.Object, known bool, err error) {
 	own := certs.Converted(m.CSV)
 	names := w.passing(m.Name(), own)
@@ -144,8 +144,8 @@ func (w worker) resetConversion(ctx context.Context, name string) error {
 	return nil
 }
 
-// handConversionBack has a CRD converted by one of the operators that stay, unless it is: one whose pods answer, else the
-// first.
+// handConversionBack has a CRD converted by one of the operators that stay, unless it is: one whose pods answer, else
+// the first.
 func (w worker) handConversionBack(ctx context.Context, crd *unstructured.Unstructured, heirs []*scope.Operator) error {
 	deployments, err := w.ReadDeployments(ctx)
 	if err != nil {

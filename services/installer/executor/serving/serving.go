@@ -1,5 +1,5 @@
-// Package serving looks after what the API server calls: the certificates under which the Deployments of operators serve
-// webhooks and API services, and which version of an operator converts its CustomResourceDefinitions.
+// Package serving looks after what the API server calls: the certificates under which the Deployments of operators
+// serve webhooks and API services, and which version of an operator converts its CustomResourceDefinitions.
 package serving
 
 import (
@@ -40,8 +40,8 @@ func (s *Stage) Read(ctx context.Context, sc *scope.Scope) (err error) {
 	return err
 }
 
-// Reconcile keeps the certificates of operators that go on serving while the one that is to replace them does not yet, or
-// not at all (R-CSV-5, R-CSV-50). Those of the others are made before their Deployments are written (Certify).
+// Reconcile keeps the certificates of operators that go on serving while the one that is to replace them does not yet,
+// or not at all (R-CSV-5, R-CSV-50). Those of the others are made before their Deployments are written (Certify).
 func (s *Stage) Reconcile(ctx context.Context, sc *scope.Scope) error {
 	w := worker{s, sc}
 	if sc.Stopped() != nil || !sc.Live.Group.One { // whom it serves is not known without a group
@@ -66,14 +66,14 @@ func (s *Stage) Overlay(sc *scope.Scope) overlay.Overlay { return worker{s, sc}.
 
 // Certify makes sure of the certificates of an operator before anything needs them: its pods mount them, and the API
 // server trusts their CA. One that is due is renewed where its operator is at rest; in an upgrade it is good enough,
-// and is renewed after, unless that takes too long. Where one was renewed the API server has to trust the new CA before the
-// first pod serves under it.
+// and is renewed after, unless that takes too long. Where one was renewed the API server has to trust the new CA before
+// the first pod serves under it.
 func (s *Stage) Certify(ctx context.Context, sc *scope.Scope, t scope.RenderTarget) (renewed bool, f *failure.Failure, err error) {
 	return worker{s, sc}.certify(ctx, t)
 }
 
-// CertifyConversion makes the certificates of a plan's operator before its first CRD where it converts: the API server is
-// never told to call somebody whom it cannot trust. What the CRDs keep of their former form is found here, too.
+// CertifyConversion makes the certificates of a plan's operator before its first CRD where it converts: the API server
+// is never told to call somebody whom it cannot trust. What the CRDs keep of their former form is found here, too.
 func (s *Stage) CertifyConversion(ctx context.Context, sc *scope.Scope, t scope.RenderTarget) (*failure.Failure, error) {
 	w := worker{s, sc}
 	if t.Bundle.Replaces != "" && !sc.Loaded {
@@ -115,8 +115,8 @@ func (s *Stage) TakeOver(ctx context.Context, sc *scope.Scope, m *scope.Operator
 }
 
 // ResetConversion lets the API server convert by itself what an operator converted that is gone without a successor
-// (R-CSV-46): else no object of another version than the stored one could be read any more, and none be removed. What one
-// that stays converts, too, is handed back to that one.
+// (R-CSV-46): else no object of another version than the stored one could be read any more, and none be removed. What
+// one that stays converts, too, is handed back to that one.
 func (s *Stage) ResetConversion(ctx context.Context, sc *scope.Scope, name string) error {
 	return worker{s, sc}.resetConversion(ctx, name)
 }

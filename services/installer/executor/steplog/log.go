@@ -16,8 +16,8 @@ import (
 // keptExecutions is how many ended executions stay beside those that are still referred to (R-IP-4).
 const keptExecutions = 5
 
-// Read reads the PlanExecutions of a namespace that the hub granted. Others are left alone, and stand in nobody's way: what
-// they say was not asked for.
+// Read reads the PlanExecutions of a namespace that the hub granted. Others are left alone, and stand in nobody's way:
+// what they say was not asked for.
 func (w Writer) Read(ctx context.Context) error {
 	list, unread, err := (kube.StepLogs{Epoch: w.Client}).Executions(ctx, w.Namespace)
 	if err != nil {

@@ -125,8 +125,8 @@ func newestFirst(all []*kube.Execution) []*kube.Execution {
 	})
 }
 
-// Stored is what of a scope is certain after a reconcile that ended in an error: the plans that are begun, as their logs in
-// the cluster say. What was noted since and not written is left out.
+// Stored is what of a scope is certain after a reconcile that ended in an error: the plans that are begun, as their
+// logs in the cluster say. What was noted since and not written is left out.
 func (w Writer) Stored(ctx context.Context) []protocol.PlanReport {
 	stored := w.In(scope.New(w.Env, w.Wanted, w.Slot, w.Again()))
 	for _, x := range w.Executions {

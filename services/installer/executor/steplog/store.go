@@ -1,5 +1,5 @@
-// Package steplog looks after the PlanExecutions of a namespace: the step logs of its plans and removals, the back-off of what
-// waits, and what the hub is notified of both.
+// Package steplog looks after the PlanExecutions of a namespace: the step logs of its plans and removals, the back-off
+// of what waits, and what the hub is notified of both.
 package steplog
 
 import (
@@ -17,7 +17,8 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/executor/scope"
 )
 
-// Store remembers what no step log holds: plans that wait before they are begun. Its methods may be called side by side.
+// Store remembers what no step log holds: plans that wait before they are begun. Its methods may be called side by
+// side.
 type Store struct {
 	Config
 
@@ -146,7 +147,8 @@ func (w Writer) HoldForCRDs(plan string, waits bool) {
 	delete(w.unsafe, plan)
 }
 
-// Recheck has plans that wait for definitions tried again without regard to their back-off, and returns their namespaces.
+// Recheck has plans that wait for definitions tried again without regard to their back-off, and returns their
+// namespaces.
 func (s *Store) Recheck() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

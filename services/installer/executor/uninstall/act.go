@@ -123,7 +123,9 @@ func (h Remover) Empty(ctx context.Context, definitions []kube.Step) (Waiting, e
 func (h Remover) Sweep(ctx context.Context, q Question) (Waiting, error) {
 	var left Waiting
 	own := kube.Operator{Namespace: q.Namespace, Name: q.CSV}
-	if q.Named { // first: what another operator that goes hands over until then is found below, and after that nothing is handed over
+	if q.Named {
+		// first: what another operator that goes hands over until then is found below, and after that nothing is handed
+		// over
 		if err := h.forgo(ctx, q, own); err != nil {
 			return left, err
 		}

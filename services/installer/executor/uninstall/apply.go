@@ -222,7 +222,8 @@ func (w worker) uninstall(ctx context.Context, r protocol.Removal, x *kube.Execu
 	return nil, w.Objects.In(w.Scope).SaveLog(ctx, x, "removal finished")
 }
 
-// finalizers: objects are to go and somebody still has to end something of theirs. No notification says when that is done.
+// finalizers: objects are to go and somebody still has to end something of theirs. No notification says when that is
+// done.
 func (w worker) finalizers(left Waiting) *failure.Failure {
 	w.Soon(finalizersPause)
 	return &failure.Failure{Class: failure.Transient, Reason: reasonFinalizers, Quick: true, Message: "still there: " + left.String() + finalizersNextSteps}
@@ -302,8 +303,8 @@ func (w worker) finalReport(ctx context.Context, r protocol.Removal, x *kube.Exe
 	return w.remover().Remaining(ctx, last)
 }
 
-// reportOf is what is notified of an operator that is uninstalled; of one that somebody deleted meanwhile, what the record
-// knows.
+// reportOf is what is notified of an operator that is uninstalled; of one that somebody deleted meanwhile, what the
+// record knows.
 func (w worker) reportOf(r protocol.Removal) protocol.CSVReport {
 	words := protocol.CSVReport{Name: r.CSV}
 	for _, o := range w.Wanted.Installed {
@@ -338,8 +339,8 @@ func (w worker) handBack(ctx context.Context, r protocol.Removal) error {
 	return err
 }
 
-// abortPlan ends, before the removal of one of its operators begins, a plan that was begun and is stuck: nobody else could
-// (DESIGN D6).
+// abortPlan ends, before the removal of one of its operators begins, a plan that was begun and is stuck: nobody else
+// could (DESIGN D6).
 func (w worker) abortPlan(ctx context.Context, r protocol.Removal) error {
 	x := w.UnderWay(r.CSV)
 	if x == nil {
@@ -362,8 +363,8 @@ func (w worker) abortPlan(ctx context.Context, r protocol.Removal) error {
 	return w.Points.At("aborted")
 }
 
-// checkSame ends a removal of which the operator is gone while another one was installed under its name: what bears that name
-// now is not what was looked at.
+// checkSame ends a removal of which the operator is gone while another one was installed under its name: what bears
+// that name now is not what was looked at.
 func (w worker) checkSame(ctx context.Context, r protocol.Removal, x *kube.Execution) error {
 	live, err := w.Client.GetServed(ctx, kube.GVKInstalledOperator, w.Namespace, r.CSV)
 	if err != nil || !Another(live, x.Status.Steps) {

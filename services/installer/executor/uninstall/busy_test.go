@@ -17,8 +17,8 @@ func namespace(executions ...*kube.Execution) worker {
 	return worker{Stage: &Stage{}, Scope: sc}
 }
 
-// TestBusy: R-UNI-1: no removal begins beside a plan that brings the operator, unless that is stuck, or while another operator
-// takes its place.
+// TestBusy: R-UNI-1: no removal begins beside a plan that brings the operator, unless that is stuck, or while another
+// operator takes its place.
 func TestBusy(t *testing.T) {
 	t.Parallel()
 	bringing := func(phase string) *kube.Execution {

@@ -134,7 +134,8 @@ func owned(ctx context.Context, c *kube.Epoch, q Question) ([]object, error) {
 	return chosen(ctx, c, q.Kinds, selector)
 }
 
-// chosen are the objects of several kinds that a label selector chooses, in the order of the kinds, which are asked for at once.
+// chosen are the objects of several kinds that a label selector chooses, in the order of the kinds, which are asked for
+// at once.
 func chosen(ctx context.Context, c *kube.Epoch, kinds []schema.GroupVersionKind, selector string) ([]object, error) {
 	found, failed := make([][]object, len(kinds)), make([]error, len(kinds))
 	turns := make(chan struct{}, parallelLists)
@@ -225,8 +226,8 @@ func definitions(ctx context.Context, c *kube.Epoch, in search, uids map[protoco
 	return out, nil
 }
 
-// broughtEarlier reports a definition that a version of the package in the namespace wrote, and perhaps the one that is there
-// does not bring: definitions outlive the versions that drop them.
+// broughtEarlier reports a definition that a version of the package in the namespace wrote, and perhaps the one that is
+// there does not bring: definitions outlive the versions that drop them.
 func broughtEarlier(o *metav1.PartialObjectMetadata, namespace, packageName string) bool {
 	return packageName != "" && slices.ContainsFunc(o.ManagedFields, func(f metav1.ManagedFieldsEntry) bool {
 		return f.Manager == kube.Manager(namespace, packageName)

@@ -16,8 +16,8 @@ import (
 // readAtOnce is how many InstalledOperators are read whole at a time: one may have a megabyte.
 const readAtOnce = 25
 
-// Operators remembers what installed operators bring and need, which is little, so that a removal does not read all of their objects,
-// which are large. What is remembered counts for one generation of one object only.
+// Operators remembers what installed operators bring and need, which is little, so that a removal does not read all of
+// their objects, which are large. What is remembered counts for one generation of one object only.
 type Operators struct {
 	mu    sync.Mutex
 	known map[types.NamespacedName]noted
@@ -79,8 +79,8 @@ type installed struct {
 	meta *metav1.PartialObjectMetadata
 }
 
-// all are the installed operators of the cluster: one question for which there are, and further ones only where it is not known
-// what one brings and needs.
+// all are the installed operators of the cluster: one question for which there are, and further ones only where it is
+// not known what one brings and needs.
 func (k *Operators) all(ctx context.Context, c *kube.Epoch) ([]installed, error) {
 	list, err := metadata(ctx, c, kube.Resource(kube.GVKInstalledOperator), metav1.ListOptions{LabelSelector: selectManaged})
 	if err != nil {

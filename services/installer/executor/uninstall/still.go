@@ -9,8 +9,8 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/removal"
 )
 
-// FilterCurrent keeps of what is to go what removing the operator would remove now, too: the log says what was looked at, and is
-// no reason by itself to delete anything.
+// FilterCurrent keeps of what is to go what removing the operator would remove now, too: the log says what was looked
+// at, and is no reason by itself to delete anything.
 func (h Remover) FilterCurrent(ctx context.Context, q Question, steps []kube.Step) ([]kube.Step, error) {
 	asked := q.CRDs
 	if len(asked) > 0 { // one that is gone by now is no mistake of who asked for it

@@ -51,8 +51,8 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// TestBroughtEarlier: a definition that a version before brought, and the one that is there does not, is announced, too (R-UNI-2):
-// nobody else would ever name it.
+// TestBroughtEarlier: a definition that a version before brought, and the one that is there does not, is announced, too
+// (R-UNI-2): nobody else would ever name it.
 func TestBroughtEarlier(t *testing.T) {
 	t.Parallel()
 	o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "gauges.sea.test", ManagedFields: []metav1.ManagedFieldsEntry{

@@ -1,6 +1,7 @@
-// Package uninstall removes operators: those that somebody asked to be uninstalled, and what still belongs to one that was
-// replaced or deleted. It finds what uninstalling comes to, and does what removal.Decide decided. Custom resources are
-// deleted while their operator runs, since it ends their finalizers; nothing here ever ends a finalizer for anybody.
+// Package uninstall removes operators: those that somebody asked to be uninstalled, and what still belongs to one that
+// was replaced or deleted. It finds what uninstalling comes to, and does what removal.Decide decided. Custom resources
+// are deleted while their operator runs, since it ends their finalizers; nothing here ever ends a finalizer for
+// anybody.
 package uninstall
 
 import (
@@ -49,13 +50,14 @@ func (s *Stage) Reconcile(ctx context.Context, sc *scope.Scope) error {
 	return worker{s, sc}.all(ctx)
 }
 
-// RemoveOwned removes what still names an operator as its owner: what a successor has, too, names that one by now. It looks
-// in all namespaces, since roles are copied to the targets (R-OG-45).
+// RemoveOwned removes what still names an operator as its owner: what a successor has, too, names that one by now. It
+// looks in all namespaces, since roles are copied to the targets (R-OG-45).
 func (s *Stage) RemoveOwned(ctx context.Context, sc *scope.Scope, csv string) error {
 	return worker{s, sc}.removeOwned(ctx, csv, OwnedKinds())
 }
 
-// Halt removes the Deployments of an operator whose APIs are another group's (R-OG §7.7), and before them what calls it.
+// Halt removes the Deployments of an operator whose APIs are another group's (R-OG §7.7), and before them what calls
+// it.
 func (s *Stage) Halt(ctx context.Context, sc *scope.Scope, m *scope.Operator) error {
 	if !scope.Halted(m) {
 		return nil

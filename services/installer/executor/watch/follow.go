@@ -15,11 +15,11 @@ import (
 const (
 	// pageSize is how many objects one answer to a list holds.
 	pageSize = 500
-	// streamFor is how long a stream lasts at least, and at most twice as long: the API server ends it then, so that its
-	// clients spread over its instances.
+	// streamFor is how long a stream lasts at least, and at most twice as long: the API server ends it then, so that
+	// its clients spread over its instances.
 	streamFor = 5 * time.Minute
-	// retryFirst and retryLast are the waits after failures, which double; each wait is up to twice as long, so that many
-	// watches do not come back at one moment. What worked for the longest of them begins with the first again.
+	// retryFirst and retryLast are the waits after failures, which double; each wait is up to twice as long, so that
+	// many watches do not come back at one moment. What worked for the longest of them begins with the first again.
 	retryFirst = 200 * time.Millisecond
 	retryLast  = 30 * time.Second
 	// shortStream is a time in which a stream that ended was of no use.
@@ -134,7 +134,8 @@ func (f *follower) list(ctx context.Context) error {
 	}
 }
 
-// take takes an event. While the API server tells what exists, only its word that this was all gives a place to go on from.
+// take takes an event. While the API server tells what exists, only its word that this was all gives a place to go on
+// from.
 func (f *follower) take(typ watch.EventType, m *metav1.PartialObjectMetadata) {
 	switch typ {
 	case watch.Added, watch.Modified:

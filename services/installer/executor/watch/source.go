@@ -48,8 +48,8 @@ type Stream interface {
 	Close() error
 }
 
-// client is a Source that reads events where they are waited for: beside that of its connection no goroutine, and between
-// two events no buffer, is kept for a kind.
+// client is a Source that reads events where they are waited for: beside that of its connection no goroutine, and
+// between two events no buffer, is kept for a kind.
 type client struct{ rest *rest.RESTClient }
 
 // NewSource returns the source of a cluster. The configuration must not bound the time of a request.

@@ -196,8 +196,8 @@ func there(name string) func(watch.Change) bool {
 	return func(c watch.Change) bool { return c.Name == name && !c.Gone }
 }
 
-// TestStream: a stream that tells first what exists is followed in one request, in both encodings, and the next one goes on
-// behind the last word of it: nothing is reported twice, and nothing is missed.
+// TestStream: a stream that tells first what exists is followed in one request, in both encodings, and the next one
+// goes on behind the last word of it: nothing is reported twice, and nothing is missed.
 func TestStream(t *testing.T) {
 	t.Parallel()
 	for name, protobuf := range map[string]bool{"protobuf": true, "json": false} {
@@ -224,7 +224,8 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestExpired: where the API server has forgotten what came since, everything is reported anew: what went meanwhile is gone.
+// TestExpired: where the API server has forgotten what came since, everything is reported anew: what went meanwhile is
+// gone.
 func TestExpired(t *testing.T) {
 	t.Parallel()
 	for name, forgot := range map[string]answer{"in the stream": {events: []kubewatch.Event{expired()}}, "at once": {fails: http.StatusGone}} {
@@ -267,7 +268,8 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// TestPaged: an API server that does not tell in a stream what exists is asked for a list, and then followed from there.
+// TestPaged: an API server that does not tell in a stream what exists is asked for a list, and then followed from
+// there.
 func TestPaged(t *testing.T) {
 	t.Parallel()
 	s := &server{answers: []answer{

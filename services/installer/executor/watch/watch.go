@@ -17,8 +17,8 @@ import (
 // everything at once, and one kind that cannot be listed does not hide the others.
 const turn = 2 * time.Second
 
-// KubernetesManager is the field manager of Kubernetes' own controllers, which count the revisions of a Deployment in an
-// annotation.
+// KubernetesManager is the field manager of Kubernetes' own controllers, which count the revisions of a Deployment in
+// an annotation.
 const KubernetesManager = "kube-controller-manager"
 
 // definitions is the kind that says which other kinds are served.
@@ -68,8 +68,8 @@ type Change struct {
 
 // Watch watches the kinds of one cluster.
 type Watch struct {
-	// Listed, where it is set before Run, is notified of a kind each time that all of it was listed: what nobody told of by then,
-	// and There does not know, is not there. It must not block.
+	// Listed, where it is set before Run, is notified of a kind each time that all of it was listed: what nobody told
+	// of by then, and There does not know, is not there. It must not block.
 	Listed func(schema.GroupVersionKind)
 
 	source Source
@@ -142,9 +142,9 @@ func (w *Watch) There(gvk schema.GroupVersionKind, namespace, name string) (ther
 	return false, false
 }
 
-// Absent reports that the objects of a kind were listed, and that none of the name was among them or was notified of since. It is
-// as much of a hint as There: one may have been made since, and a watch that has lost its rights stays behind. Whoever acts
-// on it must notice that it was not so. Of kinds of which a selector chooses it says nothing.
+// Absent reports that the objects of a kind were listed, and that none of the name was among them or was notified of
+// since. It is as much of a hint as There: one may have been made since, and a watch that has lost its rights stays
+// behind. Whoever acts on it must notice that it was not so. Of kinds of which a selector chooses it says nothing.
 func (w *Watch) Absent(gvk schema.GroupVersionKind, namespace, name string) bool {
 	for _, s := range w.stores {
 		if s.kind.GVK == gvk && s.kind.Namespace == "" && s.kind.Selector == "" {

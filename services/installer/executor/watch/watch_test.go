@@ -122,8 +122,8 @@ func TestOptionalKinds(t *testing.T) {
 	})
 }
 
-// TestStandby: a kind that is put off is asked for once something is wanted, and not before; each whole list is reported, so that
-// what nobody told of is known not to be there.
+// TestStandby: a kind that is put off is asked for once something is wanted, and not before; each whole list is
+// reported, so that what nobody told of is known not to be there.
 func TestStandby(t *testing.T) {
 	t.Parallel()
 	c := client(t, object(monitors, "ops", "m", nil))
@@ -297,7 +297,8 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// TestThere: what the watch has seen is known to exist, and whether it is on its way out; of anything else nothing is known.
+// TestThere: what the watch has seen is known to exist, and whether it is on its way out; of anything else nothing is
+// known.
 func TestThere(t *testing.T) {
 	t.Parallel()
 	leaving := object(namespaces, "", "leaving", nil)
@@ -319,8 +320,8 @@ func TestThere(t *testing.T) {
 	}
 }
 
-// TestAbsent: what a complete list does not show is absent as far as is known; of kinds that are not listed yet, that may
-// not be listed, or of which only a part is listed, nothing is known to be absent.
+// TestAbsent: what a complete list does not show is absent as far as is known; of kinds that are not listed yet, that
+// may not be listed, or of which only a part is listed, nothing is known to be absent.
 func TestAbsent(t *testing.T) {
 	t.Parallel()
 	c := client(t, object(definitions, "", "there", nil))

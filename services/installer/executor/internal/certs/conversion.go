@@ -52,8 +52,8 @@ type Former struct {
 	conversion map[string]any
 }
 
-// FormerOf reads a CRD of the cluster. False is one of which nothing is to be kept: nobody has written it yet; or how it
-// is converted is somebody else's: the API server is to refuse the write as a conflict, now and not later.
+// FormerOf reads a CRD of the cluster. False is one of which nothing is to be kept: nobody has written it yet; or how
+// it is converted is somebody else's: the API server is to refuse the write as a conflict, now and not later.
 func FormerOf(crd *unstructured.Unstructured, ns string) (Former, bool, error) {
 	if crd == nil {
 		return Former{}, false, nil

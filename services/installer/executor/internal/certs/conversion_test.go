@@ -13,7 +13,8 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/serving"
 )
 
-// definition is a CRD with versions v1 … of which one is stored, converted at a Service of namespace ops; "" is by name.
+// definition is a CRD with versions v1 … of which one is stored, converted at a Service of namespace ops; "" is by
+// name.
 func definition(t *testing.T, service, ca, stored string, versions ...string) *unstructured.Unstructured {
 	t.Helper()
 	spec := map[string]any{}
@@ -50,8 +51,8 @@ func labelled(o *unstructured.Unstructured, labels map[string]string) *unstructu
 	return o
 }
 
-// TestFormer: R-CSV-46: what a new form of a CRD looks like until its operator answers, once it was written, too: a step
-// that is carried out again writes the same.
+// TestFormer: R-CSV-46: what a new form of a CRD looks like until its operator answers, once it was written, too: a
+// step that is carried out again writes the same.
 func TestFormer(t *testing.T) {
 	t.Parallel()
 	ours := map[string]string{certs.LabelConverted: "ops", kube.LabelManaged: "true"}

@@ -115,8 +115,8 @@ func fields(o *unstructured.Unstructured, part, http, https, no string) (Proxy, 
 }
 
 // Copy keeps the pull secrets in a namespace with operators, and on the service accounts under which those run; without
-// accounts nothing of them stays there. wrote is called with every object that was written. What cannot be written holds up none
-// of the others.
+// accounts nothing of them stays there. wrote is called with every object that was written. What cannot be written
+// holds up none of the others.
 func (c *Cache) Copy(ctx context.Context, namespace string, secrets []PullSecret, accounts []string, wrote func(*unstructured.Unstructured)) error {
 	if len(accounts) == 0 {
 		secrets = nil
@@ -173,8 +173,8 @@ func (c *Cache) copy(ctx context.Context, namespace string, secrets []PullSecret
 	return err
 }
 
-// attach puts the copies on an account by a patch of what was read: the list has one owner, and others write there, too.
-// It reports whether the account is there.
+// attach puts the copies on an account by a patch of what was read: the list has one owner, and others write there,
+// too. It reports whether the account is there.
 func (c *Cache) attach(ctx context.Context, namespace, name string, secrets []PullSecret, wrote func(*unstructured.Unstructured)) (bool, error) {
 	o, err := c.client.Get(ctx, gvkAccount, namespace, name)
 	if err != nil || o == nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 )
 
-// TestCopyGoesOn: R-IP-22: a secret of somebody else under the name of a copy keeps none of the other copies away, nor the
-// accounts from naming them; it is an error all the same.
+// TestCopyGoesOn: R-IP-22: a secret of somebody else under the name of a copy keeps none of the other copies away, nor
+// the accounts from naming them; it is an error all the same.
 func TestCopyGoesOn(t *testing.T) {
 	t.Parallel()
 	account := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": map[string]any{"namespace": "ops", "name": "tide"}}}

@@ -72,8 +72,8 @@ func (p PullSecret) object(namespace string) *unstructured.Unstructured {
 	}}
 }
 
-// Attach returns the imagePullSecrets of a service account with those of Chandler as they are to be now: what others put
-// there stays, in its place, and Chandler's former ones go. changed is false where nothing is to be done.
+// Attach returns the imagePullSecrets of a service account with those of Chandler as they are to be now: what others
+// put there stays, in its place, and Chandler's former ones go. changed is false where nothing is to be done.
 func Attach(have []any, secrets []PullSecret) (next []any, changed bool) {
 	wanted := map[string]bool{}
 	for _, s := range secrets {

@@ -48,8 +48,8 @@ func IsTokenKind(gvk schema.GroupVersionKind) bool {
 	return gvk == gvkAuthentication || gvk == gvkInfrastructure || gvk == gvkCredentials
 }
 
-// TokenAuth finds the cloud whose short-lived tokens operators of the cluster get (R-TOK-1), protocol.TokenAuthNone where
-// they get none:
+// TokenAuth finds the cloud whose short-lived tokens operators of the cluster get (R-TOK-1), protocol.TokenAuthNone
+// where they get none:
 //
 //	CloudCredential spec.credentialsMode is Manual, Authentication
 //	spec.serviceAccountIssuer is set, Infrastructure

@@ -21,9 +21,9 @@ const (
 	MaxValueBytes = 256
 )
 
-// Holds reports whether everything that want says is so in live; what else live has, such as defaults and other people's
-// labels, does not matter. Entries of lists are compared by place. False may be a mere difference in
-// spelling, such as 1000m and 1: the API server can tell.
+// Holds reports whether everything that want says is so in live; what else live has, such as defaults and other
+// people's labels, does not matter. Entries of lists are compared by place. False may be a mere difference in spelling,
+// such as 1000m and 1: the API server can tell.
 func Holds(want, live any) bool {
 	switch w := want.(type) {
 	case map[string]any:

@@ -43,7 +43,8 @@ func TestHolds(t *testing.T) {
 	}
 }
 
-// TestFields: each field that differs is reported with both values and by pointer; what the API server notes itself is not.
+// TestFields: each field that differs is reported with both values and by pointer; what the API server notes itself is
+// not.
 func TestFields(t *testing.T) {
 	t.Parallel()
 	want := parse(t, `{"kind":"Deployment","metadata":{"name":"d","resourceVersion":"1","generation":1,"managedFields":[],"labels":{"a/b":"x"}},"spec":{"replicas":1,"list":[1,2],"gone":true},"status":{"a":1}}`)

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Values that may be somebody's secret stay in the cluster: of those it is reported only that they differ. What is reported lands
-// in tables from which no erasure of a subscription's configuration takes it.
+// Values that may be somebody's secret stay in the cluster: of those it is reported only that they differ. What is
+// reported lands in tables from which no erasure of a subscription's configuration takes it.
 
 // confidentialFields are fields of a container that a configuration sets, wherever they are.
 var confidentialFields = []string{"env", "envFrom", "args", "command"}

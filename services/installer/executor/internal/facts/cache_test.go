@@ -24,8 +24,8 @@ func definition(name, version string) *unstructured.Unstructured {
 	}}
 }
 
-// TestNews: an answer is kept unless there was news of its own matter since the question; news of a version of a CRD that
-// was read already is none.
+// TestNews: an answer is kept unless there was news of its own matter since the question; news of a version of a CRD
+// that was read already is none.
 func TestNews(t *testing.T) {
 	t.Parallel()
 	rows := []csv.Requirement{{Kind: gvkCRD.Kind, Name: "tides.sea.test", Status: csv.Present}}
@@ -77,8 +77,8 @@ func TestUsers(t *testing.T) {
 	}
 }
 
-// TestAdded: what is asked of an account when a target comes is asked in that target, and in the whole cluster; for as long
-// as what was found in the others holds.
+// TestAdded: what is asked of an account when a target comes is asked in that target, and in the whole cluster; for as
+// long as what was found in the others holds.
 func TestAdded(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_000_000, 0)
@@ -125,8 +125,8 @@ func TestAdded(t *testing.T) {
 	}
 }
 
-// TestNewsIsBounded: whatever comes and goes in a cluster, what is remembered of it is bounded, and no answer from before is
-// kept for that.
+// TestNewsIsBounded: whatever comes and goes in a cluster, what is remembered of it is bounded, and no answer from
+// before is kept for that.
 func TestNewsIsBounded(t *testing.T) {
 	t.Parallel()
 	cache := New(nil, func() time.Time { return time.Unix(1_000_000, 0) })

@@ -146,8 +146,8 @@ func available(o *unstructured.Unstructured) bool {
 }
 
 // added parts scopes into those of which the cluster is to be asked, and what an account holds in the others: there the
-// operator lacked nothing a short while ago, so that it holds what is required of it. A namespace more costs one question
-// for each account, not one for each namespace. What holds in the whole cluster is asked in any case.
+// operator lacked nothing a short while ago, so that it holds what is required of it. A namespace more costs one
+// question for each account, not one for each namespace. What holds in the whole cluster is asked in any case.
 func added(spec bundle.CSVSpec, account string, scopes, satisfied []string) (ask []string, held permissions.Held) {
 	var required []rbacv1.PolicyRule
 	for _, p := range spec.Install.Spec.Permissions {

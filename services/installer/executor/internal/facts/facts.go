@@ -22,12 +22,12 @@ const (
 	crdFor = 30 * time.Second
 	// managedFor is the same for CRDs that Chandler wrote: a watch says when one changes.
 	managedFor = time.Hour
-	// metFor is how long an operator of which every requirement is met is not checked again, and
-	// how long operator conditions are not read again: most of what changes, a watch reports. It is longer than the time
-	// between two reconciles that nothing calls for (Timing.Resync), or each of them would ask again.
+	// metFor is how long an operator of which every requirement is met is not checked again, and how long operator
+	// conditions are not read again: most of what changes, a watch reports. It is longer than the time between two
+	// reconciles that nothing calls for (Timing.Resync), or each of them would ask again.
 	metFor = 10 * time.Minute
-	// maxNews bounds what is remembered of news: its keys are names of the cluster's definitions and namespaces, and both
-	// come and go. When there are more, whatever was asked before is not kept.
+	// maxNews bounds what is remembered of news: its keys are names of the cluster's definitions and namespaces, and
+	// both come and go. When there are more, whatever was asked before is not kept.
 	maxNews = 10_000
 )
 
@@ -184,8 +184,8 @@ func (c *Cache) crdNoteOf(o *unstructured.Unstructured) crdNote {
 	return note
 }
 
-// CRDChanged takes the news that a CRD has a version, "" that it is gone; news of what is known already changes nothing.
-// Otherwise it is as ForgetCRD.
+// CRDChanged takes the news that a CRD has a version, "" that it is gone; news of what is known already changes
+// nothing. Otherwise it is as ForgetCRD.
 func (c *Cache) CRDChanged(name, version string) []string {
 	c.mu.Lock()
 	note, known := c.crds[name]

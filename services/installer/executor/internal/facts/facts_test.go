@@ -9,8 +9,8 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/facts"
 )
 
-// TestMet: what an operator that lacks nothing requires is relied on for a while, for this generation and these targets, and until
-// somebody tells of a change.
+// TestMet: what an operator that lacks nothing requires is relied on for a while, for this generation and these
+// targets, and until somebody tells of a change.
 func TestMet(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC)

@@ -1,4 +1,5 @@
-// Package idle calls a function when nothing was done for a while, so that what was kept for the next piece of work can go.
+// Package idle calls a function when nothing was done for a while, so that what was kept for the next piece of work can
+// go.
 package idle
 
 import (

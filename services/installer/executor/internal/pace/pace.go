@@ -11,11 +11,13 @@ import (
 )
 
 const (
-	// Patience is how often the same correction is made at once; from then on each waits twice as long as the one before.
+	// Patience is how often the same correction is made at once; from then on each waits twice as long as the one
+	// before.
 	Patience = 3
 	// window is how long a correction counts.
 	window = 10 * time.Minute
-	// first and longestContested are the waits after corrections that were undone. New is reported those after tries that failed.
+	// first and longestContested are the waits after corrections that were undone. New is reported those after tries
+	// that failed.
 	first            = time.Second
 	longestContested = 5 * time.Minute
 	// maxNote bounds the text of one Item.

@@ -46,8 +46,8 @@ func TestContested(t *testing.T) {
 	}
 }
 
-// TestFailedTries: what cannot be done is tried again, less and less often, told when it failed again, and forgotten when
-// it succeeds or its operator is gone.
+// TestFailedTries: what cannot be done is tried again, less and less often, told when it failed again, and forgotten
+// when it succeeds or its operator is gone.
 func TestFailedTries(t *testing.T) {
 	t.Parallel()
 	p := pace.New(time.Second, time.Minute)

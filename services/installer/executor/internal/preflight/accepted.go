@@ -13,8 +13,8 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 )
 
-// Protected reports a definition of a group of the Kubernetes community, which an API server takes only with the annotation
-// api-approved.kubernetes.io.
+// Protected reports a definition of a group of the Kubernetes community, which an API server takes only with the
+// annotation api-approved.kubernetes.io.
 func Protected(o render.Object) bool {
 	return o.GVK == gvkCRD && apihelpers.IsProtectedCommunityGroup(bundle.GroupOf(o.Name))
 }
@@ -22,8 +22,9 @@ func Protected(o render.Object) bool {
 // Definition reports a custom resource definition.
 func Definition(o render.Object) bool { return o.GVK == gvkCRD }
 
-// Refused asks the API server, by a trial that changes nothing, for each object of the plan that is asked about, whether it
-// would take it, and returns in its words why it would not. The error is a trial that says nothing about an object.
+// Refused asks the API server, by a trial that changes nothing, for each object of the plan that is asked about,
+// whether it would take it, and returns in its words why it would not. The error is a trial that says nothing about an
+// object.
 func Refused(ctx context.Context, c *kube.Epoch, q Question, asked func(render.Object) bool) ([]string, error) {
 	var out []string
 	for _, o := range q.Objects {

@@ -50,7 +50,8 @@ func definitionOf(maximum string) json.RawMessage {
 "status":{"storedVersions":["v1"]}}`)
 }
 
-// TestPages: objects are read in pages that hold few of them where they are large, until the budget is used up (R-CRD-2).
+// TestPages: objects are read in pages that hold few of them where they are large, until the budget is used up
+// (R-CRD-2).
 func TestPages(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

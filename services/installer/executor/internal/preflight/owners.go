@@ -31,8 +31,8 @@ const (
 	common
 )
 
-// Taken says whose the objects of a plan are. What nobody else can have, since its name is made for its operator, is not
-// asked for; of definitions there can be several owners, and what they may do is said by Definitions.
+// Taken says whose the objects of a plan are. What nobody else can have, since its name is made for its operator, is
+// not asked for; of definitions there can be several owners, and what they may do is said by Definitions.
 func Taken(ctx context.Context, c *kube.Epoch, q Question) (Owners, error) {
 	objects := slices.DeleteFunc(slices.Clone(q.Objects), own)
 	taken, failed, states := make([]string, len(objects)), make([]error, len(objects)), make([]state, len(objects))
@@ -108,8 +108,8 @@ func (q Question) alone(live *metav1.PartialObjectMetadata) bool {
 	return true
 }
 
-// Formed reports an object that operators can share and of which the form matters: an object of the bundle, by the name that it
-// has there.
+// Formed reports an object that operators can share and of which the form matters: an object of the bundle, by the name
+// that it has there.
 func Formed(o render.Object) bool {
 	return render.Formed(o.GVK) && !own(o)
 }

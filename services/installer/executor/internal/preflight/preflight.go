@@ -25,7 +25,8 @@ type Question struct {
 	Leaving []string
 	// Managers are the field managers of the operators that the plan brings, by name.
 	Managers map[string]string
-	// Vacant reports a definition that is not in the cluster, as far as is known: it is not asked for. nil knows of none.
+	// Vacant reports a definition that is not in the cluster, as far as is known: it is not asked for. nil knows of
+	// none.
 	Vacant func(o render.Object) bool
 	// Grant is the plan's, with what approvers chose of obstacles.
 	Grant protocol.Grant

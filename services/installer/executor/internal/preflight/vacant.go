@@ -6,8 +6,9 @@ import (
 	"github.com/chandler-fleet/chandler/libs/protocol"
 )
 
-// Vacant are objects of a plan that were not there when it was looked at, so that the step that writes one need not ask once
-// more. Whoever writes it must notice where somebody made it since. Beside these it knows which ones other operators had.
+// Vacant are objects of a plan that were not there when it was looked at, so that the step that writes one need not ask
+// once more. Whoever writes it must notice where somebody made it since. Beside these it knows which ones other
+// operators had.
 type Vacant struct {
 	mu     sync.Mutex
 	refs   map[protocol.ObjectRef]bool

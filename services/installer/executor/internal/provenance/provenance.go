@@ -25,8 +25,8 @@ type Claim struct {
 	Installed []protocol.Installed
 }
 
-// Verify returns what the hub granted of the operator, and the plan that brought it, by the first row that applies; no row is
-// errs.Forbidden:
+// Verify returns what the hub granted of the operator, and the plan that brought it, by the first row that applies; no
+// row is errs.Forbidden:
 //
 //	its plan, as it says, has a grant that names it            what that says
 //	its plan is one that the hub wants, and brings it          what the plan says
@@ -163,7 +163,8 @@ func SetAnnotations(o *unstructured.Unstructured, want map[string]string) (other
 	return other
 }
 
-// EqualSpecs reports whether two specs say the same. What is empty is as good as absent: the API server drops some of it.
+// EqualSpecs reports whether two specs say the same. What is empty is as good as absent: the API server drops some of
+// it.
 func EqualSpecs(a, b any) bool {
 	switch a := a.(type) {
 	case map[string]any:

@@ -35,8 +35,8 @@ func execution(plan string, operators ...protocol.GrantedOperator) *kube.Executi
 	return &kube.Execution{Spec: kube.ExecutionSpec{Plan: plan, Grant: protocol.Grant{Plan: plan, Operators: operators}}}
 }
 
-// TestGranted is the table above Claim.Granted (DESIGN D6): what is acted on is what the hub signed, whatever the object
-// says.
+// TestGranted is the table above Claim.Granted (DESIGN D6): what is acted on is what the hub signed, whatever the
+// object says.
 func TestGranted(t *testing.T) {
 	t.Parallel()
 	tide := protocol.GrantedOperator{CSV: "tide.v1", Package: "tide", Content: "granted", Reason: "Subscribed"}
@@ -141,7 +141,8 @@ func TestSetAnnotations(t *testing.T) {
 	}
 }
 
-// TestEqualSpecs: nothing that decides anything hides beside what was granted, and what the API server drops does not count.
+// TestEqualSpecs: nothing that decides anything hides beside what was granted, and what the API server drops does not
+// count.
 func TestEqualSpecs(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -9,7 +9,8 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/renderlimit"
 )
 
-// TestSlot: there are no more reconciles hold rendered objects than there are slots; Release lets the next one in and forgets the objects.
+// TestSlot: there are no more reconciles hold rendered objects than there are slots; Release lets the next one in and
+// forgets the objects.
 func TestSlot(t *testing.T) {
 	t.Parallel()
 	limiter := renderlimit.New(1)

@@ -1,5 +1,5 @@
-// Package unready asks a cluster why Deployments are not ready (package readiness decides). Nothing is asked of those that
-// are ready, nor of one that has not been unready for a while; after that, ever more rarely.
+// Package unready asks a cluster why Deployments are not ready (package readiness decides). Nothing is asked of those
+// that are ready, nor of one that has not been unready for a while; after that, ever more rarely.
 package unready
 
 import (

@@ -16,7 +16,8 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/readiness"
 )
 
-// maxTrials bounds how many objects of a plan are tried: one for each webhook and kind shows what keeps all of them out.
+// maxTrials bounds how many objects of a plan are tried: one for each webhook and kind shows what keeps all of them
+// out.
 const maxTrials = 20
 
 var (
@@ -30,9 +31,9 @@ type Refusal struct {
 	Err    error
 }
 
-// Try creates, without effect, one object of a plan for each kind that a webhook of the cluster is asked about, and one Pod of each of
-// its Deployments where a webhook is asked about Pods. It returns what webhooks refuse; what else stands in the way of an object is
-// another question.
+// Try creates, without effect, one object of a plan for each kind that a webhook of the cluster is asked about, and one
+// Pod of each of its Deployments where a webhook is asked about Pods. It returns what webhooks refuse; what else stands
+// in the way of an object is another question.
 func (o *Owners) Try(ctx context.Context, objects []render.Object) ([]Refusal, error) {
 	asked, err := o.kinds(ctx)
 	if err != nil {
@@ -81,7 +82,8 @@ func (o *Owners) try(ctx context.Context, one render.Object) error {
 	return err
 }
 
-// withPods adds a Pod for each Deployment. It runs under the account that every namespace has: the operator's own need not be there yet.
+// withPods adds a Pod for each Deployment. It runs under the account that every namespace has: the operator's own need
+// not be there yet.
 func withPods(objects []render.Object) []render.Object {
 	out := slices.DeleteFunc(slices.Clone(objects), func(o render.Object) bool { return o.GVK == kube.GVKCSV })
 	for _, o := range objects {

@@ -18,8 +18,8 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/readiness"
 )
 
-// cachedFor is how long the configurations of a cluster are not read again: a webhook that refuses everything is asked about
-// by every plan that it blocks.
+// cachedFor is how long the configurations of a cluster are not read again: a webhook that refuses everything is asked
+// about by every plan that it blocks.
 const cachedFor = 30 * time.Second
 
 // Owner is a configuration that has a webhook of a name.
