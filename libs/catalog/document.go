@@ -228,6 +228,29 @@ func (p Package) DeprecationsOf(channel, bundle string) []Deprecation {
 	return out
 }
 
+// The schemas of a file-based catalog (§1.3). All olm.* names are reserved (R-CAT-7).
+const (
+	SchemaPackage      = "olm.package"
+	SchemaChannel      = "olm.channel"
+	SchemaBundle       = "olm.bundle"
+	SchemaDeprecations = "olm.deprecations"
+)
+
+// Annotation keys of metadata/annotations.yaml (R-CAT-55).
+const (
+	annotationPrefix         = "operators.operatorframework.io.bundle."
+	AnnotationMediaType      = annotationPrefix + "mediatype.v1"
+	AnnotationManifests      = annotationPrefix + "manifests.v1"
+	AnnotationMetadata       = annotationPrefix + "metadata.v1"
+	AnnotationPackage        = annotationPrefix + "package.v1"
+	AnnotationChannels       = annotationPrefix + "channels.v1"
+	AnnotationDefaultChannel = annotationPrefix + "channel.default.v1"
+	// AnnotationSkipRange stands in a CSV (R-GRA-3).
+	AnnotationSkipRange = "olm.skipRange"
+	// MediaTypeRegistryV1 is the only media type whose bundles can be installed.
+	MediaTypeRegistryV1 = "registry+v1"
+)
+
 // Property types with a meaning (§1.4). Any other is opaque.
 const (
 	TypePackage         = "olm.package"
@@ -278,6 +301,11 @@ func propertyValues[T any](b Bundle, typ string) ([]T, error) {
 		out = append(out, v)
 	}
 	return out, nil
+}
+
+// Identities returns what the bundle says of its package and version (olm.package): one where it is valid.
+func (b Bundle) Identities() ([]PackageProperty, error) {
+	return propertyValues[PackageProperty](b, TypePackage)
 }
 
 // Provides returns the APIs that the bundle offers (olm.gvk).

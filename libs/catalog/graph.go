@@ -1,8 +1,8 @@
 package catalog
 
 import (
-	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -75,7 +75,7 @@ func NewGraph(c Channel) (*Graph, error) {
 	case len(c.Entries) == 0:
 		return nil, &GraphError{Reason: ReasonEmpty, Channel: c.Name}
 	case len(heads) == 0:
-		return nil, &GraphError{Reason: ReasonNoHead, Channel: c.Name, Names: sortedKeys(g.entries)}
+		return nil, &GraphError{Reason: ReasonNoHead, Channel: c.Name, Names: slices.Sorted(maps.Keys(g.entries))}
 	case len(heads) > 1:
 		return nil, &GraphError{Reason: ReasonManyChains, Channel: c.Name, Names: heads}
 	}
@@ -194,7 +194,7 @@ func (g *Graph) Virtual() []string {
 			}
 		}
 	}
-	return sortedKeys(named)
+	return slices.Sorted(maps.Keys(named))
 }
 
 // OffChain returns the entries that "replaces" from the head does not lead to and that no other entry
@@ -254,25 +254,6 @@ func (g *Graph) successors(name, version string, work *int) []int {
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
-}
-
-// chainSurvey is what one walk along "replaces" from the head of a channel finds.
-type chainSurvey struct {
-	cycle    []string // names from its first one on
-	stranded []string // entries that are neither reached nor skipped, sorted
-}
-
-// survey walks a channel that has one head, with cycles or not (R-CAT-36, R-CAT-37).
-func survey(c Channel) chainSurvey {
-	g, err := NewGraph(c)
-	if e, ok := errors.AsType[*GraphError](err); ok {
-		if e.Reason != ReasonCycle {
-			return chainSurvey{}
-		}
-		again := e.Names[len(e.Names)-1]
-		return chainSurvey{cycle: e.Names[slices.Index(e.Names, again):]}
-	}
-	return chainSurvey{stranded: g.OffChain()}
 }
 
 // MaxPathWork bounds what one walk through a channel may spend on ranges, in bytes of ranges that are
@@ -363,7 +344,7 @@ func (g *Graph) Dead(versions map[string]string) Dead {
 	var d Dead
 	work := MaxPathWork
 	names := slices.Clone(g.order)
-	for _, name := range sortedKeys(g.entries) {
+	for _, name := range slices.Sorted(maps.Keys(g.entries)) {
 		if _, on := g.at[name]; !on {
 			names = append(names, name)
 		}

@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"github.com/chandler-fleet/chandler/libs/catalog/internal/docs"
 	"github.com/chandler-fleet/chandler/libs/catalog/internal/value"
 )
 
@@ -45,10 +44,3 @@ const (
 	// MaxFindings is how many findings a report keeps; the last one then says how many were left out.
 	MaxFindings = 1_000
 )
-
-func docLimits() docs.Limits {
-	return docs.Limits{
-		FileBytes: MaxFileBytes, DocumentBytes: MaxDocumentBytes, Documents: MaxDocuments,
-		Depth: MaxNesting, Nodes: MaxNodes,
-	}
-}

@@ -109,7 +109,9 @@ func (p *Pool) TenantTx(ctx context.Context, tenant string, fn func(tx pgx.Tx) e
 }
 
 // literal writes a string as SQL, whatever standard_conforming_strings is: what begins a transaction takes no parameters.
-func literal(s string) string { return "E'" + strings.NewReplacer("'", "''", `\`, `\\`).Replace(s) + "'" }
+func literal(s string) string {
+	return "E'" + strings.NewReplacer("'", "''", `\`, `\\`).Replace(s) + "'"
+}
 
 // Send carries out a batch as one transaction in one round trip, where Tx takes one more to begin and one to commit: all
 // of it happens or, at the first error of the database, nothing. A callback of the batch comes too late to prevent the

@@ -21,6 +21,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/catalog/catalogtest"
+	"github.com/chandler-fleet/chandler/libs/catalog/load"
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
@@ -124,7 +125,7 @@ type publishedCampaign struct {
 // packages reads a tree as the indexer reads a catalog.
 func (p *publishedCampaign) packages(dir string) []published {
 	p.Helper()
-	c, err := catalog.Load(os.DirFS(dir), catalog.Options{Lenient: true, Keep: func(c catalog.Content) error {
+	c, err := load.Load(os.DirFS(dir), load.Options{Lenient: true, Keep: func(c load.Content) error {
 		return os.WriteFile(filepath.Join(p.store, c.Digest.Hex()), c.Canonical, 0o600)
 	}})
 	must(p, err)

@@ -26,7 +26,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
-	"github.com/chandler-fleet/chandler/libs/catalog"
+	"github.com/chandler-fleet/chandler/libs/catalog/load"
 )
 
 // registryOf is a registry on loopback that asks for a password and notes what is pulled.
@@ -160,7 +160,7 @@ func (r *registryOf) catalogImage(dir, tag string, missing ...string) string {
 
 func (r *registryOf) catalogImageAs(repository, dir, tag string, missing ...string) string {
 	r.t.Helper()
-	c, err := catalog.Load(os.DirFS(dir), catalog.Options{})
+	c, err := load.Load(os.DirFS(dir), load.Options{})
 	r.must(err)
 	files := map[string][]byte{}
 	for _, p := range c.Packages {

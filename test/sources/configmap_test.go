@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/chandler-fleet/chandler/libs/catalog"
+	"github.com/chandler-fleet/chandler/libs/catalog/load"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/source/configmap"
 	"github.com/chandler-fleet/chandler/test/testcluster"
@@ -52,7 +52,7 @@ func TestConfigMap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := catalog.Load(tree, catalog.Options{})
+	c, err := load.Load(tree, load.Options{})
 	if err != nil || len(c.Findings) > 0 || len(c.Packages) != 1 || len(c.Packages[0].Bundles) != 2 || c.Packages[0].Bundles[1].Content == "" {
 		t.Errorf("%v, findings %v, packages %+v", err, c.Findings, c.Packages)
 	}

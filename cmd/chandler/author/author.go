@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/chandler-fleet/chandler/libs/catalog"
+	"github.com/chandler-fleet/chandler/libs/catalog/load"
 )
 
 // Env is what the commands take from their process.
@@ -113,7 +114,7 @@ func failed(err error) error {
 	if _, has := errors.AsType[*ExitError](err); has {
 		return err
 	}
-	if errors.Is(err, context.Canceled) || errors.Is(err, catalog.ErrStopped) {
+	if errors.Is(err, context.Canceled) || errors.Is(err, load.ErrStopped) {
 		err = errors.New("interrupted; nothing was left half-written")
 	}
 	return &ExitError{exitFailed, err}

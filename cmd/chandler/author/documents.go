@@ -9,6 +9,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/catalog/fbc"
+	"github.com/chandler-fleet/chandler/libs/catalog/load"
 	"github.com/chandler-fleet/chandler/libs/digest"
 )
 
@@ -23,16 +24,16 @@ func (t *sources) with(ctx context.Context, ref string, use func(*tree) error) (
 }
 
 // load understands a catalog; findings are not told yet. Keep may be nil.
-func (t *sources) load(ctx context.Context, r *tree, o catalog.Options) (*catalog.Catalog, error) {
+func (t *sources) load(ctx context.Context, r *tree, o load.Options) (*load.Catalog, error) {
 	o.Stop = ctx.Done()
 	fsys, done := t.watched(r)
 	defer done()
-	return catalog.Load(fsys, o)
+	return load.Load(fsys, o)
 }
 
 // valid loads a reference that must be a catalog without errors; those that it has are told.
-func (t *tool) valid(ctx context.Context, r *tree) (*catalog.Catalog, error) {
-	c, err := t.sources.load(ctx, r, catalog.Options{})
+func (t *tool) valid(ctx context.Context, r *tree) (*load.Catalog, error) {
+	c, err := t.sources.load(ctx, r, load.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +53,7 @@ func (t *sources) documents(ctx context.Context, r *tree, each func(fbc.Blob) er
 		}
 		return findings, each(b)
 	}
-	if catalog.HasBundles(r.fs) {
+	if load.HasBundles(r.fs) {
 		return t.packages(ctx, r, each)
 	}
 	fsys, done := t.watched(r)
@@ -67,7 +68,7 @@ func (t *sources) documents(ctx context.Context, r *tree, each func(fbc.Blob) er
 
 // renderBundle renders a tree that is one bundle. There is none where the findings have an error.
 func renderBundle(r *tree) (fbc.Blob, catalog.Findings, error) {
-	f, findings := catalog.ReadBundle(r.fs, r.labels, r.image)
+	f, findings := load.ReadBundle(r.fs, r.labels, r.image)
 	if findings.Errors() > 0 {
 		return fbc.Blob{}, findings, nil
 	}
@@ -82,7 +83,7 @@ func (t *sources) packages(ctx context.Context, r *tree, each func(fbc.Blob) err
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, content.remove()) }()
-	c, err := t.load(ctx, r, catalog.Options{Keep: content.keep})
+	c, err := t.load(ctx, r, load.Options{Keep: content.keep})
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +122,7 @@ func newContents() (*contents, error) {
 func (c *contents) file(d digest.Digest) string { return filepath.Join(c.dir, d.Hex()) }
 
 // keep writes content that was not met before. Two that write the same at once write the same bytes.
-func (c *contents) keep(in catalog.Content) error {
+func (c *contents) keep(in load.Content) error {
 	file := c.file(in.Digest)
 	if _, err := os.Stat(file); err == nil {
 		return nil

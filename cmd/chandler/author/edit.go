@@ -18,6 +18,7 @@ import (
 	"github.com/chandler-fleet/chandler/cmd/chandler/author/edit"
 	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/catalog/fbc"
+	"github.com/chandler-fleet/chandler/libs/catalog/load"
 )
 
 // edges are the flags that say how an entry follows others (R-GRA-3).
@@ -121,7 +122,7 @@ type directory struct {
 	path     string
 	fs       fs.FS
 	findings catalog.Findings
-	docs     []catalog.Document // without the documents of bundles, whose Raw is dropped
+	docs     []load.Document // without the documents of bundles, whose Raw is dropped
 }
 
 func (t *sources) openDirectory(ctx context.Context, path string) (*directory, error) {
@@ -130,7 +131,7 @@ func (t *sources) openDirectory(ctx context.Context, path string) (*directory, e
 		return nil, fmt.Errorf("%s is no directory; documents are changed in place, so a directory it must be", path)
 	}
 	d := &directory{path: path, fs: os.DirFS(path)}
-	_, err = catalog.Visit(d.fs, func(doc catalog.Document) error {
+	_, err = load.Visit(d.fs, func(doc load.Document) error {
 		if doc.Schema == catalog.SchemaBundle {
 			doc.Raw = nil
 		}
@@ -139,7 +140,7 @@ func (t *sources) openDirectory(ctx context.Context, path string) (*directory, e
 			if err != nil {
 				return err
 			}
-			b, _ := catalog.ReadBundle(sub, nil, "") // what is wrong with it is told by the load
+			b, _ := load.ReadBundle(sub, nil, "") // what is wrong with it is told by the load
 			doc.Schema, doc.Package, doc.Name = catalog.SchemaBundle, b.Package, b.Bundle.Name
 		}
 		d.docs = append(d.docs, doc)
@@ -148,7 +149,7 @@ func (t *sources) openDirectory(ctx context.Context, path string) (*directory, e
 	if err != nil {
 		return nil, err
 	}
-	c, err := catalog.Load(d.fs, catalog.Options{Stop: ctx.Done()})
+	c, err := load.Load(d.fs, load.Options{Stop: ctx.Done()})
 	if err != nil {
 		return nil, err
 	}
@@ -177,14 +178,14 @@ func (d *directory) owner(bundle, pkg string) (string, error) {
 	return pkg, nil
 }
 
-func (d *directory) channels(pkg string) []catalog.Document {
-	return slices.DeleteFunc(slices.Clone(d.docs), func(doc catalog.Document) bool {
+func (d *directory) channels(pkg string) []load.Document {
+	return slices.DeleteFunc(slices.Clone(d.docs), func(doc load.Document) bool {
 		return doc.Schema != catalog.SchemaChannel || doc.Package != pkg
 	})
 }
 
 // channelOf decodes a channel. One that does not have its form has no entries, which the load tells.
-func channelOf(doc catalog.Document) catalog.Channel {
+func channelOf(doc load.Document) catalog.Channel {
 	var c catalog.Channel
 	if json.Unmarshal(doc.Raw, &c) != nil {
 		return catalog.Channel{Name: doc.Name}
@@ -243,7 +244,7 @@ func (d *directory) promoted(pkg, bundle, to string, anywhere bool) (catalog.Ent
 // versions are the versions of the bundles of a package.
 func (d *directory) versions(pkg string) map[string]string {
 	out := map[string]string{}
-	c, err := catalog.Load(d.fs, catalog.Options{Lenient: true})
+	c, err := load.Load(d.fs, load.Options{Lenient: true})
 	if err != nil {
 		return out
 	}
@@ -263,7 +264,7 @@ func (t *tool) addEntry(ctx context.Context, d *directory, pkg, channel string, 
 	if err != nil {
 		return err
 	}
-	c, err := catalog.Load(overlay{d.fs, file, text}, catalog.Options{Stop: ctx.Done()})
+	c, err := load.Load(overlay{d.fs, file, text}, load.Options{Stop: ctx.Done()})
 	if err != nil {
 		return err
 	}
@@ -308,7 +309,7 @@ func (d *directory) with(pkg, channel string, e catalog.Entry) (file string, tex
 		}
 		return doc.File, text, err
 	}
-	home := slices.IndexFunc(d.docs, func(doc catalog.Document) bool {
+	home := slices.IndexFunc(d.docs, func(doc load.Document) bool {
 		return doc.Schema == catalog.SchemaPackage && doc.Package == pkg
 	})
 	if home < 0 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/cmd/chandler/author/graph"
 	"github.com/chandler-fleet/chandler/libs/catalog"
+	"github.com/chandler-fleet/chandler/libs/catalog/load"
 )
 
 func (t *tool) graphCommand() *cobra.Command {
@@ -49,7 +50,7 @@ replaces solid, skips dashed, skip ranges dotted, deprecated bundles gray, names
 
 // pkg loads one package. Errors in other packages do not matter here.
 func (t *tool) pkg(c *cobra.Command, r *tree, name string) (catalog.Package, error) {
-	cat, err := t.sources.load(c.Context(), r, catalog.Options{Lenient: true})
+	cat, err := t.sources.load(c.Context(), r, load.Options{Lenient: true})
 	if err != nil {
 		return catalog.Package{}, err
 	}

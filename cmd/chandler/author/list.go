@@ -10,6 +10,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/chandler-fleet/chandler/libs/catalog"
+	"github.com/chandler-fleet/chandler/libs/catalog/load"
 )
 
 // table is a result for people, whose rows are also values for programs.
@@ -47,7 +48,7 @@ func (t *tool) listing(use, short, example string, columns []string, row func(*t
 				return err
 			}
 			return t.sources.with(c.Context(), args[0], func(r *tree) error {
-				cat, err := t.sources.load(c.Context(), r, catalog.Options{Lenient: true})
+				cat, err := t.sources.load(c.Context(), r, load.Options{Lenient: true})
 				if err != nil {
 					return err
 				}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/chandler-fleet/chandler/libs/catalog"
+	"github.com/chandler-fleet/chandler/libs/catalog/load"
 )
 
 // image is one image of a selection, and what needs it.
@@ -58,7 +58,7 @@ what the packages depend on: prune first, then list.
 }
 
 // images gathers the images of a selection, in order (R-DIS-2).
-func images(c *catalog.Catalog, keep []string) ([]image, error) {
+func images(c *load.Catalog, keep []string) ([]image, error) {
 	all := map[string]*image{}
 	add := func(ref, by string, bundle bool) {
 		if ref == "" {

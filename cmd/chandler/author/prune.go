@@ -13,6 +13,7 @@ import (
 	"github.com/chandler-fleet/chandler/cmd/chandler/author/prune"
 	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/catalog/fbc"
+	"github.com/chandler-fleet/chandler/libs/catalog/load"
 )
 
 // selections reads the values of --keep and --package.
@@ -29,7 +30,7 @@ func selections(texts []string) ([]prune.Selection, error) {
 }
 
 // selection returns whether a bundle is selected; no texts select all.
-func selection(c *catalog.Catalog, texts []string) (func(pkg, bundle string) bool, error) {
+func selection(c *load.Catalog, texts []string) (func(pkg, bundle string) bool, error) {
 	chosen, err := selections(texts)
 	if err != nil {
 		return nil, err
@@ -162,7 +163,7 @@ func (t *tool) check(ctx context.Context, dir string) error {
 
 // errorsIn are the errors of a catalog directory.
 func errorsIn(ctx context.Context, dir string) (catalog.Findings, error) {
-	c, err := catalog.Load(os.DirFS(dir), catalog.Options{Stop: ctx.Done()})
+	c, err := load.Load(os.DirFS(dir), load.Options{Stop: ctx.Done()})
 	if err != nil {
 		return nil, err
 	}

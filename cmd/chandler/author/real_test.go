@@ -13,6 +13,7 @@ import (
 	"github.com/chandler-fleet/chandler/cmd/chandler/author"
 	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/catalog/catalogtest"
+	"github.com/chandler-fleet/chandler/libs/catalog/load"
 )
 
 // TestRenderReal: real catalogs, bundle directories too, written anew as documents mean the same, package
@@ -34,7 +35,7 @@ func TestRenderReal(t *testing.T) {
 			do(t, "migrate", from, first)
 			do(t, "migrate", first, second)
 			same(t, first, second)
-			before, after := load(t, from), load(t, first)
+			before, after := loadCatalog(t, from), loadCatalog(t, first)
 			sick := map[string]bool{}
 			for _, f := range after.Findings {
 				sick[f.Package] = sick[f.Package] || f.Severity == catalog.SeverityError
@@ -56,9 +57,9 @@ func TestRenderReal(t *testing.T) {
 	}
 }
 
-func load(t *testing.T, dir string) *catalog.Catalog {
+func loadCatalog(t *testing.T, dir string) *load.Catalog {
 	t.Helper()
-	c, err := catalog.Load(os.DirFS(dir), catalog.Options{Lenient: true})
+	c, err := load.Load(os.DirFS(dir), load.Options{Lenient: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/chandler-fleet/chandler/libs/catalog"
+	"github.com/chandler-fleet/chandler/libs/catalog/load"
 	"github.com/chandler-fleet/chandler/libs/source/registry/server"
 )
 
@@ -38,7 +38,7 @@ func (t *tool) serve(ctx context.Context, r *tree, listen string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, content.remove()) }()
-	c, err := t.sources.load(ctx, r, catalog.Options{Keep: content.keep})
+	c, err := t.sources.load(ctx, r, load.Options{Keep: content.keep})
 	if err != nil {
 		return err
 	}

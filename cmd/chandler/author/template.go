@@ -12,6 +12,7 @@ import (
 	"github.com/chandler-fleet/chandler/cmd/chandler/author/template"
 	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/catalog/fbc"
+	"github.com/chandler-fleet/chandler/libs/catalog/load"
 )
 
 func (t *tool) templateCommand() *cobra.Command {
@@ -80,7 +81,7 @@ func (t *tool) renderer(base string) template.Render {
 			return b, err
 		}
 		defer func() { err = errors.Join(err, r.close()) }()
-		f, findings := catalog.ReadBundle(r.fs, r.labels, r.image)
+		f, findings := load.ReadBundle(r.fs, r.labels, r.image)
 		if err := t.reportFindings(findings); err != nil {
 			return b, err
 		}

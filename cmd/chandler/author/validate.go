@@ -14,6 +14,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/catalog/lint"
+	"github.com/chandler-fleet/chandler/libs/catalog/load"
 	"github.com/chandler-fleet/chandler/libs/rules"
 )
 
@@ -26,14 +27,14 @@ const (
 
 // verdict is the result for programs: passed and error as R-CAT-43 has them, and all that is known.
 type verdict struct {
-	Passed      bool                 `json:"passed"`
-	Error       *verdictError        `json:"error,omitempty"`
-	Errors      int                  `json:"errors"`
-	Warnings    int                  `json:"warnings"`
-	Packages    int                  `json:"packages"`
-	Bundles     int                  `json:"bundles"`
-	Quarantined []catalog.Quarantine `json:"quarantined,omitempty"`
-	Findings    catalog.Findings     `json:"findings"`
+	Passed      bool              `json:"passed"`
+	Error       *verdictError     `json:"error,omitempty"`
+	Errors      int               `json:"errors"`
+	Warnings    int               `json:"warnings"`
+	Packages    int               `json:"packages"`
+	Bundles     int               `json:"bundles"`
+	Quarantined []load.Quarantine `json:"quarantined,omitempty"`
+	Findings    catalog.Findings  `json:"findings"`
 }
 
 type verdictError struct {
@@ -89,7 +90,7 @@ func (t *tool) validate(ctx context.Context, r *tree, lenient, withLint bool) (v
 	if r.bundle() {
 		err = v.readBundle(r, lenient)
 	} else {
-		c, lerr := t.sources.load(ctx, r, catalog.Options{Lenient: lenient})
+		c, lerr := t.sources.load(ctx, r, load.Options{Lenient: lenient})
 		if lerr != nil {
 			return v, lerr
 		}
@@ -119,7 +120,7 @@ func (t *tool) validate(ctx context.Context, r *tree, lenient, withLint bool) (v
 
 // readBundle takes what is found in one bundle. The error is the verdict on it.
 func (v *verdict) readBundle(r *tree, lenient bool) error {
-	b, findings := catalog.ReadBundle(r.fs, r.labels, r.image)
+	b, findings := load.ReadBundle(r.fs, r.labels, r.image)
 	if !lenient {
 		findings = findings.Strict()
 	}
@@ -130,7 +131,7 @@ func (v *verdict) readBundle(r *tree, lenient bool) error {
 }
 
 // readCatalog takes what is found in a catalog. The error is the verdict on it.
-func (v *verdict) readCatalog(c *catalog.Catalog, lenient bool) error {
+func (v *verdict) readCatalog(c *load.Catalog, lenient bool) error {
 	v.Findings, v.Quarantined = append(v.Findings, c.Findings...), c.Quarantined
 	if !lenient {
 		v.Findings = v.Findings.Strict()

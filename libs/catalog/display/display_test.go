@@ -12,6 +12,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/catalog/catalogtest"
 	"github.com/chandler-fleet/chandler/libs/catalog/display"
+	"github.com/chandler-fleet/chandler/libs/catalog/load"
 )
 
 func metadata(t *testing.T, v any) json.RawMessage {
@@ -128,7 +129,7 @@ func TestCardIsBounded(t *testing.T) {
 // TestRealCards: every package of a real catalog has what tiles need.
 func TestRealCards(t *testing.T) {
 	t.Parallel()
-	c, err := catalog.Load(os.DirFS(catalogtest.Unpack(t, catalogtest.CertifiedFBC420, nil)), catalog.Options{})
+	c, err := load.Load(os.DirFS(catalogtest.Unpack(t, catalogtest.CertifiedFBC420, nil)), load.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/catalog/catalogtest"
 	"github.com/chandler-fleet/chandler/libs/catalog/fbc"
+	"github.com/chandler-fleet/chandler/libs/catalog/load"
 	"github.com/chandler-fleet/chandler/libs/errs"
 )
 
@@ -264,7 +265,7 @@ func read(t *testing.T, dir string) []byte {
 
 func digests(t *testing.T, dir string) map[string]string {
 	t.Helper()
-	c, err := catalog.Load(os.DirFS(dir), catalog.Options{})
+	c, err := load.Load(os.DirFS(dir), load.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/catalog"
+	"github.com/chandler-fleet/chandler/libs/catalog/load"
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/errs"
 )
@@ -53,7 +54,7 @@ type (
 )
 
 // FromBundle is a bundle as olm.bundle, with every manifest inline (R-CAT-58).
-func FromBundle(f catalog.BundleFile) (Blob, error) {
+func FromBundle(f load.BundleFile) (Blob, error) {
 	return fromBundle(f.Package, f.Bundle, f.Content.Canonical, false)
 }
 
@@ -117,7 +118,7 @@ func stored(pkg string, b catalog.Bundle, content func(digest.Digest) ([]byte, e
 }
 
 // FromBlob is a document of an unknown schema, as it is (R-CAT-8).
-func FromBlob(b catalog.Blob) Blob {
+func FromBlob(b load.Blob) Blob {
 	return Blob{Schema: b.Schema, Package: b.Package, Name: b.Name, Raw: b.Raw}
 }
 
@@ -164,7 +165,7 @@ func derived(metadata json.RawMessage, c bundle.Content) bool {
 	if err != nil {
 		return false
 	}
-	want, err1 := digest.Canonical(catalog.Metadata(csv))
+	want, err1 := digest.Canonical(load.Metadata(csv))
 	have, err2 := digest.Canonical(metadata)
 	return err1 == nil && err2 == nil && bytes.Equal(want, have)
 }
@@ -205,7 +206,7 @@ func MigrateObjects(b Blob) (Blob, error) {
 	if !ok {
 		return b, nil
 	}
-	kept = append(kept, catalog.Property{Type: catalog.TypeCSVMetadata, Value: catalog.Metadata(csv)})
+	kept = append(kept, catalog.Property{Type: catalog.TypeCSVMetadata, Value: load.Metadata(csv)})
 	return b.With("properties", kept)
 }
 

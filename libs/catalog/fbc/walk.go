@@ -5,6 +5,7 @@ import (
 	"path"
 
 	"github.com/chandler-fleet/chandler/libs/catalog"
+	"github.com/chandler-fleet/chandler/libs/catalog/load"
 )
 
 // Walk calls each for every document of a catalog, in order of file and line, until its first error. What
@@ -12,7 +13,7 @@ import (
 // comes as the olm.bundle that an image of it would be rendered to (R-CAT-58), its manifests inline.
 func Walk(fsys fs.FS, each func(Blob) error) (catalog.Findings, error) {
 	var more catalog.Findings
-	findings, err := catalog.Visit(fsys, func(d catalog.Document) error {
+	findings, err := load.Visit(fsys, func(d load.Document) error {
 		if d.Bundle {
 			b, f, err := readBundle(fsys, d.File)
 			more = append(more, f...)
@@ -32,7 +33,7 @@ func readBundle(fsys fs.FS, dir string) (Blob, catalog.Findings, error) {
 	if err != nil {
 		return Blob{}, nil, err
 	}
-	f, findings := catalog.ReadBundle(sub, nil, "")
+	f, findings := load.ReadBundle(sub, nil, "")
 	for i := range findings {
 		findings[i].File = path.Join(dir, findings[i].File)
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/catalog"
+	"github.com/chandler-fleet/chandler/libs/catalog/load"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/source/internal/sourcetest"
 	"github.com/chandler-fleet/chandler/libs/source/internal/spool"
@@ -26,7 +27,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // dataOf writes a catalog of bundles with manifests in the form of a config map.
-func dataOf(t *testing.T, c *catalog.Catalog, store *sourcetest.Store) map[string]string {
+func dataOf(t *testing.T, c *load.Catalog, store *sourcetest.Store) map[string]string {
 	t.Helper()
 	crds, csvs := map[string]any{}, []any{}
 	packages := []any{}
@@ -174,7 +175,7 @@ func TestRing(t *testing.T) {
 	if err := convert(data, s); err != nil {
 		t.Fatal(err)
 	}
-	c, err := catalog.Load(s.FS(), catalog.Options{})
+	c, err := load.Load(s.FS(), load.Options{})
 	if err != nil || c.Findings.Err() == nil || !strings.Contains(c.Findings.Err().Error(), "R-CAT-35") {
 		t.Errorf("%v, %v", c.Findings, err)
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chandler-fleet/chandler/libs/catalog"
+	"github.com/chandler-fleet/chandler/libs/catalog/load"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/source/dir"
 )
@@ -117,7 +117,7 @@ func TestNoWayOut(t *testing.T) {
 			t.Errorf("%s can be read", name)
 		}
 	}
-	c, err := catalog.Load(fsys, catalog.Options{})
+	c, err := load.Load(fsys, load.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/chandler-fleet/chandler/libs/catalog"
+	"github.com/chandler-fleet/chandler/libs/catalog/load"
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/source"
@@ -44,7 +44,7 @@ const examples = "../../../examples/catalog"
 
 func revision(t *testing.T, fsys fs.FS) (string, map[string]digest.Digest) {
 	t.Helper()
-	c, err := catalog.Load(fsys, catalog.Options{})
+	c, err := load.Load(fsys, load.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/chandler-fleet/chandler/libs/catalog"
+	"github.com/chandler-fleet/chandler/libs/catalog/load"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	api "github.com/chandler-fleet/chandler/libs/registryapi"
 )
@@ -97,7 +97,7 @@ func TestLargeAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := catalog.Load(tree, catalog.Options{})
+	c, err := load.Load(tree, load.Options{})
 	if err != nil || len(c.Packages) != 1 || len(c.Packages[0].Bundles) != 2*asking {
 		t.Errorf("%v, %v", err, c.Findings)
 	}

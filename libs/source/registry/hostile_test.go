@@ -22,7 +22,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
-	"github.com/chandler-fleet/chandler/libs/catalog"
+	"github.com/chandler-fleet/chandler/libs/catalog/load"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	api "github.com/chandler-fleet/chandler/libs/registryapi"
 )
@@ -131,7 +131,7 @@ func TestOldServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := catalog.Load(tree, catalog.Options{})
+	c, err := load.Load(tree, load.Options{})
 	if err != nil || len(c.Findings) > 0 || len(c.Packages) != 1 {
 		t.Fatalf("%v, %v", err, c.Findings)
 	}
@@ -162,7 +162,7 @@ func TestCSVAlone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := catalog.Load(tree, catalog.Options{})
+		c, err := load.Load(tree, load.Options{})
 		if err != nil || len(c.Packages) != 1 {
 			t.Fatalf("%v, %v", err, c.Findings)
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/catalog/catalogtest"
+	"github.com/chandler-fleet/chandler/libs/catalog/load"
 	"github.com/chandler-fleet/chandler/libs/source/internal/sourcetest"
 	"github.com/chandler-fleet/chandler/libs/source/registry"
 	"github.com/chandler-fleet/chandler/libs/source/registry/server"
@@ -52,7 +53,7 @@ func listen(t *testing.T, register func(*grpc.Server)) string {
 }
 
 // read opens a server and loads what it holds.
-func read(t *testing.T, o registry.Options) (*catalog.Catalog, string) {
+func read(t *testing.T, o registry.Options) (*load.Catalog, string) {
 	t.Helper()
 	o.Insecure, o.Dir = true, t.TempDir()
 	tree, fingerprint, end, err := registry.Open(t.Context(), o)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/catalog"
+	"github.com/chandler-fleet/chandler/libs/catalog/load"
 	"github.com/chandler-fleet/chandler/libs/source/internal/sourcetest"
 )
 
@@ -85,7 +86,7 @@ func (b *builder) done() string {
 
 // fill puts a catalog into a database. Images, where given, names the image of a bundle; then manifests
 // stay with heads of channels alone, as they did in published indexes.
-func (b *builder) fill(c *catalog.Catalog, store *sourcetest.Store, schema string, image func(catalog.Bundle) string) {
+func (b *builder) fill(c *load.Catalog, store *sourcetest.Store, schema string, image func(catalog.Bundle) string) {
 	b.Helper()
 	for _, p := range c.Packages {
 		heads := map[string]bool{}

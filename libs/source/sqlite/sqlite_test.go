@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/chandler-fleet/chandler/libs/catalog"
+	"github.com/chandler-fleet/chandler/libs/catalog/load"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/source/internal/sourcetest"
 	"github.com/chandler-fleet/chandler/libs/source/sqlite"
@@ -23,7 +24,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // read opens a database and loads what it holds.
-func read(t *testing.T, file string) *catalog.Catalog {
+func read(t *testing.T, file string) *load.Catalog {
 	t.Helper()
 	o := sqlite.Options{Path: file, Dir: t.TempDir()}
 	tree, fingerprint, end, err := sqlite.Open(t.Context(), o)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/catalog"
+	"github.com/chandler-fleet/chandler/libs/catalog/validate"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/source/internal/csvjson"
 	"github.com/chandler-fleet/chandler/libs/source/internal/render"
@@ -213,7 +214,7 @@ func related(images []string, csv *bundle.CSV) []catalog.RelatedImage {
 	}
 	var out []catalog.RelatedImage
 	for _, i := range slices.Sorted(slices.Values(images)) {
-		if i != "" && catalog.CheckImage(i) == "" && !slices.ContainsFunc(out, func(r catalog.RelatedImage) bool { return r.Image == i }) {
+		if i != "" && validate.CheckImage(i) == "" && !slices.ContainsFunc(out, func(r catalog.RelatedImage) bool { return r.Image == i }) {
 			out = append(out, catalog.RelatedImage{Name: names[i], Image: i})
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/chandler-fleet/chandler/libs/bus"
-	"github.com/chandler-fleet/chandler/libs/catalog"
+	"github.com/chandler-fleet/chandler/libs/catalog/load"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/source"
@@ -156,7 +156,7 @@ func (a *App) readImage(ctx context.Context, c store.Catalog, settings source.Se
 		return err
 	}
 	defer func() { err = closed(err, tree) }()
-	b, findings := catalog.ReadBundle(tree.FS, tree.Labels, f.Image.Image)
+	b, findings := load.ReadBundle(tree.FS, tree.Labels, f.Image.Image)
 	if err := findings.Err(); err != nil {
 		return errs.Wrap(errs.Invalid, err, "bundle image %s", f.Image.Image)
 	}

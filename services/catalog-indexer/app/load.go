@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/chandler-fleet/chandler/libs/catalog"
+	"github.com/chandler-fleet/chandler/libs/catalog/load"
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/source"
@@ -21,7 +22,7 @@ func (a *App) load(ctx context.Context, l *looking, fsys fs.FS) error {
 	if err != nil {
 		return err
 	}
-	c, err := catalog.Load(fsys, catalog.Options{
+	c, err := load.Load(fsys, load.Options{
 		Workers: a.cfg.Workers, Keep: contents.Keep, Memory: contents, Stop: ctx.Done(), Lenient: l.settings.Mode == source.Lenient,
 	})
 	if ferr := contents.Flush(); err == nil {
@@ -73,7 +74,7 @@ func (a *App) fail(ctx context.Context, l *looking, reason, said string, f catal
 }
 
 // publish stores documents and makes the outcome a revision.
-func (a *App) publish(ctx context.Context, l *looking, c *catalog.Catalog) error {
+func (a *App) publish(ctx context.Context, l *looking, c *load.Catalog) error {
 	out := &l.out
 	before, err := a.store.Revision(ctx, out.Catalog.Tenant, out.Catalog.Revision)
 	if err != nil {
@@ -110,7 +111,7 @@ func (a *App) publish(ctx context.Context, l *looking, c *catalog.Catalog) error
 // hold names the quarantined packages, and keeps those that the revision before had as they were there: as a
 // sick catalog does as a whole, a sick package stays at its last good state (DESIGN D3). One that never was
 // good is left out.
-func (a *App) hold(ctx context.Context, out *store.Look, c *catalog.Catalog, before, digests map[string]digest.Digest) error {
+func (a *App) hold(ctx context.Context, out *store.Look, c *load.Catalog, before, digests map[string]digest.Digest) error {
 	for _, q := range c.Quarantined {
 		out.Report.Quarantined = append(out.Report.Quarantined, store.Storable(q.Package))
 		d, had := before[q.Package]
@@ -128,7 +129,7 @@ func (a *App) hold(ctx context.Context, out *store.Look, c *catalog.Catalog, bef
 }
 
 // put stores what a revision is made of, and what differs from the one that is served.
-func (a *App) put(ctx context.Context, out *store.Look, c *catalog.Catalog, before, digests map[string]digest.Digest) error {
+func (a *App) put(ctx context.Context, out *store.Look, c *load.Catalog, before, digests map[string]digest.Digest) error {
 	if err := a.store.PutPackages(ctx, out.Catalog.Tenant, c.Packages, digests); err != nil {
 		return err
 	}
@@ -168,7 +169,7 @@ func (a *App) changes(ctx context.Context, tenant string, before map[string]dige
 }
 
 // unfetched are the bundle images that are the only place of their bundle's manifests.
-func unfetched(c *catalog.Catalog) []store.Image {
+func unfetched(c *load.Catalog) []store.Image {
 	var out []store.Image
 	for _, p := range c.Packages {
 		out = append(out, imagesOf(p)...)
@@ -176,7 +177,7 @@ func unfetched(c *catalog.Catalog) []store.Image {
 	return out
 }
 
-func bundles(c *catalog.Catalog) int {
+func bundles(c *load.Catalog) int {
 	n := 0
 	for _, p := range c.Packages {
 		n += len(p.Bundles)
@@ -184,7 +185,7 @@ func bundles(c *catalog.Catalog) int {
 	return n
 }
 
-func summary(c *catalog.Catalog) string {
+func summary(c *load.Catalog) string {
 	s := fmt.Sprintf("%d packages, %d bundles", len(c.Packages), bundles(c))
 	if n := severities(c.Findings)[catalog.SeverityWarning]; n > 0 {
 		s += fmt.Sprintf(", %d warnings", n)

@@ -17,6 +17,7 @@ import (
 	libcatalog "github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/catalog/catalogtest"
 	"github.com/chandler-fleet/chandler/libs/catalog/display"
+	"github.com/chandler-fleet/chandler/libs/catalog/load"
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
@@ -31,7 +32,7 @@ func realPackages(tb testing.TB) (packages []libcatalog.Package, bundles int) {
 	var once []libcatalog.Package
 	for _, archive := range []string{catalogtest.CertifiedFBC414, catalogtest.CertifiedFBC420} {
 		dir := catalogtest.Unpack(tb, archive, func(string) bool { return true })
-		c, err := libcatalog.Load(os.DirFS(filepath.Clean(dir)), libcatalog.Options{})
+		c, err := load.Load(os.DirFS(filepath.Clean(dir)), load.Options{})
 		if err != nil {
 			tb.Fatal(err)
 		}

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/catalog/catalogtest"
+	"github.com/chandler-fleet/chandler/libs/catalog/load"
 	"github.com/chandler-fleet/chandler/libs/events"
 )
 
@@ -20,7 +20,7 @@ func BenchmarkStart(b *testing.B) {
 	f.tel.Log = slog.New(slog.DiscardHandler)
 	f.ready()
 	for _, archive := range []string{catalogtest.CertifiedFBC414, catalogtest.CertifiedFBC420, catalogtest.Okderators, catalogtest.CertifiedBundles420} {
-		c, err := catalog.Load(os.DirFS(catalogtest.Unpack(b, archive, nil)), catalog.Options{Lenient: true})
+		c, err := load.Load(os.DirFS(catalogtest.Unpack(b, archive, nil)), load.Options{Lenient: true})
 		f.must(err)
 		f.addCatalog(archive)
 		f.publish(archive, "", c.Packages...)

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/chandler-fleet/chandler/libs/catalog"
+	"github.com/chandler-fleet/chandler/libs/catalog/load"
 	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
 
@@ -428,7 +429,7 @@ func TestClaim(t *testing.T) {
 	for _, raw := range claims {
 		file = append(append(file, raw...), '\n')
 	}
-	loaded, err := catalog.Load(fstest.MapFS{"catalog.json": {Data: file}}, catalog.Options{})
+	loaded, err := load.Load(fstest.MapFS{"catalog.json": {Data: file}}, load.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

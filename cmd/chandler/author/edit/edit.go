@@ -15,13 +15,14 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/catalog/fbc"
+	"github.com/chandler-fleet/chandler/libs/catalog/load"
 	"github.com/chandler-fleet/chandler/libs/errs"
 )
 
 // AddEntry adds an entry to the channel that stands at a place of a file. Where the entries are a list of
 // lines, the new one becomes lines behind the last, and comments stay; any other form, JSON too, is
 // written anew as a whole, in the order of render.
-func AddEntry(file []byte, at catalog.Document, entry catalog.Entry) ([]byte, error) {
+func AddEntry(file []byte, at load.Document, entry catalog.Entry) ([]byte, error) {
 	from, err := offset(file, at)
 	if err != nil {
 		return nil, err
@@ -66,7 +67,7 @@ func Append(file []byte, b fbc.Blob) ([]byte, error) {
 }
 
 // offset finds where a document begins, and looks whether it is still there.
-func offset(file []byte, at catalog.Document) (int, error) {
+func offset(file []byte, at load.Document) (int, error) {
 	from := 0
 	if bytes.HasPrefix(file, []byte("\xef\xbb\xbf")) {
 		from = len("\xef\xbb\xbf")
@@ -94,7 +95,7 @@ func offset(file []byte, at catalog.Document) (int, error) {
 	return from, nil
 }
 
-func changed(at catalog.Document) error {
+func changed(at load.Document) error {
 	return errs.New(errs.Conflict, "%s:%d: the document cannot be changed in place; give it lines of its own, and try again", at.File, at.Line)
 }
 

@@ -10,14 +10,15 @@ import (
 	"github.com/chandler-fleet/chandler/cmd/chandler/author/edit"
 	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/catalog/fbc"
+	"github.com/chandler-fleet/chandler/libs/catalog/load"
 	"github.com/chandler-fleet/chandler/libs/errs"
 )
 
 // channel finds the first channel of a file.
-func channel(t *testing.T, text string) catalog.Document {
+func channel(t *testing.T, text string) load.Document {
 	t.Helper()
-	var found *catalog.Document
-	_, err := catalog.Visit(fstest.MapFS{"f": {Data: []byte(text)}}, func(d catalog.Document) error {
+	var found *load.Document
+	_, err := load.Visit(fstest.MapFS{"f": {Data: []byte(text)}}, func(d load.Document) error {
 		if d.Schema == catalog.SchemaChannel && found == nil {
 			found = &d
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/chandler-fleet/chandler/cmd/chandler/author/prune"
 	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/catalog/fbc"
+	"github.com/chandler-fleet/chandler/libs/catalog/load"
 )
 
 // selections parses what a person would type.
@@ -213,7 +214,7 @@ func ways(rt *rapid.T, p, left catalog.Package, kept map[string]bool) {
 }
 
 // reload writes a package, cut by a plan if there is one, and loads it.
-func reload(rt *rapid.T, p catalog.Package, plan *prune.Plan) *catalog.Catalog {
+func reload(rt *rapid.T, p catalog.Package, plan *prune.Plan) *load.Catalog {
 	blobs, err := fbc.FromPackage(p, nil)
 	if err != nil {
 		rt.Fatal(err)
@@ -234,7 +235,7 @@ func reload(rt *rapid.T, p catalog.Package, plan *prune.Plan) *catalog.Catalog {
 	for _, b := range out {
 		text = append(append(text, b.Raw...), '\n')
 	}
-	c, err := catalog.Load(fstest.MapFS{"catalog.json": {Data: text}}, catalog.Options{})
+	c, err := load.Load(fstest.MapFS{"catalog.json": {Data: text}}, load.Options{})
 	if err != nil {
 		rt.Fatal(err)
 	}

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/chandler-fleet/chandler/libs/bundle"
-	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/catalog/catalogtest"
+	"github.com/chandler-fleet/chandler/libs/catalog/load"
 )
 
 // Pair is the head of a channel and the bundle that it replaces, "" where it is the first one.
@@ -40,7 +40,7 @@ func Load(tb testing.TB, all bool) ([]Pair, map[string]bundle.Content) {
 	}
 	var mu sync.Mutex
 	contents := map[string]bundle.Content{}
-	_, err = catalog.Load(os.DirFS(dir), catalog.Options{Keep: func(c catalog.Content) error {
+	_, err = load.Load(os.DirFS(dir), load.Options{Keep: func(c load.Content) error {
 		var b bundle.Content
 		if err := json.Unmarshal(c.Canonical, &b); err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/chandler-fleet/chandler/libs/catalog"
+	"github.com/chandler-fleet/chandler/libs/catalog/load"
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/errs"
 )
@@ -33,7 +34,7 @@ func (s *Store) Content(d digest.Digest) ([]byte, error) {
 }
 
 // Load loads a catalog that must be valid, with its contents.
-func Load(t testing.TB, fsys fs.FS) (*catalog.Catalog, *Store) {
+func Load(t testing.TB, fsys fs.FS) (*load.Catalog, *Store) {
 	t.Helper()
 	c, s := LoadAny(t, fsys)
 	if err := c.Findings.Err(); err != nil {
@@ -43,10 +44,10 @@ func Load(t testing.TB, fsys fs.FS) (*catalog.Catalog, *Store) {
 }
 
 // LoadAny loads what is valid of a catalog.
-func LoadAny(t testing.TB, fsys fs.FS) (*catalog.Catalog, *Store) {
+func LoadAny(t testing.TB, fsys fs.FS) (*load.Catalog, *Store) {
 	t.Helper()
 	s := &Store{bytes: map[digest.Digest][]byte{}}
-	c, err := catalog.Load(fsys, catalog.Options{Keep: func(c catalog.Content) error {
+	c, err := load.Load(fsys, load.Options{Keep: func(c load.Content) error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.bytes[c.Digest] = slices.Clone(c.Canonical)
@@ -60,7 +61,7 @@ func LoadAny(t testing.TB, fsys fs.FS) (*catalog.Catalog, *Store) {
 
 // Same fails the test where two catalogs hold different packages. Each of change is done to every
 // package of both before: it takes out what a form of catalog does not carry.
-func Same(t testing.TB, got, want *catalog.Catalog, change ...func(*catalog.Package)) {
+func Same(t testing.TB, got, want *load.Catalog, change ...func(*catalog.Package)) {
 	t.Helper()
 	if g, w := names(got), names(want); !slices.Equal(g, w) {
 		t.Fatalf("packages are %s, want %s", strings.Join(g, ", "), strings.Join(w, ", "))
@@ -112,7 +113,7 @@ func clone(p catalog.Package) catalog.Package {
 	return p
 }
 
-func names(c *catalog.Catalog) []string {
+func names(c *load.Catalog) []string {
 	out := make([]string, 0, len(c.Packages))
 	for _, p := range c.Packages {
 		out = append(out, p.Name)

@@ -5,13 +5,14 @@ import (
 	"encoding/json"
 
 	"github.com/chandler-fleet/chandler/libs/catalog"
+	"github.com/chandler-fleet/chandler/libs/catalog/load"
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/errs"
 )
 
-// Loaded serves what catalog.Load returned. Content returns the canonical bytes that Options.Keep was
+// Loaded serves what load.Load returned. Content returns the canonical bytes that Options.Keep was
 // given under a digest, or an error of kind NotFound.
-func Loaded(c *catalog.Catalog, content func(digest.Digest) ([]byte, error)) Catalog {
+func Loaded(c *load.Catalog, content func(digest.Digest) ([]byte, error)) Catalog {
 	l := &loaded{catalog: c, content: content, packages: map[string]catalog.Package{}}
 	for _, p := range c.Packages {
 		l.packages[p.Name] = p
@@ -20,7 +21,7 @@ func Loaded(c *catalog.Catalog, content func(digest.Digest) ([]byte, error)) Cat
 }
 
 type loaded struct {
-	catalog  *catalog.Catalog
+	catalog  *load.Catalog
 	packages map[string]catalog.Package
 	content  func(digest.Digest) ([]byte, error)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/chandler-fleet/chandler/libs/catalog"
+	"github.com/chandler-fleet/chandler/libs/catalog/load"
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/pg"
@@ -84,7 +85,7 @@ func (w *world) collectFresh() error {
 }
 
 // indexAll does what a look does: contents, documents, and the revision with the pointer to it.
-func (w *world) indexAll(n int, list []catalog.Content, between func()) error {
+func (w *world) indexAll(n int, list []load.Content, between func()) error {
 	ctx := w.t.Context()
 	p := catalog.Package{Name: "buoy", Description: fmt.Sprint(n)}
 	for _, c := range list {

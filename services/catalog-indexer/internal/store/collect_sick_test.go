@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/chandler-fleet/chandler/libs/catalog"
+	"github.com/chandler-fleet/chandler/libs/catalog/load"
 	"github.com/chandler-fleet/chandler/libs/digest"
 )
 
@@ -17,7 +18,7 @@ func TestUnreadableDocument(t *testing.T) {
 	list := versions("buoy", 4, 20_000)
 	_, err := w.load(t.Context(), list[:3])
 	w.must(err)
-	put := func(name string, c catalog.Content) digest.Digest {
+	put := func(name string, c load.Content) digest.Digest {
 		p := catalog.Package{Name: name, Bundles: []catalog.Bundle{{Name: "a", Content: c.Digest}}}
 		d, err := p.Digest()
 		w.must(err)

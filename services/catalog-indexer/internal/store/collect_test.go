@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/chandler-fleet/chandler/libs/catalog"
+	"github.com/chandler-fleet/chandler/libs/catalog/load"
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/pg"
 )
@@ -34,7 +35,7 @@ type sea struct {
 	rand                *rand.Rand
 	resolver, installer *pg.Pool
 
-	contents  []catalog.Content
+	contents  []load.Content
 	docs      map[digest.Digest][]digest.Digest // package document → contents
 	revisions map[string][]digest.Digest        // revision → package documents
 	blobs     map[string]string                 // revision → document

@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/chandler-fleet/chandler/libs/bundle"
-	"github.com/chandler-fleet/chandler/libs/catalog"
+	"github.com/chandler-fleet/chandler/libs/catalog/load"
 	"github.com/chandler-fleet/chandler/libs/content"
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/errs"
@@ -63,7 +63,7 @@ func (s *Store) Contents(ctx context.Context, tenant string) (*ContentWriter, er
 }
 
 // Keep stores one bundle unless it is there. It is written when enough is gathered, or by Flush.
-func (w *ContentWriter) Keep(c catalog.Content) error {
+func (w *ContentWriter) Keep(c load.Content) error {
 	if !w.first(c) {
 		return nil
 	}
@@ -82,7 +82,7 @@ func (w *ContentWriter) Keep(c catalog.Content) error {
 }
 
 // first reports whether a bundle was not met in this load yet.
-func (w *ContentWriter) first(c catalog.Content) bool {
+func (w *ContentWriter) first(c load.Content) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	_, met := w.seen[c.Digest]
@@ -150,7 +150,7 @@ func (w *ContentWriter) send() {
 	w.out <- b
 }
 
-// Recall implements catalog.Memory. What names content that is not stored is as if forgotten.
+// Recall implements load.Memory. What names content that is not stored is as if forgotten.
 func (w *ContentWriter) Recall(key digest.Digest) ([]byte, error) {
 	var r packedValue
 	var named digest.Digest
@@ -177,7 +177,7 @@ func (w *ContentWriter) Recall(key digest.Digest) ([]byte, error) {
 	return value, nil
 }
 
-// Remember implements catalog.Memory. The value is written with the content that it names, whose package
+// Remember implements load.Memory. The value is written with the content that it names, whose package
 // it shares icons and descriptions with.
 func (w *ContentWriter) Remember(key, named digest.Digest, value []byte) error {
 	if len(value) > content.MaxValueBytes {

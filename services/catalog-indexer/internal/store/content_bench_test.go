@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/catalog/catalogtest"
+	"github.com/chandler-fleet/chandler/libs/catalog/load"
 	"github.com/chandler-fleet/chandler/libs/digest"
 )
 
@@ -52,9 +52,9 @@ func BenchmarkContentOneByOne(b *testing.B) {
 	raw := rawBytes(b, dir)
 	for b.Loop() {
 		w := setup(b)
-		var all []catalog.Content
+		var all []load.Content
 		var mu sync.Mutex
-		w.loadAllWith(dir, catalog.Options{Keep: func(c catalog.Content) error {
+		w.loadAllWith(dir, load.Options{Keep: func(c load.Content) error {
 			mu.Lock()
 			defer mu.Unlock()
 			all = append(all, c)
@@ -78,16 +78,16 @@ func (w *world) writer() *ContentWriter {
 
 func (w *world) loadAll(dir string, writer *ContentWriter) {
 	if writer == nil {
-		w.loadAllWith(dir, catalog.Options{})
+		w.loadAllWith(dir, load.Options{})
 		return
 	}
-	c := w.loadAllWith(dir, catalog.Options{Keep: writer.Keep, Memory: writer})
+	c := w.loadAllWith(dir, load.Options{Keep: writer.Keep, Memory: writer})
 	w.must(writer.Flush())
 	w.must(w.PutPackages(w.t.Context(), tenant, c.Packages, c.Digests()))
 }
 
-func (w *world) loadAllWith(dir string, o catalog.Options) *catalog.Catalog {
-	c, err := catalog.Load(os.DirFS(dir), o)
+func (w *world) loadAllWith(dir string, o load.Options) *load.Catalog {
+	c, err := load.Load(os.DirFS(dir), o)
 	w.must(err)
 	return c
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/catalog"
+	"github.com/chandler-fleet/chandler/libs/catalog/load"
 	"github.com/chandler-fleet/chandler/libs/content"
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/errs"
@@ -58,7 +59,7 @@ func (w *world) count(sql string, args ...any) (n int) {
 
 // versions makes near-identical bundles of a package, as life does: text with a few changes from one to
 // the next.
-func versions(pkg string, n, size int) []catalog.Content {
+func versions(pkg string, n, size int) []load.Content {
 	seed := uint64(len(pkg))
 	for _, b := range []byte(pkg) {
 		seed = seed*31 + uint64(b)
@@ -68,13 +69,13 @@ func versions(pkg string, n, size int) []catalog.Content {
 	for len(text) < size {
 		text = fmt.Appendf(text, `{"name":"%s-%d","value":%d},`, pkg, r.IntN(1000), r.IntN(1_000_000))
 	}
-	var out []catalog.Content
+	var out []load.Content
 	for v := range n {
 		for range 5 {
 			text[r.IntN(len(text))] = byte('a' + r.IntN(26))
 		}
 		raw := slices.Clone(text)
-		out = append(out, catalog.Content{
+		out = append(out, load.Content{
 			Digest:    digest.Bytes(append([]byte(bundle.Type+"\n"), raw...)),
 			Canonical: raw, Package: pkg, Bundle: fmt.Sprintf("%s.v1.0.%d", pkg, v),
 		})
@@ -83,7 +84,7 @@ func versions(pkg string, n, size int) []catalog.Content {
 }
 
 // load stores contents as a load does, from two goroutines.
-func (w *world) load(ctx context.Context, list []catalog.Content) (*ContentWriter, error) {
+func (w *world) load(ctx context.Context, list []load.Content) (*ContentWriter, error) {
 	w.t.Helper()
 	writer, err := w.Contents(ctx, tenant)
 	w.must(err)
@@ -109,7 +110,7 @@ func (w *world) load(ctx context.Context, list []catalog.Content) (*ContentWrite
 }
 
 // readable checks that each bundle comes back byte for byte, to the indexer and to those who read the views.
-func (w *world) readable(list []catalog.Content) {
+func (w *world) readable(list []load.Content) {
 	w.t.Helper()
 	reader := content.NewReader()
 	defer reader.Close()
@@ -124,7 +125,7 @@ func (w *world) readable(list []catalog.Content) {
 	}
 }
 
-func viewed(t testing.TB, pool *pg.Pool, reader *content.Reader, c catalog.Content) error {
+func viewed(t testing.TB, pool *pg.Pool, reader *content.Reader, c load.Content) error {
 	t.Helper()
 	var s content.Stored
 	err := pool.QueryRow(t.Context(), `select pack, recipe, packs from catalog_api.contents where tenant = $1 and digest = $2`, tenant, c.Digest).

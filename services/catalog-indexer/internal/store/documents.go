@@ -12,6 +12,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/bundle"
 	"github.com/chandler-fleet/chandler/libs/catalog"
+	"github.com/chandler-fleet/chandler/libs/catalog/load"
 	"github.com/chandler-fleet/chandler/libs/content"
 	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/errs"
@@ -148,7 +149,7 @@ func (s *Store) Package(ctx context.Context, tenant string, d digest.Digest) (ca
 }
 
 // PutBlobs stores blobs of unknown schemas by the digest of their bytes.
-func (s *Store) PutBlobs(ctx context.Context, tenant string, blobs []catalog.Blob) error {
+func (s *Store) PutBlobs(ctx context.Context, tenant string, blobs []load.Blob) error {
 	for _, b := range blobs {
 		_, err := s.pool.Exec(ctx, `insert into catalog.documents (tenant, digest, body) values ($1, $2, $3)
 			on conflict (tenant, digest) do update set touched = now() where documents.touched < now() - $4::interval`,

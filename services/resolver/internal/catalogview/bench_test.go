@@ -7,6 +7,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/catalog/catalogtest"
+	"github.com/chandler-fleet/chandler/libs/catalog/load"
 	"github.com/chandler-fleet/chandler/services/resolver/internal/catalogview"
 	"github.com/chandler-fleet/chandler/services/resolver/offer"
 	"github.com/chandler-fleet/chandler/services/resolver/resolution"
@@ -17,7 +18,7 @@ func published(b *testing.B, s *database) (catalogs []catalogview.Catalog, names
 	b.Helper()
 	names = map[resolution.CatalogKey][]string{}
 	for _, archive := range []string{catalogtest.CertifiedFBC414, catalogtest.CertifiedFBC420, catalogtest.Okderators, catalogtest.CertifiedBundles420} {
-		c, err := catalog.Load(os.DirFS(catalogtest.Unpack(b, archive, nil)), catalog.Options{Lenient: true})
+		c, err := load.Load(os.DirFS(catalogtest.Unpack(b, archive, nil)), load.Options{Lenient: true})
 		s.must(err)
 		s.revision(archive, c.Packages...)
 		key := resolution.CatalogKey{Name: archive}
