@@ -1,0 +1,115 @@
+package tokens_test
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/eventlog"
+	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/audit"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/tokens"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/unit"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/store"
+	"github.com/chandler-fleet/chandler/services/gateway/model"
+)
+
+var ann = model.Caller{Tenant: events.DefaultTenant, Actor: "ann"}
+
+func service(t *testing.T) *tokens.Service {
+	t.Helper()
+	pool := pgtest.DB(t).Pool(t, "gateway")
+	units := &unit.Runner{
+		Pool: pool, Log: eventlog.New(pool), Clock: time.Now, NewID: uuid.New, Slog: slog.New(slog.DiscardHandler),
+	}
+	return &tokens.Service{Units: units, Tokens: store.NewTokens(pool)}
+}
+
+func add(t *testing.T, s *tokens.Service, in model.AddToken) model.NewToken {
+	t.Helper()
+	made, err := s.Add(t.Context(), ann, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// TestLastAdministratorStays: of several administrators' tokens all but the last can be revoked; a viewer's does not
+// count.
+func TestLastAdministratorStays(t *testing.T) {
+	t.Parallel()
+	s := service(t)
+	first := add(t, s, model.AddToken{Name: "first", Role: model.RoleAdmin})
+	add(t, s, model.AddToken{Name: "viewer", Role: model.RoleViewer})
+	if err := s.Revoke(t.Context(), ann, first.ID); !errs.Is(err, errs.Conflict) {
+		t.Errorf("the only administrator's token was revoked: %v", err)
+	}
+	second := add(t, s, model.AddToken{Name: "second", Role: model.RoleAdmin})
+	if err := s.Revoke(t.Context(), ann, first.ID); err != nil {
+		t.Errorf("revoke one of two: %v", err)
+	}
+	if err := s.Revoke(t.Context(), ann, second.ID); !errs.Is(err, errs.Conflict) {
+		t.Errorf("the last administrator's token was revoked: %v", err)
+	}
+	if err := s.Revoke(t.Context(), ann, first.ID); !errs.Is(err, errs.NotFound) {
+		t.Errorf("a token was revoked twice: %v", err)
+	}
+}
+
+// TestActorsAreChandlersOwn: a token is for somebody new, whose id is made, or for somebody who has had one.
+func TestActorsAreChandlersOwn(t *testing.T) {
+	t.Parallel()
+	s := service(t)
+	if _, err := s.Add(t.Context(), ann, model.AddToken{Name: "x", Role: model.RoleViewer, Actor: "bob@example.org"}); !errs.Is(err, errs.Invalid) {
+		t.Errorf("an actor that no token has had: %v", err)
+	}
+	made := add(t, s, model.AddToken{Name: "laptop", Role: model.RoleViewer})
+	again := add(t, s, model.AddToken{Name: "phone", Role: model.RoleViewer, Actor: made.Actor})
+	if !strings.HasPrefix(made.Actor, "person-") || again.Actor != made.Actor || again.Secret == made.Secret || again.ID == made.ID {
+		t.Errorf("tokens %+v and %+v: want one person with two tokens", made.Token, again.Token)
+	}
+	if who, err := s.Tokens.Caller(t.Context(), again.Secret); err != nil || who.Actor != made.Actor || who.Role != model.RoleViewer {
+		t.Errorf("the second token belongs to %+v, %v", who, err)
+	}
+}
+
+// TestTokensAreAudited: who made and revoked tokens is recorded, newest first, without their names.
+func TestTokensAreAudited(t *testing.T) {
+	t.Parallel()
+	s := service(t)
+	add(t, s, model.AddToken{Name: "Ann Example", Role: model.RoleAdmin})
+	made := add(t, s, model.AddToken{Name: "Bob Example", Role: model.RoleViewer})
+	if err := s.Revoke(t.Context(), ann, made.ID); err != nil {
+		t.Fatal(err)
+	}
+	log := audit.Service{Units: s.Units}
+	var actions []string
+	page := model.Page{Limit: 2}
+	for {
+		items, next, err := log.List(t.Context(), ann, page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, q := range items {
+			actions = append(actions, q.Action)
+			if q.Actor != "ann" || strings.Contains(q.About, "Example") {
+				t.Errorf("entry %+v", q)
+			}
+		}
+		if page.After = next; next == nil {
+			break
+		}
+	}
+	if got := strings.Join(actions, " "); got != "token.revoke token.add token.add" {
+		t.Errorf("actions %q", got)
+	}
+	if _, _, err := log.List(t.Context(), ann, model.Page{Limit: 2, After: []string{"yesterday", "x"}}); !errs.Is(err,
+		errs.Invalid) {
+		t.Errorf("the cursor of another list: %v", err)
+	}
+}
