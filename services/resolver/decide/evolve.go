@@ -28,9 +28,9 @@ func (e Event) name() string { return e.Subject[strings.LastIndex(e.Subject, "/"
 func EvolveSubscription(s *Subscription, e Event) *Subscription {
 	switch p := e.Payload.(type) {
 	case events.SubscriptionCreated:
-		return s.created(e, p.Spec, "")
+		return created(s, e, p.Spec, "")
 	case events.SubscriptionGenerated: // for an operator that a finished plan brought
-		return s.created(e, p.Spec, p.Spec.StartingCSV)
+		return created(s, e, p.Spec, p.Spec.StartingCSV)
 	}
 	if s == nil || s.Incarnation != e.Incarnation {
 		return s
@@ -56,7 +56,7 @@ func EvolveSubscription(s *Subscription, e Event) *Subscription {
 	return &out
 }
 
-func (s *Subscription) created(e Event, spec events.SubscriptionSpec, installed string) *Subscription {
+func created(s *Subscription, e Event, spec events.SubscriptionSpec, installed string) *Subscription {
 	if s != nil && s.Incarnation == e.Incarnation {
 		out := *s
 		out.Created = e.Created

@@ -19,7 +19,7 @@ func Apply(s decide.State, list []previewapi.Hypothesis) (decide.State, error) {
 		if err != nil {
 			return s, err
 		}
-		known := false
+		var known bool
 		if s, known = s.Evolve(next(s, h, p)); !known {
 			return s, errs.New(errs.Unprocessable, "%s of %s cannot be previewed", h.Type, h.Subject)
 		}

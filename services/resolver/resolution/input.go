@@ -170,6 +170,11 @@ type View interface {
 	Providers(c CatalogKey, api catalog.GVK) []string
 	// Packages are the names of all packages of a catalog, sorted.
 	Packages(c CatalogKey) []string
+	CatalogStatus
+}
+
+// CatalogStatus is what the log says of a catalog beside its content.
+type CatalogStatus interface {
 	// Image is what became of fetching a bundle image that a catalog names for a bundle.
 	Image(c CatalogKey, b BundleImage) Fetched
 	// Health is how a catalog does whose namespace is strict about it, HealthIgnored otherwise.

@@ -15,15 +15,14 @@ type (
 )
 
 var (
-	newView    = fixture.New
-	api        = fixture.API
-	property   = fixture.Property
-	properties = fixture.Properties
-	pkg        = fixture.Pkg
-	chain      = fixture.Chain
-	sub        = fixture.Sub
-	installed  = fixture.Installed
-	input      = fixture.Input
+	newView   = fixture.New
+	api       = fixture.API
+	property  = fixture.Property
+	pkg       = fixture.Pkg
+	chain     = fixture.Chain
+	sub       = fixture.Sub
+	installed = fixture.Installed
+	input     = fixture.Input
 )
 
 // lines tell a result: one line for each component.

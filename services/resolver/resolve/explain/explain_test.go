@@ -2,7 +2,6 @@ package explain_test
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -29,31 +28,40 @@ func TestFailure(t *testing.T) {
 	for name, c := range map[string]struct {
 		subs []resolution.Subscription
 		have []resolution.Installed
-		want string
+		want []string
 	}{
-		"two providers of one API": {[]resolution.Subscription{sub("a"), sub("b")}, nil, `unsatisfiable of [a b] []
-subscription a requires fleet/stable/a.v1.0.0
-subscription a to package a exists
-subscription b requires fleet/stable/b.v1.0.0
-subscription b to package b exists
-there can be only one provider of X (sea.test/v1): fleet/stable/a.v1.0.0 and fleet/stable/b.v1.0.0`},
-		"an installed provider": {[]resolution.Subscription{sub("a")}, []resolution.Installed{fixture.Installed("b", "1.0.0", "", "gives:X")},
-			`unsatisfiable of [a] [b.v1.0.0]
-clusterserviceversion b.v1.0.0 exists and is not referenced by a subscription
-subscription a requires fleet/stable/a.v1.0.0
-subscription a to package a exists
-there can be only one provider of X (sea.test/v1): fleet/stable/a.v1.0.0 and installed b.v1.0.0`},
-		"a version that no catalog has": {[]resolution.Subscription{sub("c")}, nil, `unsatisfiable of [c] []
-bundle fleet/stable/c.v1.0.0 requires an operator of package a in range >=2.0.0; the visible catalogs have a 1.0.0
-subscription c requires fleet/stable/c.v1.0.0
-subscription c to package c exists`},
-		"a deprecated bundle": {[]resolution.Subscription{start}, nil, `unsatisfiable of [old] []
-bundle fleet/stable/old.v1.0.0 is deprecated
-subscription old requires fleet/stable/old.v1.0.0
-subscription old to package old exists`},
-		"no such package": {[]resolution.Subscription{sub("olf")}, nil, `unsatisfiable of [olf] []
-no operators found in package olf in catalog fleet referenced by subscription olf; similar packages there are old
-subscription olf to package olf exists`},
+		"two providers of one API": {[]resolution.Subscription{sub("a"), sub("b")}, nil, []string{
+			"unsatisfiable of [a b] []",
+			"subscription a requires fleet/stable/a.v1.0.0",
+			"subscription a to package a exists",
+			"subscription b requires fleet/stable/b.v1.0.0",
+			"subscription b to package b exists",
+			"there can be only one provider of X (sea.test/v1): fleet/stable/a.v1.0.0 and fleet/stable/b.v1.0.0",
+		}},
+		"an installed provider": {[]resolution.Subscription{sub("a")}, []resolution.Installed{fixture.Installed("b", "1.0.0", "", "gives:X")}, []string{
+			"unsatisfiable of [a] [b.v1.0.0]",
+			"clusterserviceversion b.v1.0.0 exists and is not referenced by a subscription",
+			"subscription a requires fleet/stable/a.v1.0.0",
+			"subscription a to package a exists",
+			"there can be only one provider of X (sea.test/v1): fleet/stable/a.v1.0.0 and installed b.v1.0.0",
+		}},
+		"a version that no catalog has": {[]resolution.Subscription{sub("c")}, nil, []string{
+			"unsatisfiable of [c] []",
+			"bundle fleet/stable/c.v1.0.0 requires an operator of package a in range >=2.0.0; the visible catalogs have a 1.0.0",
+			"subscription c requires fleet/stable/c.v1.0.0",
+			"subscription c to package c exists",
+		}},
+		"a deprecated bundle": {[]resolution.Subscription{start}, nil, []string{
+			"unsatisfiable of [old] []",
+			"bundle fleet/stable/old.v1.0.0 is deprecated",
+			"subscription old requires fleet/stable/old.v1.0.0",
+			"subscription old to package old exists",
+		}},
+		"no such package": {[]resolution.Subscription{sub("olf")}, nil, []string{
+			"unsatisfiable of [olf] []",
+			"no operators found in package olf in catalog fleet referenced by subscription olf; similar packages there are old",
+			"subscription olf to package olf exists",
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -68,7 +76,7 @@ subscription olf to package olf exists`},
 					}
 				}
 			}
-			if diff := cmp.Diff(c.want, strings.Join(got, "\n")); diff != "" {
+			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

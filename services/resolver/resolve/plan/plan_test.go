@@ -46,7 +46,8 @@ func TestParts(t *testing.T) {
 		},
 		"what is installed serves: apart": {
 			fixture.New().Add("fleet", 0, one("a", "api:X"), two("b", nil, nil), one("x", x...)), append(both, sub("u", "x")),
-			[]resolution.Installed{fixture.Installed("x", "1.0.0", "u", x...), fixture.Installed("b", "1.0.0", "t", "api:X")}, false,
+			[]resolution.Installed{fixture.Installed("x", "1.0.0", "u", x...), fixture.Installed("b", "1.0.0", "t", "api:X")},
+			false,
 			[]string{"", "a.v1.0.0", "b.v2.0.0"},
 		},
 		"a requirement that something new meets: together, what is required first": {
@@ -54,17 +55,20 @@ func TestParts(t *testing.T) {
 		},
 		"an API moves from one to the other: together": {
 			fixture.New().Add("fleet", 0, two("a", nil, x), two("b", x, nil)), both,
-			[]resolution.Installed{fixture.Installed("a", "1.0.0", "s", x...), fixture.Installed("b", "1.0.0", "t")}, false,
+			[]resolution.Installed{fixture.Installed("a", "1.0.0", "s", x...), fixture.Installed("b", "1.0.0", "t")},
+			false,
 			[]string{"a.v2.0.0 b.v2.0.0"},
 		},
 		"who drops an API waits for who needs it no more: together": {
 			fixture.New().Add("fleet", 0, two("a", nil, x), two("b", nil, words("api:X"))), both,
-			[]resolution.Installed{fixture.Installed("a", "1.0.0", "s", x...), fixture.Installed("b", "1.0.0", "t", "api:X")}, false,
+			[]resolution.Installed{fixture.Installed("a", "1.0.0", "s", x...), fixture.Installed("b", "1.0.0", "t", "api:X")},
+			false,
 			[]string{"a.v2.0.0 b.v2.0.0"},
 		},
 		"who keeps the API goes alone": {
 			fixture.New().Add("fleet", 0, two("a", x, x), two("b", words("api:X"), words("api:X"))), both,
-			[]resolution.Installed{fixture.Installed("a", "1.0.0", "s", x...), fixture.Installed("b", "1.0.0", "t", "api:X")}, false,
+			[]resolution.Installed{fixture.Installed("a", "1.0.0", "s", x...), fixture.Installed("b", "1.0.0", "t", "api:X")},
+			false,
 			[]string{"a.v2.0.0", "b.v2.0.0"},
 		},
 	} {

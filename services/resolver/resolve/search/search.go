@@ -12,16 +12,16 @@ import (
 type State uint8
 
 const (
-	// Wanted: one of the candidates of the subscription is to be chosen.
+	// Wanted means that one of the candidates of the subscription is to be chosen.
 	Wanted State = iota
-	// Staying: the installed CSV stays, with everything that it requires.
+	// Staying means that the installed CSV stays, with everything that it requires.
 	Staying
-	// Held: it stays although it may not: it clashes with another one, is deprecated, or lacks something. What
+	// Held means that it stays although it may not: it clashes with another one, is deprecated, or lacks something. What
 	// is met of its requirements today stays so.
 	Held
-	// Fixed: it stays, and nothing is asked for it.
+	// Fixed means that it stays, and nothing is asked for it.
 	Fixed
-	// Absent: nothing is installed, and the subscription gets nothing.
+	// Absent means that nothing is installed, and the subscription gets nothing.
 	Absent
 )
 
@@ -289,6 +289,7 @@ func (p *problem) explainContradictions(limit int) {
 				p.giveUp(limit)
 			}
 			return
+		case sat.Unsat:
 		}
 		f.failContradiction(f.shrink(slices.Clone(f.rules.s.Core())))
 	}
