@@ -6,8 +6,8 @@
 // position drawn before commit is a position that a reader may have passed when it becomes visible.
 // After commit one Sequencer, the leader among the candidates that every service hosts, moves rows to
 // eventlog.events and gives them dense positions and a time that never goes back. Each move is one
-// statement under one lock that is never held while a process of ours has the word, so that a leader
-// that is stopped in the middle holds nobody up; a leader whose term has passed is refused.
+// statement, and its lock is never held while a program of ours does something else, so that a leader
+// that is stopped in the middle blocks nobody; a leader whose term has passed is refused.
 //
 // Reading: a stream by version (also what has no position yet), everything after a position, nothing
 // else: every search is a projection. A type that this program does not know is an

@@ -27,8 +27,8 @@ const (
 	// pause doubles from the one to the other while nothing comes: 40 cheap queries a second at rest.
 	busyPause = 2 * time.Millisecond
 	idlePause = 25 * time.Millisecond
-	// troublePause is the pause after an error of the database.
-	troublePause = 250 * time.Millisecond
+	// errorPause is the pause after an error of the database.
+	errorPause = 250 * time.Millisecond
 )
 
 // Options of a Sequencer.
@@ -46,7 +46,7 @@ type Options struct {
 type Sequencer struct {
 	log  *Log
 	o    Options
-	lead atomic.Int64 // term while leading, else 0
+	term atomic.Int64 // while leading, else 0
 }
 
 // NewSequencer returns a candidate; Run makes it one.
@@ -59,21 +59,21 @@ func NewSequencer(l *Log, o Options) *Sequencer {
 }
 
 // Leading reports whether this candidate leads as far as it knows.
-func (s *Sequencer) Leading() bool { return s.lead.Load() != 0 }
+func (s *Sequencer) Leading() bool { return s.term.Load() != 0 }
 
-// Run is a candidate until ctx ends, then hands over at once. Trouble with the database is logged and
+// Run is a candidate until ctx ends, then hands over at once. Errors of the database are logged and
 // tried again; it returns nil.
 func (s *Sequencer) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
-		term, ok, err := s.stand(ctx)
+		term, ok, err := s.campaign(ctx)
 		switch {
 		case err != nil:
-			s.trouble(ctx, err)
-			pause(ctx, troublePause)
+			s.warn(ctx, err)
+			pause(ctx, errorPause)
 		case !ok:
 			pause(ctx, candidacy)
 		default:
-			s.term(ctx, term)
+			s.lead(ctx, term)
 		}
 	}
 	return nil
@@ -82,14 +82,14 @@ func (s *Sequencer) Run(ctx context.Context) error {
 // answerBound is how long a stopping candidate waits for the answer of a busy database.
 const answerBound = 5 * time.Second
 
-// stand asks to be the leader.
-func (s *Sequencer) stand(ctx context.Context) (int64, bool, error) {
-	// The end of ctx does not cut this short: a term that was given and not heard of could not be resigned.
+// campaign asks to be the leader.
+func (s *Sequencer) campaign(ctx context.Context) (int64, bool, error) {
+	// The end of ctx does not cut this short: a term whose answer was lost could not be resigned.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerBound)
 	defer cancel()
 	var term *int64
 	if err := s.log.pool.QueryRow(ctx, `select eventlog.lead($1, $2)`, s.o.ID, lease).Scan(&term); err != nil {
-		return 0, false, fmt.Errorf("stand for sequencer: %w", pg.Err(err))
+		return 0, false, fmt.Errorf("ask to lead the sequencing: %w", pg.Err(err))
 	}
 	if term == nil {
 		return 0, false, nil
@@ -97,20 +97,20 @@ func (s *Sequencer) stand(ctx context.Context) (int64, bool, error) {
 	return *term, true, nil
 }
 
-// term leads until the term has passed or ctx ends.
-func (s *Sequencer) term(ctx context.Context, term int64) {
+// lead gives positions until the term has passed or ctx ends.
+func (s *Sequencer) lead(ctx context.Context, term int64) {
 	ctx, end := context.WithCancel(ctx)
-	s.lead.Store(term)
+	s.term.Store(term)
 	s.o.Log.InfoContext(ctx, "leads the sequencing of the log", "term", term)
-	beside := make(chan struct{})
+	ended := make(chan struct{})
 	go func() {
-		defer close(beside)
-		s.beside(ctx)
+		defer close(ended)
+		s.runLead(ctx)
 	}()
 	err := s.sequence(ctx, term)
 	end()
-	s.lead.Store(0)
-	<-beside
+	s.term.Store(0)
+	<-ended
 	if err != nil {
 		s.o.Log.InfoContext(ctx, "no longer leads the sequencing of the log", "term", term, "error", err)
 		return
@@ -118,13 +118,13 @@ func (s *Sequencer) term(ctx context.Context, term int64) {
 	s.resign(ctx, term)
 }
 
-// beside runs the Lead option again and again.
-func (s *Sequencer) beside(ctx context.Context) {
+// runLead runs the Lead option again and again.
+func (s *Sequencer) runLead(ctx context.Context) {
 	for s.o.Lead != nil && ctx.Err() == nil {
 		if err := s.o.Lead(ctx); err != nil && ctx.Err() == nil {
-			s.o.Log.WarnContext(ctx, "what runs beside the sequencer failed; it starts again", "error", err)
+			s.o.Log.WarnContext(ctx, "what the leader runs beside the sequencing failed; it starts again", "error", err)
 		}
-		pause(ctx, troublePause)
+		pause(ctx, errorPause)
 	}
 }
 
@@ -133,7 +133,7 @@ func (s *Sequencer) resign(ctx context.Context, term int64) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerBound)
 	defer cancel()
 	if _, err := s.log.pool.Exec(ctx, `select eventlog.resign($1)`, term); err != nil {
-		s.trouble(ctx, fmt.Errorf("resign as sequencer: %w", pg.Err(err)))
+		s.warn(ctx, fmt.Errorf("resign as sequencer: %w", pg.Err(err)))
 	}
 }
 
@@ -146,8 +146,8 @@ func (s *Sequencer) sequence(ctx context.Context, term int64) error {
 		case errs.Is(err, errs.Conflict):
 			return err
 		default:
-			s.trouble(ctx, err)
-			pause(ctx, troublePause)
+			s.warn(ctx, err)
+			pause(ctx, errorPause)
 		}
 	}
 	return nil
@@ -178,9 +178,9 @@ func (s *Sequencer) onOneConnection(ctx context.Context, term int64) error {
 	return nil
 }
 
-func (s *Sequencer) trouble(ctx context.Context, err error) {
+func (s *Sequencer) warn(ctx context.Context, err error) {
 	if ctx.Err() == nil {
-		s.o.Log.WarnContext(ctx, "the sequencer has trouble with the database; it tries again", "error", err)
+		s.o.Log.WarnContext(ctx, "the sequencer cannot reach the database; it tries again", "error", err)
 	}
 }
 
