@@ -94,7 +94,8 @@ func TestFollowing(t *testing.T) {
 		object("", "ConfigMap", "a"), object("", "Service", "a"),
 		object("", "Service", "b"), // another operator
 		object("apps", "Deployment", "b"),
-		{GVK: render.GVKAPIService, Resolving: "b"}, {GVK: render.GVKValidatingWebhook, Resolving: "b"},
+		{GVK: render.GVKAPIService, Resolving: "b"},
+		{GVK: render.GVKValidatingWebhook, Resolving: "b"},
 	}
 	for i, want := range map[int]int{0: 1, 1: 1, 2: 2, 4: 2, 6: 1, 7: 1, 8: 2, 10: 0} {
 		if got := following(objects, i); got != want {
