@@ -287,7 +287,7 @@ func (d *delegated) light(name string) {
 func (d *delegated) removed() {
 	d.light("north-pier")
 	said := d.says([]string{"uninstall", "lighthouse", "--dry-run"},
-		"Removing "+delegatedCSV+" from namespace "+d.ns, "subscription lighthouse ends", "Deployment "+d.ns+"/lighthouse-operator",
+		"Removing "+delegatedCSV+" from namespace "+d.ns, "subscription lighthouse is deleted", "Deployment "+d.ns+"/lighthouse-operator",
 		"Not removed:", "CustomResourceDefinition "+delegatedCRD+": not requested (--delete-crds, --crd)")
 	if strings.Contains(said, "all objects of") {
 		d.t.Errorf("data would be lost:\n%s", said)
@@ -382,7 +382,7 @@ func (d *delegated) again() {
 // cleared: R-UNI-2: definitions go with their objects where that is asked for, and agreed to by a word of its own.
 func (d *delegated) cleared() {
 	d.says([]string{"uninstall", delegatedCSV, "--delete-crds", "--dry-run"}, "all objects of "+delegatedCRD+" (1: "+d.ns+"/north-pier)", "CustomResourceDefinition "+delegatedCRD)
-	if _, err := d.chandler("uninstall", delegatedCSV, "--delete-crds", "--cluster", spoke, "-n", d.ns); err == nil || !strings.Contains(err.Error(), "1 custom resource would be lost: say --yes to go on") {
+	if _, err := d.chandler("uninstall", delegatedCSV, "--delete-crds", "--cluster", spoke, "-n", d.ns); err == nil || !strings.Contains(err.Error(), "1 custom resource would be lost: use --yes to go on") {
 		d.t.Errorf("without a word: %v", err)
 	}
 	if got := d.lights(); len(got) != 1 {
