@@ -140,20 +140,20 @@ const maxShown = 20
 
 // reportFindings shows findings beside a result. It returns an error of status 1 where one of them is an error.
 func (t *tool) reportFindings(findings catalog.Findings) error {
-	told := 0
+	reported := 0
 	var shown catalog.Findings
 	for _, f := range findings {
 		if f.Severity == catalog.SeverityInfo {
 			continue
 		}
-		told++
-		if told <= maxShown {
+		reported++
+		if reported <= maxShown {
 			t.printNote("%s", f)
 			shown = append(shown, f)
 		}
 	}
-	if told > maxShown {
-		t.printNote("and %s; chandler catalog validate shows all", count(told-maxShown, "more finding"))
+	if reported > maxShown {
+		t.printNote("and %s; chandler catalog validate shows all", count(reported-maxShown, "more finding"))
 	}
 	if hint := ruleHint(shown); hint != "" {
 		t.printNote("%s", hint)

@@ -80,12 +80,12 @@ func fewer(part int, of uint32) func(path string) bool {
 // do runs a command that must do its work; what it then says of the catalog is no matter here.
 func do(t *testing.T, args ...string) {
 	t.Helper()
-	var said strings.Builder
-	c := command(t, author.Env{Out: io.Discard, Err: &said, Lookup: noEnv}, args[0])
+	var output strings.Builder
+	c := command(t, author.Env{Out: io.Discard, Err: &output, Lookup: noEnv}, args[0])
 	c.SetArgs(args[1:])
 	err := c.ExecuteContext(t.Context())
 	if status, ok := errors.AsType[*author.ExitError](err); err != nil && (!ok || status.Code != 1) {
-		t.Fatalf("%s: %v\n%s", args[0], err, said.String())
+		t.Fatalf("%s: %v\n%s", args[0], err, output.String())
 	}
 }
 

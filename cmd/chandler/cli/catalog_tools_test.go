@@ -17,10 +17,10 @@ func TestStatuses(t *testing.T) {
 		1: {"catalog", "diff", "--exit-code", filepath.Join("..", "..", "..", "examples", "catalog"), filepath.Join("..", "..", "..", "examples", "catalog", "buoy")},
 		2: {"catalog", "validate", "nowhere"},
 	} {
-		var said strings.Builder
-		s := command.Streams{In: strings.NewReader(""), Out: io.Discard, Err: &said, Env: func(string) (string, bool) { return "", false }}
+		var output strings.Builder
+		s := command.Streams{In: strings.NewReader(""), Out: io.Discard, Err: &output, Env: func(string) (string, bool) { return "", false }}
 		if got := Main(t.Context(), s, args); got != want {
-			t.Errorf("%v: status %d, want %d\n%s", args, got, want, said.String())
+			t.Errorf("%v: status %d, want %d\n%s", args, got, want, output.String())
 		}
 	}
 }

@@ -39,10 +39,10 @@ func TestDescribeOperatorShowsDetails(t *testing.T) {
 		}
 	}))
 	t.Cleanup(s.Close)
-	var said, wrong strings.Builder
-	streams := command.Streams{In: strings.NewReader(""), Out: &said, Err: &wrong, Env: func(string) (string, bool) { return "", false }, Now: time.Now}
+	var output, wrong strings.Builder
+	streams := command.Streams{In: strings.NewReader(""), Out: &output, Err: &wrong, Env: func(string) (string, bool) { return "", false }, Now: time.Now}
 	status := Main(t.Context(), streams, strings.Fields("--url "+s.URL+" --token x describe operator east-1/ports/tidegauge"))
-	out, errText := said.String(), wrong.String()
+	out, errText := output.String(), wrong.String()
 	for _, want := range []string{"Requirements that are not met", "there is none", "Drift", "is missing", "Components", "gauge-manager"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("status %d, error %q: %q is not in\n%s", status, errText, want, out)

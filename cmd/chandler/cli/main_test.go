@@ -9,7 +9,7 @@ import (
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/command"
 )
 
-func TestMainSaysOneSentence(t *testing.T) {
+func TestMainPrintsOneError(t *testing.T) {
 	t.Parallel()
 	var out, errOut strings.Builder
 	s := command.Streams{In: strings.NewReader(""), Out: &out, Err: &errOut, Env: func(string) (string, bool) { return "", false }, Now: time.Now}

@@ -19,9 +19,9 @@ var update = flag.Bool("update", false, "write testdata/events.txt")
 const examples = "../../../libs/events/testdata"
 
 // Every type has its own sentence; the golden file shows them all as a person reads them.
-func TestEveryEventIsTold(t *testing.T) {
+func TestEveryEventHasText(t *testing.T) {
 	t.Parallel()
-	var told strings.Builder
+	var out strings.Builder
 	for _, d := range events.All() {
 		raw, err := os.ReadFile(filepath.Join(examples, string(d.Type)+".json"))
 		if err != nil {
@@ -32,16 +32,16 @@ func TestEveryEventIsTold(t *testing.T) {
 			t.Fatal(err)
 		}
 		e.Sequence = "1-42"
-		if err := eventtext.Line(&told, e, 0); err != nil {
+		if err := eventtext.Line(&out, e, 0); err != nil {
 			t.Fatal(err)
 		}
 		if s := eventtext.Sentence(e); s == "" || strings.Contains(s, "{") || strings.Contains(s, "\n") {
-			t.Errorf("%s is told as %q", d.Type, s)
+			t.Errorf("%s is out as %q", d.Type, s)
 		}
 	}
 	const golden = "testdata/events.txt"
 	if *update {
-		if err := os.WriteFile(golden, []byte(told.String()), 0o644); err != nil {
+		if err := os.WriteFile(golden, []byte(out.String()), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -49,8 +49,8 @@ func TestEveryEventIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if told.String() != string(want) {
-		t.Errorf("told:\n%s\nwant:\n%s", told.String(), want)
+	if out.String() != string(want) {
+		t.Errorf("out:\n%s\nwant:\n%s", out.String(), want)
 	}
 }
 
@@ -66,11 +66,11 @@ func TestLineFitsATerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, columns := range []int{80, 100, 120, 200} {
-		var told strings.Builder
-		if err := eventtext.Line(&told, e, columns); err != nil {
+		var out strings.Builder
+		if err := eventtext.Line(&out, e, columns); err != nil {
 			t.Fatal(err)
 		}
-		for i, line := range strings.Split(strings.TrimSuffix(told.String(), "\n"), "\n") {
+		for i, line := range strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n") {
 			if n := len([]rune(line)); n > columns {
 				t.Errorf("a line of %d columns, want %d at most: %s", n, columns, line)
 			}
@@ -78,13 +78,13 @@ func TestLineFitsATerminal(t *testing.T) {
 				t.Errorf("line %d: %q", i, line)
 			}
 		}
-		if got := strings.Join(strings.Fields(told.String()), " "); !strings.HasSuffix(got, eventtext.Sentence(e)) {
+		if got := strings.Join(strings.Fields(out.String()), " "); !strings.HasSuffix(got, eventtext.Sentence(e)) {
 			t.Errorf("%q does not tell %q", got, eventtext.Sentence(e))
 		}
 	}
 }
 
-func TestAnUnknownTypeIsToldByItsData(t *testing.T) {
+func TestUnknownTypeShowsItsData(t *testing.T) {
 	t.Parallel()
 	e := model.Event{Type: "harbour.closed.v1", Data: json.RawMessage(`{"reason":"Storm"}`)}
 	if got, want := eventtext.Sentence(e), `harbour.closed.v1 {"reason":"Storm"}`; got != want {

@@ -567,9 +567,9 @@ func TestCRDs(t *testing.T) {
 	}
 }
 
-// TestNoted: mirrors bear the labels and annotations of their intents beside ours, which win (R-SUB §4.1, R-OG §7.1,
+// TestMirrorMetadata: mirrors bear the labels and annotations of their intents beside ours, which win (R-SUB §4.1, R-OG §7.1,
 // R-CAT §1.11).
-func TestNoted(t *testing.T) {
+func TestMirrorMetadata(t *testing.T) {
 	t.Parallel()
 	noted := protocol.Metadata{Labels: map[string]string{"team": "sea", mirror.LabelMirror: "x"}, Annotations: map[string]string{"owner": "dock", "olm.providedAPIs": "x"}}
 	s := protocol.Subscription{Name: "gauge", Spec: events.SubscriptionSpec{Package: "tidegauge", Catalog: "fleet"}, Metadata: noted}

@@ -272,9 +272,9 @@ func TestForbidden(t *testing.T) {
 	}
 }
 
-// TestGiven: what is copied to a target on behalf of an account is what the account holds there (R-OG-44, R-OG-60). Nothing
+// TestMissingForRoles: what is copied to a target on behalf of an account is what the account holds there (R-OG-44, R-OG-60). Nothing
 // else is asked of it, and everything that it lacks is said.
-func TestGiven(t *testing.T) {
+func TestMissingForRoles(t *testing.T) {
 	t.Parallel()
 	in := func(namespace string) render.Object { return rbac("Role", namespace, "tide", gives("secrets", true)) }
 	lifted := rbac("ClusterRole", "", "tide", gives("secrets", true))

@@ -233,8 +233,8 @@ func TestSteady(t *testing.T) {
 	}
 }
 
-// TestUnsaid: Events are asked for only where the Pods do not say why.
-func TestUnsaid(t *testing.T) {
+// TestUnexplained: Events are asked for only where the Pods do not say why.
+func TestUnexplained(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		pods string

@@ -35,9 +35,9 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestHear: the rows of Holder.Classify. A cluster that was restored from a backup is believed again, and nobody else who
+// TestClassify: the rows of Holder.Classify. A cluster that was restored from a backup is believed again, and nobody else who
 // speaks in a lower epoch.
-func TestHear(t *testing.T) {
+func TestClassify(t *testing.T) {
 	t.Parallel()
 	type report struct {
 		epoch  int64

@@ -25,18 +25,18 @@ func at(second int, phase string) protocol.Transition {
 }
 
 func say(list []events.Payload) []string {
-	said := make([]string, 0, len(list))
+	output := make([]string, 0, len(list))
 	for _, p := range list {
 		switch p := p.(type) {
 		case events.CSVPhaseChanged:
-			said = append(said, p.Phase+"/"+p.Reason)
+			output = append(output, p.Phase+"/"+p.Reason)
 		case events.CSVRemoved:
-			said = append(said, "removed "+p.Reason)
+			output = append(output, "removed "+p.Reason)
 		case events.CSVFlapping:
-			said = append(said, fmt.Sprintf("flapping %d in %d s", p.Changes, p.Window))
+			output = append(output, fmt.Sprintf("flapping %d in %d s", p.Changes, p.Window))
 		}
 	}
-	return said
+	return output
 }
 
 func equal(t *testing.T, got []events.Payload, want ...string) {

@@ -14,8 +14,8 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/record"
 )
 
-// TestReadable: what Postgres would refuse is replaced wherever it stands, and nothing else is touched.
-func TestReadable(t *testing.T) {
+// TestSanitizeJSON: what Postgres would refuse is replaced wherever it stands, and nothing else is touched.
+func TestSanitizeJSON(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
 		`{"a":"b\u0001\n\\","c":[1]}`:      `{"a":"b\u0001\n\\","c":[1]}`,
@@ -56,9 +56,9 @@ func TestReadable(t *testing.T) {
 	})
 }
 
-// TestNotAheadKeepsTheOrder: the clock of a cluster runs too fast and is ahead more and more; each report is later than the
+// TestClampToNowKeepsTheOrder: the clock of a cluster runs too fast and is ahead more and more; each report is later than the
 // one before.
-func TestNotAheadKeepsTheOrder(t *testing.T) {
+func TestClampToNowKeepsTheOrder(t *testing.T) {
 	t.Parallel()
 	var last time.Time
 	for i := range 100 {
@@ -71,8 +71,8 @@ func TestNotAheadKeepsTheOrder(t *testing.T) {
 	}
 }
 
-// TestTame: what cannot be a name, or would not fit into an event, does not hold up the rest.
-func TestTame(t *testing.T) {
+// TestSanitizeReport: what cannot be a name, or would not fit into an event, does not hold up the rest.
+func TestSanitizeReport(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 1<<20)
 	history := make([]protocol.Transition, 150)

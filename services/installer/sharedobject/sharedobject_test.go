@@ -98,8 +98,8 @@ func TestFinding(t *testing.T) {
 	}
 }
 
-// TestForm: who brought an object, and in which order rights are written, makes no difference; what acts does.
-func TestForm(t *testing.T) {
+// TestNormalize: who brought an object, and in which order rights are written, makes no difference; what acts does.
+func TestNormalize(t *testing.T) {
 	t.Parallel()
 	const head = `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":`
 	role := head + `{"name":"r"},"rules":[{"apiGroups":[""],"resources":["pods","nodes"],"verbs":["get"]},{"nonResourceURLs":["/metrics"],"verbs":["get"]}]}`

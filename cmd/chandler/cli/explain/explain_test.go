@@ -115,8 +115,8 @@ func pinned(csvs ...string) (out []model.NewerThan) {
 	return append(out, model.NewerThan{CSV: "a.v4", Catalog: "fleet", Channels: []string{"x"}, Reasons: []model.WhyReason{{Text: "it is deprecated"}}})
 }
 
-// TestWhyIsTold: an operator that nobody follows, one without news, and more than is shown.
-func TestWhyIsTold(t *testing.T) {
+// TestWhyText: an operator that nobody follows, one without news, and more than is shown.
+func TestWhyText(t *testing.T) {
 	t.Parallel()
 	for want, w := range map[string]model.OperatorReasoning{
 		"a.v1 (Succeeded) here, which no subscription follows.\n\nNo visible catalog has a newer version.": {Package: "a", CSV: "a.v1", Phase: "Succeeded"},

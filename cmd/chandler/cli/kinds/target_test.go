@@ -50,7 +50,7 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-func TestNotFoundIsToldLikeTheGateways(t *testing.T) {
+func TestNotFoundEqualsTheGateways(t *testing.T) {
 	t.Parallel()
 	err := notFound("install plan", client.Ref{Cluster: "c", Namespace: "n", Name: "x"})
 	if !client.IsStatus(err, 404) || err.Error() != "there is no install plan c/n/x" {

@@ -161,11 +161,11 @@ func sameOperatorGroup(a, b model.OperatorGroupSpec) bool {
 	return same && reflect.DeepEqual(a, b)
 }
 
-func applyCatalog(ctx context.Context, c *client.Client, r client.Ref, noted model.Metadata, want olm.Catalog) (string, error) {
+func applyCatalog(ctx context.Context, c *client.Client, r client.Ref, metadata model.Metadata, want olm.Catalog) (string, error) {
 	have, err := c.Catalog(ctx, r)
 	if client.IsStatus(err, http.StatusNotFound) {
 		in := model.AddCatalog{
-			Name: r.Name, Cluster: r.Cluster, Namespace: r.Namespace, Metadata: noted, Source: want.Source, Display: want.Display, Priority: want.Priority,
+			Name: r.Name, Cluster: r.Cluster, Namespace: r.Namespace, Metadata: metadata, Source: want.Source, Display: want.Display, Priority: want.Priority,
 			Visibility: want.Visibility, Disabled: want.Disabled,
 		}
 		_, err = c.AddCatalog(ctx, in, model.ValidateDefault)
@@ -174,11 +174,11 @@ func applyCatalog(ctx context.Context, c *client.Client, r client.Ref, noted mod
 	if err != nil {
 		return "", err
 	}
-	if sameCatalog(have, want) && noted.Same(have.Metadata) {
+	if sameCatalog(have, want) && metadata.Same(have.Metadata) {
 		return unchanged, nil
 	}
 	// What a CatalogSource cannot say stays as it is.
-	in := model.ChangeCatalog{Metadata: noted, Source: want.Source, Display: want.Display, Priority: want.Priority, Disabled: have.Disabled}
+	in := model.ChangeCatalog{Metadata: metadata, Source: want.Source, Display: want.Display, Priority: want.Priority, Disabled: have.Disabled}
 	switch {
 	case have.Visibility.Namespace != "":
 		in.Visibility = "namespace"

@@ -119,7 +119,7 @@ func catalogTask(d olm.Document, ref client.Ref) task {
 
 // applyPlan approves a plan whose document says spec.approved: true, as it is now (R-IP-10). A document cannot make a plan,
 // and cannot take an approval back. Labels and annotations are the document's, whatever became of the plan.
-func applyPlan(ctx context.Context, c *client.Client, ref client.Ref, noted model.Metadata, want olm.Plan) (string, error) {
+func applyPlan(ctx context.Context, c *client.Client, ref client.Ref, metadata model.Metadata, want olm.Plan) (string, error) {
 	p, err := kinds.FindPlan(ctx, c, ref)
 	if err != nil {
 		return "", err
@@ -138,8 +138,8 @@ func applyPlan(ctx context.Context, c *client.Client, ref client.Ref, noted mode
 		return "", command.Refused(errors.New("the plan is approved already, and a document cannot revoke that: use chandler reject"))
 	}
 	did := unchanged
-	if !noted.Same(p.Metadata) {
-		if _, err := c.SetPlanMetadata(ctx, p.ID, noted); err != nil {
+	if !metadata.Same(p.Metadata) {
+		if _, err := c.SetPlanMetadata(ctx, p.ID, metadata); err != nil {
 			return "", err
 		}
 		did = configured

@@ -26,9 +26,9 @@ func settled() model.PlanCheck {
 	}
 }
 
-// TestSettling: the flags of approve become choices of exactly what the check of the plan shows, and are refused where that
+// TestChoices: the flags of approve become choices of exactly what the check of the plan shows, and are refused where that
 // shows no such thing.
-func TestSettling(t *testing.T) {
+func TestChoices(t *testing.T) {
 	t.Parallel()
 	p := model.InstallPlan{Name: "install-7x2kq"}
 	got, err := (&choiceFlags{keep: []string{"ClusterRole/metrics-reader"}, crds: []string{"gauges.sea.test"}, reason: "none is used"}).choices(settled(), p)
@@ -59,16 +59,16 @@ func TestSettling(t *testing.T) {
 	}
 }
 
-// TestSharedAreTold: both owners, the difference, and what can be done are told; then what was chosen, and by whom.
-func TestSharedAreTold(t *testing.T) {
+// TestSharedObjectsText: both owners, the difference, and what can be done are told; then what was chosen, and by whom.
+func TestSharedObjectsText(t *testing.T) {
 	t.Parallel()
-	told := func(c model.PlanCheck) string {
+	shown := func(c model.PlanCheck) string {
 		var out printer.Text
 		writeCheck(&out, c)
 		return strings.Join(strings.Fields(out.String()), " ")
 	}
 	c := settled()
-	text := told(c)
+	text := shown(c)
 	for _, want := range []string{
 		"installed by north/gauge.v1, and south/rival.v1 installs it with different content", "/rules: the cluster has [1], the plan has [2]",
 		"--keep ClusterRole/metrics-reader (what the cluster has) or --take ClusterRole/metrics-reader", "--override-crd gauges.sea.test --reason TEXT", "this cannot be overridden",
@@ -79,7 +79,7 @@ func TestSharedAreTold(t *testing.T) {
 	}
 	c.Shared[0].Choice, c.Shared[0].By, c.CRDs[0].OverriddenBy = "Take", []string{"anna"}, []string{"bert"}
 	for _, want := range []string{"chosen: take, by anna", "gauges.sea.test: it is changed: an approver has overridden the check", "overridden by bert"} {
-		if text := told(c); !strings.Contains(text, want) {
+		if text := shown(c); !strings.Contains(text, want) {
 			t.Errorf("%q is missing in %s", want, text)
 		}
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
-// TestPlanRefusesFlagsThatNothingComesOf: a flag that belongs to another change is named and not dropped, and the answer
+// TestPreviewRefusesUselessFlags: a flag that belongs to another change is named and not dropped, and the answer
 // about a fleet is narrowed to one cluster or to none (P19).
-func TestPlanRefusesFlagsThatNothingComesOf(t *testing.T) {
+func TestPreviewRefusesUselessFlags(t *testing.T) {
 	t.Parallel()
 	priority := int32(7)
 	subscription := PreviewOptions{spec: model.SubscriptionSpec{Package: "gauge", Catalog: "fleet"}, Options: documents.Options{Clusters: []string{"east", "west"}, Namespace: "ports"}}

@@ -6,7 +6,7 @@ import (
 )
 
 // What others wrote is shown on a terminal and does not steer it.
-func TestVisible(t *testing.T) {
+func TestSanitize(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"plain → text\tof\ntwo lines\n":           "plain → text\tof\ntwo lines\n",

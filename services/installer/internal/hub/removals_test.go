@@ -42,9 +42,9 @@ func (d *fixture) aboutCSV(name string, payloads ...events.Payload) []protocol.R
 	return w.message.Removals
 }
 
-// TestRemovalsAreToldUntilTheyEnd is R-UNI-1: requests travel in the order in which they were made, until they are
+// TestRemovalsArePublishedUntilTheyEnd is R-UNI-1: requests travel in the order in which they were made, until they are
 // refused or the operator is gone.
-func TestRemovalsAreToldUntilTheyEnd(t *testing.T) {
+func TestRemovalsArePublishedUntilTheyEnd(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t, time.Now())
 	want := func(got []protocol.Removal, want ...protocol.Removal) {

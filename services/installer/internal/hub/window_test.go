@@ -187,9 +187,9 @@ func TestGrantsFollowWindows(t *testing.T) {
 	d.wantGrant(opening.AddDate(0, 0, 7).Add(2 * time.Hour).Add(GrantTTL))
 }
 
-// TestALateStartIsHeard: a plan that began just before its window closed, of which is heard after, goes on: it
+// TestLateStartIsRecorded: a plan that began just before its window closed, of which is heard after, goes on: it
 // is not left half done until the next opening (D6, R-IP-11).
-func TestALateStartIsHeard(t *testing.T) {
+func TestLateStartIsRecorded(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t, friday)
 	d.publishPlan(windowed("Automatic", night))

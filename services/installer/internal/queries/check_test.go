@@ -25,7 +25,7 @@ func (plans) PlanQuestion(_ context.Context, _, plan string) (string, protocol.P
 // TestChecks: a plan is checked by the executor of its cluster, with what the hub knows of it.
 func TestChecks(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
+	d := newFixture(t)
 	d.serving(d.ServePlanChecks)
 	about := func(plan string) protocol.LivePlanQuestion {
 		return protocol.LivePlanQuestion{Tenant: events.DefaultTenant, Plan: plan}

@@ -20,25 +20,25 @@ import (
 
 const registration = "11111111-1111-5111-8111-111111111111"
 
-// desk is an installer service that answers questions, with cluster east registered.
-type desk struct {
+// fixture is an installer service that answers questions, with cluster east registered.
+type fixture struct {
 	t   *testing.T
 	bus *bus.Bus
 	queries.Server
 }
 
-func newDesk(t *testing.T) *desk {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	pool, b := pgtest.DB(t).Pool(t, "installer"), bustest.Start(t).Connect(t)
 	if _, err := pool.Exec(t.Context(), `insert into installer.clusters (tenant, name, cluster_id, stream, credential) values ($1, 'east', $2, '', '')`,
 		events.DefaultTenant, registration); err != nil {
 		t.Fatal(err)
 	}
-	return &desk{t: t, bus: b, Server: queries.Server{Pool: pool, Bus: b, Plans: plans{}}}
+	return &fixture{t: t, bus: b, Server: queries.Server{Pool: pool, Bus: b, Plans: plans{}}}
 }
 
 // serving serves until the test ends.
-func (d *desk) serving(serve func(context.Context) error) {
+func (d *fixture) serving(serve func(context.Context) error) {
 	d.t.Helper()
 	ctx, stop := context.WithCancel(d.t.Context())
 	ended := make(chan error, 1)
@@ -52,7 +52,7 @@ func (d *desk) serving(serve func(context.Context) error) {
 }
 
 // executor answers a question to the executor of cluster east.
-func executor[Q any](d *desk, question string, answer func(Q) (any, error)) {
+func executor[Q any](d *fixture, question string, answer func(Q) (any, error)) {
 	d.t.Helper()
 	d.serving(func(ctx context.Context) error {
 		return d.bus.Serve(ctx, protocol.AskSubject(events.DefaultTenant, registration, question), func(_ context.Context, raw json.RawMessage) (any, error) {
@@ -66,7 +66,7 @@ func executor[Q any](d *desk, question string, answer func(Q) (any, error)) {
 }
 
 // put asks until the service answers.
-func put[A any](d *desk, subject string, question any) (out A, err error) {
+func put[A any](d *fixture, subject string, question any) (out A, err error) {
 	d.t.Helper()
 	for {
 		if err = d.bus.Ask(d.t.Context(), subject, question, &out); err == nil || !strings.Contains(err.Error(), "nobody answers") {
@@ -76,7 +76,7 @@ func put[A any](d *desk, subject string, question any) (out A, err error) {
 }
 
 // patient asks until the executor answers, too.
-func patient[A any](d *desk, subject string, question any) A {
+func patient[A any](d *fixture, subject string, question any) A {
 	d.t.Helper()
 	for {
 		out, err := put[A](d, subject, question)
@@ -93,7 +93,7 @@ func patient[A any](d *desk, subject string, question any) A {
 // digest, and who cannot be asked is named.
 func TestRemovals(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
+	d := newFixture(t)
 	d.serving(d.ServeRemovalPreviews)
 	about := func(cluster string) protocol.OperatorQuestion {
 		return protocol.OperatorQuestion{Tenant: events.DefaultTenant, Cluster: cluster, RemovalQuestion: protocol.RemovalQuestion{Namespace: "ports", CSV: "tidegauge.v1", CRDs: []string{"*"}}}
