@@ -48,7 +48,6 @@ func larger() map[string]string {
 		"services/gateway/model.Catalog":                "the fields of the resource in the REST API",
 		"services/gateway/model.InstallPlan":            "the fields of the resource in the REST API",
 		"services/gateway/model.Decision":               "the fields of the resource in the REST API",
-		"services/installer/executor/kube.Epoch":        "to be cut",
 		"services/resolver/internal/store.Store":        "to be cut",
 		"services/resolver/sat.Solver":                  "one algorithm over one state (ADR 0014)",
 	}
