@@ -48,7 +48,7 @@ type options struct {
 	nats []nats.Option
 }
 
-// WithLog says where changes of the connection's state are told; slog.Default without it.
+// WithLog says where changes of the connection's state are logged; slog.Default without it.
 func WithLog(l *slog.Logger) Option { return func(o *options) { o.log = l } }
 
 // WithName is the name that the NATS server shows for this connection.
@@ -100,24 +100,24 @@ func (b *Bus) natsOptions(name string, up chan<- struct{}) []nats.Option {
 		// A message that cannot be sent now fails now: everything here is sent again from the record.
 		nats.ReconnectBufSize(-1),
 		nats.ConnectHandler(func(*nats.Conn) { signal(up) }),
-		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { b.sayLost(err) }),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { b.logLost(err) }),
 		nats.ReconnectHandler(func(*nats.Conn) {
 			b.log.Info("NATS is back")
 			b.hints.wakeAll()
 		}),
 		nats.ClosedHandler(func(*nats.Conn) { b.closeOnce.Do(func() { close(b.closed) }) }),
-		nats.ErrorHandler(func(_ *nats.Conn, s *nats.Subscription, err error) { b.sayError(s, err) }),
+		nats.ErrorHandler(func(_ *nats.Conn, s *nats.Subscription, err error) { b.logError(s, err) }),
 	}
 }
 
-func (b *Bus) sayLost(err error) {
+func (b *Bus) logLost(err error) {
 	if err == nil { // closed by us
 		return
 	}
 	b.log.Warn("NATS is away; going on from Postgres and waiting for it", "error", err)
 }
 
-func (b *Bus) sayError(s *nats.Subscription, err error) {
+func (b *Bus) logError(s *nats.Subscription, err error) {
 	if errors.Is(err, nats.ErrSlowConsumer) {
 		// Hints only wake; one that was dropped here had others before it in the queue.
 		b.log.Debug("NATS hints dropped at a full queue", "error", err)

@@ -55,7 +55,7 @@ type Consumer struct {
 	Begin func(ctx context.Context, tx pgx.Tx) error
 	// Committed, where set, is called after each transaction that moved the checkpoint.
 	Committed func(at events.Position)
-	// Logger tells changes of state; slog.Default where nil.
+	// Logger receives changes of state; slog.Default where nil.
 	Logger *slog.Logger
 
 	mu     sync.Mutex
@@ -66,7 +66,7 @@ type Consumer struct {
 // Status is where a consumer stands, for readiness and people.
 type Status struct {
 	Position events.Position
-	// Lag is how many positions the log's head is ahead, as of the last look.
+	// Lag is how many positions the log's head is ahead, as of the last poll.
 	Lag int64
 	// Stopped is the text of what the consumer cannot pass: an event type unknown to this binary.
 	Stopped string
@@ -102,8 +102,8 @@ func (c *Consumer) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		// Taken before the read, so that news in between is not missed.
 		changed := c.Log.Changed()
-		more, err := c.look(ctx)
-		c.tell(ctx, err)
+		more, err := c.poll(ctx)
+		c.report(ctx, err)
 		if err == nil && more {
 			failures = 0
 			continue
@@ -122,12 +122,12 @@ func (c *Consumer) Run(ctx context.Context) error {
 	return nil
 }
 
-// look takes a batch where there is news; a consumer at rest costs one small read.
-func (c *Consumer) look(ctx context.Context) (more bool, err error) {
+// poll takes a batch where there is news; a consumer at rest costs one small read.
+func (c *Consumer) poll(ctx context.Context) (more bool, err error) {
 	if s := c.Status(); s.Parked == 0 && s.Stopped == "" && s.Position.N > 0 {
 		rest, err := c.atRest(ctx, s.Position)
 		if err != nil || rest {
-			return false, err // tell leaves out the error of a context that has ended
+			return false, err // report leaves out the error of a context that has ended
 		}
 	}
 	return c.step(ctx)
@@ -154,7 +154,7 @@ func (c *Consumer) CatchUp(ctx context.Context) error {
 	}
 	for {
 		more, err := c.step(ctx)
-		c.tell(ctx, err)
+		c.report(ctx, err)
 		if err != nil {
 			return err
 		}

@@ -15,7 +15,7 @@ func (c *Consumer) note(ctx context.Context, o outcome) {
 	}
 	var lag int64
 	if o.more || o.stopped != nil || o.failed != nil {
-		// Behind: how far is worth a look. At the head the batch itself has told.
+		// Behind: how far is read from the log. At the head the batch itself has shown it.
 		if head, err := c.Log.Head(ctx, c.Pool); err == nil {
 			lag = max(0, head.N-o.at.N)
 		}
@@ -25,8 +25,8 @@ func (c *Consumer) note(ctx context.Context, o outcome) {
 	c.status.Position, c.status.Lag, c.status.Parked = o.at, lag, o.parked
 }
 
-// tell logs a trouble when it begins, changes or ends, and keeps it for Status.
-func (c *Consumer) tell(ctx context.Context, err error) {
+// report logs a failure when it begins, changes or ends, and keeps it for Status.
+func (c *Consumer) report(ctx context.Context, err error) {
 	var unknown *events.UnknownTypeError
 	stopped, failing := "", ""
 	switch {

@@ -5,7 +5,7 @@
 // stream may be deleted, and that costs only time:
 //
 //   - A Consumer is a checkpoint plus a read of the log after it. Its effect and its checkpoint commit
-//     in one transaction. Hints, and Postgres' own notification, only wake it; it also looks by itself.
+//     in one transaction. Hints, and Postgres' own notification, only wake it; it also polls.
 //   - A Publisher is run by the leading sequencer. It publishes hints in the log's order, each naming
 //     its predecessor by Nats-Expected-Last-Msg-Id, so that a publisher that lost the lead without
 //     knowing it is refused. It notices a missing, emptied, foreign or lagging stream and refills it.

@@ -175,7 +175,7 @@ func (l *Lanes) dispatch(ctx context.Context, claimed chan Scope) {
 			continue
 		}
 		scopes, err := l.claim(ctx, room)
-		l.tell(ctx, err)
+		l.report(ctx, err)
 		l.taken(scopes)
 		for _, s := range scopes {
 			claimed <- s
@@ -197,8 +197,8 @@ func (l *Lanes) idle(ctx context.Context) {
 	}
 }
 
-// tell logs trouble with claiming when it begins, changes or ends.
-func (l *Lanes) tell(ctx context.Context, err error) {
+// report logs that claiming fails when it begins, changes or ends.
+func (l *Lanes) report(ctx context.Context, err error) {
 	text := fmtErr(err)
 	l.mu.Lock()
 	was := l.trouble
@@ -235,7 +235,7 @@ func (l *Lanes) do(ctx context.Context, s Scope, fn func(context.Context, Scope)
 	failure := l.traced(ctx, s, fn)
 	l.letGo(s, held)
 	if failure != nil {
-		l.tellFailed(ctx, s, failure)
+		l.logFailed(ctx, s, failure)
 	}
 	l.giveBack(ctx, s, func(ctx context.Context) error {
 		if failure == nil {
@@ -268,9 +268,9 @@ func (l *Lanes) giveBack(ctx context.Context, s Scope, back func(context.Context
 	}
 }
 
-// tellFailed logs the first failure of a scope. Further ones stand in the table (reason, attempts): a part
+// logFailed logs the first failure of a scope. Further ones stand in the table (reason, attempts): a part
 // that is away for an hour would otherwise fill the log with every scope that waits for it.
-func (l *Lanes) tellFailed(ctx context.Context, s Scope, err error) {
+func (l *Lanes) logFailed(ctx context.Context, s Scope, err error) {
 	level := slog.LevelWarn
 	if s.Attempts > 0 || errors.Is(err, context.Canceled) {
 		level = slog.LevelDebug

@@ -114,7 +114,7 @@ const free = ` not_before <= now() and (owner is null or until < now()) `
 
 // turn begins a round: it steps from cluster to cluster in the index, whatever number of scopes each has.
 func (l *Lanes) turn(ctx context.Context, lane Lane, r *ring) error {
-	pairs, err := l.look(ctx, `with recursive step as (
+	pairs, err := l.pairs(ctx, `with recursive step as (
 		  (select tenant, cluster from `+l.table+` where lane = $1 and`+free+`order by tenant, cluster limit 1)
 		  union all
 		  select x.tenant, x.cluster from step, lateral (
@@ -135,7 +135,7 @@ func (l *Lanes) turn(ctx context.Context, lane Lane, r *ring) error {
 // and again until the round is over. What is left of it keeps its order, so that nobody's last clusters are put
 // off again and again.
 func (l *Lanes) newcomers(ctx context.Context, lane Lane, r *ring) error {
-	first, err := l.look(ctx, `with recursive step as (
+	first, err := l.pairs(ctx, `with recursive step as (
 		  (select tenant, cluster from `+l.table+` where lane = $1 and`+free+`order by tenant, cluster limit 1)
 		  union all
 		  select x.tenant, x.cluster from step, lateral (
@@ -155,14 +155,14 @@ func (l *Lanes) newcomers(ctx context.Context, lane Lane, r *ring) error {
 	return nil
 }
 
-func (l *Lanes) look(ctx context.Context, sql string, args ...any) ([]pair, error) {
+func (l *Lanes) pairs(ctx context.Context, sql string, args ...any) ([]pair, error) {
 	rows, err := l.pool.Query(ctx, sql, args...)
 	if err != nil {
-		return nil, fmt.Errorf("look for dirty scopes: %w", pg.Err(err))
+		return nil, fmt.Errorf("find dirty scopes: %w", pg.Err(err))
 	}
 	pairs, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (p pair, err error) { return p, r.Scan(&p.tenant, &p.cluster) })
 	if err != nil {
-		return nil, fmt.Errorf("look for dirty scopes: %w", pg.Err(err))
+		return nil, fmt.Errorf("find dirty scopes: %w", pg.Err(err))
 	}
 	return pairs, nil
 }

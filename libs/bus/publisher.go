@@ -72,7 +72,7 @@ func (p *Publisher) Lead(ctx context.Context) error {
 		// That NATS is away was told by the connection.
 		quiet := ctx.Err() != nil || errors.Is(err, errResync) || errors.Is(err, errEmptyLog) || p.bus.Check(ctx) != nil
 		if !quiet {
-			p.tell(fmtErr(err))
+			p.report(fmtErr(err))
 		}
 		p.pause(ctx)
 	}
@@ -85,7 +85,7 @@ func (p *Publisher) term(ctx context.Context, js jetstream.JetStream) error {
 	if err != nil {
 		return err
 	}
-	p.tell("")
+	p.report("")
 	return p.follow(ctx, js, at)
 }
 
@@ -98,8 +98,8 @@ func (b *Bus) asyncPublisher() (jetstream.JetStream, error) {
 // errResync means that the stream is not where we left it: look again, and go on from what is there.
 var errResync = errors.New("EVENTS is not as this publisher left it")
 
-// tell logs a trouble when it begins, changes or ends.
-func (p *Publisher) tell(state string) {
+// report logs a failure when it begins, changes or ends.
+func (p *Publisher) report(state string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if state == p.state {

@@ -24,7 +24,7 @@ const (
 
 // Changed returns a channel that is closed when there may be new positions. Take it before you read,
 // wait on it after: then no notice falls between. Notices come while Listen runs; they are hints, so
-// that a reader also looks by itself now and then.
+// that a reader also polls.
 func (l *Log) Changed() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()

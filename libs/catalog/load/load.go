@@ -13,7 +13,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/catalog/internal/docs"
-	"github.com/chandler-fleet/chandler/libs/catalog/internal/meter"
+	"github.com/chandler-fleet/chandler/libs/catalog/internal/limitfs"
 	"github.com/chandler-fleet/chandler/libs/catalog/validate"
 	"github.com/chandler-fleet/chandler/libs/digest"
 )
@@ -78,7 +78,7 @@ var ErrStopped = errors.New("the load was stopped")
 // Options.Keep, or ErrStopped.
 func Load(fsys fs.FS, o Options) (*Catalog, error) {
 	most := cmp.Or(o.MaxBytes, catalog.MaxCatalogBytes)
-	files := meter.New(fsys, most, o.Stop)
+	files := limitfs.New(fsys, most, o.Stop)
 	l := &loader{fs: files, stop: o.Stop, failed: make(chan struct{})}
 	l.keep = l.keeping(o.Keep)
 	l.memory = memory{o.Memory, l.failWith}
@@ -100,7 +100,7 @@ func Load(fsys fs.FS, o Options) (*Catalog, error) {
 	}
 	parts = slices.Concat(w.passOver(parts), []part{{findings: w.findings, notes: &w.notes}})
 	c := assemble(parts, o)
-	c.locate(meter.New(fsys, most, o.Stop))
+	c.locate(limitfs.New(fsys, most, o.Stop))
 	if files.Stopped() {
 		return nil, ErrStopped
 	}
@@ -111,7 +111,7 @@ func Load(fsys fs.FS, o Options) (*Catalog, error) {
 // loader spreads documents over workers. Results carry their order, so that the outcome does not
 // depend on who was first.
 type loader struct {
-	fs *meter.FS
+	fs *limitfs.FS
 	memory
 	keep  keeper
 	stop  <-chan struct{}

@@ -80,7 +80,7 @@ func Open(ctx context.Context, s Source) (*Tree, error) {
 	}
 	if err != nil {
 		_ = t.Close() // the reason why there is no tree matters more
-		return nil, s.say(err)
+		return nil, s.about(err)
 	}
 	out := &Tree{Target: t, Fingerprint: fingerprint, Digest: string(digest.FromSum(sum.h.Sum(nil)))}
 	if fingerprint == "" {
@@ -150,7 +150,7 @@ func (s Source) stat() (fingerprint string, err error) {
 func (s Source) get(ctx context.Context, method string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, s.URL, http.NoBody)
 	if err != nil {
-		return nil, s.say(errs.New(errs.Invalid, "the URL cannot be used"))
+		return nil, s.about(errs.New(errs.Invalid, "the URL cannot be used"))
 	}
 	req.Close = true                              // one request is all that is asked
 	req.Header.Set("Accept-Encoding", "identity") // the archive as it is, not as a transport would unpack it
@@ -169,7 +169,7 @@ func (s Source) get(ctx context.Context, method string) (*http.Response, error) 
 	}
 	resp, err := web.Client(o).Do(req)
 	if err != nil {
-		return nil, s.say(web.Explain(err))
+		return nil, s.about(web.Explain(err))
 	}
 	kind := web.Status(resp.StatusCode)
 	if kind == "" {
@@ -178,11 +178,11 @@ func (s Source) get(ctx context.Context, method string) (*http.Response, error) 
 	_ = resp.Body.Close() // nothing of it is wanted
 	switch {
 	case kind == errs.Forbidden && shown:
-		return nil, s.say(errs.New(kind, "the server refuses the credential (status %d); look at the secrets of the source", resp.StatusCode))
+		return nil, s.about(errs.New(kind, "the server refuses the credential (status %d); look at the secrets of the source", resp.StatusCode))
 	case kind == errs.Forbidden:
-		return nil, s.say(errs.New(kind, "the server asks for a credential (status %d); name a secret of kind basic or token in the source", resp.StatusCode))
+		return nil, s.about(errs.New(kind, "the server asks for a credential (status %d); name a secret of kind basic or token in the source", resp.StatusCode))
 	default:
-		return nil, s.say(errs.New(kind, "the server answers with status %d", resp.StatusCode))
+		return nil, s.about(errs.New(kind, "the server answers with status %d", resp.StatusCode))
 	}
 }
 
@@ -197,8 +197,8 @@ func validator(resp *http.Response) string {
 	return ""
 }
 
-// say names the archive.
-func (s Source) say(err error) error {
+// about names the archive in an error.
+func (s Source) about(err error) error {
 	if s.URL == "" {
 		return web.About(err, "archive %s", s.Path)
 	}

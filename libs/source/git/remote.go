@@ -110,11 +110,11 @@ func protocol(err error) error {
 	var odd *packp.ErrUnexpectedData
 	switch {
 	case errors.As(err, &said):
-		return serverSays(said.Text)
+		return serverError(said.Text)
 	case errors.As(err, &odd), errors.Is(err, pktline.ErrInvalidPktLen):
 		return errs.New(errs.Invalid, "the server does not speak git's protocol")
 	case strings.HasPrefix(err.Error(), "unexpected error: "):
-		return serverSays(strings.TrimPrefix(err.Error(), "unexpected error: "))
+		return serverError(strings.TrimPrefix(err.Error(), "unexpected error: "))
 	case errors.Is(err, packp.ErrEmptyInput):
 		return errs.New(errs.Unavailable, "the server ended without an answer")
 	default:
@@ -122,8 +122,8 @@ func protocol(err error) error {
 	}
 }
 
-// serverSays is an error in the words of the server, cut to a line.
-func serverSays(text string) error {
+// serverError is an error in the words of the server, cut to a line.
+func serverError(text string) error {
 	const most = 200
 	text, _, _ = strings.Cut(strings.TrimSpace(strings.TrimPrefix(text, "ERR ")), "\n")
 	if len(text) > most {

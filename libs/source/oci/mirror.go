@@ -35,7 +35,7 @@ func (s Source) each(ctx context.Context, try func(st store, reference string) e
 			break
 		}
 	}
-	return s.say(failed)
+	return s.failed(failed)
 }
 
 func (s Source) one(ctx context.Context, candidate string, try func(st store, reference string) error) error {
@@ -69,9 +69,9 @@ type failure struct {
 	err error
 }
 
-// say tells what was wrong at each place. Its kind is transient where any of them may get well by
+// failed is the error of all places. Its kind is transient where any of them may get well by
 // itself, else that of the last place, which is the image's own registry.
-func (s Source) say(failed []failure) error {
+func (s Source) failed(failed []failure) error {
 	last := failed[len(failed)-1]
 	if len(failed) == 1 && last.at == s.Image {
 		return web.About(last.err, "image %s", s.Image)

@@ -71,7 +71,7 @@ func dial(ctx context.Context, s Source, ref source.Reference) (*registry, error
 	client.Transport, err = transport.NewWithContext(ctx, repo.Registry, auth, client.Transport, []string{repo.Scope(transport.PullScope)})
 	if err != nil {
 		r.idle()
-		return nil, r.say(err)
+		return nil, r.explain(err)
 	}
 	r.client = client
 	return r, nil
@@ -100,25 +100,25 @@ func (r *registry) ask(ctx context.Context, method, kind, what string) (*http.Re
 	u := url.URL{Scheme: r.repo.Scheme(), Host: r.repo.RegistryStr(), Path: "/v2/" + r.repo.RepositoryStr() + "/" + kind + "/" + what}
 	req, err := http.NewRequestWithContext(ctx, method, u.String(), http.NoBody)
 	if err != nil {
-		return nil, r.say(err)
+		return nil, r.explain(err)
 	}
 	if kind == "manifests" {
 		req.Header.Set("Accept", acceptable)
 	}
 	resp, err := r.client.Do(req)
 	if err != nil {
-		return nil, r.say(err)
+		return nil, r.explain(err)
 	}
 	if err := transport.CheckError(resp, http.StatusOK); err != nil {
 		_ = resp.Body.Close() // nothing more is in it
-		return nil, r.say(err)
+		return nil, r.explain(err)
 	}
 	return resp, nil
 }
 
 // head asks for the digest alone, and for the manifest where a registry does not tell it so.
 func (r *registry) head(ctx context.Context, reference string) (string, error) {
-	sum, err := r.told(ctx, reference)
+	sum, err := r.digestHeader(ctx, reference)
 	if k := errs.KindOf(err); isDigest(sum) || err != nil && k != errs.Invalid && k != errs.NotFound {
 		return sum, err
 	}
@@ -126,8 +126,8 @@ func (r *registry) head(ctx context.Context, reference string) (string, error) {
 	return sum, err
 }
 
-// told is the digest that a registry tells without the manifest.
-func (r *registry) told(ctx context.Context, reference string) (string, error) {
+// digestHeader is the digest that a registry names without the manifest.
+func (r *registry) digestHeader(ctx context.Context, reference string) (string, error) {
 	resp, err := r.ask(ctx, http.MethodHead, "manifests", reference)
 	if err != nil {
 		return "", err
@@ -145,7 +145,7 @@ func (r *registry) manifest(ctx context.Context, reference string) ([]byte, stri
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, MaxManifest+1))
 	switch {
 	case err != nil:
-		return nil, "", r.say(err)
+		return nil, "", r.explain(err)
 	case len(raw) > MaxManifest:
 		return nil, "", errs.New(errs.TooLarge, "the manifest has more than %d bytes", MaxManifest)
 	}
@@ -176,13 +176,13 @@ type explained struct {
 func (e *explained) Read(p []byte) (int, error) {
 	n, err := e.ReadCloser.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		err = e.r.say(err)
+		err = e.r.explain(err)
 	}
 	return n, err
 }
 
-// say gives an error of the registry its kind and a sentence that says how to mend it.
-func (r *registry) say(err error) error {
+// explain gives an error of the registry its kind and a sentence that says how to mend it.
+func (r *registry) explain(err error) error {
 	status, ok := errors.AsType[*transport.Error](err)
 	if !ok {
 		return web.Explain(err)

@@ -14,7 +14,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	api "github.com/chandler-fleet/chandler/libs/registryapi"
-	"github.com/chandler-fleet/chandler/libs/source/internal/foreign"
+	"github.com/chandler-fleet/chandler/libs/source/internal/errtext"
 )
 
 // listing is what the calls that list said, without documents.
@@ -68,7 +68,7 @@ func (r *reader) heads(ctx context.Context) (map[string]*api.Package, error) {
 func (r *reader) torn(format string, args ...any) error {
 	for i, a := range args {
 		if text, ok := a.(string); ok { // the server's own words
-			args[i] = foreign.Text(text)
+			args[i] = errtext.Clean(text)
 		}
 	}
 	return errs.Wrap(errs.Unavailable, errs.New(errs.Unavailable, format, args...), "catalog server %s", r.address)

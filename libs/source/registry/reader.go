@@ -16,7 +16,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	api "github.com/chandler-fleet/chandler/libs/registryapi"
-	"github.com/chandler-fleet/chandler/libs/source/internal/foreign"
+	"github.com/chandler-fleet/chandler/libs/source/internal/errtext"
 )
 
 // reader asks one server, under the limits.
@@ -69,7 +69,7 @@ const overhead = 64
 func (r *reader) remember(names ...string) error {
 	for _, name := range names {
 		if len(name) > MaxName {
-			return errs.New(errs.TooLarge, "catalog server %s sends a name or a range of %d bytes, more than %d: %q…", r.address, len(name), MaxName, foreign.Text(name[:40])).At("address", "registry.MaxName")
+			return errs.New(errs.TooLarge, "catalog server %s sends a name or a range of %d bytes, more than %d: %q…", r.address, len(name), MaxName, errtext.Clean(name[:40])).At("address", "registry.MaxName")
 		}
 		if err := r.keep(len(name)); err != nil {
 			return err
@@ -143,7 +143,7 @@ func (r *reader) explain(ctx context.Context, most int, err error) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
-	said := foreign.Text(status.Convert(err).Message())
+	said := errtext.Clean(status.Convert(err).Message())
 	switch code := status.Code(err); {
 	case code == codes.Internal && r.crowded.Load():
 		return errs.New(errs.TooLarge, "catalog server %s sent an answer of more than %d parts", r.address, r.limits.fields).At("address", "registry.MaxFields")

@@ -18,7 +18,7 @@ import (
 	code "modernc.org/sqlite/lib"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
-	"github.com/chandler-fleet/chandler/libs/source/internal/foreign"
+	"github.com/chandler-fleet/chandler/libs/source/internal/errtext"
 	"github.com/chandler-fleet/chandler/libs/source/internal/spool"
 )
 
@@ -64,12 +64,12 @@ func (l limits) orDefault() limits {
 // Probe returns the fingerprint of a database: a digest of size, time of change and header, in which
 // SQLite counts changes. It reads a hundred bytes.
 func Probe(_ context.Context, o Options) (string, error) {
-	return look(o.Path)
+	return inspect(o.Path)
 }
 
 // Open reads the whole catalog of a database. The tree stands until it is closed.
 func Open(ctx context.Context, o Options) (tree fs.FS, fingerprint string, closeTree func() error, err error) {
-	if fingerprint, err = look(o.Path); err != nil {
+	if fingerprint, err = inspect(o.Path); err != nil {
 		return nil, "", nil, err
 	}
 	l := o.limits.orDefault()
@@ -88,15 +88,15 @@ func Open(ctx context.Context, o Options) (tree fs.FS, fingerprint string, close
 
 // unchanged returns an error where a file is another one than before.
 func unchanged(file, fingerprint string) error {
-	now, err := look(file)
+	now, err := inspect(file)
 	if err == nil && now != fingerprint {
 		err = errs.New(errs.Unavailable, "index database %s changed while it was read; it is read again at the next poll", file)
 	}
 	return err
 }
 
-// look checks a file before any of it is believed, and returns its fingerprint.
-func look(file string) (fingerprint string, err error) {
+// inspect checks a file before any of it is used, and returns its fingerprint.
+func inspect(file string) (fingerprint string, err error) {
 	f, err := os.Open(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", errs.New(errs.NotFound, "index database %s is not there", file).At("path", "R-CAT-75")
@@ -164,5 +164,5 @@ func explain(ctx context.Context, file string, err error) error {
 	if e := (*lite.Error)(nil); errors.As(err, &e) && e.Code() == code.SQLITE_TOOBIG {
 		return errs.New(errs.TooLarge, "index database %s has a value of more than %d bytes", file, MaxCellBytes).At("path", "sqlite.MaxCellBytes")
 	}
-	return errs.New(errs.Invalid, "index database %s is broken, or no catalog: %s", file, foreign.Text(err.Error())).At("path", "R-CAT-75")
+	return errs.New(errs.Invalid, "index database %s is broken, or no catalog: %s", file, errtext.Clean(err.Error())).At("path", "R-CAT-75")
 }

@@ -1,10 +1,10 @@
-package foreign_test
+package errtext_test
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/chandler-fleet/chandler/libs/source/internal/foreign"
+	"github.com/chandler-fleet/chandler/libs/source/internal/errtext"
 )
 
 func TestText(t *testing.T) {
@@ -17,7 +17,7 @@ func TestText(t *testing.T) {
 		strings.Repeat("ä", 300):       strings.Repeat("ä", 250) + " …",
 		"x" + strings.Repeat("ä", 300): "x" + strings.Repeat("ä", 249) + " …",
 	} {
-		if got := foreign.Text(in); got != want {
+		if got := errtext.Clean(in); got != want {
 			t.Errorf("%q becomes %q, want %q", in, got, want)
 		}
 	}

@@ -1,6 +1,6 @@
-// Package meter bounds how many bytes are read of a tree of files, all of them together, and ends reading when
+// Package limitfs bounds how many bytes are read of a tree of files, all of them together, and ends reading when
 // it is told to, also in the middle of a file.
-package meter
+package limitfs
 
 import (
 	"errors"
@@ -77,17 +77,17 @@ func (m *FS) Stat(name string) (fs.FileInfo, error) { return fs.Stat(m.files, na
 
 type file struct {
 	fs.File
-	meter *FS
+	fs *FS
 }
 
 func (f *file) Read(b []byte) (int, error) {
-	if err := f.meter.may(); err != nil {
+	if err := f.fs.may(); err != nil {
 		return 0, err
 	}
 	n, err := f.File.Read(b)
-	f.meter.read.Add(int64(n))
+	f.fs.read.Add(int64(n))
 	if err == nil {
-		err = f.meter.may()
+		err = f.fs.may()
 	}
 	return n, err
 }
