@@ -56,7 +56,7 @@ func under(root string, names ...string) []string {
 }
 
 // Rules is the import table, from the particular to the general.
-func Rules() []Rule {
+func Rules() []Rule { //nolint:funlen // one table
 	return []Rule{
 		{Packages: []string{"libs/errs"}, May: []string{pureStd}, Pure: true, Why: "everything imports it"},
 		{Packages: []string{"libs/internal/compactjson"}, May: []string{pureStd}, Pure: true, Why: "stored events are read by it"},

@@ -258,7 +258,7 @@ func TestPreviewThatDoesNotHoldIsNotApplied(t *testing.T) {
 	const gone = `{"catalog": {"name": "fleet", "remove": true}}, `
 	for _, c := range []struct{ changes, at, says string }{
 		{`[]`, "body.changes", ""},
-		{`[{}]`, "body.changes[0]", "one thing"},
+		{`[{}]`, "body.changes[0]", "exactly one object"},
 		{`[` + gone + `{"catalog": {"name": "fleet"}}]`, "body.changes[1].catalog", "fleet"},
 		{`[` + gone + `{"approvalPolicy": {"name": "x"}}]`, "body.changes[1].approvalPolicy", "x"},
 		{`[` + gone + `{"subscription": {"cluster": "spoke", "namespace": "ops", "name": "x", "action": "create"}}]`, "body.changes[1].subscription.spec", "is to be created,"},

@@ -171,7 +171,7 @@ func TestTokensOfOtherTenantsAreNotThere(t *testing.T) {
 func TestOneAdministratorStays(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	if p := must[problem](b, 409, b.do("DELETE", tokensPath+"/token-admin", nil)); !strings.Contains(p.Detail, "only one of an administrator") {
+	if p := must[problem](b, 409, b.do("DELETE", tokensPath+"/token-admin", nil)); !strings.Contains(p.Detail, "only administrator's token") {
 		t.Errorf("got %+v", p)
 	}
 	b.give(model.AddToken{Name: "no administrator", Role: model.RoleViewer})

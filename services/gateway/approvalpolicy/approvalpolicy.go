@@ -56,7 +56,7 @@ func Decide(s State, c Command) ([]events.Payload, error) {
 			return nil, err
 		}
 		if !s.Set && c.Others >= MaxPolicies {
-			return nil, errs.New(errs.Unprocessable, "approval policy %q would be one of %d: want at most %d; delete one, or let one policy choose what several say the same of",
+			return nil, errs.New(errs.Unprocessable, "approval policy %q would be number %d, at most %d are allowed: delete one, or combine several that decide the same",
 				s.Name, c.Others+1, MaxPolicies).At("path.name", rule.MaxItems)
 		}
 		var out []events.Payload

@@ -63,10 +63,10 @@ func Decide(s State, c Command) ([]events.Payload, error) {
 		return []events.Payload{events.EffectsStopped{Reason: c.Reason}}, nil
 	case Resume:
 		if c.Epoch < 1 {
-			return nil, errs.New(errs.Invalid, "/epoch: resuming names the epoch that you have seen").At("/epoch", "required")
+			return nil, errs.New(errs.Invalid, "/epoch: give the epoch that you have seen").At("/epoch", "required")
 		}
 		if c.Epoch != c.Record {
-			return nil, errs.New(errs.Conflict, "the record is in epoch %d, and what you accept is epoch %d: nothing is resumed", c.Record, c.Epoch)
+			return nil, errs.New(errs.Conflict, "the event log is in epoch %d, and you accept epoch %d: nothing is resumed", c.Record, c.Epoch)
 		}
 		if !s.Stopped && !c.Lost {
 			return nil, nil

@@ -87,7 +87,7 @@ func again(s State, asked events.CSVRemovalRequested) error {
 	if slices.Equal(s.Removal.CRDs, asked.CRDs) && (asked.Plan == "" || s.Removal.Plan == asked.Plan) {
 		return nil
 	}
-	return errs.New(errs.Conflict, "operator %s is being uninstalled already, as removal %s asks, which says otherwise about its definitions or plan: wait until that has ended",
+	return errs.New(errs.Conflict, "operator %s is being uninstalled already by removal %s, with other definitions or another plan: wait until that has ended",
 		s.Name.Name, s.Removal.Removal).At("path.name", "removal-ended")
 }
 

@@ -85,7 +85,7 @@ func (h catalogHandlers) dryCatalog(
 func settingsPatch(patch map[string]any) (c model.PreviewCatalog, err error) {
 	for _, name := range slices.Sorted(maps.Keys(patch)) {
 		if name != "priority" && name != "disabled" {
-			return c, errs.New(errs.Unprocessable, "a dry run of a catalog's change takes priority and disabled: what comes of another %s is known once the catalog was read", name).
+			return c, errs.New(errs.Unprocessable, "a dry run of a catalog's change takes priority and disabled only: the effect of another %s is known once the catalog was read", name).
 				At("body."+name, "dry-run")
 		}
 	}

@@ -288,7 +288,7 @@ func (d declared) checkContentType(r *http.Request) *Problem {
 		return nil
 	}
 	if packed := r.Header.Get("Content-Encoding"); packed != "" && packed != "identity" {
-		return unsupported(r, errs.New(errs.Invalid, "the body is packed (%s): want it as it is",
+		return unsupported(r, errs.New(errs.Invalid, "the body is compressed (%s): send it uncompressed",
 			quoted(packed)).At("header.Content-Encoding", rule.ContentType))
 	}
 	given := r.Header.Get("Content-Type")

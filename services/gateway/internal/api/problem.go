@@ -61,7 +61,7 @@ func public(err error) error {
 	}
 	e, ok := errors.AsType[*errs.Error](err)
 	if ok && e.Kind == errs.Unavailable && errors.Unwrap(e) != nil {
-		return errs.New(errs.Unavailable, "a part that this request needs is away; try again in a moment")
+		return errs.New(errs.Unavailable, "a service or database that this request needs is unavailable; try again in a moment")
 	}
 	return err
 }

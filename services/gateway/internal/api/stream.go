@@ -87,7 +87,7 @@ func (h eventHandlers) checkStart(ctx context.Context, f *model.EventFilter, fro
 		return errs.New(errs.Invalid, "%s", err).At(from, "position")
 	}
 	if head.Less(after) {
-		return errs.New(errs.Conflict, "position %s is beyond the record, which ends at %s", after, head).At(from,
+		return errs.New(errs.Conflict, "position %s is beyond the event log, which ends at %s", after, head).At(from,
 			"position-in-record")
 	}
 	return nil
@@ -193,7 +193,7 @@ func (s *stream) write(b []byte) error {
 		return errs.Wrap(errs.Internal, err, "bound the time of a write")
 	}
 	if _, err := s.w.Write(b); err != nil {
-		return errs.Wrap(errs.Unavailable, err, "the client takes no more events")
+		return errs.Wrap(errs.Unavailable, err, "the client reads no more events")
 	}
 	return s.rc.Flush()
 }

@@ -103,7 +103,7 @@ func (c Client) WhyOperator(
 func (c Client) explain(ctx context.Context, subject string, in request, out any) error {
 	err := c.Bus.Ask(ctx, subject, in, out)
 	if errs.Is(err, errs.Unavailable) {
-		return errs.New(errs.Unavailable, "the resolver does not answer at the moment; what is recorded can be read without it, and the question asked again in a moment")
+		return errs.New(errs.Unavailable, "the resolver does not answer at the moment: try again in a moment; recorded decisions can be read without it")
 	}
 	return err
 }

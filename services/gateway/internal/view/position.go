@@ -68,7 +68,7 @@ func (r *Positions) find(ctx context.Context, tenant string, p model.Place) (eve
 	if p.Version == 0 {
 		head, err := r.Log.Head(ctx, r.Pool)
 		if err == nil && head.Less(p.Position) {
-			err = errs.New(errs.Conflict, "position %s is beyond the record, which ends at %s", p.Position,
+			err = errs.New(errs.Conflict, "position %s is beyond the event log, which ends at %s", p.Position,
 				head).At("query.minPosition", "position-in-record")
 		}
 		return p.Position, err
@@ -81,7 +81,7 @@ func (r *Positions) find(ctx context.Context, tenant string, p model.Place) (eve
 		minPositionWait)
 	if err == nil && !ok {
 		err = &TimeoutError{
-			errs.New(errs.Unavailable, "version %d of stream %s has no position yet", p.Version, p.Stream),
+			errs.New(errs.Unavailable, "version %d of stream %s has no position in the event log yet", p.Version, p.Stream),
 		}
 	}
 	return pos, err

@@ -46,7 +46,7 @@ func (s *Service) change(c model.PreviewChange, how model.Validate, at string) (
 		}
 	}
 	if given != 1 {
-		return change{}, errs.New(errs.Invalid, "a change of a preview is of one thing: %d are given", given).At(at,
+		return change{}, errs.New(errs.Invalid, "a change of a preview names exactly one object: %d are given", given).At(at,
 			rule.OneOf)
 	}
 	switch {
@@ -169,13 +169,13 @@ func (s *Service) catalogChange(c model.PreviewCatalog, how model.Validate, at s
 			return err
 		}}, nil
 	default:
-		return change{}, errs.New(errs.Invalid, "say one thing of catalog %s: a revision, that it is removed, or its settings", name.Subject()).At(at, rule.OneOf)
+		return change{}, errs.New(errs.Invalid, "change exactly one thing of catalog %s: its revision, its settings, or remove it", name.Subject()).At(at, rule.OneOf)
 	}
 }
 
 func (s *Service) policyChange(c model.PreviewPolicy, at string) (change, error) {
 	if c.Remove == (c.Spec != nil) {
-		return change{}, errs.New(errs.Invalid, "approval policy %s is to be removed or has a spec: say one of them",
+		return change{}, errs.New(errs.Invalid, "approval policy %s: give either a spec or remove, not both",
 			c.Name).At(at, rule.OneOf)
 	}
 	if c.Remove {

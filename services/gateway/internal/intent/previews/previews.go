@@ -127,7 +127,7 @@ func (s *Service) warnRemoved(ctx context.Context, who model.Caller, page previe
 func (s *Service) checkRoom(ctx context.Context, who model.Caller) error {
 	alive, err := s.Store.Alive(ctx, s.Units.Pool, who.Tenant, s.Units.Now())
 	if err == nil && alive >= previewapi.MaxAlive {
-		return errs.New(errs.Conflict, "%d previews and dry runs of the last hour are kept, which is as many as can be: they go %s after they were asked for", alive, previewapi.Lifetime).
+		return errs.New(errs.Conflict, "%d previews and dry runs are kept, which is the limit: each is deleted %s after it was made", alive, previewapi.Lifetime).
 			At("", "previews-kept")
 	}
 	return err

@@ -56,7 +56,7 @@ func shadowPolicy(in *model.PreviewPolicy) (*events.ApprovalPolicySet, error) {
 		return nil, nil //nolint:nilnil // none is asked about
 	}
 	if in.Spec == nil || in.Remove {
-		return nil, errs.New(errs.Invalid, "recorded decisions are made again beside a policy that has a spec").At("/approvalPolicy/spec", rule.Required)
+		return nil, errs.New(errs.Invalid, "a shadow run takes an approval policy with a spec").At("/approvalPolicy/spec", rule.Required)
 	}
 	list, err := approvalpolicy.Decide(approvalpolicy.State{Name: in.Name}, approvalpolicy.Set{Spec: in.Spec.Event()})
 	if err != nil {
@@ -67,5 +67,5 @@ func shadowPolicy(in *model.PreviewPolicy) (*events.ApprovalPolicySet, error) {
 			return &set, nil
 		}
 	}
-	return nil, errs.New(errs.Internal, "a new approval policy came to nothing")
+	return nil, errs.New(errs.Internal, "a new approval policy has no event")
 }

@@ -2,6 +2,7 @@ package tokens_test
 
 import (
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -105,8 +106,8 @@ func TestTokensAreAudited(t *testing.T) {
 			break
 		}
 	}
-	if got := strings.Join(actions, " "); got != "token.revoke token.add token.add" {
-		t.Errorf("actions %q", got)
+	if want := []string{"token.revoke", "token.add", "token.add"}; !slices.Equal(actions, want) {
+		t.Errorf("actions %q, want %q", actions, want)
 	}
 	if _, _, err := log.List(t.Context(), ann, model.Page{Limit: 2, After: []string{"yesterday", "x"}}); !errs.Is(err,
 		errs.Invalid) {
