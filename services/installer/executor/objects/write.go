@@ -52,6 +52,7 @@ func (w Writer) Reapply(ctx context.Context, s scope.RenderTarget, o render.Obje
 	return applied, w.Points.At("reapplied")
 }
 
+// Applying is a write of an object, after the point at which tests may end the executor.
 func (w Writer) Applying(write func() (*unstructured.Unstructured, error)) (*unstructured.Unstructured, error) {
 	if err := w.Points.At("before apply"); err != nil {
 		return nil, err

@@ -67,7 +67,7 @@ func TestAdmit(t *testing.T) {
 			if c.scope != nil {
 				c.scope(sc)
 			}
-			logs := steplog.New(steplog.Config{GrantKey: key.Public().(ed25519.PublicKey), ClusterID: "c"}) //nolint:forcetypeassert // it is one
+			logs := steplog.New(steplog.Config{GrantKey: key.Public().(ed25519.PublicKey), ClusterID: "c"})
 			w := worker{Stage: New(Deps{Logs: logs}), Scope: sc}
 			got := ""
 			if f := w.admit(protocol.Plan{ID: "p", Digest: "d", Grant: grant}, c.begun); f != nil {

@@ -35,7 +35,7 @@ func (w worker) steps(ctx context.Context, r *run) (wait bool, f *failure.Failur
 		if !x.Status.Begun && r.Grant.Expired(w.Now()) { // while content was fetched and the base was checked
 			return false, failure.GrantExpired(r.Grant), nil
 		}
-		if err = w.take(ctx, r); err != nil {
+		if err := w.take(ctx, r); err != nil {
 			return false, nil, err
 		}
 	}
@@ -52,7 +52,7 @@ func (w worker) steps(ctx context.Context, r *run) (wait bool, f *failure.Failur
 		if f = w.Stopped(); f != nil && len(x.Status.Steps) < len(r.Objects) {
 			return false, f, w.Objects.In(w.Scope).SaveLog(ctx, x, "stopped")
 		}
-		if err = w.take(ctx, r); err != nil {
+		if err := w.take(ctx, r); err != nil {
 			return false, nil, err
 		}
 	}
