@@ -120,7 +120,7 @@ func (f Findings) Sort() {
 // at most MaxFindings.
 func (f Findings) Report() Findings {
 	for i := range f {
-		f[i].Bound()
+		f[i] = f[i].Bounded()
 	}
 	f.Sort()
 	f = slices.Compact(f)
@@ -135,9 +135,10 @@ func (f Findings) Report() Findings {
 	return append(f[:MaxFindings-1:MaxFindings-1], last)
 }
 
-// Bound makes the texts of the finding storable, which may quote a hostile document or name a file of it.
-func (f *Finding) Bound() {
+// Bounded returns the finding with storable texts, which may quote a hostile document or name a file of it.
+func (f Finding) Bounded() Finding {
 	f.File, f.Message, f.Package = Storable(f.File), Storable(f.Message), Storable(f.Package)
+	return f
 }
 
 // Storable makes of a text what every reader and database takes: UTF-8 of at most MaxMessageBytes, without NUL.

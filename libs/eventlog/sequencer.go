@@ -16,7 +16,8 @@ const (
 	// lease is how long a leader leads without a sign of life. A healthy one prolongs it in every second
 	// half; after a crash nothing gets a position for at most this long.
 	lease = 2 * time.Second
-	// candidacy is how often a candidate asks whether the lease has run out: it costs one read of one row.
+	// candidacy is how often a candidate asks whether the lease has run out, which costs one read of one row, and the pause
+	// after an error of the database.
 	candidacy = 250 * time.Millisecond
 	// Handover is how long nothing gets a position after a leader was killed: those who wait for a
 	// position and want to survive that wait longer.
@@ -27,8 +28,6 @@ const (
 	// pause doubles from the one to the other while nothing comes: 40 cheap queries a second at rest.
 	busyPause = 2 * time.Millisecond
 	idlePause = 25 * time.Millisecond
-	// errorPause is the pause after an error of the database.
-	errorPause = 250 * time.Millisecond
 )
 
 // Options of a Sequencer.
@@ -69,9 +68,9 @@ func (s *Sequencer) Run(ctx context.Context) error {
 		switch {
 		case err != nil:
 			s.warn(ctx, err)
-			pause(ctx, errorPause)
+			pause(ctx)
 		case !ok:
-			pause(ctx, candidacy)
+			pause(ctx)
 		default:
 			s.lead(ctx, term)
 		}
@@ -124,7 +123,7 @@ func (s *Sequencer) runLead(ctx context.Context) {
 		if err := s.o.Lead(ctx); err != nil && ctx.Err() == nil {
 			s.o.Log.WarnContext(ctx, "what the leader runs beside the sequencing failed; it starts again", "error", err)
 		}
-		pause(ctx, errorPause)
+		pause(ctx)
 	}
 }
 
@@ -147,7 +146,7 @@ func (s *Sequencer) sequence(ctx context.Context, term int64) error {
 			return err
 		default:
 			s.warn(ctx, err)
-			pause(ctx, errorPause)
+			pause(ctx)
 		}
 	}
 	return nil
@@ -219,8 +218,8 @@ func (s *Sequencer) rest(ctx context.Context, d time.Duration) {
 	}
 }
 
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
+func pause(ctx context.Context) {
+	t := time.NewTimer(candidacy)
 	defer t.Stop()
 	select {
 	case <-ctx.Done():

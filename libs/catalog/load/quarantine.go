@@ -56,9 +56,7 @@ func (c *Catalog) quarantine(parts []part, groups map[string]*group) {
 				f.Package = name
 			}
 			if out[name] == nil {
-				first := *f
-				first.Bound()
-				out[name] = &Quarantine{Package: catalog.Storable(name), First: first}
+				out[name] = &Quarantine{Package: catalog.Storable(name), First: f.Bounded()}
 			}
 			out[name].Findings++
 		}

@@ -77,6 +77,7 @@ func build(t reflect.Type, outer []reflect.Type) reader {
 		}
 	case reflect.Struct:
 		return object(t, outer)
+	default: // left to encoding/json
 	}
 	return nil
 }
