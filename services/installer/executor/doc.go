@@ -36,7 +36,7 @@
 //	plan           PLANS, CONTENT, step logs            steps of plans
 //	uninstall      removals, step logs                  steps of removals; what gone operators leave
 //	rerender       inputs of the overlays               objects that are to look otherwise by now
-//	condition      OperatorConditions                   OperatorConditions and their status
+//	condition      what operators say of upgrades       OperatorConditions and their status
 //	lifecycle      Deployments, requirements            phases; lost Deployments; replaced operators
 //	deferred       kinds that are served by now         steps that plans have left
 //	drift          what a watch says has moved          what others changed

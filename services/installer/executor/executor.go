@@ -143,7 +143,7 @@ func (e *Executor) Run(ctx context.Context) error {
 			held, err = e.serve(ctx, base, lease)
 			return err
 		})
-		if c, ok := errors.AsType[failure.Crash](err); ok {
+		if c, ok := errors.AsType[failure.CrashError](err); ok {
 			return c.Err
 		}
 		if err != nil && ctx.Err() == nil {

@@ -130,7 +130,7 @@ func (s *session) tasks() []task {
 
 // ended makes of the cause what Run is to know, and hands the lease over at an orderly stop.
 func (s *session) ended(ctx context.Context, cause error) error {
-	if c, ok := errors.AsType[failure.Crash](cause); ok {
+	if c, ok := errors.AsType[failure.CrashError](cause); ok {
 		return c
 	}
 	if ctx.Err() == nil {

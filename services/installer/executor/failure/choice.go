@@ -7,16 +7,16 @@ import (
 	"github.com/chandler-fleet/chandler/libs/protocol"
 )
 
-// ChoiceNeeded is the error that a person has to choose whose form of an object holds.
-type ChoiceNeeded struct{ protocol.SharedObject }
+// ChoiceNeededError is the error that a person has to choose whose form of an object holds.
+type ChoiceNeededError struct{ protocol.SharedObject }
 
 // Error names the object, both owners, what differs, and what can be done.
-func (c ChoiceNeeded) Error() string {
+func (c ChoiceNeededError) Error() string {
 	return fmt.Sprintf("%s is that of %s, and %s brings it in another form: %s; %s", c.ObjectRef, c.Holder, c.Operator, differences(c.Differences), c.suggestion())
 }
 
 // suggestion says what approvers can choose.
-func (c ChoiceNeeded) suggestion() string {
+func (c ChoiceNeededError) suggestion() string {
 	if c.Refused != "" {
 		return "the form of " + c.Operator + " cannot take its place (" + c.Refused + "): approve the plan with keep for " + c.ChoiceName() + ", or uninstall one of the two"
 	}

@@ -150,7 +150,7 @@ func OfContent(err error) Failure {
 
 // needsChoice reports an object of which a person has to choose whose form holds.
 func needsChoice(err error) bool {
-	_, ok := errors.AsType[ChoiceNeeded](err)
+	_, ok := errors.AsType[ChoiceNeededError](err)
 	return ok
 }
 

@@ -96,7 +96,7 @@ func TestTrouble(t *testing.T) {
 // TestFailureOfStep: what ends the session is no failure of the step.
 func TestFailureOfStep(t *testing.T) {
 	t.Parallel()
-	for _, err := range []error{Crash{Err: errors.New("x")}, context.Canceled} {
+	for _, err := range []error{CrashError{Err: errors.New("x")}, context.Canceled} {
 		if f, got := OfStep(render.Object{}, err); f != nil || got == nil {
 			t.Errorf("%v became %+v, %v", err, f, got)
 		}

@@ -10,12 +10,12 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 )
 
-// Crash is what an error of a test at one of the Points becomes: it ends the executor as kill -9 would, without an
+// CrashError is what an error of a test at one of the Points becomes: it ends the executor as kill -9 would, without an
 // orderly end.
-type Crash struct{ Err error }
+type CrashError struct{ Err error }
 
-func (c Crash) Error() string { return c.Err.Error() }
-func (c Crash) Unwrap() error { return c.Err }
+func (c CrashError) Error() string { return c.Err.Error() }
+func (c CrashError) Unwrap() error { return c.Err }
 
 // Points are the places between two effects, by name; nil where nobody listens. An error ends the executor there and
 // then. They are for tests.
@@ -27,7 +27,7 @@ func (p Points) At(point string) error {
 		return nil
 	}
 	if err := p(point); err != nil {
-		return Crash{err}
+		return CrashError{err}
 	}
 	return nil
 }
@@ -51,13 +51,15 @@ type panicked struct {
 
 func (p panicked) Error() string { return fmt.Sprintf("panic in %s: %v", p.where, p.value) }
 
+// IsPanic reports an error that was a panic.
 func IsPanic(err error) bool {
 	_, ok := errors.AsType[panicked](err)
 	return ok
 }
 
+// IsCrash reports an error that ends the executor as a crash would.
 func IsCrash(err error) bool {
-	_, ok := errors.AsType[Crash](err)
+	_, ok := errors.AsType[CrashError](err)
 	return ok
 }
 

@@ -125,7 +125,7 @@ func (w Writer) PutShared(ctx context.Context, as *kube.Epoch, body *unstructure
 	}
 	outcome := sharedobject.Decide(in)
 	if outcome == sharedobject.Ask {
-		return nil, failure.ChoiceNeeded{SharedObject: *f}
+		return nil, failure.ChoiceNeededError{SharedObject: *f}
 	}
 	elected := in.Elected(outcome)
 	if err := w.elect(ctx, live, elected, in, part); err != nil {

@@ -265,7 +265,7 @@ func (w worker) checkShared(ctx context.Context, r scope.Plan) (*failure.Failure
 	var texts []string
 	for _, f := range found {
 		if f.Choice == "" {
-			texts = append(texts, failure.ChoiceNeeded{SharedObject: f}.Error())
+			texts = append(texts, failure.ChoiceNeededError{SharedObject: f}.Error())
 		}
 	}
 	if len(texts) == 0 {

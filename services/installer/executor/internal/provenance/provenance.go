@@ -110,7 +110,7 @@ func (c Claim) forbidden(why string) error {
 		"until a plan brings it again: see who wrote it", c.CSV, c.Plan, why)
 }
 
-// Config checks the configuration that the execution of a plan holds for the operator: nobody signed that by itself.
+// CheckConfig checks the configuration that the execution of a plan holds for the operator: nobody signed that by itself.
 // plan and granted are what Granted gave. Where the hub says what is configured now, that is what counts.
 func (c Claim) CheckConfig(plan string, granted protocol.GrantedOperator) error {
 	x := c.Execution(plan)
