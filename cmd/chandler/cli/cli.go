@@ -1,3 +1,5 @@
+// Package cli is the command line of Chandler: commands like those of kubectl, over the REST API of the gateway, and the
+// commands that run or maintain an installation. Each group of commands is a package below.
 package cli
 
 import (
@@ -89,7 +91,7 @@ chandler help exit-codes lists the exit statuses.`,
 	root.SetErr(s.Err)
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.Config, "config", "", "file with url and token (default ~/.config/chandler/config.yaml)")
-	flags.StringVar(&a.Url, "url", "", "address of Chandler")
+	flags.StringVar(&a.URL, "url", "", "address of Chandler")
 	flags.StringVar(&a.Token, "token", "", "bearer token; better set CHANDLER_TOKEN, which the list of processes does not show")
 
 	root.AddGroup(&cobra.Group{ID: groupUse, Title: "Everyday commands:"}, &cobra.Group{ID: groupFleet, Title: "Clusters and catalogs:"},

@@ -4,6 +4,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// Scope is where names of a command line are looked for.
+type Scope struct {
+	Cluster   string
+	Namespace string
+}
+
 // First is the first argument, "" where there is none.
 func First(args []string) string {
 	if len(args) == 0 {
@@ -32,10 +38,4 @@ func RequireArgs(most int) cobra.PositionalArgs {
 func (s *Scope) Flags(c *cobra.Command) {
 	c.Flags().StringVar(&s.Cluster, "cluster", "", "name of the cluster")
 	c.Flags().StringVarP(&s.Namespace, "namespace", "n", "", "namespace")
-}
-
-// Scope is where names of a command line are looked for.
-type Scope struct {
-	Cluster   string
-	Namespace string
 }

@@ -11,6 +11,15 @@ import (
 	"github.com/chandler-fleet/chandler/cmd/chandler/client"
 )
 
+// Env is one run of the command line.
+type Env struct {
+	Streams
+
+	Config string // path given by --config
+	URL    string
+	Token  string
+}
+
 // Logger logs to standard error.
 func (a *Env) Logger() *slog.Logger { return slog.New(slog.NewTextHandler(a.Err, nil)) }
 
@@ -25,15 +34,6 @@ type Streams struct {
 	Terminal bool
 	// Columns are those of the terminal that shows Out, 0 where it is none: then no line is broken.
 	Columns int
-}
-
-// Env is one run of the command line.
-type Env struct {
-	Streams
-
-	Config string // path given by --config
-	Url    string
-	Token  string
 }
 
 // Client returns the client for the address and token that flags, environment or file name.

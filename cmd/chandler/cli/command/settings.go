@@ -13,14 +13,14 @@ import (
 // DefaultURL is where chandler dev and the gateway listen without further settings.
 const DefaultURL = "http://127.0.0.1:8080"
 
-// settings are the address and the token, as they stand in the file.
-type settings struct {
+// Settings are the address and the token, as they stand in the file.
+type Settings struct {
 	URL   string `json:"url"`
 	Token string `json:"token"`
 }
 
 // Settings takes each value from its flag, else the environment, else the file.
-func (a *Env) Settings() (settings, error) {
+func (a *Env) Settings() (Settings, error) {
 	s, err := a.readSettings()
 	if err != nil {
 		return s, err
@@ -29,7 +29,7 @@ func (a *Env) Settings() (settings, error) {
 		into *string
 		flag string
 		env  string
-	}{{&s.URL, a.Url, "CHANDLER_URL"}, {&s.Token, a.Token, "CHANDLER_TOKEN"}} {
+	}{{&s.URL, a.URL, "CHANDLER_URL"}, {&s.Token, a.Token, "CHANDLER_TOKEN"}} {
 		if value, ok := a.Env(v.env); ok {
 			*v.into = value
 		}
@@ -44,7 +44,7 @@ func (a *Env) Settings() (settings, error) {
 }
 
 // readSettings reads the file; only a file that was named must exist.
-func (a *Env) readSettings() (s settings, err error) {
+func (a *Env) readSettings() (s Settings, err error) {
 	path := a.Config
 	if path == "" {
 		if path = a.defaultFile(); path == "" {

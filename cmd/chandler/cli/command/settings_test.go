@@ -19,13 +19,13 @@ func TestSettingsOrder(t *testing.T) {
 	for name, c := range map[string]struct {
 		app  Env
 		env  map[string]string
-		want settings
+		want Settings
 	}{
-		"nothing said":       {want: settings{URL: DefaultURL}},
-		"the file":           {env: map[string]string{"HOME": home}, want: settings{"http://file", "file"}},
-		"another home":       {env: map[string]string{"HOME": "/nowhere", "XDG_CONFIG_HOME": filepath.Join(home, ".config")}, want: settings{"http://file", "file"}},
-		"environment first":  {env: map[string]string{"HOME": home, "CHANDLER_URL": "http://env"}, want: settings{"http://env", "file"}},
-		"flags first of all": {app: Env{Url: "http://flag", Token: "flag"}, env: map[string]string{"CHANDLER_URL": "http://env"}, want: settings{"http://flag", "flag"}},
+		"nothing said":       {want: Settings{URL: DefaultURL}},
+		"the file":           {env: map[string]string{"HOME": home}, want: Settings{"http://file", "file"}},
+		"another home":       {env: map[string]string{"HOME": "/nowhere", "XDG_CONFIG_HOME": filepath.Join(home, ".config")}, want: Settings{"http://file", "file"}},
+		"environment first":  {env: map[string]string{"HOME": home, "CHANDLER_URL": "http://env"}, want: Settings{"http://env", "file"}},
+		"flags first of all": {app: Env{URL: "http://flag", Token: "flag"}, env: map[string]string{"CHANDLER_URL": "http://env"}, want: Settings{"http://flag", "flag"}},
 	} {
 		c.app.Env = func(name string) (string, bool) { v, ok := c.env[name]; return v, ok }
 		got, err := c.app.Settings()

@@ -22,7 +22,7 @@ func (a *Env) Hint(named []string) error {
 }
 
 const (
-	// maxTypos is how many letters of a name may be wrong for another one to be meant.
+	// MaxTypos is how many letters of a name may be wrong for a suggestion.
 	MaxTypos = 2
 	// maxMeant bounds how many names are suggested.
 	maxMeant = 3

@@ -15,6 +15,7 @@ import (
 	"github.com/chandler-fleet/chandler/cmd/chandler/olm"
 )
 
+// Options name the files to read, and where their documents belong.
 type Options struct {
 	Files     []string
 	Clusters  []string

@@ -14,6 +14,22 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
+// Kind is one kind of thing that get, describe and delete know.
+type Kind struct {
+	Document string   // in documents
+	Names    []string // singular, plural, then short names
+	// partial says that lists leave out parts of a thing.
+	partial bool
+	scoped  bool // lives in a namespace of a cluster
+	// mixed kinds are scoped or not: a catalog belongs to the hub or to a namespace of a cluster.
+	mixed   bool
+	columns []printer.Column
+	filters []string // flags of get that choose among them
+	List    func(ctx context.Context, c *client.Client, s client.Selection) ([]printer.Item, error)
+	Get     func(ctx context.Context, c *client.Client, r client.Ref) (printer.Item, error)
+	Remove  func(ctx context.Context, c *client.Client, r client.Ref) (model.Removed, error) // nil: cannot be deleted
+}
+
 // Flags of get that choose among things of a kind; each kind names its own.
 const (
 	FlagCluster   = "cluster"
@@ -73,22 +89,6 @@ func (r Kind) Complete(ctx context.Context, c *client.Client, items []printer.It
 		whole = append(whole, it)
 	}
 	return whole, nil
-}
-
-// Kind is one kind of thing that get, describe and delete know.
-type Kind struct {
-	Document string   // in documents
-	Names    []string // singular, plural, then short names
-	// partial says that lists leave out parts of a thing.
-	partial bool
-	scoped  bool // lives in a namespace of a cluster
-	// mixed kinds are scoped or not: a catalog belongs to the hub or to a namespace of a cluster.
-	mixed   bool
-	columns []printer.Column
-	filters []string // flags of get that choose among them
-	List    func(ctx context.Context, c *client.Client, s client.Selection) ([]printer.Item, error)
-	Get     func(ctx context.Context, c *client.Client, r client.Ref) (printer.Item, error)
-	Remove  func(ctx context.Context, c *client.Client, r client.Ref) (model.Removed, error) // nil: cannot be deleted
 }
 
 // Singular is the name of one object of the kind.

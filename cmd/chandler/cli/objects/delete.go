@@ -47,14 +47,14 @@ Kinds and their short names: clusters, catalogs (catsrc), operatorgroups (og), s
 (policies). Installed operators stay, also on deleted clusters: chandler uninstall removes them.`,
 		Example: `  chandler delete subscription harbor-master --cluster east-1 -n ports
   chandler delete -f subscription.yaml --cluster east-1`,
-		RunE: func(cmd *cobra.Command, args []string) error { return delete(cmd.Context(), a, o, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return deleteObjects(cmd.Context(), a, o, args) },
 	}
 	documents.Flags(c, &o.Files, &o.Clusters, &o.Namespace)
 	c.Flags().BoolVar(&o.ignoreMissing, "ignore-not-found", false, "ignore objects that do not exist")
 	return c
 }
 
-func delete(ctx context.Context, a *command.Env, o deleteOptions, args []string) error {
+func deleteObjects(ctx context.Context, a *command.Env, o deleteOptions, args []string) error {
 	targets, err := deleteTargets(a, o, args)
 	if err != nil {
 		return err

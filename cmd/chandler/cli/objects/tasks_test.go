@@ -77,7 +77,7 @@ func TestApplyAtOnce(t *testing.T) {
 	var out, errOut bytes.Buffer
 	a := &command.Env{
 		Streams: command.Streams{In: strings.NewReader(in.String()), Out: &out, Err: &errOut, Now: time.Now, Env: func(string) (string, bool) { return "", false }},
-		Url:     server.URL,
+		URL:     server.URL,
 	}
 	if err := apply(t.Context(), a, documents.Options{Files: []string{"-"}, Clusters: []string{"west"}}); err != nil {
 		t.Fatal(err)

@@ -14,6 +14,14 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
+// Page is what describe writes: fields in aligned columns, then sections. Errors of the writer are
+// kept until flush.
+type Page struct {
+	w      *tabwriter.Writer
+	now    func() time.Time
+	inRows bool // what was written last is a row of a table
+}
+
 // describedAnnotation is how much of an annotation describe shows: some hold whole documents.
 const describedAnnotation = 120
 
@@ -29,14 +37,6 @@ func (p *Page) Metadata(m model.Metadata) {
 		}
 		p.Line("Annotation", key+"="+string(value))
 	}
-}
-
-// Page is what describe writes: fields in aligned columns, then sections. Errors of the writer are
-// kept until flush.
-type Page struct {
-	w      *tabwriter.Writer
-	now    func() time.Time
-	inRows bool // what was written last is a row of a table
 }
 
 // NewPage returns a page that is written to w; now is the time from which ages are counted.
